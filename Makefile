@@ -1,0 +1,58 @@
+# The one entry: `make run` shows the product, `make test` is what CI runs.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+# RocksDB takes 20 minutes to compile on 2 cores, and `cargo run` and `cargo test` may want it with other features.
+# With ccache's compilers first in PATH the second build is a copy. (Setting CC and CXX would do it too, but Cargo
+# notes them, and a build outside make would then start over.)
+CCACHE := $(firstword $(wildcard /usr/lib/ccache /usr/lib64/ccache /opt/homebrew/opt/ccache/libexec))
+ifneq ($(CCACHE),)
+export PATH := $(CCACHE):$(PATH)
+endif
+
+# Arguments of the demo, e.g. make run ARGS='--listen 127.0.0.1:9000'.
+ARGS ?=
+# Restricts `make test`'s tests, e.g. make test-only TESTS=muhash.
+TESTS ?=
+# Tests that miss something (data, a tool) add their name to this file; the end of the run prints it.
+SKIPPED := $(or $(CARGO_TARGET_DIR),target)/skipped-tests.txt
+export CAIRN_SKIPPED_FILE := $(abspath $(SKIPPED))
+
+# One profile everywhere: see [profile.release] in Cargo.toml.
+CARGO := cargo
+FLAGS := --locked --release
+
+.PHONY: help run test lint deny test-only interop bench setup setup-test
+
+help: ## Shows this list.
+	@sed -n 's/^\([a-z-]*\):[^#]*## /  make \1	/p' $(MAKEFILE_LIST)
+
+setup: ## Installs what the build needs, where it is missing.
+	@deploy/setup.sh build
+
+setup-test:
+	@deploy/setup.sh test
+
+run: setup ## Builds Cairn and serves the demo chain (ARGS='--listen …').
+	$(CARGO) run $(FLAGS) --bin cairn -- demo $(ARGS)
+
+test: setup-test lint deny test-only ## Formatting, lints, licences and advisories, every test: what CI runs.
+
+lint:
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy $(FLAGS) --workspace --all-targets -- -D warnings
+
+deny:
+	@deploy/deny.sh
+
+# The runner's summary stays the last line of a green run, so the skipped tests are named before it.
+test-only: setup-test ## Only the tests (TESTS=substring).
+	@deploy/tests.sh $(TESTS)
+
+interop: setup-test ## The clients that we did not write.
+	@deploy/interop.sh
+
+bench: setup-test ## The benches (results in target/criterion).
+	$(CARGO) bench --locked --profile release --workspace --benches

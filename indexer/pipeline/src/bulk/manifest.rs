@@ -1,0 +1,130 @@
+//! What a bulk run has finished, so that one that was killed goes on.
+
+use std::{
+    fs::File,
+    io::Write,
+    path::{Path, PathBuf},
+};
+
+use cairn_model::{ScriptPrefix, TxNum};
+use cairn_tables::{Family, journal::CollidingScripts};
+use serde::{Deserialize, Serialize};
+
+use super::Plan;
+use crate::PipelineError;
+
+/// A phase of bulk indexing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(crate) enum Done {
+    Link,
+    Join,
+    Coins,
+    Fold,
+    Tables,
+}
+
+/// The working folder and what is finished in it.
+#[derive(Serialize, Deserialize, Debug)]
+pub(crate) struct Manifest {
+    #[serde(skip)]
+    dir: PathBuf,
+    /// What is being done; another job's leftovers are of no use.
+    job: String,
+    pub(crate) plan: Plan,
+    finished: Vec<Done>,
+    /// Prefixes that more than one script has.
+    pub(crate) colliding_prefixes: Vec<[u8; 8]>,
+    /// Numbers of transactions that share a txid with another (BIP 30), each txid's in order.
+    pub(crate) repeated_txids: Vec<Vec<u64>>,
+    /// Scripts of colliding prefixes, in order of first appearance.
+    pub(crate) collisions: Vec<([u8; 8], Vec<(u64, Vec<u8>)>)>,
+    /// Table files: index of the family, name.
+    pub(crate) files: Vec<(usize, String)>,
+}
+
+const NAME: &str = "manifest.json";
+
+impl Manifest {
+    /// Opens the working folder for a job; leftovers of another are removed.
+    pub(crate) fn open(dir: &Path, job: &str, plan: Plan) -> Result<Self, PipelineError> {
+        let found = std::fs::read(dir.join(NAME)).ok().and_then(|b| serde_json::from_slice::<Manifest>(&b).ok());
+        if let Some(found) = found.filter(|m| m.job == job && m.plan == plan) {
+            return Ok(Manifest { dir: dir.to_owned(), ..found });
+        }
+        remove_dir(dir)?;
+        std::fs::create_dir_all(dir).map_err(PipelineError::io(dir))?;
+        Ok(Manifest {
+            dir: dir.to_owned(),
+            job: job.to_owned(),
+            plan,
+            finished: Vec::new(),
+            colliding_prefixes: Vec::new(),
+            repeated_txids: Vec::new(),
+            collisions: Vec::new(),
+            files: Vec::new(),
+        })
+    }
+
+    /// The working folder.
+    pub(crate) fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Whether a phase is finished.
+    pub(crate) fn done(&self, phase: Done) -> bool {
+        self.finished.contains(&phase)
+    }
+
+    /// Notes that a phase is finished; its files must be durable by then.
+    pub(crate) fn finish(&mut self, phase: Done) -> Result<(), PipelineError> {
+        self.finished.push(phase);
+        let (path, draft) = (self.dir.join(NAME), self.dir.join("manifest.draft"));
+        let bytes = serde_json::to_vec(self).map_err(|e| PipelineError::io(&path)(e.into()))?;
+        let write = |draft: &Path| -> std::io::Result<()> {
+            let mut file = File::create(draft)?;
+            file.write_all(&bytes)?;
+            file.sync_all()?;
+            std::fs::rename(draft, &path)?;
+            File::open(&self.dir)?.sync_all()
+        };
+        write(&draft).map_err(PipelineError::io(&path))
+    }
+
+    /// Path of a table file.
+    pub(crate) fn table_path(&self, name: &str) -> PathBuf {
+        self.dir.join(name)
+    }
+
+    /// Table files of a family that are not taken in yet.
+    pub(crate) fn waiting(&self, family: Family) -> Vec<PathBuf> {
+        let of_family = self.files.iter().filter(|(index, _)| *index == family.index());
+        of_family.map(|(_, name)| self.dir.join(name)).filter(|path| path.exists()).collect()
+    }
+
+    /// Transactions that share a txid with others: to each, the ones before it.
+    pub(crate) fn repeats(&self) -> impl Iterator<Item = (TxNum, Vec<TxNum>)> {
+        self.repeated_txids.iter().flat_map(|numbers| {
+            (0..numbers.len()).map(|i| (TxNum(numbers[i]), numbers[..i].iter().map(|n| TxNum(*n)).collect()))
+        })
+    }
+
+    /// Rows of the `collisions` table.
+    pub(crate) fn collision_rows(&self) -> impl Iterator<Item = (ScriptPrefix, CollidingScripts)> {
+        self.collisions.iter().map(|(prefix, scripts)| {
+            let scripts = scripts.iter().map(|(first, script)| (TxNum(*first), script.clone())).collect();
+            (ScriptPrefix(*prefix), CollidingScripts(scripts))
+        })
+    }
+
+    /// Removes the working folder: the job is committed.
+    pub(crate) fn remove(&self) -> Result<(), PipelineError> {
+        remove_dir(&self.dir)
+    }
+}
+
+fn remove_dir(dir: &Path) -> Result<(), PipelineError> {
+    match std::fs::remove_dir_all(dir) {
+        Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(PipelineError::io(dir)(e)),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,247 @@
+//! The bulk driver: the whole chain into an empty index, or one stage out of the journal, without random reads.
+//!
+//! 1. **link**: blocks are decoded in parallel; txids and the outpoints that inputs name are spilled by txid.
+//! 2. **join**: per range of txids, outpoints meet the numbers of their transactions and are spilled by spender.
+//! 3. **coins**: only for blocks without undo data: the coins that they spend are picked out of the blocks.
+//! 4. **fold**: blocks are decoded once more, now with number (2) and value (undo data, or 3) of each spent coin, and
+//!    mapped by the stages. Rows that rise with the chain are written at once, other deltas are spilled by key.
+//! 5. **tables**: per lane and range of keys, deltas are sorted, folded and written as table files.
+//! 6. **ingest**: the files are taken into the database, one family at a time; the checkpoints come last and are the
+//!    commit.
+//!
+//! Each finished phase is noted in a manifest; killed at any time, the work goes on after the last one noted.
+
+mod coins;
+mod fold;
+mod join;
+mod link;
+mod manifest;
+mod spill;
+mod tables;
+
+use std::path::PathBuf;
+
+use cairn_model::Height;
+use cairn_reader::{Facts, View};
+use cairn_sources::{BlockFiles, Survey};
+use cairn_stages::{CHAIN, Lane, Order, Settings, Stage, StageError};
+use cairn_tables::journal::{Checkpoint, Checkpoints, Collisions as CollisionsTable};
+use cairn_writer::Writer;
+
+use self::manifest::{Done, Manifest};
+use crate::{Phase, PipelineError, Progress, Step};
+
+/// How to bulk-index.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct BulkOptions {
+    /// Do not use undo data: pick spent coins out of the blocks instead.
+    pub ignore_undo: bool,
+    /// Height of the last block.
+    pub to: Height,
+}
+
+/// What is indexed into.
+pub(crate) struct Target<'e> {
+    pub(crate) writer: &'e Writer,
+    pub(crate) stages: &'e [Box<dyn Stage>],
+    pub(crate) facts: &'e Facts,
+    /// Folder for working files; removed when done.
+    pub(crate) dir: PathBuf,
+}
+
+/// A lane of a stage that takes part.
+#[derive(Clone, Copy)]
+pub(crate) struct Job<'e> {
+    pub(crate) stage: &'e dyn Stage,
+    pub(crate) lane_index: usize,
+    pub(crate) lane: &'e Lane,
+}
+
+/// Bytes of blocks that are decoded together, and so the memory that they take several times over.
+const BATCH_BYTES: u64 = 32 << 20;
+/// Bytes of blocks for each partition of a spill: a partition is sorted in memory.
+const PARTITION_BYTES: u64 = 64 << 20;
+
+/// Sizes that depend on the amount of work.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
+pub(crate) struct Plan {
+    /// Partitions of every spill.
+    pub(crate) partitions: usize,
+    /// One past the last transaction number.
+    pub(crate) tx_end: u64,
+}
+
+impl Plan {
+    fn of(block_bytes: u64, tx_end: u64) -> Self {
+        Plan { partitions: block_bytes.div_ceil(PARTITION_BYTES).clamp(1, 256) as usize, tx_end: tx_end.max(1) }
+    }
+
+    /// Partition of a key that begins with a hash.
+    pub(crate) fn by_hash(&self, hash: &[u8]) -> usize {
+        let high =
+            usize::from(hash.first().copied().unwrap_or(0)) << 8 | usize::from(hash.get(1).copied().unwrap_or(0));
+        (high * self.partitions) >> 16
+    }
+
+    /// Partition of a transaction number.
+    pub(crate) fn by_tx(&self, tx_num: u64) -> usize {
+        let at = u128::from(tx_num) * self.partitions as u128 / u128::from(self.tx_end);
+        (at as usize).min(self.partitions - 1)
+    }
+}
+
+fn jobs<'e>(stages: impl Iterator<Item = &'e dyn Stage>) -> Vec<Job<'e>> {
+    stages
+        .filter(|s| s.order() == Order::Free)
+        .flat_map(|stage| {
+            let lane = move |(lane_index, lane)| Job { stage, lane_index, lane };
+            stage.lanes().iter().enumerate().map(lane)
+        })
+        .collect()
+}
+
+/// Reports a step; an error if asked to stop.
+pub(crate) fn step(progress: &dyn Progress, step: Step) -> Result<(), PipelineError> {
+    progress.step(step);
+    if progress.stopped() { Err(PipelineError::Stopped) } else { Ok(()) }
+}
+
+/// Indexes the files' best chain up to `options.to` into an empty index. Returns the bytes of its blocks.
+///
+/// # Errors
+/// The index stays empty; finished phases are kept for the next try unless the files were at fault.
+pub(crate) fn from_files(
+    target: &Target<'_>,
+    files: &BlockFiles,
+    survey: &Survey,
+    options: &BulkOptions,
+    progress: &dyn Progress,
+) -> Result<u64, PipelineError> {
+    match try_from_files(target, files, survey, options, progress) {
+        // Undo data of a very old node, or of a sibling block: do without any.
+        Err(e) if !options.ignore_undo && blames_undo(&e) => {
+            tracing::warn!(%e, "undo data is unusable: indexing without it");
+            let options = BulkOptions { ignore_undo: true, ..*options };
+            try_from_files(target, files, survey, &options, progress)
+        }
+        other => other,
+    }
+}
+
+/// Whether wrong undo data may be the reason: a height that does not fit, or a coin that was spent with another value or
+/// script than it was made with.
+fn blames_undo(e: &PipelineError) -> bool {
+    matches!(
+        e,
+        PipelineError::UndoContradicts(_) | PipelineError::Stage(StageError::Contradiction { stage: "coins", .. })
+    )
+}
+
+fn try_from_files(
+    target: &Target<'_>,
+    files: &BlockFiles,
+    survey: &Survey,
+    options: &BulkOptions,
+    progress: &dyn Progress,
+) -> Result<u64, PipelineError> {
+    let bytes: u64 = survey.blocks(0..options.to + 1).map(|b| u64::from(b.size)).sum();
+    let Some(tip) = survey.block(options.to) else { return Ok(0) };
+    let plan = Plan::of(bytes, tip.first_tx.0 + u64::from(tip.tx_count));
+    let mut manifest = Manifest::open(&target.dir, &format!("{} {:?} {plan:?}", tip.hash, options), plan)?;
+    if !manifest.done(Done::Link) {
+        let linked = link::run(&manifest, files, survey, target.facts, options, progress)?;
+        manifest.colliding_prefixes = linked.colliding_prefixes;
+        manifest.finish(Done::Link)?;
+    }
+    if !manifest.done(Done::Join) {
+        let joined = join::run(&manifest, survey, options, progress)?;
+        manifest.repeated_txids = joined.repeated_txids;
+        manifest.finish(Done::Join)?;
+    }
+    if !manifest.done(Done::Coins) {
+        coins::run(&manifest, files, survey, target.facts, options, progress)?;
+        manifest.finish(Done::Coins)?;
+    }
+    let jobs = jobs(target.stages.iter().map(AsRef::as_ref));
+    let settings = Settings { txid_prefix: target.facts.txid_prefix };
+    if !manifest.done(Done::Fold) {
+        coins::clean(&manifest)?;
+        let source = fold::FileBlocks::new(&manifest, files, survey, target.facts, options);
+        let total = u64::from(options.to) + 1;
+        manifest.collisions = fold::run(&mut manifest, source, &jobs, &settings, total, progress)?;
+        manifest.finish(Done::Fold)?;
+    }
+    finish(target, &mut manifest, &jobs, Checkpoint { version: 0, height: options.to, hash: tip.hash.0 }, progress)?;
+    Ok(bytes)
+}
+
+/// Rebuilds one order-free stage, whose tables are empty, from the journal.
+///
+/// # Errors
+/// The stage stays without checkpoint.
+pub(crate) fn from_journal(
+    target: &Target<'_>,
+    stage: usize,
+    view: &View<'_>,
+    progress: &dyn Progress,
+) -> Result<(), PipelineError> {
+    let stage = target.stages[stage].as_ref();
+    let tip = *view.tip();
+    // Rows of the journal are about a third of the blocks' bytes; a transaction has some 560 bytes.
+    let plan = Plan::of(tip.tx_end.0 * 560, tip.tx_end.0);
+    let mut manifest = Manifest::open(&target.dir, &format!("{} {} {plan:?}", stage.name(), tip.hash), plan)?;
+    let jobs = jobs(std::iter::once(stage));
+    let settings = Settings { txid_prefix: target.facts.txid_prefix };
+    // The tables were emptied just now, so what an earlier try wrote is of no use beyond this phase.
+    if !manifest.done(Done::Fold) {
+        let source = fold::JournalSource::new(view)?;
+        fold::run(&mut manifest, source, &jobs, &settings, u64::from(tip.height) + 1, progress)?;
+        manifest.finish(Done::Fold)?;
+    }
+    finish(target, &mut manifest, &jobs, Checkpoint { version: 0, height: tip.height, hash: tip.hash.0 }, progress)
+}
+
+/// Sorts and writes the tables, takes them in, and commits.
+fn finish(
+    target: &Target<'_>,
+    manifest: &mut Manifest,
+    jobs: &[Job<'_>],
+    checkpoint: Checkpoint,
+    progress: &dyn Progress,
+) -> Result<(), PipelineError> {
+    if !manifest.done(Done::Tables) {
+        let files = tables::run(manifest, jobs, progress)?;
+        manifest.files.extend(files);
+        manifest.finish(Done::Tables)?;
+    }
+    tables::ingest(target.writer, manifest, progress)?;
+    let chain = jobs.iter().any(|j| j.stage.name() == CHAIN);
+    target.writer.commit::<PipelineError>(|batch| {
+        for job in jobs {
+            let row = Checkpoint { version: job.stage.version(), ..checkpoint.clone() };
+            batch.put_row::<Checkpoints>(&job.stage.name().to_owned(), &row);
+        }
+        if chain {
+            manifest.collision_rows().for_each(|(prefix, row)| batch.put_row::<CollisionsTable>(&prefix, &row));
+        }
+        Ok(())
+    })?;
+    target.writer.flush()?;
+    manifest.remove()
+}
+
+/// What the coins of a bulk's blocks without undo data need; shared by join and coins.
+pub(crate) fn lacks_undo(files_undo: bool, height: Height, options: &BulkOptions) -> bool {
+    height > 0 && (options.ignore_undo || !files_undo)
+}
+
+/// Reports that a phase works on block `at` of `total`.
+pub(crate) fn blocks_step(
+    progress: &dyn Progress,
+    phase: Phase,
+    done: u64,
+    total: u64,
+    bytes: u64,
+) -> Result<(), PipelineError> {
+    step(progress, Step { phase, done, total, bytes })
+}

@@ -1,0 +1,109 @@
+//! Deltas sorted and cut into groups. Both drivers pass through here.
+
+use cairn_stages::{Delta, Lane, Merge, Prior, Rows, Stage, StageError, Way};
+
+/// Records of key and value, back to back, as spills and batches hold them:
+/// key length (1) │ value length (4, little-endian) │ key │ value.
+pub(crate) fn put_record(out: &mut Vec<u8>, key: &[u8], value: &[u8]) {
+    out.push(key.len() as u8);
+    out.extend_from_slice(&(value.len() as u32).to_le_bytes());
+    out.extend_from_slice(key);
+    out.extend_from_slice(value);
+}
+
+/// Reads the record at the start of `bytes`; gives it and what follows it. `None` if cut short.
+pub(crate) fn take_record(bytes: &[u8]) -> Option<(Delta<'_>, &[u8])> {
+    let (&key_len, rest) = bytes.split_first()?;
+    let (value_len, rest) = rest.split_first_chunk::<4>()?;
+    let (key, rest) = rest.split_at_checked(usize::from(key_len))?;
+    let (value, rest) = rest.split_at_checked(u32::from_le_bytes(*value_len) as usize)?;
+    Some((Delta { key, value }, rest))
+}
+
+/// The records in `bytes` in ascending order of key and value. `None` if the bytes are cut short.
+pub(crate) fn sorted(bytes: &[u8]) -> Option<Vec<Delta<'_>>> {
+    let mut rest = bytes;
+    let mut records = Vec::with_capacity(bytes.len() / 32);
+    while !rest.is_empty() {
+        let (delta, after) = take_record(rest)?;
+        // The first eight bytes as a number decide nearly every comparison.
+        let mut head = [0u8; 8];
+        let n = delta.key.len().min(8);
+        head[..n].copy_from_slice(&delta.key[..n]);
+        records.push((u64::from_be_bytes(head), delta));
+        rest = after;
+    }
+    records.sort_unstable();
+    Some(records.into_iter().map(|(_, delta)| delta).collect())
+}
+
+/// Records that are owned and sorted, read one after the other.
+pub(crate) struct SortedRecords {
+    bytes: Vec<u8>,
+    starts: std::vec::IntoIter<usize>,
+}
+
+impl SortedRecords {
+    /// Sorts the records in `bytes`. `None` if the bytes are cut short.
+    pub(crate) fn new(bytes: Vec<u8>) -> Option<Self> {
+        let mut starts = Vec::with_capacity(bytes.len() / 24);
+        let mut rest = &bytes[..];
+        while !rest.is_empty() {
+            starts.push(bytes.len() - rest.len());
+            rest = take_record(rest)?.1;
+        }
+        starts.sort_unstable_by_key(|&at| take_record(&bytes[at..]).map(|(delta, _)| delta));
+        Some(SortedRecords { bytes, starts: starts.into_iter() })
+    }
+
+    /// The next record.
+    pub(crate) fn next(&mut self) -> Option<Delta<'_>> {
+        let at = self.starts.next()?;
+        take_record(&self.bytes[at..]).map(|(delta, _)| delta)
+    }
+}
+
+/// Folds sorted deltas of one lane, group by group.
+///
+/// # Errors
+/// What the stage or the rows say.
+pub(crate) fn fold_sorted(
+    stage: &dyn Stage,
+    lane_index: usize,
+    deltas: &[Delta<'_>],
+    way: Way,
+    prior: &dyn Prior,
+    rows: &mut dyn Rows,
+) -> Result<(), StageError> {
+    let lane: &Lane = &stage.lanes()[lane_index];
+    let prefix = |key: &[u8]| -> usize { lane.group_len.min(key.len()) };
+    for group in deltas.chunk_by(|a, b| a.key[..prefix(a.key)] == b.key[..prefix(b.key)]) {
+        match (lane.merge, way) {
+            (Merge::Fold, _) => stage.fold(lane_index, group, way, prior, rows)?,
+            (Merge::Put, Way::Forward) => rows.put(lane.families[0], group[0].key, group[0].value)?,
+            (Merge::Put, Way::Back) => rows.delete(lane.families[0], group[0].key)?,
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn records_sort_by_key_then_value() {
+        let mut bytes = Vec::new();
+        for (k, v) in [(&b"bbbbbbbbz"[..], &b"1"[..]), (b"a", b"2"), (b"bbbbbbbba", b"3"), (b"a", b"1"), (b"a\0", b"0")]
+        {
+            put_record(&mut bytes, k, v);
+        }
+        let sorted = sorted(&bytes).unwrap();
+        let keys: Vec<_> = sorted.iter().map(|d| (d.key, d.value)).collect();
+        let mut expected = keys.clone();
+        expected.sort();
+        assert_eq!(keys, expected);
+        assert!(super::sorted(&bytes[..bytes.len() - 1]).is_none());
+    }
+}

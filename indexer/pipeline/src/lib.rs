@@ -1,0 +1,17 @@
+//! Drives blocks from a source through the journal into the stages' tables: in bulk when the index is empty, block by
+//! block at the tip, back again in a reorg. The stages are the same for all of it.
+
+mod bulk;
+mod collisions;
+mod engine;
+mod error;
+mod groups;
+mod progress;
+mod resolve;
+mod tip;
+pub mod verify;
+
+pub use bulk::BulkOptions;
+pub use engine::{Driver, Engine, StageState, SyncOptions, SyncReport};
+pub use error::PipelineError;
+pub use progress::{NoProgress, Phase, Progress, Step};

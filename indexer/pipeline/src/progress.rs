@@ -1,0 +1,76 @@
+//! Telling how far long work has come.
+
+/// What long work is doing.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Phase {
+    /// Reading the headers in the block files.
+    Survey,
+    /// Bulk, first pass over the blocks: transaction ids and what spends what.
+    Link,
+    /// Bulk: finding the number of each spent transaction.
+    Join,
+    /// Bulk, only for blocks without undo data: finding the coins that they spend.
+    Coins,
+    /// Bulk, second pass: blocks into the stages.
+    Fold,
+    /// Bulk: sorting and writing tables.
+    Tables,
+    /// Bulk: taking the table files into the database.
+    Ingest,
+    /// Block by block at the tip.
+    Connect,
+    /// Disconnecting blocks.
+    Unwind,
+    /// Auditing.
+    Verify,
+}
+
+impl Phase {
+    /// Its name, for people.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Phase::Survey => "survey",
+            Phase::Link => "link",
+            Phase::Join => "join",
+            Phase::Coins => "coins",
+            Phase::Fold => "fold",
+            Phase::Tables => "tables",
+            Phase::Ingest => "ingest",
+            Phase::Connect => "connect",
+            Phase::Unwind => "unwind",
+            Phase::Verify => "verify",
+        }
+    }
+}
+
+/// A step of long work.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Step {
+    /// What is being done.
+    pub phase: Phase,
+    /// Units done: blocks, or partitions where there are no blocks.
+    pub done: u64,
+    /// Units in all.
+    pub total: u64,
+    /// Bytes of block data done in this phase; 0 where it does not read blocks.
+    pub bytes: u64,
+}
+
+/// Hears of steps, and says when to stop.
+pub trait Progress: Sync {
+    /// A step was done.
+    fn step(&self, step: Step);
+
+    /// Whether to stop at the next safe point.
+    fn stopped(&self) -> bool {
+        false
+    }
+}
+
+/// Tells nobody and never stops.
+pub struct NoProgress;
+
+impl Progress for NoProgress {
+    fn step(&self, _: Step) {}
+}

@@ -1,0 +1,156 @@
+//! Resolving a block at the tip: our own coin table says what each input spends, and so checks the chain again.
+
+use std::collections::HashMap;
+
+use cairn_model::{
+    Block, Height, InputFlags, MonoTime, Outpoint, Overwritten, ScriptId, ScriptPrefix, SpentCoin, TxNum, Txid,
+};
+use cairn_reader::View;
+use cairn_sources::{BlockRef, Decoded};
+use cairn_tables::{coins::Coins, totals::TotalsTable};
+
+use crate::{PipelineError, collisions::Collisions};
+
+/// Where a block goes on the chain.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    pub(crate) height: Height,
+    pub(crate) first_tx: TxNum,
+    pub(crate) mono_time: MonoTime,
+}
+
+/// The block with nothing resolved: no inputs, ordinals 0. Genesis makes no coins: its coinbase is not in Bitcoin
+/// Core's coin set and can never be spent.
+pub(crate) fn unresolved(decoded: &mut Decoded, at: &BlockRef, place: Place) -> Block {
+    let mut outputs = std::mem::take(&mut decoded.outputs);
+    if place.height == 0 {
+        for output in &mut outputs {
+            output.spendable = false;
+            output.id = ScriptId::default();
+        }
+    }
+    Block {
+        height: place.height,
+        hash: decoded.hash,
+        header: decoded.header,
+        mono_time: place.mono_time,
+        first_tx: place.first_tx,
+        size: decoded.size,
+        position: Some(at.position()),
+        coinbase_script: std::mem::take(&mut decoded.coinbase_script),
+        txs: std::mem::take(&mut decoded.txs),
+        inputs: Vec::with_capacity(decoded.prevouts.len()),
+        outputs,
+        scripts: std::mem::take(&mut decoded.scripts),
+        overwritten: Vec::new(),
+    }
+}
+
+/// Resolves a block against the index as it is before it.
+///
+/// # Errors
+/// A spent coin is not there, or the index cannot be read.
+pub(crate) fn resolve(
+    view: &View<'_>,
+    decoded: &mut Decoded,
+    at: &BlockRef,
+    place: Place,
+    collisions: &mut Collisions,
+) -> Result<Block, PipelineError> {
+    let mut block = unresolved(decoded, at, place);
+    give_ids(view, &mut block, collisions)?;
+    let index_of: HashMap<Txid, usize> = block.txs.iter().enumerate().map(|(i, tx)| (tx.txid, i)).collect();
+    let mut numbers: HashMap<Txid, TxNum> = HashMap::new();
+    for (prevout, flags) in decoded.prevouts.iter().zip(&decoded.flags) {
+        let missing = || PipelineError::MissingCoin {
+            height: place.height,
+            hash: block.hash,
+            txid: prevout.txid,
+            vout: prevout.vout,
+        };
+        let coin = match index_of.get(&prevout.txid) {
+            Some(&i) => {
+                let tx = &block.txs[i];
+                let output = block.outputs_of(tx).get(prevout.vout as usize).filter(|o| o.spendable);
+                let output = output.ok_or_else(missing)?;
+                SpentCoin {
+                    outpoint: Outpoint { tx_num: block.tx_num(i), vout: prevout.vout },
+                    value: output.value,
+                    script: output.id,
+                    birth: place.height,
+                    flags: InputFlags { coinbase: i == 0, ..*flags },
+                }
+            }
+            None => {
+                let tx_num = match numbers.get(&prevout.txid) {
+                    Some(tx_num) => *tx_num,
+                    None => view.tx_by_id(&prevout.txid)?.ok_or_else(missing)?.tx_num,
+                };
+                numbers.insert(prevout.txid, tx_num);
+                let outpoint = Outpoint { tx_num, vout: prevout.vout };
+                stored_coin(view, outpoint, *flags)?.ok_or_else(missing)?
+            }
+        };
+        block.inputs.push(coin);
+    }
+    block.overwritten = overwritten(view, &block)?;
+    Ok(block)
+}
+
+fn stored_coin(view: &View<'_>, outpoint: Outpoint, flags: InputFlags) -> Result<Option<SpentCoin>, PipelineError> {
+    let Some(coin) = view.get::<Coins>(&outpoint)? else { return Ok(None) };
+    let birth = view.chain().height_of(outpoint.tx_num).unwrap_or_default();
+    Ok(Some(SpentCoin {
+        outpoint,
+        value: coin.value,
+        script: coin.script,
+        birth,
+        flags: InputFlags { coinbase: coin.coinbase, ..flags },
+    }))
+}
+
+/// Coins of an earlier transaction with the txid of this block's coinbase (BIP 30). Only coinbases can repeat: any
+/// other transaction would have to spend the same coin twice.
+fn overwritten(view: &View<'_>, block: &Block) -> Result<Vec<Overwritten>, PipelineError> {
+    let Some(coinbase) = block.txs.first() else { return Ok(Vec::new()) };
+    let Some(earlier) = view.tx_by_id(&coinbase.txid)? else { return Ok(Vec::new()) };
+    let mut gone = Vec::new();
+    for vout in 0..earlier.outputs().len() as u32 {
+        let outpoint = Outpoint { tx_num: earlier.tx_num, vout };
+        let coin = stored_coin(view, outpoint, InputFlags::default())?;
+        gone.extend(coin.map(|coin| Overwritten { by: 0, coin }));
+    }
+    Ok(gone)
+}
+
+/// Gives the outputs' scripts their ordinals: a prefix that the index knows is compared by the whole script.
+fn give_ids(view: &View<'_>, block: &mut Block, collisions: &mut Collisions) -> Result<(), PipelineError> {
+    // Per prefix the script that had it first in this block or in the index.
+    let mut seen: HashMap<ScriptPrefix, (TxNum, Vec<u8>)> = HashMap::new();
+    for i in 0..block.txs.len() {
+        let tx_num = block.tx_num(i);
+        let outputs = block.txs[i].outputs.start as usize..block.txs[i].outputs.end as usize;
+        for output in block.outputs[outputs].iter_mut().filter(|o| o.spendable) {
+            let prefix = output.id.prefix;
+            let script = &block.scripts[output.script.start as usize..output.script.end as usize];
+            if !collisions.has(prefix) {
+                let first = match seen.get(&prefix) {
+                    Some(first) => first,
+                    None => {
+                        let known = view.get::<TotalsTable>(&ScriptId { prefix, ordinal: 0 })?;
+                        let first = match known {
+                            Some(totals) => (totals.first.tx_num, view.script_at(totals.first)?),
+                            None => (tx_num, script.to_vec()),
+                        };
+                        seen.entry(prefix).or_insert(first)
+                    }
+                };
+                if first.1 != script {
+                    collisions.discover(prefix, first.clone());
+                }
+            }
+            output.id.ordinal = collisions.assign(prefix, script, tx_num)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,53 @@
+//! A block of the active chain, as the survey knows it.
+
+use cairn_model::{BlockHash, FilePos, Height, MonoTime, TxNum};
+
+/// A block of the active chain and where it lies.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct BlockRef {
+    /// Height; genesis is 0.
+    pub height: Height,
+    /// Hash of the header.
+    pub hash: BlockHash,
+    /// The 80 bytes of the header.
+    pub header: [u8; 80],
+    /// Number of the block file, and of the undo file.
+    pub file: u32,
+    /// Offset of the block's first byte in the file.
+    pub offset: u64,
+    /// Length of the block in bytes.
+    pub size: u32,
+    /// Number of its transactions.
+    pub tx_count: u32,
+    /// Number of its coinbase.
+    pub first_tx: TxNum,
+    /// Largest header time up to and with this block.
+    pub mono_time: MonoTime,
+    /// Its undo data; `None` where the files hold none.
+    pub undo: Option<UndoRef>,
+}
+
+/// Where undo data lies: in the `rev` file with the block file's number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct UndoRef {
+    /// Offset of the first byte after magic and size.
+    pub offset: u64,
+    /// Length in bytes, without the checksum that follows.
+    pub size: u32,
+}
+
+impl BlockRef {
+    /// Position of the block's bytes.
+    #[must_use]
+    pub fn position(&self) -> FilePos {
+        FilePos { file: self.file, offset: self.offset }
+    }
+
+    /// Hash of the block before.
+    #[must_use]
+    pub fn previous(&self) -> BlockHash {
+        let mut bytes = [0u8; 32];
+        bytes.copy_from_slice(&self.header[4..36]);
+        BlockHash(bytes)
+    }
+}

@@ -1,0 +1,301 @@
+//! A folder of block files: what is in it, its XOR key, whose network it is.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    sync::atomic::{AtomicU64, Ordering},
+};
+
+use bitcoin::{blockdata::constants::genesis_block, hashes::Hash};
+use cairn_model::{BlockHash, Network};
+
+use crate::{
+    block_ref::BlockRef,
+    decode::{Decoded, decode_block},
+    error::SourceError,
+    hash::sha256d,
+    raw_file::{RawFile, XorKey},
+    undo::{Undo, UndoError, decode_undo},
+};
+
+/// Bitcoin Core's `blocks` folder, opened for reading. It holds no file open and can be shared between threads.
+#[derive(Debug)]
+pub struct BlockFiles {
+    dir: PathBuf,
+    network: Network,
+    key: XorKey,
+    genesis: BlockHash,
+    unusable_undo: AtomicU64,
+}
+
+/// The two kinds of numbered files.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    Block,
+    Undo,
+}
+
+impl Kind {
+    fn prefix(self) -> &'static str {
+        match self {
+            Kind::Block => "blk",
+            Kind::Undo => "rev",
+        }
+    }
+}
+
+impl BlockFiles {
+    /// Opens a folder: reads `xor.dat` (absent means no key) and looks at the first record.
+    ///
+    /// # Errors
+    /// Where the folder is missing, unreadable or holds no block, where its first record is of another network or
+    /// under another key, and where the first files are gone (pruned).
+    pub fn open(dir: &Path, network: Network) -> Result<Self, SourceError> {
+        let key = read_xor_key(dir)?;
+        let genesis = BlockHash(genesis_block(network.to_bitcoin()).block_hash().to_byte_array());
+        let files = BlockFiles { dir: dir.to_owned(), network, key, genesis, unusable_undo: AtomicU64::new(0) };
+        let numbers = files.list(Kind::Block)?;
+        match numbers.first() {
+            None => return Err(SourceError::FolderEmpty { path: dir.to_owned() }),
+            Some(0) => {}
+            Some(first) => return Err(SourceError::Pruned { path: dir.to_owned(), first_file: *first }),
+        }
+        files.check_first_record(&numbers)?;
+        Ok(files)
+    }
+
+    /// The folder.
+    #[must_use]
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// The network that it was opened for.
+    #[must_use]
+    pub fn network(&self) -> Network {
+        self.network
+    }
+
+    /// The key of `xor.dat`; zeros where there is none.
+    #[must_use]
+    pub fn xor_key(&self) -> [u8; 8] {
+        self.key.0
+    }
+
+    /// Hash of the network's genesis block.
+    #[must_use]
+    pub fn genesis(&self) -> BlockHash {
+        self.genesis
+    }
+
+    /// How often [`BlockFiles::read_undo`] met undo data of a very old node, which lacks birth heights, since the
+    /// folder was opened.
+    #[must_use]
+    pub fn unusable_undo(&self) -> u64 {
+        self.unusable_undo.load(Ordering::Relaxed)
+    }
+
+    /// Path of a block file.
+    #[must_use]
+    pub fn block_path(&self, file: u32) -> PathBuf {
+        self.path(Kind::Block, file)
+    }
+
+    /// Path of an undo file.
+    #[must_use]
+    pub fn undo_path(&self, file: u32) -> PathBuf {
+        self.path(Kind::Undo, file)
+    }
+
+    /// Reads the raw bytes of a block (header, count, transactions) into `buf`, replacing what was there. Reads by
+    /// position: any number of threads may do so at once.
+    ///
+    /// # Errors
+    /// Where the file cannot be read or no longer holds that block.
+    pub fn read_block(&self, block: &BlockRef, buf: &mut Vec<u8>) -> Result<(), SourceError> {
+        let path = self.block_path(block.file);
+        RawFile::open(&path, self.key)?.read(block.offset, block.size as usize, buf)?;
+        if buf.len() != block.size as usize || buf.get(..80) != Some(&block.header[..]) {
+            return Err(SourceError::BlockChanged { path, offset: block.offset, hash: block.hash });
+        }
+        Ok(())
+    }
+
+    /// Reads and decodes a block; `buf` receives its raw bytes. `prefix_len` as in [`decode_block`].
+    ///
+    /// # Errors
+    /// As [`BlockFiles::read_block`], and where the block does not decode: then with file and offset.
+    pub fn read_decoded(&self, block: &BlockRef, prefix_len: usize, buf: &mut Vec<u8>) -> Result<Decoded, SourceError> {
+        self.read_block(block, buf)?;
+        let decoded = decode_block(buf, prefix_len).map_err(|reason| SourceError::CorruptBlock {
+            path: self.block_path(block.file),
+            offset: block.offset,
+            hash: block.hash,
+            reason,
+        })?;
+        if decoded.txs.len() != block.tx_count as usize {
+            let path = self.block_path(block.file);
+            return Err(SourceError::BlockChanged { path, offset: block.offset, hash: block.hash });
+        }
+        Ok(decoded)
+    }
+
+    /// Reads the coins that a block spent; `buf` is used for the raw bytes. `None` where there is no undo record, and
+    /// where the record lacks birth heights (counted in [`BlockFiles::unusable_undo`]). Genesis has none and needs
+    /// none.
+    ///
+    /// The checksum binds the coins to the block's parent; their numbers are compared with `decoded`. A sibling of the
+    /// block with the same numbers would pass, so whoever knows the spent coins compares their scripts as well.
+    ///
+    /// # Errors
+    /// Where the file cannot be read, and where the record is damaged: then with file and offset.
+    pub fn read_undo(
+        &self,
+        block: &BlockRef,
+        decoded: &Decoded,
+        buf: &mut Vec<u8>,
+    ) -> Result<Option<Undo>, SourceError> {
+        let Some(place) = block.undo else { return Ok(None) };
+        let path = self.undo_path(block.file);
+        RawFile::open(&path, self.key)?.read(place.offset, place.size as usize + 32, buf)?;
+        let undo = check_undo(buf, place.size as usize, &block.header)
+            .and_then(|undo| if undo.fits(decoded) { Ok(undo) } else { Err(UndoError::ShapeMismatch) })
+            .and_then(|undo| match undo.coins.iter().all(|c| c.birth <= block.height) {
+                true => Ok(undo),
+                false => Err(UndoError::BadHeight),
+            })
+            .map_err(|reason| SourceError::CorruptUndo { path, offset: place.offset, hash: block.hash, reason })?;
+        if !undo.heights_known() {
+            self.unusable_undo.fetch_add(1, Ordering::Relaxed);
+            return Ok(None);
+        }
+        Ok(Some(undo))
+    }
+
+    pub(crate) fn open_raw(&self, kind: Kind, file: u32) -> Result<RawFile, SourceError> {
+        RawFile::open(&self.path(kind, file), self.key)
+    }
+
+    pub(crate) fn path(&self, kind: Kind, file: u32) -> PathBuf {
+        self.dir.join(format!("{}{file:05}.dat", kind.prefix()))
+    }
+
+    /// Numbers of the files of one kind, ascending. Only regular files under Bitcoin Core's names count; everything
+    /// else in the folder is ignored.
+    pub(crate) fn list(&self, kind: Kind) -> Result<Vec<u32>, SourceError> {
+        let mut numbers = Vec::new();
+        for entry in fs::read_dir(&self.dir).map_err(SourceError::io(&self.dir))? {
+            let entry = entry.map_err(SourceError::io(&self.dir))?;
+            let name = entry.file_name();
+            let Some(number) = name.to_str().and_then(|n| number_of(n, kind.prefix())) else { continue };
+            // Node operators link old files to other disks, so links to regular files count; links to anything else,
+            // pipes and devices do not.
+            match fs::metadata(entry.path()) {
+                Ok(meta) if meta.is_file() => numbers.push(number),
+                Ok(_) => {}
+                Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+                Err(e) => return Err(SourceError::io(entry.path())(e)),
+            }
+        }
+        numbers.sort_unstable();
+        Ok(numbers)
+    }
+
+    fn check_first_record(&self, numbers: &[u32]) -> Result<(), SourceError> {
+        for number in numbers {
+            let path = self.block_path(*number);
+            let mut file = RawFile::open(&path, self.key)?;
+            // Allocated but never written, or shorter than any record.
+            if file.len() < 88 || file.is_unwritten(0)? {
+                continue;
+            }
+            let (head, _) = file.head::<88>(0)?;
+            return self.check_head(&head, path);
+        }
+        Err(SourceError::FolderEmpty { path: self.dir.clone() })
+    }
+
+    fn check_head(&self, head: &[u8; 88], path: PathBuf) -> Result<(), SourceError> {
+        let magic = [head[0], head[1], head[2], head[3]];
+        if magic == self.network.magic() {
+            return Ok(());
+        }
+        if let Some(found) = Network::ALL.into_iter().find(|n| n.magic() == magic) {
+            return Err(SourceError::WrongNetwork { path, expected: self.network, found });
+        }
+        // The first record is genesis, so the key can be told from its magic and size.
+        for network in Network::ALL {
+            let genesis = bitcoin::consensus::serialize(&genesis_block(network.to_bitcoin()));
+            let mut start = [0u8; 8];
+            start[..4].copy_from_slice(&network.magic());
+            start[4..].copy_from_slice(&(genesis.len() as u32).to_le_bytes());
+            let mut plain = *head;
+            self.key.apply(&mut plain, 0);
+            let mut key = [0u8; 8];
+            for i in 0..8 {
+                key[i] = plain[i] ^ start[i];
+            }
+            XorKey(key).apply(&mut plain, 0);
+            if plain[8..] == genesis[..80] {
+                return Err(SourceError::WrongXorKey { path, key });
+            }
+        }
+        Err(SourceError::UnknownMagic { path, magic })
+    }
+}
+
+/// Decodes `size` bytes of undo data after comparing the checksum behind them.
+pub(crate) fn check_undo(bytes: &[u8], size: usize, header: &[u8; 80]) -> Result<Undo, UndoError> {
+    let (Some(data), Some(checksum)) = (bytes.get(..size), bytes.get(size..size + 32)) else {
+        return Err(UndoError::ChecksumMismatch);
+    };
+    if sha256d(&[&header[4..36], data]) != *checksum {
+        return Err(UndoError::ChecksumMismatch);
+    }
+    decode_undo(data)
+}
+
+fn read_xor_key(dir: &Path) -> Result<XorKey, SourceError> {
+    match fs::metadata(dir) {
+        Ok(meta) if meta.is_dir() => {}
+        Ok(_) => return Err(SourceError::io(dir)(io::ErrorKind::NotADirectory.into())),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => {
+            return Err(SourceError::FolderMissing { path: dir.to_owned() });
+        }
+        Err(e) => return Err(SourceError::io(dir)(e)),
+    }
+    let path = dir.join("xor.dat");
+    let len = match fs::metadata(&path) {
+        Ok(meta) => meta.len(),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(XorKey::default()),
+        Err(e) => return Err(SourceError::io(path)(e)),
+    };
+    if len != 8 {
+        return Err(SourceError::BadXorKey { path, len });
+    }
+    let bytes = fs::read(&path).map_err(SourceError::io(&path))?;
+    let key = bytes.try_into().map_err(|b: Vec<u8>| SourceError::BadXorKey { path, len: b.len() as u64 })?;
+    Ok(XorKey(key))
+}
+
+/// The number in `<prefix>00042.dat`; only the name that Bitcoin Core would give counts.
+fn number_of(name: &str, prefix: &str) -> Option<u32> {
+    let digits = name.strip_prefix(prefix)?.strip_suffix(".dat")?;
+    let number: u32 = digits.parse().ok()?;
+    (format!("{number:05}") == digits).then_some(number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_cores_names_count() {
+        assert_eq!(number_of("blk00000.dat", "blk"), Some(0));
+        assert_eq!(number_of("blk123456.dat", "blk"), Some(123_456));
+        for other in ["blk0.dat", "blk000001.dat", "blk+0001.dat", "rev00001.dat", "blk00001.dat.bak", "blk.dat", "é"]
+        {
+            assert_eq!(number_of(other, "blk"), None, "{other}");
+        }
+    }
+}

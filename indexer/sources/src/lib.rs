@@ -1,0 +1,33 @@
+//! Where blocks come from: Bitcoin Core's block files, read without a node.
+//!
+//! [`BlockFiles`] opens a `blocks` folder, [`BlockFiles::survey`] finds the best chain in it by accumulated work,
+//! [`BlockFiles::read_decoded`] and [`BlockFiles::read_undo`] give a block and the coins that it spent. Files may be
+//! damaged or hostile: every error is typed, nothing panics, no count in a file makes memory be allocated before the
+//! bytes that it counts are there.
+
+mod block_ref;
+mod bytes;
+mod decode;
+mod error;
+mod evidence;
+mod folder;
+mod hash;
+mod match_undo;
+mod pow;
+mod raw_file;
+mod scan;
+mod sighash;
+mod stats;
+mod survey;
+mod tree;
+mod undo;
+
+pub use block_ref::{BlockRef, UndoRef};
+pub use bytes::ReadError;
+pub use decode::{DecodeError, DecodeErrorKind, Decoded, MAX_BLOCK_SIZE, Prevout, decode_block};
+pub use error::SourceError;
+pub use folder::BlockFiles;
+pub use pow::work_of;
+pub use stats::{DamagedPlace, SurveyPhase, SurveyProgress, SurveyStats};
+pub use survey::{Refreshed, Survey};
+pub use undo::{Undo, UndoCoin, UndoError, decode_undo};

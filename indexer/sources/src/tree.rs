@@ -1,0 +1,406 @@
+//! The tree of all block headers in the files, and the chain of most work in it.
+//!
+//! A node takes 152 bytes and its index entry some 20 to 40, for each block that the files hold: a header's
+//! "previous hash" is not kept, as it is the hash of the parent.
+
+use std::collections::HashMap;
+
+use cairn_model::{BlockHash, Height, TxNum};
+
+use crate::{
+    block_ref::{BlockRef, UndoRef},
+    hash::Hash32,
+    pow::{bits_of, work_of},
+    scan::Record,
+};
+
+/// Index of a node.
+pub(crate) type NodeId = u32;
+const NONE: u32 = u32::MAX;
+
+/// Where a copy of a block lies.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Place {
+    pub(crate) offset: u64,
+    pub(crate) file: u32,
+    pub(crate) size: u32,
+    pub(crate) tx_count: u32,
+}
+
+pub(crate) struct Node {
+    hash: Hash32,
+    /// The header without its previous hash: version, then Merkle root to nonce.
+    header: [u8; 48],
+    /// Work up to and with this block; 0 until it is known to descend from genesis.
+    work: u128,
+    parent: NodeId,
+    height: Height,
+    pub(crate) place: Place,
+    /// Undo data; `undo_size` 0 stands for none.
+    undo_offset: u64,
+    undo_size: u32,
+    /// Known for blocks that are, or once were, on the best chain.
+    mono_time: u32,
+    first_tx: u64,
+}
+
+impl Node {
+    pub(crate) fn undo(&self) -> Option<UndoRef> {
+        (self.undo_size > 0).then_some(UndoRef { offset: self.undo_offset, size: self.undo_size })
+    }
+
+    pub(crate) fn set_undo(&mut self, undo: Option<UndoRef>) {
+        (self.undo_offset, self.undo_size) = undo.map_or((0, 0), |u| (u.offset, u.size));
+    }
+
+    fn time(&self) -> u32 {
+        u32::from_le_bytes([self.header[36], self.header[37], self.header[38], self.header[39]])
+    }
+
+    fn connected(&self) -> bool {
+        self.work > 0
+    }
+}
+
+/// What became of an inserted record.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Inserted {
+    New,
+    /// The block is there already, at another place.
+    Copy(NodeId),
+    /// This very record was seen before.
+    Seen,
+    /// No number is left for it.
+    Full,
+}
+
+pub(crate) struct Tree {
+    genesis: Hash32,
+    nodes: Vec<Node>,
+    /// First node whose hash begins with these 8 bytes.
+    index: HashMap<u64, NodeId>,
+    /// The others of equal beginnings: none, unless somebody spends 2^32 hashes on each.
+    same_key: Vec<NodeId>,
+    /// Nodes whose parent is not known, with its hash.
+    waiting: Vec<(NodeId, Hash32)>,
+    /// Nodes not yet known to descend from genesis.
+    detached: Vec<NodeId>,
+    /// Nodes of the best chain by height.
+    chain: Vec<NodeId>,
+    last_bits: (u32, u128),
+}
+
+impl Tree {
+    pub(crate) fn new(genesis: BlockHash) -> Self {
+        Tree {
+            genesis: genesis.0,
+            nodes: Vec::new(),
+            index: HashMap::new(),
+            same_key: Vec::new(),
+            waiting: Vec::new(),
+            detached: Vec::new(),
+            chain: Vec::new(),
+            last_bits: (0, 0),
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    pub(crate) fn chain(&self) -> &[NodeId] {
+        &self.chain
+    }
+
+    pub(crate) fn node(&self, id: NodeId) -> &Node {
+        &self.nodes[id as usize]
+    }
+
+    pub(crate) fn node_mut(&mut self, id: NodeId) -> &mut Node {
+        &mut self.nodes[id as usize]
+    }
+
+    /// Blocks whose chain of parents does not reach genesis.
+    pub(crate) fn detached(&self) -> usize {
+        self.detached.len()
+    }
+
+    /// Hashes that detached blocks name as their parent and that no record has.
+    pub(crate) fn missing_parents(&self) -> impl Iterator<Item = BlockHash> {
+        self.waiting.iter().map(|(_, hash)| BlockHash(*hash))
+    }
+
+    pub(crate) fn find(&self, hash: &Hash32) -> Option<NodeId> {
+        let first = *self.index.get(&key_of(hash))?;
+        if self.node(first).hash == *hash {
+            return Some(first);
+        }
+        self.same_key.iter().copied().find(|id| self.node(*id).hash == *hash)
+    }
+
+    pub(crate) fn insert(&mut self, file: u32, record: &Record) -> Inserted {
+        let place = Place { offset: record.offset, file, size: record.size, tx_count: record.tx_count };
+        if let Some(id) = self.find(&record.hash) {
+            let old = self.node(id).place;
+            let same = (old.file, old.offset) == (place.file, place.offset);
+            return if same { Inserted::Seen } else { Inserted::Copy(id) };
+        }
+        let id = self.nodes.len() as NodeId;
+        if self.nodes.len() >= NONE as usize {
+            return Inserted::Full;
+        }
+        let mut header = [0u8; 48];
+        header[..4].copy_from_slice(&record.header[..4]);
+        header[4..].copy_from_slice(&record.header[36..]);
+        let mut parent = [0u8; 32];
+        parent.copy_from_slice(&record.header[4..36]);
+        self.nodes.push(Node {
+            hash: record.hash,
+            header,
+            work: 0,
+            parent: NONE,
+            height: 0,
+            place,
+            undo_offset: 0,
+            undo_size: 0,
+            mono_time: 0,
+            first_tx: 0,
+        });
+        if let Some(first) = self.index.insert(key_of(&record.hash), id) {
+            self.index.insert(key_of(&record.hash), first);
+            self.same_key.push(id);
+        }
+        self.waiting.push((id, parent));
+        self.detached.push(id);
+        Inserted::New
+    }
+
+    /// Finds parents for the blocks that wait, and the best chain: most work, then the block that lies first in the
+    /// files, which a node has mostly seen first. Returns how many blocks old and new chain share, or `None` where
+    /// genesis is missing.
+    pub(crate) fn connect(&mut self) -> Option<usize> {
+        let mut waiting = std::mem::take(&mut self.waiting);
+        waiting.retain(|(id, parent)| match self.find(parent) {
+            Some(found) => {
+                self.nodes[*id as usize].parent = found;
+                false
+            }
+            None => self.nodes[*id as usize].hash != self.genesis,
+        });
+        waiting.shrink_to_fit();
+        self.waiting = waiting;
+
+        let genesis = self.find(&self.genesis)?;
+        let mut best = self.chain.last().copied().unwrap_or(genesis);
+        let mut path = Vec::new();
+        let mut hopeless = vec![false; self.nodes.len()];
+        let detached = std::mem::take(&mut self.detached);
+        for id in &detached {
+            self.attach(*id, genesis, &mut path, &mut hopeless);
+            let (node, tip) = (self.node(*id), self.node(best));
+            let place = |n: &Node| (n.place.file, n.place.offset);
+            // A tie never moves an older tip: the node does not move either.
+            let earlier = place(node) < place(tip) && self.chain.last().is_none_or(|old| *old != best);
+            if node.work > tip.work || (node.work == tip.work && earlier) {
+                best = *id;
+            }
+        }
+        self.detached = detached;
+        self.detached.retain(|id| !self.nodes[*id as usize].connected());
+        self.detached.shrink_to_fit();
+        Some(self.activate(best))
+    }
+
+    /// Gives height and work to a block and its ancestors, if they descend from genesis; marks them as hopeless if not,
+    /// so that no path is walked twice.
+    fn attach(&mut self, id: NodeId, genesis: NodeId, path: &mut Vec<NodeId>, hopeless: &mut [bool]) {
+        path.clear();
+        let mut at = id;
+        while !self.node(at).connected() {
+            path.push(at);
+            if at == genesis {
+                break;
+            }
+            at = self.node(at).parent;
+            if at == NONE || hopeless[at as usize] {
+                path.drain(..).for_each(|p| hopeless[p as usize] = true);
+                return;
+            }
+        }
+        while let Some(next) = path.pop() {
+            let parent = self.node(next).parent;
+            let (height, work) = match self.nodes.get(parent as usize) {
+                Some(p) if next != genesis => (p.height + 1, p.work),
+                _ => (0, 0),
+            };
+            let own = self.work(next);
+            let node = self.node_mut(next);
+            node.height = height;
+            node.work = work.saturating_add(own);
+        }
+    }
+
+    fn work(&mut self, id: NodeId) -> u128 {
+        let mut header = [0u8; 80];
+        self.fill_header(id, &mut header);
+        let bits = bits_of(&header);
+        if self.last_bits.0 != bits {
+            self.last_bits = (bits, work_of(bits));
+        }
+        self.last_bits.1
+    }
+
+    /// Makes the chain end in `tip`; returns how many blocks stayed.
+    fn activate(&mut self, tip: NodeId) -> usize {
+        let mut branch = Vec::new();
+        let mut at = tip;
+        let mut kept = 0;
+        loop {
+            let height = self.node(at).height as usize;
+            if self.chain.get(height) == Some(&at) {
+                kept = height + 1;
+                break;
+            }
+            branch.push(at);
+            if height == 0 {
+                break;
+            }
+            at = self.node(at).parent;
+        }
+        self.chain.truncate(kept);
+        self.chain.reserve_exact(branch.len());
+        self.chain.extend(branch.iter().rev());
+        self.number(kept);
+        kept
+    }
+
+    /// Sets first transaction number and monotone time of the chain's blocks from `height` on.
+    pub(crate) fn number(&mut self, height: usize) {
+        let before = height.checked_sub(1).map(|h| self.node(self.chain[h]));
+        let (mut next_tx, mut time) =
+            before.map_or((0, 0), |n| (n.first_tx + u64::from(n.place.tx_count), n.mono_time));
+        for h in height..self.chain.len() {
+            let id = self.chain[h];
+            let node = self.node_mut(id);
+            time = time.max(node.time());
+            node.first_tx = next_tx;
+            node.mono_time = time;
+            next_tx += u64::from(node.place.tx_count);
+        }
+    }
+
+    pub(crate) fn parent(&self, id: NodeId) -> Option<NodeId> {
+        Some(self.node(id).parent).filter(|p| *p != NONE)
+    }
+
+    pub(crate) fn height(&self, id: NodeId) -> Height {
+        self.node(id).height
+    }
+
+    /// Whether a block is on the best chain.
+    pub(crate) fn is_active(&self, id: NodeId) -> bool {
+        self.chain.get(self.node(id).height as usize) == Some(&id)
+    }
+
+    fn fill_header(&self, id: NodeId, header: &mut [u8; 80]) {
+        let node = self.node(id);
+        header[..4].copy_from_slice(&node.header[..4]);
+        header[36..].copy_from_slice(&node.header[4..]);
+        if let Some(parent) = self.nodes.get(node.parent as usize) {
+            header[4..36].copy_from_slice(&parent.hash);
+        }
+    }
+
+    /// A block that descends from genesis. Numbers and times mean something for blocks of the best chain only.
+    pub(crate) fn block(&self, id: NodeId) -> BlockRef {
+        let mut header = [0u8; 80];
+        self.fill_header(id, &mut header);
+        let node = self.node(id);
+        BlockRef {
+            height: node.height,
+            hash: BlockHash(node.hash),
+            header,
+            file: node.place.file,
+            offset: node.place.offset,
+            size: node.place.size,
+            tx_count: node.place.tx_count,
+            first_tx: TxNum(node.first_tx),
+            mono_time: node.mono_time,
+            undo: node.undo(),
+        }
+    }
+
+    /// Work of the best chain: the expected number of hashes.
+    pub(crate) fn best_work(&self) -> u128 {
+        self.chain.last().map_or(0, |id| self.node(*id).work)
+    }
+
+    /// All nodes, in the order of insertion.
+    pub(crate) fn ids(&self) -> impl Iterator<Item = NodeId> + use<> {
+        0..self.nodes.len() as NodeId
+    }
+}
+
+/// The leading 8 bytes in protocol order, which are the random ones.
+fn key_of(hash: &Hash32) -> u64 {
+    let mut bytes = [0u8; 8];
+    bytes.copy_from_slice(&hash[..8]);
+    u64::from_ne_bytes(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn record(previous: Hash32, hash: Hash32) -> Record {
+        let mut header = [0u8; 80];
+        header[4..36].copy_from_slice(&previous);
+        header[72..76].copy_from_slice(&0x207f_ffffu32.to_le_bytes());
+        Record { header, hash, offset: 0, size: 200, tx_count: 1 }
+    }
+
+    fn hash(n: u32) -> Hash32 {
+        let mut hash = [0u8; 32];
+        hash[..4].copy_from_slice(&n.to_le_bytes());
+        hash
+    }
+
+    #[test]
+    fn a_node_is_small() {
+        assert!(size_of::<Node>() <= 160);
+    }
+
+    #[test]
+    fn a_long_branch_without_its_root_takes_linear_time() {
+        let mut tree = Tree::new(BlockHash(hash(1)));
+        let last = 200_000;
+        for n in (1..=last).rev().filter(|n| *n != 5) {
+            assert_eq!(tree.insert(n, &record(hash(n - 1), hash(n))), Inserted::New);
+        }
+        assert_eq!(tree.connect(), Some(0));
+        assert_eq!((tree.chain().len(), tree.detached()), (4, last as usize - 5));
+        assert_eq!(tree.missing_parents().collect::<Vec<_>>(), [BlockHash(hash(5))]);
+        assert_eq!(tree.insert(0, &record(hash(4), hash(5))), Inserted::New);
+        assert_eq!(tree.connect(), Some(4));
+        assert_eq!((tree.chain().len(), tree.detached()), (last as usize, 0));
+        assert_eq!(tree.best_work(), 2 * u128::from(last));
+    }
+
+    #[test]
+    fn hashes_that_begin_alike_stay_apart() {
+        let mut tree = Tree::new(BlockHash([7; 32]));
+        let mut previous = [0; 32];
+        for n in 0..20u8 {
+            let mut hash = [7; 32];
+            hash[31] = if n == 0 { 7 } else { n + 10 };
+            assert_eq!(tree.insert(u32::from(n), &record(previous, hash)), Inserted::New);
+            assert_eq!(tree.insert(u32::from(n), &record(previous, hash)), Inserted::Seen);
+            assert_eq!(tree.insert(99, &record(previous, hash)), Inserted::Copy(u32::from(n)));
+            previous = hash;
+        }
+        assert_eq!(tree.connect(), Some(0));
+        assert_eq!(tree.chain().len(), 20);
+        assert_eq!(tree.block(tree.chain()[19]).previous().0[31], 28);
+    }
+}

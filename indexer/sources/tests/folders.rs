@@ -1,0 +1,192 @@
+//! Folders that cannot be used: each has its own error.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod common;
+
+use std::fs;
+
+use bitcoin::{blockdata::constants::genesis_block, consensus::serialize};
+use cairn_chaingen::{Chain, ChainBuilder, EverythingOptions, corefiles::write_chain, everything};
+use cairn_model::Network;
+use cairn_sources::{BlockFiles, SourceError, SurveyPhase};
+use common::{open, record, tidy, write, xor};
+
+fn small() -> Chain {
+    everything(31, &EverythingOptions { blocks: 110, max_txs: 2, forks: vec![], showpieces: false }).unwrap()
+}
+
+#[test]
+fn missing_empty_and_foreign() {
+    let dir = tempfile::tempdir().unwrap();
+    let open = |d: &std::path::Path| BlockFiles::open(d, Network::Regtest);
+    assert!(matches!(open(&dir.path().join("nowhere")), Err(SourceError::FolderMissing { .. })));
+    assert!(matches!(open(dir.path()), Err(SourceError::FolderEmpty { .. })));
+    let file = dir.path().join("file");
+    fs::write(&file, b"x").unwrap();
+    assert!(matches!(open(&file), Err(SourceError::Io { .. })));
+    // Names that look alike, a folder, and zeros allocated ahead are no blocks.
+    write(dir.path(), "blk0.dat", b"x");
+    write(dir.path(), "blk00000.dat.bak", b"x");
+    fs::create_dir(dir.path().join("blk00007.dat")).unwrap();
+    assert!(matches!(open(dir.path()), Err(SourceError::FolderEmpty { .. })));
+    write(dir.path(), "blk00000.dat", &[0; 5000]);
+    assert!(matches!(open(dir.path()), Err(SourceError::FolderEmpty { .. })));
+    write(dir.path(), "blk00000.dat", &[7; 5000]);
+    assert!(matches!(open(dir.path()), Err(SourceError::UnknownMagic { magic: [7, 7, 7, 7], .. })));
+}
+
+#[test]
+fn every_other_network_is_named() {
+    for network in Network::ALL {
+        let dir = tempfile::tempdir().unwrap();
+        let raw = serialize(&genesis_block(network.to_bitcoin()));
+        let bytes = [&network.magic()[..], &(raw.len() as u32).to_le_bytes(), &raw].concat();
+        write(dir.path(), "blk00000.dat", &bytes);
+        for asked in Network::ALL {
+            match BlockFiles::open(dir.path(), asked) {
+                Ok(files) => {
+                    assert_eq!(asked, network);
+                    let survey = files.survey(&|_| {}).unwrap();
+                    assert_eq!((survey.len(), survey.tip().unwrap().hash), (1, files.genesis()));
+                }
+                Err(SourceError::WrongNetwork { expected, found, .. }) => {
+                    assert_eq!((expected, found), (asked, network));
+                }
+                Err(other) => panic!("{other}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn pruned_and_without_genesis() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut layout = tidy([0; 8]);
+    layout.files.max_file_size = 10_000;
+    write_chain(dir.path(), &small(), &layout).unwrap();
+    fs::remove_file(dir.path().join("blk00000.dat")).unwrap();
+    let error = BlockFiles::open(dir.path(), Network::Regtest).unwrap_err();
+    assert!(matches!(error, SourceError::Pruned { first_file: 1, .. }), "{error}");
+
+    let dir = tempfile::tempdir().unwrap();
+    let chain = small();
+    let bytes: Vec<u8> = chain.arrivals()[1..].iter().flat_map(|m| record(&serialize(&m.block))).collect();
+    write(dir.path(), "blk00000.dat", &bytes);
+    assert!(matches!(open(dir.path()).survey(&|_| {}), Err(SourceError::NoGenesis { .. })));
+}
+
+#[test]
+fn a_missing_file_in_the_middle_shortens_the_chain() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut layout = tidy([0; 8]);
+    layout.files.max_file_size = 10_000;
+    let chain = small();
+    write_chain(dir.path(), &chain, &layout).unwrap();
+    let whole = common::survey(&open(dir.path()));
+    let first = whole.blocks(0..u32::MAX).find(|b| b.file == 1).unwrap();
+    fs::remove_file(dir.path().join("blk00001.dat")).unwrap();
+    let survey = common::survey(&open(dir.path()));
+    assert_eq!(survey.len(), first.height as usize);
+    let stats = survey.stats();
+    assert_eq!(stats.missing_files, 1);
+    assert!(stats.orphan_blocks > 0 && stats.missing_parents.len() == 1, "{stats:?}");
+}
+
+#[test]
+fn xor_keys_that_do_not_fit() {
+    let key = [0x11, 0x22, 0, 0x44, 0x55, 0x66, 0x77, 0x88];
+    let chain = small();
+    let dir = tempfile::tempdir().unwrap();
+    write_chain(dir.path(), &chain, &tidy(key)).unwrap();
+    common::check_against(&open(dir.path()), &common::survey(&open(dir.path())), &chain);
+    let open = || BlockFiles::open(dir.path(), Network::Regtest);
+    // Lost, or of another folder: the key is told from genesis.
+    for other in [None, Some([9u8; 8])] {
+        match other {
+            None => fs::remove_file(dir.path().join("xor.dat")).unwrap(),
+            Some(k) => fs::write(dir.path().join("xor.dat"), k).unwrap(),
+        }
+        let error = open().unwrap_err();
+        assert!(matches!(error, SourceError::WrongXorKey { key: k, .. } if k == key), "{error}");
+        assert!(error.to_string().contains("1122004455667788"), "{error}");
+    }
+    for len in [0, 7, 9] {
+        fs::write(dir.path().join("xor.dat"), vec![1; len]).unwrap();
+        assert!(matches!(open(), Err(SourceError::BadXorKey { len: l, .. }) if l == len as u64));
+    }
+    // Zeros allocated ahead were never XORed.
+    fs::write(dir.path().join("xor.dat"), key).unwrap();
+    let path = dir.path().join("blk00000.dat");
+    let mut bytes = fs::read(&path).unwrap();
+    let end = bytes.len();
+    bytes.resize(end + 100_000, 0);
+    fs::write(&path, &bytes).unwrap();
+    let survey = common::survey(&open().unwrap());
+    assert_eq!((survey.len(), survey.stats().zero_bytes), (chain.active().len(), 100_000));
+    // The same zeros under the key are rubbish.
+    let mut tail = bytes.clone();
+    xor(&mut tail, key);
+    bytes[end..].copy_from_slice(&tail[end..]);
+    fs::write(&path, &bytes).unwrap();
+    let survey = common::survey(&open().unwrap());
+    assert_eq!((survey.len(), survey.stats().garbage_bytes), (chain.active().len(), 100_000));
+}
+
+#[test]
+fn links_to_files_count_links_to_other_things_do_not() {
+    let dir = tempfile::tempdir().unwrap();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let mut layout = tidy([0; 8]);
+    layout.files.max_file_size = 10_000;
+    let chain = small();
+    write_chain(dir.path(), &chain, &layout).unwrap();
+    fs::rename(dir.path().join("blk00001.dat"), elsewhere.path().join("moved")).unwrap();
+    std::os::unix::fs::symlink(elsewhere.path().join("moved"), dir.path().join("blk00001.dat")).unwrap();
+    std::os::unix::fs::symlink("/dev/zero", dir.path().join("blk99999.dat")).unwrap();
+    std::os::unix::fs::symlink("nowhere", dir.path().join("blk99998.dat")).unwrap();
+    let files = open(dir.path());
+    common::check_against(&files, &common::survey(&files), &chain);
+}
+
+#[test]
+fn a_tie_goes_to_the_block_that_came_first() {
+    let mut builder = ChainBuilder::new(3);
+    for _ in 0..5 {
+        builder.mine(&Default::default()).unwrap();
+    }
+    let first = common::hash_of(builder.head());
+    let base = builder.ancestor(1);
+    builder.checkout(&base).unwrap();
+    builder.mine(&Default::default()).unwrap();
+    let records: Vec<_> = builder.chain().arrivals().iter().map(|m| record(&serialize(&m.block))).collect();
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path(), "blk00000.dat", &records.concat());
+    let files = open(dir.path());
+    assert_eq!(common::survey(&files).tip().unwrap().hash, first);
+    // And an older tip stays, wherever its rival turns up.
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path(), "blk00000.dat", &[&records[..5].concat()[..], &[0; 4096]].concat());
+    write(dir.path(), "blk00001.dat", &records[5]);
+    let files = open(dir.path());
+    let mut survey = common::survey(&files);
+    assert_eq!(survey.tip().unwrap().hash, first);
+    write(dir.path(), "blk00000.dat", &[&records[..5].concat()[..], &records[6]].concat());
+    assert!(!survey.refresh(&files).unwrap().changed());
+    assert_eq!(survey.tip().unwrap().hash, first);
+    assert_eq!(survey.stats().stale_blocks, 1);
+}
+
+#[test]
+fn progress_is_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut layout = tidy([0; 8]);
+    layout.files.max_file_size = 10_000;
+    write_chain(dir.path(), &small(), &layout).unwrap();
+    let told = std::cell::RefCell::new(Vec::new());
+    let survey = open(dir.path()).survey(&|p| told.borrow_mut().push(p)).unwrap();
+    let told = told.into_inner();
+    let last = |phase| *told.iter().rfind(|p| p.phase == phase).unwrap();
+    let blocks = last(SurveyPhase::Blocks);
+    assert_eq!((blocks.files_done as u64, blocks.blocks), (survey.stats().files, survey.stats().blocks));
+    assert_eq!(last(SurveyPhase::Undo).files_done, last(SurveyPhase::Undo).files_total);
+}

@@ -1,0 +1,117 @@
+//! `coins`: the coin set, by outpoint and by script.
+
+use cairn_model::{Block, Outpoint, SpentCoin};
+use cairn_tables::{
+    Family, KeyCodec, TableInfo, ValueCodec,
+    coins::{Coin, CoinValue, Coins as CoinsTable, CoinsByScript},
+};
+
+use crate::stage::{Group, Lane, Merge, Prior, Rows, Settings, Spread, Stage, StageError, Way};
+
+/// The stage.
+pub(crate) struct Coins;
+
+const NAME: &str = "coins";
+
+const LANES: [Lane; 2] = [
+    Lane { name: "coins", group_len: 9, spread: Spread::TxNum, merge: Merge::Fold, families: &[Family::Coins] },
+    Lane {
+        name: "coins_by_script",
+        group_len: 18,
+        spread: Spread::Hash { skip: 0 },
+        merge: Merge::Fold,
+        families: &[Family::CoinsByScript],
+    },
+];
+
+const TABLES: [TableInfo; 2] = [TableInfo::of::<CoinsTable>(), TableInfo::of::<CoinsByScript>()];
+
+/// First byte of a delta; the row's value follows, so that a spend can be taken back without the table.
+const MADE: u8 = 1;
+const SPENT: u8 = 2;
+
+struct Emitter<'e> {
+    key: Vec<u8>,
+    value: Vec<u8>,
+    emit: &'e mut dyn FnMut(usize, &[u8], &[u8]),
+}
+
+impl Emitter<'_> {
+    fn both(&mut self, kind: u8, outpoint: Outpoint, coin: Coin) {
+        self.key.clear();
+        self.value.clear();
+        self.value.push(kind);
+        outpoint.encode(&mut self.key);
+        coin.encode(&mut self.value);
+        (self.emit)(0, &self.key, &self.value);
+        self.key.clear();
+        self.value.clear();
+        self.value.push(kind);
+        (coin.script, outpoint).encode(&mut self.key);
+        CoinValue(coin.value).encode(&mut self.value);
+        (self.emit)(1, &self.key, &self.value);
+    }
+
+    fn gone(&mut self, c: &SpentCoin) {
+        self.both(SPENT, c.outpoint, Coin { value: c.value, script: c.script, coinbase: c.flags.coinbase });
+    }
+}
+
+impl Stage for Coins {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn version(&self) -> u32 {
+        1
+    }
+
+    fn tables(&self) -> &'static [TableInfo] {
+        &TABLES
+    }
+
+    fn lanes(&self) -> &'static [Lane] {
+        &LANES
+    }
+
+    fn map(&self, block: &Block, _: &Settings, emit: &mut dyn FnMut(usize, &[u8], &[u8])) {
+        let mut emitter = Emitter { key: Vec::with_capacity(18), value: Vec::with_capacity(24), emit };
+        for (i, tx) in block.txs.iter().enumerate() {
+            block.inputs_of(tx).iter().for_each(|coin| emitter.gone(coin));
+            for (vout, output) in block.outputs_of(tx).iter().enumerate().filter(|(_, o)| o.spendable) {
+                let outpoint = Outpoint { tx_num: block.tx_num(i), vout: vout as u32 };
+                emitter.both(MADE, outpoint, Coin { value: output.value, script: output.id, coinbase: i == 0 });
+            }
+        }
+        block.overwritten.iter().for_each(|o| emitter.gone(&o.coin));
+    }
+
+    fn fold(
+        &self,
+        lane: usize,
+        group: &Group<'_>,
+        way: Way,
+        _: &dyn Prior,
+        rows: &mut dyn Rows,
+    ) -> Result<(), StageError> {
+        let family = LANES[lane].families[0];
+        let key = group[0].key;
+        let kind = |kind: u8| group.iter().filter(move |d| d.value.first() == Some(&kind));
+        let (made, spent) = (kind(MADE).count(), kind(SPENT).count());
+        if made > 1 || spent > 1 || made + spent != group.len() {
+            return Err(StageError::Contradiction { stage: NAME, what: "a coin was made or spent twice" });
+        }
+        if group.iter().any(|d| d.value[1..] != group[0].value[1..]) {
+            return Err(StageError::Contradiction {
+                stage: NAME,
+                what: "a coin was spent as another than it was made",
+            });
+        }
+        match (made, spent, way) {
+            // Made and spent between two states of the table: no trace.
+            (1, 1, _) => Ok(()),
+            (1, _, Way::Forward) | (_, 1, Way::Back) => rows.put(family, key, &group[0].value[1..]),
+            _ => rows.delete(family, key),
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! Stages: folds over the journal. A stage says what a block means to its tables; a driver (bulk or tip, in the
+//! pipeline) sorts, reads, merges and writes. The same stage serves both, and unwinds as well.
+//!
+//! A stage *maps* a block to deltas in lanes: `(lane, key, delta)`. Deltas of one group (keys that begin alike) are
+//! *folded* together into rows. In bulk all deltas of the chain meet in one fold per group; at the tip those of one
+//! block meet what the table already holds. Both end with the same rows.
+
+mod chain;
+mod coins;
+mod scripts;
+mod spends;
+mod stage;
+
+pub use stage::{
+    Delta, Group, Lane, Merge, NoPrior, Order, Prior, PriorError, Rows, Settings, Spread, Stage, StageError, Way,
+};
+
+/// Every stage, in the order in which they are applied. The first is the journal itself.
+#[must_use]
+pub fn all() -> Vec<Box<dyn Stage>> {
+    vec![Box::new(chain::Chain), Box::new(spends::Spends), Box::new(coins::Coins), Box::new(scripts::Scripts)]
+}
+
+/// Name of the stage that is the journal.
+pub const CHAIN: &str = "chain";

@@ -1,0 +1,326 @@
+//! `scripts`: the history and the sums of each script.
+
+use cairn_model::{Block, Outpoint, Sats, ScriptId, TxNum};
+use cairn_tables::{
+    Family, KeyCodec, Table, TableInfo,
+    codec::{Input, put_amount, put_varint},
+    encode_key, encode_value,
+    history::{ENTRIES_PER_ROW, Entry, History, HistoryIndex, HistoryRow, IndexRow, ROWS_PER_INDEX},
+    totals::{Totals, TotalsTable},
+};
+
+use crate::stage::{Group, Lane, Merge, Prior, Rows, Settings, Spread, Stage, StageError, Way};
+
+/// The stage.
+pub(crate) struct Scripts;
+
+const NAME: &str = "scripts";
+
+const LANES: [Lane; 1] = [Lane {
+    name: "scripts",
+    group_len: ScriptId::LEN,
+    spread: Spread::Hash { skip: 0 },
+    merge: Merge::Fold,
+    families: &[Family::History, Family::Totals, Family::Small],
+}];
+
+const TABLES: [TableInfo; 3] =
+    [TableInfo::of::<History>(), TableInfo::of::<HistoryIndex>(), TableInfo::of::<TotalsTable>()];
+
+/// First byte of a delta. Received: vout and amount follow; sent: the amount.
+const RECEIVED: u8 = 1;
+const SENT: u8 = 2;
+
+const fn contradiction(what: &'static str) -> StageError {
+    StageError::Contradiction { stage: NAME, what }
+}
+
+/// What one transaction did to the script, out of its deltas.
+struct Change {
+    entry: Entry,
+    first_vout: Option<u32>,
+    funded_count: u64,
+    spent_count: u64,
+}
+
+fn changes(group: &Group<'_>) -> Result<Vec<Change>, StageError> {
+    let mut changes: Vec<Change> = Vec::new();
+    for delta in group {
+        let mut key = Input::new(NAME, delta.key);
+        ScriptId::decode(&mut key)?;
+        let tx_num = key.tx_num()?;
+        if changes.last().is_none_or(|c| c.entry.tx_num != tx_num) {
+            let entry = Entry { tx_num, received: 0, sent: 0 };
+            changes.push(Change { entry, first_vout: None, funded_count: 0, spent_count: 0 });
+        }
+        let Some(change) = changes.last_mut() else { continue };
+        let mut value = Input::new(NAME, delta.value);
+        match value.byte()? {
+            RECEIVED => {
+                let vout = value.varint32()?;
+                change.first_vout = Some(change.first_vout.map_or(vout, |v| v.min(vout)));
+                change.entry.received += value.amount()?;
+                change.funded_count += 1;
+            }
+            SENT => {
+                change.entry.sent += value.amount()?;
+                change.spent_count += 1;
+            }
+            _ => return Err(contradiction("a delta of no kind")),
+        }
+    }
+    Ok(changes)
+}
+
+/// A script's newest state, being changed.
+struct Script<'p> {
+    id: ScriptId,
+    prior: &'p dyn Prior,
+    totals: Totals,
+    row: HistoryRow,
+}
+
+impl<'p> Script<'p> {
+    fn load(id: ScriptId, prior: &'p dyn Prior) -> Result<Option<Self>, StageError> {
+        let Some(bytes) = prior.get(Family::Totals, &encode_key::<TotalsTable>(&id)).map_err(StageError::Prior)? else {
+            return Ok(None);
+        };
+        let totals = TotalsTable::decode_value(&bytes)?;
+        let row = Self::row(id, prior, totals.tail)?;
+        Ok(Some(Script { id, prior, totals, row }))
+    }
+
+    fn row(id: ScriptId, prior: &dyn Prior, first: TxNum) -> Result<HistoryRow, StageError> {
+        let key = encode_key::<History>(&(id, first));
+        let bytes = prior.get(Family::History, &key).map_err(StageError::Prior)?;
+        let bytes = bytes.ok_or_else(|| contradiction("a history row is missing"))?;
+        Ok(History::decode_value(&bytes)?.absolute(first)?)
+    }
+
+    fn index(&self, slot: u64) -> Result<Vec<TxNum>, StageError> {
+        let key = encode_key::<HistoryIndex>(&(self.id, slot as u32));
+        let bytes = self.prior.get(Family::Small, &key).map_err(StageError::Prior)?;
+        Ok(bytes.map(|b| HistoryIndex::decode_value(&b)).transpose()?.unwrap_or_default().0)
+    }
+
+    fn put_row(&self, rows: &mut dyn Rows) -> Result<(), StageError> {
+        let first = self.row.entries.first().map_or(TxNum(0), |e| e.tx_num);
+        let key = encode_key::<History>(&(self.id, first));
+        rows.put(Family::History, &key, &encode_value::<History>(&self.row))
+    }
+
+    fn put_totals(&self, rows: &mut dyn Rows) -> Result<(), StageError> {
+        rows.put(Family::Totals, &encode_key::<TotalsTable>(&self.id), &encode_value::<TotalsTable>(&self.totals))
+    }
+
+    fn put_index(&self, slot: u64, firsts: Vec<TxNum>, rows: &mut dyn Rows) -> Result<(), StageError> {
+        let key = encode_key::<HistoryIndex>(&(self.id, slot as u32));
+        rows.put(Family::Small, &key, &encode_value::<HistoryIndex>(&IndexRow(firsts)))
+    }
+}
+
+/// Connects: appends entries to the newest row, starting new rows when it is full.
+fn append(id: ScriptId, changes: &[Change], prior: &dyn Prior, rows: &mut dyn Rows) -> Result<(), StageError> {
+    let mut script = match Script::load(id, prior)? {
+        Some(script) => script,
+        None => {
+            let first = &changes[0];
+            let vout = first.first_vout.ok_or_else(|| contradiction("a script sent before it received"))?;
+            let tx_num = first.entry.tx_num;
+            let totals = Totals {
+                funded: 0,
+                spent: 0,
+                funded_count: 0,
+                spent_count: 0,
+                tx_count: 0,
+                first: Outpoint { tx_num, vout },
+                last: tx_num,
+                tail: tx_num,
+            };
+            Script { id, prior, totals, row: HistoryRow::default() }
+        }
+    };
+    if script.totals.tx_count > 0 && script.totals.last >= changes[0].entry.tx_num {
+        return Err(contradiction("history out of order"));
+    }
+    let mut started: Vec<(u64, TxNum)> = Vec::new();
+    for change in changes {
+        let t = &mut script.totals;
+        if script.row.entries.len() as u64 == ENTRIES_PER_ROW {
+            script.put_row(rows)?;
+            let t = &mut script.totals;
+            script.row = HistoryRow {
+                number: script.row.number + 1,
+                received_before: t.funded,
+                sent_before: t.spent,
+                entries: vec![],
+            };
+            t.tail = change.entry.tx_num;
+            started.push((script.row.number, t.tail));
+            apply(t, change)?;
+        } else {
+            apply(t, change)?;
+        }
+        script.row.entries.push(change.entry);
+    }
+    script.put_row(rows)?;
+    script.put_totals(rows)?;
+    while let Some(&(number, _)) = started.first() {
+        let slot = number / ROWS_PER_INDEX;
+        let mut firsts = script.index(slot)?;
+        if number == 1 {
+            firsts.push(script.totals.first.tx_num);
+        }
+        if firsts.len() as u64 != number % ROWS_PER_INDEX {
+            return Err(contradiction("the index of a history has a gap"));
+        }
+        let here = started.iter().take_while(|(n, _)| n / ROWS_PER_INDEX == slot).count();
+        firsts.extend(started.drain(..here).map(|(_, first)| first));
+        script.put_index(slot, firsts, rows)?;
+    }
+    Ok(())
+}
+
+fn apply(t: &mut Totals, change: &Change) -> Result<(), StageError> {
+    t.funded += change.entry.received;
+    t.spent += change.entry.sent;
+    t.funded_count += change.funded_count;
+    t.spent_count += change.spent_count;
+    t.tx_count += 1;
+    t.last = change.entry.tx_num;
+    if t.spent > t.funded || t.spent_count > t.funded_count {
+        return Err(contradiction("a script spent more than it received"));
+    }
+    Ok(())
+}
+
+/// Disconnects: takes the newest entries off again.
+fn take_off(id: ScriptId, changes: &[Change], prior: &dyn Prior, rows: &mut dyn Rows) -> Result<(), StageError> {
+    let mut script = Script::load(id, prior)?.ok_or_else(|| contradiction("undoing a script that is not there"))?;
+    let rows_before = script.row.number + 1;
+    for change in changes.iter().rev() {
+        if script.row.entries.is_empty() {
+            let number = script.row.number.checked_sub(1).ok_or_else(|| contradiction("undoing below empty"))?;
+            let firsts = script.index(number / ROWS_PER_INDEX)?;
+            let first = *firsts
+                .get((number % ROWS_PER_INDEX) as usize)
+                .ok_or_else(|| contradiction("the index of a history is too short"))?;
+            script.row = Script::row(id, prior, first)?;
+            script.totals.tail = first;
+        }
+        if script.row.entries.pop() != Some(change.entry) {
+            return Err(contradiction("undoing what is not the newest entry"));
+        }
+        if script.row.entries.is_empty() {
+            rows.delete(Family::History, &encode_key::<History>(&(id, script.totals.tail)))?;
+        }
+        let t = &mut script.totals;
+        let less = |a: u64, b: u64| a.checked_sub(b).ok_or_else(|| contradiction("undoing more than there is"));
+        t.funded = less(t.funded, change.entry.received)?;
+        t.spent = less(t.spent, change.entry.sent)?;
+        t.funded_count = less(t.funded_count, change.funded_count)?;
+        t.spent_count = less(t.spent_count, change.spent_count)?;
+        t.tx_count = less(t.tx_count, 1)?;
+    }
+    // The newest row may just have been emptied: the one before it is the newest then.
+    if script.row.entries.is_empty() && script.totals.tx_count > 0 {
+        let number = script.row.number - 1;
+        let firsts = script.index(number / ROWS_PER_INDEX)?;
+        let first = *firsts
+            .get((number % ROWS_PER_INDEX) as usize)
+            .ok_or_else(|| contradiction("the index of a history is too short"))?;
+        script.row = Script::row(id, prior, first)?;
+        script.totals.tail = first;
+    } else if !script.row.entries.is_empty() {
+        script.put_row(rows)?;
+    }
+    cut_index(&script, rows_before, rows)?;
+    match script.row.entries.last() {
+        Some(newest) => {
+            script.totals.last = newest.tx_num;
+            script.put_totals(rows)
+        }
+        None => rows.delete(Family::Totals, &encode_key::<TotalsTable>(&id)),
+    }
+}
+
+/// Shortens the index to the rows that are left; a history of a single row has none.
+fn cut_index(script: &Script<'_>, rows_before: u64, rows: &mut dyn Rows) -> Result<(), StageError> {
+    let left = if script.totals.tx_count > ENTRIES_PER_ROW { script.row.number + 1 } else { 0 };
+    if rows_before < 2 || left == rows_before {
+        return Ok(());
+    }
+    for slot in left / ROWS_PER_INDEX..=(rows_before - 1) / ROWS_PER_INDEX {
+        let keep = left.saturating_sub(slot * ROWS_PER_INDEX).min(ROWS_PER_INDEX) as usize;
+        if keep == 0 {
+            rows.delete(Family::Small, &encode_key::<HistoryIndex>(&(script.id, slot as u32)))?;
+        } else {
+            let mut firsts = script.index(slot)?;
+            firsts.truncate(keep);
+            script.put_index(slot, firsts, rows)?;
+        }
+    }
+    Ok(())
+}
+
+impl Stage for Scripts {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn version(&self) -> u32 {
+        1
+    }
+
+    fn tables(&self) -> &'static [TableInfo] {
+        &TABLES
+    }
+
+    fn lanes(&self) -> &'static [Lane] {
+        &LANES
+    }
+
+    fn map(&self, block: &Block, _: &Settings, emit: &mut dyn FnMut(usize, &[u8], &[u8])) {
+        let mut buffers = (Vec::with_capacity(14), Vec::with_capacity(16));
+        let mut send = |id: ScriptId, tx_num: TxNum, vout: Option<usize>, value: Sats| {
+            let (key, delta) = &mut buffers;
+            key.clear();
+            delta.clear();
+            (id, tx_num).encode(key);
+            delta.push(if vout.is_some() { RECEIVED } else { SENT });
+            if let Some(vout) = vout {
+                put_varint(delta, vout as u64);
+            }
+            put_amount(delta, value);
+            emit(0, key, delta);
+        };
+        for (i, tx) in block.txs.iter().enumerate() {
+            let tx_num = block.tx_num(i);
+            for coin in block.inputs_of(tx) {
+                send(coin.script, tx_num, None, coin.value);
+            }
+            for (vout, output) in block.outputs_of(tx).iter().enumerate().filter(|(_, o)| o.spendable) {
+                send(output.id, tx_num, Some(vout), output.value);
+            }
+        }
+        for gone in &block.overwritten {
+            send(gone.coin.script, block.tx_num(gone.by as usize), None, gone.coin.value);
+        }
+    }
+
+    fn fold(
+        &self,
+        _: usize,
+        group: &Group<'_>,
+        way: Way,
+        prior: &dyn Prior,
+        rows: &mut dyn Rows,
+    ) -> Result<(), StageError> {
+        let id = ScriptId::decode(&mut Input::new(NAME, group[0].key))?;
+        let changes = changes(group)?;
+        match way {
+            Way::Forward => append(id, &changes, prior, rows),
+            Way::Back => take_off(id, &changes, prior, rows),
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! `spends`: who spent each output.
+
+use cairn_model::{Block, TxNum};
+use cairn_tables::{
+    Family, KeyCodec, Table, TableInfo,
+    codec::{Input, put_varint},
+    encode_value,
+    spenders::{Spender, SpenderRow, Spenders},
+};
+
+use crate::stage::{Delta, Group, Lane, Merge, Prior, Rows, Settings, Spread, Stage, StageError, Way};
+
+/// The stage.
+pub(crate) struct Spends;
+
+const NAME: &str = "spends";
+
+const LANES: [Lane; 1] =
+    [Lane { name: "spenders", group_len: 5, spread: Spread::TxNum, merge: Merge::Fold, families: &[Family::Spenders] }];
+
+const TABLES: [TableInfo; 1] = [TableInfo::of::<Spenders>()];
+
+fn spender(delta: &Delta<'_>) -> Result<Spender, StageError> {
+    let mut key = Input::new(NAME, delta.key);
+    let mut value = Input::new(NAME, delta.value);
+    key.tx_num()?;
+    Ok(Spender { vout: u32::decode(&mut key)?, distance: value.varint()?, vin: value.varint32()? })
+}
+
+impl Stage for Spends {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn version(&self) -> u32 {
+        1
+    }
+
+    fn tables(&self) -> &'static [TableInfo] {
+        &TABLES
+    }
+
+    fn lanes(&self) -> &'static [Lane] {
+        &LANES
+    }
+
+    fn map(&self, block: &Block, _: &Settings, emit: &mut dyn FnMut(usize, &[u8], &[u8])) {
+        let (mut key, mut value) = (Vec::with_capacity(9), Vec::with_capacity(16));
+        for (i, tx) in block.txs.iter().enumerate() {
+            let TxNum(by) = block.tx_num(i);
+            for (vin, input) in block.inputs_of(tx).iter().enumerate() {
+                key.clear();
+                value.clear();
+                input.outpoint.encode(&mut key);
+                put_varint(&mut value, by - input.outpoint.tx_num.0);
+                put_varint(&mut value, vin as u64);
+                emit(0, &key, &value);
+            }
+        }
+    }
+
+    fn fold(
+        &self,
+        _: usize,
+        group: &Group<'_>,
+        way: Way,
+        prior: &dyn Prior,
+        rows: &mut dyn Rows,
+    ) -> Result<(), StageError> {
+        let key = &group[0].key[..5];
+        let old = prior.get(Family::Spenders, key).map_err(StageError::Prior)?;
+        let mut row = old.map(|b| Spenders::decode_value(&b)).transpose()?.unwrap_or_default().0;
+        let before = row.len();
+        for delta in group {
+            let spender = spender(delta)?;
+            match way {
+                Way::Forward => row.push(spender),
+                Way::Back => row.retain(|s| *s != spender),
+            }
+        }
+        row.sort_unstable();
+        let twice = row.windows(2).any(|pair| pair[0].vout == pair[1].vout);
+        if twice || (way == Way::Back && row.len() + group.len() != before) {
+            return Err(StageError::Contradiction { stage: NAME, what: "an output is spent twice, or never was" });
+        }
+        if row.is_empty() {
+            rows.delete(Family::Spenders, key)
+        } else {
+            rows.put(Family::Spenders, key, &encode_value::<Spenders>(&SpenderRow(row)))
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! What a stage promises, and what it may ask for.
+
+use cairn_model::Block;
+use cairn_tables::{DecodeError, Family, TableInfo};
+
+/// Whether a stage sees blocks in any order or one after the other.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Order {
+    /// Deltas of all blocks can be collected in any order and folded group by group.
+    Free,
+    /// Each block needs the tables as the block before left them. Runs after the order-free stages.
+    Ordered,
+}
+
+/// How the keys of a lane are spread, so that bulk indexing can cut them into ranges.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Spread {
+    /// Keys rise with the chain: rows are written as they come.
+    Ascending,
+    /// Keys begin with a hash.
+    Hash {
+        /// Bytes in front of it: 1 for the tag of a shared family.
+        skip: usize,
+    },
+    /// Keys begin with a transaction number.
+    TxNum,
+}
+
+/// How deltas become rows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Merge {
+    /// A delta is the row's value; undoing deletes the row.
+    Put,
+    /// [`Stage::fold`] decides.
+    Fold,
+}
+
+/// A stream of deltas that are sorted and folded together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Lane {
+    /// Name, unique among all lanes: files of bulk indexing carry it.
+    pub name: &'static str,
+    /// Leading bytes of the key that make a group.
+    pub group_len: usize,
+    /// How its keys are spread.
+    pub spread: Spread,
+    /// How its deltas become rows.
+    pub merge: Merge,
+    /// The families it writes; with [`Merge::Put`] exactly one.
+    pub families: &'static [Family],
+}
+
+/// A delta of a group.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Delta<'a> {
+    /// The whole key.
+    pub key: &'a [u8],
+    /// What the stage emitted with it.
+    pub value: &'a [u8],
+}
+
+/// Deltas whose keys share the lane's `group_len` bytes, sorted by key and then by value. Never empty.
+pub type Group<'a> = [Delta<'a>];
+
+/// Forward when a block is connected, back when it is disconnected.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Way {
+    /// Connect.
+    Forward,
+    /// Disconnect: the fold takes out what the same deltas put in.
+    Back,
+}
+
+/// Reading what the stage's tables hold failed.
+pub type PriorError = Box<dyn std::error::Error + Send + Sync>;
+
+/// What the stage's own tables hold before the deltas.
+pub trait Prior {
+    /// One row's value.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    fn get(&self, family: Family, key: &[u8]) -> Result<Option<Vec<u8>>, PriorError>;
+}
+
+/// Nothing: bulk indexing starts from empty tables.
+pub struct NoPrior;
+
+impl Prior for NoPrior {
+    fn get(&self, _: Family, _: &[u8]) -> Result<Option<Vec<u8>>, PriorError> {
+        Ok(None)
+    }
+}
+
+/// Takes the rows that a fold makes. Within one lane, each family's rows come in ascending order of keys as long as the
+/// groups do.
+pub trait Rows {
+    /// Writes a row.
+    ///
+    /// # Errors
+    /// The row cannot be written.
+    fn put(&mut self, family: Family, key: &[u8], value: &[u8]) -> Result<(), StageError>;
+
+    /// Deletes a row.
+    ///
+    /// # Errors
+    /// The driver takes no deletions: in bulk nothing is there to delete, so the deltas contradict each other.
+    fn delete(&mut self, family: Family, key: &[u8]) -> Result<(), StageError>;
+}
+
+/// What stages need to know of the index.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Settings {
+    /// Bytes of a txid that are used as prefix.
+    pub txid_prefix: usize,
+}
+
+/// A fold failed: the index or its input contradicts itself.
+#[derive(Debug, thiserror::Error)]
+pub enum StageError {
+    /// A row or delta is damaged.
+    #[error(transparent)]
+    Decode(#[from] DecodeError),
+    /// The table could not be read.
+    #[error("reading what the table holds: {0}")]
+    Prior(PriorError),
+    /// A row could not be written.
+    #[error("writing a row: {0}")]
+    Write(PriorError),
+    /// The deltas and the table contradict each other.
+    #[error("{stage}: {what}")]
+    Contradiction {
+        /// The stage.
+        stage: &'static str,
+        /// What does not fit.
+        what: &'static str,
+    },
+}
+
+/// A fold over the journal.
+pub trait Stage: Send + Sync {
+    /// Name on the command line and of its checkpoint.
+    fn name(&self) -> &'static str;
+
+    /// Version of what it writes. A stage whose tables have another version is rebuilt from the journal.
+    fn version(&self) -> u32;
+
+    /// Whether it sees blocks in any order.
+    fn order(&self) -> Order {
+        Order::Free
+    }
+
+    /// The tables it owns; no other stage writes them.
+    fn tables(&self) -> &'static [TableInfo];
+
+    /// Its lanes.
+    fn lanes(&self) -> &'static [Lane];
+
+    /// Emits the deltas of a block: `emit(lane, key, value)`, lane as index into [`Stage::lanes`].
+    fn map(&self, block: &Block, settings: &Settings, emit: &mut dyn FnMut(usize, &[u8], &[u8]));
+
+    /// Folds the deltas of one group into rows. Only called for lanes with [`Merge::Fold`].
+    ///
+    /// # Errors
+    /// Damaged rows, or deltas that contradict the table.
+    fn fold(
+        &self,
+        lane: usize,
+        group: &Group<'_>,
+        way: Way,
+        prior: &dyn Prior,
+        rows: &mut dyn Rows,
+    ) -> Result<(), StageError>;
+}

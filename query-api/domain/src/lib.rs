@@ -1,0 +1,25 @@
+//! What the answers mean: functions of plain data, without storage, network or clock. Amounts are integer satoshis.
+
+mod address;
+mod asm;
+mod daily;
+mod difficulty;
+mod direction;
+mod feerate;
+mod inscription;
+mod key;
+mod op_return;
+mod script;
+mod text;
+
+pub use address::{AddressError, Subject, address_of, parse_address, parse_script_hash};
+pub use asm::asm;
+pub use daily::{Daily, DayPoint, Inconsistent};
+pub use difficulty::difficulty;
+pub use direction::{Direction, Effect, direction};
+pub use feerate::{FeeRate, PERCENTILES, fee_percentiles};
+pub use inscription::{Inscription, inscriptions};
+pub use key::{p2pkh_of, public_key, script_sha256};
+pub use op_return::{OpReturn, Protocol, Push, counterparty, decode_op_return};
+pub use script::{ScriptType, script_type};
+pub use text::{printable_ascii, readable, urls};

@@ -1,0 +1,79 @@
+//! Where requests get their index from: it may not be there yet, and it may be replaced while requests run.
+
+use std::sync::{
+    Arc, PoisonError, RwLock,
+    atomic::{AtomicU64, Ordering},
+};
+
+use cairn_model::Height;
+use cairn_reader::Reader;
+
+/// Provides the index to requests.
+pub trait IndexSource: Send + Sync + 'static {
+    /// The index to read from; `None` while there is none.
+    fn reader(&self) -> Option<Arc<Reader>>;
+
+    /// Height of the best chain that is known, indexed or not; `None` if nobody knows.
+    fn best_height(&self) -> Option<Height>;
+}
+
+/// A place to put the index, empty at first.
+#[derive(Default)]
+pub struct IndexSlot {
+    reader: RwLock<Option<Arc<Reader>>>,
+    /// Best height + 1; 0 if unknown.
+    best: AtomicU64,
+}
+
+impl IndexSlot {
+    /// An empty slot.
+    #[must_use]
+    pub fn new() -> Self {
+        IndexSlot::default()
+    }
+
+    /// A slot with an index in it.
+    #[must_use]
+    pub fn with(reader: Arc<Reader>) -> Self {
+        let slot = IndexSlot::default();
+        slot.set_reader(reader);
+        slot
+    }
+
+    /// Puts an index in; requests that run keep the one they have.
+    pub fn set_reader(&self, reader: Arc<Reader>) {
+        *self.reader.write().unwrap_or_else(PoisonError::into_inner) = Some(reader);
+    }
+
+    /// Says how high the best known chain is.
+    pub fn set_best_height(&self, height: Option<Height>) {
+        self.best.store(height.map_or(0, |h| u64::from(h) + 1), Ordering::Relaxed);
+    }
+}
+
+impl IndexSource for IndexSlot {
+    fn reader(&self) -> Option<Arc<Reader>> {
+        self.reader.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn best_height(&self) -> Option<Height> {
+        let stored = self.best.load(Ordering::Relaxed);
+        stored.checked_sub(1).and_then(|h| Height::try_from(h).ok())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_slot_knows_nothing() {
+        let slot = IndexSlot::new();
+        assert!(slot.reader().is_none());
+        assert_eq!(slot.best_height(), None);
+        slot.set_best_height(Some(0));
+        assert_eq!(slot.best_height(), Some(0));
+        slot.set_best_height(None);
+        assert_eq!(slot.best_height(), None);
+    }
+}

@@ -1,0 +1,207 @@
+//! `/openapi.json`, derived from the operations.
+
+use std::collections::BTreeMap;
+
+use schemars::{SchemaGenerator, generate::SchemaSettings};
+use serde_json::{Map, Value, json};
+
+use crate::{
+    config::ApiConfig,
+    error::{Location, Problem},
+    input::Field,
+    meta::Meta,
+    operation::{Method, Registered, Tier},
+    routes,
+};
+
+/// The description of the interface (OpenAPI 3.1.0), as `/openapi.json` serves it under this configuration.
+#[must_use]
+pub fn document(config: &ApiConfig) -> Value {
+    of(&routes::operations(), config)
+}
+
+/// The description of these operations.
+pub(crate) fn of(operations: &[Registered], config: &ApiConfig) -> Value {
+    let settings = SchemaSettings::draft2020_12().for_serialize().with(|s| {
+        s.definitions_path = "/components/schemas".into();
+        s.meta_schema = None;
+    });
+    let mut generator = settings.into_generator();
+    let mut paths: BTreeMap<&str, Map<String, Value>> = BTreeMap::new();
+    for op in operations {
+        let entry = operation(op, &mut generator, config);
+        paths.entry(op.info.path).or_default().insert(op.info.method.name().to_lowercase(), entry);
+    }
+    let _ = generator.subschema_for::<Problem>();
+    let mut schemas = generator.take_definitions(true);
+    for op in operations {
+        relax(op, &mut schemas);
+    }
+    let mut tags: Vec<&str> = operations.iter().map(|op| op.info.area).collect();
+    tags.dedup();
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Cairn",
+            "version": env!("CARGO_PKG_VERSION"),
+            "summary": "Bitcoin chain index with a read-only query API",
+            "description": "Every 2xx answer of /v1 and /api is an object with `_meta`, which names the block that the \
+                answer is true for. Every failure is `application/problem+json`. Amounts in satoshis are authoritative. \
+                Days and periods use the monotone block time: the running maximum of header times.",
+            "license": {"name": "MIT OR Apache-2.0"},
+        },
+        "servers": [{"url": config.base_url}],
+        "tags": tags.iter().map(|name| json!({"name": name})).collect::<Vec<_>>(),
+        "paths": paths,
+        "components": {
+            "schemas": schemas,
+            "responses": {"Problem": {
+                "description": "A failure.",
+                "headers": {"X-Request-Id": {"description": "Id of the request.", "schema": {"type": "string"}}},
+                "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
+            }},
+            "headers": {
+                "ETag": {"description": "Version of the answer, for If-None-Match.", "schema": {"type": "string"}},
+                "X-Request-Id": {"description": "Id of the request.", "schema": {"type": "string"}},
+            },
+        },
+    })
+}
+
+fn operation(op: &Registered, generator: &mut SchemaGenerator, config: &ApiConfig) -> Value {
+    let output = op.output_schema(generator).to_value();
+    let meta = generator.subschema_for::<Meta>().to_value();
+    let body = json!({"allOf": [
+        output,
+        {"type": "object", "required": ["_meta"], "properties": {"_meta": meta}},
+    ]});
+    let header = |name: &str| json!({"$ref": format!("#/components/headers/{name}")});
+    let mut responses = Map::new();
+    responses.insert("200".to_owned(), json!({
+        "description": "The answer.",
+        "headers": {"ETag": header("ETag"), "X-Request-Id": header("X-Request-Id")},
+        "content": {"application/json": {"schema": body}},
+    }));
+    responses.insert("304".to_owned(), json!({"description": "The answer has not changed (If-None-Match)."}));
+    let own = op.info.errors.iter().map(|(status, code)| (*status, *code));
+    let mut by_status: BTreeMap<u16, Vec<&str>> = BTreeMap::new();
+    for (status, code) in own.chain(common(op)) {
+        by_status.entry(status).or_default().push(code);
+    }
+    for (status, codes) in by_status {
+        responses.insert(status.to_string(), json!({"$ref": "#/components/responses/Problem",
+            "description": format!("Codes: {}.", codes.join(", "))}));
+    }
+    let mut entry = json!({
+        "operationId": op.info.name,
+        "tags": [op.info.area],
+        "summary": op.info.summary,
+        "description": op.info.description,
+        "parameters": parameters(op, config),
+        "responses": responses,
+        "x-tier": if op.info.tier == Tier::Free { "free" } else { "premium" },
+    });
+    if op.info.method == Method::Post {
+        entry["requestBody"] = json!({"required": true, "content": {"application/json": {"schema": body_schema(op)}}});
+    }
+    if let Some(price) = op.info.price_sats {
+        entry["x-price-sats"] = price.into();
+    }
+    entry
+}
+
+/// Failures that any operation may answer with.
+fn common(op: &Registered) -> impl Iterator<Item = (u16, &'static str)> {
+    let takes = |format: &str| op.input.fields.iter().any(|f| f.schema["format"] == format);
+    let mut codes = vec![(500, "internal_error"), (503, "index_syncing"), (503, "overloaded"), (504, "timeout")];
+    if !op.input.fields.is_empty() {
+        codes.push((422, "validation_error"));
+    }
+    if takes("bitcoin-address") {
+        codes.extend([(400, "invalid_address"), (400, "wrong_network")]);
+    }
+    if takes("bitcoin-txid") {
+        codes.push((400, "invalid_txid"));
+    }
+    if takes("bitcoin-block") {
+        codes.push((400, "invalid_hash"));
+    }
+    if op.info.method == Method::Post {
+        codes.extend([(400, "malformed_json"), (413, "payload_too_large"), (415, "unsupported_media_type")]);
+    }
+    codes.into_iter()
+}
+
+fn parameters(op: &Registered, config: &ApiConfig) -> Vec<Value> {
+    let listed = op.input.fields.iter().filter(|f| f.location != Location::Body);
+    listed.map(|field| parameter(field, config)).collect()
+}
+
+fn parameter(field: &Field, config: &ApiConfig) -> Value {
+    let mut schema = field.schema.clone();
+    let mut description = Value::Null;
+    let mut example = Value::Null;
+    if let Some(members) = schema.as_object_mut() {
+        description = members.remove("description").unwrap_or_default();
+        example = members.remove("examples").and_then(|all| all.get(0).cloned()).unwrap_or_default();
+    }
+    if schema["format"] == "bitcoin-address"
+        && let Some(featured) = config.featured.first()
+    {
+        example = featured.address.clone().into();
+    }
+    let mut out = json!({
+        "name": field.name,
+        "in": if field.location == Location::Path { "path" } else { "query" },
+        "required": field.required || field.location == Location::Path,
+        "schema": schema,
+    });
+    for (key, value) in [("description", description), ("example", example)] {
+        if !value.is_null() {
+            out[key] = value;
+        }
+    }
+    out
+}
+
+fn body_schema(op: &Registered) -> Value {
+    let fields = || op.input.fields.iter().filter(|f| f.location == Location::Body);
+    let properties: Map<String, Value> = fields().map(|f| (f.name.clone(), f.schema.clone())).collect();
+    let required: Vec<&str> = fields().filter(|f| f.required).map(|f| f.name.as_str()).collect();
+    json!({"type": "object", "properties": properties, "required": required})
+}
+
+/// Members that `view=compact` leaves out are not required.
+fn relax(op: &Registered, schemas: &mut Map<String, Value>) {
+    let mut generator = SchemaSettings::draft2020_12()
+        .for_serialize()
+        .with(|s| s.definitions_path = "/components/schemas".into())
+        .into_generator();
+    let root = op.output_schema(&mut generator).to_value();
+    for path in op.info.compact {
+        let names: Vec<&str> = path.split('.').collect();
+        drop_required(&root, &names, schemas);
+    }
+}
+
+fn drop_required(schema: &Value, names: &[&str], schemas: &mut Map<String, Value>) {
+    let [name, rest @ ..] = names else { return };
+    if let Some(inner) = schema.get("items") {
+        return drop_required(&inner.clone(), names, schemas);
+    }
+    for key in ["anyOf", "oneOf", "allOf"] {
+        for inner in schema[key].as_array().cloned().unwrap_or_default() {
+            drop_required(&inner, names, schemas);
+        }
+    }
+    let Some(target) = schema["$ref"].as_str().and_then(|r| r.rsplit('/').next()).map(str::to_owned) else { return };
+    let Some(found) = schemas.get_mut(&target) else { return };
+    if rest.is_empty() {
+        if let Some(required) = found.get_mut("required").and_then(Value::as_array_mut) {
+            required.retain(|r| r != name);
+        }
+    } else {
+        let inner = found["properties"][*name].clone();
+        drop_required(&inner, rest, schemas);
+    }
+}

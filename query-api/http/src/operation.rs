@@ -1,0 +1,186 @@
+//! What an operation is.
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde_json::Value;
+
+use crate::{context::Ctx, error::ApiError, input::InputSpec};
+
+/// HTTP method of an operation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Method {
+    /// GET; HEAD comes with it.
+    Get,
+    /// POST with a JSON body.
+    #[allow(dead_code, reason = "the operations that take a body come with labels and batches")]
+    Post,
+}
+
+impl Method {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Method::Get => "GET",
+            Method::Post => "POST",
+        }
+    }
+}
+
+/// What an operation costs after the beta.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Tier {
+    Free,
+    Premium,
+}
+
+/// What an answer depends on: its ETag is made of their versions.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Freshness {
+    /// The tip of the index and how far it lags.
+    Tip,
+    /// Configuration and state of the service.
+    State,
+}
+
+/// What an operation says about itself.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Info {
+    /// Unique name: `operationId`, and the base of its tool's name.
+    pub(crate) name: &'static str,
+    /// Method.
+    pub(crate) method: Method,
+    /// Path template.
+    pub(crate) path: &'static str,
+    /// Area: the tag in the description of the interface.
+    pub(crate) area: &'static str,
+    /// A line.
+    pub(crate) summary: &'static str,
+    /// A paragraph: what it answers, when to use it and when not.
+    pub(crate) description: &'static str,
+    /// Tier after the beta.
+    pub(crate) tier: Tier,
+    /// Name of what is sold.
+    pub(crate) capability: Option<&'static str>,
+    /// Price of a call after the beta.
+    pub(crate) price_sats: Option<u64>,
+    /// Whether some requests need a wallet session even in the beta.
+    pub(crate) conditional: bool,
+    /// Where its data comes from.
+    pub(crate) source: &'static str,
+    /// What its answer depends on.
+    pub(crate) freshness: &'static [Freshness],
+    /// What `_meta.freshness` means.
+    pub(crate) freshness_semantics: &'static str,
+    /// Whether the answer is wrong, not only old, when the index is behind.
+    pub(crate) needs_tip: bool,
+    /// Members that `view=compact` leaves out.
+    pub(crate) compact: &'static [&'static str],
+    /// Its own failures: status and code.
+    pub(crate) errors: &'static [(u16, &'static str)],
+}
+
+impl Info {
+    /// A free operation that reads the index; what differs is set behind it.
+    pub(crate) const fn get(name: &'static str, path: &'static str, area: &'static str) -> Self {
+        Info {
+            name,
+            method: Method::Get,
+            path,
+            area,
+            summary: "",
+            description: "",
+            tier: Tier::Free,
+            capability: None,
+            price_sats: None,
+            conditional: false,
+            source: "index",
+            freshness: &[Freshness::Tip],
+            freshness_semantics: "time of the newest block in the index (monotone block time); confirmed data only",
+            needs_tip: false,
+            compact: &[],
+            errors: &[],
+        }
+    }
+
+    /// The path, with the method before it if that is not GET.
+    pub(crate) fn endpoint(&self) -> String {
+        match self.method {
+            Method::Get => self.path.to_owned(),
+            Method::Post => format!("POST {}", self.path),
+        }
+    }
+}
+
+/// An operation: one file under `routes` and one line in the registry.
+pub(crate) trait Operation {
+    /// What it says about itself.
+    const INFO: Info;
+    /// What it takes: path, query and body parameters in one object.
+    type Input: DeserializeOwned + JsonSchema;
+    /// What it answers, an object; `_meta` is added to it.
+    type Output: Serialize + JsonSchema;
+
+    /// Answers.
+    fn run(ctx: &Ctx<'_>, input: Self::Input) -> Result<Self::Output, ApiError>;
+}
+
+/// How an operation is run.
+type Run = fn(&Ctx<'_>, Value) -> Result<String, ApiError>;
+
+/// An operation without its types.
+pub(crate) struct Registered {
+    /// What it says about itself.
+    pub(crate) info: Info,
+    /// What it takes.
+    pub(crate) input: InputSpec,
+    run: Run,
+    output: fn(&mut SchemaGenerator) -> Schema,
+}
+
+impl Registered {
+    /// Registers an operation.
+    pub(crate) fn of<O: Operation>() -> Self {
+        Registered {
+            info: O::INFO,
+            input: InputSpec::of::<O::Input>(O::INFO.path, O::INFO.method),
+            run: run::<O>,
+            output: |generator| generator.subschema_for::<O::Output>(),
+        }
+    }
+
+    /// Runs it on a checked input; gives the text of a JSON object.
+    pub(crate) fn run(&self, ctx: &Ctx<'_>, input: Value) -> Result<String, ApiError> {
+        (self.run)(ctx, input)
+    }
+
+    /// Schema of its output.
+    pub(crate) fn output_schema(&self, generator: &mut SchemaGenerator) -> Schema {
+        (self.output)(generator)
+    }
+}
+
+fn run<O: Operation>(ctx: &Ctx<'_>, input: Value) -> Result<String, ApiError> {
+    let input = serde_json::from_value::<O::Input>(input).map_err(|error| {
+        // The schema let something pass that the type does not take.
+        tracing::error!(operation = O::INFO.name, %error, "schema and type of an input differ");
+        ApiError::new(axum::http::StatusCode::UNPROCESSABLE_ENTITY, crate::error::VALIDATION, "the input is not valid")
+    })?;
+    let output = O::run(ctx, input)?;
+    serde_json::to_string(&output).map_err(|error| {
+        tracing::error!(operation = O::INFO.name, %error, "an answer could not be written");
+        ApiError::internal()
+    })
+}
+
+/// How much of an answer is wanted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Detail {
+    #[default]
+    Full,
+    Compact,
+}
+
+/// Input of operations without parameters.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct NoInput {}

@@ -1,0 +1,14 @@
+//! The types that every part of Cairn shares: heights, transaction numbers, amounts, script ids and
+//! the blocks that flow from a source through the journal into the stages. No I/O.
+
+mod block;
+mod ids;
+mod muhash;
+mod network;
+mod time;
+
+pub use block::{Block, FilePos, InputFlags, OutputMeta, Overwritten, SpentCoin, TxMeta};
+pub use ids::{BlockHash, Height, Outpoint, Sats, ScriptId, ScriptPrefix, TxNum, Txid, is_unspendable};
+pub use muhash::{MuHash, MuHashDigest, coin_bytes};
+pub use network::{Network, UnknownNetwork};
+pub use time::{MonoTime, day_of};

@@ -1,0 +1,23 @@
+//! Read-only access to the index. A [`Reader`] hands out [`View`]s; a view is pinned to one tip, so everything that a
+//! request reads is of one moment. There is no write method here: the writer is another crate.
+
+mod chain_index;
+mod error;
+mod journal;
+mod open;
+mod raw;
+mod rows;
+mod script_hash;
+mod scripts;
+mod txs;
+mod view;
+
+pub use chain_index::{Brief, ChainIndex};
+pub use error::ReadError;
+pub use journal::JournalBlocks;
+pub use open::{Db, Facts, Reader, db_options, family_options};
+pub use raw::{RawBlocks, RawError};
+pub use rows::{TableSize, TableSum};
+pub use scripts::{FoundScript, SumsBefore};
+pub use txs::StoredTx;
+pub use view::{Scan, Tip, View};

@@ -1,0 +1,182 @@
+//! Opening a database for reading, and the options that reader and writer must agree on.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::{Arc, RwLock},
+};
+
+use cairn_model::Network;
+use cairn_tables::{
+    Compression, Family, Table, encode_key,
+    journal::{Fact, Facts as FactsTable},
+};
+use rocksdb::{BlockBasedOptions, DBCompressionType, DBWithThreadMode, MultiThreaded, Options, SliceTransform};
+
+use crate::{ChainIndex, RawBlocks, ReadError, View};
+
+/// The database handle.
+pub type Db = DBWithThreadMode<MultiThreaded>;
+
+/// What the index was made for; fixed at its first commit.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Facts {
+    /// The network.
+    pub network: Network,
+    /// Bytes of a script's hash that are used as prefix: 8, but in tests that want collisions.
+    pub script_prefix: usize,
+    /// Bytes of a txid that are used as prefix: 8, but in tests that want collisions.
+    pub txid_prefix: usize,
+    /// The folder of block files, for raw bytes; `None` if the blocks came from a node.
+    pub blocks_dir: Option<PathBuf>,
+}
+
+impl Facts {
+    /// What a new index of a network is made with.
+    #[must_use]
+    pub fn of(network: Network) -> Self {
+        Facts { network, script_prefix: 8, txid_prefix: 8, blocks_dir: None }
+    }
+
+    /// As rows of the `facts` table.
+    #[must_use]
+    pub fn rows(&self) -> Vec<(String, Fact)> {
+        let mut rows = vec![
+            ("network".to_owned(), self.network.name().to_owned()),
+            ("script_prefix".to_owned(), self.script_prefix.to_string()),
+            ("txid_prefix".to_owned(), self.txid_prefix.to_string()),
+        ];
+        if let Some(dir) = &self.blocks_dir {
+            rows.push(("blocks_dir".to_owned(), dir.to_string_lossy().into_owned()));
+        }
+        rows.into_iter().map(|(k, v)| (k, Fact(v))).collect()
+    }
+
+    /// Reads them; `None` if the index has none yet.
+    ///
+    /// # Errors
+    /// The database cannot be read, or holds facts that this version does not know.
+    pub fn read(db: &Db) -> Result<Option<Self>, ReadError> {
+        let family = db.cf_handle(Family::Small.name()).ok_or(ReadError::Empty)?;
+        let fact = |name: &str| -> Result<Option<String>, ReadError> {
+            let bytes = db.get_pinned_cf(&family, encode_key::<FactsTable>(&name.to_owned()))?;
+            bytes.map(|b| Ok(FactsTable::decode_value(&b)?.0)).transpose()
+        };
+        let Some(network) = fact("network")? else { return Ok(None) };
+        let network = network.parse().map_err(|e: cairn_model::UnknownNetwork| ReadError::Unusable(e.to_string()))?;
+        let number = |name: &str| -> Result<usize, ReadError> {
+            let n = fact(name)?.and_then(|text| text.parse().ok()).filter(|n| (1..=8).contains(n));
+            n.ok_or_else(|| ReadError::Unusable(format!("the index holds no usable {name}")))
+        };
+        Ok(Some(Facts {
+            network,
+            script_prefix: number("script_prefix")?,
+            txid_prefix: number("txid_prefix")?,
+            blocks_dir: fact("blocks_dir")?.map(PathBuf::from),
+        }))
+    }
+}
+
+/// Options of the database as a whole.
+#[must_use]
+pub fn db_options() -> Options {
+    let mut options = Options::default();
+    // Families written by one commit become durable together or not at all.
+    options.set_atomic_flush(true);
+    options.set_max_open_files(-1);
+    options.set_keep_log_file_num(4);
+    options.set_max_log_file_size(16 << 20);
+    options
+}
+
+/// Options of a family, after its tuning.
+#[must_use]
+pub fn family_options(family: Family) -> Options {
+    let tuning = family.tuning();
+    let mut table = BlockBasedOptions::default();
+    table.set_block_size(tuning.block_size);
+    table.set_format_version(5);
+    if tuning.filter_bits > 0 {
+        table.set_bloom_filter(f64::from(tuning.filter_bits), false);
+    }
+    let mut options = Options::default();
+    if tuning.filter_prefix > 0 {
+        table.set_whole_key_filtering(false);
+        options.set_prefix_extractor(SliceTransform::create_fixed_prefix(tuning.filter_prefix));
+    }
+    options.set_block_based_table_factory(&table);
+    options.set_compression_type(match tuning.compression {
+        Compression::None => DBCompressionType::None,
+        Compression::Lz4 => DBCompressionType::Lz4,
+    });
+    options
+}
+
+/// Hands out views of an index.
+pub struct Reader {
+    pub(crate) db: Arc<Db>,
+    facts: Facts,
+    chain: RwLock<ChainIndex>,
+    raw: Option<RawBlocks>,
+}
+
+impl Reader {
+    /// Opens the index in `dir` for reading only, as it is now: it does not follow a writer.
+    ///
+    /// # Errors
+    /// There is no index, it is empty, or it cannot be read.
+    pub fn open(dir: &Path) -> Result<Self, ReadError> {
+        if !dir.join("CURRENT").exists() {
+            return Err(ReadError::Unusable(format!("no index in {}", dir.display())));
+        }
+        let families = Family::ALL.map(|f| rocksdb::ColumnFamilyDescriptor::new(f.name(), family_options(f)));
+        let db = Db::open_cf_descriptors_read_only(&db_options(), dir, families, false)?;
+        Self::shared(Arc::new(db))
+    }
+
+    /// Reads through the writer's own handle (one process for both).
+    ///
+    /// # Errors
+    /// The index is empty or cannot be read.
+    pub fn shared(db: Arc<Db>) -> Result<Self, ReadError> {
+        let facts = Facts::read(&db)?.ok_or(ReadError::Empty)?;
+        let raw = facts.blocks_dir.as_deref().map(|dir| RawBlocks::new(dir.to_owned()));
+        Ok(Reader { db, facts, chain: RwLock::default(), raw })
+    }
+
+    /// Reads raw blocks from this folder instead of the one that was indexed (copied elsewhere, say).
+    #[must_use]
+    pub fn with_blocks_dir(mut self, dir: Option<PathBuf>) -> Self {
+        if let Some(dir) = dir {
+            self.raw = Some(RawBlocks::new(dir));
+        }
+        self
+    }
+
+    /// What the index was made for.
+    #[must_use]
+    pub fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    /// The raw bytes of blocks, if there may be any.
+    #[must_use]
+    pub fn raw(&self) -> Option<&RawBlocks> {
+        self.raw.as_ref()
+    }
+
+    /// A view of the index as it is now.
+    ///
+    /// # Errors
+    /// The index is empty or cannot be read.
+    pub fn view(&self) -> Result<View<'_>, ReadError> {
+        let mut view = View::open(&self.db, &self.facts, self.raw.as_ref())?;
+        let mut chain = self.chain.read().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
+        let known = chain.len() == view.tip().height + 1 && chain.is(view.tip().height, &view.tip().hash);
+        if !known {
+            view.catch_up(&mut chain)?;
+            *self.chain.write().unwrap_or_else(std::sync::PoisonError::into_inner) = chain.clone();
+        }
+        view.set_chain(chain);
+        Ok(view)
+    }
+}

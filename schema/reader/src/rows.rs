@@ -1,0 +1,130 @@
+//! Tables as rows of bytes: for checksums, statistics and a look at a single row.
+
+use cairn_tables::{
+    TABLES, Table, TableInfo,
+    journal::{Checkpoints, Facts},
+};
+use rocksdb::ReadOptions;
+use sha2::{Digest, Sha256};
+
+use crate::{ReadError, Reader, View};
+
+/// Bytes that a walk through a table reads ahead.
+const READ_AHEAD: usize = 2 << 20;
+
+/// The logical rows of a table in one number: equal for equal rows, however they came to be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TableSum {
+    /// Rows.
+    pub rows: u64,
+    /// Bytes of keys and values.
+    pub bytes: u64,
+    /// SHA-256 over all rows in order: length of the key (4 bytes, little-endian), key, length of the value (likewise),
+    /// value. Keys are without the tag of a shared family.
+    pub sha256: [u8; 32],
+}
+
+/// How large a table is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TableSize {
+    /// Rows.
+    pub rows: u64,
+    /// Bytes on disk, compressed; where the table shares a family, bytes of its keys and values.
+    pub bytes: u64,
+    /// Whether the rows were counted. Otherwise they are the database's estimate.
+    pub counted: bool,
+}
+
+impl View<'_> {
+    /// Walks through the rows of a table in ascending order of keys; keys are without the tag of a shared family. Not
+    /// counted in [`View::rows_read`].
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub fn table_rows(&self, table: &TableInfo, mut row: impl FnMut(&[u8], &[u8])) -> Result<(), ReadError> {
+        let mut options = ReadOptions::default();
+        options.set_total_order_seek(true);
+        options.set_readahead_size(READ_AHEAD);
+        // One walk must not push out what requests keep asking for.
+        options.fill_cache(false);
+        let mut iter = self.snapshot.raw_iterator_cf_opt(&self.families[table.family.index()], options);
+        iter.seek(table.tag.as_slice());
+        while let Some((key, value)) = iter.item() {
+            let key = match table.tag {
+                None => key,
+                Some(tag) => match key.split_first() {
+                    Some((first, rest)) if *first == tag => rest,
+                    _ => break,
+                },
+            };
+            row(key, value);
+            iter.next();
+        }
+        Ok(iter.status()?)
+    }
+
+    /// The value of a row, given its key without the tag of a shared family.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub fn row_bytes(&self, table: &TableInfo, key: &[u8]) -> Result<Option<Vec<u8>>, ReadError> {
+        let key: Vec<u8> = table.tag.iter().chain(key).copied().collect();
+        Ok(self.snapshot.get_cf(&self.families[table.family.index()], key)?)
+    }
+
+    /// The checksum of a table. Reads all of it.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub fn checksum(&self, table: &TableInfo) -> Result<TableSum, ReadError> {
+        let (mut rows, mut bytes, mut hash) = (0, 0, Sha256::new());
+        self.table_rows(table, |key, value| {
+            rows += 1;
+            bytes += (key.len() + value.len()) as u64;
+            for part in [key, value] {
+                hash.update((part.len() as u32).to_le_bytes());
+                hash.update(part);
+            }
+        })?;
+        Ok(TableSum { rows, bytes, sha256: hash.finalize().into() })
+    }
+
+    /// The checksums of all tables that blocks are folded into: not of `checkpoints` and `facts`, in which two indexes
+    /// of one chain may differ (versions, the folder of block files).
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub fn checksums(&self) -> Result<Vec<(&'static str, TableSum)>, ReadError> {
+        Self::summed_tables().map(|table| Ok((table.name, self.checksum(table)?))).collect()
+    }
+
+    /// The tables that [`View::checksums`] is about.
+    pub fn summed_tables() -> impl Iterator<Item = &'static TableInfo> {
+        TABLES.iter().filter(|table| ![Checkpoints::NAME, Facts::NAME].contains(&table.name))
+    }
+}
+
+impl Reader {
+    /// How large a table is: from the database's statistics where the table has a family for itself, else by a walk
+    /// through its rows (shared families hold small tables).
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub fn table_size(&self, table: &TableInfo) -> Result<TableSize, ReadError> {
+        if table.tag.is_some() {
+            let (mut rows, mut bytes) = (0, 0);
+            self.view()?.table_rows(table, |key, value| {
+                rows += 1;
+                bytes += (key.len() + value.len()) as u64;
+            })?;
+            return Ok(TableSize { rows, bytes, counted: true });
+        }
+        let missing = || ReadError::Unusable(format!("the index has no table family {}", table.family.name()));
+        let family = self.db.cf_handle(table.family.name()).ok_or_else(missing)?;
+        let number = |name: &str| -> Result<u64, ReadError> {
+            Ok(self.db.property_int_value_cf(&family, name)?.unwrap_or_default())
+        };
+        let bytes = number("rocksdb.total-sst-files-size")?;
+        Ok(TableSize { rows: number("rocksdb.estimate-num-keys")?, bytes, counted: false })
+    }
+}

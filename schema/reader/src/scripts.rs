@@ -1,0 +1,190 @@
+//! Scripts: their totals, their history, their coins.
+
+use cairn_model::{Outpoint, Sats, ScriptId, ScriptPrefix, TxNum};
+use cairn_tables::{
+    coins::{CoinValue, CoinsByScript},
+    history::{ENTRIES_PER_ROW, Entry, History, HistoryIndex, HistoryRow, ROWS_PER_INDEX},
+    totals::{Totals, TotalsTable},
+};
+
+use crate::{ReadError, View};
+
+/// A script that the chain has seen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FoundScript {
+    /// Its id.
+    pub id: ScriptId,
+    /// Its sums.
+    pub totals: Totals,
+}
+
+/// Sums over a script's history before some point of the chain.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct SumsBefore {
+    /// Number of transactions.
+    pub tx_count: u64,
+    /// Received.
+    pub received: Sats,
+    /// Sent.
+    pub sent: Sats,
+}
+
+impl SumsBefore {
+    /// Balance at that point.
+    #[must_use]
+    pub fn balance(&self) -> Sats {
+        self.received.saturating_sub(self.sent)
+    }
+}
+
+impl View<'_> {
+    /// Finds a script: the prefix leads to candidates, the whole script decides. Two row reads, and two more for
+    /// each other script with its prefix.
+    ///
+    /// # Errors
+    /// The database cannot be read, or rows are damaged.
+    pub fn find_script(&self, script_pubkey: &[u8]) -> Result<Option<FoundScript>, ReadError> {
+        let prefix = ScriptPrefix::of(script_pubkey, self.facts().script_prefix);
+        for ordinal in 0..=u8::MAX {
+            let id = ScriptId { prefix, ordinal };
+            let Some(totals) = self.get::<TotalsTable>(&id)? else { return Ok(None) };
+            if self.is_output(totals.first, script_pubkey)? {
+                return Ok(Some(FoundScript { id, totals }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The script of an id, read from its first output.
+    ///
+    /// # Errors
+    /// The database cannot be read, or rows are damaged.
+    pub fn script_of(&self, id: ScriptId) -> Result<Option<Vec<u8>>, ReadError> {
+        let Some(totals) = self.get::<TotalsTable>(&id)? else { return Ok(None) };
+        self.script_at(totals.first).map(Some)
+    }
+
+    /// scriptPubKey of an output.
+    ///
+    /// # Errors
+    /// There is no such output, or rows are damaged.
+    pub fn script_at(&self, outpoint: Outpoint) -> Result<Vec<u8>, ReadError> {
+        let tx = self.tx(outpoint.tx_num)?.ok_or_else(|| self.broken("a first output is missing"))?;
+        let output =
+            tx.outputs().get(outpoint.vout as usize).ok_or_else(|| self.broken("a first output is missing"))?;
+        Ok(tx.script(output).to_vec())
+    }
+
+    fn is_output(&self, outpoint: Outpoint, script_pubkey: &[u8]) -> Result<bool, ReadError> {
+        Ok(self.script_at(outpoint)? == script_pubkey)
+    }
+
+    /// Entries of a script's history, newest first, after leaving out the `skip` newest. Reads the rows of the page
+    /// (one for each 128 entries, and one more) and at most one of the index for each 32 768 entries of the page.
+    ///
+    /// # Errors
+    /// The database cannot be read, or rows are damaged.
+    pub fn history(&self, script: &FoundScript, skip: u64, limit: usize) -> Result<Vec<Entry>, ReadError> {
+        let mut page = Vec::with_capacity(limit.min(1024));
+        let mut index: Option<(u64, Vec<TxNum>)> = None;
+        // Entries are numbered from the oldest; `next` is one past the newest that is still wanted.
+        let mut next = script.totals.tx_count.saturating_sub(skip);
+        while next > 0 && page.len() < limit {
+            let number = (next - 1) / ENTRIES_PER_ROW;
+            let row = self.history_row(script, number, &mut index)?;
+            let upto = (next - number * ENTRIES_PER_ROW) as usize;
+            let entries = row.entries.get(..upto).ok_or_else(|| self.broken("a history row is too short"))?;
+            page.extend(entries.iter().rev().take(limit - page.len()));
+            next = number * ENTRIES_PER_ROW;
+        }
+        Ok(page)
+    }
+
+    fn history_row(
+        &self,
+        script: &FoundScript,
+        number: u64,
+        index: &mut Option<(u64, Vec<TxNum>)>,
+    ) -> Result<HistoryRow, ReadError> {
+        let newest = (script.totals.tx_count - 1) / ENTRIES_PER_ROW;
+        let first = if number == newest {
+            script.totals.tail
+        } else if number == 0 {
+            script.totals.first.tx_num
+        } else {
+            let slot = number / ROWS_PER_INDEX;
+            if index.as_ref().is_none_or(|(s, _)| *s != slot) {
+                let row = self.get::<HistoryIndex>(&(script.id, slot as u32))?;
+                *index = Some((slot, row.ok_or_else(|| self.broken("a row of history_index is missing"))?.0));
+            }
+            let firsts = index.as_ref().map_or(&[][..], |(_, firsts)| firsts);
+            let at = (number % ROWS_PER_INDEX) as usize;
+            *firsts.get(at).ok_or_else(|| self.broken("a row of history_index is too short"))?
+        };
+        let row = self.get::<History>(&(script.id, first))?.ok_or_else(|| self.broken("a history row is missing"))?;
+        if row.number != number {
+            return Err(self.broken("a history row has another number"));
+        }
+        Ok(row.absolute(first)?)
+    }
+
+    /// Sums over the entries before a transaction number. One row read.
+    ///
+    /// # Errors
+    /// The database cannot be read, or rows are damaged.
+    pub fn sums_before(&self, script: &FoundScript, end: TxNum) -> Result<SumsBefore, ReadError> {
+        if end > script.totals.last {
+            let t = &script.totals;
+            return Ok(SumsBefore { tx_count: t.tx_count, received: t.funded, sent: t.spent });
+        }
+        let Some(at) = end.0.checked_sub(1) else { return Ok(SumsBefore::default()) };
+        let Some(((_, first), row)) = self.last_at::<History>(&(script.id, TxNum(at)), ScriptId::LEN)? else {
+            return Ok(SumsBefore::default());
+        };
+        let row = row.absolute(first)?;
+        let mut sums =
+            SumsBefore { tx_count: row.number * ENTRIES_PER_ROW, received: row.received_before, sent: row.sent_before };
+        for e in row.entries.iter().take_while(|e| e.tx_num < end) {
+            sums.tx_count += 1;
+            sums.received += e.received;
+            sums.sent += e.sent;
+        }
+        Ok(sums)
+    }
+
+    /// The whole history, oldest first, row by row. Reads every row.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub fn history_rows(&self, id: ScriptId) -> Result<impl Iterator<Item = Result<HistoryRow, ReadError>>, ReadError> {
+        let scan = self.scan::<History>(Some(&(id, TxNum(0))))?;
+        let rows = scan.map_while(move |row| match row {
+            Ok(((found, _), _)) if found != id => None,
+            Ok(((_, first), row)) => Some(row.absolute(first).map_err(ReadError::from)),
+            Err(e) => Some(Err(e)),
+        });
+        Ok(rows)
+    }
+
+    /// Unspent coins of a script in order of age, oldest first, from `from` on.
+    ///
+    /// # Errors
+    /// The database cannot be read, or rows are damaged.
+    pub fn coins_of(&self, id: ScriptId, from: Outpoint, limit: usize) -> Result<Vec<(Outpoint, Sats)>, ReadError> {
+        let mut coins = Vec::new();
+        if limit == 0 {
+            return Ok(coins);
+        }
+        for row in self.scan::<CoinsByScript>(Some(&(id, from)))? {
+            let ((found, outpoint), CoinValue(value)) = row?;
+            if found != id {
+                break;
+            }
+            coins.push((outpoint, value));
+            if coins.len() == limit {
+                break;
+            }
+        }
+        Ok(coins)
+    }
+}

@@ -1,0 +1,295 @@
+//! A view: every read of one request, pinned to one tip, and counted.
+
+use std::{
+    cell::{Cell, RefCell},
+    collections::HashMap,
+    marker::PhantomData,
+    rc::Rc,
+    sync::Arc,
+};
+
+use cairn_model::{BlockHash, Height, MonoTime, Network, TxNum};
+use cairn_tables::{
+    Family, Table,
+    block_log::LogRow,
+    encode_key,
+    headers::{HeaderRow, Headers},
+    journal::{Checkpoint, Checkpoints},
+    lookups::{HashPrefix, HeightByHash},
+};
+use rocksdb::{BoundColumnFamily, DBPinnableSlice, DBRawIteratorWithThreadMode, ReadOptions, SnapshotWithThreadMode};
+
+use crate::{ChainIndex, Db, Facts, RawBlocks, ReadError};
+
+/// The newest block that the index contains.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Tip {
+    /// Its height.
+    pub height: Height,
+    /// Its hash.
+    pub hash: BlockHash,
+    /// The header's own time.
+    pub time: u32,
+    /// Monotone time.
+    pub mono_time: MonoTime,
+    /// One past its last transaction: how many transactions the chain has.
+    pub tx_end: TxNum,
+}
+
+/// The index at one tip. Not shared between threads: a request reads from one.
+pub struct View<'r> {
+    pub(crate) snapshot: SnapshotWithThreadMode<'r, Db>,
+    pub(crate) families: [Arc<BoundColumnFamily<'r>>; Family::ALL.len()],
+    facts: &'r Facts,
+    raw: Option<&'r RawBlocks>,
+    tip: Tip,
+    chain: ChainIndex,
+    rows_read: Cell<u64>,
+    /// Rows of `block_log` that this view has read: a page often asks for the same one again.
+    pub(crate) log_rows: RefCell<HashMap<TxNum, Rc<LogRow>>>,
+}
+
+impl<'r> View<'r> {
+    pub(crate) fn open(db: &'r Db, facts: &'r Facts, raw: Option<&'r RawBlocks>) -> Result<Self, ReadError> {
+        let mut missing = None;
+        let families = Family::ALL.map(|f| {
+            let handle = db.cf_handle(f.name());
+            if handle.is_none() {
+                missing = Some(f.name());
+            }
+            handle
+        });
+        if let Some(name) = missing {
+            return Err(ReadError::Unusable(format!("the index has no table family {name}")));
+        }
+        let families = families.map(|handle| handle.unwrap_or_else(|| unreachable!("all were checked")));
+        let mut view = View {
+            snapshot: db.snapshot(),
+            families,
+            facts,
+            raw,
+            tip: Tip { height: 0, hash: BlockHash::default(), time: 0, mono_time: 0, tx_end: TxNum(0) },
+            chain: ChainIndex::default(),
+            rows_read: Cell::new(0),
+            log_rows: RefCell::default(),
+        };
+        let checkpoint = view.checkpoint("chain")?.ok_or(ReadError::Empty)?;
+        let row = view.header(checkpoint.height)?.ok_or_else(|| view.broken("the tip has no header"))?;
+        if row.hash.0 != checkpoint.hash {
+            return Err(view.broken("the tip's header has another hash"));
+        }
+        view.tip = Tip {
+            height: checkpoint.height,
+            hash: row.hash,
+            time: row.time(),
+            mono_time: row.mono_time,
+            tx_end: TxNum(row.first_tx.0 + u64::from(row.tx_count)),
+        };
+        Ok(view)
+    }
+
+    /// Brings a chain index to this view's tip.
+    pub(crate) fn catch_up(&mut self, chain: &mut ChainIndex) -> Result<(), ReadError> {
+        chain.truncate(self.tip.height + 1);
+        while let Some(height) = chain.len().checked_sub(1) {
+            let row = self.header(height)?.ok_or_else(|| self.broken("a header is missing"))?;
+            if chain.is(height, &row.hash) {
+                break;
+            }
+            chain.truncate(height);
+        }
+        let from = chain.len();
+        for row in self.scan::<Headers>(Some(&from))? {
+            let (height, row) = row?;
+            if height > self.tip.height {
+                break;
+            }
+            if height != chain.len() {
+                return Err(self.broken("a header is missing"));
+            }
+            chain.push(&row);
+        }
+        if chain.len() == self.tip.height + 1 { Ok(()) } else { Err(self.broken("headers end below the tip")) }
+    }
+
+    pub(crate) fn set_chain(&mut self, chain: ChainIndex) {
+        self.chain = chain;
+    }
+
+    pub(crate) fn broken(&self, what: &str) -> ReadError {
+        ReadError::Broken(what.to_owned())
+    }
+
+    /// The tip that everything read through this view belongs to.
+    #[must_use]
+    pub fn tip(&self) -> &Tip {
+        &self.tip
+    }
+
+    /// The network of the index.
+    #[must_use]
+    pub fn network(&self) -> Network {
+        self.facts.network
+    }
+
+    /// What the index was made for.
+    #[must_use]
+    pub fn facts(&self) -> &Facts {
+        self.facts
+    }
+
+    /// The raw bytes of blocks, if there may be any.
+    #[must_use]
+    pub fn raw(&self) -> Option<&RawBlocks> {
+        self.raw
+    }
+
+    /// The active chain in brief: no reads.
+    #[must_use]
+    pub fn chain(&self) -> &ChainIndex {
+        &self.chain
+    }
+
+    /// Rows read so far, seeks and steps of scans included.
+    #[must_use]
+    pub fn rows_read(&self) -> u64 {
+        self.rows_read.get()
+    }
+
+    fn count(&self) {
+        self.rows_read.set(self.rows_read.get() + 1);
+    }
+
+    fn family<T: Table>(&self) -> &Arc<BoundColumnFamily<'r>> {
+        &self.families[T::FAMILY.index()]
+    }
+
+    fn bytes<T: Table>(&self, key: &T::Key) -> Result<Option<DBPinnableSlice<'_>>, ReadError> {
+        self.count();
+        Ok(self.snapshot.get_pinned_cf(self.family::<T>(), encode_key::<T>(key))?)
+    }
+
+    /// One row.
+    ///
+    /// # Errors
+    /// The database cannot be read, or the row is damaged.
+    pub fn get<T: Table>(&self, key: &T::Key) -> Result<Option<T::Value>, ReadError> {
+        self.bytes::<T>(key)?.map(|bytes| Ok(T::decode_value(&bytes)?)).transpose()
+    }
+
+    /// Rows in ascending order of their keys, from `from` (or the first).
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub fn scan<T: Table>(&self, from: Option<&T::Key>) -> Result<Scan<'_, 'r, T>, ReadError> {
+        let mut iter = self.raw_iterator::<T>();
+        match from {
+            Some(key) => iter.seek(encode_key::<T>(key)),
+            None => iter.seek(T::TAG.as_slice()),
+        }
+        self.count();
+        Ok(Scan { iter, rows_read: &self.rows_read, started: false, table: PhantomData })
+    }
+
+    /// The last row whose key is at or before `key`, if it has the first `shared` bytes of `key` in common with it.
+    ///
+    /// # Errors
+    /// The database cannot be read, or the row is damaged.
+    pub fn last_at<T: Table>(&self, key: &T::Key, shared: usize) -> Result<Option<(T::Key, T::Value)>, ReadError> {
+        let bytes = encode_key::<T>(key);
+        let mut iter = self.raw_iterator::<T>();
+        iter.seek_for_prev(&bytes);
+        self.count();
+        let shared = shared + T::TAG.iter().len();
+        match iter.item() {
+            Some((k, v)) if k.get(..shared) == bytes.get(..shared) => {
+                Ok(Some((T::decode_key(k)?, T::decode_value(v)?)))
+            }
+            Some(_) => Ok(None),
+            None => Ok(iter.status().map(|()| None)?),
+        }
+    }
+
+    fn raw_iterator<T: Table>(&self) -> DBRawIteratorWithThreadMode<'_, Db> {
+        let mut options = ReadOptions::default();
+        // Families with a prefix filter would otherwise hide rows of other prefixes from a scan.
+        options.set_total_order_seek(true);
+        self.snapshot.raw_iterator_cf_opt(self.family::<T>(), options)
+    }
+
+    /// A stage's checkpoint.
+    ///
+    /// # Errors
+    /// The database cannot be read, or the row is damaged.
+    pub fn checkpoint(&self, stage: &str) -> Result<Option<Checkpoint>, ReadError> {
+        self.get::<Checkpoints>(&stage.to_owned())
+    }
+
+    /// A block's row.
+    ///
+    /// # Errors
+    /// The database cannot be read, or the row is damaged.
+    pub fn header(&self, height: Height) -> Result<Option<HeaderRow>, ReadError> {
+        self.get::<Headers>(&height)
+    }
+
+    /// Height of a block of the active chain. Reads one row for each block whose hash begins alike, plus one.
+    ///
+    /// # Errors
+    /// The database cannot be read, or a row is damaged.
+    pub fn height_of(&self, hash: &BlockHash) -> Result<Option<Height>, ReadError> {
+        let prefix = HashPrefix::of_block(hash);
+        for row in self.scan::<HeightByHash>(Some(&(prefix, 0)))? {
+            let ((found, height), ()) = row?;
+            if found != prefix {
+                break;
+            }
+            if self.header(height)?.is_some_and(|h| h.hash == *hash) {
+                return Ok(Some(height));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Rows in ascending order.
+pub struct Scan<'v, 'r, T: Table> {
+    iter: DBRawIteratorWithThreadMode<'v, Db>,
+    rows_read: &'v Cell<u64>,
+    started: bool,
+    table: PhantomData<(&'r (), T)>,
+}
+
+impl<T: Table> Scan<'_, '_, T> {
+    /// The next row's bytes; the tag of a shared family included in the key.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub fn next_bytes(&mut self) -> Result<Option<(&[u8], &[u8])>, ReadError> {
+        if self.started {
+            self.iter.next();
+            self.rows_read.set(self.rows_read.get() + 1);
+        }
+        self.started = true;
+        if !self.iter.valid() {
+            self.iter.status()?;
+            return Ok(None);
+        }
+        match self.iter.item() {
+            Some((key, value)) if T::TAG.is_none_or(|tag| key.first() == Some(&tag)) => Ok(Some((key, value))),
+            _ => Ok(None),
+        }
+    }
+}
+
+impl<T: Table> Iterator for Scan<'_, '_, T> {
+    type Item = Result<(T::Key, T::Value), ReadError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        match self.next_bytes() {
+            Ok(None) => None,
+            Ok(Some((key, value))) => Some((|| Ok((T::decode_key(key)?, T::decode_value(value)?)))()),
+            Err(e) => Some(Err(e)),
+        }
+    }
+}

@@ -1,0 +1,287 @@
+//! `block_log`: the transactions of the active chain, at most 64 to a row, without scriptSig and witness. Together with
+//! `headers` and `prevouts` it is the journal's record of connected blocks: every other table can be rebuilt from it.
+//!
+//! ```text
+//! TxNum of the row's first transaction (5) →
+//!   height │ index in the block │ offset in the block's bytes │ n │ n × transaction
+//! transaction: txid (32) │ size │ witness bytes │ inputs │ outputs │ input… │ output…
+//! input:  amount │ script prefix (8) │ height − birth height │ flags: 1 coinbase, 2 anyone-can-pay, 4 ordinal follows
+//! output: amount │ script: tag [│ ordinal] │ bytes
+//! ```
+//!
+//! Scripts of the standard templates are stored as their payload (tag 0–6), others whole. Bit 7 of the tag says that an
+//! ordinal follows, which only scripts with a colliding prefix have.
+
+use std::ops::Range;
+
+use cairn_model::{
+    Block, Height, InputFlags, OutputMeta, Sats, ScriptId, ScriptPrefix, TxMeta, TxNum, Txid, is_unspendable,
+};
+
+use crate::{
+    codec::{DecodeError, Input, put_amount, put_varint},
+    table::{Family, Table, ValueCodec},
+};
+
+/// Transactions of a row.
+pub const TXS_PER_ROW: usize = 64;
+
+/// The table.
+pub struct BlockLog;
+
+impl Table for BlockLog {
+    const NAME: &'static str = "block_log";
+    const FAMILY: Family = Family::BlockLog;
+    type Key = TxNum;
+    type Value = LogRow;
+}
+
+/// A row: the bytes of up to 64 transactions of one block. They are decoded into a [`Decoded`] when needed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LogRow {
+    /// Height of the block.
+    pub height: Height,
+    /// Index in the block of the row's first transaction.
+    pub first_index: u32,
+    /// Where in the block's bytes the row's first transaction begins.
+    pub raw_offset: u32,
+    /// The transactions.
+    pub txs: Decoded,
+}
+
+/// An input as the log has it: what it spends, but for the outpoint, which lies in `prevouts`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LoggedInput {
+    /// Value of the spent coin.
+    pub value: Sats,
+    /// Its script.
+    pub script: ScriptId,
+    /// Height of the block that made it.
+    pub birth: Height,
+    /// Facts about coin and input.
+    pub flags: InputFlags,
+}
+
+/// Transactions, flat as in [`Block`].
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Decoded {
+    /// Transactions in order.
+    pub txs: Vec<TxMeta>,
+    /// Inputs in order.
+    pub inputs: Vec<LoggedInput>,
+    /// Outputs in order. `id.prefix` is left zero: who needs ids hashes the scripts.
+    pub outputs: Vec<OutputMeta>,
+    /// scriptPubKeys, back to back.
+    pub scripts: Vec<u8>,
+}
+
+impl Decoded {
+    /// Inputs of the transaction at `index`.
+    #[must_use]
+    pub fn inputs_of(&self, tx: &TxMeta) -> &[LoggedInput] {
+        &self.inputs[tx.inputs.start as usize..tx.inputs.end as usize]
+    }
+
+    /// Outputs of a transaction.
+    #[must_use]
+    pub fn outputs_of(&self, tx: &TxMeta) -> &[OutputMeta] {
+        &self.outputs[tx.outputs.start as usize..tx.outputs.end as usize]
+    }
+
+    /// scriptPubKey of an output.
+    #[must_use]
+    pub fn script(&self, output: &OutputMeta) -> &[u8] {
+        &self.scripts[output.script.start as usize..output.script.end as usize]
+    }
+}
+
+/// The rows of a block, encoded: `emit(first TxNum, value)`. `tx_offset` is where the first transaction begins in the
+/// block's bytes (80 for the header and the transaction count).
+pub fn encode_block(block: &Block, mut emit: impl FnMut(TxNum, &[u8])) {
+    let total: u64 = block.txs.iter().map(|t| u64::from(t.size)).sum();
+    let mut raw_offset = u64::from(block.size).saturating_sub(total);
+    let mut out = Vec::with_capacity(16 << 10);
+    for (chunk_index, chunk) in block.txs.chunks(TXS_PER_ROW).enumerate() {
+        let first_index = chunk_index * TXS_PER_ROW;
+        out.clear();
+        put_varint(&mut out, block.height.into());
+        put_varint(&mut out, first_index as u64);
+        put_varint(&mut out, raw_offset);
+        put_varint(&mut out, chunk.len() as u64);
+        for tx in chunk {
+            let inputs = block.inputs_of(tx).iter().map(|i| LoggedInput {
+                value: i.value,
+                script: i.script,
+                birth: i.birth,
+                flags: i.flags,
+            });
+            let outputs = block.outputs_of(tx).iter().map(|o| (o.value, o.id.ordinal, block.script(o)));
+            put_tx(&mut out, block.height, tx, inputs, outputs);
+            raw_offset += u64::from(tx.size);
+        }
+        emit(block.tx_num(first_index), &out);
+    }
+}
+
+fn put_tx<'a>(
+    out: &mut Vec<u8>,
+    height: Height,
+    tx: &TxMeta,
+    inputs: impl ExactSizeIterator<Item = LoggedInput>,
+    outputs: impl ExactSizeIterator<Item = (Sats, u8, &'a [u8])>,
+) {
+    out.extend_from_slice(&tx.txid.0);
+    put_varint(out, tx.size.into());
+    put_varint(out, (tx.size - tx.base_size).into());
+    put_varint(out, inputs.len() as u64);
+    put_varint(out, outputs.len() as u64);
+    for input in inputs {
+        put_amount(out, input.value);
+        out.extend_from_slice(&input.script.prefix.0);
+        put_varint(out, u64::from(height - input.birth));
+        let ordinal = input.script.ordinal;
+        out.push(
+            u8::from(input.flags.coinbase) | u8::from(input.flags.anyone_can_pay) << 1 | u8::from(ordinal != 0) << 2,
+        );
+        if ordinal != 0 {
+            out.push(ordinal);
+        }
+    }
+    for (value, ordinal, script) in outputs {
+        put_amount(out, value);
+        put_script(out, script, ordinal);
+    }
+}
+
+const RAW: u8 = 7;
+const HAS_ORDINAL: u8 = 0x80;
+
+/// Template of a tag: what stands before and after the payload, and the payload's length.
+const TEMPLATES: [(&[u8], usize, &[u8]); RAW as usize] = [
+    (&[0x76, 0xa9, 0x14], 20, &[0x88, 0xac]), // P2PKH
+    (&[0xa9, 0x14], 20, &[0x87]),             // P2SH
+    (&[0x00, 0x14], 20, &[]),                 // P2WPKH
+    (&[0x00, 0x20], 32, &[]),                 // P2WSH
+    (&[0x51, 0x20], 32, &[]),                 // P2TR
+    (&[0x21], 33, &[0xac]),                   // P2PK, compressed key
+    (&[0x41], 65, &[0xac]),                   // P2PK, uncompressed key
+];
+
+fn put_script(out: &mut Vec<u8>, script: &[u8], ordinal: u8) {
+    let matching = TEMPLATES.iter().position(|(head, n, tail)| {
+        script.len() == head.len() + n + tail.len() && script.starts_with(head) && script.ends_with(tail)
+    });
+    let tag = matching.map_or(RAW, |t| t as u8);
+    out.push(tag | if ordinal != 0 { HAS_ORDINAL } else { 0 });
+    if ordinal != 0 {
+        out.push(ordinal);
+    }
+    match matching {
+        Some(t) => {
+            let (head, n, _) = TEMPLATES[t];
+            out.extend_from_slice(&script[head.len()..head.len() + n]);
+        }
+        None => {
+            put_varint(out, script.len() as u64);
+            out.extend_from_slice(script);
+        }
+    }
+}
+
+/// Appends the script to `scripts`; returns its range and ordinal.
+fn take_script(b: &mut Input<'_>, scripts: &mut Vec<u8>) -> Result<(Range<u32>, u8), DecodeError> {
+    let tag = b.byte()?;
+    let ordinal = if tag & HAS_ORDINAL != 0 { b.byte()? } else { 0 };
+    let start = scripts.len() as u32;
+    match TEMPLATES.get(usize::from(tag & !HAS_ORDINAL)) {
+        Some((head, n, tail)) => {
+            scripts.extend_from_slice(head);
+            scripts.extend_from_slice(b.take(*n)?);
+            scripts.extend_from_slice(tail);
+        }
+        None if tag & !HAS_ORDINAL == RAW => {
+            let n = b.count()?;
+            scripts.extend_from_slice(b.take(n)?);
+        }
+        None => return Err(b.error("script tag")),
+    }
+    Ok((start..scripts.len() as u32, ordinal))
+}
+
+fn take_tx(b: &mut Input<'_>, height: Height, into: &mut Decoded) -> Result<(), DecodeError> {
+    let txid = Txid(b.array()?);
+    let size = b.varint32()?;
+    let base_size = size.checked_sub(b.varint32()?).ok_or_else(|| b.error("witness larger than transaction"))?;
+    let (input_count, output_count) = (b.count()?, b.count()?);
+    let (first_input, first_output) = (into.inputs.len() as u32, into.outputs.len() as u32);
+    for _ in 0..input_count {
+        let value = b.amount()?;
+        let prefix = ScriptPrefix(b.array()?);
+        let birth = height.checked_sub(b.varint32()?).ok_or_else(|| b.error("birth height"))?;
+        let bits = b.byte()?;
+        let ordinal = if bits & 4 != 0 { b.byte()? } else { 0 };
+        let flags = InputFlags { coinbase: bits & 1 != 0, anyone_can_pay: bits & 2 != 0 };
+        into.inputs.push(LoggedInput { value, script: ScriptId { prefix, ordinal }, birth, flags });
+    }
+    for _ in 0..output_count {
+        let value = b.amount()?;
+        let (script, ordinal) = take_script(b, &mut into.scripts)?;
+        let spendable = height != 0 && !is_unspendable(&into.scripts[script.start as usize..script.end as usize]);
+        into.outputs.push(OutputMeta {
+            value,
+            script,
+            id: ScriptId { prefix: ScriptPrefix::default(), ordinal },
+            spendable,
+        });
+    }
+    into.txs.push(TxMeta {
+        txid,
+        size,
+        base_size,
+        inputs: first_input..into.inputs.len() as u32,
+        outputs: first_output..into.outputs.len() as u32,
+    });
+    Ok(())
+}
+
+impl LogRow {
+    /// Decodes a row's transactions onto the end of `into`, for who wants a whole block. Returns the row's height and
+    /// the index of its first transaction.
+    ///
+    /// # Errors
+    /// The row is damaged.
+    pub fn decode_into(bytes: &[u8], into: &mut Decoded) -> Result<(Height, u32, u32), DecodeError> {
+        let b = &mut Input::new(BlockLog::NAME, bytes);
+        let head = Self::decode_onto(b, into)?;
+        b.finish()?;
+        Ok(head)
+    }
+
+    fn decode_onto(b: &mut Input<'_>, into: &mut Decoded) -> Result<(Height, u32, u32), DecodeError> {
+        let (height, first_index, raw_offset) = (b.varint32()?, b.varint32()?, b.varint32()?);
+        let n = b.count()?;
+        for _ in 0..n {
+            take_tx(b, height, into)?;
+        }
+        Ok((height, first_index, raw_offset))
+    }
+}
+
+impl ValueCodec for LogRow {
+    fn encode(&self, out: &mut Vec<u8>) {
+        put_varint(out, self.height.into());
+        put_varint(out, self.first_index.into());
+        put_varint(out, self.raw_offset.into());
+        put_varint(out, self.txs.txs.len() as u64);
+        for tx in &self.txs.txs {
+            let outputs = self.txs.outputs_of(tx).iter().map(|o| (o.value, o.id.ordinal, self.txs.script(o)));
+            put_tx(out, self.height, tx, self.txs.inputs_of(tx).iter().copied(), outputs);
+        }
+    }
+
+    fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
+        let mut txs = Decoded::default();
+        let (height, first_index, raw_offset) = Self::decode_onto(b, &mut txs)?;
+        Ok(LogRow { height, first_index, raw_offset, txs })
+    }
+}

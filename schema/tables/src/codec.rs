@@ -1,0 +1,306 @@
+//! Bytes in and out. Decoding never panics and never allocates more than the input could hold.
+
+use cairn_model::{ScriptId, ScriptPrefix, TxNum};
+
+use crate::table::KeyCodec;
+
+/// A row that cannot be decoded: the index is damaged or of another version. Never taken for "not found".
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("table {table}: a row cannot be decoded: {what}")]
+pub struct DecodeError {
+    /// The table.
+    pub table: &'static str,
+    /// What was wrong.
+    pub what: &'static str,
+}
+
+/// Bytes being read.
+#[derive(Debug, Clone)]
+pub struct Input<'a> {
+    table: &'static str,
+    bytes: &'a [u8],
+}
+
+impl<'a> Input<'a> {
+    /// Starts to read a row of `table`.
+    #[must_use]
+    pub fn new(table: &'static str, bytes: &'a [u8]) -> Self {
+        Input { table, bytes }
+    }
+
+    /// An error about this row.
+    #[must_use]
+    pub fn error(&self, what: &'static str) -> DecodeError {
+        DecodeError { table: self.table, what }
+    }
+
+    /// Bytes left.
+    #[must_use]
+    pub fn left(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// The next `n` bytes.
+    ///
+    /// # Errors
+    /// The row is too short.
+    pub fn take(&mut self, n: usize) -> Result<&'a [u8], DecodeError> {
+        let (head, tail) = self.bytes.split_at_checked(n).ok_or_else(|| self.error("too short"))?;
+        self.bytes = tail;
+        Ok(head)
+    }
+
+    /// The next `N` bytes as an array.
+    ///
+    /// # Errors
+    /// The row is too short.
+    pub fn array<const N: usize>(&mut self) -> Result<[u8; N], DecodeError> {
+        let (head, tail) = self.bytes.split_first_chunk::<N>().ok_or_else(|| self.error("too short"))?;
+        self.bytes = tail;
+        Ok(*head)
+    }
+
+    /// The next byte.
+    ///
+    /// # Errors
+    /// The row is too short.
+    pub fn byte(&mut self) -> Result<u8, DecodeError> {
+        Ok(self.array::<1>()?[0])
+    }
+
+    /// A LEB128 number.
+    ///
+    /// # Errors
+    /// The row is too short, or the number does not fit in 64 bits.
+    pub fn varint(&mut self) -> Result<u64, DecodeError> {
+        let mut value = 0u64;
+        let mut shift = 0u32;
+        loop {
+            let byte = self.byte()?;
+            if shift == 63 && byte > 1 {
+                return Err(self.error("number too large"));
+            }
+            value |= u64::from(byte & 0x7f) << shift;
+            if byte & 0x80 == 0 {
+                return Ok(value);
+            }
+            shift += 7;
+            if shift > 63 {
+                return Err(self.error("number too long"));
+            }
+        }
+    }
+
+    /// A LEB128 number of at most 32 bits.
+    ///
+    /// # Errors
+    /// As [`Input::varint`], or the number is too large.
+    pub fn varint32(&mut self) -> Result<u32, DecodeError> {
+        u32::try_from(self.varint()?).map_err(|_| self.error("number too large"))
+    }
+
+    /// A count of things of which each takes at least one byte of what is left.
+    ///
+    /// # Errors
+    /// As [`Input::varint`], or there cannot be so many.
+    pub fn count(&mut self) -> Result<usize, DecodeError> {
+        let n = self.varint()?;
+        match usize::try_from(n) {
+            Ok(n) if n <= self.left() => Ok(n),
+            _ => Err(self.error("count exceeds the row")),
+        }
+    }
+
+    /// An amount written by [`put_amount`].
+    ///
+    /// # Errors
+    /// As [`Input::varint`], or it is no amount.
+    pub fn amount(&mut self) -> Result<u64, DecodeError> {
+        let packed = self.varint()?;
+        decompress_amount(packed).ok_or_else(|| self.error("amount too large"))
+    }
+
+    /// A transaction number in 5 bytes.
+    ///
+    /// # Errors
+    /// The row is too short.
+    pub fn tx_num(&mut self) -> Result<TxNum, DecodeError> {
+        Ok(TxNum::from_be5(self.array()?))
+    }
+
+    /// Ends the reading.
+    ///
+    /// # Errors
+    /// Bytes are left over.
+    pub fn finish(&self) -> Result<(), DecodeError> {
+        if self.bytes.is_empty() { Ok(()) } else { Err(self.error("too long")) }
+    }
+}
+
+/// Appends a LEB128 number.
+pub fn put_varint(out: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+/// Appends an amount: round ones take fewer bytes (the idea of Bitcoin Core's `CompressAmount`: trailing decimal
+/// zeros become an exponent).
+pub fn put_amount(out: &mut Vec<u8>, sats: u64) {
+    put_varint(out, compress_amount(sats));
+}
+
+/// 0 is 0. Otherwise sats = m × 10^e with the largest e ≤ 9. For e < 9 the last digit d of m is 1..=9 and the number
+/// is 1 + 10 × (9 × (m / 10) + d − 1) + e; for e = 9 it is 1 + 10 × (m − 1) + 9. No amount below 2^63 / 10 overflows,
+/// and larger ones, which no coin has, are escaped as numbers beyond that range.
+fn compress_amount(sats: u64) -> u64 {
+    if sats == 0 {
+        return 0;
+    }
+    if sats > MAX_PACKED {
+        return ESCAPE.wrapping_add(sats);
+    }
+    let (mut m, mut e) = (sats, 0u64);
+    while e < 9 && m.is_multiple_of(10) {
+        m /= 10;
+        e += 1;
+    }
+    if e < 9 { 1 + 10 * (9 * (m / 10) + m % 10 - 1) + e } else { 1 + 10 * (m - 1) + 9 }
+}
+
+/// Largest amount that is packed: far above 21 million coins, and 9 × it stays clear of `ESCAPE`.
+const MAX_PACKED: u64 = 1 << 59;
+/// Start of the range for escaped amounts; packed ones stay below 9 × 2^59 + 1000.
+const ESCAPE: u64 = 9 * MAX_PACKED + 1000;
+
+fn decompress_amount(packed: u64) -> Option<u64> {
+    if packed == 0 {
+        return Some(0);
+    }
+    if packed > ESCAPE {
+        return Some(packed - ESCAPE);
+    }
+    let x = packed - 1;
+    let (e, x) = (x % 10, x / 10);
+    let m = if e < 9 { (x / 9).checked_mul(10)?.checked_add(x % 9 + 1)? } else { x.checked_add(1)? };
+    m.checked_mul(10u64.pow(e as u32))
+}
+
+impl KeyCodec for ScriptId {
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.to_bytes());
+    }
+
+    fn decode(bytes: &mut Input<'_>) -> Result<Self, DecodeError> {
+        Ok(ScriptId::from_bytes(bytes.array()?))
+    }
+}
+
+impl KeyCodec for ScriptPrefix {
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.0);
+    }
+
+    fn decode(bytes: &mut Input<'_>) -> Result<Self, DecodeError> {
+        Ok(ScriptPrefix(bytes.array()?))
+    }
+}
+
+impl KeyCodec for TxNum {
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.to_be5());
+    }
+
+    fn decode(bytes: &mut Input<'_>) -> Result<Self, DecodeError> {
+        bytes.tx_num()
+    }
+}
+
+impl KeyCodec for u32 {
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.to_be_bytes());
+    }
+
+    fn decode(bytes: &mut Input<'_>) -> Result<Self, DecodeError> {
+        Ok(u32::from_be_bytes(bytes.array()?))
+    }
+}
+
+impl<A: KeyCodec, B: KeyCodec> KeyCodec for (A, B) {
+    fn encode(&self, out: &mut Vec<u8>) {
+        self.0.encode(out);
+        self.1.encode(out);
+    }
+
+    fn decode(bytes: &mut Input<'_>) -> Result<Self, DecodeError> {
+        Ok((A::decode(bytes)?, B::decode(bytes)?))
+    }
+}
+
+/// A text key of up to 255 bytes; sorts by its bytes.
+impl KeyCodec for String {
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.as_bytes());
+    }
+
+    fn decode(bytes: &mut Input<'_>) -> Result<Self, DecodeError> {
+        let all = bytes.take(bytes.left())?;
+        String::from_utf8(all.to_vec()).map_err(|_| bytes.error("not UTF-8"))
+    }
+}
+
+impl crate::table::ValueCodec for () {
+    fn encode(&self, _: &mut Vec<u8>) {}
+
+    fn decode(_: &mut Input<'_>) -> Result<Self, DecodeError> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use proptest::prelude::*;
+
+    fn amount_back(sats: u64) -> u64 {
+        let mut out = Vec::new();
+        put_amount(&mut out, sats);
+        Input::new("t", &out).amount().unwrap()
+    }
+
+    #[test]
+    fn round_amounts_are_short() {
+        for (sats, bytes) in [(0, 1), (1, 1), (5_000_000_000, 1), (100_000_000, 1), (546, 2), (123_456_789, 5)] {
+            let mut out = Vec::new();
+            put_amount(&mut out, sats);
+            assert_eq!(out.len(), bytes, "{sats}");
+            assert_eq!(amount_back(sats), sats);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn amounts_read_back(sats in prop_oneof![any::<u64>().prop_map(|v| v >> 4), 0..=2_100_000_000_000_000u64, (0..1000u64).prop_map(|v| v * 1_000_000_000)]) {
+            prop_assert_eq!(amount_back(sats), sats);
+        }
+
+        #[test]
+        fn varints_read_back(v: u64) {
+            let mut out = Vec::new();
+            put_varint(&mut out, v);
+            let mut input = Input::new("t", &out);
+            prop_assert_eq!(input.varint().unwrap(), v);
+            prop_assert!(input.finish().is_ok());
+        }
+
+        #[test]
+        fn no_bytes_make_it_panic(bytes: Vec<u8>) {
+            let _ = Input::new("t", &bytes).varint();
+            let _ = Input::new("t", &bytes).amount();
+            let _ = Input::new("t", &bytes).count();
+        }
+    }
+}

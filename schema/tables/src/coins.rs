@@ -1,0 +1,92 @@
+//! The coin set (what Bitcoin Core calls the UTXO set), by outpoint and by script.
+//!
+//! ```text
+//! coins            TxNum (5) ‖ vout (4)                  → amount │ script prefix (8) │ 1 if coinbase [│ ordinal]
+//! coins_by_script  ScriptId (9) ‖ TxNum (5) ‖ vout (4)   → amount
+//! ```
+
+use cairn_model::{Outpoint, Sats, ScriptId, ScriptPrefix};
+
+use crate::{
+    codec::{DecodeError, Input, put_amount},
+    table::{Family, KeyCodec, Table, ValueCodec},
+};
+
+impl KeyCodec for Outpoint {
+    fn encode(&self, out: &mut Vec<u8>) {
+        self.tx_num.encode(out);
+        self.vout.encode(out);
+    }
+
+    fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
+        Ok(Outpoint { tx_num: b.tx_num()?, vout: u32::decode(b)? })
+    }
+}
+
+/// Coins by outpoint.
+pub struct Coins;
+
+impl Table for Coins {
+    const NAME: &'static str = "coins";
+    const FAMILY: Family = Family::Coins;
+    type Key = Outpoint;
+    type Value = Coin;
+}
+
+/// Coins by script.
+pub struct CoinsByScript;
+
+impl Table for CoinsByScript {
+    const NAME: &'static str = "coins_by_script";
+    const FAMILY: Family = Family::CoinsByScript;
+    type Key = (ScriptId, Outpoint);
+    type Value = CoinValue;
+}
+
+/// An unspent output.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Coin {
+    /// Value.
+    pub value: Sats,
+    /// Script.
+    pub script: ScriptId,
+    /// Whether a coinbase made it.
+    pub coinbase: bool,
+}
+
+impl ValueCodec for Coin {
+    fn encode(&self, out: &mut Vec<u8>) {
+        put_amount(out, self.value);
+        out.extend_from_slice(&self.script.prefix.0);
+        out.push(u8::from(self.coinbase));
+        if self.script.ordinal != 0 {
+            out.push(self.script.ordinal);
+        }
+    }
+
+    fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
+        let value = b.amount()?;
+        let prefix = ScriptPrefix(b.array()?);
+        let coinbase = match b.byte()? {
+            0 => false,
+            1 => true,
+            _ => return Err(b.error("flag")),
+        };
+        let ordinal = if b.left() > 0 { b.byte()? } else { 0 };
+        Ok(Coin { value, script: ScriptId { prefix, ordinal }, coinbase })
+    }
+}
+
+/// The value of a coin.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CoinValue(pub Sats);
+
+impl ValueCodec for CoinValue {
+    fn encode(&self, out: &mut Vec<u8>) {
+        put_amount(out, self.0);
+    }
+
+    fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
+        Ok(CoinValue(b.amount()?))
+    }
+}

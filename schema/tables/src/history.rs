@@ -1,0 +1,155 @@
+//! `history`: what each transaction did to a script, 128 transactions to a row, and a cumulative mark in front of each
+//! row, so that a page, a balance at a date or a count takes a constant number of reads whatever the length.
+//!
+//! ```text
+//! history        ScriptId (9) ‖ TxNum of the first entry (5) →
+//!                  row number [│ received before │ sent before]  if not 0
+//!                  n × (TxNum distance to the previous entry × 4 + kind │ received? │ sent?)
+//! history_index  'i' ‖ ScriptId (9) ‖ number of 256 rows (4) → TxNum of each row's first entry, as distances
+//! ```
+//!
+//! kind: 1 received, 2 sent, 3 both (0: neither amount is above zero). The first entry's distance is 0. A row is full at 128 entries: row k holds the entries 128 k … 128 k + 127
+//! in chain order, on every machine. `history_index` has rows only for scripts of more than 128 transactions.
+
+use cairn_model::{Sats, ScriptId, TxNum};
+
+use crate::{
+    codec::{DecodeError, Input, put_amount, put_varint},
+    table::{Family, Table, ValueCodec},
+};
+
+/// Entries of a full row.
+pub const ENTRIES_PER_ROW: u64 = 128;
+/// Rows that one row of the index covers.
+pub const ROWS_PER_INDEX: u64 = 256;
+
+/// History rows.
+pub struct History;
+
+impl Table for History {
+    const NAME: &'static str = "history";
+    const FAMILY: Family = Family::History;
+    type Key = (ScriptId, TxNum);
+    type Value = HistoryRow;
+}
+
+/// Where the rows of a long history begin.
+pub struct HistoryIndex;
+
+impl Table for HistoryIndex {
+    const NAME: &'static str = "history_index";
+    const FAMILY: Family = Family::Small;
+    const TAG: Option<u8> = Some(b'i');
+    type Key = (ScriptId, u32);
+    type Value = IndexRow;
+}
+
+/// What one transaction did to a script.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Entry {
+    /// The transaction.
+    pub tx_num: TxNum,
+    /// Sum of its outputs to the script.
+    pub received: Sats,
+    /// Sum of its inputs from the script (and of coins it overwrote, BIP 30).
+    pub sent: Sats,
+}
+
+/// Up to 128 entries and the sums before them.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct HistoryRow {
+    /// Number of the row: its first entry is the script's `128 × number`-th.
+    pub number: u64,
+    /// Received before the first entry.
+    pub received_before: Sats,
+    /// Sent before the first entry.
+    pub sent_before: Sats,
+    /// The entries, in chain order; never empty.
+    pub entries: Vec<Entry>,
+}
+
+impl HistoryRow {
+    /// Decodes the value under a key whose TxNum is `first`.
+    ///
+    /// # Errors
+    /// The row is damaged.
+    pub fn absolute(mut self, first: TxNum) -> Result<Self, DecodeError> {
+        let error = DecodeError { table: History::NAME, what: "TxNum too large" };
+        for e in &mut self.entries {
+            e.tx_num = TxNum(e.tx_num.0.checked_add(first.0).filter(|n| *n < TxNum::LIMIT).ok_or(error.clone())?);
+        }
+        Ok(self)
+    }
+}
+
+/// Encodes with TxNums relative to the first entry, so a decoded value is relative until
+/// [`HistoryRow::absolute`] is told the key.
+impl ValueCodec for HistoryRow {
+    fn encode(&self, out: &mut Vec<u8>) {
+        put_varint(out, self.number);
+        if self.number > 0 {
+            put_amount(out, self.received_before);
+            put_amount(out, self.sent_before);
+        }
+        let mut previous = self.entries.first().map_or(0, |e| e.tx_num.0);
+        for e in &self.entries {
+            let kind = u64::from(e.received > 0) | u64::from(e.sent > 0) << 1;
+            put_varint(out, (e.tx_num.0 - previous) << 2 | kind);
+            previous = e.tx_num.0;
+            if e.received > 0 {
+                put_amount(out, e.received);
+            }
+            if e.sent > 0 {
+                put_amount(out, e.sent);
+            }
+        }
+    }
+
+    fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
+        let number = b.varint()?;
+        let (received_before, sent_before) = if number > 0 { (b.amount()?, b.amount()?) } else { (0, 0) };
+        let mut entries = Vec::new();
+        let mut tx_num = 0u64;
+        while b.left() > 0 {
+            let head = b.varint()?;
+            tx_num = tx_num.checked_add(head >> 2).ok_or_else(|| b.error("TxNum too large"))?;
+            let received = if head & 1 != 0 { b.amount()? } else { 0 };
+            let sent = if head & 2 != 0 { b.amount()? } else { 0 };
+            entries.push(Entry { tx_num: TxNum(tx_num), received, sent });
+        }
+        if entries.is_empty() || entries.len() as u64 > ENTRIES_PER_ROW || entries[0].tx_num.0 != 0 {
+            return Err(b.error("entries"));
+        }
+        Ok(HistoryRow { number, received_before, sent_before, entries })
+    }
+}
+
+/// First entries of up to 256 consecutive rows.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct IndexRow(pub Vec<TxNum>);
+
+impl ValueCodec for IndexRow {
+    fn encode(&self, out: &mut Vec<u8>) {
+        let mut previous = 0;
+        for first in &self.0 {
+            put_varint(out, first.0 - previous);
+            previous = first.0;
+        }
+    }
+
+    fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
+        let mut firsts = Vec::new();
+        let mut tx_num = 0u64;
+        while b.left() > 0 {
+            tx_num = tx_num
+                .checked_add(b.varint()?)
+                .filter(|n| *n < TxNum::LIMIT)
+                .ok_or_else(|| b.error("TxNum too large"))?;
+            firsts.push(TxNum(tx_num));
+        }
+        if firsts.is_empty() || firsts.len() as u64 > ROWS_PER_INDEX {
+            return Err(b.error("rows"));
+        }
+        Ok(IndexRow(firsts))
+    }
+}

@@ -1,0 +1,156 @@
+//! The parts of the journal that are not blocks, and what the index knows of itself.
+//!
+//! ```text
+//! collisions   'c' ‖ script prefix (8)  → the scripts with that prefix, in order of first appearance
+//! overwritten  'o' ‖ height (4)         → coins that the block overwrote (BIP 30)
+//! checkpoints  's' ‖ stage name         → format version, height, hash
+//! facts        'f' ‖ name               → text: network, prefix lengths, block folder
+//! ```
+
+use bincode::{Decode, Encode};
+use cairn_model::{Height, InputFlags, Outpoint, Overwritten, ScriptId, ScriptPrefix, SpentCoin, TxNum};
+
+use crate::{
+    codec::{DecodeError, Input, put_amount, put_varint},
+    table::{Family, Table, ValueCodec},
+};
+
+/// Scripts that share a prefix. Only prefixes with at least two scripts have a row, so mainnet is expected to have none.
+pub struct Collisions;
+
+impl Table for Collisions {
+    const NAME: &'static str = "collisions";
+    const FAMILY: Family = Family::Small;
+    const TAG: Option<u8> = Some(b'c');
+    type Key = ScriptPrefix;
+    type Value = CollidingScripts;
+}
+
+/// The scripts of a prefix; the index of each is its ordinal. Each with its first output, so that a reorg that removes
+/// that output can take the script out again.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct CollidingScripts(pub Vec<(TxNum, Vec<u8>)>);
+
+impl ValueCodec for CollidingScripts {
+    fn encode(&self, out: &mut Vec<u8>) {
+        for (first, script) in &self.0 {
+            out.extend_from_slice(&first.to_be5());
+            put_varint(out, script.len() as u64);
+            out.extend_from_slice(script);
+        }
+    }
+
+    fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
+        let mut scripts = Vec::new();
+        while b.left() > 0 {
+            let first = b.tx_num()?;
+            let n = b.count()?;
+            scripts.push((first, b.take(n)?.to_vec()));
+        }
+        Ok(CollidingScripts(scripts))
+    }
+}
+
+/// Coins that vanished because a later coinbase had the same txid.
+pub struct OverwrittenCoins;
+
+impl Table for OverwrittenCoins {
+    const NAME: &'static str = "overwritten";
+    const FAMILY: Family = Family::Small;
+    const TAG: Option<u8> = Some(b'o');
+    type Key = Height;
+    type Value = OverwrittenRow;
+}
+
+/// The coins that one block overwrote.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct OverwrittenRow(pub Vec<Overwritten>);
+
+impl ValueCodec for OverwrittenRow {
+    fn encode(&self, out: &mut Vec<u8>) {
+        for Overwritten { by, coin } in &self.0 {
+            put_varint(out, (*by).into());
+            out.extend_from_slice(&coin.outpoint.tx_num.to_be5());
+            put_varint(out, coin.outpoint.vout.into());
+            put_amount(out, coin.value);
+            out.extend_from_slice(&coin.script.to_bytes());
+            put_varint(out, coin.birth.into());
+            out.push(u8::from(coin.flags.coinbase));
+        }
+    }
+
+    fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
+        let mut rows = Vec::new();
+        while b.left() > 0 {
+            let by = b.varint32()?;
+            let outpoint = Outpoint { tx_num: b.tx_num()?, vout: b.varint32()? };
+            let (value, script, birth) = (b.amount()?, ScriptId::from_bytes(b.array()?), b.varint32()?);
+            let flags = InputFlags { coinbase: b.byte()? != 0, anyone_can_pay: false };
+            rows.push(Overwritten { by, coin: SpentCoin { outpoint, value, script, birth, flags } });
+        }
+        Ok(OverwrittenRow(rows))
+    }
+}
+
+/// How far each stage has come.
+pub struct Checkpoints;
+
+impl Table for Checkpoints {
+    const NAME: &'static str = "checkpoints";
+    const FAMILY: Family = Family::Small;
+    const TAG: Option<u8> = Some(b's');
+    type Key = String;
+    type Value = Checkpoint;
+}
+
+/// The newest block that a stage's tables contain.
+#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode)]
+pub struct Checkpoint {
+    /// Format version of the stage's tables.
+    pub version: u32,
+    /// Height of the block.
+    pub height: Height,
+    /// Its hash, protocol byte order.
+    pub hash: [u8; 32],
+}
+
+/// What the index knows of itself.
+pub struct Facts;
+
+impl Table for Facts {
+    const NAME: &'static str = "facts";
+    const FAMILY: Family = Family::Small;
+    const TAG: Option<u8> = Some(b'f');
+    type Key = String;
+    type Value = Fact;
+}
+
+/// A text.
+#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode)]
+pub struct Fact(pub String);
+
+/// Cold rows go through bincode's standard configuration; golden bytes in the tests hold it still.
+macro_rules! bincode_value {
+    ($($ty:ty),*) => {$(
+        impl ValueCodec for $ty {
+            fn encode(&self, out: &mut Vec<u8>) {
+                // Encoding these plain types into a Vec cannot fail.
+                if let Ok(bytes) = bincode::encode_to_vec(self, bincode::config::standard()) {
+                    out.extend_from_slice(&bytes);
+                }
+            }
+
+            fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
+                let all = b.take(b.left())?;
+                let config = bincode::config::standard().with_limit::<65536>();
+                match bincode::decode_from_slice(all, config) {
+                    Ok((value, used)) if used == all.len() => Ok(value),
+                    Ok(_) => Err(b.error("too long")),
+                    Err(_) => Err(b.error("not bincode")),
+                }
+            }
+        }
+    )*};
+}
+
+bincode_value!(Checkpoint, Fact);

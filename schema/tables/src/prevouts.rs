@@ -1,0 +1,79 @@
+//! `prevouts`: which outputs the inputs of a row of `block_log` spend, in the same order. Beside it and not in it,
+//! because in bulk the numbers are known only after the rest is written.
+//!
+//! ```text
+//! TxNum of the block_log row (5) → n │ n × (first TxNum + 64 − funding TxNum │ vout)
+//! ```
+//!
+//! A row without inputs is left out.
+
+use cairn_model::{Block, Outpoint, TxNum};
+
+use crate::{
+    block_log::TXS_PER_ROW,
+    codec::{DecodeError, Input, put_varint},
+    table::{Family, Table, ValueCodec},
+};
+
+/// The table.
+pub struct Prevouts;
+
+impl Table for Prevouts {
+    const NAME: &'static str = "prevouts";
+    const FAMILY: Family = Family::Prevouts;
+    type Key = TxNum;
+    type Value = PrevoutRow;
+}
+
+/// The stored row: distances back from the end of the `block_log` row.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PrevoutRow(pub Vec<(u64, u32)>);
+
+impl PrevoutRow {
+    /// Packs the outpoints that a `block_log` row starting at `first` spends.
+    #[must_use]
+    pub fn pack(first: TxNum, outpoints: impl Iterator<Item = Outpoint>) -> Self {
+        let end = first.0 + TXS_PER_ROW as u64;
+        PrevoutRow(outpoints.map(|o| (end - o.tx_num.0, o.vout)).collect())
+    }
+
+    /// The outpoints.
+    ///
+    /// # Errors
+    /// A distance reaches before the first transaction.
+    pub fn unpack(&self, first: TxNum) -> Result<Vec<Outpoint>, DecodeError> {
+        let end = first.0 + TXS_PER_ROW as u64;
+        let outpoint = |&(back, vout): &(u64, u32)| {
+            let tx_num = end.checked_sub(back).ok_or(DecodeError { table: Prevouts::NAME, what: "distance" })?;
+            Ok(Outpoint { tx_num: TxNum(tx_num), vout })
+        };
+        self.0.iter().map(outpoint).collect()
+    }
+}
+
+impl ValueCodec for PrevoutRow {
+    fn encode(&self, out: &mut Vec<u8>) {
+        put_varint(out, self.0.len() as u64);
+        for &(back, vout) in &self.0 {
+            put_varint(out, back);
+            put_varint(out, vout.into());
+        }
+    }
+
+    fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
+        let n = b.count()?;
+        (0..n).map(|_| Ok((b.varint()?, b.varint32()?))).collect::<Result<_, _>>().map(PrevoutRow)
+    }
+}
+
+/// The rows of a block: `emit(first TxNum, row)`.
+pub fn encode_block(block: &Block, mut emit: impl FnMut(TxNum, PrevoutRow)) {
+    for (i, chunk) in block.txs.chunks(TXS_PER_ROW).enumerate() {
+        let (Some(first), Some(last)) = (chunk.first(), chunk.last()) else { continue };
+        let inputs = &block.inputs[first.inputs.start as usize..last.inputs.end as usize];
+        if !inputs.is_empty() {
+            let first = block.tx_num(i * TXS_PER_ROW);
+            emit(first, PrevoutRow::pack(first, inputs.iter().map(|c| c.outpoint)));
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! `spenders`: who spent the outputs of a transaction.
+//!
+//! ```text
+//! funding TxNum (5) → n × (vout │ spender TxNum − funding TxNum │ vin), ascending vout
+//! ```
+//!
+//! A transaction with nothing spent has no row.
+
+use cairn_model::TxNum;
+
+use crate::{
+    codec::{DecodeError, Input, put_varint},
+    table::{Family, Table, ValueCodec},
+};
+
+/// The table.
+pub struct Spenders;
+
+impl Table for Spenders {
+    const NAME: &'static str = "spenders";
+    const FAMILY: Family = Family::Spenders;
+    type Key = TxNum;
+    type Value = SpenderRow;
+}
+
+/// One spent output.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Spender {
+    /// The output.
+    pub vout: u32,
+    /// Spender's number less the funding transaction's; at least 1.
+    pub distance: u64,
+    /// The input that spends it.
+    pub vin: u32,
+}
+
+/// The spent outputs, by ascending vout.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct SpenderRow(pub Vec<Spender>);
+
+impl ValueCodec for SpenderRow {
+    fn encode(&self, out: &mut Vec<u8>) {
+        for s in &self.0 {
+            put_varint(out, s.vout.into());
+            put_varint(out, s.distance);
+            put_varint(out, s.vin.into());
+        }
+    }
+
+    fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
+        let mut rows = Vec::new();
+        while b.left() > 0 {
+            rows.push(Spender { vout: b.varint32()?, distance: b.varint()?, vin: b.varint32()? });
+        }
+        Ok(SpenderRow(rows))
+    }
+}

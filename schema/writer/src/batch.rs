@@ -1,0 +1,40 @@
+//! Rows that are written in one step.
+
+use std::sync::Arc;
+
+use cairn_tables::{Family, Table, encode_key, encode_value};
+use rocksdb::{BoundColumnFamily, WriteBatch};
+
+/// Rows to put and to delete, applied together by `Writer::commit`.
+pub struct Batch<'w> {
+    pub(crate) families: &'w [Arc<BoundColumnFamily<'w>>],
+    pub(crate) batch: WriteBatch,
+}
+
+impl Batch<'_> {
+    /// Puts a row.
+    pub fn put(&mut self, family: Family, key: &[u8], value: &[u8]) {
+        self.batch.put_cf(&self.families[family.index()], key, value);
+    }
+
+    /// Deletes a row.
+    pub fn delete(&mut self, family: Family, key: &[u8]) {
+        self.batch.delete_cf(&self.families[family.index()], key);
+    }
+
+    /// Puts a typed row.
+    pub fn put_row<T: Table>(&mut self, key: &T::Key, value: &T::Value) {
+        self.put(T::FAMILY, &encode_key::<T>(key), &encode_value::<T>(value));
+    }
+
+    /// Deletes a typed row.
+    pub fn delete_row<T: Table>(&mut self, key: &T::Key) {
+        self.delete(T::FAMILY, &encode_key::<T>(key));
+    }
+
+    /// Bytes of the batch.
+    #[must_use]
+    pub fn size_in_bytes(&self) -> usize {
+        self.batch.size_in_bytes()
+    }
+}

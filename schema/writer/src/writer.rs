@@ -1,0 +1,176 @@
+//! The writer's handle.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use cairn_reader::{Db, Facts, db_options, family_options};
+use cairn_tables::{
+    Family, TableInfo,
+    journal::{Checkpoint, Checkpoints, Facts as FactsTable},
+};
+use rocksdb::{
+    BoundColumnFamily, ColumnFamilyDescriptor, FlushOptions, IngestExternalFileOptions, WriteBatch, WriteOptions,
+};
+
+use crate::{Batch, WriteError};
+
+/// Memory for rows that are written and not yet flushed, all families together.
+const WRITE_BUFFER: usize = 256 << 20;
+
+/// Holds the index for writing; there is one in all processes.
+pub struct Writer {
+    db: Arc<Db>,
+    dir: PathBuf,
+}
+
+impl Writer {
+    /// Opens the index in `dir`, or makes an empty one.
+    ///
+    /// # Errors
+    /// Another process writes it, it is no index of this version, or the disk refuses.
+    pub fn open(dir: &Path) -> Result<Self, WriteError> {
+        std::fs::create_dir_all(dir).map_err(WriteError::io(dir))?;
+        let mut options = db_options();
+        options.create_if_missing(true);
+        options.create_missing_column_families(true);
+        options.set_db_write_buffer_size(WRITE_BUFFER);
+        options.set_max_background_jobs(2);
+        let families = Family::ALL.map(|f| ColumnFamilyDescriptor::new(f.name(), family_options(f)));
+        let db = rocksdb::DBWithThreadMode::open_cf_descriptors(&options, dir, families).map_err(|e| {
+            let text = e.to_string();
+            if text.contains("/LOCK") || text.contains("lock hold by current process") {
+                WriteError::Locked(dir.to_owned())
+            } else {
+                WriteError::from(e)
+            }
+        })?;
+        Ok(Writer { db: Arc::new(db), dir: dir.to_owned() })
+    }
+
+    /// The handle, for a reader in the same process.
+    #[must_use]
+    pub fn db(&self) -> &Arc<Db> {
+        &self.db
+    }
+
+    /// The folder.
+    #[must_use]
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    fn families(&self) -> Result<Vec<Arc<BoundColumnFamily<'_>>>, WriteError> {
+        Family::ALL
+            .into_iter()
+            .map(|f| {
+                let missing = || cairn_reader::ReadError::Unusable(format!("the index has no family {}", f.name()));
+                self.db.cf_handle(f.name()).ok_or_else(|| missing().into())
+            })
+            .collect()
+    }
+
+    /// Builds a batch with `fill` and writes it in one step: visible at once, durable with the next [`Writer::flush`].
+    ///
+    /// # Errors
+    /// What `fill` says, or the database cannot be written.
+    pub fn commit<E: From<WriteError>>(&self, fill: impl FnOnce(&mut Batch<'_>) -> Result<(), E>) -> Result<(), E> {
+        let families = self.families()?;
+        let mut batch = Batch { families: &families, batch: WriteBatch::default() };
+        fill(&mut batch)?;
+        let mut options = WriteOptions::default();
+        options.disable_wal(true);
+        self.db.write_opt(batch.batch, &options).map_err(WriteError::from)?;
+        Ok(())
+    }
+
+    /// Makes everything written durable, all families in one atomic step.
+    ///
+    /// # Errors
+    /// The disk refuses; what was durable before stays so.
+    pub fn flush(&self) -> Result<(), WriteError> {
+        let families = self.families()?;
+        let mut options = FlushOptions::default();
+        options.set_wait(true);
+        Ok(self.db.flush_cfs_opt(&families.iter().collect::<Vec<_>>(), &options)?)
+    }
+
+    /// Takes table files into a family; they are moved, not copied. Atomic for the family.
+    ///
+    /// # Errors
+    /// A file is damaged or overlaps another, or the disk refuses.
+    pub fn ingest(&self, family: Family, files: Vec<PathBuf>) -> Result<(), WriteError> {
+        if files.is_empty() {
+            return Ok(());
+        }
+        let families = self.families()?;
+        let mut options = IngestExternalFileOptions::default();
+        options.set_move_files(true);
+        Ok(self.db.ingest_external_file_cf_opts(&families[family.index()], &options, files)?)
+    }
+
+    /// Removes all rows of a table: the whole family where the table has it for itself, else the range behind its tag.
+    ///
+    /// # Errors
+    /// The database refuses.
+    pub fn clear(&self, table: &TableInfo) -> Result<(), WriteError> {
+        match table.tag {
+            None => {
+                self.db.drop_cf(table.family.name())?;
+                self.db.create_cf(table.family.name(), &family_options(table.family))?;
+                Ok(())
+            }
+            Some(tag) => {
+                let families = self.families()?;
+                let mut batch = WriteBatch::default();
+                batch.delete_range_cf(&families[table.family.index()], &[tag][..], &[tag + 1][..]);
+                let mut options = WriteOptions::default();
+                options.disable_wal(true);
+                self.db.write_opt(batch, &options)?;
+                self.flush()
+            }
+        }
+    }
+
+    /// Puts the facts of a new index.
+    ///
+    /// # Errors
+    /// The database cannot be written.
+    pub fn put_facts(&self, facts: &Facts) -> Result<(), WriteError> {
+        self.commit::<WriteError>(|batch| {
+            facts.rows().iter().for_each(|(name, fact)| batch.put_row::<FactsTable>(name, fact));
+            Ok(())
+        })?;
+        self.flush()
+    }
+
+    /// The facts, if it has some.
+    ///
+    /// # Errors
+    /// The database cannot be read, or holds facts that this version does not know.
+    pub fn facts(&self) -> Result<Option<Facts>, WriteError> {
+        Ok(Facts::read(&self.db)?)
+    }
+
+    /// One row's value.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub fn get(&self, family: Family, key: &[u8]) -> Result<Option<Vec<u8>>, WriteError> {
+        let missing = || cairn_reader::ReadError::Unusable(format!("the index has no family {}", family.name()));
+        let handle = self.db.cf_handle(family.name()).ok_or_else(missing)?;
+        Ok(self.db.get_cf(&handle, key)?)
+    }
+
+    /// A stage's checkpoint.
+    ///
+    /// # Errors
+    /// The database cannot be read, or the row is damaged.
+    pub fn checkpoint(&self, stage: &str) -> Result<Option<Checkpoint>, WriteError> {
+        use cairn_tables::{Table, encode_key};
+        let bytes = self.get(Family::Small, &encode_key::<Checkpoints>(&stage.to_owned()))?;
+        let row = bytes.map(|b| Checkpoints::decode_value(&b)).transpose();
+        Ok(row.map_err(cairn_reader::ReadError::from)?)
+    }
+}

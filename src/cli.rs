@@ -1,0 +1,156 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, CommandFactory, Parser, Subcommand};
+
+use crate::{
+    config::{All, BlocksDir, Chain, DemoDir, Http, IndexDir, Logging},
+    exit::Exit,
+};
+
+/// An event-sourced Bitcoin chain indexer with a read-only query API.
+#[derive(Parser, Debug)]
+#[command(name = "cairn", version, arg_required_else_help = true, max_term_width = 110)]
+pub(crate) struct Cli {
+    /// Reads settings from this file instead of ./cairn.toml.
+    #[arg(long, global = true, env = "CAIRN_CONFIG", value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) logging: Logging,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What to do.
+#[derive(Subcommand, Debug)]
+pub(crate) enum Command {
+    /// Makes a small chain with named actors, indexes it and serves it: the way to look around.
+    Demo(Demo),
+    /// Indexes block files, then follows them as the node appends to them.
+    Index(Index),
+    /// Serves an index that was made before, read-only, as it is at the start.
+    Serve(Serve),
+    /// Indexes and serves in one process: answers follow the chain.
+    Run(Run),
+    /// Shows the stages: version, checkpoint, rows and bytes.
+    Stages(IndexDir),
+    /// Rebuilds the tables of a stage from the journal, without the block files.
+    Reindex(Reindex),
+    /// Disconnects blocks down to a height.
+    Unwind(Unwind),
+    /// Looks into the tables.
+    Db(Db),
+    /// Audits the index against itself: supply, coins = history = totals, MuHash of the coin set.
+    Verify(IndexDir),
+    /// Prints the settings in force, and where each comes from.
+    Config(Config),
+    /// Prints the API's description (OpenAPI, JSON).
+    Openapi,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Demo {
+    #[command(flatten)]
+    pub(crate) dir: DemoDir,
+    #[command(flatten)]
+    pub(crate) http: Http,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Index {
+    #[command(flatten)]
+    pub(crate) chain: Chain,
+    #[command(flatten)]
+    pub(crate) index: IndexDir,
+    #[command(flatten)]
+    pub(crate) blocks: BlocksDir,
+    /// Stops at this height.
+    #[arg(long, value_name = "HEIGHT")]
+    pub(crate) to: Option<u32>,
+    /// Stops at the tip instead of waiting for further blocks.
+    #[arg(long)]
+    pub(crate) once: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Serve {
+    #[command(flatten)]
+    pub(crate) index: IndexDir,
+    #[command(flatten)]
+    pub(crate) blocks: BlocksDir,
+    #[command(flatten)]
+    pub(crate) http: Http,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Run {
+    #[command(flatten)]
+    pub(crate) chain: Chain,
+    #[command(flatten)]
+    pub(crate) index: IndexDir,
+    #[command(flatten)]
+    pub(crate) blocks: BlocksDir,
+    #[command(flatten)]
+    pub(crate) http: Http,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Reindex {
+    #[command(flatten)]
+    pub(crate) index: IndexDir,
+    /// Name of the stage (see `cairn stages`), or all. The chain stage is the journal itself: it cannot be rebuilt.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) stage: String,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Unwind {
+    #[command(flatten)]
+    pub(crate) index: IndexDir,
+    /// The height that becomes the tip.
+    #[arg(long, value_name = "HEIGHT")]
+    pub(crate) to: u32,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Db {
+    #[command(subcommand)]
+    pub(crate) what: DbCommand,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum DbCommand {
+    /// Rows and bytes of each table, from the database's own estimates.
+    Stats(IndexDir),
+    /// SHA-256 over the rows of each table: equal in two indexes exactly if the tables are. Reads everything.
+    Checksum(IndexDir),
+    /// Prints the value of a row in hex.
+    Get(DbGet),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct DbGet {
+    #[command(flatten)]
+    pub(crate) index: IndexDir,
+    /// The table, as `db stats` names it.
+    pub(crate) table: String,
+    /// The row's key in hex, as the table's documentation draws it, without the tag of a shared family.
+    pub(crate) key: String,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Config {
+    /// Prints the reference of all settings (Markdown) instead.
+    #[arg(long)]
+    pub(crate) reference: bool,
+    #[command(flatten)]
+    all: All,
+}
+
+/// The command line's definition.
+pub(crate) fn command() -> clap::Command {
+    // The one setting whose flag differs from its name: a demo knows no other folder.
+    let demo = |demo: clap::Command| demo.mut_arg("demo_datadir", |arg| arg.long("datadir"));
+    Cli::command().mut_subcommand("demo", demo).after_long_help(format!("Exit codes:\n{}", Exit::list()))
+}

@@ -1,0 +1,105 @@
+//! `cairn db` and `cairn stages`: read-only looks at the tables. They work while another process writes the index.
+
+use std::path::Path;
+
+use cairn_reader::{Reader, View};
+use cairn_stages::Order;
+use cairn_tables::{TABLES, TableInfo};
+
+use crate::{
+    cli::{DbCommand, DbGet},
+    config::IndexDir,
+    exit::{Exit, Failure},
+    out::{print, size, table, thousands},
+};
+
+/// Opens the index in a data folder for reading.
+///
+/// # Errors
+/// There is none, it is empty, or it cannot be read.
+pub(crate) fn open(datadir: &Path) -> Result<Reader, Failure> {
+    Ok(Reader::open(&datadir.join("index"))?)
+}
+
+/// Rows as a number that says whether it is one.
+fn rows(rows: u64, counted: bool) -> String {
+    format!("{}{}", if counted || rows == 0 { "" } else { "~" }, thousands(rows))
+}
+
+/// Shows the stages.
+pub(crate) fn stages(index: &IndexDir) -> Result<Exit, Failure> {
+    let reader = open(index.datadir()?)?;
+    let view = reader.view()?;
+    let mut lines = Vec::new();
+    for stage in cairn_stages::all() {
+        let checkpoint = view.checkpoint(stage.name())?;
+        let version = match &checkpoint {
+            Some(c) if c.version != stage.version() => format!("{} (program: {})", c.version, stage.version()),
+            _ => stage.version().to_string(),
+        };
+        let at = match &checkpoint {
+            Some(c) => format!("{} {}", c.height, cairn_model::BlockHash(c.hash)),
+            None => "none: to be rebuilt".to_owned(),
+        };
+        let order = if stage.order() == Order::Free { "free" } else { "ordered" };
+        let (mut row_count, mut bytes, mut counted) = (0, 0, true);
+        for table in stage.tables() {
+            let size = reader.table_size(table)?;
+            row_count += size.rows;
+            bytes += size.bytes;
+            counted &= size.counted;
+        }
+        let rows = rows(row_count, counted);
+        lines.push(vec![stage.name().to_owned(), version, order.to_owned(), rows, size(bytes), at]);
+    }
+    print(&table(&["stage", ">version", "order", ">rows", ">bytes", "checkpoint"], &lines))?;
+    Ok(Exit::Done)
+}
+
+/// Looks into the tables.
+pub(crate) fn db(command: &DbCommand) -> Result<Exit, Failure> {
+    match command {
+        DbCommand::Stats(index) => stats(&open(index.datadir()?)?),
+        DbCommand::Checksum(index) => checksum(&open(index.datadir()?)?.view()?),
+        DbCommand::Get(args) => get(args),
+    }
+}
+
+fn stats(reader: &Reader) -> Result<Exit, Failure> {
+    let (mut lines, mut total) = (Vec::new(), 0);
+    for info in &TABLES {
+        let found = reader.table_size(info)?;
+        total += found.bytes;
+        let rows = rows(found.rows, found.counted);
+        lines.push(vec![info.name.to_owned(), info.family.name().to_owned(), rows, size(found.bytes)]);
+    }
+    lines.push(vec!["total".to_owned(), String::new(), String::new(), size(total)]);
+    print(&table(&["table", "family", ">rows", ">bytes"], &lines))?;
+    Ok(Exit::Done)
+}
+
+fn checksum(view: &View<'_>) -> Result<Exit, Failure> {
+    let tip = view.tip();
+    print(&format!("# {} height {} {}\n", view.network(), tip.height, tip.hash))?;
+    // Line by line: a large table takes its time.
+    for info in View::summed_tables() {
+        let sum = view.checksum(info)?;
+        print(&format!("{}  {:<16} {:>14} rows {:>18} bytes\n", hex::encode(sum.sha256), info.name, sum.rows, sum.bytes))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn get(args: &DbGet) -> Result<Exit, Failure> {
+    let found: Option<&TableInfo> = TABLES.iter().find(|info| info.name == args.table);
+    let names = || TABLES.iter().map(|info| info.name).collect::<Vec<_>>().join(", ");
+    let info = found.ok_or_else(|| Failure::usage(format!("there is no table {:?}", args.table)).hint(names()))?;
+    let key = hex::decode(&args.key).map_err(|e| Failure::usage(format!("the key is not hex: {e}")))?;
+    let reader = open(args.index.datadir()?)?;
+    match reader.view()?.row_bytes(info, &key)? {
+        Some(value) => {
+            print(&format!("{}\n", hex::encode(value)))?;
+            Ok(Exit::Done)
+        }
+        None => Err(Failure::new(Exit::Other, format!("{} has no row {}", info.name, args.key))),
+    }
+}

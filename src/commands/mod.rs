@@ -1,0 +1,62 @@
+//! One file per command, or per few that belong together.
+
+mod db;
+mod demo;
+mod index;
+mod serve;
+mod upkeep;
+mod verify;
+
+use clap::ArgMatches;
+
+use crate::{
+    cli::Command,
+    config::{self, ConfigFile},
+    exit::{Exit, Failure},
+    out,
+    progress::Screen,
+    serving,
+};
+
+/// What commands know besides their arguments.
+pub(crate) struct Context {
+    /// Where progress goes.
+    pub(crate) screen: Screen,
+    /// The definition of the command line.
+    pub(crate) command: clap::Command,
+    /// What it matched.
+    pub(crate) matches: ArgMatches,
+    /// `cairn.toml`, if there is one.
+    pub(crate) file: Option<ConfigFile>,
+}
+
+/// Runs a command.
+///
+/// # Errors
+/// What went wrong, with its exit code.
+pub(crate) fn run(command: Command, context: &Context) -> Result<Exit, Failure> {
+    match command {
+        Command::Demo(args) => demo::demo(&args, context),
+        Command::Index(args) => index::index(&args, context),
+        Command::Serve(args) => serve::serve(&args),
+        Command::Run(args) => serve::run(&args, context),
+        Command::Stages(args) => db::stages(&args),
+        Command::Reindex(args) => upkeep::reindex(&args, context),
+        Command::Unwind(args) => upkeep::unwind(&args, context),
+        Command::Db(args) => db::db(&args.what),
+        Command::Verify(args) => verify::verify(&args, context),
+        Command::Config(args) => {
+            out::print(&if args.reference {
+                config::reference(&crate::cli::command())
+            } else {
+                let leaf = context.matches.subcommand().map_or(&context.matches, |(_, leaf)| leaf);
+                config::show(&context.command, leaf, context.file.as_ref())
+            })?;
+            Ok(Exit::Done)
+        }
+        Command::Openapi => {
+            out::print(&serving::openapi()?)?;
+            Ok(Exit::Done)
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! `cairn reindex` and `cairn unwind`.
+
+use cairn_pipeline::{Engine, PipelineError};
+
+use crate::{
+    cli::{Reindex, Unwind},
+    commands::Context,
+    exit::{Exit, Failure},
+    out,
+    progress::Reporter,
+    stop::Stop,
+};
+
+/// Name that means every stage but the journal's.
+const ALL: &str = "all";
+
+/// Rebuilds stages from the journal.
+pub(crate) fn reindex(args: &Reindex, context: &Context) -> Result<Exit, Failure> {
+    let datadir = args.index.datadir()?;
+    let stop = Stop::on_signals()?;
+    let mut engine = Engine::open_existing(datadir)?;
+    let known: Vec<&str> = engine.stages()?.iter().map(|s| s.name).collect();
+    let rebuildable = || known.iter().copied().filter(|name| *name != cairn_stages::CHAIN);
+    let chosen: Vec<&str> = if args.stage == ALL { rebuildable().collect() } else { vec![&args.stage] };
+    for stage in chosen {
+        let reporter = Reporter::new(&context.screen, &stop, None);
+        match engine.reindex(stage, &reporter) {
+            Ok(()) => {}
+            Err(PipelineError::Stopped) => {
+                tracing::warn!(stage, "stopped: this stage is incomplete until it has been rebuilt");
+                return Ok(stop.asked().unwrap_or(Exit::Interrupted));
+            }
+            Err(error @ (PipelineError::UnknownStage(_) | PipelineError::ChainIsTheJournal)) => {
+                let names = rebuildable().collect::<Vec<_>>().join(", ");
+                return Err(Failure::from(error).hint(format!("{names}, or {ALL}")));
+            }
+            Err(error) => return Err(error.into()),
+        }
+        drop(reporter);
+        out::print(&format!("{stage}: rebuilt from the journal\n"))?;
+    }
+    Ok(Exit::Done)
+}
+
+/// Disconnects blocks.
+pub(crate) fn unwind(args: &Unwind, context: &Context) -> Result<Exit, Failure> {
+    let datadir = args.index.datadir()?;
+    let stop = Stop::on_signals()?;
+    let mut engine = Engine::open_existing(datadir)?;
+    let before = engine.tip()?.map(|(height, _)| height);
+    let reporter = Reporter::new(&context.screen, &stop, before);
+    let result = engine.unwind(args.to, &reporter);
+    drop(reporter);
+    let exit = match result {
+        Ok(()) => Exit::Done,
+        Err(PipelineError::Stopped) => stop.asked().unwrap_or(Exit::Interrupted),
+        Err(error) => return Err(error.into()),
+    };
+    if let (Some(before), Some((height, hash))) = (before, engine.tip()?) {
+        out::print(&format!("{} blocks disconnected; the tip is {height} {hash}\n", before - height))?;
+    }
+    Ok(exit)
+}

@@ -1,0 +1,214 @@
+//! Settings: one declaration each. An `#[arg]` with an environment variable is a setting; its flag, its variable, its
+//! key in `cairn.toml`, its row in the reference and its line in `cairn config` all follow from that one place.
+//!
+//! Flags beat the environment, which beats `cairn.toml`, which beats defaults. Clap knows the first two and the last;
+//! the file slips in between because its values are made the defaults before the command line is parsed.
+
+mod file;
+mod reference;
+mod show;
+#[cfg(test)]
+mod tests;
+
+use std::{ffi::OsString, net::SocketAddr, path::PathBuf};
+
+use cairn_model::Network;
+use clap::{Arg, ArgMatches, Args, Command, ValueEnum};
+
+pub(crate) use file::ConfigFile;
+pub(crate) use reference::reference;
+pub(crate) use show::show;
+
+use crate::exit::Failure;
+
+/// Log lines.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Log")]
+pub(crate) struct Logging {
+    /// What is logged: off, error, warn, info, debug, trace, or by part, as in warn,cairn_pipeline=debug. RUST_LOG
+    /// counts where CAIRN_LOG is not set.
+    #[arg(long, global = true, env = "CAIRN_LOG", value_name = "FILTER", default_value = "info")]
+    pub(crate) log: String,
+    /// Form of log lines on standard error.
+    #[arg(long, global = true, env = "CAIRN_LOG_FORMAT", value_name = "FORMAT", value_enum, default_value = "text")]
+    pub(crate) log_format: LogFormat,
+}
+
+/// Forms of log lines.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum LogFormat {
+    /// For people.
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+/// Where the index is.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct IndexDir {
+    /// Folder of Cairn's data; the index is in its subfolder `index`.
+    #[arg(long, env = "CAIRN_DATADIR", value_name = "DIR")]
+    datadir: Option<PathBuf>,
+}
+
+impl IndexDir {
+    /// The folder.
+    ///
+    /// # Errors
+    /// Not set.
+    pub(crate) fn datadir(&self) -> Result<&PathBuf, Failure> {
+        required(self.datadir.as_ref(), "datadir")
+    }
+}
+
+/// Which chain.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Chain {
+    /// Network of the blocks: main, testnet3, testnet4, signet or regtest.
+    #[arg(long, env = "CAIRN_NETWORK", value_name = "NETWORK", value_parser = str::parse::<Network>)]
+    network: Option<Network>,
+}
+
+impl Chain {
+    /// The network.
+    ///
+    /// # Errors
+    /// Not set.
+    pub(crate) fn network(&self) -> Result<Network, Failure> {
+        required(self.network, "network")
+    }
+}
+
+/// Where the block files are.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct BlocksDir {
+    /// Bitcoin Core's folder `blocks` (or a copy) with blk*.dat, rev*.dat and xor.dat. `serve` reads raw bytes from it,
+    /// by default from where the index was made.
+    #[arg(long, env = "CAIRN_BLOCKS_DIR", value_name = "DIR")]
+    pub(crate) blocks_dir: Option<PathBuf>,
+}
+
+impl BlocksDir {
+    /// The folder.
+    ///
+    /// # Errors
+    /// Not set.
+    pub(crate) fn required(&self) -> Result<&PathBuf, Failure> {
+        required(self.blocks_dir.as_ref(), "blocks_dir")
+    }
+}
+
+/// How the API is served.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Http {
+    /// Address and port to listen on; port 0 takes a free one. Loopback by default: to serve other machines, name an
+    /// address of this one, or 0.0.0.0.
+    #[arg(long, env = "CAIRN_LISTEN", value_name = "ADDR:PORT", default_value = "127.0.0.1:8080")]
+    pub(crate) listen: SocketAddr,
+    /// The URL that clients reach this server by, for links in answers; by default that of the listener.
+    #[arg(long, env = "CAIRN_BASE_URL", value_name = "URL")]
+    pub(crate) base_url: Option<String>,
+    /// Addresses that stand in examples and are exempt from conditional limits, comma-separated. `demo` has its own.
+    #[arg(long, env = "CAIRN_SHOWCASE_ADDRESSES", value_name = "ADDRESSES", value_delimiter = ',')]
+    pub(crate) showcase_addresses: Vec<String>,
+}
+
+/// Where the demo keeps its chain. A setting of its own, so that no demo writes into the index of CAIRN_DATADIR.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct DemoDir {
+    /// Folder of the demo's block files and index, by default `cairn/demo` in the user's cache folder. (As a flag of
+    /// `cairn demo` simply --datadir.)
+    #[arg(long, env = "CAIRN_DEMO_DATADIR", value_name = "DIR")]
+    pub(crate) demo_datadir: Option<PathBuf>,
+}
+
+/// All settings of commands, for `cairn config` (the global ones are with every command).
+#[derive(Args, Clone, Debug)]
+pub(crate) struct All {
+    #[command(flatten)]
+    index: IndexDir,
+    #[command(flatten)]
+    chain: Chain,
+    #[command(flatten)]
+    blocks: BlocksDir,
+    #[command(flatten)]
+    http: Http,
+    #[command(flatten)]
+    demo: DemoDir,
+}
+
+/// Key of the argument that names the file: it cannot stand in the file itself.
+const FILE: &str = "config";
+/// The file that is read without being named, from the current folder.
+pub(crate) const DEFAULT_FILE: &str = "cairn.toml";
+/// What counts instead of CAIRN_LOG where that is not set: the variable that Rust programs share.
+const LOG_FALLBACK: &str = "RUST_LOG";
+
+fn required<T>(value: Option<T>, key: &str) -> Result<T, Failure> {
+    value.ok_or_else(|| {
+        let (flag, variable) = (key.replace('_', "-"), key.to_uppercase());
+        Failure::usage(format!("--{flag} is missing"))
+            .hint(format!("or set CAIRN_{variable}, or {key} in {DEFAULT_FILE}"))
+    })
+}
+
+/// Whether an argument is a setting, as opposed to a word of one command.
+fn is_setting(arg: &Arg) -> bool {
+    arg.get_env().is_some() && arg.get_id() != FILE
+}
+
+/// Whether a setting's value is not to be shown: declared with `hide_env_values`.
+fn is_secret(arg: &Arg) -> bool {
+    arg.is_hide_env_values_set()
+}
+
+/// Prepares a command for its parsing: the file's values become the defaults, and empty variables count as not set.
+pub(crate) fn prepare(command: Command, file: Option<&ConfigFile>, env: &dyn Fn(&str) -> Option<OsString>) -> Command {
+    let ids: Vec<String> = command.get_arguments().filter(|a| is_setting(a)).map(|a| a.get_id().to_string()).collect();
+    let mut command = ids.iter().fold(command, |command, id| {
+        command.mut_arg(id, |mut arg| {
+            if let Some(values) = file.and_then(|f| f.values(id)) {
+                arg = arg.default_values(values.to_vec());
+            }
+            let name = arg.get_env().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+            let set = |name: &str| env(name).is_some_and(|value| !value.is_empty());
+            if set(&name) {
+                arg
+            } else if id == "log" && set(LOG_FALLBACK) {
+                arg.env(LOG_FALLBACK)
+            } else if env(&name).is_some() {
+                arg.env(None::<&str>)
+            } else {
+                arg
+            }
+        })
+    });
+    let names: Vec<String> = command.get_subcommands().map(|c| c.get_name().to_owned()).collect();
+    for name in &names {
+        command = command.mut_subcommand(name, |sub| prepare(sub, file, env));
+    }
+    command
+}
+
+/// The file that the command line or the environment names, else `cairn.toml` where it exists.
+///
+/// # Errors
+/// A named file cannot be read, or a file is not what it should be.
+pub(crate) fn read_file(command: &Command, args: &[OsString]) -> Result<Option<ConfigFile>, Failure> {
+    // What is wrong with the rest of the line shows when it is parsed in earnest.
+    let matches = command.clone().ignore_errors(true).try_get_matches_from(args).ok();
+    let named = matches.as_ref().and_then(named_file);
+    let file = match named {
+        Some(path) => Some(ConfigFile::read(&path)?),
+        None => Some(PathBuf::from(DEFAULT_FILE)).filter(|p| p.exists()).map(|p| ConfigFile::read(&p)).transpose()?,
+    };
+    if let Some(file) = &file {
+        file.check(command)?;
+    }
+    Ok(file)
+}
+
+fn named_file(matches: &ArgMatches) -> Option<PathBuf> {
+    let here = matches.try_get_one::<PathBuf>(FILE).ok().flatten().cloned();
+    here.or_else(|| named_file(matches.subcommand()?.1)).filter(|path| !path.as_os_str().is_empty())
+}

@@ -1,0 +1,106 @@
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+use std::{collections::BTreeMap, path::Path};
+
+use clap::{Arg, Command, CommandFactory};
+
+use super::*;
+use crate::{cli, exit::Exit};
+
+/// Parses a command line as the program does, with a made-up environment that clap itself cannot see.
+fn parsed(file: &str, env: &[(&str, &str)], args: &[&str]) -> Result<String, Failure> {
+    let env: BTreeMap<String, String> = env.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+    let file = ConfigFile::parse(Path::new("cairn.toml"), file)?;
+    file.check(&cli::command())?;
+    let command = prepare(cli::command(), Some(&file), &|name| env.get(name).map(OsString::from));
+    let matches = command.clone().try_get_matches_from([&["cairn", "config"], args].concat());
+    let matches = matches.map_err(|e| Failure::usage(e.to_string()))?;
+    Ok(show(&command, matches.subcommand().unwrap().1, Some(&file)))
+}
+
+#[test]
+fn the_command_is_consistent() {
+    cli::command().debug_assert();
+    prepare(cli::Cli::command(), None, &|_| None).debug_assert();
+}
+
+#[test]
+fn every_setting_is_in_the_reference_and_named_alike_everywhere() {
+    fn walk(command: &Command, found: &mut Vec<Arg>) {
+        found.extend(command.get_arguments().filter(|a| is_setting(a)).cloned());
+        command.get_subcommands().for_each(|sub| walk(sub, found));
+    }
+    let command = cli::command();
+    let settings = reference::settings(&command);
+    let mut all = Vec::new();
+    walk(&command, &mut all);
+    assert!(all.len() > settings.len());
+    for arg in all {
+        let id = arg.get_id().as_str();
+        assert!(settings.iter().any(|s| s.arg.get_id() == id), "{id} is no flag of `cairn config`");
+        assert_eq!(arg.get_env().unwrap().to_str().unwrap(), format!("CAIRN_{}", id.to_uppercase()));
+        assert!(arg.get_help().is_some_and(|help| !help.to_string().is_empty()), "{id} has no text");
+    }
+    for setting in settings {
+        assert_eq!(setting.arg.get_long().unwrap(), setting.arg.get_id().as_str().replace('_', "-"));
+        let global = setting.arg.is_global_set();
+        assert!(global || !setting.commands.is_empty(), "{}: no command takes it", setting.arg.get_id());
+    }
+}
+
+#[test]
+fn the_file_beats_defaults_and_flags_beat_the_file() {
+    let text = parsed("listen = '1.2.3.4:5'\nnetwork = 'signet'\n", &[], &["--network", "main"]).unwrap();
+    assert!(text.contains("listen = \"1.2.3.4:5\"  # file\n"), "{text}");
+    assert!(text.contains("network = \"main\"  # flag --network\n"), "{text}");
+    assert!(text.contains("log = \"info\"  # default\n"), "{text}");
+    assert!(text.contains("# datadir is not set\n"), "{text}");
+}
+
+#[test]
+fn lists_are_arrays() {
+    let text = parsed("showcase_addresses = ['a', 'b']\n", &[], &[]).unwrap();
+    assert!(text.contains("showcase_addresses = [\"a\", \"b\"]  # file\n"), "{text}");
+    let text = parsed("", &[], &["--showcase-addresses", "a,b"]).unwrap();
+    assert!(text.contains("showcase_addresses = [\"a\", \"b\"]  # flag"), "{text}");
+}
+
+#[test]
+fn what_config_prints_is_a_config_file_that_says_the_same() {
+    let text = parsed("showcase_addresses = ['a']\nlisten = '[::1]:80'\n", &[], &["--datadir", "with \"quotes\""]);
+    let text = text.unwrap();
+    let again = parsed(&text, &[], &[]).unwrap();
+    let values = |text: &str| text.parse::<toml::Table>().unwrap();
+    assert_eq!(values(&text), values(&again));
+}
+
+#[test]
+fn mistakes_in_the_file_are_named() {
+    for (file, message) in [
+        ("lisetn = 'x'", "unknown key lisetn"),
+        ("something_else = 1", "unknown key something_else"),
+        ("listen = 'nowhere'", "listen = \"nowhere\""),
+        ("network = 'mainnet'", "unknown network \"mainnet\""),
+        ("log_format = 'xml'", "expected one of text, json"),
+        ("config = 'other.toml'", "unknown key config"),
+        ("a = 1\n[b]\nc = 1", "b is neither"),
+        ("listen = 'x'\nlisten", "line 2"),
+    ] {
+        let failure = parsed(file, &[], &[]).unwrap_err();
+        assert_eq!(failure.exit, Exit::Usage);
+        assert!(failure.to_string().contains(message), "{file:?}: {failure}");
+        assert!(failure.to_string().contains("cairn.toml"), "{failure}");
+    }
+    let near = parsed("lisetn = 'x'", &[], &[]).unwrap_err();
+    assert_eq!(near.hint.as_deref(), Some("is listen meant?"));
+}
+
+#[test]
+fn secrets_are_masked() {
+    let secret = Arg::new("token").long("token").env("CAIRN_TOKEN").hide_env_values(true).help("A secret");
+    let command = Command::new("cairn").subcommand(Command::new("config").arg(secret));
+    let matches = command.clone().get_matches_from(["cairn", "config", "--token", "hunter2"]);
+    let text = show(&command, matches.subcommand().unwrap().1, None);
+    assert!(text.contains("token = \"********\"") && !text.contains("hunter2"), "{text}");
+    assert!(reference(&command).contains("Secret: never shown."));
+}

@@ -1,0 +1,242 @@
+//! How the process ends: the exit codes, and the failures that lead to them.
+
+use std::{fmt, io};
+
+use cairn_pipeline::PipelineError;
+use cairn_reader::ReadError;
+use cairn_sources::SourceError;
+use cairn_writer::WriteError;
+
+/// Exit codes. Scripts and service managers rely on them: a number never changes its meaning.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Exit {
+    /// All went well.
+    Done = 0,
+    /// Anything that has no code of its own.
+    Other = 1,
+    /// The command line, the environment or `cairn.toml` is wrong. Clap uses the same number.
+    Usage = 2,
+    /// The source of blocks cannot be used.
+    Source = 3,
+    /// Block files are damaged.
+    Corrupt = 4,
+    /// The index cannot be used.
+    Index = 5,
+    /// The disk is full.
+    DiskFull = 6,
+    /// `cairn verify` found a difference.
+    Difference = 7,
+    /// The address to listen on cannot be had.
+    Listen = 8,
+    /// Stopped by SIGINT.
+    Interrupted = 130,
+    /// Stopped by SIGTERM.
+    Terminated = 143,
+}
+
+impl Exit {
+    /// All of them, ascending.
+    pub(crate) const ALL: [Exit; 11] = [
+        Exit::Done,
+        Exit::Other,
+        Exit::Usage,
+        Exit::Source,
+        Exit::Corrupt,
+        Exit::Index,
+        Exit::DiskFull,
+        Exit::Difference,
+        Exit::Listen,
+        Exit::Interrupted,
+        Exit::Terminated,
+    ];
+
+    /// The number.
+    pub(crate) fn code(self) -> u8 {
+        self as u8
+    }
+
+    /// What it means, for the help and the operators' guide.
+    pub(crate) fn meaning(self) -> &'static str {
+        match self {
+            Exit::Done => "success",
+            Exit::Other => "an error without a code of its own",
+            Exit::Usage => "wrong command line, environment or cairn.toml",
+            Exit::Source => "block files missing, unreadable, pruned or of another network",
+            Exit::Corrupt => "block or undo files damaged (the message names file and offset)",
+            Exit::Index => "index missing, empty, damaged, in use by another process or of another network",
+            Exit::DiskFull => "disk full: free some space and start again, the work goes on where it was",
+            Exit::Difference => "`cairn verify` found a difference",
+            Exit::Listen => "the address to listen on is taken or not allowed",
+            Exit::Interrupted => "stopped by SIGINT (Ctrl-C), nothing lost",
+            Exit::Terminated => "stopped by SIGTERM, nothing lost",
+        }
+    }
+
+    /// All codes as the lines of a list.
+    pub(crate) fn list() -> String {
+        Exit::ALL.iter().fold(String::new(), |list, e| format!("{list}  {:>3}  {}\n", e.code(), e.meaning()))
+    }
+}
+
+/// A command failed: one line that says what happened, and perhaps one that says what to do.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    /// How the process ends.
+    pub(crate) exit: Exit,
+    /// What happened, in one line.
+    pub(crate) message: String,
+    /// What to do about it.
+    pub(crate) hint: Option<String>,
+}
+
+impl Failure {
+    /// A failure without a hint.
+    pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Self {
+        Failure { exit, message: message.into(), hint: None }
+    }
+
+    /// A mistake in how the command was called.
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Failure::new(Exit::Usage, message)
+    }
+
+    /// Adds what to do.
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// Wraps an error of the operating system about a file or folder.
+    pub(crate) fn io(path: &std::path::Path) -> impl FnOnce(io::Error) -> Self {
+        move |error| {
+            let exit = if is_full(&error) { Exit::DiskFull } else { Exit::Other };
+            Failure::new(exit, format!("{}: {error}", path.display()))
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Messages of the database may span lines; one line is promised.
+        let message = self.message.split_whitespace().collect::<Vec<_>>().join(" ");
+        write!(f, "error: {message}")?;
+        self.hint.iter().try_for_each(|hint| write!(f, "\n hint: {hint}"))
+    }
+}
+
+fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Failure::new(if is_full(&error) { Exit::DiskFull } else { Exit::Other }, error.to_string())
+    }
+}
+
+impl From<SourceError> for Failure {
+    fn from(error: SourceError) -> Self {
+        let exit = if error.is_corruption() { Exit::Corrupt } else { Exit::Source };
+        let hint = match &error {
+            SourceError::WrongNetwork { found, .. } => Some(format!("--network {found} is theirs")),
+            SourceError::Pruned { .. } => {
+                Some("a node holds the whole chain only with prune=0; copy blocks/ from such a one".to_owned())
+            }
+            SourceError::WrongXorKey { .. } => {
+                Some("copy xor.dat from the same folder as the block files, and in the same moment".to_owned())
+            }
+            SourceError::CorruptBlock { .. } => {
+                Some("copy this file again, or let the node repair it (bitcoind -reindex)".to_owned())
+            }
+            SourceError::CorruptUndo { .. } => {
+                Some("copy this file again; without any rev file indexing works too, and takes longer".to_owned())
+            }
+            SourceError::BlockChanged { .. } => {
+                Some("the files were exchanged meanwhile; start again when the copy is complete".to_owned())
+            }
+            _ => None,
+        };
+        Failure { exit, message: error.to_string(), hint }
+    }
+}
+
+impl From<ReadError> for Failure {
+    fn from(error: ReadError) -> Self {
+        let hint = match &error {
+            ReadError::Empty | ReadError::Unusable(_) => "`cairn index` fills an index; --datadir names its folder",
+            ReadError::Database(_) => "the folder may be on a failing disk, or not be an index",
+            ReadError::Decode(_) | ReadError::Broken(_) => {
+                "the index is damaged: `cairn verify` says how far, `cairn reindex` rebuilds all but the chain stage"
+            }
+        };
+        Failure::new(Exit::Index, error.to_string()).hint(hint)
+    }
+}
+
+impl From<WriteError> for Failure {
+    fn from(error: WriteError) -> Self {
+        match error {
+            WriteError::Read(error) => error.into(),
+            WriteError::DiskFull(_) => Failure::new(Exit::DiskFull, error.to_string())
+                .hint("free some space and start again: the work goes on where it was"),
+            WriteError::Locked(_) => Failure::new(Exit::Index, error.to_string())
+                .hint("one process writes an index at a time; stop the other one, or name another --datadir"),
+            WriteError::Database(_) | WriteError::Io { .. } => Failure::new(Exit::Index, error.to_string()),
+        }
+    }
+}
+
+impl From<PipelineError> for Failure {
+    fn from(error: PipelineError) -> Self {
+        let message = error.to_string();
+        let exit = match error {
+            PipelineError::Source(error) => return error.into(),
+            PipelineError::Write(error) => return error.into(),
+            PipelineError::Read(error) => return error.into(),
+            PipelineError::WrongNetwork { found, .. } => {
+                return Failure::new(Exit::Index, message)
+                    .hint(format!("--network {found} is the index's; another network needs another --datadir"));
+            }
+            PipelineError::LessWork { .. } => {
+                return Failure::new(Exit::Source, message)
+                    .hint("the folder is older than the index: let the node catch up, or copy the folder again");
+            }
+            PipelineError::MissingCoin { .. } | PipelineError::UndoContradicts(_) => Exit::Corrupt,
+            PipelineError::UnknownStage(_)
+            | PipelineError::ChainIsTheJournal
+            | PipelineError::AboveTip { .. } => Exit::Usage,
+            PipelineError::Stopped => Exit::Interrupted,
+            _ => Exit::Index,
+        };
+        Failure::new(exit, message)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+
+    #[test]
+    fn codes_are_distinct_and_ascend() {
+        assert!(Exit::ALL.windows(2).all(|pair| pair[0].code() < pair[1].code()));
+    }
+
+    #[test]
+    fn a_message_is_one_line() {
+        let failure = Failure::new(Exit::Other, "two\n  lines").hint("do this");
+        assert_eq!(failure.to_string(), "error: two lines\n hint: do this");
+    }
+
+    #[test]
+    fn a_full_disk_is_known_wherever_it_shows() {
+        let full = || io::Error::from(io::ErrorKind::StorageFull);
+        let failures = [
+            Failure::from(full()),
+            Failure::io(std::path::Path::new("x"))(full()),
+            PipelineError::Write(WriteError::io(PathBuf::from("x"))(full())).into(),
+        ];
+        assert!(failures.iter().all(|f| f.exit == Exit::DiskFull), "{failures:?}");
+    }
+}

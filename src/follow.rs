@@ -1,0 +1,198 @@
+//! Brings an index to where a folder of block files is, and keeps it there.
+
+use std::{path::Path, sync::Arc, time::Duration, time::Instant};
+
+use cairn_model::{Height, Network};
+use cairn_pipeline::{Driver, Engine, PipelineError, SyncOptions, SyncReport};
+use cairn_reader::{Facts, Reader};
+use cairn_sources::{BlockFiles, SourceError, Survey, SurveyStats};
+
+use crate::{
+    exit::{Exit, Failure},
+    out,
+    progress::{Reporter, Screen},
+    stop::Stop,
+};
+
+/// Time between two looks at the block files.
+const POLL: Duration = Duration::from_secs(1);
+/// How often in a row a block may have moved under our hands before that is an error: a node appends and, after a
+/// crash, overwrites; it does not do so all the time.
+const MOVES: u32 = 5;
+
+/// When to end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Until {
+    /// When asked to stop.
+    Stopped,
+    /// At this height, waiting for it if need be.
+    Height(Height),
+    /// At the tip of the files as they are now, or at this height if that is lower.
+    Tip {
+        /// Highest height wanted.
+        to: Option<Height>,
+    },
+}
+
+/// An index, opened for writing, and the files it comes from.
+pub(crate) struct Follower {
+    files: BlockFiles,
+    engine: Engine,
+    screen: Screen,
+    stop: Stop,
+}
+
+impl Follower {
+    /// Opens files and index; makes the index if there is none.
+    ///
+    /// # Errors
+    /// Files or index cannot be used, or belong to other networks.
+    pub(crate) fn open(
+        network: Network,
+        datadir: &Path,
+        blocks: &Path,
+        screen: &Screen,
+        stop: &Stop,
+    ) -> Result<Self, Failure> {
+        // The files first: no index is made for a folder that cannot fill it.
+        let files = BlockFiles::open(blocks, network)?;
+        let blocks_dir = blocks.canonicalize().map_err(Failure::io(blocks))?;
+        let facts = Facts { blocks_dir: Some(blocks_dir), ..Facts::of(network) };
+        let engine = Engine::open(datadir, &facts)?;
+        let (height, version) = (engine.tip()?.map(|(height, _)| height), env!("CARGO_PKG_VERSION"));
+        tracing::info!(version, %network, datadir = %datadir.display(), blocks_dir = %blocks.display(), height, "index opened");
+        Ok(Follower { files, engine, screen: screen.clone(), stop: stop.clone() })
+    }
+
+    /// A reader of the index that sees every commit.
+    pub(crate) fn reader(&self) -> Arc<Reader> {
+        self.engine.reader()
+    }
+
+    /// Indexes until the end that is asked for, or until asked to stop.
+    ///
+    /// # Errors
+    /// Files, index or disk fail. What was committed stays.
+    pub(crate) fn follow(&mut self, until: Until) -> Result<Exit, Failure> {
+        let reporter = Reporter::new(&self.screen, &self.stop, None);
+        let mut survey = self.files.survey(&|at| reporter.survey(at))?;
+        drop(reporter);
+        log_survey(&survey.stats());
+        let to = match until {
+            Until::Stopped => None,
+            Until::Height(to) => Some(to),
+            Until::Tip { to } => to,
+        };
+        let (mut moves, mut unusable) = (0, 0);
+        loop {
+            match self.sync(&survey, to) {
+                Ok(()) => moves = 0,
+                Err(PipelineError::Stopped) => return Ok(self.stopped()),
+                Err(PipelineError::Source(error @ SourceError::BlockChanged { .. }))
+                    if moves < MOVES && !matches!(until, Until::Tip { .. }) =>
+                {
+                    moves += 1;
+                    tracing::warn!(%error, "looking at the files again");
+                }
+                Err(error) => return Err(error.into()),
+            }
+            if self.files.unusable_undo() > unusable {
+                unusable = self.files.unusable_undo();
+                tracing::warn!(blocks = unusable, "undo data of a very old node: read without it, which takes longer");
+            }
+            let height = self.engine.tip()?.map(|(height, _)| height);
+            let arrived = match until {
+                Until::Stopped => false,
+                Until::Height(to) => height.is_some_and(|height| height >= to),
+                Until::Tip { .. } => true,
+            };
+            if arrived {
+                return Ok(Exit::Done);
+            }
+            if !self.wait_for_blocks(&mut survey, moves > 0)? {
+                return Ok(self.stopped());
+            }
+        }
+    }
+
+    /// Waits until the chain in the files is another; false if asked to stop.
+    fn wait_for_blocks(&self, survey: &mut Survey, now: bool) -> Result<bool, Failure> {
+        loop {
+            if self.stop.wait(POLL) {
+                return Ok(false);
+            }
+            if survey.refresh(&self.files)?.changed() || now {
+                return Ok(true);
+            }
+        }
+    }
+
+    fn sync(&mut self, survey: &Survey, to: Option<Height>) -> Result<(), PipelineError> {
+        let started = Instant::now();
+        let reporter = Reporter::new(&self.screen, &self.stop, self.engine.tip()?.map(|(height, _)| height));
+        let options = SyncOptions { driver: Driver::Auto, to, ignore_undo: false };
+        let report = self.engine.sync(&self.files, survey, &options, &reporter)?;
+        drop(reporter);
+        log_sync(&report, started.elapsed());
+        Ok(())
+    }
+
+    fn stopped(&self) -> Exit {
+        if let Ok(Some((height, hash))) = self.engine.tip() {
+            tracing::info!(height, %hash, "stopped; the next start goes on from here");
+        }
+        self.stop.asked().unwrap_or(Exit::Interrupted)
+    }
+}
+
+fn log_sync(report: &SyncReport, took: Duration) {
+    let Some((height, hash)) = report.tip else { return };
+    let seconds = (took.as_secs_f64() * 1e3).round() / 1e3;
+    let SyncReport { connected, disconnected, bytes, bulk, .. } = *report;
+    if disconnected > 0 {
+        tracing::warn!(disconnected, connected, height, %hash, seconds, "reorganization");
+    } else if bulk {
+        tracing::info!(connected, height, %hash, bytes, seconds, "indexed in bulk");
+    } else if connected > 0 {
+        tracing::info!(connected, height, %hash, bytes, seconds, "indexed");
+    } else {
+        tracing::info!(height, %hash, "the index is at the tip");
+    }
+}
+
+/// Says what the files hold; what needs a look, as a warning of its own.
+fn log_survey(found: &SurveyStats) {
+    tracing::info!(
+        files = found.files,
+        size = out::size(found.bytes),
+        chain_blocks = found.chain_blocks,
+        stale_blocks = found.stale_blocks,
+        duplicates = found.duplicates,
+        half_written = found.half_written,
+        unfinished = found.unfinished,
+        missing_undo = found.missing_undo,
+        "block files surveyed"
+    );
+    if found.missing_files > 0 {
+        tracing::warn!(files = found.missing_files, "block files are missing between the first and the last");
+    }
+    if found.orphan_blocks > 0 {
+        let first = found.missing_parents.first().map(ToString::to_string);
+        tracing::warn!(
+            blocks = found.orphan_blocks,
+            missing_parent = first,
+            "blocks without their ancestors: the chain may end too early"
+        );
+    }
+    if found.damaged > 0 {
+        let first = found.damaged_places.first().map(|at| format!("blk{:05}.dat, offset {}", at.file, at.offset));
+        tracing::warn!(records = found.damaged, first, "damaged records");
+    }
+    if found.missing_undo > 0 {
+        tracing::warn!(
+            blocks = found.missing_undo,
+            files = found.missing_undo_files,
+            "blocks without undo data (rev*.dat): the coins that they spend are joined from the chain, which takes longer"
+        );
+    }
+}

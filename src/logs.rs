@@ -1,0 +1,29 @@
+//! Log lines on standard error.
+
+use tracing_subscriber::{EnvFilter, fmt, layer::SubscriberExt, util::SubscriberInitExt};
+
+use crate::{
+    config::{LogFormat, Logging},
+    exit::Failure,
+    progress::Screen,
+};
+
+/// Starts logging.
+///
+/// # Errors
+/// The filter is none.
+pub(crate) fn start(logging: &Logging, screen: &Screen) -> Result<(), Failure> {
+    let filter = EnvFilter::builder()
+        .parse(&logging.log)
+        .map_err(|e| Failure::usage(format!("log filter {:?}: {e}", logging.log)).hint("for instance: info, or warn,cairn_http=debug"))?;
+    let registry = tracing_subscriber::registry().with(filter);
+    let writer = screen.clone();
+    let started = match logging.log_format {
+        LogFormat::Text => {
+            let colours = std::io::IsTerminal::is_terminal(&std::io::stderr());
+            registry.with(fmt::layer().with_writer(writer).with_target(false).with_ansi(colours)).try_init()
+        }
+        LogFormat::Json => registry.with(fmt::layer().json().flatten_event(true).with_writer(writer)).try_init(),
+    };
+    started.map_err(|e| Failure::new(crate::exit::Exit::Other, format!("log: {e}")))
+}

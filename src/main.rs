@@ -1,0 +1,49 @@
+//! The `cairn` command: reads settings, starts logging, runs one command, ends with a documented exit code.
+
+mod cli;
+mod commands;
+mod config;
+mod exit;
+mod follow;
+mod logs;
+mod out;
+mod progress;
+mod serving;
+mod stop;
+
+use std::{ffi::OsString, io::Write, process::ExitCode};
+
+use clap::FromArgMatches;
+
+use crate::exit::{Exit, Failure};
+
+/// RocksDB is built with the same allocator: one for the process.
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
+fn main() -> ExitCode {
+    let exit = run(std::env::args_os().collect()).unwrap_or_else(|failure| {
+        // Nobody may be reading; the exit code still says it.
+        let _ = writeln!(std::io::stderr(), "{failure}");
+        failure.exit
+    });
+    ExitCode::from(exit.code())
+}
+
+fn run(args: Vec<OsString>) -> Result<Exit, Failure> {
+    let plain = cli::command();
+    let file = config::read_file(&plain, &args)?;
+    let command = config::prepare(plain, file.as_ref(), &|name| std::env::var_os(name));
+    let parsed = command.clone().try_get_matches_from(args).and_then(|m| Ok((cli::Cli::from_arg_matches(&m)?, m)));
+    let (cli, matches) = match parsed {
+        Ok(parsed) => parsed,
+        // Help and versions arrive as errors too, and are none.
+        Err(error) => {
+            error.print()?;
+            return Ok(if error.use_stderr() { Exit::Usage } else { Exit::Done });
+        }
+    };
+    let screen = progress::Screen::stderr();
+    logs::start(&cli.logging, &screen)?;
+    commands::run(cli.command, &commands::Context { screen, command, matches, file })
+}

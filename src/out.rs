@@ -1,0 +1,77 @@
+//! Results on standard output.
+
+use std::io::{self, Write};
+
+use crate::exit::Failure;
+
+/// Writes text. Whoever reads it may have had enough (`| head`): that is no failure.
+///
+/// # Errors
+/// Standard output cannot be written.
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
+        _ => Ok(()),
+    }
+}
+
+/// Lines up columns: those marked `>` to the right, others to the left.
+pub(crate) fn table(header: &[&str], rows: &[Vec<String>]) -> String {
+    let header = header.iter().map(|h| h.strip_prefix('>').map_or((*h, false), |h| (h, true))).collect::<Vec<_>>();
+    let widths: Vec<usize> = (0..header.len())
+        .map(|i| rows.iter().filter_map(|row| row.get(i)).map(|c| c.chars().count()).fold(header[i].0.len(), usize::max))
+        .collect();
+    let names: Vec<String> = header.iter().map(|(name, _)| (*name).to_owned()).collect();
+    let mut text = String::new();
+    for row in std::iter::once(&names).chain(rows) {
+        let mut line = String::new();
+        for ((cell, width), (_, right)) in row.iter().zip(&widths).zip(&header) {
+            line += &if *right { format!("{cell:>width$}  ") } else { format!("{cell:<width$}  ") };
+        }
+        text += line.trim_end();
+        text.push('\n');
+    }
+    text
+}
+
+/// A number with separators: 1,234,567.
+pub(crate) fn thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// Bytes as kB, MB, GB.
+pub(crate) fn size(bytes: u64) -> String {
+    let (unit, name) = match bytes {
+        0..1_000 => return format!("{bytes} B"),
+        1_000..1_000_000 => (1_000, "kB"),
+        1_000_000..1_000_000_000 => (1_000_000, "MB"),
+        _ => (1_000_000_000, "GB"),
+    };
+    format!("{:.1} {name}", bytes as f64 / f64::from(unit))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns() {
+        let rows = [vec!["a".to_owned(), "10".to_owned()], vec!["long".to_owned(), "9".to_owned()]];
+        assert_eq!(table(&["name", ">n"], &rows), "name   n\na     10\nlong   9\n");
+    }
+
+    #[test]
+    fn numbers() {
+        assert_eq!([0, 999, 1_000, 1_234_567].map(thousands), ["0", "999", "1,000", "1,234,567"]);
+        assert_eq!([12, 1_500, 2_000_000].map(size), ["12 B", "1.5 kB", "2.0 MB"]);
+    }
+}

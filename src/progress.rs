@@ -1,0 +1,305 @@
+//! How far long work has come: a bar on a terminal, log lines elsewhere.
+
+use std::{
+    collections::VecDeque,
+    io::{self, IsTerminal, Write},
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+use cairn_pipeline::{Phase, Progress, Step};
+use cairn_sources::{SurveyPhase, SurveyProgress};
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use tracing_subscriber::fmt::MakeWriter;
+
+use crate::stop::Stop;
+
+/// Time between two log lines of one phase.
+const LINE_EVERY: Duration = Duration::from_secs(10);
+/// Rates are averages over this long.
+const WINDOW: Duration = Duration::from_secs(20);
+/// Time between two samples of the window.
+const SAMPLE_EVERY: Duration = Duration::from_millis(250);
+
+/// Where bars and log lines go: standard error, one never through the other.
+#[derive(Clone)]
+pub(crate) struct Screen {
+    bars: MultiProgress,
+    terminal: bool,
+}
+
+impl Screen {
+    /// Standard error; bars only if it is a terminal.
+    pub(crate) fn stderr() -> Self {
+        let terminal = io::stderr().is_terminal();
+        let target = if terminal { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        Screen { bars: MultiProgress::with_draw_target(target), terminal }
+    }
+
+    /// Runs `write` while no bar is on the screen.
+    pub(crate) fn aside<T>(&self, write: impl FnOnce() -> T) -> T {
+        self.bars.suspend(write)
+    }
+}
+
+/// A writer of log lines.
+pub(crate) struct LogWriter(Screen);
+
+impl Write for LogWriter {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        self.0.aside(|| io::stderr().write_all(line)).map(|()| line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::stderr().flush()
+    }
+}
+
+impl<'a> MakeWriter<'a> for Screen {
+    type Writer = LogWriter;
+
+    fn make_writer(&'a self) -> LogWriter {
+        LogWriter(self.clone())
+    }
+}
+
+/// Shows the steps of long work, and passes on that it shall stop.
+pub(crate) struct Reporter {
+    screen: Screen,
+    stop: Stop,
+    /// Height of the index when the work began: `None` if it was empty.
+    height: Option<u32>,
+    now: Mutex<Option<Current>>,
+}
+
+/// The phase that is running.
+struct Current {
+    phase: Phase,
+    done: u64,
+    rate: Rate,
+    last_line: Instant,
+    bar: ProgressBar,
+}
+
+impl Reporter {
+    /// For work on an index at this height.
+    pub(crate) fn new(screen: &Screen, stop: &Stop, height: Option<u32>) -> Self {
+        Reporter { screen: screen.clone(), stop: stop.clone(), height, now: Mutex::new(None) }
+    }
+
+    /// A step of a survey.
+    pub(crate) fn survey(&self, at: SurveyProgress) {
+        // Undo files come second; both together are one phase.
+        let behind = if at.phase == SurveyPhase::Undo { at.files_total } else { 0 };
+        let total = (at.files_total * 2) as u64;
+        self.step(Step { phase: Phase::Survey, done: (at.files_done + behind) as u64, total, bytes: 0 });
+    }
+
+    /// Ends the phase that is running, so that its bar does not stay.
+    pub(crate) fn finish(&self) {
+        if let Some(current) = self.current().take() {
+            current.end(self.screen.terminal);
+        }
+    }
+
+    fn current(&self) -> MutexGuard<'_, Option<Current>> {
+        self.now.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn start(&self, step: &Step) -> Current {
+        let bar = self.screen.bars.add(ProgressBar::new(step.total));
+        // The template is a constant; were it wrong, indicatif's own style would do.
+        if let Ok(style) = ProgressStyle::with_template("{prefix:>8} [{bar:30}] {percent:>3}% {msg}") {
+            bar.set_style(style.progress_chars("=> "));
+        }
+        bar.set_prefix(step.phase.name());
+        let now = Instant::now();
+        Current { phase: step.phase, done: step.done, rate: Rate::new(now), last_line: now, bar }
+    }
+
+    /// The height that a step has reached, where the phase goes along the chain.
+    fn height_at(&self, step: &Step) -> Option<u64> {
+        match step.phase {
+            Phase::Connect => Some(self.height.map_or(0, |h| u64::from(h) + 1) + step.done.saturating_sub(1)),
+            Phase::Unwind => Some(u64::from(self.height?).saturating_sub(step.done)),
+            Phase::Link | Phase::Fold => Some(step.done.saturating_sub(1)),
+            _ => None,
+        }
+    }
+}
+
+impl Progress for Reporter {
+    fn step(&self, step: Step) {
+        let mut slot = self.current();
+        // Work that starts over in the same phase (a survey each second, stage after stage) is shown from its start.
+        if let Some(old) = slot.take_if(|c| c.phase != step.phase || c.done > step.done) {
+            old.end(self.screen.terminal);
+        }
+        let current = slot.get_or_insert_with(|| self.start(&step));
+        current.done = step.done;
+        let now = Instant::now();
+        let speed = current.rate.take(now, step.done, step.bytes);
+        if self.screen.terminal {
+            current.bar.set_length(step.total);
+            current.bar.set_position(step.done);
+            current.bar.set_message(message(&step, self.height_at(&step), speed));
+        } else if now.duration_since(current.last_line) >= LINE_EVERY {
+            current.last_line = now;
+            log(&step, self.height_at(&step), speed);
+        }
+    }
+
+    fn stopped(&self) -> bool {
+        self.stop.asked().is_some()
+    }
+}
+
+impl Drop for Reporter {
+    fn drop(&mut self) {
+        self.finish();
+    }
+}
+
+impl Current {
+    fn end(self, terminal: bool) {
+        self.bar.finish_and_clear();
+        let seconds = self.rate.start.elapsed().as_secs_f64();
+        // Where no bar was seen, a phase that took a while leaves a line; a short one is not worth it.
+        if !terminal && seconds >= 1.0 {
+            tracing::info!(phase = self.phase.name(), done = self.done, seconds = round(seconds), "phase done");
+        }
+    }
+}
+
+/// Units and bytes per second, and seconds left.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Speed {
+    units: f64,
+    bytes: f64,
+}
+
+/// Measures speed over a moving window.
+struct Rate {
+    start: Instant,
+    samples: VecDeque<(Instant, u64, u64)>,
+}
+
+impl Rate {
+    fn new(now: Instant) -> Self {
+        Rate { start: now, samples: VecDeque::from([(now, 0, 0)]) }
+    }
+
+    /// Takes a count, gives the speed; `None` before there is any.
+    fn take(&mut self, now: Instant, done: u64, bytes: u64) -> Option<Speed> {
+        let newest = self.samples.back().map(|s| s.0);
+        if newest.is_none_or(|at| now.duration_since(at) >= SAMPLE_EVERY) {
+            self.samples.push_back((now, done, bytes));
+            while self.samples.len() > 2 && self.samples.get(1).is_some_and(|s| now.duration_since(s.0) > WINDOW) {
+                self.samples.pop_front();
+            }
+        }
+        let (at, done_then, bytes_then) = *self.samples.front()?;
+        let seconds = now.duration_since(at).as_secs_f64();
+        let per_second = |count: u64| count as f64 / seconds;
+        (seconds > 0.0).then(|| Speed {
+            units: per_second(done.saturating_sub(done_then)),
+            bytes: per_second(bytes.saturating_sub(bytes_then)),
+        })
+    }
+}
+
+/// What the phase counts.
+fn unit(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Survey => "files",
+        Phase::Link | Phase::Coins | Phase::Fold | Phase::Connect | Phase::Unwind => "blocks",
+        Phase::Join | Phase::Tables | Phase::Ingest | Phase::Verify => "parts",
+    }
+}
+
+fn seconds_left(step: &Step, speed: Option<Speed>) -> Option<u64> {
+    let speed = speed.filter(|s| s.units > 0.0)?;
+    Some((step.total.saturating_sub(step.done) as f64 / speed.units).round() as u64)
+}
+
+fn round(number: f64) -> f64 {
+    (number * 10.0).round() / 10.0
+}
+
+/// The text behind a bar.
+fn message(step: &Step, height: Option<u64>, speed: Option<Speed>) -> String {
+    let unit = unit(step.phase);
+    let mut parts = vec![format!("{}/{} {unit}", step.done, step.total)];
+    parts.extend(height.map(|height| format!("height {height}")));
+    if let Some(speed) = speed {
+        parts.push(format!("{:.0} {unit}/s", speed.units));
+        if step.bytes > 0 {
+            parts.push(format!("{:.1} MB/s", speed.bytes / 1e6));
+        }
+    }
+    parts.extend(seconds_left(step, speed).map(|seconds| format!("{} left", clock(seconds))));
+    parts.join(", ")
+}
+
+/// The same as a log line.
+fn log(step: &Step, height: Option<u64>, speed: Option<Speed>) {
+    let rate = speed.map(|s| round(s.units));
+    let megabytes = speed.filter(|_| step.bytes > 0).map(|s| round(s.bytes / 1e6));
+    tracing::info!(
+        phase = step.phase.name(),
+        height,
+        done = step.done,
+        total = step.total,
+        unit = unit(step.phase),
+        per_second = rate,
+        mb_per_second = megabytes,
+        eta_seconds = seconds_left(step, speed),
+        "progress"
+    );
+}
+
+/// Seconds as 45s, 3m10s or 2h05m.
+pub(crate) fn clock(seconds: u64) -> String {
+    match seconds {
+        0..60 => format!("{seconds}s"),
+        60..3_600 => format!("{}m{:02}s", seconds / 60, seconds % 60),
+        _ => format!("{}h{:02}m", seconds / 3_600, seconds / 60 % 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn speed_follows_the_window() {
+        let start = Instant::now();
+        let mut rate = Rate::new(start);
+        assert_eq!(rate.take(start, 5, 0), None);
+        let at = |seconds: u64| start + Duration::from_secs(seconds);
+        assert_eq!(rate.take(at(10), 100, 1_000), Some(Speed { units: 10.0, bytes: 100.0 }));
+        // A minute of ten times that speed: the slow start is forgotten.
+        let mut last = None;
+        for second in 11..=70 {
+            last = rate.take(at(second), 100 + (second - 10) * 100, 1_000);
+        }
+        let units = last.map_or(0.0, |s| s.units);
+        assert!((units - 100.0).abs() < 1.0, "{units}");
+    }
+
+    #[test]
+    fn the_bar_says_where_and_how_long() {
+        let step = Step { phase: Phase::Connect, done: 50, total: 150, bytes: 1 };
+        let speed = Some(Speed { units: 2.0, bytes: 3_400_000.0 });
+        assert_eq!(
+            message(&step, Some(1_049), speed),
+            "50/150 blocks, height 1049, 2 blocks/s, 3.4 MB/s, 50s left"
+        );
+        assert_eq!(message(&Step { phase: Phase::Join, done: 1, total: 2, bytes: 0 }, None, None), "1/2 parts");
+    }
+
+    #[test]
+    fn clocks() {
+        assert_eq!([clock(59), clock(60), clock(3_661)], ["59s", "1m00s", "1h01m"]);
+    }
+}

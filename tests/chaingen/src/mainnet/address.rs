@@ -1,0 +1,308 @@
+//! Scripts and unlocking data of the mainnet shape, computed from an address number.
+
+use bitcoin::secp256k1::{PublicKey, Secp256k1, SecretKey};
+use rand::Rng;
+use rand_chacha::ChaCha8Rng;
+
+use super::Signatures;
+
+/// Count of real keys behind P2PK scripts; such a script compresses in undo files only if its key is on the curve.
+const KEYS: usize = 64;
+
+/// Kinds of script, with their share of new addresses in thousandths.
+const MIX: [(Kind, u32); 10] = [
+    (Kind::P2pkh, 370),
+    (Kind::P2shMultisig, 130),
+    (Kind::P2shP2wpkh, 115),
+    (Kind::P2wpkh, 230),
+    (Kind::P2wsh, 72),
+    (Kind::P2trKey, 44),
+    (Kind::P2trScript, 22),
+    (Kind::P2pk, 4),
+    (Kind::P2pkUncompressed, 8),
+    (Kind::BareMultisig, 5),
+];
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    P2pkh,
+    P2shMultisig,
+    P2shP2wpkh,
+    P2wpkh,
+    P2wsh,
+    P2trKey,
+    P2trScript,
+    P2pk,
+    P2pkUncompressed,
+    BareMultisig,
+}
+
+/// Makes scripts of address numbers. Nothing is stored per address: its kind and hashes are a mix of its number.
+#[derive(Debug)]
+pub(super) struct Addresses {
+    signatures: Signatures,
+    salt: u64,
+    keys: Vec<[u8; 65]>,
+    kinds: Vec<Kind>,
+}
+
+impl Addresses {
+    pub(super) fn new(seed: u64, signatures: Signatures) -> Result<Self, bitcoin::secp256k1::Error> {
+        let secp = Secp256k1::signing_only();
+        let keys = (0..KEYS)
+            .map(|index| {
+                let secret = SecretKey::from_slice(&spread(seed ^ 0x6b65_7973, index as u64))?;
+                Ok(PublicKey::from_secret_key(&secp, &secret).serialize_uncompressed())
+            })
+            .collect::<Result<_, bitcoin::secp256k1::Error>>()?;
+        let kinds = MIX.iter().flat_map(|&(kind, share)| std::iter::repeat_n(kind, share as usize)).collect();
+        Ok(Self { signatures, salt: mix(seed), keys, kinds })
+    }
+
+    pub(super) fn kind(&self, address: u32) -> Kind {
+        self.kinds[(mix(self.salt ^ u64::from(address)) % self.kinds.len() as u64) as usize]
+    }
+
+    /// Appends the scriptPubKey and returns the cost of its signature operations.
+    pub(super) fn write_script(&self, out: &mut Vec<u8>, address: u32) -> usize {
+        let kind = self.kind(address);
+        let hash = spread(self.salt, u64::from(address));
+        if self.signatures == Signatures::Open {
+            write_open_script(out, kind, &hash);
+            return 0;
+        }
+        match kind {
+            Kind::P2pkh => {
+                out.extend_from_slice(&[0x76, 0xa9, 20]);
+                out.extend_from_slice(&hash[..20]);
+                out.extend_from_slice(&[0x88, 0xac]);
+                return 4;
+            }
+            Kind::P2shMultisig | Kind::P2shP2wpkh => {
+                out.extend_from_slice(&[0xa9, 20]);
+                out.extend_from_slice(&hash[..20]);
+                out.push(0x87);
+            }
+            Kind::P2wpkh => {
+                out.extend_from_slice(&[0, 20]);
+                out.extend_from_slice(&hash[..20]);
+            }
+            Kind::P2wsh => {
+                out.extend_from_slice(&[0, 32]);
+                out.extend_from_slice(&hash);
+            }
+            Kind::P2trKey | Kind::P2trScript => {
+                out.extend_from_slice(&[0x51, 32]);
+                out.extend_from_slice(&hash);
+            }
+            Kind::P2pk => {
+                let key = &self.keys[usize::from(hash[0]) % KEYS];
+                out.extend_from_slice(&[33, 2 | (key[64] & 1)]);
+                out.extend_from_slice(&key[1..33]);
+                out.push(0xac);
+                return 4;
+            }
+            Kind::P2pkUncompressed => {
+                out.push(65);
+                out.extend_from_slice(&self.keys[usize::from(hash[0]) % KEYS]);
+                out.push(0xac);
+                return 4;
+            }
+            Kind::BareMultisig => {
+                out.push(0x51);
+                self.push_keys(out, address, 2);
+                out.extend_from_slice(&[0x52, 0xae]);
+                return 80;
+            }
+        }
+        0
+    }
+
+    /// Appends what spends an output of this address: the scriptSig with its length, and the witness stack (a lone
+    /// zero if there is none). Returns the cost of the signature operations and whether there is a witness.
+    pub(super) fn write_unlock(
+        &self,
+        rng: &mut ChaCha8Rng,
+        address: u32,
+        script_sig: &mut Vec<u8>,
+        witness: &mut Vec<u8>,
+    ) -> (usize, bool) {
+        let kind = self.kind(address);
+        let open = self.signatures == Signatures::Open;
+        match kind {
+            Kind::P2pkh => {
+                // A tenth of the keys is uncompressed.
+                let long = mix(u64::from(address)).is_multiple_of(10);
+                let start = begin(script_sig);
+                push_signature(rng, script_sig);
+                self.push_key(script_sig, address, 0, long);
+                end(script_sig, start);
+            }
+            Kind::P2pk | Kind::P2pkUncompressed => {
+                let start = begin(script_sig);
+                push_signature(rng, script_sig);
+                end(script_sig, start);
+            }
+            Kind::BareMultisig => {
+                let start = begin(script_sig);
+                script_sig.push(0);
+                push_signature(rng, script_sig);
+                end(script_sig, start);
+            }
+            Kind::P2shMultisig => {
+                let start = script_sig.len();
+                script_sig.extend_from_slice(&[0xfd, 0, 0, 0]);
+                push_signature(rng, script_sig);
+                push_signature(rng, script_sig);
+                script_sig.extend_from_slice(&[0x4c, 105, 0x52]);
+                self.push_keys(script_sig, address, 3);
+                script_sig.extend_from_slice(&[0x53, 0xae]);
+                let length = script_sig.len() - start - 3;
+                if length < 0xfd {
+                    // Two short signatures: the length fits one byte, and then it must be one.
+                    script_sig[start] = length as u8;
+                    script_sig.drain(start + 1..start + 3);
+                } else {
+                    script_sig[start + 1..start + 3].copy_from_slice(&(length as u16).to_le_bytes());
+                }
+            }
+            Kind::P2shP2wpkh if !open => {
+                script_sig.extend_from_slice(&[23, 22, 0, 20]);
+                script_sig.extend_from_slice(&spread(!self.salt, u64::from(address))[..20]);
+            }
+            _ => script_sig.push(0),
+        }
+        match kind {
+            Kind::P2shP2wpkh | Kind::P2wpkh => {
+                witness.push(2);
+                push_signature(rng, witness);
+                self.push_key(witness, address, 0, false);
+                (1, true)
+            }
+            Kind::P2wsh => {
+                witness.extend_from_slice(&[4, 0]);
+                push_signature(rng, witness);
+                push_signature(rng, witness);
+                witness.extend_from_slice(&[105, 0x52]);
+                self.push_keys(witness, address, 3);
+                witness.extend_from_slice(&[0x53, 0xae]);
+                (3, true)
+            }
+            Kind::P2trKey => {
+                witness.extend_from_slice(&[1, 64]);
+                push_random(rng, witness, 64);
+                (0, true)
+            }
+            Kind::P2trScript => {
+                // Signature, a leaf with data in an envelope that is not executed, control block.
+                let data: u8 = rng.random_range(40..=200);
+                witness.extend_from_slice(&[3, 64]);
+                push_random(rng, witness, 64);
+                witness.extend_from_slice(&[data + 34 + 5, 32]);
+                push_random(rng, witness, 32);
+                witness.extend_from_slice(&[0xac, 0x00, 0x63, 0x4c, data]);
+                push_random(rng, witness, usize::from(data));
+                witness.extend_from_slice(&[0x68, 33, 0xc0]);
+                push_random(rng, witness, 32);
+                (0, true)
+            }
+            Kind::P2shMultisig if !open => {
+                witness.push(0);
+                (12, false)
+            }
+            _ => {
+                witness.push(0);
+                (0, false)
+            }
+        }
+    }
+
+    /// A key of an address with its length; the same every time.
+    fn push_key(&self, out: &mut Vec<u8>, address: u32, n: u64, long: bool) {
+        let x = spread(self.salt.wrapping_add(n + 1), u64::from(address));
+        if long {
+            out.extend_from_slice(&[65, 4]);
+            out.extend_from_slice(&x);
+            out.extend_from_slice(&spread(self.salt ^ n, u64::from(address)));
+        } else {
+            out.extend_from_slice(&[33, 2 | (x[0] & 1)]);
+            out.extend_from_slice(&x);
+        }
+    }
+
+    fn push_keys(&self, out: &mut Vec<u8>, address: u32, count: u64) {
+        for n in 0..count {
+            self.push_key(out, address, n, false);
+        }
+    }
+}
+
+/// Scripts of nearly the same sizes that anyone can spend with the same unlocking data, so that a node without
+/// -assumevalid can check the structure of the chain: data that is dropped, or witness versions without rules yet.
+fn write_open_script(out: &mut Vec<u8>, kind: Kind, hash: &[u8; 32]) {
+    let (head, length, tail): (&[u8], usize, &[u8]) = match kind {
+        Kind::P2pkh => (&[20], 20, &[0x75, 0x51, 0x61, 0x61]),
+        Kind::P2shMultisig => (&[20], 20, &[0x75, 0x51]),
+        Kind::P2shP2wpkh => (&[0x53, 21], 21, &[]),
+        Kind::P2wpkh => (&[0x52, 20], 20, &[]),
+        Kind::P2wsh => (&[0x52, 32], 32, &[]),
+        Kind::P2trKey | Kind::P2trScript => (&[0x54, 32], 32, &[]),
+        Kind::P2pk | Kind::P2pkUncompressed | Kind::BareMultisig => (&[32], 32, &[0x75, 0x51]),
+    };
+    out.extend_from_slice(head);
+    out.extend_from_slice(&hash[..length]);
+    out.extend_from_slice(tail);
+}
+
+/// Leaves room for a one-byte length.
+fn begin(out: &mut Vec<u8>) -> usize {
+    out.push(0);
+    out.len()
+}
+
+fn end(out: &mut [u8], start: usize) {
+    out[start - 1] = (out.len() - start) as u8;
+}
+
+/// A signature in DER form with its length: the right size and look, not the right numbers.
+fn push_signature(rng: &mut ChaCha8Rng, out: &mut Vec<u8>) {
+    let mut bytes = [0u8; 64];
+    rng.fill(&mut bytes[..]);
+    let high = bytes[0] & 1;
+    bytes[0] &= 0x7f;
+    bytes[32] &= 0x7f;
+    out.extend_from_slice(&[71 + high, 0x30, 68 + high, 0x02, 32 + high]);
+    if high == 1 {
+        bytes[0] |= 0x80;
+        out.push(0);
+    }
+    out.extend_from_slice(&bytes[..32]);
+    out.extend_from_slice(&[0x02, 32]);
+    out.extend_from_slice(&bytes[32..]);
+    out.push(1);
+}
+
+pub(super) fn push_random(rng: &mut ChaCha8Rng, out: &mut Vec<u8>, count: usize) {
+    let start = out.len();
+    out.resize(start + count, 0);
+    rng.fill(&mut out[start..]);
+}
+
+/// Mixes a number so that neighbours look unrelated (the finalizer of SplitMix64).
+fn mix(n: u64) -> u64 {
+    let n = n.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let n = (n ^ (n >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let n = (n ^ (n >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    n ^ (n >> 31)
+}
+
+/// 32 bytes that look random, from a salt and a number.
+fn spread(salt: u64, n: u64) -> [u8; 32] {
+    let mut out = [0; 32];
+    let mut state = mix(salt ^ n.rotate_left(32));
+    for chunk in out.as_chunks_mut::<8>().0 {
+        state = mix(state ^ n);
+        *chunk = state.to_le_bytes();
+    }
+    out
+}

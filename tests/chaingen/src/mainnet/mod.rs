@@ -1,0 +1,235 @@
+//! The `mainnet` shape: gigabytes of blocks with the proportions of the real chain, streamed.
+//!
+//! Per MB (10^6 bytes) of block data there are about 1,765 transactions, 4,444 inputs and 4,706 outputs, as on mainnet
+//! up to 2025 (765 GB, 1.35 bn transactions, 3.4 bn inputs, 3.6 bn outputs). Script mix, fan-in and fan-out, address
+//! reuse (about 2.4 outputs per script) and coin ages follow it roughly.
+//!
+//! The blocks keep every consensus rule of regtest but one: scripts would fail, because signatures, keys and redeem
+//! scripts have the right sizes and random content. A node takes the chain with `-regtest -assumevalid=<tip>`: it skips scripts under more than two weeks' worth of blocks,
+//! which is what the empty blocks at the end are for (at least 2,017). With [`Signatures::Open`] the scripts are ones
+//! that anyone can spend, and a node takes the chain as it is.
+
+mod address;
+mod assemble;
+mod pool;
+mod transactions;
+
+use std::collections::VecDeque;
+use std::path::Path;
+
+use bitcoin::hashes::Hash;
+use bitcoin::params::Params;
+use bitcoin::{BlockHash, consensus};
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use crate::corefiles::{FileOptions, Writer, write_compact_size};
+use crate::{COINBASE_MATURITY, Error, subsidy};
+use address::Addresses;
+use assemble::{coinbase, merkle_root, mine, sha256d};
+use pool::{Pool, PoolCoin};
+use transactions::Body;
+
+/// Blocks in front that only mine money.
+const LEAD: u32 = 120;
+/// Regtest's genesis time, Unix seconds.
+const START_TIME: u32 = 1_296_688_602;
+/// More blocks, ten minutes apart from 2011, would have times after 2026.
+const MAX_BLOCKS: u64 = 780_000;
+/// Count of addresses that pools mine to.
+const POOLS: u32 = 12;
+
+/// What unlocks the outputs of the mainnet shape.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signatures {
+    /// Mainnet's script kinds, with random bytes for signatures.
+    Dummy,
+    /// Scripts that anyone can spend, of nearly the same sizes; fully valid.
+    Open,
+}
+
+/// How much to generate, and of what kind.
+#[derive(Clone, Debug)]
+pub struct MainnetOptions {
+    /// Decides everything random.
+    pub seed: u64,
+    /// Size of the blocks in front of the empty ones, in bytes; the last block may exceed it.
+    pub target_bytes: u64,
+    /// Blocks without transactions at the end; 2,017 or more for `-assumevalid`.
+    pub empty_blocks: u32,
+    /// Live coins kept in memory (about 56 bytes each); beyond them old coins are forgotten.
+    pub max_coins: usize,
+    /// Kind of scripts.
+    pub signatures: Signatures,
+}
+
+impl MainnetOptions {
+    /// The usual shape of this size.
+    pub fn new(seed: u64, target_bytes: u64) -> Self {
+        Self { seed, target_bytes, empty_blocks: 2_020, max_coins: 2_000_000, signatures: Signatures::Dummy }
+    }
+}
+
+/// Counts over a run of blocks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Blocks.
+    pub blocks: u64,
+    /// Serialized size of the blocks, in bytes.
+    pub bytes: u64,
+    /// Transactions, coinbases included.
+    pub txs: u64,
+    /// Inputs, without those of coinbases.
+    pub inputs: u64,
+    /// Outputs.
+    pub outputs: u64,
+}
+
+/// What was generated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MainnetStats {
+    /// Everything in front of the empty blocks; the densities hold for it.
+    pub body: Counts,
+    /// The whole chain, genesis included.
+    pub total: Counts,
+    /// Hash of the last block.
+    pub tip: BlockHash,
+    /// Count of different addresses paid.
+    pub addresses: u32,
+}
+
+/// A block as it is handed out, in order of height from genesis.
+#[derive(Clone, Copy, Debug)]
+pub struct RawBlock<'a> {
+    /// Height.
+    pub height: u32,
+    /// Hash of the parent (zeros for genesis).
+    pub previous: BlockHash,
+    /// The serialized block.
+    pub block: &'a [u8],
+    /// Its serialized CBlockUndo; none for genesis.
+    pub undo: Option<&'a [u8]>,
+}
+
+/// Writes the shape into block and undo files.
+///
+/// # Errors
+/// [`Error::Io`]; [`Error::Parameters`] as [`mainnet_blocks`].
+pub fn write_mainnet(folder: &Path, files: FileOptions, options: &MainnetOptions) -> Result<MainnetStats, Error> {
+    let mut writer = Writer::create(folder, files)?;
+    let stats = mainnet_blocks(options, |raw| {
+        let location = writer.block(raw.block)?;
+        if let Some(undo) = raw.undo {
+            writer.undo(location.file, &raw.previous, undo)?;
+        }
+        Ok(())
+    })?;
+    writer.finish()?;
+    Ok(stats)
+}
+
+/// Generates the shape and hands every block to `sink`.
+///
+/// # Errors
+/// Those of the sink; [`Error::Parameters`] if `max_coins` is below 1,000, or for more than
+/// about 700 GB.
+pub fn mainnet_blocks(
+    options: &MainnetOptions,
+    mut sink: impl FnMut(RawBlock<'_>) -> Result<(), Error>,
+) -> Result<MainnetStats, Error> {
+    // Blocks have at least 0.9 MB.
+    if options.target_bytes / 900_000 + u64::from(options.empty_blocks) > MAX_BLOCKS {
+        return Err(Error::Parameters("so many blocks would reach into the future"));
+    }
+    if options.max_coins < 1_000 {
+        return Err(Error::Parameters("max_coins is below 1,000"));
+    }
+    let genesis = consensus::serialize(&bitcoin::constants::genesis_block(Params::REGTEST));
+    sink(RawBlock { height: 0, previous: BlockHash::all_zeros(), block: &genesis, undo: None })?;
+    let mut miner = Miner::new(options, &genesis)?;
+    for _ in 0..LEAD {
+        miner.block(false, &mut sink)?;
+    }
+    while miner.counts.bytes < options.target_bytes {
+        miner.block(true, &mut sink)?;
+    }
+    let body = miner.counts;
+    for _ in 0..options.empty_blocks {
+        miner.block(false, &mut sink)?;
+    }
+    let tip = BlockHash::from_byte_array(miner.previous);
+    Ok(MainnetStats { body, total: miner.counts, tip, addresses: miner.body.next_address })
+}
+
+/// Makes one block after the other.
+struct Miner {
+    rng: ChaCha8Rng,
+    height: u32,
+    previous: [u8; 32],
+    counts: Counts,
+    body: Body,
+    immature: VecDeque<PoolCoin>,
+    block: Vec<u8>,
+    undo: Vec<u8>,
+}
+
+impl Miner {
+    fn new(options: &MainnetOptions, genesis: &[u8]) -> Result<Self, Error> {
+        let addresses = Addresses::new(options.seed, options.signatures)?;
+        // The first coins: one transaction fans out to as many as a chain of this size needs to begin with.
+        let seedlings = (options.target_bytes / 20_000).clamp(1_000, 20_000) as u32;
+        Ok(Self {
+            rng: ChaCha8Rng::seed_from_u64(options.seed),
+            height: 0,
+            previous: sha256d(&genesis[..80]),
+            counts: Counts { blocks: 1, bytes: genesis.len() as u64, txs: 1, inputs: 0, outputs: 1 },
+            body: Body::new(addresses, Pool::new(options.max_coins), seedlings, POOLS),
+            immature: VecDeque::new(),
+            block: Vec::new(),
+            undo: Vec::new(),
+        })
+    }
+
+    fn block(&mut self, filled: bool, sink: &mut impl FnMut(RawBlock<'_>) -> Result<(), Error>) -> Result<(), Error> {
+        self.height += 1;
+        let height = self.height;
+        while let Some(coin) = self.immature.pop_front_if(|coin| height - coin.height >= COINBASE_MATURITY) {
+            self.body.pool.add(&mut self.rng, coin);
+        }
+        self.body.begin(height);
+        if filled {
+            self.body.fill(&mut self.rng);
+        }
+        // Ten minutes apart; the jitter lets times run backwards, but never behind the median of eleven.
+        let time = START_TIME + height * 600 + self.rng.random_range(0..1_500);
+        let pool = self.rng.random_range(0..POOLS);
+        let mut script = Vec::with_capacity(70);
+        self.body.addresses.write_script(&mut script, pool);
+        let tag = format!("/pool {pool}/{:08x}", self.rng.random::<u32>());
+        let sats = subsidy(height) + self.body.fees;
+        let witness_root = self.body.has_witness.then(|| merkle_root(&mut self.body.wtxids));
+        let coinbase = coinbase(height, tag.as_bytes(), sats, &script, witness_root);
+        let txid = sha256d(&coinbase.base);
+        self.immature.push_back(PoolCoin { txid, sats, vout: 0, address: pool, height, coinbase: true });
+        self.body.txids[0] = txid;
+        let (header, hash) = mine(&self.previous, &merkle_root(&mut self.body.txids), time);
+
+        self.block.clear();
+        self.block.extend_from_slice(&header);
+        write_compact_size(&mut self.block, self.body.txs + 1);
+        self.block.extend_from_slice(&coinbase.full);
+        self.block.extend_from_slice(&self.body.raw);
+        self.undo.clear();
+        write_compact_size(&mut self.undo, self.body.txs);
+        self.undo.extend_from_slice(&self.body.undo);
+
+        self.counts.blocks += 1;
+        self.counts.bytes += self.block.len() as u64;
+        self.counts.txs += self.body.txs + 1;
+        self.counts.inputs += self.body.inputs;
+        self.counts.outputs += self.body.outputs + 1 + u64::from(witness_root.is_some());
+        let previous = BlockHash::from_byte_array(self.previous);
+        self.previous = hash;
+        sink(RawBlock { height, previous, block: &self.block, undo: Some(&self.undo) })
+    }
+}

@@ -1,0 +1,273 @@
+//! The transactions of one block of the mainnet shape, written as raw bytes.
+
+use bitcoin::Script;
+use rand::Rng;
+use rand_chacha::ChaCha8Rng;
+
+use super::address::{Addresses, push_random};
+use super::assemble::sha256d;
+use super::pool::{Pool, PoolCoin};
+use crate::corefiles::{write_coin, write_compact_size};
+
+/// Blocks are filled to a random weight within this range; consensus allows 4,000,000.
+const WEIGHT: std::ops::Range<usize> = 3_300_000..3_960_000;
+/// No transaction makes a block heavier than this.
+const MAX_WEIGHT: usize = 3_990_000;
+/// Upper bounds of what an input and an output weigh.
+const INPUT_WEIGHT: usize = 1_300;
+const OUTPUT_WEIGHT: usize = 400;
+/// No transaction is added above this cost; consensus allows 80,000.
+const SIGOP_COST: usize = 70_000;
+/// Outputs of one seeding transaction.
+const SEED_OUTPUTS: u32 = 2_000;
+
+/// The open block and what it draws from.
+#[derive(Debug)]
+pub(super) struct Body {
+    pub(super) addresses: Addresses,
+    pub(super) pool: Pool,
+    pub(super) next_address: u32,
+    /// Coins still to be made by fanning out.
+    seedlings: u32,
+    height: u32,
+    pub(super) fees: u64,
+    pub(super) txs: u64,
+    pub(super) inputs: u64,
+    pub(super) outputs: u64,
+    pub(super) has_witness: bool,
+    weight: usize,
+    sigops: usize,
+    /// First the coinbase's place.
+    pub(super) txids: Vec<[u8; 32]>,
+    /// First the coinbase's, which is zero by definition.
+    pub(super) wtxids: Vec<[u8; 32]>,
+    pub(super) raw: Vec<u8>,
+    pub(super) undo: Vec<u8>,
+    scratch: Scratch,
+}
+
+/// The parts of the transaction being made.
+#[derive(Debug, Default)]
+struct Scratch {
+    coins: Vec<PoolCoin>,
+    inputs: Vec<u8>,
+    outputs: Vec<u8>,
+    witness: Vec<u8>,
+    base: Vec<u8>,
+    script: Vec<u8>,
+    /// Value and address of each output; data outputs have no address.
+    plan: Vec<(u64, Option<u32>)>,
+}
+
+impl Body {
+    pub(super) fn new(addresses: Addresses, pool: Pool, seedlings: u32, first_address: u32) -> Self {
+        Self {
+            addresses,
+            pool,
+            next_address: first_address,
+            seedlings,
+            height: 0,
+            fees: 0,
+            txs: 0,
+            inputs: 0,
+            outputs: 0,
+            has_witness: false,
+            weight: 0,
+            sigops: 0,
+            txids: Vec::new(),
+            wtxids: Vec::new(),
+            raw: Vec::new(),
+            undo: Vec::new(),
+            scratch: Scratch::default(),
+        }
+    }
+
+    /// Starts an empty block.
+    pub(super) fn begin(&mut self, height: u32) {
+        self.height = height;
+        (self.fees, self.txs, self.inputs, self.outputs) = (0, 0, 0, 0);
+        self.has_witness = false;
+        // Header, transaction count and coinbase.
+        (self.weight, self.sigops) = (2_000, 100);
+        for leaves in [&mut self.txids, &mut self.wtxids] {
+            leaves.clear();
+            leaves.push([0; 32]);
+        }
+        self.raw.clear();
+        self.undo.clear();
+    }
+
+    /// Fills the block.
+    pub(super) fn fill(&mut self, rng: &mut ChaCha8Rng) {
+        let target = rng.random_range(WEIGHT);
+        while self.weight < target && self.sigops < SIGOP_COST {
+            if self.seedlings > 0 {
+                let outputs = self.seedlings.min(SEED_OUTPUTS);
+                self.seedlings -= outputs;
+                if !self.transaction(rng, 1, outputs) {
+                    return;
+                }
+                continue;
+            }
+            let (inputs, outputs) = (input_count(rng), output_count(rng));
+            if !self.transaction(rng, inputs, outputs) {
+                return;
+            }
+        }
+    }
+
+    /// Adds one transaction; false if there is nothing left to spend.
+    fn transaction(&mut self, rng: &mut ChaCha8Rng, inputs: u32, outputs: u32) -> bool {
+        let room = MAX_WEIGHT.saturating_sub(self.weight) / 2;
+        let inputs = inputs.min((room / INPUT_WEIGHT) as u32).max(1);
+        let outputs = outputs.min((room / OUTPUT_WEIGHT) as u32).max(1);
+        let mut part = std::mem::take(&mut self.scratch);
+        part.coins.clear();
+        part.coins.extend((0..inputs).map_while(|_| self.pool.take(rng)));
+        let made = !part.coins.is_empty();
+        if made {
+            self.write_inputs(rng, &mut part);
+            self.plan_outputs(rng, &mut part, outputs);
+            self.finish(rng, &mut part);
+        }
+        self.scratch = part;
+        made
+    }
+
+    fn write_inputs(&mut self, rng: &mut ChaCha8Rng, part: &mut Scratch) {
+        part.inputs.clear();
+        part.witness.clear();
+        write_compact_size(&mut part.inputs, part.coins.len() as u64);
+        write_compact_size(&mut self.undo, part.coins.len() as u64);
+        let mut has_witness = false;
+        for coin in &part.coins {
+            part.inputs.extend_from_slice(&coin.txid);
+            part.inputs.extend_from_slice(&coin.vout.to_le_bytes());
+            let (sigops, with) = self.addresses.write_unlock(rng, coin.address, &mut part.inputs, &mut part.witness);
+            self.sigops += sigops;
+            has_witness |= with;
+            part.inputs.extend_from_slice(&[0xfd, 0xff, 0xff, 0xff]);
+            part.script.clear();
+            self.addresses.write_script(&mut part.script, coin.address);
+            write_coin(&mut self.undo, coin.sats, Script::from_bytes(&part.script), coin.height, coin.coinbase);
+        }
+        if !has_witness {
+            part.witness.clear();
+        }
+        self.has_witness |= has_witness;
+    }
+
+    /// Decides values and addresses: the inputs' sum less a fee, in random shares.
+    fn plan_outputs(&mut self, rng: &mut ChaCha8Rng, part: &mut Scratch, outputs: u32) {
+        let sum: u64 = part.coins.iter().map(|coin| coin.sats).sum();
+        let fee = (rng.random_range(2..40) * (part.inputs.len() as u64 + 34 * u64::from(outputs))).min(sum / 200);
+        self.fees += fee;
+        let mut left = sum - fee;
+        let sender = part.coins.first().map_or(0, |coin| coin.address);
+        part.plan.clear();
+        for index in 0..outputs {
+            // The last output takes the rest; it is never data, so that nothing is burnt.
+            let last = index + 1 == outputs;
+            if !last && outputs > 1 && rng.random_range(0..1_000) < 20 {
+                part.plan.push((0, None));
+                continue;
+            }
+            let fair = left / u64::from(outputs - index);
+            let share = if last { left } else { rng.random_range(0..=fair.saturating_mul(2).min(left)) };
+            left -= share;
+            let address = self.choose_address(rng, sender);
+            part.plan.push((share, Some(address)));
+        }
+    }
+
+    /// Change to the sender, one of the popular addresses (the n-th with a weight of about 1/n), or a new one.
+    fn choose_address(&mut self, rng: &mut ChaCha8Rng, sender: u32) -> u32 {
+        match rng.random_range(0..100) {
+            0..28 => sender,
+            28..57 => {
+                // A random power of two up to the count, then evenly up to the next: integers, so that every machine
+                // draws the same.
+                let known = self.next_address.max(1);
+                let low = 1u32 << rng.random_range(0..=known.ilog2());
+                rng.random_range(low..=low.saturating_mul(2) - 1).min(known) - 1
+            }
+            _ => {
+                self.next_address = self.next_address.wrapping_add(1);
+                self.next_address - 1
+            }
+        }
+    }
+
+    fn finish(&mut self, rng: &mut ChaCha8Rng, part: &mut Scratch) {
+        part.outputs.clear();
+        write_compact_size(&mut part.outputs, part.plan.len() as u64);
+        for &(sats, address) in &part.plan {
+            part.outputs.extend_from_slice(&sats.to_le_bytes());
+            part.script.clear();
+            match address {
+                Some(address) => self.sigops += self.addresses.write_script(&mut part.script, address),
+                None => {
+                    let length = if rng.random_bool(0.5) { 20 } else { rng.random_range(8..76) };
+                    part.script.extend_from_slice(&[0x6a, length]);
+                    push_random(rng, &mut part.script, usize::from(length));
+                }
+            }
+            part.outputs.push(part.script.len() as u8);
+            part.outputs.extend_from_slice(&part.script);
+        }
+        part.base.clear();
+        part.base.extend_from_slice(&[2, 0, 0, 0]);
+        part.base.extend_from_slice(&part.inputs);
+        part.base.extend_from_slice(&part.outputs);
+        part.base.extend_from_slice(&[0; 4]);
+        let txid = sha256d(&part.base);
+        let start = self.raw.len();
+        let wtxid = if part.witness.is_empty() {
+            self.raw.extend_from_slice(&part.base);
+            txid
+        } else {
+            self.raw.extend_from_slice(&[2, 0, 0, 0, 0, 1]);
+            self.raw.extend_from_slice(&part.inputs);
+            self.raw.extend_from_slice(&part.outputs);
+            self.raw.extend_from_slice(&part.witness);
+            self.raw.extend_from_slice(&[0; 4]);
+            sha256d(&self.raw[start..])
+        };
+        self.weight += 3 * part.base.len() + self.raw.len() - start;
+        self.txids.push(txid);
+        self.wtxids.push(wtxid);
+        self.txs += 1;
+        self.inputs += part.coins.len() as u64;
+        self.outputs += part.plan.len() as u64;
+        for (vout, &(sats, address)) in part.plan.iter().enumerate() {
+            if let Some(address) = address {
+                let coin = PoolCoin { txid, sats, vout: vout as u32, address, height: self.height, coinbase: false };
+                self.pool.add(rng, coin);
+            }
+        }
+    }
+}
+
+/// Inputs of a transaction; 2.52 on average.
+fn input_count(rng: &mut ChaCha8Rng) -> u32 {
+    match rng.random_range(0..10_000) {
+        0..6_597 => 1,
+        6_597..8_497 => 2,
+        8_497..9_447 => rng.random_range(3..=5),
+        9_447..9_907 => rng.random_range(6..=20),
+        9_907..9_997 => rng.random_range(21..=80),
+        _ => rng.random_range(100..=300),
+    }
+}
+
+/// Outputs of a transaction; 2.67 on average.
+fn output_count(rng: &mut ChaCha8Rng) -> u32 {
+    match rng.random_range(0..10_000) {
+        0..1_837 => 1,
+        1_837..8_837 => 2,
+        8_837..9_537 => rng.random_range(3..=5),
+        9_537..9_937 => rng.random_range(6..=20),
+        9_937..9_997 => rng.random_range(21..=60),
+        _ => rng.random_range(100..=200),
+    }
+}

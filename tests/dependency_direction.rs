@@ -1,0 +1,319 @@
+//! The arrows between crates, as the architecture draws them: what may never be reached through normal dependencies,
+//! however many crates lie between.
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    env,
+    path::Path,
+    process::Command,
+};
+
+use serde_json::Value;
+
+/// A set of crates.
+#[derive(Clone, Copy)]
+enum Who {
+    /// The one crate of that name, ours or not.
+    Crate(&'static str),
+    /// Every crate of the workspace under that folder.
+    Under(&'static str),
+}
+use Who::{Crate, Under};
+
+/// `who` never reaches any of `never`.
+struct Rule {
+    who: Who,
+    never: &'static [Who],
+    why: &'static str,
+}
+
+/// Folders that do not exist yet are named already: their crates are bound from the first day.
+const RULES: &[Rule] = &[
+    Rule {
+        who: Under("schema"),
+        never: &[Under("indexer"), Under("query-api"), Under("snapshots"), Under("tests"), Crate("cairn")],
+        why: "the schema is below everything",
+    },
+    Rule {
+        who: Crate("cairn-model"),
+        never: &[
+            Crate("cairn-tables"),
+            Crate("cairn-reader"),
+            Crate("cairn-writer"),
+            Crate("rocksdb"),
+            Crate("tokio"),
+            Crate("axum"),
+        ],
+        why: "the model is types without I/O",
+    },
+    Rule {
+        who: Crate("cairn-tables"),
+        never: &[Crate("cairn-reader"), Crate("cairn-writer")],
+        why: "tables are codecs; reader and writer stand on them",
+    },
+    Rule { who: Crate("cairn-reader"), never: &[Crate("cairn-writer")], why: "read-only is a type" },
+    Rule {
+        who: Under("indexer"),
+        never: &[Under("query-api"), Under("snapshots"), Under("tests"), Crate("cairn"), Crate("axum")],
+        why: "the indexer and the query API never depend on each other",
+    },
+    Rule {
+        who: Crate("cairn-stages"),
+        never: &[Crate("cairn-writer"), Crate("cairn-pipeline"), Crate("cairn-sources")],
+        why: "stages emit, drivers apply",
+    },
+    Rule {
+        who: Crate("cairn-sources"),
+        never: &[Crate("cairn-tables"), Crate("cairn-stages"), Crate("cairn-pipeline"), Crate("rocksdb")],
+        why: "a source only brings blocks",
+    },
+    Rule {
+        who: Under("query-api"),
+        never: &[Under("indexer"), Under("tests"), Crate("cairn"), Crate("cairn-writer")],
+        why: "the query API is read-only",
+    },
+    Rule {
+        who: Crate("cairn-domain"),
+        never: &[
+            Crate("axum"),
+            Crate("hyper"),
+            Crate("tokio"),
+            Crate("rocksdb"),
+            Crate("librocksdb-sys"),
+            Crate("cairn-tables"),
+            Crate("cairn-reader"),
+            Crate("cairn-http"),
+            Crate("cairn-mcp"),
+        ],
+        why: "the domain is pure",
+    },
+    Rule { who: Crate("cairn-http"), never: &[Crate("cairn-mcp")], why: "MCP tools derive from the operations" },
+    Rule { who: Crate("cairn-state"), never: &[Crate("cairn-http")], why: "service state is below HTTP" },
+    Rule { who: Under("snapshots"), never: &[Under("indexer"), Under("query-api")], why: "snapshots read" },
+    Rule {
+        who: Under("tests"),
+        never: &[Under("indexer"), Under("query-api"), Crate("cairn")],
+        why: "generator and oracle share no code with what they test",
+    },
+];
+
+/// Names in the rules that must be found in the real graph: a rule about a renamed crate would hold for ever.
+const MUST_EXIST: &[&str] = &[
+    "cairn",
+    "cairn-model",
+    "cairn-tables",
+    "cairn-reader",
+    "cairn-writer",
+    "cairn-sources",
+    "cairn-stages",
+    "cairn-pipeline",
+    "cairn-domain",
+    "cairn-http",
+    "rocksdb",
+    "librocksdb-sys",
+    "axum",
+    "tokio",
+];
+
+#[derive(Clone, Default)]
+struct Package {
+    name: String,
+    /// Folder in the workspace; `None` for the crates of others.
+    folder: Option<String>,
+    /// Normal dependencies, as indices of the graph.
+    needs: Vec<usize>,
+}
+
+impl Package {
+    fn is(&self, who: Who) -> bool {
+        match who {
+            Crate(name) => self.name == name,
+            Under(top) => self.folder.as_deref().is_some_and(|folder| Path::new(folder).starts_with(top)),
+        }
+    }
+}
+
+/// Every forbidden path, written out.
+fn violations(graph: &[Package]) -> Vec<String> {
+    let mut found = Vec::new();
+    for rule in RULES {
+        for start in (0..graph.len()).filter(|&at| graph[at].is(rule.who)) {
+            // Breadth first, so that the path that is named is a shortest one.
+            let mut came_from = BTreeMap::from([(start, start)]);
+            let mut queue = VecDeque::from([start]);
+            while let Some(at) = queue.pop_front() {
+                if at != start && rule.never.iter().any(|&never| graph[at].is(never)) {
+                    let mut path = vec![graph[at].name.as_str()];
+                    let mut step = at;
+                    while step != start {
+                        step = came_from[&step];
+                        path.push(&graph[step].name);
+                    }
+                    path.reverse();
+                    found.push(format!("{}: {}", path.join(" -> "), rule.why));
+                    // What lies behind it is reached through it: one line is enough.
+                    continue;
+                }
+                for &next in &graph[at].needs {
+                    came_from.entry(next).or_insert_with(|| {
+                        queue.push_back(next);
+                        at
+                    });
+                }
+            }
+        }
+    }
+    found
+}
+
+fn text<'a>(value: &'a Value, key: &str) -> &'a str {
+    value[key].as_str().unwrap_or_else(|| panic!("cargo metadata: no text at {key} in {value}"))
+}
+
+fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
+    value[key].as_array().unwrap_or_else(|| panic!("cargo metadata: no list at {key}"))
+}
+
+/// The graph in the output of `cargo metadata`.
+fn read_graph(metadata: &Value) -> Vec<Package> {
+    let root = Path::new(text(metadata, "workspace_root"));
+    let members = list(metadata, "workspace_members");
+    let mut index = BTreeMap::new();
+    let mut graph = Vec::new();
+    for package in list(metadata, "packages") {
+        index.insert(text(package, "id"), graph.len());
+        let folder = members.contains(&package["id"]).then(|| {
+            let folder = Path::new(text(package, "manifest_path")).parent().and_then(|f| f.strip_prefix(root).ok());
+            folder.map(|f| f.display().to_string()).unwrap_or_default()
+        });
+        graph.push(Package { name: text(package, "name").to_owned(), folder, needs: Vec::new() });
+    }
+    for node in list(&metadata["resolve"], "nodes") {
+        for dependency in list(node, "deps") {
+            // Dev and build dependencies are not part of what runs.
+            if list(dependency, "dep_kinds").iter().any(|kind| kind["kind"].is_null()) {
+                graph[index[text(node, "id")]].needs.push(index[text(dependency, "pkg")]);
+            }
+        }
+    }
+    graph
+}
+
+fn output_of(command: &mut Command) -> Vec<u8> {
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+    output.stdout
+}
+
+/// The workspace's own graph, for this platform (what it needs is downloaded already: this test was built from it).
+fn our_graph() -> Vec<Package> {
+    let version = output_of(Command::new(env::var_os("RUSTC").unwrap_or("rustc".into())).arg("-vV"));
+    let version = String::from_utf8_lossy(&version);
+    let Some(host) = version.lines().find_map(|line| line.strip_prefix("host: ")) else {
+        panic!("rustc names no host: {version}")
+    };
+    let metadata = output_of(
+        Command::new(env::var_os("CARGO").unwrap_or("cargo".into()))
+            .args(["metadata", "--format-version=1", "--locked", "--filter-platform", host])
+            .current_dir(env!("CARGO_MANIFEST_DIR")),
+    );
+    match serde_json::from_slice(&metadata) {
+        Ok(metadata) => read_graph(&metadata),
+        Err(error) => panic!("cargo metadata: {error}"),
+    }
+}
+
+#[test]
+fn the_arrows_hold() {
+    let graph = our_graph();
+    for name in MUST_EXIST {
+        assert!(graph.iter().any(|package| package.name == *name), "no crate {name}: rename it in the rules too");
+    }
+    for top in ["schema", "indexer", "query-api", "tests"] {
+        assert!(graph.iter().any(|package| package.is(Under(top))), "no crate under {top}/");
+    }
+    assert_eq!(violations(&graph), Vec::<String>::new());
+}
+
+/// A made-up graph: (name, folder, needs).
+fn made_up(packages: &[(&str, Option<&str>, &[&str])]) -> Vec<Package> {
+    let at = |name: &str| packages.iter().position(|p| p.0 == name).unwrap_or_else(|| panic!("no {name}"));
+    packages
+        .iter()
+        .map(|&(name, folder, needs)| Package {
+            name: name.to_owned(),
+            folder: folder.map(str::to_owned),
+            needs: needs.iter().map(|need| at(need)).collect(),
+        })
+        .collect()
+}
+
+#[test]
+fn a_good_graph_passes() {
+    let graph = made_up(&[
+        ("cairn", Some(""), &["cairn-pipeline", "cairn-http", "cairn-chaingen"]),
+        ("cairn-pipeline", Some("indexer/pipeline"), &["cairn-writer"]),
+        ("cairn-http", Some("query-api/http"), &["cairn-reader", "cairn-domain", "axum"]),
+        ("cairn-domain", Some("query-api/domain"), &["cairn-model"]),
+        ("cairn-writer", Some("schema/writer"), &["cairn-model", "rocksdb"]),
+        ("cairn-reader", Some("schema/reader"), &["cairn-model", "rocksdb"]),
+        ("cairn-model", Some("schema/model"), &[]),
+        ("cairn-chaingen", Some("tests/chaingen"), &[]),
+        ("axum", None, &[]),
+        ("rocksdb", None, &[]),
+    ]);
+    assert_eq!(violations(&graph), Vec::<String>::new());
+}
+
+#[test]
+fn forbidden_arrows_are_found_however_long() {
+    let graph = made_up(&[
+        ("cairn-http", Some("query-api/http"), &["between", "cairn-domain"]),
+        ("cairn-domain", Some("query-api/domain"), &["innocent"]),
+        ("innocent", None, &["axum"]),
+        ("axum", None, &[]),
+        ("between", None, &["also-between"]),
+        ("also-between", None, &["cairn-writer"]),
+        ("cairn-writer", Some("schema/writer"), &[]),
+        ("cairn-stages", Some("indexer/stages"), &["cairn-new"]),
+        ("cairn-new", Some("query-api/new"), &[]),
+        // A cycle must not hang the search.
+        ("cairn-reader", Some("schema/reader"), &["loop"]),
+        ("loop", None, &["cairn-reader", "cairn-testkit"]),
+        ("cairn-testkit", Some("tests/testkit"), &[]),
+    ]);
+    assert_eq!(
+        violations(&graph),
+        [
+            "cairn-reader -> loop -> cairn-testkit: the schema is below everything",
+            "cairn-stages -> cairn-new: the indexer and the query API never depend on each other",
+            "cairn-http -> between -> also-between -> cairn-writer: the query API is read-only",
+            "cairn-domain -> innocent -> axum: the domain is pure",
+        ]
+    );
+}
+
+#[test]
+fn only_normal_dependencies_count() {
+    let metadata = serde_json::json!({
+        "workspace_root": "/w",
+        "workspace_members": ["a", "b"],
+        "packages": [
+            { "id": "a", "name": "cairn-domain", "manifest_path": "/w/query-api/domain/Cargo.toml" },
+            { "id": "b", "name": "cairn-writer", "manifest_path": "/w/schema/writer/Cargo.toml" },
+            { "id": "c", "name": "axum", "manifest_path": "/elsewhere/axum/Cargo.toml" },
+        ],
+        "resolve": { "nodes": [
+            { "id": "a", "deps": [
+                { "pkg": "b", "dep_kinds": [{ "kind": "dev" }] },
+                { "pkg": "c", "dep_kinds": [{ "kind": "build" }, { "kind": null }] },
+            ] },
+            { "id": "b", "deps": [] },
+            { "id": "c", "deps": [] },
+        ] },
+    });
+    let graph = read_graph(&metadata);
+    assert_eq!(graph[0].folder.as_deref(), Some("query-api/domain"));
+    assert_eq!(graph[2].folder, None);
+    assert_eq!(violations(&graph), ["cairn-domain -> axum: the domain is pure"]);
+}
