@@ -54,5 +54,5 @@ test-only: setup-test ## Only the tests (TESTS=substring).
 interop: setup-test ## The clients that we did not write.
 	@deploy/interop.sh
 
-bench: setup-test ## The benches (results in target/criterion).
-	$(CARGO) bench --locked --profile release --workspace --benches
+bench: setup-test ## The benches (benches/RESULTS.md keeps results; criterion's lie in target/criterion).
+	$(CARGO) bench --locked --profile release --package cairn --bench decode --bench index

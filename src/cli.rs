@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 
 use crate::{
-    config::{All, BlocksDir, Chain, DemoDir, Http, IndexDir, Logging},
+    config::{All, BlocksDir, Chain, DemoDir, Http, IndexDir, Logging, Node},
     exit::Exit,
 };
 
@@ -27,9 +27,9 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Makes a small chain with named actors, indexes it and serves it: the way to look around.
     Demo(Demo),
-    /// Indexes block files, then follows them as the node appends to them.
+    /// Indexes block files, or what a node has, and follows either.
     Index(Index),
-    /// Serves an index that was made before, read-only, as it is at the start.
+    /// Serves an index that another process makes or made, and follows it.
     Serve(Serve),
     /// Indexes and serves in one process: answers follow the chain.
     Run(Run),
@@ -41,8 +41,9 @@ pub(crate) enum Command {
     Unwind(Unwind),
     /// Looks into the tables.
     Db(Db),
-    /// Audits the index against itself: supply, coins = history = totals, MuHash of the coin set.
-    Verify(IndexDir),
+    /// Audits the index against itself (supply, coins = history = totals, MuHash of the coin set) and, with --node,
+    /// against the node (headers, `gettxoutsetinfo muhash`).
+    Verify(Verify),
     /// Prints the settings in force, and where each comes from.
     Config(Config),
     /// Prints the API's description (OpenAPI, JSON).
@@ -65,6 +66,8 @@ pub(crate) struct Index {
     pub(crate) index: IndexDir,
     #[command(flatten)]
     pub(crate) blocks: BlocksDir,
+    #[command(flatten)]
+    pub(crate) node: Node,
     /// Stops at this height.
     #[arg(long, value_name = "HEIGHT")]
     pub(crate) to: Option<u32>,
@@ -92,6 +95,8 @@ pub(crate) struct Run {
     #[command(flatten)]
     pub(crate) blocks: BlocksDir,
     #[command(flatten)]
+    pub(crate) node: Node,
+    #[command(flatten)]
     pub(crate) http: Http,
 }
 
@@ -111,6 +116,14 @@ pub(crate) struct Unwind {
     /// The height that becomes the tip.
     #[arg(long, value_name = "HEIGHT")]
     pub(crate) to: u32,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Verify {
+    #[command(flatten)]
+    pub(crate) index: IndexDir,
+    #[command(flatten)]
+    pub(crate) node: Node,
 }
 
 #[derive(Args, Debug)]

@@ -2,6 +2,7 @@
 
 use std::{fmt, io};
 
+use cairn_node::NodeError;
 use cairn_pipeline::PipelineError;
 use cairn_reader::ReadError;
 use cairn_sources::SourceError;
@@ -186,6 +187,18 @@ impl From<WriteError> for Failure {
     }
 }
 
+impl From<NodeError> for Failure {
+    fn from(error: NodeError) -> Self {
+        let hint = match &error {
+            NodeError::WrongNetwork { .. } => Some("--network has to be the node's"),
+            NodeError::TooOld { .. } => Some("Bitcoin Core 25 or newer is needed"),
+            _ => None,
+        };
+        let failure = Failure::new(Exit::Source, error.to_string());
+        hint.into_iter().fold(failure, Failure::hint)
+    }
+}
+
 impl From<PipelineError> for Failure {
     fn from(error: PipelineError) -> Self {
         let message = error.to_string();
@@ -202,9 +215,9 @@ impl From<PipelineError> for Failure {
                     .hint("the folder is older than the index: let the node catch up, or copy the folder again");
             }
             PipelineError::MissingCoin { .. } | PipelineError::UndoContradicts(_) => Exit::Corrupt,
-            PipelineError::UnknownStage(_)
-            | PipelineError::ChainIsTheJournal
-            | PipelineError::AboveTip { .. } => Exit::Usage,
+            PipelineError::UnknownStage(_) | PipelineError::ChainIsTheJournal | PipelineError::AboveTip { .. } => {
+                Exit::Usage
+            }
             PipelineError::Stopped => Exit::Interrupted,
             _ => Exit::Index,
         };

@@ -2,15 +2,17 @@
 
 use std::{path::Path, sync::Arc, time::Duration, time::Instant};
 
+use cairn_http::IndexSlot;
 use cairn_model::{Height, Network};
 use cairn_pipeline::{Driver, Engine, PipelineError, SyncOptions, SyncReport};
-use cairn_reader::{Facts, Reader};
+use cairn_reader::Facts;
 use cairn_sources::{BlockFiles, SourceError, Survey, SurveyStats};
 
 use crate::{
+    announce::Announce,
     exit::{Exit, Failure},
     out,
-    progress::{Reporter, Screen},
+    progress::{Reporter, Screen, round},
     stop::Stop,
 };
 
@@ -38,6 +40,8 @@ pub(crate) enum Until {
 pub(crate) struct Follower {
     files: BlockFiles,
     engine: Engine,
+    slot: Arc<IndexSlot>,
+    announce: Announce,
     screen: Screen,
     stop: Stop,
 }
@@ -61,12 +65,19 @@ impl Follower {
         let engine = Engine::open(datadir, &facts)?;
         let (height, version) = (engine.tip()?.map(|(height, _)| height), env!("CARGO_PKG_VERSION"));
         tracing::info!(version, %network, datadir = %datadir.display(), blocks_dir = %blocks.display(), height, "index opened");
-        Ok(Follower { files, engine, screen: screen.clone(), stop: stop.clone() })
+        let slot = Arc::new(IndexSlot::with(engine.reader()));
+        let announce = Announce::open(datadir);
+        Ok(Follower { files, engine, slot, announce, screen: screen.clone(), stop: stop.clone() })
     }
 
-    /// A reader of the index that sees every commit.
-    pub(crate) fn reader(&self) -> Arc<Reader> {
-        self.engine.reader()
+    /// The index for requests: they see every commit, and how far the files go.
+    pub(crate) fn slot(&self) -> Arc<IndexSlot> {
+        Arc::clone(&self.slot)
+    }
+
+    /// Takes it apart, for another source to go on.
+    pub(crate) fn into_parts(self) -> (Engine, Arc<IndexSlot>, Announce) {
+        (self.engine, self.slot, self.announce)
     }
 
     /// Indexes until the end that is asked for, or until asked to stop.
@@ -85,6 +96,9 @@ impl Follower {
         };
         let (mut moves, mut unusable) = (0, 0);
         loop {
+            let best = survey.tip().map(|tip| tip.height);
+            self.slot.set_best_height(best);
+            self.announce.best(best);
             match self.sync(&survey, to) {
                 Ok(()) => moves = 0,
                 Err(PipelineError::Stopped) => return Ok(self.stopped()),
@@ -133,6 +147,7 @@ impl Follower {
         let options = SyncOptions { driver: Driver::Auto, to, ignore_undo: false };
         let report = self.engine.sync(&self.files, survey, &options, &reporter)?;
         drop(reporter);
+        self.announce.tip(report.tip);
         log_sync(&report, started.elapsed());
         Ok(())
     }
@@ -147,7 +162,7 @@ impl Follower {
 
 fn log_sync(report: &SyncReport, took: Duration) {
     let Some((height, hash)) = report.tip else { return };
-    let seconds = (took.as_secs_f64() * 1e3).round() / 1e3;
+    let seconds = round(took.as_secs_f64());
     let SyncReport { connected, disconnected, bytes, bulk, .. } = *report;
     if disconnected > 0 {
         tracing::warn!(disconnected, connected, height, %hash, seconds, "reorganization");

@@ -13,9 +13,10 @@ use crate::{
 /// # Errors
 /// The filter is none.
 pub(crate) fn start(logging: &Logging, screen: &Screen) -> Result<(), Failure> {
-    let filter = EnvFilter::builder()
-        .parse(&logging.log)
-        .map_err(|e| Failure::usage(format!("log filter {:?}: {e}", logging.log)).hint("for instance: info, or warn,cairn_http=debug"))?;
+    let filter = EnvFilter::builder().parse(&logging.log).map_err(|e| {
+        Failure::usage(format!("log filter {:?}: {e}", logging.log))
+            .hint("for instance: info, or warn,cairn_http=debug")
+    })?;
     let registry = tracing_subscriber::registry().with(filter);
     let writer = screen.clone();
     let started = match logging.log_format {

@@ -1,10 +1,13 @@
 //! The `cairn` command: reads settings, starts logging, runs one command, ends with a documented exit code.
 
+mod announce;
 mod cli;
 mod commands;
 mod config;
 mod exit;
 mod follow;
+mod indexing;
+mod live;
 mod logs;
 mod out;
 mod progress;
@@ -22,6 +25,8 @@ use crate::exit::{Exit, Failure};
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
+    // A large index has thousands of files, and all of them stay open. Where the limit cannot be raised, opening says so.
+    let _ = rlimit::increase_nofile_limit(u64::MAX);
     let exit = run(std::env::args_os().collect()).unwrap_or_else(|failure| {
         // Nobody may be reading; the exit code still says it.
         let _ = writeln!(std::io::stderr(), "{failure}");

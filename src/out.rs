@@ -20,7 +20,9 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
 pub(crate) fn table(header: &[&str], rows: &[Vec<String>]) -> String {
     let header = header.iter().map(|h| h.strip_prefix('>').map_or((*h, false), |h| (h, true))).collect::<Vec<_>>();
     let widths: Vec<usize> = (0..header.len())
-        .map(|i| rows.iter().filter_map(|row| row.get(i)).map(|c| c.chars().count()).fold(header[i].0.len(), usize::max))
+        .map(|i| {
+            rows.iter().filter_map(|row| row.get(i)).map(|c| c.chars().count()).fold(header[i].0.len(), usize::max)
+        })
         .collect();
     let names: Vec<String> = header.iter().map(|(name, _)| (*name).to_owned()).collect();
     let mut text = String::new();

@@ -18,6 +18,8 @@ use crate::stop::Stop;
 const LINE_EVERY: Duration = Duration::from_secs(10);
 /// Rates are averages over this long.
 const WINDOW: Duration = Duration::from_secs(20);
+/// Before this much time a speed would be chance.
+const SETTLED: Duration = Duration::from_millis(500);
 /// Time between two samples of the window.
 const SAMPLE_EVERY: Duration = Duration::from_millis(250);
 
@@ -109,12 +111,12 @@ impl Reporter {
     fn start(&self, step: &Step) -> Current {
         let bar = self.screen.bars.add(ProgressBar::new(step.total));
         // The template is a constant; were it wrong, indicatif's own style would do.
-        if let Ok(style) = ProgressStyle::with_template("{prefix:>8} [{bar:30}] {percent:>3}% {msg}") {
+        if let Ok(style) = ProgressStyle::with_template("{prefix:>8} [{bar:24}] {percent:>3}% {wide_msg}") {
             bar.set_style(style.progress_chars("=> "));
         }
         bar.set_prefix(step.phase.name());
         let now = Instant::now();
-        Current { phase: step.phase, done: step.done, rate: Rate::new(now), last_line: now, bar }
+        Current { phase: step.phase, done: step.done, rate: Rate::new(now, step), last_line: now, bar }
     }
 
     /// The height that a step has reached, where the phase goes along the chain.
@@ -185,11 +187,12 @@ struct Rate {
 }
 
 impl Rate {
-    fn new(now: Instant) -> Self {
-        Rate { start: now, samples: VecDeque::from([(now, 0, 0)]) }
+    /// Begins at a phase's first step, which need not be at its beginning: work that was stopped goes on.
+    fn new(now: Instant, first: &Step) -> Self {
+        Rate { start: now, samples: VecDeque::from([(now, first.done, first.bytes)]) }
     }
 
-    /// Takes a count, gives the speed; `None` before there is any.
+    /// Takes a count, gives the speed; `None` until there is enough to tell.
     fn take(&mut self, now: Instant, done: u64, bytes: u64) -> Option<Speed> {
         let newest = self.samples.back().map(|s| s.0);
         if newest.is_none_or(|at| now.duration_since(at) >= SAMPLE_EVERY) {
@@ -199,9 +202,9 @@ impl Rate {
             }
         }
         let (at, done_then, bytes_then) = *self.samples.front()?;
-        let seconds = now.duration_since(at).as_secs_f64();
-        let per_second = |count: u64| count as f64 / seconds;
-        (seconds > 0.0).then(|| Speed {
+        let time = now.duration_since(at);
+        let per_second = |count: u64| count as f64 / time.as_secs_f64();
+        (time >= SETTLED).then(|| Speed {
             units: per_second(done.saturating_sub(done_then)),
             bytes: per_second(bytes.saturating_sub(bytes_then)),
         })
@@ -222,7 +225,8 @@ fn seconds_left(step: &Step, speed: Option<Speed>) -> Option<u64> {
     Some((step.total.saturating_sub(step.done) as f64 / speed.units).round() as u64)
 }
 
-fn round(number: f64) -> f64 {
+/// To one decimal, for log lines.
+pub(crate) fn round(number: f64) -> f64 {
     (number * 10.0).round() / 10.0
 }
 
@@ -274,14 +278,15 @@ mod tests {
     #[test]
     fn speed_follows_the_window() {
         let start = Instant::now();
-        let mut rate = Rate::new(start);
-        assert_eq!(rate.take(start, 5, 0), None);
+        let first = Step { phase: Phase::Fold, done: 40, total: 10_000, bytes: 500 };
+        let mut rate = Rate::new(start, &first);
+        assert_eq!(rate.take(start + Duration::from_millis(1), 45, 600), None);
         let at = |seconds: u64| start + Duration::from_secs(seconds);
-        assert_eq!(rate.take(at(10), 100, 1_000), Some(Speed { units: 10.0, bytes: 100.0 }));
+        assert_eq!(rate.take(at(10), 140, 1_500), Some(Speed { units: 10.0, bytes: 100.0 }));
         // A minute of ten times that speed: the slow start is forgotten.
         let mut last = None;
         for second in 11..=70 {
-            last = rate.take(at(second), 100 + (second - 10) * 100, 1_000);
+            last = rate.take(at(second), 140 + (second - 10) * 100, 1_500);
         }
         let units = last.map_or(0.0, |s| s.units);
         assert!((units - 100.0).abs() < 1.0, "{units}");
@@ -291,10 +296,7 @@ mod tests {
     fn the_bar_says_where_and_how_long() {
         let step = Step { phase: Phase::Connect, done: 50, total: 150, bytes: 1 };
         let speed = Some(Speed { units: 2.0, bytes: 3_400_000.0 });
-        assert_eq!(
-            message(&step, Some(1_049), speed),
-            "50/150 blocks, height 1049, 2 blocks/s, 3.4 MB/s, 50s left"
-        );
+        assert_eq!(message(&step, Some(1_049), speed), "50/150 blocks, height 1049, 2 blocks/s, 3.4 MB/s, 50s left");
         assert_eq!(message(&Step { phase: Phase::Join, done: 1, total: 2, bytes: 0 }, None, None), "1/2 parts");
     }
 

@@ -84,7 +84,13 @@ fn checksum(view: &View<'_>) -> Result<Exit, Failure> {
     // Line by line: a large table takes its time.
     for info in View::summed_tables() {
         let sum = view.checksum(info)?;
-        print(&format!("{}  {:<16} {:>14} rows {:>18} bytes\n", hex::encode(sum.sha256), info.name, sum.rows, sum.bytes))?;
+        print(&format!(
+            "{}  {:<16} {:>14} rows {:>18} bytes\n",
+            hex::encode(sum.sha256),
+            info.name,
+            sum.rows,
+            sum.bytes
+        ))?;
     }
     Ok(Exit::Done)
 }

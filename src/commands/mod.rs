@@ -22,7 +22,7 @@ use crate::{
 pub(crate) struct Context {
     /// Where progress goes.
     pub(crate) screen: Screen,
-    /// The definition of the command line.
+    /// The definition of the command line, as it was parsed with.
     pub(crate) command: clap::Command,
     /// What it matched.
     pub(crate) matches: ArgMatches,
@@ -46,11 +46,12 @@ pub(crate) fn run(command: Command, context: &Context) -> Result<Exit, Failure> 
         Command::Db(args) => db::db(&args.what),
         Command::Verify(args) => verify::verify(&args, context),
         Command::Config(args) => {
+            let plain = crate::cli::command();
             out::print(&if args.reference {
-                config::reference(&crate::cli::command())
+                config::reference(&plain)
             } else {
                 let leaf = context.matches.subcommand().map_or(&context.matches, |(_, leaf)| leaf);
-                config::show(&context.command, leaf, context.file.as_ref())
+                config::show(&plain, &context.command, leaf, context.file.as_ref())
             })?;
             Ok(Exit::Done)
         }

@@ -1,39 +1,110 @@
 //! `cairn verify`.
 
-use cairn_pipeline::{PipelineError, verify::audit};
+use cairn_model::{BlockHash, Height};
+use cairn_node::{NodeClient, TxOutSetInfo};
+use cairn_pipeline::{
+    PipelineError,
+    verify::{Audit, audit},
+};
+use cairn_reader::{Reader, View};
 
 use crate::{
+    cli::Verify,
     commands::{Context, db},
-    config::IndexDir,
     exit::{Exit, Failure},
+    live::connect,
     out::{print, table, thousands},
     progress::Reporter,
     stop::Stop,
 };
 
-/// Audits the index against itself.
-pub(crate) fn verify(index: &IndexDir, context: &Context) -> Result<Exit, Failure> {
-    let reader = db::open(index.datadir()?)?;
+/// Headers asked of the node at a time.
+const HEADERS: u32 = 2_000;
+
+/// Audits the index against itself, and against the node if one is named.
+pub(crate) fn verify(args: &Verify, context: &Context) -> Result<Exit, Failure> {
+    let reader = db::open(args.index.datadir()?)?;
+    let config = args.node.config(reader.facts().script_prefix)?;
     let stop = Stop::on_signals()?;
     let reporter = Reporter::new(&context.screen, &stop, None);
-    let audit = match audit(&reader.view()?, &reporter) {
+    let view = reader.view()?;
+    let audit = match audit(&view, &reporter) {
         Ok(audit) => audit,
         Err(PipelineError::Stopped) => return Ok(stop.asked().unwrap_or(Exit::Interrupted)),
         Err(error) => return Err(error.into()),
     };
     drop(reporter);
-    let rows: Vec<Vec<String>> = audit
-        .checks
-        .iter()
-        .map(|c| vec![if c.ok { "ok" } else { "DIFFERS" }.to_owned(), c.name.to_string(), c.detail.to_string()])
-        .collect();
-    let mut text = table(&["", "check", "found"], &rows);
+    let row = |ok: bool, name: &str, found: &str| {
+        vec![if ok { "ok" } else { "DIFFERS" }.to_owned(), name.to_owned(), found.to_owned()]
+    };
+    let mut rows: Vec<Vec<String>> = audit.checks.iter().map(|c| row(c.ok, c.name, &c.detail)).collect();
+    let mut ok = audit.checks.iter().all(|c| c.ok);
+    if let Some(config) = config {
+        let client = connect(&config, reader.facts().network, &stop)?;
+        for found in [headers(&client, &view)?].into_iter().chain(coins(&client, &audit)?) {
+            ok &= found.ok;
+            rows.push(row(found.ok, found.name, &found.detail));
+        }
+    }
+    print(&page(&reader, &audit, &rows))?;
+    Ok(if ok { Exit::Done } else { Exit::Difference })
+}
+
+fn page(reader: &Reader, audit: &Audit, rows: &[Vec<String>]) -> String {
+    let mut text = table(&["", "check", "found"], rows);
     text += &format!("\nnetwork  {}\n", reader.facts().network);
     text += &format!("height   {}\n", audit.height);
     text += &format!("hash     {}\n", audit.hash);
     text += &format!("coins    {}\n", thousands(audit.coins));
     text += &format!("supply   {}.{:08} BTC\n", audit.supply_sats / 100_000_000, audit.supply_sats % 100_000_000);
     text += &format!("muhash   {}\n", audit.muhash);
-    print(&text)?;
-    Ok(if audit.checks.iter().all(|c| c.ok) { Exit::Done } else { Exit::Difference })
+    text
+}
+
+/// A comparison with the node.
+struct Found {
+    name: &'static str,
+    ok: bool,
+    detail: String,
+}
+
+/// Every header below our tip is the node's at its height.
+fn headers(client: &NodeClient, view: &View<'_>) -> Result<Found, Failure> {
+    let name = "headers are the node's";
+    let tip = view.tip().height;
+    let mut from = 0;
+    while from <= tip {
+        let heights: Vec<Height> = (from..=tip.min(from.saturating_add(HEADERS - 1))).collect();
+        let theirs: Vec<Option<BlockHash>> = client.block_hashes(&heights)?;
+        for (height, theirs) in heights.iter().zip(theirs) {
+            let ours = view.header(*height)?.map(|row| row.hash);
+            if theirs != ours {
+                let shown = |hash: Option<BlockHash>| hash.map_or("none".to_owned(), |h| h.to_string());
+                let detail = format!("height {height}: {} here, {} there", shown(ours), shown(theirs));
+                return Ok(Found { name, ok: false, detail });
+            }
+        }
+        from += heights.len() as u32;
+    }
+    Ok(Found { name, ok: true, detail: format!("{} headers", thousands(u64::from(tip) + 1)) })
+}
+
+/// The whole coin set, by its MuHash; its size and its sum.
+fn coins(client: &NodeClient, audit: &Audit) -> Result<Vec<Found>, Failure> {
+    let theirs: TxOutSetInfo = client.tx_out_set_info()?;
+    if theirs.best != audit.hash {
+        let detail =
+            format!("the node's is of block {} at height {}: let the index catch up", theirs.best, theirs.height);
+        return Ok(vec![Found { name: "coin set is the node's", ok: false, detail }]);
+    }
+    let compare = |name, ours: String, theirs: String| {
+        let ok = ours == theirs;
+        let detail = if ok { ours } else { format!("{ours} here, {theirs} there") };
+        Found { name, ok, detail }
+    };
+    Ok(vec![
+        compare("MuHash of the coins is the node's", audit.muhash.to_string(), theirs.muhash),
+        compare("number of coins is the node's", thousands(audit.coins), thousands(theirs.txouts)),
+        compare("supply is the node's", format!("{} sats", audit.supply_sats), format!("{} sats", theirs.total_amount)),
+    ])
 }

@@ -24,8 +24,8 @@ impl ConfigFile {
     /// # Errors
     /// It cannot be read, is no TOML, or holds tables.
     pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|e| Failure::new(Exit::Usage, format!("{}: {e}", path.display())))?;
+        let text =
+            std::fs::read_to_string(path).map_err(|e| Failure::new(Exit::Usage, format!("{}: {e}", path.display())))?;
         Self::parse(path, &text)
     }
 
@@ -36,7 +36,7 @@ impl ConfigFile {
     pub(super) fn parse(path: &Path, text: &str) -> Result<Self, Failure> {
         let wrong = |what: String| Failure::usage(format!("{}: {what}", path.display()));
         let table: Table = text.parse().map_err(|e: toml::de::Error| {
-            let line = e.span().map(|s| text[..s.start].lines().count().max(1));
+            let line = e.span().and_then(|s| Some(text.get(..s.start)?.lines().count().max(1)));
             wrong(format!("{}{}", line.map(|n| format!("line {n}: ")).unwrap_or_default(), e.message()))
         })?;
         let mut values = BTreeMap::new();

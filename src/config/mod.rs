@@ -5,6 +5,7 @@
 //! the file slips in between because its values are made the defaults before the command line is parsed.
 
 mod file;
+mod node;
 mod reference;
 mod show;
 #[cfg(test)]
@@ -13,9 +14,10 @@ mod tests;
 use std::{ffi::OsString, net::SocketAddr, path::PathBuf};
 
 use cairn_model::Network;
-use clap::{Arg, ArgMatches, Args, Command, ValueEnum};
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, ValueEnum};
 
 pub(crate) use file::ConfigFile;
+pub(crate) use node::{BLOCK_TOPICS, Node};
 pub(crate) use reference::reference;
 pub(crate) use show::show;
 
@@ -111,6 +113,20 @@ pub(crate) struct Http {
     /// Addresses that stand in examples and are exempt from conditional limits, comma-separated. `demo` has its own.
     #[arg(long, env = "CAIRN_SHOWCASE_ADDRESSES", value_name = "ADDRESSES", value_delimiter = ',')]
     pub(crate) showcase_addresses: Vec<String>,
+    /// Whether later pages of long histories ask for a wallet session: true or false.
+    #[arg(long, env = "CAIRN_GATES", value_name = "BOOL", default_value = "true", action = ArgAction::Set)]
+    pub(crate) gates: bool,
+    /// How many blocks the index may be behind the block files and still answer questions about the tip.
+    #[arg(long, env = "CAIRN_MAX_LAG_BLOCKS", value_name = "N", default_value = "6")]
+    pub(crate) max_lag_blocks: u32,
+    /// Time limit of a request in seconds.
+    #[arg(long, env = "CAIRN_REQUEST_TIMEOUT", value_name = "SECONDS", default_value = "20",
+        value_parser = clap::value_parser!(u64).range(1..=600))]
+    pub(crate) request_timeout: u64,
+    /// Requests that may read the index at the same time; others wait for their turn.
+    #[arg(long, env = "CAIRN_MAX_CONCURRENT_READS", value_name = "N", default_value = "32",
+        value_parser = clap::value_parser!(u16).range(1..=4096))]
+    pub(crate) max_concurrent_reads: u16,
 }
 
 /// Where the demo keeps its chain. A setting of its own, so that no demo writes into the index of CAIRN_DATADIR.
@@ -131,6 +147,8 @@ pub(crate) struct All {
     chain: Chain,
     #[command(flatten)]
     blocks: BlocksDir,
+    #[command(flatten)]
+    node: Node,
     #[command(flatten)]
     http: Http,
     #[command(flatten)]

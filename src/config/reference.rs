@@ -22,8 +22,7 @@ impl Setting {
 /// All settings, in the order of `cairn config --help`.
 pub(super) fn settings(command: &Command) -> Vec<Setting> {
     let global = command.get_arguments().filter(|a| is_setting(a));
-    let mut settings: Vec<Setting> =
-        global.map(|arg| Setting { arg: arg.clone(), commands: Vec::new() }).collect();
+    let mut settings: Vec<Setting> = global.map(|arg| Setting { arg: arg.clone(), commands: Vec::new() }).collect();
     if let Some(all) = command.find_subcommand(FILE) {
         for arg in all.get_arguments().filter(|a| is_setting(a) && !a.is_global_set()) {
             let takers = command.get_subcommands().filter(|c| c.get_name() != FILE && takes(c, arg));

@@ -1,5 +1,7 @@
 //! What is in force, as a `cairn.toml` that would say the same.
 
+use std::ffi::OsStr;
+
 use clap::{ArgMatches, Command, parser::ValueSource};
 use toml::Value;
 
@@ -8,19 +10,24 @@ use super::{ConfigFile, is_secret, reference};
 /// What stands for a secret.
 const MASK: &str = "********";
 
-/// The settings in force, with where each comes from. `command` is the one that `matches` were parsed with; `leaf` are
-/// the matches of `cairn config`.
-pub(crate) fn show(command: &Command, leaf: &ArgMatches, file: Option<&ConfigFile>) -> String {
+/// The settings in force, with where each comes from. `plain` is the definition of the command line, `prepared` the one
+/// that was parsed with; `leaf` are the matches of `cairn config`.
+pub(crate) fn show(plain: &Command, prepared: &Command, leaf: &ArgMatches, file: Option<&ConfigFile>) -> String {
     let mut text = match file {
         Some(file) => format!("# read from {}\n", file.path().display()),
         None => "# no cairn.toml was read\n".to_owned(),
     };
-    for setting in reference::settings(command) {
+    let prepared = reference::settings(prepared);
+    for setting in reference::settings(plain) {
         let id = setting.arg.get_id().as_str();
         let raw = leaf.try_get_raw(id).ok().flatten().map(Iterator::collect::<Vec<_>>).unwrap_or_default();
         let source = match leaf.value_source(id) {
             Some(ValueSource::CommandLine) => format!("flag --{}", setting.arg.get_long().unwrap_or_default()),
-            Some(ValueSource::EnvVariable) => format!("environment {}", setting.variable()),
+            Some(ValueSource::EnvVariable) => {
+                // The filter may have come from RUST_LOG.
+                let read = prepared.iter().find(|s| s.arg.get_id() == id).unwrap_or(&setting);
+                format!("environment {}", read.variable())
+            }
             Some(_) if file.is_some_and(|f| f.values(id).is_some()) => "file".to_owned(),
             Some(_) => "default".to_owned(),
             None => String::new(),
@@ -29,9 +36,7 @@ pub(crate) fn show(command: &Command, leaf: &ArgMatches, file: Option<&ConfigFil
             text.push_str(&format!("# {id} is not set\n"));
             continue;
         }
-        let shown = |value: &std::ffi::OsStr| {
-            Value::String(if is_secret(&setting.arg) { MASK.to_owned() } else { value.to_string_lossy().into_owned() })
-        };
+        let shown = |value: &OsStr| if is_secret(&setting.arg) { Value::from(MASK) } else { value_of(value) };
         let value = match raw[..] {
             [one] if setting.arg.get_value_delimiter().is_none() => shown(one),
             _ => Value::Array(raw.iter().map(|value| shown(value)).collect()),
@@ -39,4 +44,14 @@ pub(crate) fn show(command: &Command, leaf: &ArgMatches, file: Option<&ConfigFil
         text.push_str(&format!("{id} = {value}  # {source}\n"));
     }
     text
+}
+
+/// A value as TOML: numbers and yes or no stand without quotes where that gives the same text back.
+fn value_of(value: &OsStr) -> Value {
+    let text = value.to_string_lossy();
+    match (text.parse::<i64>(), text.parse::<bool>()) {
+        (Ok(number), _) if number.to_string() == text => Value::Integer(number),
+        (_, Ok(answer)) => Value::Boolean(answer),
+        _ => Value::String(text.into_owned()),
+    }
 }

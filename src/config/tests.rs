@@ -15,7 +15,7 @@ fn parsed(file: &str, env: &[(&str, &str)], args: &[&str]) -> Result<String, Fai
     let command = prepare(cli::command(), Some(&file), &|name| env.get(name).map(OsString::from));
     let matches = command.clone().try_get_matches_from([&["cairn", "config"], args].concat());
     let matches = matches.map_err(|e| Failure::usage(e.to_string()))?;
-    Ok(show(&command, matches.subcommand().unwrap().1, Some(&file)))
+    Ok(show(&cli::command(), &command, matches.subcommand().unwrap().1, Some(&file)))
 }
 
 #[test]
@@ -55,6 +55,12 @@ fn the_file_beats_defaults_and_flags_beat_the_file() {
     assert!(text.contains("network = \"main\"  # flag --network\n"), "{text}");
     assert!(text.contains("log = \"info\"  # default\n"), "{text}");
     assert!(text.contains("# datadir is not set\n"), "{text}");
+}
+
+#[test]
+fn an_empty_variable_is_none() {
+    let text = parsed("listen = '1.2.3.4:5'\n", &[("CAIRN_LISTEN", ""), ("CAIRN_DATADIR", "")], &[]).unwrap();
+    assert!(text.contains("listen = \"1.2.3.4:5\"  # file\n") && text.contains("# datadir is not set"), "{text}");
 }
 
 #[test]
@@ -100,7 +106,7 @@ fn secrets_are_masked() {
     let secret = Arg::new("token").long("token").env("CAIRN_TOKEN").hide_env_values(true).help("A secret");
     let command = Command::new("cairn").subcommand(Command::new("config").arg(secret));
     let matches = command.clone().get_matches_from(["cairn", "config", "--token", "hunter2"]);
-    let text = show(&command, matches.subcommand().unwrap().1, None);
+    let text = show(&command, &command, matches.subcommand().unwrap().1, None);
     assert!(text.contains("token = \"********\"") && !text.contains("hunter2"), "{text}");
     assert!(reference(&command).contains("Secret: never shown."));
 }

@@ -1,6 +1,26 @@
 //! The engine: what it indexes equals a naive ledger, whichever way it got there.
-#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
+//!
+//! With `CAIRN_TEST_LONG=1` more seeds and larger chains are tried. Whatever fails names its seed.
+#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, unreachable_pub)]
 
+#[path = "../chaingen/tests/common/mod.rs"]
+mod bitcoin_kernel;
+mod busy;
+mod collisions;
 mod compare;
+mod disk_full;
 mod drivers;
+mod errors;
+mod follower;
+mod forge;
+mod forks;
+mod interrupted;
+mod kernel;
+mod rarities;
+mod real;
+mod reindex;
+mod shapes;
+mod stages;
 mod support;
+mod toys;
+mod undo;

@@ -1,27 +1,29 @@
 //! The engine: holds the index for writing and brings it to where the source is.
 
 use std::{
+    cmp::Ordering,
     path::{Path, PathBuf},
     sync::Arc,
     time::{Duration, Instant},
 };
 
-use cairn_model::{BlockHash, Height};
+use bitcoin::{constants::genesis_block, hashes::Hash};
+use cairn_model::{BlockHash, Height, TxNum};
 use cairn_reader::{Facts, ReadError, Reader};
-use cairn_sources::{BlockFiles, BlockRef, Survey};
+use cairn_sources::{BlockFiles, BlockRef, Decoded, Survey};
 use cairn_stages::{CHAIN, Order, Settings, Stage, Way};
 use cairn_tables::{TableInfo, journal::Checkpoint, journal::Collisions as CollisionsTable};
-use cairn_writer::{WriteError, Writer};
+use cairn_writer::Writer;
 
 use crate::{
-    BulkOptions, Phase, PipelineError, Progress, Step, bulk,
+    BulkOptions, BulkSizes, Phase, PipelineError, Progress, Step, bulk,
     collisions::Collisions,
     resolve::{Place, resolve, unresolved},
     tip,
 };
 
 /// Blocks between two flushes while catching up. A flush of all families costs some 30 ms, a block much less.
-const FLUSH_BLOCKS: u32 = 256;
+pub(crate) const FLUSH_BLOCKS: u32 = 256;
 /// Time between two flushes while catching up.
 const FLUSH_TIME: Duration = Duration::from_secs(10);
 
@@ -80,11 +82,12 @@ pub struct StageState {
 
 /// Holds an index for writing.
 pub struct Engine {
-    writer: Writer,
+    pub(crate) writer: Writer,
     facts: Facts,
     datadir: PathBuf,
-    stages: Vec<Box<dyn Stage>>,
-    reader: Arc<Reader>,
+    pub(crate) stages: Vec<Box<dyn Stage>>,
+    pub(crate) reader: Arc<Reader>,
+    sizes: BulkSizes,
 }
 
 impl Engine {
@@ -146,7 +149,12 @@ impl Engine {
             }
         }
         let reader = Arc::new(Reader::shared(Arc::clone(writer.db()))?);
-        Ok(Engine { writer, facts, datadir: datadir.to_owned(), stages, reader })
+        Ok(Engine { writer, facts, datadir: datadir.to_owned(), stages, reader, sizes: BulkSizes::default() })
+    }
+
+    /// Changes how much bulk indexing takes at a time. What an interrupted run has finished with other sizes is lost.
+    pub fn set_bulk_sizes(&mut self, sizes: BulkSizes) {
+        self.sizes = sizes;
     }
 
     /// What the index was made for.
@@ -174,7 +182,7 @@ impl Engine {
     /// # Errors
     /// The database cannot be read.
     pub fn stages(&self) -> Result<Vec<StageState>, PipelineError> {
-        let state = |stage: &Box<dyn Stage>| {
+        let state = |stage: &dyn Stage| {
             Ok(StageState {
                 name: stage.name(),
                 version: stage.version(),
@@ -183,10 +191,10 @@ impl Engine {
                 tables: stage.tables(),
             })
         };
-        self.stages.iter().map(state).collect()
+        self.stages.iter().map(|stage| state(stage.as_ref())).collect()
     }
 
-    fn settings(&self) -> Settings {
+    pub(crate) fn settings(&self) -> Settings {
         Settings { txid_prefix: self.facts.txid_prefix }
     }
 
@@ -205,37 +213,31 @@ impl Engine {
         let last = survey.tip().map_or(0, |tip| tip.height);
         let to = options.to.map_or(last, |to| to.min(last));
         let mut report = SyncReport::default();
-        if self.tip()?.is_none() && options.driver != Driver::Tip {
-            let bulk = BulkOptions { ignore_undo: options.ignore_undo, to };
-            report.bytes = bulk::from_files(&self.bulk_target(), files, survey, &bulk, progress)?;
-            report.connected = u64::from(to) + 1;
-            report.bulk = true;
+        match (self.tip()?, options.driver) {
+            (Some(_), _) => {}
+            (None, Driver::Tip) => bulk::discard(&self.bulk_target())?,
+            (None, _) => {
+                let bulk = BulkOptions { ignore_undo: options.ignore_undo, to };
+                report.bytes = bulk::from_files(&self.bulk_target(), files, survey, &bulk, progress)?;
+                report.connected = u64::from(to) + 1;
+                report.bulk = true;
+            }
         }
         self.repair(progress)?;
+        // Whatever is there was committed; a run that was killed right then could not clean up.
+        bulk::remove_dir(&self.bulk_dir())?;
         self.follow(files, survey, to, &mut report, progress)?;
         report.tip = self.tip()?;
         Ok(report)
     }
 
-    fn bulk_target(&self) -> bulk::Target<'_> {
-        bulk::Target { writer: &self.writer, stages: &self.stages, facts: &self.facts, dir: self.datadir.join("bulk") }
+    fn bulk_dir(&self) -> PathBuf {
+        self.datadir.join("bulk")
     }
 
-    /// Rebuilds stages without a checkpoint or of another version, and lets those behind the journal catch up.
-    fn repair(&mut self, progress: &dyn Progress) -> Result<(), PipelineError> {
-        let Some((height, _)) = self.tip()? else { return Ok(()) };
-        for i in 1..self.stages.len() {
-            let stage = &self.stages[i];
-            let found = self.writer.checkpoint(stage.name())?;
-            match found {
-                Some(c) if c.version == stage.version() && c.height == height => {}
-                Some(c) if c.version == stage.version() && c.height < height && stage.order() == Order::Ordered => {
-                    self.replay(i, c.height + 1, height, progress)?;
-                }
-                _ => self.rebuild(i, progress)?,
-            }
-        }
-        Ok(())
+    pub(crate) fn bulk_target(&self) -> bulk::Target<'_> {
+        let (writer, stages, facts) = (&self.writer, &self.stages, &self.facts);
+        bulk::Target { writer, stages, facts, dir: self.bulk_dir(), sizes: self.sizes }
     }
 
     /// Connects and disconnects blocks until the tip is the files' block at `to`.
@@ -251,9 +253,14 @@ impl Engine {
             let fork = self.fork(survey, height)?;
             // Blocks that the index has and the files' branch does not are undone only for more work.
             if fork < height && survey.len() as u64 > u64::from(fork) + 1 {
-                if self.work_above(fork)? >= work_above(survey, fork) {
-                    let files = survey.tip().map_or(0, |tip| tip.height);
-                    return Err(PipelineError::LessWork { files, index: height });
+                match work_above(survey, fork).cmp(&self.work_above(fork)?) {
+                    Ordering::Greater => {}
+                    // As a node does: the branch that was there first stays.
+                    Ordering::Equal => return Ok(()),
+                    Ordering::Less => {
+                        let files = survey.tip().map_or(0, |tip| tip.height);
+                        return Err(PipelineError::LessWork { files, index: height });
+                    }
                 }
                 report.disconnected += u64::from(height - fork);
                 self.unwind(fork, progress)?;
@@ -325,19 +332,73 @@ impl Engine {
         collisions: &mut Collisions,
         buf: &mut Vec<u8>,
     ) -> Result<(), PipelineError> {
-        let mut decoded = files.read_decoded(at, self.facts.script_prefix, buf)?;
-        let place = Place { height: at.height, first_tx: at.first_tx, mono_time: at.mono_time };
-        let block = if at.height == 0 {
-            unresolved(&mut decoded, at, place)
+        let decoded = files.read_decoded(at, self.facts.script_prefix, buf)?;
+        self.connect_decoded(decoded, Place::of(at), collisions)
+    }
+
+    /// Connects a block on the tip; not durable until the writer flushes.
+    fn connect_decoded(
+        &self,
+        mut decoded: Decoded,
+        place: Place,
+        collisions: &mut Collisions,
+    ) -> Result<(), PipelineError> {
+        let block = if place.height == 0 {
+            unresolved(&mut decoded, place)
         } else {
             let view = self.reader.view()?;
-            if view.tip().hash != at.previous() || view.tip().tx_end != at.first_tx {
-                return Err(ReadError::Broken(format!("block {} does not follow the tip", at.hash)).into());
+            let follows = decoded.header[4..36] == view.tip().hash.0 && view.tip().tx_end == place.first_tx;
+            if !follows || view.tip().height + 1 != place.height {
+                return Err(ReadError::Broken(format!("block {} does not follow the tip", decoded.hash)).into());
             }
-            resolve(&view, &mut decoded, at, place, collisions)?
+            resolve(&view, &mut decoded, place, collisions)?
         };
         let stages: Vec<&dyn Stage> = self.stages.iter().map(AsRef::as_ref).collect();
         tip::apply(&self.writer, &stages, &self.settings(), &block, Way::Forward, Some(collisions))
+    }
+
+    /// Connects a block that did not come out of a block file, on the tip. Visible at once, durable with the next
+    /// [`Engine::settle`].
+    ///
+    /// # Errors
+    /// It does not follow the tip, or spends what is not there; nothing is written then.
+    pub fn extend(&mut self, decoded: Decoded) -> Result<(), PipelineError> {
+        let time = decoded.header.get(68..72).and_then(|b| b.first_chunk::<4>()).map_or(0, |b| u32::from_le_bytes(*b));
+        let place = match self.tip()? {
+            None => Place { height: 0, first_tx: TxNum(0), mono_time: time, position: None },
+            Some(_) => {
+                let tip = *self.reader.view()?.tip();
+                Place {
+                    height: tip.height + 1,
+                    first_tx: tip.tx_end,
+                    mono_time: tip.mono_time.max(time),
+                    position: None,
+                }
+            }
+        };
+        if place.height == 0
+            && decoded.hash.0 != genesis_block(self.facts.network.to_bitcoin()).block_hash().to_byte_array()
+        {
+            return Err(ReadError::Broken(format!("block {} is not genesis", decoded.hash)).into());
+        }
+        let mut collisions = self.collisions()?;
+        self.connect_decoded(decoded, place, &mut collisions)
+    }
+
+    /// Makes what was connected durable, in one step.
+    ///
+    /// # Errors
+    /// The disk refuses; what was durable before stays so.
+    pub fn settle(&self) -> Result<(), PipelineError> {
+        Ok(self.writer.flush()?)
+    }
+
+    /// Rebuilds what has to be rebuilt before blocks can be connected or disconnected.
+    ///
+    /// # Errors
+    /// The database fails, or asked to stop.
+    pub fn prepare(&mut self, progress: &dyn Progress) -> Result<(), PipelineError> {
+        self.repair(progress)
     }
 
     /// Disconnects blocks until the tip is at `to`.
@@ -372,64 +433,6 @@ impl Engine {
                 self.writer.flush()?;
                 flushed = Instant::now();
             }
-        }
-        Ok(self.writer.flush()?)
-    }
-
-    /// Drops a stage's tables and rebuilds them from the journal; the block files are not needed.
-    ///
-    /// # Errors
-    /// There is no such stage, or it is the journal itself, or the database fails. A rebuild that is cut short
-    /// starts again with the next [`Engine::sync`], [`Engine::unwind`] or [`Engine::reindex`].
-    pub fn reindex(&mut self, stage: &str, progress: &dyn Progress) -> Result<(), PipelineError> {
-        if stage == CHAIN {
-            return Err(PipelineError::ChainIsTheJournal);
-        }
-        self.tip()?.ok_or(ReadError::Empty)?;
-        let found = self.stages.iter().position(|s| s.name() == stage);
-        let index = found.ok_or_else(|| PipelineError::UnknownStage(stage.to_owned()))?;
-        self.rebuild(index, progress)
-    }
-
-    fn rebuild(&self, index: usize, progress: &dyn Progress) -> Result<(), PipelineError> {
-        let stage = self.stages[index].as_ref();
-        // Without its checkpoint, a half-rebuilt stage is known as such.
-        self.writer.commit::<WriteError>(|batch| {
-            batch.delete_row::<cairn_tables::journal::Checkpoints>(&stage.name().to_owned());
-            Ok(())
-        })?;
-        self.writer.flush()?;
-        for table in stage.tables() {
-            self.writer.clear(table)?;
-        }
-        match stage.order() {
-            Order::Free => {
-                let view = self.reader.view()?;
-                bulk::from_journal(&self.bulk_target(), index, &view, progress)
-            }
-            Order::Ordered => {
-                let height = self.tip()?.map_or(0, |(height, _)| height);
-                self.replay(index, 0, height, progress)
-            }
-        }
-    }
-
-    /// Applies journal blocks to one stage, block by block.
-    fn replay(&self, index: usize, from: Height, to: Height, progress: &dyn Progress) -> Result<(), PipelineError> {
-        let view = self.reader.view()?;
-        let stage = self.stages[index].as_ref();
-        for block in view.journal(from, to)? {
-            if progress.stopped() {
-                self.writer.flush()?;
-                return Err(PipelineError::Stopped);
-            }
-            let block = block?;
-            tip::apply(&self.writer, &[stage], &self.settings(), &block, Way::Forward, None)?;
-            if block.height % FLUSH_BLOCKS == 0 {
-                self.writer.flush()?;
-            }
-            let (done, total) = (u64::from(block.height - from) + 1, u64::from(to - from) + 1);
-            progress.step(Step { phase: Phase::Fold, done, total, bytes: 0 });
         }
         Ok(self.writer.flush()?)
     }

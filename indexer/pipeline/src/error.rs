@@ -44,6 +44,14 @@ pub enum PipelineError {
         /// The output.
         vout: u32,
     },
+    /// A block pays more than it may: files are damaged, or no node accepted it.
+    #[error("block {hash} at height {height} pays out more than it spends and creates")]
+    MakesMoney {
+        /// The block's height.
+        height: Height,
+        /// The block's hash.
+        hash: BlockHash,
+    },
     /// More scripts share one prefix than ordinals can tell apart.
     #[error("more than 256 scripts share the prefix {0:02x?}")]
     TooManyCollisions([u8; 8]),

@@ -76,10 +76,15 @@ pub(crate) fn fold_sorted(
     rows: &mut dyn Rows,
 ) -> Result<(), StageError> {
     let lane: &Lane = &stage.lanes()[lane_index];
-    let prefix = |key: &[u8]| -> usize { lane.group_len.min(key.len()) };
+    // Where deltas are rows, each key is a group of its own.
+    let group_len = if lane.merge == Merge::Put { usize::MAX } else { lane.group_len };
+    let prefix = |key: &[u8]| -> usize { group_len.min(key.len()) };
     for group in deltas.chunk_by(|a, b| a.key[..prefix(a.key)] == b.key[..prefix(b.key)]) {
         match (lane.merge, way) {
             (Merge::Fold, _) => stage.fold(lane_index, group, way, prior, rows)?,
+            (Merge::Put, _) if group.len() > 1 => {
+                return Err(StageError::Contradiction { stage: stage.name(), what: "a row is put twice" });
+            }
             (Merge::Put, Way::Forward) => rows.put(lane.families[0], group[0].key, group[0].value)?,
             (Merge::Put, Way::Back) => rows.delete(lane.families[0], group[0].key)?,
         }

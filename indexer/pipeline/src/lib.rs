@@ -7,11 +7,12 @@ mod engine;
 mod error;
 mod groups;
 mod progress;
+mod rebuild;
 mod resolve;
 mod tip;
 pub mod verify;
 
-pub use bulk::BulkOptions;
+pub use bulk::{BulkOptions, BulkSizes};
 pub use engine::{Driver, Engine, StageState, SyncOptions, SyncReport};
 pub use error::PipelineError;
 pub use progress::{NoProgress, Phase, Progress, Step};

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 
 use cairn_model::{
-    Block, Height, InputFlags, MonoTime, Outpoint, Overwritten, ScriptId, ScriptPrefix, SpentCoin, TxNum, Txid,
+    Block, FilePos, Height, InputFlags, MonoTime, Network, Outpoint, Overwritten, ScriptId, ScriptPrefix, SpentCoin,
+    TxNum, Txid,
 };
 use cairn_reader::View;
 use cairn_sources::{BlockRef, Decoded};
@@ -17,11 +18,20 @@ pub(crate) struct Place {
     pub(crate) height: Height,
     pub(crate) first_tx: TxNum,
     pub(crate) mono_time: MonoTime,
+    pub(crate) position: Option<FilePos>,
+}
+
+impl Place {
+    /// Where the survey of block files says.
+    pub(crate) fn of(at: &BlockRef) -> Self {
+        let position = Some(at.position());
+        Place { height: at.height, first_tx: at.first_tx, mono_time: at.mono_time, position }
+    }
 }
 
 /// The block with nothing resolved: no inputs, ordinals 0. Genesis makes no coins: its coinbase is not in Bitcoin
 /// Core's coin set and can never be spent.
-pub(crate) fn unresolved(decoded: &mut Decoded, at: &BlockRef, place: Place) -> Block {
+pub(crate) fn unresolved(decoded: &mut Decoded, place: Place) -> Block {
     let mut outputs = std::mem::take(&mut decoded.outputs);
     if place.height == 0 {
         for output in &mut outputs {
@@ -36,7 +46,7 @@ pub(crate) fn unresolved(decoded: &mut Decoded, at: &BlockRef, place: Place) -> 
         mono_time: place.mono_time,
         first_tx: place.first_tx,
         size: decoded.size,
-        position: Some(at.position()),
+        position: place.position,
         coinbase_script: std::mem::take(&mut decoded.coinbase_script),
         txs: std::mem::take(&mut decoded.txs),
         inputs: Vec::with_capacity(decoded.prevouts.len()),
@@ -53,22 +63,24 @@ pub(crate) fn unresolved(decoded: &mut Decoded, at: &BlockRef, place: Place) -> 
 pub(crate) fn resolve(
     view: &View<'_>,
     decoded: &mut Decoded,
-    at: &BlockRef,
     place: Place,
     collisions: &mut Collisions,
 ) -> Result<Block, PipelineError> {
-    let mut block = unresolved(decoded, at, place);
+    let mut block = unresolved(decoded, place);
     give_ids(view, &mut block, collisions)?;
     let index_of: HashMap<Txid, usize> = block.txs.iter().enumerate().map(|(i, tx)| (tx.txid, i)).collect();
     let mut numbers: HashMap<Txid, TxNum> = HashMap::new();
-    for (prevout, flags) in decoded.prevouts.iter().zip(&decoded.flags) {
+    let spenders = block.txs.iter().enumerate().flat_map(|(i, tx)| tx.inputs.clone().map(move |_| i));
+    let spenders: Vec<usize> = spenders.collect();
+    for ((prevout, flags), spender) in decoded.prevouts.iter().zip(&decoded.flags).zip(spenders) {
         let missing = || PipelineError::MissingCoin {
             height: place.height,
             hash: block.hash,
             txid: prevout.txid,
             vout: prevout.vout,
         };
-        let coin = match index_of.get(&prevout.txid) {
+        // A coin of the block itself exists only from its transaction on.
+        let coin = match index_of.get(&prevout.txid).filter(|i| **i < spender) {
             Some(&i) => {
                 let tx = &block.txs[i];
                 let output = block.outputs_of(tx).get(prevout.vout as usize).filter(|o| o.spendable);
@@ -94,7 +106,33 @@ pub(crate) fn resolve(
         block.inputs.push(coin);
     }
     block.overwritten = overwritten(view, &block)?;
+    check_amounts(view.network(), &block)?;
     Ok(block)
+}
+
+/// Compares what each transaction pays with what it spends, and the coinbase with subsidy and fees. No node accepts a
+/// block that fails here; refusing it keeps every later sum over coins within the money supply.
+///
+/// # Errors
+/// [`PipelineError::MakesMoney`].
+pub(crate) fn check_amounts(network: Network, block: &Block) -> Result<(), PipelineError> {
+    fn sum(mut values: impl Iterator<Item = u64>) -> Option<u64> {
+        values.try_fold(0u64, u64::checked_add)
+    }
+    let amounts = || {
+        let mut fees = 0u64;
+        for tx in block.txs.iter().skip(1) {
+            let received = sum(block.inputs_of(tx).iter().map(|i| i.value))?;
+            let paid = sum(block.outputs_of(tx).iter().map(|o| o.value))?;
+            fees = fees.checked_add(received.checked_sub(paid)?)?;
+        }
+        let claimed = sum(block.outputs_of(block.txs.first()?).iter().map(|o| o.value))?;
+        // Headers add all of it up.
+        sum(block.inputs.iter().map(|i| i.value).chain([claimed]))?;
+        fees.checked_add(network.subsidy_sats(block.height))?.checked_sub(claimed)
+    };
+    let error = PipelineError::MakesMoney { height: block.height, hash: block.hash };
+    amounts().map(|_| ()).ok_or(error)
 }
 
 fn stored_coin(view: &View<'_>, outpoint: Outpoint, flags: InputFlags) -> Result<Option<SpentCoin>, PipelineError> {

@@ -125,9 +125,11 @@ fn audit_chain(view: &View<'_>, progress: &dyn Progress) -> Result<ChainAudit, P
     let mut coins = Finding::new("coins are unspent outputs");
     let (mut previous, mut mono_time) = (BlockHash::default(), 0);
     let (mut count, mut supply, mut muhash, mut bytes) = (0u64, 0u64, MuHash::new(), Vec::new());
-    let (mut made, mut spent, mut burned, mut gone) = (0u64, 0u64, 0u64, 0u64);
+    // Coins move again and again: what was ever made or spent is a multiple of the supply.
+    let (mut made, mut spent, mut burned, mut gone) = (0u128, 0u128, 0u128, 0u128);
     let (mut made_count, mut spent_count) = (0u64, 0u64);
-    let (mut issued, mut allowed) = (0u64, 0u64);
+    // Less than nothing is issued where a miner did not claim all fees.
+    let (mut issued, mut allowed) = (0i128, 0i128);
     let mut table = view.scan::<Coins>(None)?.peekable();
     let total = u64::from(view.tip().height) + 1;
     for block in view.journal(0, view.tip().height)? {
@@ -137,27 +139,30 @@ fn audit_chain(view: &View<'_>, progress: &dyn Progress) -> Result<ChainAudit, P
         headers.expect(block.mono_time == mono_time, || format!("monotone time of height {}", block.height));
         previous = block.hash;
         let fees: Sats = cairn_tables::headers::HeaderRow::of(&block).fees;
-        let coinbase: Sats = block.txs.first().map_or(0, |tx| block.outputs_of(tx).iter().map(|o| o.value).sum());
-        issued += coinbase.saturating_sub(fees);
-        allowed += view.network().subsidy_sats(block.height);
-        spent += block.inputs.iter().map(|i| i.value).sum::<Sats>();
+        let coinbase: Sats = block
+            .txs
+            .first()
+            .map_or(0, |tx| block.outputs_of(tx).iter().map(|o| o.value).fold(0, Sats::saturating_add));
+        issued += i128::from(coinbase) - i128::from(fees);
+        allowed += i128::from(view.network().subsidy_sats(block.height));
+        spent += block.inputs.iter().map(|i| u128::from(i.value)).sum::<u128>();
         spent_count += (block.inputs.len() + block.overwritten.len()) as u64;
-        gone += block.overwritten.iter().map(|o| o.coin.value).sum::<Sats>();
+        gone += block.overwritten.iter().map(|o| u128::from(o.coin.value)).sum::<u128>();
         for (i, tx) in block.txs.iter().enumerate() {
             let tx_num = block.tx_num(i);
             for (vout, output) in block.outputs_of(tx).iter().enumerate() {
                 if !output.spendable {
-                    burned += output.value;
+                    burned += u128::from(output.value);
                     continue;
                 }
-                (made, made_count) = (made + output.value, made_count + 1);
+                (made, made_count) = (made + u128::from(output.value), made_count + 1);
                 let outpoint = Outpoint { tx_num, vout: vout as u32 };
                 let same = |row: &Result<(Outpoint, _), ReadError>| row.as_ref().map_or(true, |(o, _)| *o == outpoint);
                 let Some(row) = table.next_if(same) else { continue };
                 let coin = row?.1;
                 let agrees = coin.value == output.value && coin.script == output.id && coin.coinbase == (i == 0);
                 coins.expect(agrees, || format!("output {vout} of {}", tx.txid));
-                (count, supply) = (count + 1, supply + coin.value);
+                (count, supply) = (count + 1, supply.saturating_add(coin.value));
                 bytes.clear();
                 let script = block.script(output);
                 coin_bytes(&tx.txid, outpoint.vout, block.height, coin.coinbase, coin.value, script, &mut bytes);
@@ -173,10 +178,11 @@ fn audit_chain(view: &View<'_>, progress: &dyn Progress) -> Result<ChainAudit, P
         format!("{made_count} coins made, {spent_count} spent or overwritten, {count} left")
     });
     let mut sums = Finding::new("supply is what was issued");
-    sums.expect(supply + spent + gone == made, || {
+    let left = u128::from(supply);
+    sums.expect(left + spent + gone == made, || {
         format!("made {made}, spent {spent}, overwritten {gone}, left {supply}")
     });
-    sums.expect(supply + burned + gone == issued, || {
+    sums.expect((left + burned + gone) as i128 == issued, || {
         format!("issued {issued}, unspendable {burned}, overwritten {gone}, left {supply}")
     });
     sums.expect(issued <= allowed, || format!("issued {issued} sats, the subsidy allows {allowed}"));
@@ -223,7 +229,7 @@ fn audit_scripts(view: &View<'_>, supply: Sats, progress: &dyn Progress) -> Resu
         let (mut held, mut count) = (0u64, 0u64);
         while let Some(row) = coins.next_if(|row| row.as_ref().map_or(true, |((found, _), _)| *found == id)) {
             let (_, CoinValue(value)) = row?;
-            (held, count) = (held + value, count + 1);
+            (held, count) = (held.saturating_add(value), count + 1);
         }
         let walked = walk_history(id, &mut history)?;
         let agrees = (held, count) == (totals.balance(), totals.coin_count())
@@ -238,7 +244,7 @@ fn audit_scripts(view: &View<'_>, supply: Sats, progress: &dyn Progress) -> Resu
         if walked.entries > ENTRIES_PER_ROW {
             index_rows += walked.entries.div_ceil(ENTRIES_PER_ROW).div_ceil(ROWS_PER_INDEX);
         }
-        (scripts, sum) = (scripts + 1, sum + held);
+        (scripts, sum) = (scripts + 1, sum.saturating_add(held));
         if scripts.is_multiple_of(4096) {
             step(progress, Step { phase: Phase::Verify, done: scripts, total: 0, bytes: 0 })?;
         }
@@ -273,8 +279,8 @@ fn walk_history<'v, 'r: 'v>(
             walked.marks_agree &= last < Some(e.tx_num);
             last = Some(e.tx_num);
             walked.entries += 1;
-            walked.received += e.received;
-            walked.sent += e.sent;
+            walked.received = walked.received.saturating_add(e.received);
+            walked.sent = walked.sent.saturating_add(e.sent);
         }
     }
     Ok(walked)

@@ -144,6 +144,10 @@ impl Decoded {
             ids.push(match i {
                 // The coinbase holds the commitment and cannot be in it; its witness is one item of 32 bytes.
                 0 => {
+                    // Marker and flag, and then exactly that.
+                    if tx.size - tx.base_size != 2 + 34 {
+                        return None;
+                    }
                     let witness = bytes.len().checked_sub(38).and_then(|from| bytes[from..].strip_prefix(&[1, 32]))?;
                     reserved = &witness[..32];
                     [0; 32]

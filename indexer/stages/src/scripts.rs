@@ -35,6 +35,11 @@ const fn contradiction(what: &'static str) -> StageError {
     StageError::Contradiction { stage: NAME, what }
 }
 
+/// A script can receive the same money any number of times.
+fn sum(a: Sats, b: Sats) -> Result<Sats, StageError> {
+    a.checked_add(b).ok_or_else(|| contradiction("a script moved more than 2^64 satoshis"))
+}
+
 /// What one transaction did to the script, out of its deltas.
 struct Change {
     entry: Entry,
@@ -59,11 +64,11 @@ fn changes(group: &Group<'_>) -> Result<Vec<Change>, StageError> {
             RECEIVED => {
                 let vout = value.varint32()?;
                 change.first_vout = Some(change.first_vout.map_or(vout, |v| v.min(vout)));
-                change.entry.received += value.amount()?;
+                change.entry.received = sum(change.entry.received, value.amount()?)?;
                 change.funded_count += 1;
             }
             SENT => {
-                change.entry.sent += value.amount()?;
+                change.entry.sent = sum(change.entry.sent, value.amount()?)?;
                 change.spent_count += 1;
             }
             _ => return Err(contradiction("a delta of no kind")),
@@ -86,15 +91,34 @@ impl<'p> Script<'p> {
             return Ok(None);
         };
         let totals = TotalsTable::decode_value(&bytes)?;
-        let row = Self::row(id, prior, totals.tail)?;
+        let newest = totals.tx_count.saturating_sub(1);
+        let row = Self::row(id, prior, newest / ENTRIES_PER_ROW, totals.tail)?;
+        let last = row.entries.last().map(|e| e.tx_num);
+        if last != Some(totals.last) || row.entries.len() as u64 != newest % ENTRIES_PER_ROW + 1 {
+            return Err(contradiction("sums and history differ"));
+        }
         Ok(Some(Script { id, prior, totals, row }))
     }
 
-    fn row(id: ScriptId, prior: &dyn Prior, first: TxNum) -> Result<HistoryRow, StageError> {
+    /// The history's row of that number, which begins with `first`.
+    fn row(id: ScriptId, prior: &dyn Prior, number: u64, first: TxNum) -> Result<HistoryRow, StageError> {
         let key = encode_key::<History>(&(id, first));
         let bytes = prior.get(Family::History, &key).map_err(StageError::Prior)?;
         let bytes = bytes.ok_or_else(|| contradiction("a history row is missing"))?;
-        Ok(History::decode_value(&bytes)?.absolute(first)?)
+        let row = History::decode_value(&bytes)?.absolute(first)?;
+        if row.number == number { Ok(row) } else { Err(contradiction("a history row has another number")) }
+    }
+
+    /// Makes the row before the newest, which has become empty, the newest.
+    fn step_back(&mut self) -> Result<(), StageError> {
+        let number = self.row.number.checked_sub(1).ok_or_else(|| contradiction("undoing below empty"))?;
+        let firsts = self.index(number / ROWS_PER_INDEX)?;
+        let first = *firsts
+            .get((number % ROWS_PER_INDEX) as usize)
+            .ok_or_else(|| contradiction("the index of a history is too short"))?;
+        self.row = Self::row(self.id, self.prior, number, first)?;
+        self.totals.tail = first;
+        Ok(())
     }
 
     fn index(&self, slot: u64) -> Result<Vec<TxNum>, StageError> {
@@ -114,6 +138,9 @@ impl<'p> Script<'p> {
     }
 
     fn put_index(&self, slot: u64, firsts: Vec<TxNum>, rows: &mut dyn Rows) -> Result<(), StageError> {
+        if !firsts.is_sorted() {
+            return Err(contradiction("the index of a history does not ascend"));
+        }
         let key = encode_key::<HistoryIndex>(&(self.id, slot as u32));
         rows.put(Family::Small, &key, &encode_value::<HistoryIndex>(&IndexRow(firsts)))
     }
@@ -182,8 +209,8 @@ fn append(id: ScriptId, changes: &[Change], prior: &dyn Prior, rows: &mut dyn Ro
 }
 
 fn apply(t: &mut Totals, change: &Change) -> Result<(), StageError> {
-    t.funded += change.entry.received;
-    t.spent += change.entry.sent;
+    t.funded = sum(t.funded, change.entry.received)?;
+    t.spent = sum(t.spent, change.entry.sent)?;
     t.funded_count += change.funded_count;
     t.spent_count += change.spent_count;
     t.tx_count += 1;
@@ -200,13 +227,7 @@ fn take_off(id: ScriptId, changes: &[Change], prior: &dyn Prior, rows: &mut dyn 
     let rows_before = script.row.number + 1;
     for change in changes.iter().rev() {
         if script.row.entries.is_empty() {
-            let number = script.row.number.checked_sub(1).ok_or_else(|| contradiction("undoing below empty"))?;
-            let firsts = script.index(number / ROWS_PER_INDEX)?;
-            let first = *firsts
-                .get((number % ROWS_PER_INDEX) as usize)
-                .ok_or_else(|| contradiction("the index of a history is too short"))?;
-            script.row = Script::row(id, prior, first)?;
-            script.totals.tail = first;
+            script.step_back()?;
         }
         if script.row.entries.pop() != Some(change.entry) {
             return Err(contradiction("undoing what is not the newest entry"));
@@ -224,13 +245,7 @@ fn take_off(id: ScriptId, changes: &[Change], prior: &dyn Prior, rows: &mut dyn 
     }
     // The newest row may just have been emptied: the one before it is the newest then.
     if script.row.entries.is_empty() && script.totals.tx_count > 0 {
-        let number = script.row.number - 1;
-        let firsts = script.index(number / ROWS_PER_INDEX)?;
-        let first = *firsts
-            .get((number % ROWS_PER_INDEX) as usize)
-            .ok_or_else(|| contradiction("the index of a history is too short"))?;
-        script.row = Script::row(id, prior, first)?;
-        script.totals.tail = first;
+        script.step_back()?;
     } else if !script.row.entries.is_empty() {
         script.put_row(rows)?;
     }

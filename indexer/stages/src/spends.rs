@@ -24,7 +24,11 @@ fn spender(delta: &Delta<'_>) -> Result<Spender, StageError> {
     let mut key = Input::new(NAME, delta.key);
     let mut value = Input::new(NAME, delta.value);
     key.tx_num()?;
-    Ok(Spender { vout: u32::decode(&mut key)?, distance: value.varint()?, vin: value.varint32()? })
+    let spender = Spender { vout: u32::decode(&mut key)?, distance: value.varint()?, vin: value.varint32()? };
+    match spender.distance {
+        0 => Err(StageError::Contradiction { stage: NAME, what: "an output is spent before it is made" }),
+        _ => Ok(spender),
+    }
 }
 
 impl Stage for Spends {
@@ -52,7 +56,8 @@ impl Stage for Spends {
                 key.clear();
                 value.clear();
                 input.outpoint.encode(&mut key);
-                put_varint(&mut value, by - input.outpoint.tx_num.0);
+                // 0 if a damaged journal says that the coin was made later; the fold refuses that.
+                put_varint(&mut value, by.saturating_sub(input.outpoint.tx_num.0));
                 put_varint(&mut value, vin as u64);
                 emit(0, &key, &value);
             }

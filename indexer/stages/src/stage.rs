@@ -29,7 +29,7 @@ pub enum Spread {
 /// How deltas become rows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Merge {
-    /// A delta is the row's value; undoing deletes the row.
+    /// A delta is the row's value; undoing deletes the row. So no key may come twice on a chain.
     Put,
     /// [`Stage::fold`] decides.
     Fold,

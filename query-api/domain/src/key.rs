@@ -2,7 +2,10 @@
 
 use bitcoin::hashes::{Hash, hash160, sha256};
 
-use crate::script::pay_to_key;
+use crate::{
+    asm::ops,
+    script::{is_key, pay_to_key},
+};
 
 /// SHA-256 of a scriptPubKey: what `scripthash:<hex>` names, first byte first.
 #[must_use]
@@ -21,6 +24,31 @@ pub fn public_key(script: &[u8]) -> Option<&[u8]> {
 pub fn p2pkh_of(key: &[u8]) -> Vec<u8> {
     let hash = hash160::Hash::hash(key).to_byte_array();
     [&[0x76, 0xa9, 0x14], &hash[..], &[0x88, 0xac]].concat()
+}
+
+/// The P2PK script that pays to a public key, as serialized; `None` if the bytes do not look like a key.
+#[must_use]
+pub fn p2pk_of(key: &[u8]) -> Option<Vec<u8>> {
+    let length = u8::try_from(key.len()).ok().filter(|_| is_key(key))?;
+    Some([&[length], key, &[0xac]].concat())
+}
+
+/// The hash of the key that a P2PKH or P2WPKH script pays to.
+#[must_use]
+pub fn key_hash(script: &[u8]) -> Option<[u8; 20]> {
+    match script {
+        [0x76, 0xa9, 0x14, hash @ .., 0x88, 0xac] | [0x00, 0x14, hash @ ..] => hash.try_into().ok(),
+        _ => None,
+    }
+}
+
+/// The public key with that hash, if the input reveals it where spends of P2PKH and P2WPKH do: as the last push of the
+/// scriptSig, or the last element of the witness.
+#[must_use]
+pub fn revealed_key(hash: &[u8; 20], script_sig: &[u8], witness_last: Option<&[u8]>) -> Option<Vec<u8>> {
+    let pushed = ops(script_sig).map_while(Result::ok).last().and_then(|op| op.data);
+    let fits = |key: &&[u8]| is_key(key) && hash160::Hash::hash(key).as_byte_array() == hash;
+    [pushed, witness_last].into_iter().flatten().find(fits).map(<[u8]>::to_vec)
 }
 
 #[cfg(test)]
@@ -45,5 +73,21 @@ mod tests {
         let hash = |script: &[u8]| hex::encode(script_sha256(script));
         assert_eq!(hash(&pkh), "6191c3b590bfcfa0475e877c302da1e323497acf3b42c08d8fa28e364edf018b");
         assert_eq!(hash(&script), "3318537dfb3135df9f3d950dbdf8a7ae68dd7c7dfef61ed17963ff80f3850474");
+    }
+
+    #[test]
+    fn spends_reveal_keys() {
+        let key = [&[2][..], &[0x11; 32]].concat();
+        let pkh = p2pkh_of(&key);
+        let hash = key_hash(&pkh).unwrap();
+        assert_eq!(key_hash(&[&[0x00, 0x14][..], &hash].concat()), Some(hash));
+        assert_eq!(key_hash(&[&[0x00, 0x20][..], &[0; 32]].concat()), None);
+        let script_sig = [&[2, 0x30, 0x01, 33][..], &key].concat();
+        assert_eq!(revealed_key(&hash, &script_sig, None).as_deref(), Some(&key[..]));
+        assert_eq!(revealed_key(&hash, &[], Some(&key)).as_deref(), Some(&key[..]));
+        assert_eq!(revealed_key(&hash, &[], Some(&[3; 33])), None);
+        assert_eq!(revealed_key(&hash, &[0x4e], None), None);
+        assert_eq!(public_key(&p2pk_of(&key).unwrap()), Some(&key[..]));
+        assert_eq!(p2pk_of(&[5; 33]), None);
     }
 }

@@ -112,7 +112,8 @@ pub(crate) fn pay_to_key(script: &[u8]) -> Option<&[u8]> {
     (usize::from(length) == key.len() && last == 0xac && is_key(key)).then_some(key)
 }
 
-fn is_key(bytes: &[u8]) -> bool {
+/// Whether bytes look like a serialized public key, as Core tells it: by length and first byte.
+pub(crate) fn is_key(bytes: &[u8]) -> bool {
     match bytes.first() {
         Some(2 | 3) => bytes.len() == 33,
         Some(4 | 6 | 7) => bytes.len() == 65,

@@ -7,13 +7,7 @@ use cairn_reader::{Tip, View};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::{
-    config::ApiConfig,
-    error::ApiError,
-    meta::Warning,
-    operation::Registered,
-    values::rfc3339,
-};
+use crate::{config::ApiConfig, error::ApiError, meta::Warning, operation::Registered, values::rfc3339};
 
 /// What an operation may use: one view of the index, the configuration, the other operations.
 pub(crate) struct Ctx<'a> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::{
     body::{Body, to_bytes},
     extract::{FromRequestParts, Query, RawPathParams, Request},
-    http::{HeaderMap, HeaderValue, StatusCode, header, request::Parts},
+    http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header, request::Parts},
     response::{IntoResponse, Response},
 };
 use cairn_reader::{Reader, View};
@@ -23,6 +23,9 @@ use crate::{
     router::Shared,
 };
 
+/// Header with the number of rows of the index that an answer took.
+pub(crate) const ROWS_READ: HeaderName = HeaderName::from_static("x-rows-read");
+
 /// What a request asks, apart from its parameters.
 struct Conditions {
     if_none_match: Option<String>,
@@ -31,7 +34,7 @@ struct Conditions {
 
 /// What an operation gives back.
 enum Answer {
-    Body { json: String, etag: String },
+    Body { json: String, etag: String, rows_read: u64 },
     NotModified { etag: String },
 }
 
@@ -45,9 +48,10 @@ pub(crate) async fn dispatch(shared: Arc<Shared>, at: usize, request: Request) -
 
 fn respond(answer: Answer) -> Response {
     let (mut response, etag) = match answer {
-        Answer::Body { json, etag } => {
+        Answer::Body { json, etag, rows_read } => {
             let mut response = Body::from(json).into_response();
             response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+            response.headers_mut().insert(ROWS_READ, HeaderValue::from(rows_read));
             (response, etag)
         }
         Answer::NotModified { etag } => (StatusCode::NOT_MODIFIED.into_response(), etag),
@@ -95,11 +99,7 @@ async fn answer(shared: Arc<Shared>, at: usize, request: Request) -> Result<Answ
         }
         Err(_) => {
             let detail = "the answer took longer than the time limit of a request";
-            Err(ApiError {
-                retryable: true,
-                retry_after: Some(1),
-                ..ApiError::new(StatusCode::GATEWAY_TIMEOUT, "timeout", detail)
-            })
+            Err(ApiError::new(StatusCode::GATEWAY_TIMEOUT, "timeout", detail).retryable(Some(1)))
         }
     }
 }
@@ -134,11 +134,7 @@ async fn json_body(headers: &HeaderMap, body: Body, limit: usize) -> Result<serd
 
 /// 413.
 pub(crate) fn too_large(limit: usize) -> ApiError {
-    ApiError::new(
-        StatusCode::PAYLOAD_TOO_LARGE,
-        "payload_too_large",
-        format!("a body has at most {limit} bytes"),
-    )
+    ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "payload_too_large", format!("a body has at most {limit} bytes"))
 }
 
 /// The part of a request that reads the index, on a thread that may block. The permit is held until it ends, even when
@@ -176,8 +172,8 @@ fn read(
         return Ok(Answer::NotModified { etag });
     }
     if op.info.needs_tip && ctx.is_behind() {
-        let lag = ctx.lag().unwrap_or_default();
-        return Err(ApiError::syncing(format!("this question needs the tip, and the index lacks {lag} blocks")));
+        let state = ctx.lag().map_or("is empty".to_owned(), |lag| format!("lacks {lag} blocks"));
+        return Err(ApiError::syncing(format!("this question needs the tip, and the index {state}")));
     }
     let compact = input.get("view").is_some_and(|v| v == "compact");
     let mut json = op.run(&ctx, input)?;
@@ -196,7 +192,8 @@ fn read(
         network: network.map(|n| n.name()),
     };
     let json = join(&json, &meta).map_err(|error| unwritable(&error))?;
-    Ok(Answer::Body { json, etag })
+    let rows_read = view.as_ref().map_or(0, View::rows_read);
+    Ok(Answer::Body { json, etag, rows_read })
 }
 
 fn unwritable(error: &serde_json::Error) -> ApiError {

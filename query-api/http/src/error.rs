@@ -1,5 +1,7 @@
 //! Errors, as `application/problem+json`. One shape for every failure; nothing internal leaks into it.
 
+use std::ops::Deref;
+
 use axum::{
     http::{HeaderValue, Method, StatusCode, header},
     response::{IntoResponse, Response},
@@ -19,8 +21,6 @@ pub(crate) enum Location {
     Query,
     /// In the body.
     Body,
-    /// In a header.
-    Header,
 }
 
 /// One bad field of a request.
@@ -41,9 +41,13 @@ pub(crate) struct FieldError {
     pub(crate) example: Option<Value>,
 }
 
-/// A request that gets no answer, and why.
+/// A request that gets no answer, and why. Boxed, so that results stay small.
 #[derive(Clone, Debug)]
-pub(crate) struct ApiError {
+pub(crate) struct ApiError(Box<Failure>);
+
+/// What is known about a failure.
+#[derive(Clone, Debug)]
+pub(crate) struct Failure {
     pub(crate) status: StatusCode,
     /// Stable code.
     pub(crate) code: &'static str,
@@ -58,9 +62,17 @@ pub(crate) struct ApiError {
     pub(crate) extra: Map<String, Value>,
 }
 
+impl Deref for ApiError {
+    type Target = Failure;
+
+    fn deref(&self) -> &Failure {
+        &self.0
+    }
+}
+
 impl ApiError {
     pub(crate) fn new(status: StatusCode, code: &'static str, detail: impl Into<String>) -> Self {
-        ApiError {
+        ApiError(Box::new(Failure {
             status,
             code,
             detail: detail.into(),
@@ -69,18 +81,19 @@ impl ApiError {
             retry_after: None,
             allow: None,
             extra: Map::new(),
-        }
+        }))
     }
 
     /// 400 or 422, with every bad field.
     pub(crate) fn of_fields(code: &'static str, errors: Vec<FieldError>) -> Self {
-        let status =
-            if code == VALIDATION { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::BAD_REQUEST };
+        let status = if code == VALIDATION { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::BAD_REQUEST };
         let detail = match errors.as_slice() {
             [only] => format!("{}: {}", only.name, only.message),
             many => format!("{} fields of the request are not valid", many.len()),
         };
-        ApiError { errors, ..ApiError::new(status, code, detail) }
+        let mut error = ApiError::new(status, code, detail);
+        error.0.errors = errors;
+        error
     }
 
     /// 422 for one field.
@@ -96,11 +109,7 @@ impl ApiError {
 
     /// 503 that passes by itself.
     pub(crate) fn unavailable(code: &'static str, detail: impl Into<String>, retry_after: u32) -> Self {
-        ApiError {
-            retryable: true,
-            retry_after: Some(retry_after),
-            ..ApiError::new(StatusCode::SERVICE_UNAVAILABLE, code, detail)
-        }
+        ApiError::new(StatusCode::SERVICE_UNAVAILABLE, code, detail).retryable(Some(retry_after))
     }
 
     /// The index is empty, or too far behind for the question.
@@ -111,48 +120,55 @@ impl ApiError {
     /// 500; what happened is in the log only.
     pub(crate) fn internal() -> Self {
         let detail = "the server failed to answer; the log of the server has more under this request id";
-        ApiError { retryable: true, ..ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "internal_error", detail) }
+        ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "internal_error", detail).retryable(None)
     }
 
     pub(crate) fn method_not_allowed(method: &Method, allow: String) -> Self {
         let detail = format!("this path does not know {method}; it knows {allow}");
-        ApiError {
-            allow: Some(allow),
-            ..ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", detail)
-        }
+        let mut error = ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", detail);
+        error.0.allow = Some(allow);
+        error
+    }
+
+    /// Says that the same request may succeed later, after some seconds if that is known.
+    pub(crate) fn retryable(mut self, after: Option<u32>) -> Self {
+        self.0.retryable = true;
+        self.0.retry_after = after;
+        self
     }
 
     /// Adds a member to the body.
     pub(crate) fn with(mut self, key: &str, value: impl Into<Value>) -> Self {
-        self.extra.insert(key.to_owned(), value.into());
+        self.0.extra.insert(key.to_owned(), value.into());
         self
     }
 
     /// The response with its body, now that the request is known.
     pub(crate) fn render(self, base_url: &str, request_id: &str, instance: &str) -> Response {
+        let failure = *self.0;
         let problem = Problem {
-            kind: format!("urn:cairn:problem:{}", self.code),
-            title: title(self.status).to_owned(),
-            status: self.status.as_u16(),
-            detail: self.detail,
+            kind: format!("urn:cairn:problem:{}", failure.code),
+            title: title(failure.status).to_owned(),
+            status: failure.status.as_u16(),
+            detail: failure.detail,
             instance: instance.to_owned(),
-            error: self.code.to_owned(),
+            error: failure.code.to_owned(),
             request_id: request_id.to_owned(),
-            errors: self.errors,
-            retryable: self.retryable,
+            errors: failure.errors,
+            retryable: failure.retryable,
             docs_url: format!("{base_url}/openapi.json"),
-            extra: self.extra,
+            extra: failure.extra,
         };
         // Plain strings and numbers always serialize.
         let body = serde_json::to_vec(&problem).unwrap_or_default();
-        let mut response = (self.status, body).into_response();
+        let mut response = (failure.status, body).into_response();
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-        if let Some(seconds) = self.retry_after {
+        if let Some(seconds) = failure.retry_after {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
-        if let Some(allow) = self.allow.and_then(|a| HeaderValue::from_str(&a).ok()) {
+        if let Some(allow) = failure.allow.and_then(|a| HeaderValue::from_str(&a).ok()) {
             headers.insert(header::ALLOW, allow);
         }
         response

@@ -23,9 +23,9 @@ pub(crate) fn check(format: &str, text: &str, network: Option<Network>) -> Optio
             (code, error.to_string())
         }),
         TXID => text.parse::<Txid>().err().map(|e| ("invalid_txid", e.to_string())),
-        BLOCK => parse_block(text)
-            .is_none()
-            .then(|| ("invalid_hash", "expected a height (decimal) or a block hash (64 hexadecimal digits)".to_owned())),
+        BLOCK => parse_block(text).is_none().then(|| {
+            ("invalid_hash", "expected a height (decimal) or a block hash (64 hexadecimal digits)".to_owned())
+        }),
         _ => None,
     }
 }
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn codes_of_malformed_identifiers() {
-        let code = |format, text| check(format, text, Some(Network::Regtest)).map(|(code, _)| code);
+        let code = |format: &str, text: &str| check(format, text, Some(Network::Regtest)).map(|(code, _)| code);
         assert_eq!(code(ADDRESS, "x"), Some("invalid_address"));
         assert_eq!(code(ADDRESS, "1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa"), Some("wrong_network"));
         assert_eq!(code(TXID, "00"), Some("invalid_txid"));

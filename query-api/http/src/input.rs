@@ -103,7 +103,8 @@ impl InputSpec {
 
     /// A typing error never breaks a client, nor does it pass in silence.
     fn unknown(&self, raw: &Raw) -> Vec<Warning> {
-        let of = |location: Location| self.fields.iter().filter(move |f| f.location == location).map(|f| f.name.as_str());
+        let of =
+            |location: Location| self.fields.iter().filter(move |f| f.location == location).map(|f| f.name.as_str());
         let in_query = raw.query.iter().map(|(name, _)| (name, Location::Query));
         let in_body = raw.body.keys().map(|name| (name, Location::Body));
         let mut warnings: Vec<Warning> = Vec::new();
@@ -177,7 +178,8 @@ impl Check {
     }
 
     fn value(&mut self, location: Location, name: &str, schema: &Value, value: &Value) {
-        if let Some(fitting) = alternatives(schema).find(|s| takes(s, kind_of(value)) || s.get("const") == Some(value)) {
+        if let Some(fitting) = alternatives(schema).find(|s| takes(s, kind_of(value)) || s.get("const") == Some(value))
+        {
             return self.value(location, name, fitting, value);
         }
         let kind = kind_of(value);
@@ -326,8 +328,14 @@ mod tests {
         let (input, warnings) = bind(GENESIS, &[]).unwrap();
         assert_eq!((input.limit, input.view, input.address.text.as_str()), (10, Detail::Full, GENESIS));
         assert!(warnings.is_empty());
-        let query =
-            [("limit", "100"), ("view", "compact"), ("min_btc", "0.1"), ("deep", "true"), ("kind", "full"), ("word", "12")];
+        let query = [
+            ("limit", "100"),
+            ("view", "compact"),
+            ("min_btc", "0.1"),
+            ("deep", "true"),
+            ("kind", "full"),
+            ("word", "12"),
+        ];
         let (input, _) = bind(GENESIS, &query).unwrap();
         assert_eq!((input.limit, input.view, input.min_btc, input.deep), (100, Detail::Compact, Some(0.1), Some(true)));
         assert_eq!((input.word.as_deref(), input.kind), (Some("12"), Some(Detail::Full)));

@@ -21,11 +21,8 @@ pub(crate) async fn outermost(State(shared): State<Arc<Shared>>, request: Reques
     let path = request.uri().path().to_owned();
     let is_head = request.method() == Method::HEAD;
     let too_long = content_length(&request).is_some_and(|n| n > shared.config.max_body_bytes as u64);
-    let mut response = if too_long {
-        too_large(shared.config.max_body_bytes).into_response()
-    } else {
-        next.run(request).await
-    };
+    let mut response =
+        if too_long { too_large(shared.config.max_body_bytes).into_response() } else { next.run(request).await };
     if let Some(error) = response.extensions_mut().remove::<ApiError>() {
         let mut rendered = error.render(&shared.config.base_url, &id, &path);
         for (name, value) in response.headers() {

@@ -21,9 +21,8 @@ pub(crate) fn path_distance(path: &str, template: &str) -> usize {
     let segments = |p: &'_ str| -> Vec<String> { p.split('/').filter(|s| !s.is_empty()).map(str::to_owned).collect() };
     let (path, template) = (segments(path), segments(template));
     let paired = path.iter().zip(&template);
-    let edits: usize = paired
-        .map(|(p, t)| if t.starts_with('{') { 0 } else { distance(&p.to_lowercase(), t).min(8) })
-        .sum();
+    let edits: usize =
+        paired.map(|(p, t)| if t.starts_with('{') { 0 } else { distance(&p.to_lowercase(), t).min(8) }).sum();
     edits + path.len().abs_diff(template.len()) * 4
 }
 

@@ -63,6 +63,8 @@ pub(crate) fn of(operations: &[Registered], config: &ApiConfig) -> Value {
             "headers": {
                 "ETag": {"description": "Version of the answer, for If-None-Match.", "schema": {"type": "string"}},
                 "X-Request-Id": {"description": "Id of the request.", "schema": {"type": "string"}},
+                "X-Rows-Read": {"description": "Rows of the index that the answer took.",
+                    "schema": {"type": "integer", "minimum": 0}},
             },
         },
     })
@@ -77,11 +79,14 @@ fn operation(op: &Registered, generator: &mut SchemaGenerator, config: &ApiConfi
     ]});
     let header = |name: &str| json!({"$ref": format!("#/components/headers/{name}")});
     let mut responses = Map::new();
-    responses.insert("200".to_owned(), json!({
-        "description": "The answer.",
-        "headers": {"ETag": header("ETag"), "X-Request-Id": header("X-Request-Id")},
-        "content": {"application/json": {"schema": body}},
-    }));
+    responses.insert(
+        "200".to_owned(),
+        json!({
+            "description": "The answer.",
+            "headers": {"ETag": header("ETag"), "X-Request-Id": header("X-Request-Id"), "X-Rows-Read": header("X-Rows-Read")},
+            "content": {"application/json": {"schema": body}},
+        }),
+    );
     responses.insert("304".to_owned(), json!({"description": "The answer has not changed (If-None-Match)."}));
     let own = op.info.errors.iter().map(|(status, code)| (*status, *code));
     let mut by_status: BTreeMap<u16, Vec<&str>> = BTreeMap::new();
@@ -89,8 +94,11 @@ fn operation(op: &Registered, generator: &mut SchemaGenerator, config: &ApiConfi
         by_status.entry(status).or_default().push(code);
     }
     for (status, codes) in by_status {
-        responses.insert(status.to_string(), json!({"$ref": "#/components/responses/Problem",
-            "description": format!("Codes: {}.", codes.join(", "))}));
+        responses.insert(
+            status.to_string(),
+            json!({"$ref": "#/components/responses/Problem",
+            "description": format!("Codes: {}.", codes.join(", "))}),
+        );
     }
     let mut entry = json!({
         "operationId": op.info.name,

@@ -28,7 +28,7 @@ use tower_http::{
 
 use crate::{
     config::ApiConfig,
-    dispatch::{dispatch, matches, set_validators},
+    dispatch::{ROWS_READ, dispatch, matches, set_validators},
     error::ApiError,
     index::IndexSource,
     landing, middleware, nearest, openapi,
@@ -156,7 +156,7 @@ pub(crate) fn with_operations(state: ApiState, operations: Vec<Registered>) -> R
         .allow_origin(Any)
         .allow_methods([Method::GET, Method::HEAD, Method::POST, Method::OPTIONS])
         .allow_headers(Any)
-        .expose_headers([middleware::REQUEST_ID, header::ETAG, header::RETRY_AFTER]);
+        .expose_headers([middleware::REQUEST_ID, ROWS_READ, header::ETAG, header::RETRY_AFTER]);
     router
         .route("/openapi.json", any(openapi_json))
         .route("/", any(landing_page))
@@ -244,3 +244,6 @@ where
 {
     axum::serve(listener, router(state)).with_graceful_shutdown(shutdown).await
 }
+
+#[cfg(test)]
+mod tests;

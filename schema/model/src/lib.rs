@@ -3,12 +3,17 @@
 
 mod block;
 mod ids;
+mod mempool;
 mod muhash;
 mod network;
 mod time;
 
 pub use block::{Block, FilePos, InputFlags, OutputMeta, Overwritten, SpentCoin, TxMeta};
 pub use ids::{BlockHash, Height, Outpoint, Sats, ScriptId, ScriptPrefix, TxNum, Txid, is_unspendable};
+pub use mempool::{
+    BYTES_PER_SIGOP, BadMempoolBytes, MAX_DELTA_BYTES, MempoolDelta, MempoolInput, MempoolOutput, MempoolSample,
+    MempoolTx, NodeFloor, RemoveReason,
+};
 pub use muhash::{MuHash, MuHashDigest, coin_bytes};
 pub use network::{Network, UnknownNetwork};
 pub use time::{MonoTime, day_of};

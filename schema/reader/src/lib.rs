@@ -3,6 +3,7 @@
 
 mod chain_index;
 mod error;
+mod follower;
 mod journal;
 mod open;
 mod raw;
@@ -14,6 +15,7 @@ mod view;
 
 pub use chain_index::{Brief, ChainIndex};
 pub use error::ReadError;
+pub use follower::{Advanced, Follower};
 pub use journal::JournalBlocks;
 pub use open::{Db, Facts, Reader, db_options, family_options};
 pub use raw::{RawBlocks, RawError};

@@ -111,9 +111,33 @@ pub fn family_options(family: Family) -> Options {
     options
 }
 
+fn open_read_only(dir: &Path, families: &[Family]) -> Result<Db, rocksdb::Error> {
+    let families = families.iter().map(|f| rocksdb::ColumnFamilyDescriptor::new(f.name(), family_options(*f)));
+    Db::open_cf_descriptors_read_only(&db_options(), dir, families, false)
+}
+
+/// What it means that families are missing: a writer was killed while it made the index, or while it emptied a table.
+/// `None` if all are there.
+fn lacking(dir: &Path) -> Option<ReadError> {
+    let found = Db::list_cf(&db_options(), dir).ok()?;
+    let (there, missing): (Vec<Family>, Vec<Family>) =
+        Family::ALL.into_iter().partition(|f| found.iter().any(|name| name == f.name()));
+    let missing = missing.first()?;
+    match Facts::read(&open_read_only(dir, &there).ok()?) {
+        Ok(Some(_)) => Some(ReadError::Unusable(format!(
+            "table {} is gone, a rebuild was interrupted: the next command that writes goes on with it",
+            missing.name()
+        ))),
+        Ok(None) | Err(ReadError::Empty) => Some(ReadError::Empty),
+        Err(e) => Some(e),
+    }
+}
+
 /// Hands out views of an index.
 pub struct Reader {
     pub(crate) db: Arc<Db>,
+    /// Whether a writer shares the handle, so that each view has to pin what it reads.
+    pinned: bool,
     facts: Facts,
     chain: RwLock<ChainIndex>,
     raw: Option<RawBlocks>,
@@ -128,9 +152,8 @@ impl Reader {
         if !dir.join("CURRENT").exists() {
             return Err(ReadError::Unusable(format!("no index in {}", dir.display())));
         }
-        let families = Family::ALL.map(|f| rocksdb::ColumnFamilyDescriptor::new(f.name(), family_options(f)));
-        let db = Db::open_cf_descriptors_read_only(&db_options(), dir, families, false)?;
-        Self::shared(Arc::new(db))
+        let db = open_read_only(dir, &Family::ALL).map_err(|e| lacking(dir).unwrap_or_else(|| e.into()))?;
+        Self::still(Arc::new(db))
     }
 
     /// Reads through the writer's own handle (one process for both).
@@ -138,9 +161,18 @@ impl Reader {
     /// # Errors
     /// The index is empty or cannot be read.
     pub fn shared(db: Arc<Db>) -> Result<Self, ReadError> {
+        Self::over(db, true)
+    }
+
+    /// Reads through a handle that does not move while it is read.
+    pub(crate) fn still(db: Arc<Db>) -> Result<Self, ReadError> {
+        Self::over(db, false)
+    }
+
+    fn over(db: Arc<Db>, pinned: bool) -> Result<Self, ReadError> {
         let facts = Facts::read(&db)?.ok_or(ReadError::Empty)?;
         let raw = facts.blocks_dir.as_deref().map(|dir| RawBlocks::new(dir.to_owned()));
-        Ok(Reader { db, facts, chain: RwLock::default(), raw })
+        Ok(Reader { db, pinned, facts, chain: RwLock::default(), raw })
     }
 
     /// Reads raw blocks from this folder instead of the one that was indexed (copied elsewhere, say).
@@ -169,7 +201,7 @@ impl Reader {
     /// # Errors
     /// The index is empty or cannot be read.
     pub fn view(&self) -> Result<View<'_>, ReadError> {
-        let mut view = View::open(&self.db, &self.facts, self.raw.as_ref())?;
+        let mut view = View::open(&self.db, self.pinned, &self.facts, self.raw.as_ref())?;
         let mut chain = self.chain.read().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
         let known = chain.len() == view.tip().height + 1 && chain.is(view.tip().height, &view.tip().hash);
         if !known {

@@ -4,7 +4,6 @@ use cairn_tables::{
     TABLES, Table, TableInfo,
     journal::{Checkpoints, Facts},
 };
-use rocksdb::ReadOptions;
 use sha2::{Digest, Sha256};
 
 use crate::{ReadError, Reader, View};
@@ -42,12 +41,12 @@ impl View<'_> {
     /// # Errors
     /// The database cannot be read.
     pub fn table_rows(&self, table: &TableInfo, mut row: impl FnMut(&[u8], &[u8])) -> Result<(), ReadError> {
-        let mut options = ReadOptions::default();
+        let mut options = self.read_options();
         options.set_total_order_seek(true);
         options.set_readahead_size(READ_AHEAD);
         // One walk must not push out what requests keep asking for.
         options.fill_cache(false);
-        let mut iter = self.snapshot.raw_iterator_cf_opt(&self.families[table.family.index()], options);
+        let mut iter = self.db.raw_iterator_cf_opt(&self.families[table.family.index()], options);
         iter.seek(table.tag.as_slice());
         while let Some((key, value)) = iter.item() {
             let key = match table.tag {
@@ -69,7 +68,7 @@ impl View<'_> {
     /// The database cannot be read.
     pub fn row_bytes(&self, table: &TableInfo, key: &[u8]) -> Result<Option<Vec<u8>>, ReadError> {
         let key: Vec<u8> = table.tag.iter().chain(key).copied().collect();
-        Ok(self.snapshot.get_cf(&self.families[table.family.index()], key)?)
+        Ok(self.db.get_cf_opt(&self.families[table.family.index()], key, &self.read_options())?)
     }
 
     /// The checksum of a table. Reads all of it.

@@ -38,7 +38,10 @@ pub struct Tip {
 
 /// The index at one tip. Not shared between threads: a request reads from one.
 pub struct View<'r> {
-    pub(crate) snapshot: SnapshotWithThreadMode<'r, Db>,
+    pub(crate) db: &'r Db,
+    /// Pins the view where a writer shares the handle. `None` where the handle does not move while it is read: opened
+    /// for reading only, or a secondary that is not told to catch up.
+    snapshot: Option<SnapshotWithThreadMode<'r, Db>>,
     pub(crate) families: [Arc<BoundColumnFamily<'r>>; Family::ALL.len()],
     facts: &'r Facts,
     raw: Option<&'r RawBlocks>,
@@ -50,7 +53,12 @@ pub struct View<'r> {
 }
 
 impl<'r> View<'r> {
-    pub(crate) fn open(db: &'r Db, facts: &'r Facts, raw: Option<&'r RawBlocks>) -> Result<Self, ReadError> {
+    pub(crate) fn open(
+        db: &'r Db,
+        pinned: bool,
+        facts: &'r Facts,
+        raw: Option<&'r RawBlocks>,
+    ) -> Result<Self, ReadError> {
         let mut missing = None;
         let families = Family::ALL.map(|f| {
             let handle = db.cf_handle(f.name());
@@ -64,7 +72,8 @@ impl<'r> View<'r> {
         }
         let families = families.map(|handle| handle.unwrap_or_else(|| unreachable!("all were checked")));
         let mut view = View {
-            snapshot: db.snapshot(),
+            db,
+            snapshot: pinned.then(|| db.snapshot()),
             families,
             facts,
             raw,
@@ -166,7 +175,7 @@ impl<'r> View<'r> {
 
     fn bytes<T: Table>(&self, key: &T::Key) -> Result<Option<DBPinnableSlice<'_>>, ReadError> {
         self.count();
-        Ok(self.snapshot.get_pinned_cf(self.family::<T>(), encode_key::<T>(key))?)
+        Ok(self.db.get_pinned_cf_opt(self.family::<T>(), encode_key::<T>(key), &self.read_options())?)
     }
 
     /// One row.
@@ -211,10 +220,18 @@ impl<'r> View<'r> {
     }
 
     fn raw_iterator<T: Table>(&self) -> DBRawIteratorWithThreadMode<'_, Db> {
-        let mut options = ReadOptions::default();
+        let mut options = self.read_options();
         // Families with a prefix filter would otherwise hide rows of other prefixes from a scan.
         options.set_total_order_seek(true);
-        self.snapshot.raw_iterator_cf_opt(self.family::<T>(), options)
+        self.db.raw_iterator_cf_opt(self.family::<T>(), options)
+    }
+
+    pub(crate) fn read_options(&self) -> ReadOptions {
+        let mut options = ReadOptions::default();
+        if let Some(snapshot) = &self.snapshot {
+            options.set_snapshot(snapshot);
+        }
+        options
     }
 
     /// A stage's checkpoint.

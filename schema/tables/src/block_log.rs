@@ -19,7 +19,7 @@ use cairn_model::{
 };
 
 use crate::{
-    codec::{DecodeError, Input, put_amount, put_varint},
+    codec::{DecodeError, Input, MAX_BLOCK_SIZE, put_amount, put_varint},
     table::{Family, Table, ValueCodec},
 };
 
@@ -167,10 +167,14 @@ const TEMPLATES: [(&[u8], usize, &[u8]); RAW as usize] = [
     (&[0x41], 65, &[0xac]),                   // P2PK, uncompressed key
 ];
 
-fn put_script(out: &mut Vec<u8>, script: &[u8], ordinal: u8) {
-    let matching = TEMPLATES.iter().position(|(head, n, tail)| {
+fn template_of(script: &[u8]) -> Option<usize> {
+    TEMPLATES.iter().position(|(head, n, tail)| {
         script.len() == head.len() + n + tail.len() && script.starts_with(head) && script.ends_with(tail)
-    });
+    })
+}
+
+fn put_script(out: &mut Vec<u8>, script: &[u8], ordinal: u8) {
+    let matching = template_of(script);
     let tag = matching.map_or(RAW, |t| t as u8);
     out.push(tag | if ordinal != 0 { HAS_ORDINAL } else { 0 });
     if ordinal != 0 {
@@ -191,7 +195,7 @@ fn put_script(out: &mut Vec<u8>, script: &[u8], ordinal: u8) {
 /// Appends the script to `scripts`; returns its range and ordinal.
 fn take_script(b: &mut Input<'_>, scripts: &mut Vec<u8>) -> Result<(Range<u32>, u8), DecodeError> {
     let tag = b.byte()?;
-    let ordinal = if tag & HAS_ORDINAL != 0 { b.byte()? } else { 0 };
+    let ordinal = if tag & HAS_ORDINAL != 0 { b.ordinal()? } else { 0 };
     let start = scripts.len() as u32;
     match TEMPLATES.get(usize::from(tag & !HAS_ORDINAL)) {
         Some((head, n, tail)) => {
@@ -201,7 +205,11 @@ fn take_script(b: &mut Input<'_>, scripts: &mut Vec<u8>) -> Result<(Range<u32>, 
         }
         None if tag & !HAS_ORDINAL == RAW => {
             let n = b.count()?;
-            scripts.extend_from_slice(b.take(n)?);
+            let script = b.take(n)?;
+            if template_of(script).is_some() {
+                return Err(b.error("script without its tag"));
+            }
+            scripts.extend_from_slice(script);
         }
         None => return Err(b.error("script tag")),
     }
@@ -214,17 +222,25 @@ fn take_tx(b: &mut Input<'_>, height: Height, into: &mut Decoded) -> Result<(), 
     let base_size = size.checked_sub(b.varint32()?).ok_or_else(|| b.error("witness larger than transaction"))?;
     let (input_count, output_count) = (b.count()?, b.count()?);
     let (first_input, first_output) = (into.inputs.len() as u32, into.outputs.len() as u32);
+    let overflow = b.error("sum too large");
+    let mut sum = 0u64;
     for _ in 0..input_count {
-        let value = b.amount()?;
+        let value = b.coin_amount()?;
+        sum = sum.checked_add(value).ok_or(overflow.clone())?;
         let prefix = ScriptPrefix(b.array()?);
         let birth = height.checked_sub(b.varint32()?).ok_or_else(|| b.error("birth height"))?;
         let bits = b.byte()?;
-        let ordinal = if bits & 4 != 0 { b.byte()? } else { 0 };
+        if bits > 7 {
+            return Err(b.error("input flags"));
+        }
+        let ordinal = if bits & 4 != 0 { b.ordinal()? } else { 0 };
         let flags = InputFlags { coinbase: bits & 1 != 0, anyone_can_pay: bits & 2 != 0 };
         into.inputs.push(LoggedInput { value, script: ScriptId { prefix, ordinal }, birth, flags });
     }
+    sum = 0;
     for _ in 0..output_count {
-        let value = b.amount()?;
+        let value = b.coin_amount()?;
+        sum = sum.checked_add(value).ok_or(overflow.clone())?;
         let (script, ordinal) = take_script(b, &mut into.scripts)?;
         let spendable = height != 0 && !is_unspendable(&into.scripts[script.start as usize..script.end as usize]);
         into.outputs.push(OutputMeta {
@@ -260,6 +276,12 @@ impl LogRow {
     fn decode_onto(b: &mut Input<'_>, into: &mut Decoded) -> Result<(Height, u32, u32), DecodeError> {
         let (height, first_index, raw_offset) = (b.varint32()?, b.varint32()?, b.varint32()?);
         let n = b.count()?;
+        if first_index > MAX_BLOCK_SIZE || raw_offset > MAX_BLOCK_SIZE {
+            return Err(b.error("place in the block"));
+        }
+        if n == 0 || n > TXS_PER_ROW {
+            return Err(b.error("transactions"));
+        }
         for _ in 0..n {
             take_tx(b, height, into)?;
         }

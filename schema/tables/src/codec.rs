@@ -1,8 +1,14 @@
 //! Bytes in and out. Decoding never panics and never allocates more than the input could hold.
 
-use cairn_model::{ScriptId, ScriptPrefix, TxNum};
+use cairn_model::{Sats, ScriptId, ScriptPrefix, TxNum};
 
 use crate::table::KeyCodec;
+
+/// Largest value of a coin in satoshis: 21 million bitcoin, Bitcoin Core's `MAX_MONEY`. Sums over coins may be larger.
+pub const MAX_MONEY: Sats = 21_000_000 * 100_000_000;
+
+/// Largest block in bytes (Bitcoin Core's `MAX_BLOCK_SERIALIZED_SIZE`): what a row counts within a block is bounded by it.
+pub const MAX_BLOCK_SIZE: u32 = 4_000_000;
 
 /// A row that cannot be decoded: the index is damaged or of another version. Never taken for "not found".
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -71,7 +77,8 @@ impl<'a> Input<'a> {
     /// A LEB128 number.
     ///
     /// # Errors
-    /// The row is too short, or the number does not fit in 64 bits.
+    /// The row is too short, the number does not fit in 64 bits, or it ends with bytes that say nothing: every number
+    /// has one form.
     pub fn varint(&mut self) -> Result<u64, DecodeError> {
         let mut value = 0u64;
         let mut shift = 0u32;
@@ -82,6 +89,9 @@ impl<'a> Input<'a> {
             }
             value |= u64::from(byte & 0x7f) << shift;
             if byte & 0x80 == 0 {
+                if byte == 0 && shift > 0 {
+                    return Err(self.error("number longer than needed"));
+                }
                 return Ok(value);
             }
             shift += 7;
@@ -111,13 +121,53 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// An amount written by [`put_amount`].
+    /// An amount written by [`put_amount`]: a sum over coins, so any number of satoshis.
     ///
     /// # Errors
     /// As [`Input::varint`], or it is no amount.
-    pub fn amount(&mut self) -> Result<u64, DecodeError> {
-        let packed = self.varint()?;
-        decompress_amount(packed).ok_or_else(|| self.error("amount too large"))
+    pub fn amount(&mut self) -> Result<Sats, DecodeError> {
+        match self.varint()? {
+            ESCAPE => {
+                let sats = self.varint()?;
+                if sats > MAX_PACKED { Ok(sats) } else { Err(self.error("amount escaped without need")) }
+            }
+            packed => {
+                let sats = decompress_amount(packed).filter(|sats| *sats <= MAX_PACKED);
+                sats.ok_or_else(|| self.error("amount too large"))
+            }
+        }
+    }
+
+    /// The value of one coin, written by [`put_amount`].
+    ///
+    /// # Errors
+    /// As [`Input::amount`], or it is more than [`MAX_MONEY`].
+    pub fn coin_amount(&mut self) -> Result<Sats, DecodeError> {
+        let sats = self.amount()?;
+        if sats <= MAX_MONEY { Ok(sats) } else { Err(self.error("a coin above 21 million bitcoin")) }
+    }
+
+    /// A flag: 0 or 1.
+    ///
+    /// # Errors
+    /// The row is too short, or the byte is another.
+    pub fn flag(&mut self) -> Result<bool, DecodeError> {
+        match self.byte()? {
+            0 => Ok(false),
+            1 => Ok(true),
+            _ => Err(self.error("flag")),
+        }
+    }
+
+    /// An ordinal that stands only where it is not 0.
+    ///
+    /// # Errors
+    /// The row is too short, or it is 0.
+    pub fn ordinal(&mut self) -> Result<u8, DecodeError> {
+        match self.byte()? {
+            0 => Err(self.error("ordinal")),
+            ordinal => Ok(ordinal),
+        }
     }
 
     /// A transaction number in 5 bytes.
@@ -147,20 +197,22 @@ pub fn put_varint(out: &mut Vec<u8>, mut value: u64) {
 }
 
 /// Appends an amount: round ones take fewer bytes (the idea of Bitcoin Core's `CompressAmount`: trailing decimal
-/// zeros become an exponent).
-pub fn put_amount(out: &mut Vec<u8>, sats: u64) {
-    put_varint(out, compress_amount(sats));
+/// zeros become an exponent). Any number can be written and reads back; beyond [`MAX_PACKED`], far above all money that
+/// there is, only sums of a script that moved the same coins very often can lie, and they take 19 bytes.
+pub fn put_amount(out: &mut Vec<u8>, sats: Sats) {
+    if sats > MAX_PACKED {
+        put_varint(out, ESCAPE);
+        put_varint(out, sats);
+    } else {
+        put_varint(out, compress_amount(sats));
+    }
 }
 
 /// 0 is 0. Otherwise sats = m × 10^e with the largest e ≤ 9. For e < 9 the last digit d of m is 1..=9 and the number
-/// is 1 + 10 × (9 × (m / 10) + d − 1) + e; for e = 9 it is 1 + 10 × (m − 1) + 9. No amount below 2^63 / 10 overflows,
-/// and larger ones, which no coin has, are escaped as numbers beyond that range.
-fn compress_amount(sats: u64) -> u64 {
+/// is 1 + 10 × (9 × (m / 10) + d − 1) + e; for e = 9 it is 1 + 10 × (m − 1) + 9. Nothing up to `MAX_PACKED` overflows.
+fn compress_amount(sats: Sats) -> u64 {
     if sats == 0 {
         return 0;
-    }
-    if sats > MAX_PACKED {
-        return ESCAPE.wrapping_add(sats);
     }
     let (mut m, mut e) = (sats, 0u64);
     while e < 9 && m.is_multiple_of(10) {
@@ -170,19 +222,13 @@ fn compress_amount(sats: u64) -> u64 {
     if e < 9 { 1 + 10 * (9 * (m / 10) + m % 10 - 1) + e } else { 1 + 10 * (m - 1) + 9 }
 }
 
-/// Largest amount that is packed: far above 21 million coins, and 9 × it stays clear of `ESCAPE`.
-const MAX_PACKED: u64 = 1 << 59;
-/// Start of the range for escaped amounts; packed ones stay below 9 × 2^59 + 1000.
+/// Largest amount that is packed: 274 times the money supply.
+const MAX_PACKED: Sats = 1 << 59;
+/// Stands before an amount that is not packed. Packed ones stay below 9 × 2^59 + 10.
 const ESCAPE: u64 = 9 * MAX_PACKED + 1000;
 
-fn decompress_amount(packed: u64) -> Option<u64> {
-    if packed == 0 {
-        return Some(0);
-    }
-    if packed > ESCAPE {
-        return Some(packed - ESCAPE);
-    }
-    let x = packed - 1;
+fn decompress_amount(packed: u64) -> Option<Sats> {
+    let Some(x) = packed.checked_sub(1) else { return Some(0) };
     let (e, x) = (x % 10, x / 10);
     let m = if e < 9 { (x / 9).checked_mul(10)?.checked_add(x % 9 + 1)? } else { x.checked_add(1)? };
     m.checked_mul(10u64.pow(e as u32))
@@ -281,9 +327,42 @@ mod tests {
         }
     }
 
+    #[test]
+    fn amounts_at_the_edges() {
+        for sats in [MAX_MONEY, MAX_MONEY + 1, MAX_PACKED - 1, MAX_PACKED, MAX_PACKED + 1, u64::MAX - 1, u64::MAX] {
+            assert_eq!(amount_back(sats), sats);
+            let mut out = Vec::new();
+            put_amount(&mut out, sats);
+            assert_eq!(Input::new("t", &out).coin_amount().is_ok(), sats <= MAX_MONEY, "{sats}");
+        }
+        // Escaped without need; packed beyond what is packed.
+        let amount = |numbers: &[u64]| {
+            let mut out = Vec::new();
+            numbers.iter().for_each(|n| put_varint(&mut out, *n));
+            Input::new("t", &out).amount()
+        };
+        assert!(amount(&[ESCAPE, MAX_PACKED]).is_err());
+        assert!(amount(&[ESCAPE, MAX_PACKED + 1]).is_ok());
+        assert!(amount(&[ESCAPE - 1]).is_err());
+        assert!(amount(&[u64::MAX]).is_err());
+    }
+
+    #[test]
+    fn numbers_have_one_form() {
+        let read = |bytes: &[u8]| Input::new("t", bytes).varint();
+        assert_eq!(read(&[0]), Ok(0));
+        assert!(read(&[0x80, 0]).is_err());
+        assert!(read(&[0xff, 0x80, 0]).is_err());
+        assert_eq!(read(&[0x80, 1]), Ok(128));
+        let most = [&[0xff; 9][..], &[1]].concat();
+        assert_eq!(read(&most), Ok(u64::MAX));
+        assert!(read(&[&[0xff; 9][..], &[2]].concat()).is_err());
+        assert!(read(&[&[0xff; 10][..], &[0]].concat()).is_err());
+    }
+
     proptest! {
         #[test]
-        fn amounts_read_back(sats in prop_oneof![any::<u64>().prop_map(|v| v >> 4), 0..=2_100_000_000_000_000u64, (0..1000u64).prop_map(|v| v * 1_000_000_000)]) {
+        fn amounts_read_back(sats in prop_oneof![any::<u64>(), any::<u64>().prop_map(|v| v >> 4), 0..=2_100_000_000_000_000u64, (0..1000u64).prop_map(|v| v * 1_000_000_000)]) {
             prop_assert_eq!(amount_back(sats), sats);
         }
 
@@ -299,7 +378,14 @@ mod tests {
         #[test]
         fn no_bytes_make_it_panic(bytes: Vec<u8>) {
             let _ = Input::new("t", &bytes).varint();
-            let _ = Input::new("t", &bytes).amount();
+            let _ = Input::new("t", &bytes).coin_amount();
+            // What reads has no second form.
+            let mut input = Input::new("t", &bytes);
+            if let Ok(sats) = input.amount() {
+                let mut out = Vec::new();
+                put_amount(&mut out, sats);
+                prop_assert_eq!(&out[..], &bytes[..bytes.len() - input.left()]);
+            }
             let _ = Input::new("t", &bytes).count();
         }
     }

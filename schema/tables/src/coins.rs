@@ -65,14 +65,10 @@ impl ValueCodec for Coin {
     }
 
     fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
-        let value = b.amount()?;
+        let value = b.coin_amount()?;
         let prefix = ScriptPrefix(b.array()?);
-        let coinbase = match b.byte()? {
-            0 => false,
-            1 => true,
-            _ => return Err(b.error("flag")),
-        };
-        let ordinal = if b.left() > 0 { b.byte()? } else { 0 };
+        let coinbase = b.flag()?;
+        let ordinal = if b.left() > 0 { b.ordinal()? } else { 0 };
         Ok(Coin { value, script: ScriptId { prefix, ordinal }, coinbase })
     }
 }
@@ -87,6 +83,6 @@ impl ValueCodec for CoinValue {
     }
 
     fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
-        Ok(CoinValue(b.amount()?))
+        Ok(CoinValue(b.coin_amount()?))
     }
 }

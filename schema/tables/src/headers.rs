@@ -9,7 +9,7 @@
 use cairn_model::{Block, BlockHash, FilePos, Height, MonoTime, Sats, TxNum};
 
 use crate::{
-    codec::{DecodeError, Input, put_amount, put_varint},
+    codec::{DecodeError, Input, MAX_BLOCK_SIZE, put_amount, put_varint},
     table::{Family, Table, ValueCodec},
 };
 
@@ -60,12 +60,11 @@ impl HeaderRow {
     /// The row of a block.
     #[must_use]
     pub fn of(block: &Block) -> Self {
-        let sum = |range: &std::ops::Range<u32>| -> Sats {
-            block.outputs[range.start as usize..range.end as usize].iter().map(|o| o.value).sum()
-        };
-        let output_sats: Sats = block.outputs.iter().map(|o| o.value).sum();
-        let coinbase_sats = block.txs.first().map_or(0, |tx| sum(&tx.outputs));
-        let input_sats: Sats = block.inputs.iter().map(|i| i.value).sum();
+        // Only a block that no node accepts moves more than fits; saturate rather than panic if a file holds one.
+        let output_sats = block.outputs.iter().map(|o| o.value).fold(0, Sats::saturating_add);
+        let coinbase = block.txs.first().map_or(&[][..], |tx| block.outputs_of(tx));
+        let coinbase_sats = coinbase.iter().map(|o| o.value).fold(0, Sats::saturating_add);
+        let input_sats = block.inputs.iter().map(|i| i.value).fold(0, Sats::saturating_add);
         HeaderRow {
             hash: block.hash,
             header: block.header,
@@ -74,8 +73,8 @@ impl HeaderRow {
             tx_count: block.txs.len() as u32,
             size: block.size,
             weight: block.weight() as u32,
-            // A chain that Core accepted never has fees below zero; saturate rather than wrap if a file lies.
-            fees: (input_sats + coinbase_sats).saturating_sub(output_sats),
+            // A chain that Core accepted never has fees below zero.
+            fees: input_sats.saturating_add(coinbase_sats).saturating_sub(output_sats),
             output_sats,
             coinbase_sats,
             input_count: block.inputs.len() as u32,
@@ -163,6 +162,11 @@ impl ValueCodec for HeaderRow {
         let (tx_count, size, weight) = (b.varint32()?, b.varint32()?, b.varint32()?);
         let (fees, output_sats, coinbase_sats) = (b.amount()?, b.amount()?, b.amount()?);
         let (input_count, output_count) = (b.varint32()?, b.varint32()?);
+        // Readers add these up and make room for so many.
+        let counts_fit = [tx_count, input_count, output_count].iter().all(|n| *n <= size);
+        if !counts_fit || size > MAX_BLOCK_SIZE || first_tx.0 + u64::from(tx_count) > TxNum::LIMIT {
+            return Err(b.error("counts that no block has"));
+        }
         let position = match b.varint()? {
             0 => None,
             n => {

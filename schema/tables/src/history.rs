@@ -8,8 +8,9 @@
 //! history_index  'i' ‖ ScriptId (9) ‖ number of 256 rows (4) → TxNum of each row's first entry, as distances
 //! ```
 //!
-//! kind: 1 received, 2 sent, 3 both (0: neither amount is above zero). The first entry's distance is 0. A row is full at 128 entries: row k holds the entries 128 k … 128 k + 127
-//! in chain order, on every machine. `history_index` has rows only for scripts of more than 128 transactions.
+//! kind: 1 received, 2 sent, 3 both (0: neither amount is above zero). The first entry's distance is 0. A row is full at
+//! 128 entries: row k holds the entries 128 k … 128 k + 127 in chain order, on every machine. `history_index` has rows
+//! only for scripts of more than 128 transactions.
 
 use cairn_model::{Sats, ScriptId, TxNum};
 
@@ -108,16 +109,29 @@ impl ValueCodec for HistoryRow {
     fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
         let number = b.varint()?;
         let (received_before, sent_before) = if number > 0 { (b.amount()?, b.amount()?) } else { (0, 0) };
+        let overflow = DecodeError { table: History::NAME, what: "sums too large" };
+        let (mut received_sum, mut sent_sum) = (received_before, sent_before);
         let mut entries = Vec::new();
         let mut tx_num = 0u64;
         while b.left() > 0 {
             let head = b.varint()?;
-            tx_num = tx_num.checked_add(head >> 2).ok_or_else(|| b.error("TxNum too large"))?;
+            tx_num = tx_num
+                .checked_add(head >> 2)
+                .filter(|n| *n < TxNum::LIMIT)
+                .ok_or_else(|| b.error("TxNum too large"))?;
+            if (head >> 2 == 0) != entries.is_empty() {
+                return Err(b.error("TxNum twice"));
+            }
             let received = if head & 1 != 0 { b.amount()? } else { 0 };
             let sent = if head & 2 != 0 { b.amount()? } else { 0 };
+            if head & 1 != u64::from(received > 0) || head >> 1 & 1 != u64::from(sent > 0) {
+                return Err(b.error("kind"));
+            }
+            received_sum = received_sum.checked_add(received).ok_or(overflow.clone())?;
+            sent_sum = sent_sum.checked_add(sent).ok_or(overflow.clone())?;
             entries.push(Entry { tx_num: TxNum(tx_num), received, sent });
         }
-        if entries.is_empty() || entries.len() as u64 > ENTRIES_PER_ROW || entries[0].tx_num.0 != 0 {
+        if entries.is_empty() || entries.len() as u64 > ENTRIES_PER_ROW || number > TxNum::LIMIT / ENTRIES_PER_ROW {
             return Err(b.error("entries"));
         }
         Ok(HistoryRow { number, received_before, sent_before, entries })
@@ -141,10 +155,12 @@ impl ValueCodec for IndexRow {
         let mut firsts = Vec::new();
         let mut tx_num = 0u64;
         while b.left() > 0 {
-            tx_num = tx_num
-                .checked_add(b.varint()?)
-                .filter(|n| *n < TxNum::LIMIT)
-                .ok_or_else(|| b.error("TxNum too large"))?;
+            let distance = b.varint()?;
+            tx_num =
+                tx_num.checked_add(distance).filter(|n| *n < TxNum::LIMIT).ok_or_else(|| b.error("TxNum too large"))?;
+            if distance == 0 && !firsts.is_empty() {
+                return Err(b.error("TxNum twice"));
+            }
             firsts.push(TxNum(tx_num));
         }
         if firsts.is_empty() || firsts.len() as u64 > ROWS_PER_INDEX {

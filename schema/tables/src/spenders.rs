@@ -48,9 +48,16 @@ impl ValueCodec for SpenderRow {
     }
 
     fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
-        let mut rows = Vec::new();
+        let mut rows: Vec<Spender> = Vec::new();
         while b.left() > 0 {
-            rows.push(Spender { vout: b.varint32()?, distance: b.varint()?, vin: b.varint32()? });
+            let spender = Spender { vout: b.varint32()?, distance: b.varint()?, vin: b.varint32()? };
+            if !(1..TxNum::LIMIT).contains(&spender.distance) {
+                return Err(b.error("distance"));
+            }
+            if rows.last().is_some_and(|last| last.vout >= spender.vout) {
+                return Err(b.error("outputs out of order"));
+            }
+            rows.push(spender);
         }
         Ok(SpenderRow(rows))
     }

@@ -80,11 +80,16 @@ impl ValueCodec for Totals {
         let first = Outpoint { tx_num: b.tx_num()?, vout: b.varint32()? };
         let last = first.tx_num.0.checked_add(b.varint()?).ok_or_else(|| b.error("last"))?;
         let tail = if tx_count > ENTRIES_PER_ROW {
-            last.checked_sub(b.varint()?).ok_or_else(|| b.error("tail"))?
+            let tail = last.checked_sub(b.varint()?).filter(|tail| *tail > first.tx_num.0);
+            tail.ok_or_else(|| b.error("tail"))?
         } else {
             first.tx_num.0
         };
-        if spent > funded || spent_count > funded_count || tx_count == 0 || last >= TxNum::LIMIT {
+        if spent > funded
+            || spent_count > funded_count
+            || !(1..TxNum::LIMIT).contains(&tx_count)
+            || last >= TxNum::LIMIT
+        {
             return Err(b.error("sums that cannot be"));
         }
         Ok(Totals { funded, spent, funded_count, spent_count, tx_count, first, last: TxNum(last), tail: TxNum(tail) })

@@ -11,7 +11,8 @@ use cairn_tables::{
     journal::{Checkpoint, Checkpoints, Facts as FactsTable},
 };
 use rocksdb::{
-    BoundColumnFamily, ColumnFamilyDescriptor, FlushOptions, IngestExternalFileOptions, WriteBatch, WriteOptions,
+    BoundColumnFamily, ColumnFamilyDescriptor, FlushOptions, IngestExternalFileOptions, ReadOptions, WriteBatch,
+    WriteOptions,
 };
 
 use crate::{Batch, WriteError};
@@ -115,6 +116,9 @@ impl Writer {
     /// # Errors
     /// The database refuses.
     pub fn clear(&self, table: &TableInfo) -> Result<(), WriteError> {
+        if self.is_clear(table)? {
+            return Ok(());
+        }
         match table.tag {
             None => {
                 self.db.drop_cf(table.family.name())?;
@@ -131,6 +135,16 @@ impl Writer {
                 self.flush()
             }
         }
+    }
+
+    fn is_clear(&self, table: &TableInfo) -> Result<bool, WriteError> {
+        let mut options = ReadOptions::default();
+        options.set_total_order_seek(true);
+        let mut rows = self.db.raw_iterator_cf_opt(&self.families()?[table.family.index()], options);
+        rows.seek(table.tag.as_slice());
+        let found = rows.key().is_some_and(|key| table.tag.is_none_or(|tag| key.first() == Some(&tag)));
+        rows.status()?;
+        Ok(!found)
     }
 
     /// Puts the facts of a new index.

@@ -64,7 +64,7 @@ pub(crate) fn run(
     let mut found = SpillWriter::create(dir, COINS, plan.partitions)?;
     let mut wanted = Wanted { manifest, partition: None, bytes: Vec::new() };
     let (mut done, mut bytes) = (0, 0);
-    for batch in batches(survey, options.to) {
+    for batch in batches(survey, options.to, plan.sizes.batch_bytes) {
         let decoded = batch
             .par_iter()
             .map_init(Vec::new, |buf, at| files.read_decoded(at, facts.script_prefix, buf))

@@ -10,7 +10,7 @@ use cairn_writer::SstWriter;
 use rayon::prelude::*;
 
 use super::{
-    BATCH_BYTES, BulkOptions, Job, Plan, blocks_step,
+    BulkOptions, Job, Plan, blocks_step,
     coins::{COINS, FoundCoin},
     join::PREVOUTS,
     lacks_undo,
@@ -22,11 +22,8 @@ use crate::{
     Phase, PipelineError, Progress,
     collisions::Collisions,
     groups::{SortedRecords, put_record, take_record},
-    resolve::{Place, unresolved},
+    resolve::{Place, check_amounts, unresolved},
 };
-
-/// Bytes of rows after which a file of ascending rows is completed and the next begun.
-const FILE_BYTES: u64 = 256 << 20;
 
 /// Colliding scripts, as the manifest holds them.
 pub(crate) type CollisionRows = Vec<([u8; 8], Vec<(u64, Vec<u8>)>)>;
@@ -143,7 +140,7 @@ impl Ascending {
 
     fn take(&mut self, manifest: &mut Manifest, mut records: &[u8]) -> Result<(), PipelineError> {
         while let Some((row, rest)) = take_record(records) {
-            if self.file.as_ref().is_some_and(|(file, _)| file.bytes() >= FILE_BYTES) {
+            if self.file.as_ref().is_some_and(|(file, _)| file.bytes() >= manifest.plan.sizes.file_bytes) {
                 self.complete(manifest)?;
             }
             let file = match &mut self.file {
@@ -175,20 +172,23 @@ impl Ascending {
 }
 
 /// The journal's blocks.
-pub(crate) struct JournalSource<'v, 'r>(JournalBlocks<'v, 'r>);
+pub(crate) struct JournalSource<'v, 'r> {
+    blocks: JournalBlocks<'v, 'r>,
+    batch_bytes: u64,
+}
 
 impl<'v, 'r> JournalSource<'v, 'r> {
     /// All of them.
-    pub(crate) fn new(view: &'v View<'r>) -> Result<Self, PipelineError> {
-        Ok(JournalSource(view.journal(0, view.tip().height)?))
+    pub(crate) fn new(view: &'v View<'r>, plan: Plan) -> Result<Self, PipelineError> {
+        Ok(JournalSource { blocks: view.journal(0, view.tip().height)?, batch_bytes: plan.sizes.batch_bytes })
     }
 }
 
 impl Blocks for JournalSource<'_, '_> {
     fn next_batch(&mut self) -> Result<Option<Vec<Block>>, PipelineError> {
         let (mut batch, mut bytes) = (Vec::new(), 0);
-        while bytes < BATCH_BYTES && batch.len() < 4096 {
-            let Some(block) = self.0.next().transpose()? else { break };
+        while bytes < self.batch_bytes.max(1) && batch.len() < 4096 {
+            let Some(block) = self.blocks.next().transpose()? else { break };
             bytes += u64::from(block.size);
             batch.push(block);
         }
@@ -222,7 +222,7 @@ impl<'s> FileBlocks<'s> {
     ) -> Self {
         FileBlocks {
             reads: FileReads { files, facts, options: *options },
-            batches: Box::new(batches(survey, options.to)),
+            batches: Box::new(batches(survey, options.to, manifest.plan.sizes.batch_bytes)),
             prevouts: Stream::new(manifest, PREVOUTS),
             coins: Stream::new(manifest, COINS),
             firsts: survey.blocks(0..options.to + 1).map(|b| b.first_tx.0).collect(),
@@ -232,8 +232,7 @@ impl<'s> FileBlocks<'s> {
     }
 
     fn resolve(&mut self, at: &BlockRef, mut decoded: Decoded, undo: Option<Undo>) -> Result<Block, PipelineError> {
-        let place = Place { height: at.height, first_tx: at.first_tx, mono_time: at.mono_time };
-        let mut block = unresolved(&mut decoded, at, place);
+        let mut block = unresolved(&mut decoded, Place::of(at));
         self.give_ordinals(&mut block)?;
         for i in 0..block.txs.len() {
             let spender = block.tx_num(i);
@@ -248,6 +247,7 @@ impl<'s> FileBlocks<'s> {
             }
         }
         self.repeats.pass(&mut block);
+        check_amounts(self.reads.facts.network, &block)?;
         Ok(block)
     }
 
@@ -398,18 +398,18 @@ impl Repeats {
         if self.earlier.is_empty() {
             return;
         }
-        for i in 0..block.txs.len() {
-            let tx_num = block.tx_num(i);
-            let Some(earlier) = self.earlier.get(&tx_num) else { continue };
+        // Only coinbases can repeat while coins are left of an earlier one; see `resolve::overwritten`.
+        let tx_num = block.first_tx;
+        if let Some(earlier) = self.earlier.get(&tx_num) {
             let gone = earlier.iter().filter_map(|e| self.live.remove(e)).flatten();
-            block.overwritten.extend(gone.map(|coin| Overwritten { by: i as u32, coin }));
-            let made = block.outputs_of(&block.txs[i]).iter().enumerate().filter(|(_, o)| o.spendable);
-            let coins = made.map(|(vout, o)| SpentCoin {
+            block.overwritten.extend(gone.map(|coin| Overwritten { by: 0, coin }));
+            let made = block.txs.first().map_or(&[][..], |tx| block.outputs_of(tx)).iter().enumerate();
+            let coins = made.filter(|(_, o)| o.spendable).map(|(vout, o)| SpentCoin {
                 outpoint: Outpoint { tx_num, vout: vout as u32 },
                 value: o.value,
                 script: o.id,
                 birth: block.height,
-                flags: InputFlags { coinbase: i == 0, anyone_can_pay: false },
+                flags: InputFlags { coinbase: true, anyone_can_pay: false },
             });
             self.live.insert(tx_num, coins.collect());
         }

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 
 use super::{
-    BATCH_BYTES, BulkOptions, Plan, blocks_step,
+    BulkOptions, Plan, blocks_step,
     manifest::Manifest,
     spill::{SpillWriter, damaged, read_partition, remove_partition},
 };
@@ -29,13 +29,13 @@ pub(crate) struct Linked {
     pub(crate) colliding_prefixes: Vec<[u8; 8]>,
 }
 
-/// Consecutive blocks of at most `BATCH_BYTES` together (or one larger one).
-pub(crate) fn batches(survey: &Survey, to: u32) -> impl Iterator<Item = Vec<BlockRef>> {
+/// Consecutive blocks of at most so many bytes together (or one larger one).
+pub(crate) fn batches(survey: &Survey, to: u32, most: u64) -> impl Iterator<Item = Vec<BlockRef>> {
     let mut blocks = survey.blocks(0..to + 1).peekable();
     std::iter::from_fn(move || {
         let mut batch = vec![blocks.next()?];
         let mut bytes = u64::from(batch[0].size);
-        while let Some(next) = blocks.next_if(|b| bytes + u64::from(b.size) <= BATCH_BYTES && batch.len() < 4096) {
+        while let Some(next) = blocks.next_if(|b| bytes + u64::from(b.size) <= most && batch.len() < 4096) {
             bytes += u64::from(next.size);
             batch.push(next);
         }
@@ -64,7 +64,7 @@ pub(crate) fn run(
     let create = |name| SpillWriter::create(dir, name, plan.partitions);
     let (mut txids, mut edges, mut scripts) = (create(TXIDS)?, create(EDGES)?, create(SCRIPTS)?);
     let (mut done, mut bytes) = (0, 0);
-    for batch in batches(survey, options.to) {
+    for batch in batches(survey, options.to, plan.sizes.batch_bytes) {
         // As many pieces as threads, so that each makes few and long runs of records.
         let piece = batch.len().div_ceil(rayon::current_num_threads()).max(1);
         let found: Vec<Links> = batch

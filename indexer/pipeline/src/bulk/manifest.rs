@@ -10,7 +10,7 @@ use cairn_model::{ScriptPrefix, TxNum};
 use cairn_tables::{Family, journal::CollidingScripts};
 use serde::{Deserialize, Serialize};
 
-use super::Plan;
+use super::{Plan, fold::CollisionRows};
 use crate::PipelineError;
 
 /// A phase of bulk indexing.
@@ -37,7 +37,7 @@ pub(crate) struct Manifest {
     /// Numbers of transactions that share a txid with another (BIP 30), each txid's in order.
     pub(crate) repeated_txids: Vec<Vec<u64>>,
     /// Scripts of colliding prefixes, in order of first appearance.
-    pub(crate) collisions: Vec<([u8; 8], Vec<(u64, Vec<u8>)>)>,
+    pub(crate) collisions: CollisionRows,
     /// Table files: index of the family, name.
     pub(crate) files: Vec<(usize, String)>,
 }
@@ -45,12 +45,15 @@ pub(crate) struct Manifest {
 const NAME: &str = "manifest.json";
 
 impl Manifest {
-    /// Opens the working folder for a job; leftovers of another are removed.
-    pub(crate) fn open(dir: &Path, job: &str, plan: Plan) -> Result<Self, PipelineError> {
+    /// What an earlier try at the same job has finished; `None` if there was none.
+    pub(crate) fn resume(dir: &Path, job: &str, plan: Plan) -> Option<Self> {
         let found = std::fs::read(dir.join(NAME)).ok().and_then(|b| serde_json::from_slice::<Manifest>(&b).ok());
-        if let Some(found) = found.filter(|m| m.job == job && m.plan == plan) {
-            return Ok(Manifest { dir: dir.to_owned(), ..found });
-        }
+        let found = found.filter(|m| m.job == job && m.plan == plan)?;
+        Some(Manifest { dir: dir.to_owned(), ..found })
+    }
+
+    /// An empty working folder for a job; leftovers are removed.
+    pub(crate) fn begin(dir: &Path, job: &str, plan: Plan) -> Result<Self, PipelineError> {
         remove_dir(dir)?;
         std::fs::create_dir_all(dir).map_err(PipelineError::io(dir))?;
         Ok(Manifest {
@@ -95,6 +98,11 @@ impl Manifest {
         self.dir.join(name)
     }
 
+    /// Whether no table file is missing, as after one was taken in.
+    pub(crate) fn has_all_files(&self) -> bool {
+        self.files.iter().all(|(_, name)| self.dir.join(name).exists())
+    }
+
     /// Table files of a family that are not taken in yet.
     pub(crate) fn waiting(&self, family: Family) -> Vec<PathBuf> {
         let of_family = self.files.iter().filter(|(index, _)| *index == family.index());
@@ -122,7 +130,8 @@ impl Manifest {
     }
 }
 
-fn remove_dir(dir: &Path) -> Result<(), PipelineError> {
+/// Removes a working folder, if it exists.
+pub(crate) fn remove_dir(dir: &Path) -> Result<(), PipelineError> {
     match std::fs::remove_dir_all(dir) {
         Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(PipelineError::io(dir)(e)),
         _ => Ok(()),

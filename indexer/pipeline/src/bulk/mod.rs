@@ -27,7 +27,10 @@ use cairn_sources::{BlockFiles, Survey};
 use cairn_stages::{CHAIN, Lane, Order, Settings, Stage, StageError};
 use cairn_tables::journal::{Checkpoint, Checkpoints, Collisions as CollisionsTable};
 use cairn_writer::Writer;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
+pub(crate) use self::manifest::remove_dir;
 use self::manifest::{Done, Manifest};
 use crate::{Phase, PipelineError, Progress, Step};
 
@@ -47,6 +50,24 @@ pub(crate) struct Target<'e> {
     pub(crate) facts: &'e Facts,
     /// Folder for working files; removed when done.
     pub(crate) dir: PathBuf,
+    pub(crate) sizes: BulkSizes,
+}
+
+/// How much bulk indexing takes at a time: memory against the number of files.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct BulkSizes {
+    /// Bytes of blocks that are decoded together, and so the memory that they take several times over.
+    pub batch_bytes: u64,
+    /// Bytes of blocks for each partition of a spill: a partition is sorted in memory.
+    pub partition_bytes: u64,
+    /// Bytes of rows after which a file of rows that rise with the chain is completed and the next begun.
+    pub file_bytes: u64,
+}
+
+impl Default for BulkSizes {
+    fn default() -> Self {
+        BulkSizes { batch_bytes: 32 << 20, partition_bytes: 64 << 20, file_bytes: 256 << 20 }
+    }
 }
 
 /// A lane of a stage that takes part.
@@ -57,14 +78,10 @@ pub(crate) struct Job<'e> {
     pub(crate) lane: &'e Lane,
 }
 
-/// Bytes of blocks that are decoded together, and so the memory that they take several times over.
-const BATCH_BYTES: u64 = 32 << 20;
-/// Bytes of blocks for each partition of a spill: a partition is sorted in memory.
-const PARTITION_BYTES: u64 = 64 << 20;
-
-/// Sizes that depend on the amount of work.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
+/// Sizes, with those that depend on the amount of work.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) struct Plan {
+    pub(crate) sizes: BulkSizes,
     /// Partitions of every spill.
     pub(crate) partitions: usize,
     /// One past the last transaction number.
@@ -72,8 +89,9 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    fn of(block_bytes: u64, tx_end: u64) -> Self {
-        Plan { partitions: block_bytes.div_ceil(PARTITION_BYTES).clamp(1, 256) as usize, tx_end: tx_end.max(1) }
+    fn of(sizes: BulkSizes, block_bytes: u64, tx_end: u64) -> Self {
+        let partitions = block_bytes.div_ceil(sizes.partition_bytes.max(1)).clamp(1, 256) as usize;
+        Plan { sizes, partitions, tx_end: tx_end.max(1) }
     }
 
     /// Partition of a key that begins with a hash.
@@ -117,7 +135,7 @@ pub(crate) fn from_files(
     options: &BulkOptions,
     progress: &dyn Progress,
 ) -> Result<u64, PipelineError> {
-    match try_from_files(target, files, survey, options, progress) {
+    let result = match try_from_files(target, files, survey, options, progress) {
         // Undo data of a very old node, or of a sibling block: do without any.
         Err(e) if !options.ignore_undo && blames_undo(&e) => {
             tracing::warn!(%e, "undo data is unusable: indexing without it");
@@ -125,15 +143,27 @@ pub(crate) fn from_files(
             try_from_files(target, files, survey, &options, progress)
         }
         other => other,
+    };
+    give_up_damaged(target, &result)?;
+    result
+}
+
+/// With a damaged working file every further try would fail like this one: the next begins anew.
+fn give_up_damaged<T>(target: &Target<'_>, result: &Result<T, PipelineError>) -> Result<(), PipelineError> {
+    match result {
+        Err(PipelineError::Spill { .. }) => remove_dir(&target.dir),
+        _ => Ok(()),
     }
 }
 
-/// Whether wrong undo data may be the reason: a height that does not fit, or a coin that was spent with another value or
-/// script than it was made with.
+/// Whether wrong undo data may be the reason: a height that does not fit, amounts that do not add up, or a coin that was
+/// spent with another value or script than it was made with.
 fn blames_undo(e: &PipelineError) -> bool {
     matches!(
         e,
-        PipelineError::UndoContradicts(_) | PipelineError::Stage(StageError::Contradiction { stage: "coins", .. })
+        PipelineError::UndoContradicts(_)
+            | PipelineError::MakesMoney { .. }
+            | PipelineError::Stage(StageError::Contradiction { stage: "coins", .. })
     )
 }
 
@@ -146,8 +176,16 @@ fn try_from_files(
 ) -> Result<u64, PipelineError> {
     let bytes: u64 = survey.blocks(0..options.to + 1).map(|b| u64::from(b.size)).sum();
     let Some(tip) = survey.block(options.to) else { return Ok(0) };
-    let plan = Plan::of(bytes, tip.first_tx.0 + u64::from(tip.tx_count));
-    let mut manifest = Manifest::open(&target.dir, &format!("{} {:?} {plan:?}", tip.hash, options), plan)?;
+    let plan = Plan::of(target.sizes, bytes, tip.first_tx.0 + u64::from(tip.tx_count));
+    let job = format!("{} {} {options:?} {}", tip.hash, layout_digest(survey, options.to), versions(target.stages));
+    let mut manifest = match Manifest::resume(&target.dir, &job, plan) {
+        Some(manifest) => manifest,
+        None => {
+            // A try at another chain may have come as far as taking in table files.
+            discard(target)?;
+            Manifest::begin(&target.dir, &job, plan)?
+        }
+    };
     if !manifest.done(Done::Link) {
         let linked = link::run(&manifest, files, survey, target.facts, options, progress)?;
         manifest.colliding_prefixes = linked.colliding_prefixes;
@@ -175,6 +213,34 @@ fn try_from_files(
     Ok(bytes)
 }
 
+/// Forgets unfinished work: removes the working folder, and rows of table files that were taken in without the commit.
+/// Only for an empty index.
+///
+/// # Errors
+/// The disk or the database refuses.
+pub(crate) fn discard(target: &Target<'_>) -> Result<(), PipelineError> {
+    remove_dir(&target.dir)?;
+    let tables = target.stages.iter().flat_map(|stage| stage.tables());
+    Ok(tables.into_iter().try_for_each(|table| target.writer.clear(table))?)
+}
+
+/// Which places of the files the chain's blocks and their undo data lie at: rows and spills depend on it.
+fn layout_digest(survey: &Survey, to: Height) -> String {
+    let mut hash = Sha256::new();
+    for block in survey.blocks(0..to + 1) {
+        let undo = block.undo.map_or([u64::MAX, 0], |undo| [undo.offset, undo.size.into()]);
+        for number in [block.file.into(), block.offset, undo[0], undo[1]] {
+            hash.update(number.to_le_bytes());
+        }
+    }
+    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Names and versions of stages: another version makes other rows.
+fn versions(stages: &[Box<dyn Stage>]) -> String {
+    stages.iter().map(|stage| format!("{}:{} ", stage.name(), stage.version())).collect()
+}
+
 /// Rebuilds one order-free stage, whose tables are empty, from the journal.
 ///
 /// # Errors
@@ -185,16 +251,31 @@ pub(crate) fn from_journal(
     view: &View<'_>,
     progress: &dyn Progress,
 ) -> Result<(), PipelineError> {
+    let result = try_from_journal(target, stage, view, progress);
+    give_up_damaged(target, &result)?;
+    result
+}
+
+fn try_from_journal(
+    target: &Target<'_>,
+    stage: usize,
+    view: &View<'_>,
+    progress: &dyn Progress,
+) -> Result<(), PipelineError> {
     let stage = target.stages[stage].as_ref();
     let tip = *view.tip();
     // Rows of the journal are about a third of the blocks' bytes; a transaction has some 560 bytes.
-    let plan = Plan::of(tip.tx_end.0 * 560, tip.tx_end.0);
-    let mut manifest = Manifest::open(&target.dir, &format!("{} {} {plan:?}", stage.name(), tip.hash), plan)?;
+    let plan = Plan::of(target.sizes, tip.tx_end.0 * 560, tip.tx_end.0);
+    let job = format!("{} {} {}", stage.name(), stage.version(), tip.hash);
+    // The tables were emptied just now. So an earlier try is of use only as long as none of its files was taken in.
+    let mut manifest = match Manifest::resume(&target.dir, &job, plan).filter(Manifest::has_all_files) {
+        Some(manifest) => manifest,
+        None => Manifest::begin(&target.dir, &job, plan)?,
+    };
     let jobs = jobs(std::iter::once(stage));
     let settings = Settings { txid_prefix: target.facts.txid_prefix };
-    // The tables were emptied just now, so what an earlier try wrote is of no use beyond this phase.
     if !manifest.done(Done::Fold) {
-        let source = fold::JournalSource::new(view)?;
+        let source = fold::JournalSource::new(view, plan)?;
         fold::run(&mut manifest, source, &jobs, &settings, u64::from(tip.height) + 1, progress)?;
         manifest.finish(Done::Fold)?;
     }

@@ -1,0 +1,125 @@
+//! How fast a folder of block files becomes an index, and what that costs: MB of blocks a second, bytes written, kept
+//! and taken at most for each byte of block; then each stage rebuilt out of the journal.
+//!
+//! Too long for criterion: a few whole runs, of which the table shows least, middle and most.
+//! `CAIRN_BENCH_MIB` (256) is the size of the chain, `CAIRN_BENCH_RUNS` (3) the number of runs.
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
+
+mod support;
+
+use std::{env, fs, path::Path, time::Instant};
+
+use cairn_chaingen::{
+    corefiles::FileOptions,
+    mainnet::{MainnetOptions, write_mainnet},
+};
+use cairn_model::Network;
+use cairn_pipeline::{Driver, Engine, NoProgress, SyncOptions};
+use cairn_reader::Facts;
+use cairn_sources::BlockFiles;
+use cairn_stages::CHAIN;
+use support::{Phases, Watch, disk_bytes, spread, written_bytes};
+
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
+/// Measurements by name, in the order of their first appearance; one value a run.
+#[derive(Default)]
+struct Table(Vec<(String, &'static str, Vec<f64>)>);
+
+impl Table {
+    fn add(&mut self, name: impl Into<String>, unit: &'static str, value: f64) {
+        let name = name.into();
+        match self.0.iter_mut().find(|(known, ..)| *known == name) {
+            Some((_, _, values)) => values.push(value),
+            None => self.0.push((name, unit, vec![value])),
+        }
+    }
+
+    fn print(&self) {
+        println!("\n| what | unit | min | median | max |\n|---|---|---|---|---|");
+        for (name, unit, values) in &self.0 {
+            let (min, median, max) = spread(values);
+            println!("| {name} | {unit} | {min:.2} | {median:.2} | {max:.2} |");
+        }
+    }
+}
+
+fn setting(name: &str, default: u64) -> u64 {
+    env::var(name).ok().map_or(default, |text| text.parse().expect(name))
+}
+
+/// Indexes the folder in bulk and measures. Returns the bytes of the blocks.
+fn bulk(blocks: &Path, datadir: &Path, table: &mut Table) -> u64 {
+    let written = written_bytes();
+    let watch = Watch::start(datadir.to_owned());
+    let phases = Phases::start();
+    let start = Instant::now();
+    let files = BlockFiles::open(blocks, Network::Regtest).unwrap();
+    let survey = files.survey(&|_| {}).unwrap();
+    phases.note("survey");
+    let facts = Facts { blocks_dir: Some(blocks.to_owned()), ..Facts::of(Network::Regtest) };
+    let mut engine = Engine::open(datadir, &facts).unwrap();
+    phases.note("open");
+    let options = SyncOptions { driver: Driver::Bulk, ..SyncOptions::default() };
+    let report = engine.sync(&files, &survey, &options, &phases).unwrap();
+    phases.note("commit");
+    let seconds = start.elapsed().as_secs_f64();
+    assert!(report.bulk);
+    drop(engine);
+    let (disk, memory) = watch.finish();
+    let of_blocks = |bytes: u64| bytes as f64 / report.bytes as f64;
+    table.add("bulk", "MB of blocks a second", report.bytes as f64 / 1e6 / seconds);
+    table.add("bulk: blocks", "blocks a second", report.connected as f64 / seconds);
+    if let (Some(before), Some(after)) = (written, written_bytes()) {
+        table.add("bulk: written", "bytes a block byte", of_blocks(after - before));
+    }
+    table.add("bulk: index", "bytes a block byte", of_blocks(disk_bytes(datadir)));
+    table.add("bulk: most disk taken", "bytes a block byte", of_blocks(disk));
+    table.add("bulk: most memory", "MiB", memory as f64 / 1_048_576.0);
+    for (phase, seconds) in phases.seconds() {
+        table.add(format!("bulk: {phase}"), "s", seconds);
+    }
+    report.bytes
+}
+
+/// Rebuilds every stage but the journal.
+fn reindex(datadir: &Path, bytes: u64, table: &mut Table) {
+    let mut engine = Engine::open_existing(datadir).unwrap();
+    for stage in engine.stages().unwrap().iter().filter(|stage| stage.name != CHAIN) {
+        let (start, written) = (Instant::now(), written_bytes());
+        engine.reindex(stage.name, &NoProgress).unwrap();
+        let seconds = start.elapsed().as_secs_f64();
+        table.add(format!("reindex {}", stage.name), "MB of blocks a second", bytes as f64 / 1e6 / seconds);
+        if let (Some(before), Some(after)) = (written, written_bytes()) {
+            let per_byte = (after - before) as f64 / bytes as f64;
+            table.add(format!("reindex {}: written", stage.name), "bytes a block byte", per_byte);
+        }
+    }
+}
+
+fn main() {
+    let (mib, runs) = (setting("CAIRN_BENCH_MIB", 256), setting("CAIRN_BENCH_RUNS", 3));
+    let folder = cairn_testkit::temp_dir();
+    let blocks = folder.path().join("blocks");
+    let options = MainnetOptions { empty_blocks: 10, ..MainnetOptions::new(1, mib << 20) };
+    let files = FileOptions::new(bitcoin::Network::Regtest, [1, 2, 3, 4, 5, 6, 7, 8]);
+    let stats = write_mainnet(&blocks, files, &options).unwrap();
+    println!(
+        "{} blocks, {:.1} MB: {} transactions, {} inputs, {} outputs; {runs} runs",
+        stats.total.blocks,
+        stats.total.bytes as f64 / 1e6,
+        stats.total.txs,
+        stats.total.inputs,
+        stats.total.outputs,
+    );
+    let mut table = Table::default();
+    for run in 0..runs {
+        let datadir = folder.path().join(format!("data-{run}"));
+        fs::create_dir(&datadir).unwrap();
+        let bytes = bulk(&blocks, &datadir, &mut table);
+        reindex(&datadir, bytes, &mut table);
+        fs::remove_dir_all(&datadir).unwrap();
+    }
+    table.print();
+}

@@ -1,0 +1,240 @@
+//! The node's methods that we use, with types.
+
+use std::time::Duration;
+
+use cairn_model::{BlockHash, Height, Txid};
+use serde_json::{Value, json};
+
+use crate::{
+    amount::{Bytes, Hash},
+    answers::{
+        AcceptResult, BlockTemplate, ChainInfo, HeaderInfo, MempoolEntry, MempoolInfo, NetworkInfo, RawMempool,
+        TxOutSetInfo, ZmqNotification,
+    },
+    client::{NodeClient, Outcome, bad_answer, read},
+    error::NodeError,
+};
+
+/// `gettxoutsetinfo` walks the whole coin set: minutes on a fast disk, far more on a slow one.
+const COIN_SET_TIMEOUT: Duration = Duration::from_secs(3 * 3600);
+
+/// Bitcoin Core: no such block, transaction or entry.
+const NOT_FOUND: i64 = -5;
+/// Bitcoin Core: a parameter is out of range.
+const OUT_OF_RANGE: i64 = -8;
+
+impl NodeClient {
+    /// State of the node's chain.
+    ///
+    /// # Errors
+    /// See [`NodeError`].
+    pub fn chain_info(&self) -> Result<ChainInfo, NodeError> {
+        self.call("getblockchaininfo", &json!([]))
+    }
+
+    /// The node's version and peers.
+    ///
+    /// # Errors
+    /// See [`NodeError`].
+    pub fn network_info(&self) -> Result<NetworkInfo, NodeError> {
+        self.call("getnetworkinfo", &json!([]))
+    }
+
+    /// Hash of the node's tip.
+    ///
+    /// # Errors
+    /// See [`NodeError`].
+    pub fn best_block_hash(&self) -> Result<BlockHash, NodeError> {
+        self.call::<Hash<BlockHash>>("getbestblockhash", &json!([])).map(|hash| hash.0)
+    }
+
+    /// Hash of the block at a height of the node's best chain; `None` above its tip.
+    ///
+    /// # Errors
+    /// See [`NodeError`].
+    pub fn block_hash(&self, height: Height) -> Result<Option<BlockHash>, NodeError> {
+        absent(self.call::<Hash<BlockHash>>("getblockhash", &json!([height])), OUT_OF_RANGE)
+            .map(|hash| hash.map(|hash| hash.0))
+    }
+
+    /// The same for many heights, in one request for some hundred of them. The node's chain may change between two of
+    /// them.
+    ///
+    /// # Errors
+    /// See [`NodeError`].
+    pub fn block_hashes(&self, heights: &[Height]) -> Result<Vec<Option<BlockHash>>, NodeError> {
+        let params: Vec<Value> = heights.iter().map(|height| json!([height])).collect();
+        let outcomes = self.batch("getblockhash", &params)?;
+        outcomes.into_iter().map(|outcome| absent(hash(outcome), OUT_OF_RANGE)).collect()
+    }
+
+    /// The 80 bytes of headers, in one request for some hundred of them; `None` for blocks that the node does not know.
+    ///
+    /// # Errors
+    /// See [`NodeError`].
+    pub fn block_headers(&self, hashes: &[BlockHash]) -> Result<Vec<Option<[u8; 80]>>, NodeError> {
+        const METHOD: &str = "getblockheader";
+        let params: Vec<Value> = hashes.iter().map(|hash| json!([hash.to_string(), false])).collect();
+        let header = |outcome: Outcome| {
+            let bytes: Bytes = read(METHOD, &outcome?)?;
+            bytes.0.try_into().map_err(|_| bad_answer(METHOD, "it is not 80 bytes long".to_owned()))
+        };
+        self.batch(METHOD, &params)?.into_iter().map(|outcome| absent(header(outcome), NOT_FOUND)).collect()
+    }
+
+    /// What the node knows of a block without its transactions; `None` if it does not know it.
+    ///
+    /// # Errors
+    /// See [`NodeError`].
+    pub fn header_info(&self, hash: &BlockHash) -> Result<Option<HeaderInfo>, NodeError> {
+        absent(self.call("getblockheader", &json!([hash.to_string(), true])), NOT_FOUND)
+    }
+
+    /// Counts, sum and MuHash3072 of the node's coins at its tip. Takes minutes.
+    ///
+    /// # Errors
+    /// See [`NodeError`].
+    pub fn tx_out_set_info(&self) -> Result<TxOutSetInfo, NodeError> {
+        self.call_long("gettxoutsetinfo", json!(["muhash"]), COIN_SET_TIMEOUT)
+    }
+
+    /// The same after some earlier block, which the node can only tell with `coinstatsindex=1`.
+    ///
+    /// # Errors
+    /// See [`NodeError`]; error −8 without that index.
+    pub fn tx_out_set_info_at(&self, hash: &BlockHash) -> Result<TxOutSetInfo, NodeError> {
+        self.call_long("gettxoutsetinfo", json!(["muhash", hash.to_string(), true]), COIN_SET_TIMEOUT)
+    }
+
+    /// Bytes of a transaction in the mempool, in the given block, or anywhere if the node has `txindex=1`; `None` if
+    /// it is not there.
+    ///
+    /// # Errors
+    /// See [`NodeError`].
+    pub fn raw_transaction(&self, txid: &Txid, block: Option<&BlockHash>) -> Result<Option<Vec<u8>>, NodeError> {
+        let params = match block {
+            Some(block) => json!([txid.to_string(), false, block.to_string()]),
+            None => json!([txid.to_string(), false]),
+        };
+        absent(self.call::<Bytes>("getrawtransaction", &params), NOT_FOUND).map(|bytes| bytes.map(|bytes| bytes.0))
+    }
+
+    /// Bytes of transactions in the mempool, in one request for some hundred of them; `None` for those that left it.
+    ///
+    /// # Errors
+    /// See [`NodeError`].
+    pub fn raw_transactions(&self, txids: &[Txid]) -> Result<Vec<Option<Vec<u8>>>, NodeError> {
+        const METHOD: &str = "getrawtransaction";
+        let params: Vec<Value> = txids.iter().map(|txid| json!([txid.to_string(), false])).collect();
+        let bytes = |outcome: Outcome| read::<Bytes>(METHOD, &outcome?).map(|bytes| bytes.0);
+        self.batch(METHOD, &params)?.into_iter().map(|outcome| absent(bytes(outcome), NOT_FOUND)).collect()
+    }
+
+    /// Hands a transaction to the node to send it on.
+    ///
+    /// # Errors
+    /// See [`NodeError`]; [`NodeError::Rpc`] with code −25, −26 or −27 and the node's reason if it refuses.
+    pub fn send_raw_transaction(&self, raw: &[u8], max_feerate_sats_per_kvb: Option<u64>) -> Result<Txid, NodeError> {
+        let params = json!([hex::encode(raw), decimals(max_feerate_sats_per_kvb)]);
+        self.call::<Hash<Txid>>("sendrawtransaction", &params).map(|txid| txid.0)
+    }
+
+    /// Asks whether the node would take in these transactions (at most 25, parents first), without handing them over.
+    ///
+    /// # Errors
+    /// See [`NodeError`].
+    pub fn test_mempool_accept(
+        &self,
+        raw: &[Vec<u8>],
+        max_feerate_sats_per_kvb: Option<u64>,
+    ) -> Result<Vec<AcceptResult>, NodeError> {
+        let texts: Vec<String> = raw.iter().map(hex::encode).collect();
+        self.call("testmempoolaccept", &json!([texts, decimals(max_feerate_sats_per_kvb)]))
+    }
+
+    /// Ids of the transactions in the mempool, and the number that its next `sequence` message will have.
+    ///
+    /// # Errors
+    /// See [`NodeError`].
+    pub fn raw_mempool(&self) -> Result<RawMempool, NodeError> {
+        self.call("getrawmempool", &json!([false, true]))
+    }
+
+    /// A transaction in the mempool; `None` if it is not there.
+    ///
+    /// # Errors
+    /// See [`NodeError`].
+    pub fn mempool_entry(&self, txid: &Txid) -> Result<Option<MempoolEntry>, NodeError> {
+        absent(self.call("getmempoolentry", &json!([txid.to_string()])), NOT_FOUND)
+    }
+
+    /// The same for many, in one request for some hundred of them.
+    ///
+    /// # Errors
+    /// See [`NodeError`].
+    pub fn mempool_entries(&self, txids: &[Txid]) -> Result<Vec<Option<MempoolEntry>>, NodeError> {
+        const METHOD: &str = "getmempoolentry";
+        let params: Vec<Value> = txids.iter().map(|txid| json!([txid.to_string()])).collect();
+        let entry = |outcome: Outcome| read(METHOD, &outcome?);
+        self.batch(METHOD, &params)?.into_iter().map(|outcome| absent(entry(outcome), NOT_FOUND)).collect()
+    }
+
+    /// Size and limits of the mempool.
+    ///
+    /// # Errors
+    /// See [`NodeError`].
+    pub fn mempool_info(&self) -> Result<MempoolInfo, NodeError> {
+        self.call("getmempoolinfo", &json!([]))
+    }
+
+    /// The block that the node would mine next. It refuses while it has no peers or is in its initial download (but
+    /// not on regtest).
+    ///
+    /// # Errors
+    /// See [`NodeError`].
+    pub fn block_template(&self) -> Result<BlockTemplate, NodeError> {
+        self.call("getblocktemplate", &json!([{ "rules": ["segwit", "signet"] }]))
+    }
+
+    /// Where the node publishes what.
+    ///
+    /// # Errors
+    /// See [`NodeError`].
+    pub fn zmq_notifications(&self) -> Result<Vec<ZmqNotification>, NodeError> {
+        self.call("getzmqnotifications", &json!([]))
+    }
+}
+
+fn hash(outcome: Outcome) -> Result<BlockHash, NodeError> {
+    read::<Hash<BlockHash>>("getblockhash", &outcome?).map(|hash| hash.0)
+}
+
+/// Turns the error that means "not there" into `None`.
+fn absent<T>(outcome: Result<T, NodeError>, means: i64) -> Result<Option<T>, NodeError> {
+    match outcome {
+        Ok(found) => Ok(Some(found)),
+        Err(NodeError::Rpc { code, .. }) if code == means => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Satoshis as bitcoin in decimals: the node takes a text for a number. Null means its default.
+fn decimals(sats: Option<u64>) -> Value {
+    match sats {
+        Some(sats) => Value::String(format!("{}.{:08}", sats / 100_000_000, sats % 100_000_000)),
+        None => Value::Null,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn feerates_are_written_without_floats() {
+        assert_eq!(decimals(None), Value::Null);
+        assert_eq!(decimals(Some(0)), json!("0.00000000"));
+        assert_eq!(decimals(Some(10_000_001)), json!("0.10000001"));
+        assert_eq!(decimals(Some(123_456_789_012)), json!("1234.56789012"));
+    }
+}

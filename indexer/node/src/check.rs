@@ -1,0 +1,110 @@
+//! Whether a node is one that we can follow.
+
+use cairn_model::{Height, Network};
+
+use crate::{
+    answers::{ChainInfo, NetworkInfo},
+    client::NodeClient,
+    error::NodeError,
+};
+
+/// Oldest supported version, as in `getnetworkinfo`.
+const OLDEST: u32 = 250_000;
+/// Newer major versions than this one are used, with a warning.
+const NEWEST_MAJOR: u32 = 31;
+
+/// What a node said of itself when it was checked.
+#[derive(Clone, PartialEq, Debug)]
+pub struct NodeInfo {
+    /// Its version and peers.
+    pub network: NetworkInfo,
+    /// Its chain.
+    pub chain: ChainInfo,
+}
+
+impl NodeInfo {
+    /// Major version, as in 30.
+    #[must_use]
+    pub fn major_version(&self) -> u32 {
+        self.network.version / 10_000
+    }
+
+    /// Whether this version is newer than those that we know.
+    #[must_use]
+    pub fn is_newer_than_known(&self) -> bool {
+        self.major_version() > NEWEST_MAJOR
+    }
+}
+
+/// Bitcoin Core's name of a network, as in `getblockchaininfo`.
+#[must_use]
+pub fn core_name(network: Network) -> &'static str {
+    match network {
+        Network::Main => "main",
+        Network::Testnet3 => "test",
+        Network::Testnet4 => "testnet4",
+        Network::Signet => "signet",
+        Network::Regtest => "regtest",
+    }
+}
+
+impl ChainInfo {
+    /// Whether the node still has a long way to go, so that its tip says little. On regtest, where blocks may be old
+    /// on purpose, never.
+    #[must_use]
+    pub fn is_catching_up(&self) -> bool {
+        self.initial_download && self.chain != core_name(Network::Regtest)
+    }
+
+    /// Fails if the node has deleted the block at this height.
+    ///
+    /// # Errors
+    /// [`NodeError::Pruned`].
+    pub fn needs_block(&self, height: Height) -> Result<(), NodeError> {
+        match self.prune_height {
+            Some(lowest) if self.pruned && height < lowest => {
+                Err(NodeError::Pruned { needed: height.to_string(), lowest: Some(lowest) })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl NodeClient {
+    /// Asks the node what it is, and fails in words if it cannot be followed: not a node, wrong credentials, still
+    /// starting, too old, of another network. A version newer than those known is used with a warning.
+    ///
+    /// # Errors
+    /// See [`NodeError`].
+    pub fn check(&self, network: Network) -> Result<NodeInfo, NodeError> {
+        let info = NodeInfo { network: self.network_info()?, chain: self.chain_info()? };
+        if info.network.version < OLDEST {
+            return Err(NodeError::TooOld { version: info.network.version });
+        }
+        if info.chain.chain != core_name(network) {
+            return Err(NodeError::WrongNetwork { expected: network, found: info.chain.chain });
+        }
+        if info.is_newer_than_known() {
+            tracing::warn!(
+                version = info.network.subversion,
+                "the node is newer than the versions that this was written for (25 to {NEWEST_MAJOR})"
+            );
+        }
+        Ok(info)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pruned_blocks_are_missed_only_below_the_lowest() {
+        let text = r#"{"chain":"main","blocks":900,"headers":900,"pruned":true,"pruneheight":700,"initialblockdownload":true,
+            "bestblockhash":"00000000000000000000000000000000000000000000000000000000000000ff"}"#;
+        let info: ChainInfo = serde_json::from_str(text).unwrap();
+        assert!(info.needs_block(700).is_ok() && info.is_catching_up());
+        let error = info.needs_block(699).unwrap_err();
+        assert_eq!(error.to_string(), "the node prunes: block 699 is needed, the lowest that it still has is 700");
+    }
+}

@@ -1,0 +1,331 @@
+//! JSON-RPC over HTTP: one call or a batch, with credentials, retries and errors that have words.
+
+use std::{
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicU8, AtomicU64, Ordering},
+    },
+    thread,
+    time::Duration,
+};
+
+use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::{Value, json, value::RawValue};
+
+use crate::{
+    auth::{Credentials, NodeAuth},
+    error::NodeError,
+    http::{Answer, Http, Limits},
+    retry::{Backoff, RetryPolicy},
+    stop::StopFlag,
+};
+
+/// Longest answer to a call in bytes: that of `getrawmempool` with some millions of transactions.
+const MAX_ANSWER: u64 = 256 << 20;
+/// Requests in one batch. Bitcoin Core works through a batch on one thread.
+pub(crate) const BATCH: usize = 500;
+/// Error code of a node that is still starting.
+const WARMING_UP: i64 = -28;
+/// Between two looks at the stop flag while a long call runs.
+const GLANCE: Duration = Duration::from_millis(100);
+
+/// How to reach a node.
+#[derive(Clone, Debug)]
+pub struct NodeConfig {
+    /// `http://host:port` of its RPC interface, without credentials.
+    pub url: String,
+    /// Credentials.
+    pub auth: NodeAuth,
+    /// Longest wait for the answer to an ordinary call.
+    pub timeout: Duration,
+    /// What happens on transient faults.
+    pub retry: RetryPolicy,
+    /// Idle connections that are kept; threads that fetch blocks each need one.
+    pub connections: usize,
+    /// How many bytes of a script's hash its id keeps when blocks are decoded: 8, but for tests that want collisions.
+    pub prefix_len: usize,
+}
+
+impl NodeConfig {
+    /// Usual settings for a node at `url`.
+    #[must_use]
+    pub fn new(url: impl Into<String>, auth: NodeAuth) -> Self {
+        NodeConfig {
+            url: url.into(),
+            auth,
+            timeout: Duration::from_secs(60),
+            retry: RetryPolicy::default(),
+            connections: 8,
+            prefix_len: 8,
+        }
+    }
+}
+
+/// A connection pool to one node. Clones share it; a clone may have a retry policy and a stop flag of its own.
+#[derive(Clone)]
+pub struct NodeClient {
+    pub(crate) shared: Arc<Shared>,
+    retry: RetryPolicy,
+    timeout: Duration,
+    stop: StopFlag,
+}
+
+pub(crate) struct Shared {
+    pub(crate) http: Http,
+    credentials: Credentials,
+    next_id: AtomicU64,
+    /// Whether the node offers blocks by REST: see `blocks`.
+    pub(crate) rest: AtomicU8,
+    pub(crate) prefix_len: usize,
+}
+
+impl fmt::Debug for NodeClient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NodeClient")
+            .field("url", &self.shared.http.url())
+            .field("auth", self.shared.credentials.auth())
+            .field("retry", &self.retry)
+            .finish_non_exhaustive()
+    }
+}
+
+/// An answer or a part of a batch's answer.
+#[derive(Deserialize)]
+struct Reply<'a> {
+    #[serde(borrow, default)]
+    result: Option<&'a RawValue>,
+    #[serde(default)]
+    error: Option<RpcFault>,
+    #[serde(default)]
+    id: Value,
+}
+
+#[derive(Deserialize)]
+struct RpcFault {
+    code: i64,
+    #[serde(default)]
+    message: String,
+}
+
+/// What the node answered to one request: the result as JSON text, or its error.
+pub(crate) type Outcome = Result<Box<RawValue>, NodeError>;
+
+impl NodeClient {
+    /// Makes a client. Nothing is sent yet.
+    ///
+    /// # Errors
+    /// The address is none.
+    pub fn new(config: &NodeConfig, stop: StopFlag) -> Result<Self, NodeError> {
+        let shared = Shared {
+            http: Http::new(&config.url, config.connections)?,
+            credentials: Credentials::new(config.auth.clone()),
+            next_id: AtomicU64::new(0),
+            rest: AtomicU8::new(0),
+            prefix_len: config.prefix_len,
+        };
+        Ok(NodeClient { shared: Arc::new(shared), retry: config.retry, timeout: config.timeout, stop })
+    }
+
+    /// The same connections with another retry policy.
+    #[must_use]
+    pub fn with_retry(&self, retry: RetryPolicy) -> Self {
+        NodeClient { retry, ..self.clone() }
+    }
+
+    /// The same connections with another longest wait for the answer to an ordinary call.
+    #[must_use]
+    pub fn with_timeout(&self, timeout: Duration) -> Self {
+        NodeClient { timeout, ..self.clone() }
+    }
+
+    /// The same connections under another stop flag.
+    #[must_use]
+    pub fn with_stop(&self, stop: StopFlag) -> Self {
+        NodeClient { stop, ..self.clone() }
+    }
+
+    /// The node's address, without credentials.
+    #[must_use]
+    pub fn url(&self) -> &str {
+        self.shared.http.url()
+    }
+
+    /// The flag that ends retries.
+    #[must_use]
+    pub fn stop_flag(&self) -> &StopFlag {
+        &self.stop
+    }
+
+    /// Calls a method and reads its answer.
+    ///
+    /// # Errors
+    /// See [`NodeError`]; transient ones after they were waited out.
+    pub fn call<T: DeserializeOwned>(&self, method: &str, params: &Value) -> Result<T, NodeError> {
+        let raw = self.call_raw(method, params, self.timeout)?;
+        read(method, &raw)
+    }
+
+    /// Calls a method that may take minutes; asked to stop, it does not wait for the answer.
+    pub(crate) fn call_long<T: DeserializeOwned>(
+        &self,
+        method: &'static str,
+        params: Value,
+        timeout: Duration,
+    ) -> Result<T, NodeError> {
+        let (sender, receiver) = crossbeam_channel::bounded(1);
+        let client = self.clone();
+        thread::Builder::new()
+            .name(format!("node {method}"))
+            .spawn(move || {
+                // Nobody listens any more after a stop.
+                let _ = sender.send(client.call_raw(method, &params, timeout));
+            })
+            .map_err(NodeError::Thread)?;
+        loop {
+            match receiver.recv_timeout(GLANCE) {
+                Ok(outcome) => return read(method, &outcome?),
+                Err(crossbeam_channel::RecvTimeoutError::Timeout) if !self.stop.is_stopped() => {}
+                Err(_) => return Err(NodeError::Stopped),
+            }
+        }
+    }
+
+    fn call_raw(&self, method: &str, params: &Value, timeout: Duration) -> Outcome {
+        let limits = Limits { time: timeout, body: MAX_ANSWER };
+        self.retrying(|| {
+            let id = self.shared.next_id.fetch_add(1, Ordering::Relaxed);
+            let body = json!({ "jsonrpc": "1.0", "id": id, "method": method, "params": params }).to_string();
+            let answer = self.post(method, body.as_bytes(), limits)?;
+            match serde_json::from_slice::<Reply<'_>>(&answer.body) {
+                Ok(reply) if reply.id == id || reply.error.is_some() => outcome(method, reply),
+                Ok(reply) if answer.status == 200 => {
+                    Err(bad_answer(method, format!("it answers request {} instead of {id}", reply.id)))
+                }
+                Ok(_) | Err(_) => Err(self.no_json(method, &answer)),
+            }
+        })
+    }
+
+    /// Calls one method with several parameters, in batches. Each has an outcome of its own; a fault that is transient
+    /// or of the connection fails all.
+    pub(crate) fn batch(&self, method: &str, params: &[Value]) -> Result<Vec<Outcome>, NodeError> {
+        let mut outcomes = Vec::with_capacity(params.len());
+        for some in params.chunks(BATCH) {
+            outcomes.extend(self.retrying(|| self.batch_once(method, some))?);
+        }
+        Ok(outcomes)
+    }
+
+    fn batch_once(&self, method: &str, params: &[Value]) -> Result<Vec<Outcome>, NodeError> {
+        let limits = Limits { time: self.timeout, body: MAX_ANSWER };
+        let first = self.shared.next_id.fetch_add(params.len() as u64, Ordering::Relaxed);
+        let requests = (first..)
+            .zip(params)
+            .map(|(id, params)| json!({ "jsonrpc": "1.0", "id": id, "method": method, "params": params }));
+        let body = Value::Array(requests.collect()).to_string();
+        let answer = self.post(method, body.as_bytes(), limits)?;
+        let replies: Vec<Reply<'_>> = match serde_json::from_slice(&answer.body) {
+            Ok(replies) => replies,
+            // A batch that is refused as a whole gets a single answer.
+            Err(_) => {
+                return Err(
+                    match serde_json::from_slice::<Reply<'_>>(&answer.body).map(|reply| outcome(method, reply)) {
+                        Ok(Err(error)) => error,
+                        Ok(Ok(_)) | Err(_) => self.no_json(method, &answer),
+                    },
+                );
+            }
+        };
+        let mut outcomes: Vec<Option<Outcome>> = Vec::new();
+        outcomes.resize_with(params.len(), || None);
+        for reply in replies {
+            let place = reply.id.as_u64().and_then(|id| id.checked_sub(first)).and_then(|at| usize::try_from(at).ok());
+            let Some(slot) = place.and_then(|at| outcomes.get_mut(at)) else {
+                return Err(bad_answer(method, "it answers a request that was not made".to_owned()));
+            };
+            match outcome(method, reply) {
+                Err(error) if error.is_transient() => return Err(error),
+                outcome => *slot = Some(outcome),
+            }
+        }
+        let whole: Option<Vec<Outcome>> = outcomes.into_iter().collect();
+        whole.ok_or_else(|| bad_answer(method, "a part of the batch is not answered".to_owned()))
+    }
+
+    /// Runs a request until it succeeds, fails for good, or the policy's time is over.
+    pub(crate) fn retrying<T>(&self, mut request: impl FnMut() -> Result<T, NodeError>) -> Result<T, NodeError> {
+        let mut backoff = Backoff::new(self.retry);
+        loop {
+            if self.stop.is_stopped() {
+                return Err(NodeError::Stopped);
+            }
+            match request() {
+                Err(error) if error.is_transient() => {
+                    let Some(pause) = backoff.next_pause() else { return Err(error) };
+                    tracing::debug!(%error, ?pause, "asking the node again");
+                    if self.stop.wait(pause) {
+                        return Err(NodeError::Stopped);
+                    }
+                }
+                done => return done,
+            }
+        }
+    }
+
+    /// Longest wait and largest answer of an ordinary request.
+    pub(crate) fn limits(&self, body: u64) -> Limits {
+        Limits { time: self.timeout, body }
+    }
+
+    /// Posts with credentials; after a 401 once more if the cookie is another by now.
+    fn post(&self, method: &str, body: &[u8], limits: Limits) -> Result<Answer, NodeError> {
+        let Shared { http, credentials, .. } = &*self.shared;
+        let header = credentials.header()?;
+        let mut answer = http.post(method, header.clone(), body, limits)?;
+        if answer.status == 401
+            && let Some(header) = credentials.renewed(&header)?
+        {
+            tracing::info!(url = http.url(), "the node has a new cookie: it was started again");
+            // It may also have other settings than before.
+            self.forget_rest();
+            answer = http.post(method, header, body, limits)?;
+        }
+        let url = || http.url().to_owned();
+        match answer.status {
+            401 => Err(NodeError::WrongCredentials { url: url(), credentials: credentials.auth().to_string() }),
+            403 => Err(NodeError::Forbidden { url: url(), method: method.to_owned() }),
+            503 => Err(NodeError::Busy { url: url(), message: answer.words() }),
+            _ => Ok(answer),
+        }
+    }
+
+    /// What an answer means that is not the JSON of an RPC interface.
+    fn no_json(&self, method: &str, answer: &Answer) -> NodeError {
+        let url = self.url().to_owned();
+        match answer.status {
+            200 if answer.body.starts_with(b"{") || answer.body.starts_with(b"[") => {
+                bad_answer(method, "it is no whole JSON of the documented form".to_owned())
+            }
+            500 | 502 | 504 => NodeError::Busy { url, message: answer.words() },
+            status => NodeError::NotANode { url, reason: format!("HTTP status {status}, {:?}", answer.words()) },
+        }
+    }
+}
+
+fn outcome(method: &str, reply: Reply<'_>) -> Outcome {
+    match reply.error {
+        Some(RpcFault { code: WARMING_UP, message }) => Err(NodeError::WarmingUp { message }),
+        Some(RpcFault { code, message }) => Err(NodeError::Rpc { method: method.to_owned(), code, message }),
+        // A method without a result answers null.
+        None => Ok(reply.result.map_or_else(|| RawValue::NULL.to_owned(), ToOwned::to_owned)),
+    }
+}
+
+pub(crate) fn read<T: DeserializeOwned>(method: &str, raw: &RawValue) -> Result<T, NodeError> {
+    serde_json::from_str(raw.get()).map_err(|error| bad_answer(method, error.to_string()))
+}
+
+pub(crate) fn bad_answer(method: &str, reason: String) -> NodeError {
+    NodeError::BadAnswer { method: method.to_owned(), reason }
+}

@@ -1,0 +1,16 @@
+//! The node's ZMQ notifications, with every hole in them told.
+
+mod event;
+mod message;
+mod queue;
+mod sequence;
+mod subscriber;
+mod topic;
+
+pub use event::{Event, Gap, GapCause};
+pub use queue::Payload;
+pub use topic::{Topic, ZmqEndpoint, endpoints};
+
+pub(crate) use message::Content;
+pub(crate) use queue::{Queue, QueueLimits};
+pub(crate) use subscriber::{Observer, Subscriber};

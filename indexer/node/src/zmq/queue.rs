@@ -1,0 +1,163 @@
+//! Events on their way to the owner, bounded by number and by bytes.
+
+use std::{
+    fmt,
+    ops::Deref,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use crossbeam_channel::{Receiver, SendTimeoutError, Sender, TrySendError, bounded};
+
+use super::event::Event;
+use crate::stop::StopFlag;
+
+/// Between two looks at the stop flag while the queue is full.
+const GLANCE: Duration = Duration::from_millis(50);
+
+/// Bytes of a block or a transaction. They count as queued until this is dropped.
+pub struct Payload {
+    bytes: Vec<u8>,
+    queued: Arc<AtomicUsize>,
+    counted: usize,
+}
+
+impl Payload {
+    /// Takes the bytes out.
+    #[must_use]
+    pub fn into_bytes(mut self) -> Vec<u8> {
+        std::mem::take(&mut self.bytes)
+    }
+}
+
+impl Deref for Payload {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl Drop for Payload {
+    fn drop(&mut self) {
+        self.queued.fetch_sub(self.counted, Ordering::AcqRel);
+    }
+}
+
+impl fmt::Debug for Payload {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} bytes", self.bytes.len())
+    }
+}
+
+/// How much may be queued.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct QueueLimits {
+    pub(crate) events: usize,
+    pub(crate) bytes: usize,
+}
+
+/// The sending end. A full queue makes the sender wait: the library's own queue fills up then, and at last the node
+/// drops messages, which the numbers show.
+#[derive(Clone)]
+pub(crate) struct Queue {
+    sender: Sender<Event>,
+    queued: Arc<AtomicUsize>,
+    limits: QueueLimits,
+    stop: StopFlag,
+}
+
+/// Nobody takes events any more.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Closed;
+
+impl Queue {
+    pub(crate) fn new(limits: QueueLimits, stop: StopFlag) -> (Queue, Receiver<Event>) {
+        let (sender, receiver) = bounded(limits.events.max(1));
+        (Queue { sender, queued: Arc::default(), limits, stop }, receiver)
+    }
+
+    /// Counts bytes as queued, as soon as there is room for them. One payload always has room.
+    pub(crate) fn payload(&self, bytes: Vec<u8>) -> Result<Payload, Closed> {
+        let counted = bytes.len();
+        loop {
+            let queued = self.queued.fetch_add(counted, Ordering::AcqRel);
+            if queued == 0 || queued.saturating_add(counted) <= self.limits.bytes {
+                return Ok(Payload { bytes, queued: Arc::clone(&self.queued), counted });
+            }
+            self.queued.fetch_sub(counted, Ordering::AcqRel);
+            if self.stop.wait(GLANCE) {
+                return Err(Closed);
+            }
+        }
+    }
+
+    /// Queues an event, waiting for room.
+    pub(crate) fn send(&self, mut event: Event) -> Result<(), Closed> {
+        while !self.stop.is_stopped() {
+            match self.sender.send_timeout(event, GLANCE) {
+                Ok(()) => return Ok(()),
+                Err(SendTimeoutError::Timeout(back)) => event = back,
+                Err(SendTimeoutError::Disconnected(_)) => return Err(Closed),
+            }
+        }
+        Err(Closed)
+    }
+
+    /// Queues an event if there is room; whether there was.
+    pub(crate) fn try_send(&self, event: Event) -> Result<bool, Closed> {
+        match self.sender.try_send(event) {
+            Ok(()) => Ok(true),
+            Err(TrySendError::Full(_)) => Ok(false),
+            Err(TrySendError::Disconnected(_)) => Err(Closed),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use cairn_model::BlockHash;
+
+    use super::*;
+
+    fn queue(events: usize, bytes: usize) -> (Queue, Receiver<Event>, StopFlag) {
+        let stop = StopFlag::new();
+        let (queue, receiver) = Queue::new(QueueLimits { events, bytes }, stop.clone());
+        (queue, receiver, stop)
+    }
+
+    #[test]
+    fn bytes_wait_for_room() {
+        let (queue, receiver, _stop) = queue(10, 100);
+        // One is never refused, however long.
+        let long = queue.payload(vec![1; 500]).unwrap();
+        let sending = thread::spawn(move || {
+            let payload = queue.payload(vec![2; 80]).unwrap();
+            queue.send(Event::Tx(payload)).unwrap();
+        });
+        assert!(receiver.recv_timeout(Duration::from_millis(80)).is_err());
+        assert_eq!(long.into_bytes().len(), 500);
+        let Ok(Event::Tx(payload)) = receiver.recv_timeout(Duration::from_secs(20)) else { panic!("no event") };
+        assert_eq!(&*payload, [2; 80]);
+        sending.join().unwrap();
+    }
+
+    #[test]
+    fn a_full_queue_ends_with_the_stop_flag_or_the_receiver() {
+        let (queue, receiver, stop) = queue(1, 100);
+        let event = || Event::Tip(BlockHash::default());
+        assert_eq!((queue.try_send(event()), queue.try_send(event())), (Ok(true), Ok(false)));
+        let (other, stopping) = (queue.clone(), stop.clone());
+        let waiting = thread::spawn(move || other.send(event()));
+        thread::sleep(Duration::from_millis(20));
+        stopping.stop();
+        assert_eq!(waiting.join().unwrap(), Err(Closed));
+        drop(receiver);
+        assert_eq!(queue.try_send(event()), Err(Closed));
+    }
+}

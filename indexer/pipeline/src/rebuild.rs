@@ -1,0 +1,94 @@
+//! Stages out of the journal: those that are told to, and those that have fallen behind.
+
+use cairn_model::Height;
+use cairn_reader::ReadError;
+use cairn_stages::{CHAIN, Order, Way};
+use cairn_tables::journal::{Checkpoint, Checkpoints};
+use cairn_writer::WriteError;
+
+use crate::{Engine, Phase, PipelineError, Progress, Step, bulk, engine::FLUSH_BLOCKS, tip};
+
+impl Engine {
+    /// Rebuilds stages without a checkpoint or of another version, and lets those behind the journal catch up.
+    pub(crate) fn repair(&mut self, progress: &dyn Progress) -> Result<(), PipelineError> {
+        let Some((height, _)) = self.tip()? else { return Ok(()) };
+        for i in 1..self.stages.len() {
+            let stage = &self.stages[i];
+            let found = self.writer.checkpoint(stage.name())?;
+            // A stage that was left out for a while may stand on a block that is gone.
+            let usable = match found {
+                Some(c) if c.version == stage.version() && self.on_chain(&c)? => Some(c.height),
+                _ => None,
+            };
+            match usable {
+                Some(at) if at == height => {}
+                Some(at) if stage.order() == Order::Ordered => self.replay(i, at + 1, height, progress)?,
+                _ => self.rebuild(i, progress)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn on_chain(&self, checkpoint: &Checkpoint) -> Result<bool, PipelineError> {
+        let header = self.reader.view()?.header(checkpoint.height)?;
+        Ok(header.is_some_and(|h| h.hash.0 == checkpoint.hash))
+    }
+
+    /// Drops a stage's tables and rebuilds them from the journal; the block files are not needed.
+    ///
+    /// # Errors
+    /// There is no such stage, or it is the journal itself, or the database fails. A rebuild that is cut short
+    /// starts again with the next [`Engine::sync`], [`Engine::unwind`] or [`Engine::reindex`].
+    pub fn reindex(&mut self, stage: &str, progress: &dyn Progress) -> Result<(), PipelineError> {
+        if stage == CHAIN {
+            return Err(PipelineError::ChainIsTheJournal);
+        }
+        self.tip()?.ok_or(ReadError::Empty)?;
+        let found = self.stages.iter().position(|s| s.name() == stage);
+        let index = found.ok_or_else(|| PipelineError::UnknownStage(stage.to_owned()))?;
+        self.rebuild(index, progress)
+    }
+
+    fn rebuild(&self, index: usize, progress: &dyn Progress) -> Result<(), PipelineError> {
+        let stage = self.stages[index].as_ref();
+        // Without its checkpoint, a half-rebuilt stage is known as such.
+        self.writer.commit::<WriteError>(|batch| {
+            batch.delete_row::<Checkpoints>(&stage.name().to_owned());
+            Ok(())
+        })?;
+        self.writer.flush()?;
+        for table in stage.tables() {
+            self.writer.clear(table)?;
+        }
+        match stage.order() {
+            Order::Free => {
+                let view = self.reader.view()?;
+                bulk::from_journal(&self.bulk_target(), index, &view, progress)
+            }
+            Order::Ordered => {
+                let height = self.tip()?.map_or(0, |(height, _)| height);
+                self.replay(index, 0, height, progress)
+            }
+        }
+    }
+
+    /// Applies journal blocks to one stage, block by block.
+    fn replay(&self, index: usize, from: Height, to: Height, progress: &dyn Progress) -> Result<(), PipelineError> {
+        let view = self.reader.view()?;
+        let stage = self.stages[index].as_ref();
+        for block in view.journal(from, to)? {
+            if progress.stopped() {
+                self.writer.flush()?;
+                return Err(PipelineError::Stopped);
+            }
+            let block = block?;
+            tip::apply(&self.writer, &[stage], &self.settings(), &block, Way::Forward, None)?;
+            if block.height % FLUSH_BLOCKS == 0 {
+                self.writer.flush()?;
+            }
+            let (done, total) = (u64::from(block.height - from) + 1, u64::from(to - from) + 1);
+            progress.step(Step { phase: Phase::Fold, done, total, bytes: 0 });
+        }
+        Ok(self.writer.flush()?)
+    }
+}

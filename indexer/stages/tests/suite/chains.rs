@@ -1,0 +1,112 @@
+//! Chains for the laws: generated ones, and ones made by hand for what generated ones lack.
+
+use std::{collections::HashMap, sync::OnceLock};
+
+use bitcoin::{consensus::serialize, hashes::Hash};
+use cairn_chaingen::{EverythingOptions, Mined, everything};
+use cairn_model::{
+    Block, BlockHash, FilePos, InputFlags, Outpoint, OutputMeta, ScriptId, ScriptPrefix, SpentCoin, TxMeta, TxNum,
+    Txid, is_unspendable,
+};
+
+use crate::toy::{Toy, ToyOptions};
+
+/// A chain with a name for messages.
+pub(crate) struct Named {
+    pub(crate) name: &'static str,
+    pub(crate) blocks: Vec<Block>,
+}
+
+/// Every chain; genesis first.
+pub(crate) fn chains() -> &'static [Named] {
+    static CHAINS: OnceLock<Vec<Named>> = OnceLock::new();
+    CHAINS.get_or_init(|| {
+        let named = |name, blocks| Named { name, blocks };
+        vec![
+            named("everything", resolved(41)),
+            named("many scripts", Toy::chain(1, 60, &ToyOptions::default())),
+            // Histories of several rows, which reorgs of a few blocks shorten and lengthen.
+            named("few scripts", Toy::chain(2, 90, &ToyOptions { scripts: 3, txs: 12, ..ToyOptions::default() })),
+            named("overwriting", Toy::chain(3, 60, &ToyOptions { overwrites: true, ..ToyOptions::default() })),
+            named("colliding", Toy::chain(4, 60, &ToyOptions { ordinals: true, ..ToyOptions::default() })),
+        ]
+    })
+}
+
+/// One script in more transactions than one row of the history's index covers (128 × 256).
+pub(crate) fn long_history() -> &'static Named {
+    static CHAIN: OnceLock<Named> = OnceLock::new();
+    CHAIN.get_or_init(|| Named { name: "long history", blocks: Toy::fan(5, 70, 480) })
+}
+
+fn script_id(script: &[u8]) -> ScriptId {
+    ScriptId { prefix: ScriptPrefix::of(script, 8), ordinal: 0 }
+}
+
+/// The active chain of a generated one, with what each input spends.
+fn resolved(seed: u64) -> Vec<Block> {
+    let options = EverythingOptions { blocks: 150, max_txs: 8, forks: vec![2], showpieces: false };
+    let chain = everything(seed, &options).unwrap();
+    let mut numbers = HashMap::new();
+    let (mut next_tx, mut mono_time) = (0, 0);
+    let mut block = |mined: &&Mined| {
+        mono_time = mono_time.max(mined.block.header.time);
+        let block = resolve(mined, TxNum(next_tx), mono_time, &mut numbers);
+        next_tx += block.txs.len() as u64;
+        block
+    };
+    chain.active().iter().map(&mut block).collect()
+}
+
+fn resolve(mined: &Mined, first_tx: TxNum, mono_time: u32, numbers: &mut HashMap<bitcoin::Txid, TxNum>) -> Block {
+    let txdata = &mined.block.txdata;
+    let mut block = Block {
+        height: mined.height,
+        hash: BlockHash(mined.hash().to_byte_array()),
+        header: serialize(&mined.block.header).try_into().unwrap(),
+        mono_time,
+        first_tx,
+        size: mined.block.total_size() as u32,
+        position: Some(FilePos { file: 0, offset: 8 + u64::from(mined.height) * 1_000 }),
+        coinbase_script: txdata[0].input[0].script_sig.to_bytes(),
+        txs: Vec::new(),
+        inputs: Vec::new(),
+        outputs: Vec::new(),
+        scripts: Vec::new(),
+        overwritten: Vec::new(),
+    };
+    for (i, tx) in txdata.iter().enumerate() {
+        let (first_input, first_output) = (block.inputs.len() as u32, block.outputs.len() as u32);
+        numbers.insert(tx.compute_txid(), TxNum(first_tx.0 + i as u64));
+        if i > 0 {
+            for (input, coin) in tx.input.iter().zip(&mined.spent[i - 1]) {
+                let out = input.previous_output;
+                block.inputs.push(SpentCoin {
+                    outpoint: Outpoint { tx_num: numbers[&out.txid], vout: out.vout },
+                    value: coin.txout.value.to_sat(),
+                    script: script_id(coin.txout.script_pubkey.as_bytes()),
+                    birth: coin.height,
+                    flags: InputFlags { coinbase: coin.coinbase, anyone_can_pay: out.vout % 3 == 1 },
+                });
+            }
+        }
+        for output in &tx.output {
+            let (from, script) = (block.scripts.len() as u32, output.script_pubkey.as_bytes());
+            block.scripts.extend_from_slice(script);
+            block.outputs.push(OutputMeta {
+                value: output.value.to_sat(),
+                script: from..block.scripts.len() as u32,
+                id: script_id(script),
+                spendable: mined.height > 0 && !is_unspendable(script),
+            });
+        }
+        block.txs.push(TxMeta {
+            txid: Txid(tx.compute_txid().to_byte_array()),
+            size: tx.total_size() as u32,
+            base_size: tx.base_size() as u32,
+            inputs: first_input..block.inputs.len() as u32,
+            outputs: first_output..block.outputs.len() as u32,
+        });
+    }
+    block
+}

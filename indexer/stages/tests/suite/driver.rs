@@ -1,0 +1,176 @@
+//! A driver over tables in memory.
+
+use std::collections::BTreeMap;
+
+use cairn_model::Block;
+use cairn_stages::{Delta, Merge, NoPrior, Order, Prior, PriorError, Rows, Settings, Stage, StageError, Way, all};
+use cairn_tables::Family;
+
+pub(crate) const SETTINGS: Settings = Settings { txid_prefix: 8 };
+
+/// The stage of that name.
+pub(crate) fn stage(name: &str) -> Box<dyn Stage> {
+    all().into_iter().find(|stage| stage.name() == name).expect("a stage of that name")
+}
+
+/// All rows, by family and key.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub(crate) struct Tables(pub(crate) BTreeMap<(Family, Vec<u8>), Vec<u8>>);
+
+impl Prior for Tables {
+    fn get(&self, family: Family, key: &[u8]) -> Result<Option<Vec<u8>>, PriorError> {
+        Ok(self.0.get(&(family, key.to_vec())).cloned())
+    }
+}
+
+impl Tables {
+    /// Panics with the first difference: whole tables would be unreadable.
+    #[track_caller]
+    pub(crate) fn assert_equal(&self, other: &Tables, what: &str) {
+        for (row, value) in &self.0 {
+            assert_eq!(Some(value), other.0.get(row), "{what}: row {row:02x?}");
+        }
+        for row in other.0.keys() {
+            assert!(self.0.contains_key(row), "{what}: row {row:02x?} should not be there");
+        }
+    }
+}
+
+/// What a fold wrote: rows to put or, without value, to delete.
+type Writes = Vec<(Family, Vec<u8>, Option<Vec<u8>>)>;
+
+struct Collect<'s> {
+    families: &'s [Family],
+    /// As in bulk: rows rise within a family, nothing is deleted.
+    bulk: bool,
+    last: BTreeMap<Family, Vec<u8>>,
+    writes: Writes,
+}
+
+impl Rows for Collect<'_> {
+    fn put(&mut self, family: Family, key: &[u8], value: &[u8]) -> Result<(), StageError> {
+        assert!(self.families.contains(&family), "a lane writes a family that it does not declare");
+        if self.bulk {
+            let last = self.last.insert(family, key.to_vec());
+            assert!(last.is_none_or(|last| &last[..] < key), "rows of {} do not rise", family.name());
+        }
+        self.writes.push((family, key.to_vec(), Some(value.to_vec())));
+        Ok(())
+    }
+
+    fn delete(&mut self, family: Family, key: &[u8]) -> Result<(), StageError> {
+        assert!(self.families.contains(&family), "a lane writes a family that it does not declare");
+        if self.bulk {
+            return Err(StageError::Contradiction {
+                stage: "bulk",
+                what: "something is taken out that was never put in",
+            });
+        }
+        self.writes.push((family, key.to_vec(), None));
+        Ok(())
+    }
+}
+
+/// A key and what was emitted with it.
+pub(crate) type Emitted = (Vec<u8>, Vec<u8>);
+
+/// The deltas of some blocks, by lane, in the order of emission.
+pub(crate) fn deltas<'b>(stage: &dyn Stage, blocks: impl IntoIterator<Item = &'b Block>) -> Vec<Vec<Emitted>> {
+    let mut lanes = vec![Vec::new(); stage.lanes().len()];
+    for block in blocks {
+        stage.map(block, &SETTINGS, &mut |lane, key, value| lanes[lane].push((key.to_vec(), value.to_vec())));
+    }
+    lanes
+}
+
+/// Folds deltas into writes; `prior` is what the tables hold before.
+fn folded(
+    stage: &dyn Stage,
+    deltas: &[Vec<Emitted>],
+    way: Way,
+    prior: &dyn Prior,
+    bulk: bool,
+) -> Result<Writes, StageError> {
+    let mut writes = Writes::new();
+    for (at, (lane, emitted)) in stage.lanes().iter().zip(deltas).enumerate() {
+        let mut sorted: Vec<Delta<'_>> = emitted.iter().map(|(key, value)| Delta { key, value }).collect();
+        sorted.sort();
+        let mut rows = Collect { families: lane.families, bulk, last: BTreeMap::new(), writes: Vec::new() };
+        let group_of = |delta: &Delta<'_>| delta.key[..lane.group_len.min(delta.key.len())].to_vec();
+        let mut rest = &sorted[..];
+        while let Some(first) = rest.first() {
+            let len = rest.iter().take_while(|delta| group_of(delta) == group_of(first)).count();
+            let (group, after) = rest.split_at(len);
+            rest = after;
+            match (lane.merge, way) {
+                (Merge::Fold, _) => stage.fold(at, group, way, prior, &mut rows)?,
+                (Merge::Put, _) => {
+                    assert_eq!(group.len(), 1, "{}: a key comes twice in a lane that only puts", lane.name);
+                    match way {
+                        Way::Forward => rows.put(lane.families[0], first.key, first.value)?,
+                        Way::Back => rows.delete(lane.families[0], first.key)?,
+                    }
+                }
+            }
+        }
+        writes.append(&mut rows.writes);
+    }
+    Ok(writes)
+}
+
+/// Applies deltas in one fold. At an error the tables stay as they are.
+pub(crate) fn fold(
+    stage: &dyn Stage,
+    deltas: &[Vec<Emitted>],
+    way: Way,
+    tables: &mut Tables,
+) -> Result<(), StageError> {
+    for (family, key, value) in folded(stage, deltas, way, tables, false)? {
+        match value {
+            Some(value) => tables.0.insert((family, key), value),
+            None => tables.0.remove(&(family, key)),
+        };
+    }
+    Ok(())
+}
+
+/// Applies blocks as far as can be at once: an order-free stage in one fold, an ordered one block by block.
+pub(crate) fn apply(stage: &dyn Stage, blocks: &[Block], way: Way, tables: &mut Tables) -> Result<(), StageError> {
+    match stage.order() {
+        Order::Free => fold(stage, &deltas(stage, blocks), way, tables),
+        Order::Ordered => step_by_step(stage, blocks, way, tables),
+    }
+}
+
+/// Applies blocks one by one, as at the tip: backwards the newest first.
+pub(crate) fn step_by_step(
+    stage: &dyn Stage,
+    blocks: &[Block],
+    way: Way,
+    tables: &mut Tables,
+) -> Result<(), StageError> {
+    let mut step = |block: &Block| fold(stage, &deltas(stage, [block]), way, tables);
+    match way {
+        Way::Forward => blocks.iter().try_for_each(&mut step),
+        Way::Back => blocks.iter().rev().try_for_each(&mut step),
+    }
+}
+
+/// The tables after blocks from genesis on, one by one.
+pub(crate) fn tip(stage: &dyn Stage, blocks: &[Block]) -> Tables {
+    let mut tables = Tables::default();
+    step_by_step(stage, blocks, Way::Forward, &mut tables).unwrap();
+    tables
+}
+
+/// The tables as bulk indexing makes them: one fold over everything, without looking at what is there. `None` for an
+/// ordered stage, which bulk indexing leaves to the tip's driver.
+pub(crate) fn bulk(stage: &dyn Stage, deltas: &[Vec<Emitted>]) -> Option<Result<Tables, StageError>> {
+    if stage.order() == Order::Ordered {
+        return None;
+    }
+    let rows = folded(stage, deltas, Way::Forward, &NoPrior, true);
+    Some(rows.map(|rows| {
+        Tables(rows.into_iter().map(|(family, key, value)| ((family, key), value.expect("bulk only puts"))).collect())
+    }))
+}

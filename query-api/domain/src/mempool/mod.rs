@@ -1,0 +1,36 @@
+//! The live mempool and what follows from it: projected blocks, recommended fees, the fee histogram, stress.
+//!
+//! [`Mempool`] is built from deltas and answers by transaction, by spent coin and by script in a bounded number of
+//! steps. [`Projection`] is computed once after a batch of deltas and is immutable: requests read it without walking
+//! the mempool. Times come in as arguments, feerates are integers, and no delta, however wrong, can make it panic.
+
+mod check;
+mod departed;
+mod fees;
+mod graph;
+mod histogram;
+mod inflow;
+mod params;
+mod pool;
+mod projection;
+mod relatives;
+mod scripts;
+mod select;
+mod stats;
+mod stress;
+#[cfg(test)]
+mod tests;
+mod usage;
+
+pub use check::{Applied, Refusal};
+pub use departed::Departed;
+pub use fees::{RECOMMENDED_FEES, RecommendedFees, recommended_fees};
+pub use histogram::{BUCKET_EDGES, Bucket, FEE_DISTRIBUTION};
+pub use inflow::Inflow;
+pub use params::{Congestion, CongestionThresholds, Limits, MEMPOOL_CONGESTION, Template};
+pub use pool::Mempool;
+pub use projection::{Eta, FeeRange, MEMPOOL_ETA, PROJECTED_BLOCKS, Place, ProjectedBlock, Projection};
+pub use relatives::{Package, Relatives};
+pub use scripts::{ScriptEffect, ScriptHash, ScriptTotals};
+pub use stats::{Stats, Tip};
+pub use stress::{MEMPOOL_STRESS, Stress, StressInput, StressParams, feerate_percentile, sample, stress};

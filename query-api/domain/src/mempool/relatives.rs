@@ -1,0 +1,101 @@
+//! Ancestors and descendants of one transaction, walked on demand and no further than asked.
+
+use std::collections::HashSet;
+
+use cairn_model::{Sats, Txid};
+
+use super::pool::Mempool;
+
+/// A set of related transactions, without the one that was asked about.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Package {
+    /// Their ids, ascending.
+    pub txids: Vec<Txid>,
+    /// Sum of their adjusted virtual sizes.
+    pub vsize: u64,
+    /// Sum of their fees.
+    pub fees_sats: Sats,
+    /// Whether there are more than were walked.
+    pub truncated: bool,
+}
+
+/// The relatives of a transaction within the mempool.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Relatives {
+    /// Whose outputs it spends, ascending.
+    pub parents: Vec<Txid>,
+    /// Which spend its outputs, ascending; no more of them than were asked for.
+    pub children: Vec<Txid>,
+    /// Parents, their parents, and so on.
+    pub ancestors: Package,
+    /// Children, their children, and so on.
+    pub descendants: Package,
+}
+
+/// Which way to walk.
+#[derive(Clone, Copy)]
+pub(super) enum Way {
+    Up,
+    Down,
+}
+
+impl Mempool {
+    /// The relatives of a transaction; `None` if it is not in the mempool. At most `max` ancestors and `max`
+    /// descendants are walked.
+    #[must_use]
+    pub fn relatives(&self, txid: &Txid, max: usize) -> Option<Relatives> {
+        let slot = self.slot(txid)?;
+        Some(Relatives {
+            parents: self.txids(self.next(slot, Way::Up)),
+            children: {
+                let children = self.next(slot, Way::Down);
+                self.txids(children.get(..max).unwrap_or(children))
+            },
+            ancestors: self.package(slot, Way::Up, max),
+            descendants: self.package(slot, Way::Down, max),
+        })
+    }
+
+    pub(super) fn next(&self, slot: u32, way: Way) -> &[u32] {
+        let Some(entry) = self.entry(slot) else { return &[] };
+        match way {
+            Way::Up => &entry.parents,
+            Way::Down => &entry.children,
+        }
+    }
+
+    fn txids(&self, slots: &[u32]) -> Vec<Txid> {
+        let mut txids: Vec<_> = slots.iter().filter_map(|slot| self.entry(*slot)).map(|e| e.tx.txid).collect();
+        txids.sort_unstable();
+        txids
+    }
+
+    /// Everything that can be reached, without the start itself, and whether the walk was cut short.
+    pub(super) fn walk(&self, from: &[u32], way: Way, max: usize) -> (Vec<u32>, bool) {
+        let mut seen: HashSet<u32> = from.iter().copied().collect();
+        let mut queue = from.to_vec();
+        let mut at = 0;
+        while let Some(slot) = queue.get(at).copied() {
+            at += 1;
+            for next in self.next(slot, way) {
+                if seen.insert(*next) {
+                    if queue.len() == max.saturating_add(from.len()) {
+                        return (queue.split_off(from.len()), true);
+                    }
+                    queue.push(*next);
+                }
+            }
+        }
+        (queue.split_off(from.len()), false)
+    }
+
+    fn package(&self, slot: u32, way: Way, max: usize) -> Package {
+        let (slots, truncated) = self.walk(&[slot], way, max);
+        let mut package = Package { txids: self.txids(&slots), truncated, ..Package::default() };
+        for entry in slots.iter().filter_map(|slot| self.entry(*slot)) {
+            package.vsize = package.vsize.saturating_add(entry.vsize.into());
+            package.fees_sats = package.fees_sats.saturating_add(entry.fee);
+        }
+        package
+    }
+}

@@ -1,0 +1,186 @@
+//! Unconfirmed history and balance by script. Almost every script has one unconfirmed transaction, so that case is
+//! kept small; a popular script gets sums and an ordered list, so that no question about it walks all of it.
+
+use std::collections::{BTreeMap, HashMap, hash_map::Entry};
+
+use cairn_model::{MempoolTx, Sats, Txid, is_unspendable};
+
+use crate::script_sha256;
+
+/// SHA-256 of a scriptPubKey, first byte first.
+pub type ScriptHash = [u8; 32];
+
+/// What one unconfirmed transaction does to a script.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ScriptEffect {
+    /// The transaction.
+    pub txid: Txid,
+    /// When it was first seen, in milliseconds since 1970.
+    pub first_seen_ms: u64,
+    /// Sum of its outputs to the script.
+    pub received_sats: Sats,
+    /// Sum of its inputs from the script.
+    pub sent_sats: Sats,
+}
+
+/// What all unconfirmed transactions do to a script.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ScriptTotals {
+    /// Transactions.
+    pub tx_count: u64,
+    /// Sum of their outputs to the script.
+    pub received_sats: u128,
+    /// Sum of their inputs from the script.
+    pub sent_sats: u128,
+}
+
+impl ScriptTotals {
+    /// The unconfirmed balance: received less sent. It may be negative.
+    #[must_use]
+    pub fn net_sats(&self) -> i128 {
+        // Both are sums of amounts below 2^51, far from the limit.
+        self.received_sats.cast_signed().saturating_sub(self.sent_sats.cast_signed())
+    }
+
+    fn add(&mut self, effect: &ScriptEffect) {
+        self.tx_count += 1;
+        self.received_sats += u128::from(effect.received_sats);
+        self.sent_sats += u128::from(effect.sent_sats);
+    }
+
+    fn subtract(&mut self, effect: &ScriptEffect) {
+        self.tx_count = self.tx_count.saturating_sub(1);
+        self.received_sats = self.received_sats.saturating_sub(effect.received_sats.into());
+        self.sent_sats = self.sent_sats.saturating_sub(effect.sent_sats.into());
+    }
+}
+
+/// Order of the list: time, then id, so that it does not depend on the order of arrival of the deltas.
+type Key = (u64, Txid);
+
+#[derive(Debug, Default)]
+struct Many {
+    totals: ScriptTotals,
+    effects: BTreeMap<Key, (Sats, Sats)>,
+}
+
+#[derive(Debug)]
+enum OfScript {
+    One(Box<ScriptEffect>),
+    Many(Box<Many>),
+}
+
+/// The index.
+#[derive(Debug, Default)]
+pub(super) struct Scripts {
+    by_hash: HashMap<ScriptHash, OfScript>,
+}
+
+fn effect_of(key: &Key, (received_sats, sent_sats): &(Sats, Sats)) -> ScriptEffect {
+    ScriptEffect { txid: key.1, first_seen_ms: key.0, received_sats: *received_sats, sent_sats: *sent_sats }
+}
+
+fn key_of(effect: &ScriptEffect) -> Key {
+    (effect.first_seen_ms, effect.txid)
+}
+
+/// Bytes that a script with one transaction takes besides its place in the map.
+pub(super) const ONE_EFFECT_BYTES: usize = size_of::<ScriptEffect>();
+/// Bytes of a place in the map.
+pub(super) const SCRIPT_SLOT_BYTES: usize = size_of::<(ScriptHash, OfScript)>();
+
+/// What a transaction does, script by script. Amounts were checked: their sums fit.
+fn effects(tx: &MempoolTx) -> BTreeMap<ScriptHash, ScriptEffect> {
+    let mut effects = BTreeMap::new();
+    let none = ScriptEffect { txid: tx.txid, first_seen_ms: tx.first_seen_ms, received_sats: 0, sent_sats: 0 };
+    for input in &tx.inputs {
+        let effect = effects.entry(script_sha256(&input.script)).or_insert(none);
+        effect.sent_sats = effect.sent_sats.saturating_add(input.value);
+    }
+    for output in tx.outputs.iter().filter(|output| !is_unspendable(&output.script)) {
+        let effect = effects.entry(script_sha256(&output.script)).or_insert(none);
+        effect.received_sats = effect.received_sats.saturating_add(output.value);
+    }
+    effects
+}
+
+impl Scripts {
+    pub(super) fn add(&mut self, tx: &MempoolTx) {
+        for (hash, effect) in effects(tx) {
+            match self.by_hash.entry(hash) {
+                Entry::Vacant(place) => {
+                    place.insert(OfScript::One(Box::new(effect)));
+                }
+                Entry::Occupied(mut place) => match place.get_mut() {
+                    OfScript::Many(many) => many.insert(&effect),
+                    OfScript::One(first) => {
+                        let mut many = Box::<Many>::default();
+                        many.insert(first);
+                        many.insert(&effect);
+                        place.insert(OfScript::Many(many));
+                    }
+                },
+            }
+        }
+    }
+
+    pub(super) fn remove(&mut self, tx: &MempoolTx) {
+        for (hash, effect) in effects(tx) {
+            let gone = match self.by_hash.get_mut(&hash) {
+                None => false,
+                Some(OfScript::One(only)) => **only == effect,
+                Some(OfScript::Many(many)) => {
+                    if many.effects.remove(&key_of(&effect)).is_some() {
+                        many.totals.subtract(&effect);
+                    }
+                    many.effects.is_empty()
+                }
+            };
+            if gone {
+                self.by_hash.remove(&hash);
+            }
+        }
+    }
+
+    pub(super) fn totals(&self, hash: &ScriptHash) -> ScriptTotals {
+        match self.by_hash.get(hash) {
+            None => ScriptTotals::default(),
+            Some(OfScript::One(effect)) => {
+                let mut totals = ScriptTotals::default();
+                totals.add(effect);
+                totals
+            }
+            Some(OfScript::Many(many)) => many.totals,
+        }
+    }
+
+    /// Newest first, those that come after `after`.
+    pub(super) fn list(&self, hash: &ScriptHash, after: Option<Key>, limit: usize) -> Vec<ScriptEffect> {
+        let in_range = |key: &Key| after.is_none_or(|after| *key < after);
+        match self.by_hash.get(hash) {
+            None => Vec::new(),
+            Some(OfScript::One(effect)) => {
+                Some(**effect).into_iter().filter(|effect| in_range(&key_of(effect))).take(limit).collect()
+            }
+            Some(OfScript::Many(many)) => {
+                let effects = match after {
+                    None => many.effects.range(..),
+                    Some(after) => many.effects.range(..after),
+                };
+                effects.rev().take(limit).map(|(key, sums)| effect_of(key, sums)).collect()
+            }
+        }
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.by_hash = HashMap::new();
+    }
+}
+
+impl Many {
+    fn insert(&mut self, effect: &ScriptEffect) {
+        if self.effects.insert(key_of(effect), (effect.received_sats, effect.sent_sats)).is_none() {
+            self.totals.add(effect);
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! How much memory a transaction takes, estimated from its parts. It depends on nothing but the transaction, so that
+//! the sum does not depend on the order of the deltas.
+//!
+//! A transaction of 2.5 inputs and 2 outputs, without its raw bytes, takes about 1 700 bytes: 100 000 of them 170 MB (the
+//! ignored test `a_hundred_thousand_transactions` prints both the estimate and what the process really took).
+
+use cairn_model::{MempoolInput, MempoolOutput, MempoolTx, Txid, is_unspendable};
+
+use super::{
+    pool::ENTRY_BYTES,
+    scripts::{ONE_EFFECT_BYTES, SCRIPT_SLOT_BYTES},
+};
+
+/// What an allocation takes: its size in steps of 16 bytes, and a word of the allocator.
+fn heap(bytes: usize) -> u64 {
+    if bytes == 0 { 0 } else { (bytes as u64 + 8).next_multiple_of(16).max(32) }
+}
+
+/// What a place in a hash map takes, on the high side: it is between 7/16 and 7/8 full, and a byte of control stands
+/// beside.
+fn place(bytes: usize) -> u64 {
+    (bytes as u64 + 1) * 2
+}
+
+/// Estimated bytes of a transaction in the mempool with all its indexes.
+pub(super) fn usage_bytes(tx: &MempoolTx) -> u64 {
+    let scripts = tx.inputs.iter().map(|i| &i.script).chain(tx.outputs.iter().map(|o| &o.script));
+    let script_bytes: u64 = scripts.map(|script| heap(script.len())).sum();
+    let indexed = tx.inputs.len() + tx.outputs.iter().filter(|output| !is_unspendable(&output.script)).count();
+    let unconfirmed = tx.inputs.iter().filter(|input| input.birth.is_none()).count() as u64;
+    let outpoint = size_of::<(Txid, u32)>() + size_of::<u32>();
+    // The reference counts of the `Arc` stand before the transaction.
+    heap(size_of::<MempoolTx>() + 16)
+        + heap(size_of_val::<[MempoolInput]>(&tx.inputs))
+        + heap(size_of_val::<[MempoolOutput]>(&tx.outputs))
+        + script_bytes
+        + tx.raw.as_ref().map_or(0, |raw| heap(raw.len()))
+        + ENTRY_BYTES as u64 * 3 / 2
+        + place(size_of::<Txid>() + size_of::<u32>())
+        + place(outpoint) * tx.inputs.len() as u64
+        + (place(SCRIPT_SLOT_BYTES) + heap(ONE_EFFECT_BYTES)) * indexed as u64
+        // A link in both directions.
+        + 64 * unconfirmed
+}

@@ -1,0 +1,3 @@
+//! The service itself.
+
+pub(crate) mod health;

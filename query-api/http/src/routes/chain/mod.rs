@@ -1,0 +1,3 @@
+//! The chain as a whole.
+
+pub(crate) mod recent_blocks;

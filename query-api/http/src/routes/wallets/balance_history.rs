@@ -1,0 +1,135 @@
+//! `GET /v1/wallets/{address}/balance-history`.
+
+use cairn_domain::{Daily, Inconsistent};
+use cairn_model::{TxNum, day_of};
+use cairn_reader::{FoundScript, SumsBefore, View};
+use cairn_tables::history::ENTRIES_PER_ROW;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Wallet;
+use crate::{
+    context::Ctx,
+    error::ApiError,
+    identifiers::AddressParam,
+    operation::{Info, Operation},
+    values::{Btc, date},
+};
+
+/// The course of a balance.
+pub(crate) struct BalanceHistory;
+
+/// Parameters.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct BalanceHistoryInput {
+    address: AddressParam,
+}
+
+/// The course of a balance.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct BalanceHistoryOutput {
+    /// As it was asked for.
+    address: String,
+    /// Every day (UTC, monotone block time) from the first to the last activity; empty without any.
+    points: Vec<Point>,
+}
+
+/// A day.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Point {
+    /// The day, as YYYY-MM-DD.
+    date: String,
+    /// Balance at its end.
+    balance_sats: u64,
+    balance_btc: Btc,
+    received_sats: u64,
+    sent_sats: u64,
+    tx_count: u64,
+}
+
+impl Operation for BalanceHistory {
+    const INFO: Info = Info {
+        summary: "Daily balance of an address, from its first to its last activity",
+        description: "One point for every day, with what was received and sent on it; days without movement are there \
+            too. Confirmed transactions only. It reads at most one row for each day or for each 128 transactions, \
+            whichever are fewer, so that the busiest address answers too.",
+        ..Info::get("wallet_balance_history", "/v1/wallets/{address}/balance-history", "wallets")
+    };
+    type Input = BalanceHistoryInput;
+    type Output = BalanceHistoryOutput;
+
+    fn run(ctx: &Ctx<'_>, input: BalanceHistoryInput) -> Result<BalanceHistoryOutput, ApiError> {
+        let view = ctx.view()?;
+        let wallet = Wallet::find(view, input.address)?;
+        let daily = match &wallet.found {
+            None => Daily::new(),
+            Some(script) => days(view, script)?,
+        };
+        let points = daily.finish().into_iter().map(|p| Point {
+            date: date(p.day),
+            balance_sats: p.balance,
+            balance_btc: Btc::of(p.balance),
+            received_sats: p.received,
+            sent_sats: p.sent,
+            tx_count: p.tx_count,
+        });
+        Ok(BalanceHistoryOutput { address: wallet.address, points: points.collect() })
+    }
+}
+
+fn days(view: &View<'_>, script: &FoundScript) -> Result<Daily, ApiError> {
+    let first = day_of_tx(view, script.totals.first.tx_num)?;
+    let last = day_of_tx(view, script.totals.last)?;
+    let rows = script.totals.tx_count.div_ceil(ENTRIES_PER_ROW);
+    if rows > u64::from(last.saturating_sub(first)) {
+        by_day(view, script, first, last)
+    } else {
+        by_entry(view, script)
+    }
+}
+
+/// Few days: the sums at the end of each.
+fn by_day(view: &View<'_>, script: &FoundScript, first: u32, last: u32) -> Result<Daily, ApiError> {
+    let mut daily = Daily::new();
+    let mut before = SumsBefore::default();
+    for day in first..=last {
+        let sums = view.sums_before(script, end_of_day(view, day))?;
+        let (received, sent) = (sums.received.checked_sub(before.received), sums.sent.checked_sub(before.sent));
+        let txs = sums.tx_count.checked_sub(before.tx_count);
+        let (Some(received), Some(sent), Some(txs)) = (received, sent, txs) else {
+            return Err(broken(Inconsistent { day }));
+        };
+        daily.add(day, received, sent, txs).map_err(broken)?;
+        before = sums;
+    }
+    Ok(daily)
+}
+
+/// Few transactions: one after the other.
+fn by_entry(view: &View<'_>, script: &FoundScript) -> Result<Daily, ApiError> {
+    let mut daily = Daily::new();
+    for row in view.history_rows(script.id)? {
+        for entry in row?.entries {
+            let day = day_of_tx(view, entry.tx_num)?;
+            daily.add(day, entry.received, entry.sent, 1).map_err(broken)?;
+        }
+    }
+    Ok(daily)
+}
+
+fn day_of_tx(view: &View<'_>, tx_num: TxNum) -> Result<u32, ApiError> {
+    let brief = view.chain().height_of(tx_num).and_then(|height| view.chain().get(height));
+    brief.map(|b| day_of(b.mono_time)).ok_or_else(|| broken(Inconsistent { day: 0 }))
+}
+
+/// One past the last transaction whose block's monotone time lies on `day` or before.
+fn end_of_day(view: &View<'_>, day: u32) -> TxNum {
+    let end = (u64::from(day) + 1) * 86_400 - 1;
+    let height = view.chain().height_at(u32::try_from(end).unwrap_or(u32::MAX)).map_or(0, |h| h + 1);
+    view.chain().get(height).map_or(view.tip().tx_end, |b| b.first_tx)
+}
+
+fn broken(error: Inconsistent) -> ApiError {
+    tracing::error!(%error, "a history contradicts itself");
+    ApiError::internal()
+}

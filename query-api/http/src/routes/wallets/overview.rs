@@ -1,0 +1,248 @@
+//! `GET /v1/wallets/{address}/overview`.
+
+use cairn_model::TxNum;
+use cairn_reader::{FoundScript, View};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Wallet,
+    related::{RelatedScript, related},
+};
+use crate::{
+    context::Ctx,
+    error::ApiError,
+    identifiers::AddressParam,
+    operation::{Detail, Info, Operation},
+    values::{Btc, rfc3339},
+};
+
+/// Balance and activity of a script.
+pub(crate) struct Overview;
+
+/// Parameters.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct OverviewInput {
+    address: AddressParam,
+    /// `compact` leaves out explanatory and nested members.
+    #[serde(default)]
+    #[allow(dead_code, reason = "applied to the answer of any operation that takes it")]
+    view: Detail,
+}
+
+/// Balance and activity of a script.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct OverviewOutput {
+    /// As it was asked for.
+    address: String,
+    /// The address of the script; null if it has none (P2PK, bare multisig, …) or is not known.
+    canonical_address: Option<String>,
+    /// SHA-256 of the scriptPubKey, first byte first.
+    script_hash: String,
+    /// Bitcoin Core's name of the script's type; `unknown` for the hash of a script that the chain has not seen.
+    script_type: &'static str,
+    balance: Balance,
+    /// Unspent coins.
+    utxo_count: u64,
+    /// Confirmed transactions that funded or spent it.
+    tx_count: u64,
+    received_sats: u64,
+    received_btc: Btc,
+    sent_sats: u64,
+    sent_btc: Btc,
+    /// Its first transaction.
+    first_seen: Option<Seen>,
+    /// Its newest transaction.
+    last_seen: Option<Seen>,
+    /// Price of a bitcoin; null without a price source.
+    price: Option<Price>,
+    /// Value of the balance in USD; null without a price.
+    value_usd: Option<f64>,
+    activity: Activity,
+    assessment: Assessment,
+    /// Scripts of the same key that have coins of their own; never part of the balance.
+    related_scripts: Vec<RelatedScript>,
+    /// Why `related_scripts` may lack some; null if all were looked up.
+    related_scripts_reason: Option<&'static str>,
+    /// What to keep in mind.
+    caveats: Vec<&'static str>,
+    /// The same for programs.
+    caveat_codes: Vec<Caveat>,
+}
+
+/// What it holds.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Balance {
+    /// Confirmed coins.
+    confirmed_sats: u64,
+    confirmed_btc: Btc,
+    /// Change by unconfirmed transactions; null where no mempool is watched.
+    unconfirmed_sats: Option<i64>,
+    unconfirmed_btc: Option<Btc>,
+    /// Why the unconfirmed part is null.
+    unconfirmed_reason: Option<&'static str>,
+    /// Confirmed and unconfirmed together; null if one of them is.
+    total_sats: Option<u64>,
+    total_btc: Option<Btc>,
+}
+
+/// A transaction in time.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Seen {
+    height: u32,
+    /// Time of the block's header.
+    time: String,
+    time_unix: u32,
+    txid: String,
+}
+
+/// Price of a bitcoin.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Price {
+    usd: f64,
+    as_of: String,
+    source: String,
+    stale: bool,
+}
+
+/// What happened in the last days before the tip.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Activity {
+    /// End of the periods: the tip's monotone time.
+    as_of: String,
+    #[serde(rename = "24h")]
+    day: Period,
+    #[serde(rename = "7d")]
+    week: Period,
+    #[serde(rename = "30d")]
+    month: Period,
+}
+
+/// What happened in a period.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Period {
+    tx_count: u64,
+    received_sats: u64,
+    sent_sats: u64,
+}
+
+/// What is known about whom it belongs to.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Assessment {
+    /// `no_history`, or `not_examined` where no label source is loaded.
+    state: &'static str,
+}
+
+/// Something to keep in mind.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Caveat {
+    code: &'static str,
+    params: CaveatParams,
+}
+
+/// Parameters of a caveat.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct CaveatParams {}
+
+const NO_MEMPOOL: &str = "no mempool source";
+
+impl Operation for Overview {
+    const INFO: Info = Info {
+        summary: "Balance, coins, activity and first and last transaction of an address",
+        description: "The confirmed state of one script at the tip, in a constant number of reads however long its \
+            history is. Periods of `activity` end at the tip's monotone time. An address that the chain has never seen \
+            answers with zeros and `assessment.state: no_history`. Use `transactions` for single movements and \
+            `balance-history` for the course of the balance.",
+        needs_tip: true,
+        compact: &[
+            "canonical_address",
+            "balance.unconfirmed_reason",
+            "received_btc",
+            "sent_btc",
+            "activity",
+            "related_scripts",
+            "related_scripts_reason",
+            "caveats",
+            "first_seen.time",
+            "last_seen.time",
+        ],
+        ..Info::get("wallet_overview", "/v1/wallets/{address}/overview", "wallets")
+    };
+    type Input = OverviewInput;
+    type Output = OverviewOutput;
+
+    fn run(ctx: &Ctx<'_>, input: OverviewInput) -> Result<OverviewOutput, ApiError> {
+        let view = ctx.view()?;
+        let wallet = Wallet::find(view, input.address)?;
+        let sums = wallet.found.map(|f| f.totals);
+        let balance = sums.map_or(0, |t| t.balance());
+        let (received, sent) = sums.map_or((0, 0), |t| (t.funded, t.spent));
+        let first_seen = sums.map(|t| seen(view, t.first.tx_num)).transpose()?;
+        let last_seen = sums.map(|t| seen(view, t.last)).transpose()?;
+        let activity = activity(view, wallet.found.as_ref())?;
+        let (related_scripts, related_scripts_reason) = related(view, &wallet)?;
+        Ok(OverviewOutput {
+            script_hash: hex::encode(wallet.script_hash),
+            script_type: wallet.script_type(),
+            balance: Balance {
+                confirmed_sats: balance,
+                confirmed_btc: Btc::of(balance),
+                unconfirmed_sats: None,
+                unconfirmed_btc: None,
+                unconfirmed_reason: Some(NO_MEMPOOL),
+                total_sats: None,
+                total_btc: None,
+            },
+            utxo_count: sums.map_or(0, |t| t.coin_count()),
+            tx_count: sums.map_or(0, |t| t.tx_count),
+            received_sats: received,
+            received_btc: Btc::of(received),
+            sent_sats: sent,
+            sent_btc: Btc::of(sent),
+            first_seen,
+            last_seen,
+            price: None,
+            value_usd: None,
+            activity,
+            assessment: Assessment { state: if sums.is_some() { "not_examined" } else { "no_history" } },
+            related_scripts,
+            related_scripts_reason,
+            caveats: vec!["No price source is loaded: price and value are unknown."],
+            caveat_codes: vec![Caveat { code: "no_price_source", params: CaveatParams {} }],
+            address: wallet.address,
+            canonical_address: wallet.own_address,
+        })
+    }
+}
+
+fn seen(view: &View<'_>, tx_num: TxNum) -> Result<Seen, ApiError> {
+    let found = view.tx(tx_num)?.and_then(|tx| Some((view.chain().get(tx.height)?.time, tx)));
+    let (time, tx) = found.ok_or_else(|| {
+        tracing::error!(tx_num = tx_num.0, "totals name a transaction that is not there");
+        ApiError::internal()
+    })?;
+    Ok(Seen { height: tx.height, time: rfc3339(time), time_unix: time, txid: tx.txid().to_string() })
+}
+
+const DAY: u32 = 86_400;
+
+fn activity(view: &View<'_>, script: Option<&FoundScript>) -> Result<Activity, ApiError> {
+    let end = view.tip().mono_time;
+    let period = |days: u32| -> Result<Period, ApiError> {
+        let Some(script) = script else { return Ok(Period { tx_count: 0, received_sats: 0, sent_sats: 0 }) };
+        let start = first_tx_after(view, end.saturating_sub(days * DAY));
+        let (all, before) = (&script.totals, view.sums_before(script, start)?);
+        Ok(Period {
+            tx_count: all.tx_count.saturating_sub(before.tx_count),
+            received_sats: all.funded.saturating_sub(before.received),
+            sent_sats: all.spent.saturating_sub(before.sent),
+        })
+    };
+    Ok(Activity { as_of: rfc3339(end), day: period(1)?, week: period(7)?, month: period(30)? })
+}
+
+/// The first transaction of the first block whose monotone time lies after `time`.
+fn first_tx_after(view: &View<'_>, time: u32) -> TxNum {
+    let height = view.chain().height_at(time).map_or(0, |h| h + 1);
+    view.chain().get(height).map_or(view.tip().tx_end, |b| b.first_tx)
+}

@@ -1,0 +1,50 @@
+//! Whom a wallet question is about.
+
+use cairn_domain::{Subject, address_of, script_sha256, script_type};
+use cairn_reader::{FoundScript, View};
+
+use crate::{config::ApiConfig, error::ApiError, identifiers::AddressParam};
+
+/// A script that a question is about, and what the index knows of it.
+pub(super) struct Wallet {
+    /// As it was asked for.
+    pub(super) address: String,
+    /// The address of the script; `None` if it has none or is not known.
+    pub(super) own_address: Option<String>,
+    /// The scriptPubKey; `None` if only its hash was given and the chain has not seen it.
+    pub(super) script: Option<Vec<u8>>,
+    /// SHA-256 of the script.
+    pub(super) script_hash: [u8; 32],
+    /// Its sums; `None` if the chain has not seen it.
+    pub(super) found: Option<FoundScript>,
+}
+
+impl Wallet {
+    /// Looks the script up: two row reads, as a rule.
+    pub(super) fn find(view: &View<'_>, asked: AddressParam) -> Result<Self, ApiError> {
+        let (script, script_hash, found) = match asked.subject {
+            Subject::Script(script) => {
+                let found = view.find_script(&script)?;
+                let hash = script_sha256(&script);
+                (Some(script), hash, found)
+            }
+            Subject::ScriptHash(hash) => match view.find_script_hash(&hash)? {
+                Some((found, script)) => (Some(script), hash, Some(found)),
+                None => (None, hash, None),
+            },
+        };
+        let own_address = script.as_deref().and_then(|s| address_of(s, view.network()));
+        Ok(Wallet { address: asked.text, own_address, script, script_hash, found })
+    }
+
+    /// Bitcoin Core's name of the script's type.
+    pub(super) fn script_type(&self) -> &'static str {
+        self.script.as_deref().map_or("unknown", |s| script_type(s).name())
+    }
+
+    /// Whether its whole history is public.
+    pub(super) fn is_showcase(&self, config: &ApiConfig) -> bool {
+        let listed = |text: &String| *text == self.address || Some(text) == self.own_address.as_ref();
+        config.showcase_addresses.iter().any(listed)
+    }
+}

@@ -1,0 +1,165 @@
+//! Reading an index that another process writes.
+//!
+//! Two secondary instances of the database stand side by side. One serves; it is never told to catch up, so nothing
+//! moves under a request. The other catches up when the writer announces a tip, says which tip it *now has*, and then
+//! they swap; the one that served drains before it is used again. A catch-up may report success and stay on an older
+//! version (a compaction removed a file meanwhile, or RocksDB's atomic groups got stuck): the tip is compared, the
+//! catch-up repeated, and at last the instance opened anew, which reads the manifest from its start.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError, RwLock,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use cairn_model::{BlockHash, Height};
+use cairn_tables::Family;
+use rocksdb::ColumnFamilyDescriptor;
+
+use crate::{Db, ReadError, Reader, Tip, db_options, family_options};
+
+/// Catch-ups before the instance is opened anew.
+const ATTEMPTS: u32 = 5;
+/// Pause before the second attempt; doubles.
+const PAUSE: Duration = Duration::from_millis(5);
+/// How long the idle instance may take to drain before it is left behind.
+const DRAIN: Duration = Duration::from_secs(2);
+
+/// What became of an announcement.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Advanced {
+    /// The tip that is served now.
+    pub tip: Tip,
+    /// Whether it is another than before.
+    pub moved: bool,
+    /// Whether an instance had to be opened anew.
+    pub reopened: bool,
+}
+
+/// Follows a writer in another process.
+pub struct Follower {
+    dir: PathBuf,
+    scratch: PathBuf,
+    blocks_dir: Option<PathBuf>,
+    active: RwLock<Arc<Reader>>,
+    idle: Mutex<Option<Arc<Reader>>>,
+    opened: AtomicU64,
+}
+
+impl Follower {
+    /// Opens the index in `dir` twice. `scratch` is a folder of this process's own, for RocksDB's logs; it is made, and
+    /// removed in the end. Raw blocks are read from `blocks_dir` if that is given.
+    ///
+    /// # Errors
+    /// There is no index, it is empty, or it cannot be read.
+    pub fn open(dir: &Path, scratch: &Path, blocks_dir: Option<PathBuf>) -> Result<Self, ReadError> {
+        if !dir.join("CURRENT").exists() {
+            return Err(ReadError::Unusable(format!("no index in {}", dir.display())));
+        }
+        let opened = AtomicU64::new(0);
+        let (active, _) = open_secondary(dir, scratch, blocks_dir.as_deref(), &opened)?;
+        Ok(Follower {
+            dir: dir.to_owned(),
+            scratch: scratch.to_owned(),
+            blocks_dir,
+            active: RwLock::new(active),
+            idle: Mutex::new(None),
+            opened,
+        })
+    }
+
+    /// The reader that serves. A request keeps what it got until it ends.
+    #[must_use]
+    pub fn reader(&self) -> Arc<Reader> {
+        Arc::clone(&self.active.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Moves to the newest tip, `wanted` if the writer announced one. One call at a time; others wait.
+    ///
+    /// # Errors
+    /// The index cannot be read. What served before still serves.
+    pub fn advance(&self, wanted: Option<(Height, BlockHash)>) -> Result<Advanced, ReadError> {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = *self.reader().view()?.tip();
+        if wanted.is_some_and(|(_, hash)| hash == before.hash) {
+            return Ok(Advanced { tip: before, moved: false, reopened: false });
+        }
+        let (next, tip, reopened) = self.prepare(&mut idle, wanted)?;
+        if tip == before {
+            *idle = Some(next);
+            return Ok(Advanced { tip, moved: false, reopened });
+        }
+        let mut active = self.active.write().unwrap_or_else(PoisonError::into_inner);
+        *idle = Some(std::mem::replace(&mut *active, next));
+        Ok(Advanced { tip, moved: true, reopened })
+    }
+
+    /// An instance that nobody reads, brought as far as it goes.
+    fn prepare(
+        &self,
+        idle: &mut MutexGuard<'_, Option<Arc<Reader>>>,
+        wanted: Option<(Height, BlockHash)>,
+    ) -> Result<(Arc<Reader>, Tip, bool), ReadError> {
+        if let Some(reader) = idle.take().filter(drained) {
+            let mut pause = PAUSE;
+            for _ in 0..ATTEMPTS {
+                match catch_up(&reader) {
+                    Ok(tip) if reached(&tip, wanted) => return Ok((reader, tip, false)),
+                    // An instance that fails once is not trusted again.
+                    Err(_) => break,
+                    Ok(_) => std::thread::sleep(pause),
+                }
+                pause *= 2;
+            }
+        }
+        let (reader, tip) = open_secondary(&self.dir, &self.scratch, self.blocks_dir.as_deref(), &self.opened)?;
+        Ok((reader, tip, true))
+    }
+}
+
+impl Drop for Follower {
+    fn drop(&mut self) {
+        // Only RocksDB's own logs are in it; leaving them behind harms nothing.
+        let _ = std::fs::remove_dir_all(&self.scratch);
+    }
+}
+
+/// Waits for the requests that still read an instance; one that takes too long keeps it to itself.
+fn drained(reader: &Arc<Reader>) -> bool {
+    let until = Instant::now() + DRAIN;
+    while Arc::strong_count(reader) > 1 {
+        if Instant::now() > until {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    true
+}
+
+fn reached(tip: &Tip, wanted: Option<(Height, BlockHash)>) -> bool {
+    wanted.is_none_or(|(height, hash)| tip.hash == hash || tip.height > height)
+}
+
+fn catch_up(reader: &Reader) -> Result<Tip, ReadError> {
+    reader.db.try_catch_up_with_primary()?;
+    Ok(*reader.view()?.tip())
+}
+
+fn open_secondary(
+    dir: &Path,
+    scratch: &Path,
+    blocks_dir: Option<&Path>,
+    opened: &AtomicU64,
+) -> Result<(Arc<Reader>, Tip), ReadError> {
+    let own = scratch.join(opened.fetch_add(1, Ordering::Relaxed).to_string());
+    let unusable = |e: std::io::Error| ReadError::Unusable(format!("{}: {e}", own.display()));
+    std::fs::create_dir_all(&own).map_err(unusable)?;
+    let families = Family::ALL.map(|f| ColumnFamilyDescriptor::new(f.name(), family_options(f)));
+    let db = Db::open_cf_descriptors_as_secondary(&db_options(), dir, &own, families)?;
+    let reader = Reader::still(Arc::new(db))?.with_blocks_dir(blocks_dir.map(Path::to_owned));
+    let tip = *reader.view()?.tip();
+    Ok((Arc::new(reader), tip))
+}

@@ -1,0 +1,55 @@
+//! The registry is complete, its names and tags tell tables apart.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::Path,
+};
+
+use cairn_tables::{Family, TABLES};
+
+use crate::TESTED;
+
+/// What follows `before` on each line that has it, up to `end`.
+fn found<'t>(text: &'t str, before: &str, end: char) -> Vec<&'t str> {
+    text.lines().filter_map(|line| line.split_once(before)?.1.split(end).next()).collect()
+}
+
+#[test]
+fn every_table_in_the_sources_is_registered_and_tested() {
+    let mut in_sources = BTreeSet::new();
+    let mut impls = 0;
+    for file in fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("src")).unwrap() {
+        let text = fs::read_to_string(file.unwrap().path()).unwrap();
+        impls += text.lines().filter(|line| line.starts_with("impl Table for ")).count();
+        in_sources.extend(found(&text, "    const NAME: &'static str = \"", '"').into_iter().map(str::to_owned));
+    }
+    let registered: BTreeSet<String> = TABLES.iter().map(|t| t.name.to_owned()).collect();
+    let tested: BTreeSet<String> = TESTED.iter().map(|&name| name.to_owned()).collect();
+    assert_eq!(in_sources, registered);
+    assert_eq!(registered, tested);
+    assert_eq!((impls, TESTED.len()), (TABLES.len(), TABLES.len()), "names are unique");
+}
+
+#[test]
+fn tags_tell_the_tables_of_a_family_apart() {
+    let mut by_family: BTreeMap<Family, Vec<_>> = BTreeMap::new();
+    TABLES.iter().for_each(|table| by_family.entry(table.family).or_default().push(table));
+    for (family, tables) in &by_family {
+        let tags: BTreeSet<Option<u8>> = tables.iter().map(|t| t.tag).collect();
+        assert_eq!(tags.len(), tables.len(), "two tables of {} have one tag", family.name());
+        assert!(tables.len() == 1 || !tags.contains(&None), "a table of {} has no tag", family.name());
+    }
+    assert_eq!(by_family.len(), Family::ALL.len(), "a family without a table costs a file at each commit");
+}
+
+#[test]
+fn families_keep_their_names_and_places() {
+    let names: Vec<&str> = Family::ALL.iter().map(|f| f.name()).collect();
+    // Names are in every database, places in the manifests of bulk indexing: both only grow.
+    let expected = "headers block_log prevouts tx_nums spenders coins coins_by_script history totals small";
+    assert_eq!(names.join(" "), expected);
+    assert!(Family::ALL.iter().enumerate().all(|(i, f)| f.index() == i));
+    let filters = Family::ALL.iter().map(|f| f.tuning()).filter(|t| t.filter_prefix > 0);
+    assert!(filters.into_iter().all(|t| t.filter_bits > 0));
+}

@@ -1,0 +1,131 @@
+//! What single tables promise beyond that.
+
+use cairn_model::{Outpoint, TxNum};
+use cairn_tables::{
+    Table,
+    codec::{MAX_MONEY, put_amount, put_varint},
+    coins::{Coins, CoinsByScript},
+    encode_value,
+    headers::Headers,
+    history::{Entry, History, HistoryRow},
+    prevouts::{PrevoutRow, Prevouts},
+    spenders::Spenders,
+    totals::TotalsTable,
+};
+
+fn bytes(make: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+    let mut out = Vec::new();
+    make(&mut out);
+    out
+}
+
+#[test]
+fn no_coin_is_above_the_money_supply() {
+    for (sats, fits) in [(0, true), (MAX_MONEY, true), (MAX_MONEY + 1, false), (u64::MAX, false)] {
+        let amount = bytes(|out| put_amount(out, sats));
+        assert_eq!(CoinsByScript::decode_value(&amount).is_ok(), fits, "{sats}");
+        let coin = [&amount[..], &[7; 8], &[0]].concat();
+        assert_eq!(Coins::decode_value(&coin).is_ok(), fits, "{sats}");
+    }
+}
+
+#[test]
+fn history_is_stored_relative_to_its_first_entry() {
+    let entry = |n: u64| Entry { tx_num: TxNum(n), received: 5, sent: 0 };
+    let row = |first: u64| HistoryRow { entries: vec![entry(first), entry(first + 9)], ..HistoryRow::default() };
+    let stored = encode_value::<History>(&row(1_000));
+    assert_eq!(stored, encode_value::<History>(&row(0)));
+    let decoded = History::decode_value(&stored).unwrap();
+    assert_eq!(decoded.clone().absolute(TxNum(1_000)).unwrap(), row(1_000));
+    assert!(decoded.clone().absolute(TxNum(TxNum::LIMIT - 9)).is_err());
+    assert!(decoded.absolute(TxNum(TxNum::LIMIT - 10)).is_ok());
+}
+
+#[test]
+fn history_that_cannot_be_is_an_error() {
+    let row = |numbers: &[u64]| bytes(|out| numbers.iter().for_each(|n| put_varint(out, *n)));
+    // Row 0: an entry that received 1 satoshi (kind 1, packed amount 1).
+    assert!(History::decode_value(&row(&[0, 1, 1])).is_ok());
+    for (what, numbers) in [
+        ("no entry", vec![0]),
+        ("first entry away from the first", vec![0, 4 + 1, 1]),
+        ("two entries of one transaction", vec![0, 1, 1, 1, 1]),
+        ("received nothing, but says so", vec![0, 1, 0]),
+        ("beyond the numbers of transactions", vec![0, 1, 1, (TxNum::LIMIT << 2) + 1, 1]),
+        ("129 entries", [vec![0, 0], vec![4; 128]].concat()),
+    ] {
+        assert!(History::decode_value(&row(&numbers)).is_err(), "{what}");
+    }
+    let overflow = bytes(|out| {
+        put_varint(out, 1);
+        put_amount(out, u64::MAX);
+        put_amount(out, 0);
+        put_varint(out, 1);
+        put_amount(out, 1);
+    });
+    assert!(History::decode_value(&overflow).is_err());
+}
+
+#[test]
+fn prevouts_reach_back_but_not_below_zero() {
+    let outpoints = [Outpoint { tx_num: TxNum(0), vout: 3 }, Outpoint { tx_num: TxNum(163), vout: 0 }];
+    let row = PrevoutRow::pack(TxNum(100), outpoints.into_iter());
+    assert_eq!(row.unpack(TxNum(100)).unwrap(), outpoints);
+    assert!(row.unpack(TxNum(99)).is_err());
+    let stored = encode_value::<Prevouts>(&row);
+    assert_eq!(Prevouts::decode_value(&stored).unwrap(), row);
+}
+
+#[test]
+fn spenders_ascend_and_come_later() {
+    for (row, ok) in [
+        (&[0u8, 1, 0][..], true),
+        (&[0, 0, 0], false),
+        (&[0, 1, 0, 1, 1, 0], true),
+        (&[0, 1, 0, 0, 1, 0], false),
+        (&[1, 1, 0, 0, 1, 0], false),
+    ] {
+        assert_eq!(Spenders::decode_value(row).is_ok(), ok, "{row:?}");
+    }
+}
+
+#[test]
+fn headers_count_no_more_than_a_block_holds() {
+    let row = |tx_count: u64, size: u64, inputs: u64, outputs: u64, first: [u8; 5]| {
+        bytes(|out| {
+            out.extend([0; 32 + 80 + 4]);
+            out.extend(first);
+            [tx_count, size, 0, 0, 0, 0, inputs, outputs, 0].into_iter().for_each(|n| put_varint(out, n));
+        })
+    };
+    assert!(Headers::decode_value(&row(1, 285, 0, 1, [0; 5])).is_ok());
+    assert!(Headers::decode_value(&row(1, 4_000_001, 0, 1, [0; 5])).is_err());
+    assert!(Headers::decode_value(&row(286, 285, 0, 1, [0; 5])).is_err());
+    assert!(Headers::decode_value(&row(1, 285, 4_000_000_000, 1, [0; 5])).is_err());
+    assert!(Headers::decode_value(&row(1, 285, 0, 286, [0; 5])).is_err());
+    assert!(Headers::decode_value(&row(2, 285, 0, 1, [0xff; 5])).is_err());
+    assert!(Headers::decode_value(&row(1, 285, 0, 1, [0xff; 5])).is_ok());
+}
+
+#[test]
+fn totals_that_cannot_be_are_errors() {
+    let row = |funded: u64, spent: u64, counts: [u64; 3], rest: &[u64]| {
+        bytes(|out| {
+            put_amount(out, funded);
+            put_amount(out, spent);
+            counts.into_iter().for_each(|n| put_varint(out, n));
+            out.extend(TxNum(10).to_be5());
+            rest.iter().for_each(|n| put_varint(out, *n));
+        })
+    };
+    let ok = |bytes: Vec<u8>| TotalsTable::decode_value(&bytes).is_ok();
+    assert!(ok(row(5, 5, [1, 1, 2], &[0, 1])));
+    assert!(!ok(row(5, 6, [1, 1, 2], &[0, 1])));
+    assert!(!ok(row(5, 5, [1, 2, 2], &[0, 1])));
+    assert!(!ok(row(5, 5, [1, 1, 0], &[0, 1])));
+    assert!(!ok(row(5, 5, [1, 1, 2], &[0, TxNum::LIMIT])));
+    // Above 128 transactions the newest row of the history begins behind the first transaction.
+    assert!(ok(row(5, 5, [1, 1, 129], &[0, 500, 499])));
+    assert!(!ok(row(5, 5, [1, 1, 129], &[0, 500, 500])));
+    assert!(!ok(row(5, 5, [1, 1, 129], &[0, 500])));
+}

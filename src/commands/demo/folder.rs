@@ -1,0 +1,152 @@
+//! The folder of a demo: block files, index, and a note of what they are.
+
+use std::{
+    fs::{self, File, TryLockError},
+    io,
+    path::{Path, PathBuf},
+    time::Instant,
+};
+
+use cairn_chaingen::{
+    corefiles::{FileOptions, Layout, write_chain},
+    demo::{DEMO_BLOCKS, END_TIME, chain, showcase},
+};
+use cairn_model::Network;
+use cairn_reader::Reader;
+use serde::{Deserialize, Serialize};
+
+use super::generator;
+use crate::{
+    commands::db,
+    exit::{Exit, Failure},
+    follow::{Follower, Until},
+    progress::{Screen, round},
+    stop::Stop,
+};
+
+/// Decides who pays whom, and when.
+const SEED: u64 = 1;
+/// The files are obfuscated like a node's.
+const XOR_KEY: [u8; 8] = *b"cairn \x01\x02";
+/// Marks a folder as a demo's: only such a folder is ever emptied.
+const NOTE: &str = "demo.json";
+/// Held while the folder is filled.
+const LOCK: &str = "demo.lock";
+
+/// What a demo's folder holds.
+#[derive(Serialize, Deserialize, PartialEq, Eq, Debug)]
+struct Note {
+    /// Which chain, made by which version.
+    chain: String,
+    /// Hash of the tip once everything is indexed.
+    tip: Option<String>,
+}
+
+/// A folder that holds a demo, or will.
+pub(super) struct DemoFolder {
+    dir: PathBuf,
+}
+
+impl DemoFolder {
+    /// The demo in this folder; nothing is opened yet.
+    pub(super) fn at(dir: PathBuf) -> Self {
+        DemoFolder { dir }
+    }
+
+    /// The folder.
+    pub(super) fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// The finished demo of this version; `None` if there is none.
+    ///
+    /// # Errors
+    /// The folder holds something else, or cannot be read.
+    pub(super) fn open(&self) -> Result<Option<Reader>, Failure> {
+        let Some(Note { chain, tip: Some(tip) }) = self.note()? else { return Ok(None) };
+        if chain != identity()? {
+            return Ok(None);
+        }
+        let hint = || format!("delete {} to start over", self.dir.display());
+        let reader = db::open(&self.dir).map_err(|failure| failure.hint(hint()))?;
+        let found = reader.view().map_err(|error| Failure::from(error).hint(hint()))?.tip().hash.to_string();
+        Ok((found == tip).then_some(reader))
+    }
+
+    /// Generates the chain, writes its block files, indexes them.
+    ///
+    /// # Errors
+    /// The folder holds something else, another process is at it, or the disk refuses.
+    pub(super) fn make(&self, screen: &Screen, stop: &Stop) -> Result<Exit, Failure> {
+        fs::create_dir_all(&self.dir).map_err(Failure::io(&self.dir))?;
+        let known = self.note()?.is_some();
+        if !known && fs::read_dir(&self.dir).map_err(Failure::io(&self.dir))?.next().is_some() {
+            return Err(Failure::usage(format!("{} holds something else than a demo", self.dir.display()))
+                .hint("--datadir takes a folder that is empty or does not exist"));
+        }
+        self.write_note(None)?;
+        let _lock = self.lock()?;
+        for part in ["blocks", "index", "bulk"] {
+            let path = self.dir.join(part);
+            match fs::remove_dir_all(&path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(Failure::io(&path)(error)),
+                _ => {}
+            }
+        }
+        let started = Instant::now();
+        tracing::info!(blocks = DEMO_BLOCKS, "generating the demo chain (once: the next start finds it)");
+        let made = chain(SEED).map_err(generator)?;
+        let network = Network::Regtest;
+        let blocks = self.dir.join("blocks");
+        let layout = Layout::tidy(FileOptions::new(network.to_bitcoin(), XOR_KEY));
+        write_chain(&blocks, &made, &layout).map_err(generator)?;
+        let tip = made.tip().hash().to_string();
+        let seconds = round(started.elapsed().as_secs_f64());
+        tracing::info!(blocks = made.arrivals().len(), seconds, "block files written");
+        let exit = Follower::open(network, &self.dir, &blocks, screen, stop)?.follow(Until::Tip { to: None })?;
+        if exit == Exit::Done {
+            self.write_note(Some(tip))?;
+        }
+        Ok(exit)
+    }
+
+    fn note(&self) -> Result<Option<Note>, Failure> {
+        let path = self.dir.join(NOTE);
+        match fs::read(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(Failure::io(&path)(error)),
+            Ok(bytes) => serde_json::from_slice(&bytes).map(Some).map_err(|error| {
+                Failure::new(Exit::Other, format!("{}: {error}", path.display()))
+                    .hint(format!("delete {} to start over", self.dir.display()))
+            }),
+        }
+    }
+
+    fn write_note(&self, tip: Option<String>) -> Result<(), Failure> {
+        let note = Note { chain: identity()?, tip };
+        let text = serde_json::to_vec_pretty(&note).map_err(|e| Failure::new(Exit::Other, e.to_string()))?;
+        // A rename is one step: nobody ever reads half a note.
+        let (path, part) = (self.dir.join(NOTE), self.dir.join("demo.json.part"));
+        fs::write(&part, text).and_then(|()| fs::rename(&part, &path)).map_err(Failure::io(&path))
+    }
+
+    fn lock(&self) -> Result<File, Failure> {
+        let path = self.dir.join(LOCK);
+        let file = File::create(&path).map_err(Failure::io(&path))?;
+        match file.try_lock() {
+            Ok(()) => Ok(file),
+            Err(TryLockError::WouldBlock) => Err(Failure::new(
+                Exit::Index,
+                format!("{}: another process is filling this folder", self.dir.display()),
+            )
+            .hint("wait for it, or name another --datadir")),
+            Err(TryLockError::Error(error)) => Err(Failure::io(&path)(error)),
+        }
+    }
+}
+
+/// Which chain this program makes: another version, seed, length or set of actors is another chain.
+fn identity() -> Result<String, Failure> {
+    let showcase = showcase().map_err(generator)?.map(|s| s.address.to_string()).join(" ");
+    Ok(format!("cairn {} seed {SEED} blocks {DEMO_BLOCKS} until {END_TIME} {showcase}", env!("CARGO_PKG_VERSION")))
+}

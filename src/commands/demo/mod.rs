@@ -1,0 +1,103 @@
+//! `cairn demo`: the generated chain, through the same files, engine and server as any other.
+
+mod folder;
+
+use std::{path::PathBuf, sync::Arc};
+
+use cairn_chaingen::demo::{Actor, Showcase, actors, showcase};
+use cairn_http::{Featured, IndexSlot};
+
+use crate::{
+    cli::Demo,
+    commands::Context,
+    exit::{Exit, Failure},
+    out::{print, thousands},
+    serving::{Examples, Server},
+    stop::Stop,
+};
+use folder::DemoFolder;
+
+/// Makes the demo, or takes the one that is there, and serves it.
+pub(crate) fn demo(args: &Demo, context: &Context) -> Result<Exit, Failure> {
+    let stop = Stop::on_signals()?;
+    let (actors, showcase) = (actors().map_err(generator)?, showcase().map_err(generator)?);
+    // The address first: whoever has to name another one should not wait for that.
+    let server = Server::bind(&args.http, examples(&actors, &showcase))?;
+    let folder = DemoFolder::at(match &args.dir.demo_datadir {
+        Some(dir) => dir.clone(),
+        None => default_dir()?,
+    });
+    let reader = match folder.open()? {
+        Some(reader) => reader,
+        None => {
+            let exit = folder.make(&context.screen, &stop)?;
+            if exit != Exit::Done {
+                return Ok(exit);
+            }
+            folder.open()?.ok_or_else(|| Failure::new(Exit::Other, "the demo chain is incomplete"))?
+        }
+    };
+    let height = reader.view()?.tip().height;
+    print(&welcome(server.url(), &folder.dir().display().to_string(), height, &actors, &showcase))?;
+    let slot = IndexSlot::with(Arc::new(reader));
+    // The whole chain is there, and no block will ever come.
+    slot.set_best_height(Some(height));
+    server.serve(Arc::new(slot), &stop, std::future::pending())?;
+    Ok(stop.asked().unwrap_or(Exit::Done))
+}
+
+/// A failure of the chain generator.
+fn generator(error: cairn_chaingen::Error) -> Failure {
+    match error {
+        cairn_chaingen::Error::Io(error) => error.into(),
+        other => Failure::new(Exit::Other, format!("the demo chain could not be made: {other}")),
+    }
+}
+
+fn examples(actors: &[Actor], showcase: &[Showcase]) -> Examples {
+    let featured = actors.iter().filter_map(|actor| {
+        Some(Featured {
+            title: actor.name.to_owned(),
+            description: actor.description.to_owned(),
+            address: actor.addresses.first()?.to_string(),
+        })
+    });
+    Examples { showcase: showcase.iter().map(|s| s.address.to_string()).collect(), featured: featured.collect() }
+}
+
+/// The folder of the demo where none is named.
+fn default_dir() -> Result<PathBuf, Failure> {
+    let folder = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let cache = folder("XDG_CACHE_HOME").or_else(|| folder("HOME").map(|home| home.join(".cache")));
+    let cache = cache.ok_or_else(|| {
+        Failure::usage("neither XDG_CACHE_HOME nor HOME is set").hint("--datadir names a folder for the demo")
+    })?;
+    Ok(cache.join("cairn").join("demo"))
+}
+
+/// What a newcomer reads first.
+fn welcome(url: &str, dir: &str, height: u32, actors: &[Actor], showcase: &[Showcase]) -> String {
+    let mut text =
+        format!("\nThe demo chain ({} blocks, regtest, in {dir}) is served at {url}\n\n", thousands(height.into()));
+    for actor in actors {
+        let address = actor.addresses.first().map(ToString::to_string).unwrap_or_default();
+        text += &format!("  {:<9} {address}\n", actor.name);
+    }
+    let of = |name: &str| {
+        let actor = actors.iter().find(|a| a.name == name);
+        actor.and_then(|a| a.addresses.first()).map(ToString::to_string).unwrap_or_default()
+    };
+    text += "\nAsk it something:\n\n";
+    for path in [
+        format!("/v1/wallets/{}/overview", of("exchange")),
+        format!("/v1/wallets/{}/transactions?limit=5", of("merchant")),
+        format!("/v1/wallets/{}/balance-history", showcase.get(1).map(|s| s.address.to_string()).unwrap_or_default()),
+        format!("/v1/blocks/{height}"),
+        "/v1/chain/recent-blocks?limit=3".to_owned(),
+        "/api/health".to_owned(),
+    ] {
+        text += &format!("  curl '{url}{path}'\n");
+    }
+    text += &format!("\nAll operations: {url}/openapi.json\nCtrl-C stops.\n\n");
+    text
+}

@@ -1,0 +1,83 @@
+//! What the service says about itself.
+
+use serde_json::Value;
+
+use crate::support::{DOCUMENT, everything_world, get, open_config};
+
+#[test]
+fn the_description_of_the_interface_does_not_change_unnoticed() {
+    insta::assert_json_snapshot!("openapi", *DOCUMENT);
+}
+
+#[tokio::test]
+async fn the_description_is_served_as_it_is() {
+    let world = &everything_world();
+    let reply = get(&world.open_router(), "/openapi.json").await;
+    assert_eq!(reply.body, cairn_http::openapi_document(&open_config()));
+    assert_eq!((&reply.body["openapi"], &reply.body["info"]["version"]), (&"3.1.0".into(), &"0.3.0".into()));
+}
+
+#[test]
+fn every_reference_leads_somewhere_and_every_parameter_is_described() {
+    fn walk(value: &Value, at: &str) {
+        match value {
+            Value::Object(members) => {
+                if let Some(target) = members.get("$ref").and_then(Value::as_str) {
+                    let found = DOCUMENT.pointer(target.trim_start_matches('#'));
+                    assert!(found.is_some(), "{at}: {target} is not there");
+                }
+                members.iter().for_each(|(key, value)| walk(value, &format!("{at}/{key}")));
+            }
+            Value::Array(items) => items.iter().for_each(|item| walk(item, at)),
+            _ => {}
+        }
+    }
+    walk(&DOCUMENT, "");
+    let paths = DOCUMENT["paths"].as_object().unwrap();
+    assert_eq!(paths.len(), 10);
+    for (path, methods) in paths {
+        let operation = &methods["get"];
+        let parameters = operation["parameters"].as_array().unwrap();
+        for parameter in parameters {
+            assert!(parameter["description"].is_string(), "{path}: {parameter}");
+        }
+        let in_path = parameters.iter().filter(|p| p["in"] == "path").count();
+        assert_eq!(in_path, path.matches('{').count(), "{path}");
+        for status in ["200", "500", "503"] {
+            assert!(operation["responses"][status].is_object(), "{path}: {status}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn health_lists_the_operations() {
+    let world = &everything_world();
+    let body = get(&world.open_router(), "/api/health").await.body;
+    assert_eq!((&body["status"], &body["mode"], &body["beta"]), (&"ok".into(), &"quick".into(), &true.into()));
+    let catalog = body["primary_package"]["endpoint_catalog"].as_array().unwrap();
+    assert_eq!(body["endpoints_available"], catalog.len());
+    assert!(catalog.iter().all(|e| e["currently_billable"] == false));
+    let tip = world.oracle.tip().unwrap();
+    assert_eq!(body["live_data"]["bitcoin_backend"]["tip_height"], tip.0);
+    assert_eq!(body["live_data"]["bitcoin_backend"]["tip_hash"], tip.1.to_string());
+    assert_eq!(body["_meta"]["tip"]["hash"], tip.1.to_string());
+}
+
+#[tokio::test]
+async fn links_of_the_landing_page_work() {
+    let world = &everything_world();
+    let script = world.oracle.scripts().next().unwrap();
+    let featured = cairn_http::Featured {
+        title: "Someone".to_owned(),
+        description: "An example.".to_owned(),
+        address: crate::support::script_hash(script),
+    };
+    let router = world.router(cairn_http::ApiConfig { featured: vec![featured], ..open_config() });
+    let page = get(&router, "/").await;
+    assert!(page.header("content-type").starts_with("text/html"));
+    let links: Vec<&str> = page.text.split("href=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+    assert!(links.len() >= 8);
+    for link in links {
+        assert_eq!(get(&router, link).await.status, 200, "{link}");
+    }
+}

@@ -1,0 +1,208 @@
+//! Every way to fail has the one shape.
+
+use std::sync::Arc;
+
+use axum::{body::Body, http::Request};
+use cairn_http::{ApiConfig, ApiState, IndexSlot, router};
+use proptest::{
+    prop_assert,
+    test_runner::{Config, TestRunner},
+};
+
+use crate::support::{assert_problem, assert_valid, everything_world, get, open_config, send};
+
+#[tokio::test]
+async fn unknown_routes_are_shown_the_way() {
+    let world = &everything_world();
+    let router = world.open_router();
+    for (path, near) in [
+        ("/v1/walets/x/overview", "/v1/wallets/{address}/overview"),
+        ("/v1/chain/recent_blocks", "/v1/chain/recent-blocks"),
+        ("/api/helth", "/api/health"),
+        ("/v1/wallets/", "/v1/wallets"),
+        ("/%ff/%00", "/v1/wallets"),
+    ] {
+        let reply = get(&router, path).await;
+        assert_problem(&reply, 404, "route_not_found");
+        let near_paths: Vec<_> =
+            reply.body["did_you_mean"].as_array().unwrap().iter().map(|r| r["path"].as_str().unwrap()).collect();
+        assert_eq!(near_paths.len(), 3);
+        assert!(path.starts_with("/%") || near_paths[0] == near, "{path}: {near_paths:?}");
+        assert!(reply.body["links"]["openapi"].is_string());
+        assert_eq!(reply.body["instance"], path);
+    }
+}
+
+#[tokio::test]
+async fn other_methods_are_refused_with_allow() {
+    let world = &everything_world();
+    let router = world.open_router();
+    for path in ["/v1/chain/recent-blocks", "/openapi.json", "/", "/v1/tx/zz"] {
+        for method in ["POST", "DELETE", "PUT", "PATCH", "BREW"] {
+            let request = Request::builder().method(method).uri(path).body(Body::empty()).unwrap();
+            let reply = send(&router, request).await;
+            assert_problem(&reply, 405, "method_not_allowed");
+            assert!(reply.header("allow").contains("GET"), "{path}");
+        }
+        let head = send(&router, Request::head(path).body(Body::empty()).unwrap()).await;
+        assert!(head.text.is_empty());
+    }
+}
+
+#[tokio::test]
+async fn malformed_identifiers() {
+    let world = &everything_world();
+    let router = world.open_router();
+    for (path, code) in [
+        ("/v1/wallets/xyz/overview", "invalid_address"),
+        ("/v1/wallets/1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa/overview", "wrong_network"),
+        ("/v1/wallets/scripthash:00/transactions", "invalid_address"),
+        ("/v1/wallets/%20/balance-history", "invalid_address"),
+        ("/v1/tx/00", "invalid_txid"),
+        ("/v1/tx/zz/status", "invalid_txid"),
+    ] {
+        let reply = get(&router, path).await;
+        assert_problem(&reply, 400, code);
+        assert_eq!(reply.body["errors"][0]["in"], "path");
+    }
+    assert_problem(&get(&router, "/v1/tx/%ff").await, 400, "invalid_path");
+}
+
+#[tokio::test]
+async fn all_bad_fields_at_once() {
+    let world = &everything_world();
+    let router = world.open_router();
+    let address = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
+    let reply = get(&router, &format!("/v1/wallets/{address}/transactions?limit=0&offset=10001&view=huge")).await;
+    assert_problem(&reply, 422, "validation_error");
+    let names: Vec<_> = reply.body["errors"].as_array().unwrap().iter().map(|e| e["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["limit", "offset", "view"]);
+    assert_eq!(reply.body["errors"][0]["allowed"]["maximum"], 100);
+    for query in ["limit=", "limit=ten", "limit=1&limit=2", "cursor=zz", "cursor=", "cursor=zz&offset=1"] {
+        let reply = get(&router, &format!("/v1/wallets/{address}/transactions?{query}")).await;
+        assert_problem(&reply, 422, "validation_error");
+    }
+}
+
+#[tokio::test]
+async fn unknown_parameters_pass_with_a_warning() {
+    let world = &everything_world();
+    let reply = get(&world.open_router(), "/v1/chain/recent-blocks?limt=3&limit=2").await;
+    assert_eq!(reply.status, 200);
+    assert_eq!(reply.body["blocks"].as_array().unwrap().len(), 2);
+    assert_eq!(reply.body["_meta"]["warnings"][0]["code"], "unknown_parameter");
+}
+
+#[tokio::test]
+async fn large_bodies_are_refused() {
+    let world = &everything_world();
+    let request = Request::get("/api/health").header("content-length", "99999999").body(Body::empty()).unwrap();
+    assert_problem(&send(&world.open_router(), request).await, 413, "payload_too_large");
+}
+
+#[tokio::test]
+async fn an_empty_index_is_syncing() {
+    let router = router(ApiState::new(Arc::new(IndexSlot::new()), open_config()));
+    for path in ["/v1/chain/recent-blocks", "/v1/blocks/0", "/v1/wallets/1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa/overview"] {
+        let reply = get(&router, path).await;
+        assert_problem(&reply, 503, "index_syncing");
+        assert_eq!((reply.header("retry-after"), &reply.body["retryable"]), ("10", &true.into()));
+    }
+    let health = get(&router, "/api/health").await;
+    assert_eq!((health.status, &health.body["status"]), (200, &"syncing".into()));
+    assert_valid("/api/health", &health.body);
+    assert!(health.body["_meta"]["tip"].is_null());
+    assert_eq!(get(&router, "/v1/wallets").await.status, 200);
+}
+
+#[tokio::test]
+async fn an_index_that_is_behind_says_so() {
+    let world = &everything_world();
+    let tip = world.oracle.blocks().len() as u32 - 1;
+    let slot = Arc::new(IndexSlot::with(world.engine.lock().unwrap().reader()));
+    let router = router(ApiState::new(Arc::clone(&slot) as Arc<_>, ApiConfig { max_lag_blocks: 2, ..open_config() }));
+    slot.set_best_height(Some(tip + 2));
+    let reply = get(&router, "/v1/chain/recent-blocks").await;
+    assert_eq!((reply.status, &reply.body["_meta"]["tip"]["lag_blocks"]), (200, &2.into()));
+    slot.set_best_height(Some(tip + 3));
+    assert_problem(&get(&router, "/v1/chain/recent-blocks").await, 503, "index_syncing");
+    // What lies deep is answered, with the tip; what may still come is not denied.
+    assert_eq!(get(&router, "/v1/blocks/5").await.status, 200);
+    assert_problem(&get(&router, &format!("/v1/blocks/{}", tip + 1)).await, 503, "index_syncing");
+    assert_problem(&get(&router, &format!("/v1/tx/{}", "77".repeat(32))).await, 503, "index_syncing");
+    assert_eq!(get(&router, "/api/health").await.body["status"], "syncing");
+}
+
+#[tokio::test]
+async fn answers_have_ids_and_cross_origins() {
+    let world = &everything_world();
+    let request = Request::get("/api/health").header("origin", "https://example.org").body(Body::empty()).unwrap();
+    let reply = send(&world.open_router(), request).await;
+    assert_eq!(reply.header("access-control-allow-origin"), "*");
+    assert!(reply.header("access-control-expose-headers").contains("x-request-id"));
+    let id: uuid::Uuid = reply.header("x-request-id").parse().unwrap();
+    assert_eq!(id.get_version_num(), 7);
+    let bad = Request::get("/v1/tx/zz").header("origin", "https://example.org").body(Body::empty()).unwrap();
+    assert_eq!(send(&world.open_router(), bad).await.header("access-control-allow-origin"), "*");
+}
+
+/// Hostile paths and queries: pieces of real ones, put together at random.
+#[test]
+fn nothing_that_a_client_sends_breaks_the_server() {
+    const PIECES: &[&str] = &[
+        "/v1/wallets/",
+        "/v1/tx/",
+        "/v1/blocks/",
+        "/v1/chain/recent-blocks",
+        "/api/health",
+        "overview",
+        "transactions",
+        "balance-history",
+        "status",
+        "op-return",
+        "/",
+        "//",
+        "?",
+        "&",
+        "=",
+        "limit",
+        "offset",
+        "cursor",
+        "view",
+        "compact",
+        "io_limit",
+        "tx_offset",
+        "0",
+        "1",
+        "100",
+        "99999999999999999999",
+        "-1",
+        "1e9",
+        "%00",
+        "%ff",
+        "%25",
+        "%",
+        "{address}",
+        "scripthash:",
+        "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080",
+        "1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa",
+        "ü",
+        "true",
+        "4a5e1e4baab89f3a32518a88c31bc87f618f76673e2cc77ab2127b7afdeda33b",
+    ];
+    let world = everything_world();
+    let router = world.open_router();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let mut runner = TestRunner::new(Config { cases: 3000, ..Config::default() });
+    let paths = proptest::collection::vec(proptest::sample::select(PIECES), 1..8);
+    let outcome = runner.run(&paths, |path| {
+        let path = format!("/{}", path.concat());
+        // What no HTTP client could send is not a request.
+        let Ok(request) = Request::get(&path).body(Body::empty()) else { return Ok(()) };
+        let reply = runtime.block_on(send(&router, request));
+        prop_assert!(reply.status < 500, "{path}: {}", reply.text);
+        prop_assert!(reply.status < 400 || reply.body["error"].is_string(), "{path}: {}", reply.text);
+        Ok(())
+    });
+    outcome.unwrap();
+}

@@ -1,0 +1,10 @@
+//! The command line from outside: exit codes, settings, a whole run on a small chain, the demo, stopping.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod common;
+mod demo;
+mod exit_codes;
+mod flow;
+mod following;
+mod settings;
+mod stopping;

@@ -1,0 +1,94 @@
+//! A reader in another process: two secondaries that swap. Nothing it serves is stale, torn or mixed.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use cairn_pipeline::{Driver, Engine, NoProgress, SyncOptions, verify};
+use cairn_reader::Follower;
+use cairn_sources::BlockFiles;
+use cairn_testkit::temp_dir;
+
+use crate::{compare::assert_equal, support::*};
+
+/// Block by block, with a rival reading: after each announcement the announced tip is served, whole.
+#[test]
+fn every_announced_tip_is_served_whole() {
+    let dir = temp_dir();
+    let chain = small_chain(11);
+    let blocks = dir.path().join("blocks");
+    write_tidy(&blocks, &chain);
+    let files = BlockFiles::open(&blocks, cairn_model::Network::Regtest).unwrap();
+    let survey = files.survey(&|_| {}).unwrap();
+    let mut engine = Engine::open(dir.path(), &facts(&blocks)).unwrap();
+    let to = |to| SyncOptions { driver: Driver::Tip, to: Some(to), ..SyncOptions::default() };
+    let start = 100;
+    engine.sync(&files, &survey, &to(start), &NoProgress).unwrap();
+    let scratch = dir.path().join("serve");
+    let follower = Follower::open(&dir.path().join("index"), &scratch, None).unwrap();
+    let mut oracle = oracle_of(&chain);
+    let all = oracle.blocks().to_vec();
+    oracle.truncate(start as usize + 1);
+    let tip = survey.tip().unwrap().height;
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        // Requests of all kinds while the instances swap: each must see one tip from its start to its end.
+        let reading = scope.spawn(|| {
+            let mut audits = 0;
+            while !done.load(Ordering::Relaxed) {
+                let reader = follower.reader();
+                let view = reader.view().unwrap();
+                let audit = verify::audit(&view, &NoProgress).unwrap();
+                assert!(audit.ok(), "at {}: {:#?}", audit.height, audit.checks);
+                audits += 1;
+            }
+            audits
+        });
+        for height in start + 1..=tip {
+            let report = engine.sync(&files, &survey, &to(height), &NoProgress).unwrap();
+            let advanced = follower.advance(report.tip).unwrap();
+            assert_eq!(Some((advanced.tip.height, advanced.tip.hash)), report.tip);
+            assert!(advanced.moved);
+            oracle.connect(&all[height as usize]);
+            if height % 16 == 0 || height == tip {
+                assert_equal(&follower.reader().view().unwrap(), &oracle);
+            }
+        }
+        // A reorg is an announcement like any other.
+        engine.unwind(tip - 20, &NoProgress).unwrap();
+        oracle.truncate((tip - 20) as usize + 1);
+        let advanced = follower.advance(engine.tip().unwrap()).unwrap();
+        assert_eq!(advanced.tip.height, tip - 20);
+        assert_equal(&follower.reader().view().unwrap(), &oracle);
+        done.store(true, Ordering::Relaxed);
+        assert!(reading.join().unwrap() > 0);
+    });
+    drop(follower);
+    assert!(!scratch.exists());
+}
+
+/// The writer goes and comes back; a stage is rebuilt under the reader; the reader stays on its tip until told.
+#[test]
+fn the_writer_may_restart_and_rebuild() {
+    let dir = temp_dir();
+    let chain = small_chain(12);
+    let blocks = dir.path().join("blocks");
+    write_tidy(&blocks, &chain);
+    let files = BlockFiles::open(&blocks, cairn_model::Network::Regtest).unwrap();
+    let survey = files.survey(&|_| {}).unwrap();
+    let tip = survey.tip().unwrap().height;
+    let to = |to| SyncOptions { to: Some(to), ..SyncOptions::default() };
+    let mut engine = Engine::open(dir.path(), &facts(&blocks)).unwrap();
+    engine.sync(&files, &survey, &to(tip - 10), &NoProgress).unwrap();
+    let follower = Follower::open(&dir.path().join("index"), &dir.path().join("serve"), None).unwrap();
+    drop(engine);
+    assert_eq!(follower.advance(None).unwrap().tip.height, tip - 10);
+    let mut engine = Engine::open(dir.path(), &facts(&blocks)).unwrap();
+    for stage in ["scripts", "coins", "spends"] {
+        engine.reindex(stage, &NoProgress).unwrap();
+    }
+    let report = engine.sync(&files, &survey, &SyncOptions::default(), &NoProgress).unwrap();
+    let advanced = follower.advance(report.tip).unwrap();
+    assert_eq!(advanced.tip.height, tip);
+    let reader = follower.reader();
+    let view = reader.view().unwrap();
+    assert_equal(&view, &oracle_of(&chain));
+}

@@ -1,0 +1,180 @@
+//! Stages for the tests of the stage trait: small, and each of another kind.
+
+use cairn_model::Block;
+use cairn_stages::{Delta, Group, Lane, Merge, Order, Prior, Rows, Settings, Spread, Stage, StageError, Way};
+use cairn_tables::{Family, TableInfo};
+
+const SMALL: &[Family] = &[Family::Small];
+
+/// Ordered: the largest output so far. A row for each height that broke the record, and one for the record itself, which
+/// only the rows of the blocks before can tell how to take back.
+pub struct Record {
+    pub version: u32,
+}
+
+const RECORD: [Lane; 1] =
+    [Lane { name: "toy-record", group_len: 1, spread: Spread::Hash { skip: 1 }, merge: Merge::Fold, families: SMALL }];
+pub const RECORDS: TableInfo = TableInfo { name: "toy_records", family: Family::Small, tag: Some(b'R') };
+const CURRENT: [u8; 5] = [b'R', 0xff, 0xff, 0xff, 0xff];
+
+fn numbers(bytes: &[u8]) -> (u64, u32) {
+    let (value, height) = bytes.split_at(8);
+    (u64::from_be_bytes(value.try_into().unwrap()), u32::from_be_bytes(height.try_into().unwrap()))
+}
+
+impl Stage for Record {
+    fn name(&self) -> &'static str {
+        "toy-record"
+    }
+
+    fn version(&self) -> u32 {
+        self.version
+    }
+
+    fn order(&self) -> Order {
+        Order::Ordered
+    }
+
+    fn tables(&self) -> &'static [TableInfo] {
+        const { &[RECORDS] }
+    }
+
+    fn lanes(&self) -> &'static [Lane] {
+        &RECORD
+    }
+
+    fn map(&self, block: &Block, _: &Settings, emit: &mut dyn FnMut(usize, &[u8], &[u8])) {
+        let largest = block.outputs.iter().map(|o| o.value).max().unwrap_or_default();
+        let key = [&[b'R'][..], &block.height.to_be_bytes()].concat();
+        emit(0, &key, &largest.to_be_bytes());
+    }
+
+    /// A record's row holds its value and the height of the record before.
+    fn fold(
+        &self,
+        _: usize,
+        g: &Group<'_>,
+        way: Way,
+        prior: &dyn Prior,
+        rows: &mut dyn Rows,
+    ) -> Result<(), StageError> {
+        let get = |key: &[u8]| prior.get(Family::Small, key).map_err(StageError::Prior);
+        let current = get(&CURRENT)?.map(|b| numbers(&b));
+        let height = u32::from_be_bytes(g[0].key[1..].try_into().unwrap());
+        let largest = u64::from_be_bytes(g[0].value.try_into().unwrap());
+        let row = |value: u64, height: u32| [&value.to_be_bytes()[..], &height.to_be_bytes()].concat();
+        match (way, current) {
+            (Way::Forward, Some((value, _))) if largest <= value => Ok(()),
+            (Way::Forward, current) => {
+                let before = current.map_or(u32::MAX, |(_, height)| height);
+                rows.put(Family::Small, g[0].key, &row(largest, before))?;
+                rows.put(Family::Small, &CURRENT, &row(largest, height))
+            }
+            (Way::Back, Some((_, at))) if at == height => {
+                let (_, before) = numbers(&get(g[0].key)?.expect("its own row"));
+                let (value, _) =
+                    numbers(&get(&[&[b'R'][..], &before.to_be_bytes()].concat())?.expect("the row before"));
+                rows.delete(Family::Small, g[0].key)?;
+                rows.put(Family::Small, &CURRENT, &row(value, before))
+            }
+            (Way::Back, _) => Ok(()),
+        }
+    }
+}
+
+/// Order-free: rows that are put as they are, some rising with the chain, some spread by hash; and sums by day.
+pub struct Plain;
+
+const PLAIN: [Lane; 3] = [
+    // A group length that does not matter: nothing is folded.
+    Lane { name: "toy-heights", group_len: 1, spread: Spread::Ascending, merge: Merge::Put, families: SMALL },
+    Lane { name: "toy-txids", group_len: 3, spread: Spread::Hash { skip: 1 }, merge: Merge::Put, families: SMALL },
+    Lane { name: "toy-days", group_len: 5, spread: Spread::Hash { skip: 1 }, merge: Merge::Fold, families: SMALL },
+];
+pub const PLAINS: [TableInfo; 3] = [
+    TableInfo { name: "toy_heights", family: Family::Small, tag: Some(b'H') },
+    TableInfo { name: "toy_txids", family: Family::Small, tag: Some(b'T') },
+    TableInfo { name: "toy_days", family: Family::Small, tag: Some(b'D') },
+];
+
+impl Stage for Plain {
+    fn name(&self) -> &'static str {
+        "toy-plain"
+    }
+
+    fn version(&self) -> u32 {
+        1
+    }
+
+    fn tables(&self) -> &'static [TableInfo] {
+        &PLAINS
+    }
+
+    fn lanes(&self) -> &'static [Lane] {
+        &PLAIN
+    }
+
+    fn map(&self, block: &Block, _: &Settings, emit: &mut dyn FnMut(usize, &[u8], &[u8])) {
+        let height = block.height.to_be_bytes();
+        emit(0, &[&[b'H'][..], &height].concat(), &[block.txs.len() as u8]);
+        for (i, tx) in block.txs.iter().enumerate() {
+            emit(1, &[&[b'T'][..], &tx.txid.0, &block.tx_num(i).to_be5()].concat(), &height);
+            let day = (block.mono_time / 86_400).to_be_bytes();
+            emit(2, &[&[b'D'][..], &day].concat(), &(tx.outputs.len() as u64).to_be_bytes());
+        }
+    }
+
+    fn fold(
+        &self,
+        _: usize,
+        g: &Group<'_>,
+        way: Way,
+        prior: &dyn Prior,
+        rows: &mut dyn Rows,
+    ) -> Result<(), StageError> {
+        let number = |bytes: &[u8]| u64::from_be_bytes(bytes.try_into().unwrap());
+        let old = prior.get(Family::Small, g[0].key).map_err(StageError::Prior)?.map_or(0, |b| number(&b));
+        let sum: u64 = g.iter().map(|d: &Delta<'_>| number(d.value)).sum();
+        match if way == Way::Forward { old + sum } else { old - sum } {
+            0 => rows.delete(Family::Small, g[0].key),
+            new => rows.put(Family::Small, g[0].key, &new.to_be_bytes()),
+        }
+    }
+}
+
+/// Order-free, and wrong: puts one row with every block.
+pub struct Twice;
+
+impl Stage for Twice {
+    fn name(&self) -> &'static str {
+        "toy-twice"
+    }
+
+    fn version(&self) -> u32 {
+        1
+    }
+
+    fn tables(&self) -> &'static [TableInfo] {
+        const { &[TableInfo { name: "toy_twice", family: Family::Small, tag: Some(b'W') }] }
+    }
+
+    fn lanes(&self) -> &'static [Lane] {
+        const {
+            &[Lane {
+                name: "toy-twice",
+                group_len: 9,
+                spread: Spread::Hash { skip: 1 },
+                merge: Merge::Put,
+                families: SMALL,
+            }]
+        }
+    }
+
+    fn map(&self, block: &Block, _: &Settings, emit: &mut dyn FnMut(usize, &[u8], &[u8])) {
+        emit(0, b"Wone", &block.height.to_be_bytes());
+    }
+
+    fn fold(&self, _: usize, _: &Group<'_>, _: Way, _: &dyn Prior, _: &mut dyn Rows) -> Result<(), StageError> {
+        unreachable!("its lane only puts")
+    }
+}
