@@ -74,7 +74,7 @@ fn of_mainnet(c: &mut Criterion) {
 
 criterion_group! {
     name = benches;
-    config = Criterion::default().warm_up_time(Duration::from_secs(1)).measurement_time(Duration::from_secs(5)).sample_size(30);
+    config = Criterion::default().warm_up_time(Duration::from_secs(1)).measurement_time(Duration::from_secs(8)).sample_size(30);
     targets = of_the_shape, of_mainnet
 }
 criterion_main!(benches);

@@ -18,7 +18,8 @@ use cairn_pipeline::{Driver, Engine, NoProgress, SyncOptions};
 use cairn_reader::Facts;
 use cairn_sources::BlockFiles;
 use cairn_stages::CHAIN;
-use support::{Phases, Watch, disk_bytes, spread, written_bytes};
+use cairn_tables::TABLES;
+use support::{Phases, Watch, cpu_seconds, disk_bytes, spread, written_bytes};
 
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
@@ -51,7 +52,7 @@ fn setting(name: &str, default: u64) -> u64 {
 
 /// Indexes the folder in bulk and measures. Returns the bytes of the blocks.
 fn bulk(blocks: &Path, datadir: &Path, table: &mut Table) -> u64 {
-    let written = written_bytes();
+    let (written, cpu) = (written_bytes(), cpu_seconds());
     let watch = Watch::start(datadir.to_owned());
     let phases = Phases::start();
     let start = Instant::now();
@@ -66,11 +67,21 @@ fn bulk(blocks: &Path, datadir: &Path, table: &mut Table) -> u64 {
     phases.note("commit");
     let seconds = start.elapsed().as_secs_f64();
     assert!(report.bulk);
-    drop(engine);
+    let reader = engine.reader();
+    for info in &TABLES {
+        let kept = reader.table_size(info).unwrap().bytes as f64 / report.bytes as f64;
+        if kept >= 0.001 {
+            table.add(format!("index: {}", info.name), "bytes a block byte", kept);
+        }
+    }
+    drop((reader, engine));
     let (disk, memory) = watch.finish();
     let of_blocks = |bytes: u64| bytes as f64 / report.bytes as f64;
     table.add("bulk", "MB of blocks a second", report.bytes as f64 / 1e6 / seconds);
     table.add("bulk: blocks", "blocks a second", report.connected as f64 / seconds);
+    if let (Some(before), Some(after)) = (cpu, cpu_seconds()) {
+        table.add("bulk: processor time", "s a GB of blocks", (after - before) * 1e9 / report.bytes as f64);
+    }
     if let (Some(before), Some(after)) = (written, written_bytes()) {
         table.add("bulk: written", "bytes a block byte", of_blocks(after - before));
     }

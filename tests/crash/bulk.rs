@@ -9,7 +9,7 @@ use cairn_chaingen::{
 };
 
 use crate::{
-    killing::{After, Tally, choices, kill_often},
+    killing::{After, MORE, Tally, choices, kill_often},
     machine::{Line, Machine, Timeline},
     phase::Phase,
     world::{World, long, scaled},
@@ -41,11 +41,11 @@ fn killed_in(blocks: &Path, phases: &[Phase], seed: u64, stories: usize, tally: 
         tell(seed + n as u64, phase, [1, 2, 1, 3][n % 4]);
     }
     let mut missing = phases.first().copied();
-    for n in 0..60 {
+    for n in 0..MORE {
         if missing.is_none() {
             return;
         }
-        missing = tell(seed + 1_000 + n, missing, 1);
+        missing = tell(seed + 1_000 + n as u64, missing, 1);
     }
     panic!("no kill came in {missing:?}");
 }

@@ -9,7 +9,7 @@ use crate::{
     killing::{After, Tally},
     machine::{Line, Machine, copy},
     tip::index_of,
-    world::{World, scaled},
+    world::{World, long},
 };
 
 /// A file system in memory, of a size that can change. Unmounted when dropped.
@@ -85,7 +85,7 @@ fn until_it_fits(start: Option<&Machine>, line: &Line, after: After, sums: &str)
     let (mut kib, mut full) = (40, 0);
     while short_of(start, line, kib, after, sums)? {
         full += 1;
-        kib = kib + kib / if scaled(1) > 1 { 8 } else { 1 } + 150;
+        kib += 150 + if long() { kib / 8 } else { kib * 2 };
     }
     Some(full)
 }

@@ -63,23 +63,40 @@ fn at_calls(
     tally.print();
 }
 
-#[test]
-fn at_system_calls() {
+/// Whether processes can be traced here.
+fn can_trace() -> bool {
     let probe = Command::new("strace").args(["-f", "-qq", "-o", "/dev/null", "true"]).stderr(Stdio::null()).status();
-    if !probe.is_ok_and(|status| status.success()) {
+    probe.is_ok_and(|status| status.success())
+}
+
+fn every(short: usize) -> usize {
+    if long() { 5 } else { short }
+}
+
+#[test]
+fn indexing_and_unwinding() {
+    if !can_trace() {
         cairn_testkit::skip!("strace is missing, or may not trace");
     }
     let world = World::shared();
     let to = |to| Line::index(&world.after(), Some(to));
     let ((low, low_sums), (high, high_sums)) = (index_of(&to(120)), index_of(&to(160)));
-    let stride = |short| if long() { 5 } else { short };
-    let bulk = to(160);
-    at_calls("bulk, at calls", None, (&bulk, &bulk), (After::EmptyOrSound, &high_sums), stride(29));
-    at_calls("tip, at calls", Some(&low), (&bulk, &bulk), (After::Sound, &high_sums), stride(29));
-    let unwind = Line::unwind(120);
-    at_calls("unwind, at calls", Some(&high), (&unwind, &unwind), (After::Sound, &low_sums), stride(29));
-    for (stage, short) in [("scripts", 11), ("coins", 37), ("spends", 37)] {
+    let (up, down) = (to(160), Line::unwind(120));
+    at_calls("bulk, at calls", None, (&up, &up), (After::EmptyOrSound, &high_sums), every(37));
+    at_calls("tip, at calls", Some(&low), (&up, &up), (After::Sound, &high_sums), every(37));
+    at_calls("unwind, at calls", Some(&high), (&down, &down), (After::Sound, &low_sums), every(37));
+}
+
+#[test]
+fn reindexing() {
+    if !can_trace() {
+        cairn_testkit::skip!("strace is missing, or may not trace");
+    }
+    let world = World::shared();
+    let index = Line::index(&world.after(), Some(160));
+    let (start, sums) = index_of(&index);
+    for (stage, short) in [("scripts", 13), ("coins", 37), ("spends", 37)] {
         let line = Line::reindex(stage);
-        at_calls("reindex, at calls", Some(&high), (&line, &bulk), (After::MayLackStage, &high_sums), stride(short));
+        at_calls("reindex, at calls", Some(&start), (&line, &index), (After::MayLackStage, &sums), every(short));
     }
 }

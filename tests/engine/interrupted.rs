@@ -143,6 +143,21 @@ fn cut_and_then_without_undo_files() {
     }
 }
 
+#[test]
+fn what_a_killed_run_left_behind_is_removed() {
+    let blocks = temp_dir();
+    write_tidy(blocks.path(), &small_chain(38));
+    let mut index = Index::of(blocks.path(), Driver::Bulk);
+    let expected = index.sums();
+    // Killed after the commit and before it could clean up.
+    let left = index.path().join("bulk");
+    std::fs::create_dir(&left).unwrap();
+    std::fs::write(left.join("lane-scripts.000.spill"), [1; 100]).unwrap();
+    index.sync(blocks.path(), Driver::Auto);
+    assert!(!left.exists());
+    index.sums().assert_equal(&expected, "cleaned up");
+}
+
 /// Remembers the phases it heard of.
 #[derive(Default)]
 struct Phases(std::sync::Mutex<HashSet<Phase>>);

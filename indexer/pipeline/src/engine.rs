@@ -224,14 +224,12 @@ impl Engine {
             }
         }
         self.repair(progress)?;
-        // Whatever is there was committed; a run that was killed right then could not clean up.
-        bulk::remove_dir(&self.bulk_dir())?;
         self.follow(files, survey, to, &mut report, progress)?;
         report.tip = self.tip()?;
         Ok(report)
     }
 
-    fn bulk_dir(&self) -> PathBuf {
+    pub(crate) fn bulk_dir(&self) -> PathBuf {
         self.datadir.join("bulk")
     }
 

@@ -9,7 +9,8 @@ use cairn_writer::WriteError;
 use crate::{Engine, Phase, PipelineError, Progress, Step, bulk, engine::FLUSH_BLOCKS, tip};
 
 impl Engine {
-    /// Rebuilds stages without a checkpoint or of another version, and lets those behind the journal catch up.
+    /// Rebuilds stages without a checkpoint or of another version, and lets those behind the journal catch up. Leaves an
+    /// empty index as it is: its working files are of use.
     pub(crate) fn repair(&mut self, progress: &dyn Progress) -> Result<(), PipelineError> {
         let Some((height, _)) = self.tip()? else { return Ok(()) };
         for i in 1..self.stages.len() {
@@ -26,7 +27,8 @@ impl Engine {
                 _ => self.rebuild(i, progress)?,
             }
         }
-        Ok(())
+        // What is still there was committed; a run that was killed right then could not clean up.
+        bulk::remove_dir(&self.bulk_dir())
     }
 
     fn on_chain(&self, checkpoint: &Checkpoint) -> Result<bool, PipelineError> {

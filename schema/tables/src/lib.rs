@@ -9,11 +9,11 @@ pub mod history;
 pub mod journal;
 pub mod lookups;
 pub mod prevouts;
+mod registry;
 pub mod spenders;
 mod table;
 pub mod totals;
 
 pub use codec::DecodeError;
-pub use table::{
-    Compression, Family, KeyCodec, TABLES, Table, TableInfo, Tuning, ValueCodec, encode_key, encode_value,
-};
+pub use registry::TABLES;
+pub use table::{Compression, Family, KeyCodec, Table, TableInfo, Tuning, ValueCodec, encode_key, encode_value};

@@ -15,7 +15,7 @@ use super::{
     join::PREVOUTS,
     lacks_undo,
     link::batches,
-    manifest::Manifest,
+    manifest::{CollisionRows, Manifest},
     spill::{SpillWriter, damaged, read_partition},
 };
 use crate::{
@@ -24,9 +24,6 @@ use crate::{
     groups::{SortedRecords, put_record, take_record},
     resolve::{Place, check_amounts, unresolved},
 };
-
-/// Colliding scripts, as the manifest holds them.
-pub(crate) type CollisionRows = Vec<([u8; 8], Vec<(u64, Vec<u8>)>)>;
 
 /// Resolved blocks in order.
 pub(crate) trait Blocks {

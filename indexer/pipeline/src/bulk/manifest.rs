@@ -10,8 +10,11 @@ use cairn_model::{ScriptPrefix, TxNum};
 use cairn_tables::{Family, journal::CollidingScripts};
 use serde::{Deserialize, Serialize};
 
-use super::{Plan, fold::CollisionRows};
+use super::Plan;
 use crate::PipelineError;
+
+/// Colliding scripts, as the manifest holds them.
+pub(crate) type CollisionRows = Vec<([u8; 8], Vec<(u64, Vec<u8>)>)>;
 
 /// A phase of bulk indexing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
