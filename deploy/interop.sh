@@ -40,5 +40,7 @@ for attempt in $(seq 1 120); do
 done
 
 "$tools/bin/openapi-spec-validator" "$document"
-# The seed makes a failure repeatable.
-"$tools/bin/schemathesis" run "http://$listen/openapi.json" --seed 1 --max-examples 25 --request-timeout 10
+# The seed makes a failure repeatable. One check is left out: that whatever fits the schema is accepted. No schema can say
+# that an address's checksum is right, or that a cursor was issued by this server.
+"$tools/bin/schemathesis" run "http://$listen/openapi.json" --seed 1 --max-examples 25 --request-timeout 10 \
+    --exclude-checks positive_data_acceptance

@@ -76,7 +76,10 @@ impl JournalBlocks<'_, '_> {
             if BlockLog::decode_key(key)? != at {
                 return Err(broken());
             }
-            let (_, _, _) = LogRow::decode_into(value, &mut decoded)?;
+            let (found, first_index, _) = LogRow::decode_into(value, &mut decoded)?;
+            if found != height || u64::from(first_index) != at.0 - row.first_tx.0 {
+                return Err(self.view.broken("a row of block_log belongs to another block"));
+            }
             if let Some(row) = self.prevouts_at(at)? {
                 outpoints.extend(row);
             }
