@@ -2,7 +2,7 @@
 # Installs what the build needs from outside Cargo, and only where it is missing.
 #
 #   deploy/setup.sh build   a compiler for C++20, make, cmake, pkg-config, libclang, ccache (RocksDB, jemalloc)
-#   deploy/setup.sh test    the same and the Boost headers (the tests build Bitcoin Core's kernel)
+#   deploy/setup.sh test    the same, the Boost headers (the tests build Bitcoin Core's kernel) and strace
 #
 # Debian and its relatives: by apt-get, through sudo if not root. Elsewhere it names what is missing and stops.
 set -euo pipefail
@@ -66,6 +66,8 @@ find_missing() {
         command -v git >/dev/null || packages+=(git)
     fi
     have_ccache || wanted+=(ccache)
+    # Some crash tests kill at chosen system calls; without it they are skipped by name.
+    [ "$purpose" != test ] || command -v strace >/dev/null || wanted+=(strace)
 }
 
 find_missing

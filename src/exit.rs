@@ -165,6 +165,7 @@ impl From<ReadError> for Failure {
     fn from(error: ReadError) -> Self {
         let hint = match &error {
             ReadError::Empty | ReadError::Unusable(_) => "`cairn index` fills an index; --datadir names its folder",
+            ReadError::Unfinished(_) => "the next command that writes (`cairn index`, `cairn reindex`) finishes it",
             ReadError::Database(_) => "the folder may be on a failing disk, or not be an index",
             ReadError::Decode(_) | ReadError::Broken(_) => {
                 "the index is damaged: `cairn verify` says how far, `cairn reindex` rebuilds all but the chain stage"
@@ -214,7 +215,9 @@ impl From<PipelineError> for Failure {
                 return Failure::new(Exit::Source, message)
                     .hint("the folder is older than the index: let the node catch up, or copy the folder again");
             }
-            PipelineError::MissingCoin { .. } | PipelineError::UndoContradicts(_) => Exit::Corrupt,
+            PipelineError::MissingCoin { .. }
+            | PipelineError::MakesMoney { .. }
+            | PipelineError::UndoContradicts(_) => Exit::Corrupt,
             PipelineError::UnknownStage(_) | PipelineError::ChainIsTheJournal | PipelineError::AboveTip { .. } => {
                 Exit::Usage
             }

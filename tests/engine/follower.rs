@@ -92,3 +92,51 @@ fn the_writer_may_restart_and_rebuild() {
     let view = reader.view().unwrap();
     assert_equal(&view, &oracle_of(&chain));
 }
+
+/// Stops at the first step of the second phase: the stage is dropped and not rebuilt.
+struct StopSoon(std::sync::atomic::AtomicU32);
+
+impl cairn_pipeline::Progress for StopSoon {
+    fn step(&self, _: cairn_pipeline::Step) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn stopped(&self) -> bool {
+        self.0.load(Ordering::Relaxed) > 0
+    }
+}
+
+/// A stage that is being rebuilt has no answer, neither in this process nor in another: never an empty one.
+#[test]
+fn an_unfinished_stage_answers_nothing() {
+    let dir = temp_dir();
+    let chain = small_chain(13);
+    let blocks = dir.path().join("blocks");
+    write_tidy(&blocks, &chain);
+    let mut engine = Engine::open(dir.path(), &facts(&blocks)).unwrap();
+    let report = sync(&mut engine, &blocks, Driver::Auto);
+    let follower = Follower::open(&dir.path().join("index"), &dir.path().join("serve"), None).unwrap();
+    let oracle = oracle_of(&chain);
+    let script = oracle.all_totals().keys().next().unwrap().clone();
+    let unfinished = |reader: &cairn_reader::Reader| {
+        let view = reader.view().unwrap();
+        matches!(view.find_script(script.as_bytes()), Err(cairn_reader::ReadError::Unfinished("scripts")))
+    };
+    assert!(!unfinished(&engine.reader()));
+    let stopped = engine.reindex("scripts", &StopSoon(Default::default()));
+    assert!(matches!(stopped, Err(cairn_pipeline::PipelineError::Stopped)), "{stopped:?}");
+    assert!(unfinished(&engine.reader()));
+    // The other process has not looked yet: it serves what it has, whole. Once it looks, it knows.
+    assert!(!unfinished(&follower.reader()));
+    let fresh = Follower::open(&dir.path().join("index"), &dir.path().join("other"), None).unwrap();
+    assert!(unfinished(&fresh.reader()));
+    // What needs other stages is answered.
+    let view_reader = engine.reader();
+    let view = view_reader.view().unwrap();
+    assert!(view.spenders(cairn_model::TxNum(1)).is_ok());
+    drop(view);
+    engine.reindex("scripts", &NoProgress).unwrap();
+    assert!(!unfinished(&engine.reader()));
+    follower.advance(report.tip).unwrap();
+    assert_equal(&engine.reader().view().unwrap(), &oracle);
+}

@@ -195,6 +195,7 @@ impl From<ReadError> for ApiError {
     fn from(error: ReadError) -> Self {
         match error {
             ReadError::Empty => ApiError::syncing("nothing has been indexed yet"),
+            ReadError::Unfinished(stage) => ApiError::syncing(format!("the tables of stage {stage} are being rebuilt")),
             ReadError::Database(_) | ReadError::Decode(_) | ReadError::Broken(_) | ReadError::Unusable(_) => {
                 tracing::error!(%error, "the index could not be read");
                 ApiError::internal()

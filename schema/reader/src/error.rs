@@ -14,6 +14,9 @@ pub enum ReadError {
     /// Nothing is indexed yet.
     #[error("the index is empty: nothing has been indexed yet")]
     Empty,
+    /// A stage's tables are being rebuilt: what they would answer is not whole.
+    #[error("the tables of stage {0} are being rebuilt")]
+    Unfinished(&'static str),
     /// Rows that belong together do not: the index is damaged.
     #[error("the index contradicts itself: {0}")]
     Broken(String),

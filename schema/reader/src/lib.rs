@@ -22,4 +22,4 @@ pub use raw::{RawBlocks, RawError};
 pub use rows::{TableSize, TableSum};
 pub use scripts::{FoundScript, SumsBefore};
 pub use txs::StoredTx;
-pub use view::{Scan, Tip, View};
+pub use view::{Needs, Scan, Tip, View};

@@ -139,7 +139,8 @@ pub struct Reader {
     /// Whether a writer shares the handle, so that each view has to pin what it reads.
     pinned: bool,
     facts: Facts,
-    chain: RwLock<ChainIndex>,
+    /// The chain in brief up to the tip that was seen last.
+    chain: RwLock<(ChainIndex, Option<crate::Tip>)>,
     raw: Option<RawBlocks>,
 }
 
@@ -201,12 +202,12 @@ impl Reader {
     /// # Errors
     /// The index is empty or cannot be read.
     pub fn view(&self) -> Result<View<'_>, ReadError> {
-        let mut view = View::open(&self.db, self.pinned, &self.facts, self.raw.as_ref())?;
-        let mut chain = self.chain.read().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
-        let known = chain.len() == view.tip().height + 1 && chain.is(view.tip().height, &view.tip().hash);
-        if !known {
+        let (mut chain, known) = self.chain.read().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
+        let mut view = View::open(&self.db, self.pinned, &self.facts, self.raw.as_ref(), known)?;
+        if known != Some(*view.tip()) {
             view.catch_up(&mut chain)?;
-            *self.chain.write().unwrap_or_else(std::sync::PoisonError::into_inner) = chain.clone();
+            let cached = (chain.clone(), Some(*view.tip()));
+            *self.chain.write().unwrap_or_else(std::sync::PoisonError::into_inner) = cached;
         }
         view.set_chain(chain);
         Ok(view)

@@ -7,7 +7,7 @@ use cairn_tables::{
     totals::{Totals, TotalsTable},
 };
 
-use crate::{ReadError, View};
+use crate::{Needs, ReadError, View};
 
 /// A script that the chain has seen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -44,6 +44,7 @@ impl View<'_> {
     /// # Errors
     /// The database cannot be read, or rows are damaged.
     pub fn find_script(&self, script_pubkey: &[u8]) -> Result<Option<FoundScript>, ReadError> {
+        self.require(Needs::Scripts)?;
         let prefix = ScriptPrefix::of(script_pubkey, self.facts().script_prefix);
         for ordinal in 0..=u8::MAX {
             let id = ScriptId { prefix, ordinal };
@@ -60,6 +61,7 @@ impl View<'_> {
     /// # Errors
     /// The database cannot be read, or rows are damaged.
     pub fn script_of(&self, id: ScriptId) -> Result<Option<Vec<u8>>, ReadError> {
+        self.require(Needs::Scripts)?;
         let Some(totals) = self.get::<TotalsTable>(&id)? else { return Ok(None) };
         self.script_at(totals.first).map(Some)
     }
@@ -175,6 +177,7 @@ impl View<'_> {
         if limit == 0 {
             return Ok(coins);
         }
+        self.require(Needs::Coins)?;
         for row in self.scan::<CoinsByScript>(Some(&(id, from)))? {
             let ((found, outpoint), CoinValue(value)) = row?;
             if found != id {

@@ -10,7 +10,7 @@ use cairn_tables::{
     spenders::{SpenderRow, Spenders},
 };
 
-use crate::{ReadError, View};
+use crate::{Needs, ReadError, View};
 
 /// Rows of `block_log` that a view keeps.
 const KEPT_ROWS: usize = 64;
@@ -174,6 +174,7 @@ impl View<'_> {
     /// # Errors
     /// The database cannot be read, or the row is damaged.
     pub fn spenders(&self, tx_num: TxNum) -> Result<Vec<(u32, TxNum, u32)>, ReadError> {
+        self.require(Needs::Spends)?;
         let SpenderRow(rows) = self.get::<Spenders>(&tx_num)?.unwrap_or_default();
         Ok(rows.into_iter().map(|s| (s.vout, TxNum(tx_num.0.saturating_add(s.distance)), s.vin)).collect())
     }

@@ -36,6 +36,29 @@ pub struct Tip {
     pub tx_end: TxNum,
 }
 
+/// A stage whose tables a question needs. The journal's own stage is the tip itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Needs {
+    /// Who spent an output.
+    Spends,
+    /// The coin set.
+    Coins,
+    /// History and totals.
+    Scripts,
+}
+
+impl Needs {
+    /// The stage's name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Needs::Spends => "spends",
+            Needs::Coins => "coins",
+            Needs::Scripts => "scripts",
+        }
+    }
+}
+
 /// The index at one tip. Not shared between threads: a request reads from one.
 pub struct View<'r> {
     pub(crate) db: &'r Db,
@@ -48,6 +71,8 @@ pub struct View<'r> {
     tip: Tip,
     chain: ChainIndex,
     rows_read: Cell<u64>,
+    /// Stages that were seen to stand at the tip, one bit each.
+    finished: Cell<u8>,
     /// Rows of `block_log` that this view has read: a page often asks for the same one again.
     pub(crate) log_rows: RefCell<HashMap<TxNum, Rc<LogRow>>>,
 }
@@ -58,6 +83,7 @@ impl<'r> View<'r> {
         pinned: bool,
         facts: &'r Facts,
         raw: Option<&'r RawBlocks>,
+        known: Option<Tip>,
     ) -> Result<Self, ReadError> {
         let mut missing = None;
         let families = Family::ALL.map(|f| {
@@ -80,9 +106,14 @@ impl<'r> View<'r> {
             tip: Tip { height: 0, hash: BlockHash::default(), time: 0, mono_time: 0, tx_end: TxNum(0) },
             chain: ChainIndex::default(),
             rows_read: Cell::new(0),
+            finished: Cell::new(0),
             log_rows: RefCell::default(),
         };
         let checkpoint = view.checkpoint("chain")?.ok_or(ReadError::Empty)?;
+        if let Some(tip) = known.filter(|t| t.height == checkpoint.height && t.hash.0 == checkpoint.hash) {
+            view.tip = tip;
+            return Ok(view);
+        }
         let row = view.header(checkpoint.height)?.ok_or_else(|| view.broken("the tip has no header"))?;
         if row.hash.0 != checkpoint.hash {
             return Err(view.broken("the tip's header has another hash"));
@@ -240,6 +271,22 @@ impl<'r> View<'r> {
     /// The database cannot be read, or the row is damaged.
     pub fn checkpoint(&self, stage: &str) -> Result<Option<Checkpoint>, ReadError> {
         self.get::<Checkpoints>(&stage.to_owned())
+    }
+
+    /// Makes sure that a stage's tables are whole and at this view's tip. One row read, once a view.
+    ///
+    /// # Errors
+    /// [`ReadError::Unfinished`]: they are being rebuilt, or wait for it.
+    pub fn require(&self, stage: Needs) -> Result<(), ReadError> {
+        let bit = 1 << stage as u8;
+        if self.finished.get() & bit == 0 {
+            let found = self.checkpoint(stage.name())?;
+            if found.is_none_or(|c| c.height != self.tip.height || c.hash != self.tip.hash.0) {
+                return Err(ReadError::Unfinished(stage.name()));
+            }
+            self.finished.set(self.finished.get() | bit);
+        }
+        Ok(())
     }
 
     /// A block's row.
