@@ -87,6 +87,8 @@ fn the_writer_may_restart_and_rebuild() {
     }
     let report = engine.sync(&files, &survey, &SyncOptions::default(), &NoProgress).unwrap();
     let advanced = follower.advance(report.tip).unwrap();
+    // The instance that stood by had the families that were dropped.
+    assert!(advanced.reopened);
     assert_eq!(advanced.tip.height, tip);
     let reader = follower.reader();
     let view = reader.view().unwrap();

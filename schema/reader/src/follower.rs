@@ -19,7 +19,7 @@ use cairn_model::{BlockHash, Height};
 use cairn_tables::Family;
 use rocksdb::ColumnFamilyDescriptor;
 
-use crate::{Db, ReadError, Reader, Tip, db_options, family_options};
+use crate::{Db, Facts, ReadError, Reader, Tip, db_options, family_options};
 
 /// Catch-ups before the instance is opened anew.
 const ATTEMPTS: u32 = 5;
@@ -145,6 +145,10 @@ fn reached(tip: &Tip, wanted: Option<(Height, BlockHash)>) -> bool {
 
 fn catch_up(reader: &Reader) -> Result<Tip, ReadError> {
     reader.db.try_catch_up_with_primary()?;
+    if Facts::families_made(&reader.db)? != reader.families_made {
+        // A stage was rebuilt: this instance still holds the family that it dropped, with the rows of then.
+        return Err(ReadError::Unusable("families were made anew".to_owned()));
+    }
     Ok(*reader.view()?.tip())
 }
 

@@ -51,6 +51,22 @@ impl Facts {
         rows.into_iter().map(|(k, v)| (k, Fact(v))).collect()
     }
 
+    /// Name of the row that counts how often families were dropped or made anew, two for each time.
+    pub const FAMILIES: &'static str = "families";
+
+    /// That count. A secondary keeps its handle of a dropped family, and the rows that it had.
+    ///
+    /// # Errors
+    /// The database cannot be read, or the row is damaged.
+    pub fn families_made(db: &Db) -> Result<u64, ReadError> {
+        let family = db.cf_handle(Family::Small.name()).ok_or(ReadError::Empty)?;
+        let Some(bytes) = db.get_pinned_cf(&family, encode_key::<FactsTable>(&Self::FAMILIES.to_owned()))? else {
+            return Ok(0);
+        };
+        let Fact(text) = FactsTable::decode_value(&bytes)?;
+        text.parse().map_err(|_| ReadError::Broken(format!("the count of families is {text:?}")))
+    }
+
     /// Reads them; `None` if the index has none yet.
     ///
     /// # Errors
@@ -138,6 +154,8 @@ pub struct Reader {
     pub(crate) db: Arc<Db>,
     /// Whether a writer shares the handle, so that each view has to pin what it reads.
     pinned: bool,
+    /// [`Facts::families_made`] when it was opened.
+    pub(crate) families_made: u64,
     facts: Facts,
     /// The chain in brief up to the tip that was seen last.
     chain: RwLock<(ChainIndex, Option<crate::Tip>)>,
@@ -173,7 +191,8 @@ impl Reader {
     fn over(db: Arc<Db>, pinned: bool) -> Result<Self, ReadError> {
         let facts = Facts::read(&db)?.ok_or(ReadError::Empty)?;
         let raw = facts.blocks_dir.as_deref().map(|dir| RawBlocks::new(dir.to_owned()));
-        Ok(Reader { db, pinned, facts, chain: RwLock::default(), raw })
+        let families_made = Facts::families_made(&db)?;
+        Ok(Reader { db, pinned, families_made, facts, chain: RwLock::default(), raw })
     }
 
     /// Reads raw blocks from this folder instead of the one that was indexed (copied elsewhere, say).

@@ -8,7 +8,7 @@ use std::{
 use cairn_reader::{Db, Facts, db_options, family_options};
 use cairn_tables::{
     Family, TableInfo,
-    journal::{Checkpoint, Checkpoints, Facts as FactsTable},
+    journal::{Checkpoint, Checkpoints, Fact, Facts as FactsTable},
 };
 use rocksdb::{
     BoundColumnFamily, ColumnFamilyDescriptor, FlushOptions, IngestExternalFileOptions, ReadOptions, WriteBatch,
@@ -121,9 +121,11 @@ impl Writer {
         }
         match table.tag {
             None => {
+                // Counted before and after: a reader in another process that opens in between opens again.
+                self.count_families()?;
                 self.db.drop_cf(table.family.name())?;
                 self.db.create_cf(table.family.name(), &family_options(table.family))?;
-                Ok(())
+                self.count_families()
             }
             Some(tag) => {
                 let families = self.families()?;
@@ -135,6 +137,15 @@ impl Writer {
                 self.flush()
             }
         }
+    }
+
+    fn count_families(&self) -> Result<(), WriteError> {
+        let made = Facts::families_made(&self.db)? + 1;
+        self.commit::<WriteError>(|batch| {
+            batch.put_row::<FactsTable>(&Facts::FAMILIES.to_owned(), &Fact(made.to_string()));
+            Ok(())
+        })?;
+        self.flush()
     }
 
     fn is_clear(&self, table: &TableInfo) -> Result<bool, WriteError> {
