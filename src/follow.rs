@@ -42,6 +42,8 @@ pub(crate) struct Follower {
     engine: Engine,
     slot: Arc<IndexSlot>,
     announce: Announce,
+    /// First damaged record, if blocks lie behind it that the chain does not reach.
+    cut_at: Option<String>,
     screen: Screen,
     stop: Stop,
 }
@@ -67,12 +69,29 @@ impl Follower {
         tracing::info!(version, %network, datadir = %datadir.display(), blocks_dir = %blocks.display(), height, "index opened");
         let slot = Arc::new(IndexSlot::with(engine.reader()));
         let announce = Announce::open(datadir);
-        Ok(Follower { files, engine, slot, announce, screen: screen.clone(), stop: stop.clone() })
+        Ok(Follower { files, engine, slot, announce, cut_at: None, screen: screen.clone(), stop: stop.clone() })
     }
 
     /// The index for requests: they see every commit, and how far the files go.
     pub(crate) fn slot(&self) -> Arc<IndexSlot> {
         Arc::clone(&self.slot)
+    }
+
+    /// Makes sure that the files' chain was not cut short by damage before it reached what was asked for.
+    ///
+    /// # Errors
+    /// It was: names file and offset. What lies before is indexed.
+    pub(crate) fn whole(&self, to: Option<Height>) -> Result<(), Failure> {
+        let tip = self.engine.tip()?.map(|(height, _)| height);
+        match &self.cut_at {
+            Some(place) if to.is_none() || tip < to => {
+                let height = tip.map_or("no block".to_owned(), |height| format!("height {height}"));
+                let message = format!("a damaged record cuts the chain short: {place}; indexed up to {height}");
+                Err(Failure::new(Exit::Corrupt, message)
+                    .hint("copy this file again, or let the node repair it (bitcoind -reindex); then start again"))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Takes it apart, for another source to go on.
@@ -88,7 +107,9 @@ impl Follower {
         let reporter = Reporter::new(&self.screen, &self.stop, None);
         let mut survey = self.files.survey(&|at| reporter.survey(at))?;
         drop(reporter);
-        log_survey(&survey.stats());
+        let stats = survey.stats();
+        log_survey(&stats);
+        self.cut_at = cut_at(&stats);
         let to = match until {
             Until::Stopped => None,
             Until::Height(to) => Some(to),
@@ -158,6 +179,12 @@ impl Follower {
         }
         self.stop.asked().unwrap_or(Exit::Interrupted)
     }
+}
+
+/// Where damage cuts the chain short: a damaged record, and blocks without their ancestors.
+fn cut_at(found: &SurveyStats) -> Option<String> {
+    let first = found.damaged_places.first().filter(|_| found.damaged > 0 && found.orphan_blocks > 0)?;
+    Some(format!("blk{:05}.dat, offset {}", first.file, first.offset))
 }
 
 fn log_sync(report: &SyncReport, took: Duration) {

@@ -94,7 +94,14 @@ impl Indexing {
     /// A source, the index or the disk fails. What was committed stays.
     pub(crate) fn follow(self, until: Until) -> Result<Exit, Failure> {
         match self {
-            Indexing::Files(mut files) => files.follow(until),
+            Indexing::Files(mut files) => {
+                let exit = files.follow(until)?;
+                // A node could fill the gap; where there are only files, the operator has to know.
+                if let (Exit::Done, Until::Tip { to }) = (&exit, until) {
+                    files.whole(to)?;
+                }
+                Ok(exit)
+            }
             Indexing::Node { files, then } => then.follow(files, until),
         }
     }

@@ -223,3 +223,26 @@ fn rows_that_do_not_exist() {
     fails(world.run("db get --datadir data headers xyz"), 2, &["not hex"]);
     fails(world.run("db get --datadir data nothing 00"), 2, &["no table", "hint: headers"]);
 }
+
+#[test]
+fn a_damaged_record_that_cuts_the_chain_short_is_an_error() {
+    let world = World::small(40);
+    let path = world.path("blocks/blk00000.dat");
+    let good = fs::read(&path).unwrap();
+    // The size of some record in the middle: it is none any more, and the blocks behind it have lost their ancestors.
+    let chain = grown(40);
+    let victim = serialize(&chain.chain().active()[20].block.header);
+    let plain: Vec<u8> = good.iter().enumerate().map(|(i, b)| b ^ KEY[i % 8]).collect();
+    let at = plain.windows(80).position(|w| w == victim).unwrap();
+    let mut bad = good.clone();
+    bad[at - 1] ^= 0x7f;
+    fs::write(&path, &bad).unwrap();
+    let place = format!("blk00000.dat, offset {}", at - 8);
+    fails(world.run(INDEX), 4, &["cuts the chain short", &place, "height 19"]);
+    // What lies before is indexed whole, and enough where no more was asked for.
+    assert!(world.stdout("verify --datadir data").contains("height   19"));
+    world.run(&format!("{INDEX} --to 19")).success();
+    fs::write(&path, &good).unwrap();
+    world.run(INDEX).success();
+    assert!(world.stdout("verify --datadir data").contains("height   40"));
+}
