@@ -6,6 +6,7 @@ mod collisions;
 mod engine;
 mod error;
 mod groups;
+mod kept;
 mod progress;
 mod rebuild;
 mod resolve;

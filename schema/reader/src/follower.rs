@@ -16,10 +16,12 @@ use std::{
 };
 
 use cairn_model::{BlockHash, Height};
-use cairn_tables::Family;
 use rocksdb::ColumnFamilyDescriptor;
 
-use crate::{Db, Facts, ReadError, Reader, Tip, db_options, family_options};
+use crate::{
+    Db, Facts, ReadError, Reader, Tip, db_options, family_options,
+    open::{readers_families, while_written},
+};
 
 /// Catch-ups before the instance is opened anew.
 const ATTEMPTS: u32 = 5;
@@ -92,9 +94,26 @@ impl Follower {
             *idle = Some(next);
             return Ok(Advanced { tip, moved: false, reopened });
         }
-        let mut active = self.active.write().unwrap_or_else(PoisonError::into_inner);
-        *idle = Some(std::mem::replace(&mut *active, next));
+        self.swap(&mut idle, next);
         Ok(Advanced { tip, moved: true, reopened })
+    }
+
+    /// Serves the newest that the writer made durable, even if the tip is still the same: rows that belong to no block,
+    /// as samples of the mempool, come between blocks.
+    ///
+    /// # Errors
+    /// The index cannot be read. What served before still serves.
+    pub fn refresh(&self) -> Result<Advanced, ReadError> {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = *self.reader().view()?.tip();
+        let (next, tip, reopened) = self.prepare(&mut idle, None)?;
+        self.swap(&mut idle, next);
+        Ok(Advanced { tip, moved: tip != before, reopened })
+    }
+
+    fn swap(&self, idle: &mut MutexGuard<'_, Option<Arc<Reader>>>, next: Arc<Reader>) {
+        let mut active = self.active.write().unwrap_or_else(PoisonError::into_inner);
+        **idle = Some(std::mem::replace(&mut *active, next));
     }
 
     /// An instance that nobody reads, brought as far as it goes.
@@ -161,8 +180,10 @@ fn open_secondary(
     let own = scratch.join(opened.fetch_add(1, Ordering::Relaxed).to_string());
     let unusable = |e: std::io::Error| ReadError::Unusable(format!("{}: {e}", own.display()));
     std::fs::create_dir_all(&own).map_err(unusable)?;
-    let families = Family::ALL.map(|f| ColumnFamilyDescriptor::new(f.name(), family_options(f)));
-    let db = Db::open_cf_descriptors_as_secondary(&db_options(), dir, &own, families)?;
+    let db = while_written(dir, || {
+        let families = readers_families().into_iter().map(|f| ColumnFamilyDescriptor::new(f.name(), family_options(f)));
+        Db::open_cf_descriptors_as_secondary(&db_options(), dir, &own, families)
+    })?;
     let reader = Reader::still(Arc::new(db))?.with_blocks_dir(blocks_dir.map(Path::to_owned));
     let tip = *reader.view()?.tip();
     Ok((Arc::new(reader), tip))

@@ -2,9 +2,11 @@
 //! request reads is of one moment. There is no write method here: the writer is another crate.
 
 mod chain_index;
+mod coins;
 mod error;
 mod follower;
 mod journal;
+mod mempool;
 mod open;
 mod raw;
 mod rows;
@@ -14,6 +16,7 @@ mod txs;
 mod view;
 
 pub use chain_index::{Brief, ChainIndex};
+pub use coins::UnspentCoin;
 pub use error::ReadError;
 pub use follower::{Advanced, Follower};
 pub use journal::JournalBlocks;

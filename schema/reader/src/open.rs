@@ -3,6 +3,7 @@
 use std::{
     path::{Path, PathBuf},
     sync::{Arc, RwLock},
+    time::Duration,
 };
 
 use cairn_model::Network;
@@ -128,8 +129,54 @@ pub fn family_options(family: Family) -> Options {
 }
 
 fn open_read_only(dir: &Path, families: &[Family]) -> Result<Db, rocksdb::Error> {
-    let families = families.iter().map(|f| rocksdb::ColumnFamilyDescriptor::new(f.name(), family_options(*f)));
-    Db::open_cf_descriptors_read_only(&db_options(), dir, families, false)
+    while_written(dir, || {
+        let families = families.iter().map(|f| rocksdb::ColumnFamilyDescriptor::new(f.name(), family_options(*f)));
+        Db::open_cf_descriptors_read_only(&db_options(), dir, families, false)
+    })
+}
+
+/// How often an index that a writer changes meanwhile is tried to be opened.
+const OPENINGS: u32 = 40;
+/// Pause before the second try; grows up to [`LONGEST_PAUSE`].
+const PAUSE: Duration = Duration::from_millis(5);
+const LONGEST_PAUSE: Duration = Duration::from_millis(160);
+
+/// What tells whether a writer has changed the list of files since: which manifest counts, and how long it is.
+fn files_mark(dir: &Path) -> Option<(Vec<u8>, u64)> {
+    let current = std::fs::read(dir.join("CURRENT")).ok()?;
+    let name = std::str::from_utf8(&current).ok()?.trim();
+    let length = std::fs::metadata(dir.join(name)).ok()?.len();
+    Some((current, length))
+}
+
+/// Opens an index that a writer may be changing. Between reading the list of files and opening them a compaction can
+/// remove one, and RocksDB then speaks of corruption. That is believed only if it says the same twice about a list that
+/// has not changed.
+pub(crate) fn while_written<T>(
+    dir: &Path,
+    mut open: impl FnMut() -> Result<T, rocksdb::Error>,
+) -> Result<T, rocksdb::Error> {
+    let (mut before, mut pause) = (files_mark(dir), PAUSE);
+    let mut said = None;
+    for _ in 1..OPENINGS {
+        let error = match open() {
+            Ok(opened) => return Ok(opened),
+            Err(error) => error.to_string(),
+        };
+        let now = files_mark(dir);
+        if now == before && said.as_ref() == Some(&error) {
+            break;
+        }
+        (before, said) = (now, Some(error));
+        std::thread::sleep(pause);
+        pause = (pause * 2).min(LONGEST_PAUSE);
+    }
+    open()
+}
+
+/// The families that answer questions.
+pub(crate) fn readers_families() -> Vec<Family> {
+    Family::ALL.into_iter().filter(|f| !f.is_writers_own()).collect()
 }
 
 /// What it means that families are missing: a writer was killed while it made the index, or while it emptied a table.
@@ -137,7 +184,7 @@ fn open_read_only(dir: &Path, families: &[Family]) -> Result<Db, rocksdb::Error>
 fn lacking(dir: &Path) -> Option<ReadError> {
     let found = Db::list_cf(&db_options(), dir).ok()?;
     let (there, missing): (Vec<Family>, Vec<Family>) =
-        Family::ALL.into_iter().partition(|f| found.iter().any(|name| name == f.name()));
+        readers_families().into_iter().partition(|f| found.iter().any(|name| name == f.name()));
     let missing = missing.first()?;
     match Facts::read(&open_read_only(dir, &there).ok()?) {
         Ok(Some(_)) => Some(ReadError::Unusable(format!(
@@ -171,7 +218,10 @@ impl Reader {
         if !dir.join("CURRENT").exists() {
             return Err(ReadError::Unusable(format!("no index in {}", dir.display())));
         }
-        let db = open_read_only(dir, &Family::ALL).map_err(|e| lacking(dir).unwrap_or_else(|| e.into()))?;
+        let db = open_read_only(dir, &Family::ALL).or_else(|e| {
+            // An index that was made before the writer's own families, and not written since, has none of them.
+            open_read_only(dir, &readers_families()).map_err(|_| lacking(dir).unwrap_or_else(|| e.into()))
+        })?;
         Self::still(Arc::new(db))
     }
 

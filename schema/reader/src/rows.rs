@@ -3,6 +3,7 @@
 use cairn_tables::{
     TABLES, Table, TableInfo,
     journal::{Checkpoints, Facts},
+    mempool::{KeptMempool, MempoolSamples},
 };
 use sha2::{Digest, Sha256};
 
@@ -46,7 +47,7 @@ impl View<'_> {
         options.set_readahead_size(READ_AHEAD);
         // One walk must not push out what requests keep asking for.
         options.fill_cache(false);
-        let mut iter = self.db.raw_iterator_cf_opt(&self.families[table.family.index()], options);
+        let mut iter = self.db.raw_iterator_cf_opt(self.family(table.family)?, options);
         iter.seek(table.tag.as_slice());
         while let Some((key, value)) = iter.item() {
             let key = match table.tag {
@@ -68,7 +69,7 @@ impl View<'_> {
     /// The database cannot be read.
     pub fn row_bytes(&self, table: &TableInfo, key: &[u8]) -> Result<Option<Vec<u8>>, ReadError> {
         let key: Vec<u8> = table.tag.iter().chain(key).copied().collect();
-        Ok(self.db.get_cf_opt(&self.families[table.family.index()], key, &self.read_options())?)
+        Ok(self.db.get_cf_opt(self.family(table.family)?, key, &self.read_options())?)
     }
 
     /// The checksum of a table. Reads all of it.
@@ -88,8 +89,9 @@ impl View<'_> {
         Ok(TableSum { rows, bytes, sha256: hash.finalize().into() })
     }
 
-    /// The checksums of all tables that blocks are folded into: not of `checkpoints` and `facts`, in which two indexes
-    /// of one chain may differ (versions, the folder of block files).
+    /// The checksums of all tables that blocks are folded into: not of `checkpoints` and `facts`, nor of what was seen
+    /// of the mempool; in those, two indexes of one chain may differ (versions, the folder of block files, when and what
+    /// they observed).
     ///
     /// # Errors
     /// The database cannot be read.
@@ -99,7 +101,8 @@ impl View<'_> {
 
     /// The tables that [`View::checksums`] is about.
     pub fn summed_tables() -> impl Iterator<Item = &'static TableInfo> {
-        TABLES.iter().filter(|table| ![Checkpoints::NAME, Facts::NAME].contains(&table.name))
+        const OTHERS: [&str; 4] = [Checkpoints::NAME, Facts::NAME, KeptMempool::NAME, MempoolSamples::NAME];
+        TABLES.iter().filter(|table| !OTHERS.contains(&table.name))
     }
 }
 
@@ -118,8 +121,15 @@ impl Reader {
             })?;
             return Ok(TableSize { rows, bytes, counted: true });
         }
-        let missing = || ReadError::Unusable(format!("the index has no table family {}", table.family.name()));
-        let family = self.db.cf_handle(table.family.name()).ok_or_else(missing)?;
+        let family = match self.db.cf_handle(table.family.name()) {
+            Some(family) => family,
+            // An index that was made before the table had a place has no row of it.
+            None if table.family.is_writers_own() => return Ok(TableSize { rows: 0, bytes: 0, counted: true }),
+            None => {
+                let missing = format!("the index has no table family {}", table.family.name());
+                return Err(ReadError::Unusable(missing));
+            }
+        };
         let number = |name: &str| -> Result<u64, ReadError> {
             Ok(self.db.property_int_value_cf(&family, name)?.unwrap_or_default())
         };

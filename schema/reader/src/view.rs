@@ -65,7 +65,8 @@ pub struct View<'r> {
     /// Pins the view where a writer shares the handle. `None` where the handle does not move while it is read: opened
     /// for reading only, or a secondary that is not told to catch up.
     snapshot: Option<SnapshotWithThreadMode<'r, Db>>,
-    pub(crate) families: [Arc<BoundColumnFamily<'r>>; Family::ALL.len()],
+    /// `None` where a family that is the writer's own is not open.
+    families: [Option<Arc<BoundColumnFamily<'r>>>; Family::ALL.len()],
     facts: &'r Facts,
     raw: Option<&'r RawBlocks>,
     tip: Tip,
@@ -85,18 +86,10 @@ impl<'r> View<'r> {
         raw: Option<&'r RawBlocks>,
         known: Option<Tip>,
     ) -> Result<Self, ReadError> {
-        let mut missing = None;
-        let families = Family::ALL.map(|f| {
-            let handle = db.cf_handle(f.name());
-            if handle.is_none() {
-                missing = Some(f.name());
-            }
-            handle
-        });
-        if let Some(name) = missing {
-            return Err(ReadError::Unusable(format!("the index has no table family {name}")));
+        let families = Family::ALL.map(|f| db.cf_handle(f.name()));
+        if let Some(missing) = Family::ALL.iter().find(|f| families[f.index()].is_none() && !f.is_writers_own()) {
+            return Err(ReadError::Unusable(format!("the index has no table family {}", missing.name())));
         }
-        let families = families.map(|handle| handle.unwrap_or_else(|| unreachable!("all were checked")));
         let mut view = View {
             db,
             snapshot: pinned.then(|| db.snapshot()),
@@ -196,17 +189,18 @@ impl<'r> View<'r> {
         self.rows_read.get()
     }
 
-    fn count(&self) {
+    pub(crate) fn count(&self) {
         self.rows_read.set(self.rows_read.get() + 1);
     }
 
-    fn family<T: Table>(&self) -> &Arc<BoundColumnFamily<'r>> {
-        &self.families[T::FAMILY.index()]
+    pub(crate) fn family(&self, family: Family) -> Result<&Arc<BoundColumnFamily<'r>>, ReadError> {
+        let handle = self.families[family.index()].as_ref();
+        handle.ok_or_else(|| ReadError::Unusable(format!("table family {} is not open here", family.name())))
     }
 
-    fn bytes<T: Table>(&self, key: &T::Key) -> Result<Option<DBPinnableSlice<'_>>, ReadError> {
+    pub(crate) fn bytes<T: Table>(&self, key: &T::Key) -> Result<Option<DBPinnableSlice<'_>>, ReadError> {
         self.count();
-        Ok(self.db.get_pinned_cf_opt(self.family::<T>(), encode_key::<T>(key), &self.read_options())?)
+        Ok(self.db.get_pinned_cf_opt(self.family(T::FAMILY)?, encode_key::<T>(key), &self.read_options())?)
     }
 
     /// One row.
@@ -222,7 +216,7 @@ impl<'r> View<'r> {
     /// # Errors
     /// The database cannot be read.
     pub fn scan<T: Table>(&self, from: Option<&T::Key>) -> Result<Scan<'_, 'r, T>, ReadError> {
-        let mut iter = self.raw_iterator::<T>();
+        let mut iter = self.raw_iterator::<T>()?;
         match from {
             Some(key) => iter.seek(encode_key::<T>(key)),
             None => iter.seek(T::TAG.as_slice()),
@@ -237,7 +231,7 @@ impl<'r> View<'r> {
     /// The database cannot be read, or the row is damaged.
     pub fn last_at<T: Table>(&self, key: &T::Key, shared: usize) -> Result<Option<(T::Key, T::Value)>, ReadError> {
         let bytes = encode_key::<T>(key);
-        let mut iter = self.raw_iterator::<T>();
+        let mut iter = self.raw_iterator::<T>()?;
         iter.seek_for_prev(&bytes);
         self.count();
         let shared = shared + T::TAG.iter().len();
@@ -250,11 +244,19 @@ impl<'r> View<'r> {
         }
     }
 
-    fn raw_iterator<T: Table>(&self) -> DBRawIteratorWithThreadMode<'_, Db> {
+    fn raw_iterator<T: Table>(&self) -> Result<DBRawIteratorWithThreadMode<'_, Db>, ReadError> {
         let mut options = self.read_options();
         // Families with a prefix filter would otherwise hide rows of other prefixes from a scan.
         options.set_total_order_seek(true);
-        self.db.raw_iterator_cf_opt(self.family::<T>(), options)
+        Ok(self.db.raw_iterator_cf_opt(self.family(T::FAMILY)?, options))
+    }
+
+    /// For look-ups by prefix in a family with a prefix filter: a seek to a prefix that no row has is answered by the
+    /// filter, without a read. After it, only rows with the prefix of the key that was sought.
+    pub(crate) fn prefix_iterator<T: Table>(&self) -> Result<DBRawIteratorWithThreadMode<'_, Db>, ReadError> {
+        let mut options = self.read_options();
+        options.set_prefix_same_as_start(true);
+        Ok(self.db.raw_iterator_cf_opt(self.family(T::FAMILY)?, options))
     }
 
     pub(crate) fn read_options(&self) -> ReadOptions {

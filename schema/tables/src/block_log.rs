@@ -88,6 +88,13 @@ impl Decoded {
         &self.outputs[tx.outputs.start as usize..tx.outputs.end as usize]
     }
 
+    fn clear(&mut self) {
+        self.txs.clear();
+        self.inputs.clear();
+        self.outputs.clear();
+        self.scripts.clear();
+    }
+
     /// scriptPubKey of an output.
     #[must_use]
     pub fn script(&self, output: &OutputMeta) -> &[u8] {
@@ -260,6 +267,19 @@ fn take_tx(b: &mut Input<'_>, height: Height, into: &mut Decoded) -> Result<(), 
     Ok(())
 }
 
+/// Height, index and offset of the first transaction, and how many there are.
+fn head(b: &mut Input<'_>) -> Result<(Height, u32, u32, usize), DecodeError> {
+    let (height, first_index, raw_offset) = (b.varint32()?, b.varint32()?, b.varint32()?);
+    let n = b.count()?;
+    if first_index > MAX_BLOCK_SIZE || raw_offset > MAX_BLOCK_SIZE {
+        return Err(b.error("place in the block"));
+    }
+    if n == 0 || n > TXS_PER_ROW {
+        return Err(b.error("transactions"));
+    }
+    Ok((height, first_index, raw_offset, n))
+}
+
 impl LogRow {
     /// Decodes a row's transactions onto the end of `into`, for who wants a whole block. Returns the row's height and
     /// the index of its first transaction.
@@ -273,15 +293,23 @@ impl LogRow {
         Ok(head)
     }
 
+    /// Decodes one transaction of a row, and nothing behind it: `into` then holds it alone. Returns the row's height;
+    /// `None` if the row is shorter.
+    ///
+    /// # Errors
+    /// The row is damaged up to there.
+    pub fn decode_one(bytes: &[u8], at: usize, into: &mut Decoded) -> Result<Option<Height>, DecodeError> {
+        let b = &mut Input::new(BlockLog::NAME, bytes);
+        let (height, _, _, n) = head(b)?;
+        for _ in 0..n.min(at.saturating_add(1)) {
+            into.clear();
+            take_tx(b, height, into)?;
+        }
+        Ok((at < n).then_some(height))
+    }
+
     fn decode_onto(b: &mut Input<'_>, into: &mut Decoded) -> Result<(Height, u32, u32), DecodeError> {
-        let (height, first_index, raw_offset) = (b.varint32()?, b.varint32()?, b.varint32()?);
-        let n = b.count()?;
-        if first_index > MAX_BLOCK_SIZE || raw_offset > MAX_BLOCK_SIZE {
-            return Err(b.error("place in the block"));
-        }
-        if n == 0 || n > TXS_PER_ROW {
-            return Err(b.error("transactions"));
-        }
+        let (height, first_index, raw_offset, n) = head(b)?;
         for _ in 0..n {
             take_tx(b, height, into)?;
         }

@@ -274,6 +274,16 @@ impl KeyCodec for u32 {
     }
 }
 
+impl KeyCodec for u64 {
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.to_be_bytes());
+    }
+
+    fn decode(bytes: &mut Input<'_>) -> Result<Self, DecodeError> {
+        Ok(u64::from_be_bytes(bytes.array()?))
+    }
+}
+
 impl<A: KeyCodec, B: KeyCodec> KeyCodec for (A, B) {
     fn encode(&self, out: &mut Vec<u8>) {
         self.0.encode(out);

@@ -8,6 +8,7 @@ pub mod headers;
 pub mod history;
 pub mod journal;
 pub mod lookups;
+pub mod mempool;
 pub mod prevouts;
 mod registry;
 pub mod spenders;

@@ -3,7 +3,7 @@
 use crate::TableInfo;
 
 /// Every table of the index.
-pub const TABLES: [TableInfo; 16] = [
+pub const TABLES: [TableInfo; 18] = [
     TableInfo::of::<crate::headers::Headers>(),
     TableInfo::of::<crate::block_log::BlockLog>(),
     TableInfo::of::<crate::prevouts::Prevouts>(),
@@ -20,4 +20,6 @@ pub const TABLES: [TableInfo; 16] = [
     TableInfo::of::<crate::journal::OverwrittenCoins>(),
     TableInfo::of::<crate::journal::Checkpoints>(),
     TableInfo::of::<crate::journal::Facts>(),
+    TableInfo::of::<crate::mempool::KeptMempool>(),
+    TableInfo::of::<crate::mempool::MempoolSamples>(),
 ];

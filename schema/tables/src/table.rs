@@ -26,6 +26,8 @@ pub enum Family {
     Totals,
     /// Small tables, each behind its tag.
     Small,
+    /// The mempool as it was last kept.
+    Mempool,
 }
 
 /// How the rows of a family are compressed on disk.
@@ -52,7 +54,7 @@ pub struct Tuning {
 
 impl Family {
     /// All families, in the order in which they are opened.
-    pub const ALL: [Family; 10] = [
+    pub const ALL: [Family; 11] = [
         Family::Headers,
         Family::BlockLog,
         Family::Prevouts,
@@ -63,6 +65,7 @@ impl Family {
         Family::History,
         Family::Totals,
         Family::Small,
+        Family::Mempool,
     ];
 
     /// Its name in the database.
@@ -79,7 +82,15 @@ impl Family {
             Family::History => "history",
             Family::Totals => "totals",
             Family::Small => "small",
+            Family::Mempool => "mempool",
         }
+    }
+
+    /// Whether only the writer reads it back. A reader in another process does without it: its table files are replaced
+    /// with nearly every commit, and an index of before it had a place is still readable.
+    #[must_use]
+    pub fn is_writers_own(self) -> bool {
+        matches!(self, Family::Mempool)
     }
 
     /// Its place in [`Family::ALL`].
@@ -110,6 +121,9 @@ impl Family {
             // Every output at the tip asks whether its script is known; new ones are the common case.
             Family::Totals => Tuning { block_size: 4 << 10, filter_bits: 10, filter_prefix: 8, ..plain },
             Family::Small => Tuning { block_size: 4 << 10, filter_bits: 10, ..plain },
+            // Rows come and go within the hour: in a family of their own, so that compaction does not move anything else
+            // with them. Written blindly and read back as a whole; scripts and coins' hashes repeat a little.
+            Family::Mempool => Tuning { compression: Compression::Lz4, ..plain },
         }
     }
 }

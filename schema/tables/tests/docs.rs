@@ -48,8 +48,8 @@ const HEAD: &str = "# Tables
 Generated from the sources in `schema/tables/src`; do not edit. A test compares; to write this page anew:
 `CAIRN_UPDATE_DOCS=1 cargo test --release -p cairn-tables --test docs`.
 
-Every table is a fold over the journal; `headers`, `block_log`, `prevouts` and `overwritten` are the journal. Keys sort
-by their bytes.
+Every table but `mempool` is a fold over the journal; `headers`, `block_log`, `prevouts` and `overwritten` are the
+journal of blocks, `mempool_samples` that of observations. Keys sort by their bytes.
 
 In the drawings, `‖` joins the parts of a key and `│` stands between the fields of a value; `[…]` is left out where it
 would say nothing. A number in parentheses is a length in bytes. Numbers in keys are big-endian; in values they are

@@ -30,6 +30,12 @@ pub enum WriteError {
 }
 
 impl WriteError {
+    /// Whether bytes on disk are not those that were written, as opposed to a disk that refuses.
+    #[must_use]
+    pub fn is_corruption(&self) -> bool {
+        matches!(self, WriteError::Database(e) if e.kind() == rocksdb::ErrorKind::Corruption)
+    }
+
     /// Wraps an error of the operating system.
     pub fn io(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();

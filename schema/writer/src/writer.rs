@@ -2,12 +2,13 @@
 
 use std::{
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
 };
 
 use cairn_reader::{Db, Facts, db_options, family_options};
 use cairn_tables::{
-    Family, TableInfo,
+    Family, Table, TableInfo,
     journal::{Checkpoint, Checkpoints, Fact, Facts as FactsTable},
 };
 use rocksdb::{
@@ -19,11 +20,19 @@ use crate::{Batch, WriteError};
 
 /// Memory for rows that are written and not yet flushed, all families together.
 const WRITE_BUFFER: usize = 256 << 20;
+/// Bytes that a walk through a table reads ahead.
+const READ_AHEAD: usize = 2 << 20;
+
+/// How long files that compactions have replaced are kept. A reader in another process reads the list of files and then
+/// opens them, which takes longer than the time between two commits: none of them may vanish meanwhile.
+const KEEP_FILES: Duration = Duration::from_secs(10);
 
 /// Holds the index for writing; there is one in all processes.
 pub struct Writer {
     db: Arc<Db>,
     dir: PathBuf,
+    /// Since when replaced files are kept; `None`: they are not.
+    kept_since: Mutex<Option<Instant>>,
 }
 
 impl Writer {
@@ -47,7 +56,7 @@ impl Writer {
                 WriteError::from(e)
             }
         })?;
-        Ok(Writer { db: Arc::new(db), dir: dir.to_owned() })
+        Ok(Writer { db: Arc::new(db), dir: dir.to_owned(), kept_since: Mutex::default() })
     }
 
     /// The handle, for a reader in the same process.
@@ -94,7 +103,25 @@ impl Writer {
         let families = self.families()?;
         let mut options = FlushOptions::default();
         options.set_wait(true);
-        Ok(self.db.flush_cfs_opt(&families.iter().collect::<Vec<_>>(), &options)?)
+        self.db.flush_cfs_opt(&families.iter().collect::<Vec<_>>(), &options)?;
+        let mut since = self.kept_since.lock().unwrap_or_else(PoisonError::into_inner);
+        match *since {
+            Some(at) if at.elapsed() < KEEP_FILES => return Ok(()),
+            Some(_) => self.db.enable_file_deletions()?,
+            None => {}
+        }
+        self.db.disable_file_deletions()?;
+        *since = Some(Instant::now());
+        Ok(())
+    }
+
+    /// Removes replaced files now: what bulk work leaves behind is large.
+    fn remove_files(&self) -> Result<(), WriteError> {
+        let mut since = self.kept_since.lock().unwrap_or_else(PoisonError::into_inner);
+        if since.take().is_some() {
+            self.db.enable_file_deletions()?;
+        }
+        Ok(())
     }
 
     /// Takes table files into a family; they are moved, not copied. Atomic for the family.
@@ -108,6 +135,7 @@ impl Writer {
         let families = self.families()?;
         let mut options = IngestExternalFileOptions::default();
         options.set_move_files(true);
+        self.remove_files()?;
         Ok(self.db.ingest_external_file_cf_opts(&families[family.index()], &options, files)?)
     }
 
@@ -120,13 +148,7 @@ impl Writer {
             return Ok(());
         }
         match table.tag {
-            None => {
-                // Counted before and after: a reader in another process that opens in between opens again.
-                self.count_families()?;
-                self.db.drop_cf(table.family.name())?;
-                self.db.create_cf(table.family.name(), &family_options(table.family))?;
-                self.count_families()
-            }
+            None => self.make_anew(table.family),
             Some(tag) => {
                 let families = self.families()?;
                 let mut batch = WriteBatch::default();
@@ -137,6 +159,19 @@ impl Writer {
                 self.flush()
             }
         }
+    }
+
+    /// Removes a family with all its rows, readable or not, and makes it again.
+    ///
+    /// # Errors
+    /// The database refuses.
+    pub fn make_anew(&self, family: Family) -> Result<(), WriteError> {
+        // Counted before and after: a reader in another process that opens in between opens again.
+        self.count_families()?;
+        self.db.drop_cf(family.name())?;
+        self.db.create_cf(family.name(), &family_options(family))?;
+        self.remove_files()?;
+        self.count_families()
     }
 
     fn count_families(&self) -> Result<(), WriteError> {
@@ -188,12 +223,34 @@ impl Writer {
         Ok(self.db.get_cf(&handle, key)?)
     }
 
+    /// Walks through all rows of a table in ascending order of keys: what was written up to now, flushed or not, and
+    /// whether or not the index has a tip. `row` gets the bytes of key (tag included) and value.
+    ///
+    /// # Errors
+    /// The database cannot be read. The rows before the failure were passed on.
+    pub fn rows<T: Table>(&self, mut row: impl FnMut(&[u8], &[u8])) -> Result<(), WriteError> {
+        let mut options = ReadOptions::default();
+        options.set_total_order_seek(true);
+        options.set_readahead_size(READ_AHEAD);
+        options.fill_cache(false);
+        let mut rows = self.db.raw_iterator_cf_opt(&self.families()?[T::FAMILY.index()], options);
+        rows.seek(T::TAG.as_slice());
+        while let Some((key, value)) = rows.item() {
+            if T::TAG.is_some_and(|tag| key.first() != Some(&tag)) {
+                break;
+            }
+            row(key, value);
+            rows.next();
+        }
+        Ok(rows.status()?)
+    }
+
     /// A stage's checkpoint.
     ///
     /// # Errors
     /// The database cannot be read, or the row is damaged.
     pub fn checkpoint(&self, stage: &str) -> Result<Option<Checkpoint>, WriteError> {
-        use cairn_tables::{Table, encode_key};
+        use cairn_tables::encode_key;
         let bytes = self.get(Family::Small, &encode_key::<Checkpoints>(&stage.to_owned()))?;
         let row = bytes.map(|b| Checkpoints::decode_value(&b)).transpose();
         Ok(row.map_err(cairn_reader::ReadError::from)?)

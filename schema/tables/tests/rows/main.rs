@@ -4,6 +4,7 @@
 
 mod checks;
 mod golden;
+mod mempool;
 mod registry;
 mod sums;
 mod values;
@@ -84,4 +85,6 @@ table_tests! {
     overwritten: cairn_tables::journal::OverwrittenCoins;
     checkpoints: cairn_tables::journal::Checkpoints;
     facts: cairn_tables::journal::Facts;
+    kept_mempool: cairn_tables::mempool::KeptMempool;
+    mempool_samples: cairn_tables::mempool::MempoolSamples;
 }

@@ -3,6 +3,7 @@
 use cairn_model::{Outpoint, TxNum};
 use cairn_tables::{
     Table,
+    block_log::{BlockLog, Decoded, LogRow},
     codec::{MAX_MONEY, put_amount, put_varint},
     coins::{Coins, CoinsByScript},
     encode_value,
@@ -12,6 +13,12 @@ use cairn_tables::{
     spenders::Spenders,
     totals::TotalsTable,
 };
+use proptest::{
+    strategy::{Strategy, ValueTree},
+    test_runner::TestRunner,
+};
+
+use crate::values;
 
 fn bytes(make: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     let mut out = Vec::new();
@@ -64,6 +71,36 @@ fn history_that_cannot_be_is_an_error() {
         put_amount(out, 1);
     });
     assert!(History::decode_value(&overflow).is_err());
+}
+
+/// One transaction out of a row is the same as out of the whole row.
+#[test]
+fn a_single_transaction_of_the_log() {
+    let mut runner = TestRunner::deterministic();
+    let mut one = Decoded::default();
+    for _ in 0..200 {
+        let row = values::log_row().new_tree(&mut runner).unwrap().current();
+        let bytes = encode_value::<BlockLog>(&row);
+        for (at, tx) in row.txs.txs.iter().enumerate() {
+            assert_eq!(LogRow::decode_one(&bytes, at, &mut one).unwrap(), Some(row.height));
+            let [found] = &one.txs[..] else { panic!("{} transactions", one.txs.len()) };
+            assert_eq!((found.txid, found.size, found.base_size), (tx.txid, tx.size, tx.base_size));
+            assert_eq!(one.inputs_of(found), row.txs.inputs_of(tx));
+            let outputs = |txs: &Decoded, tx| -> Vec<_> {
+                let outputs = txs.outputs_of(tx).iter();
+                outputs.map(|o| (o.value, o.id, o.spendable, txs.script(o).to_vec())).collect()
+            };
+            assert_eq!(outputs(&one, found), outputs(&row.txs, tx));
+            // What lies behind it is not looked at.
+            assert!(
+                LogRow::decode_one(&bytes[..bytes.len() - 1], at, &mut one).is_ok() == (at + 1 < row.txs.txs.len())
+            );
+        }
+        for beyond in [row.txs.txs.len(), usize::MAX] {
+            assert_eq!(LogRow::decode_one(&bytes, beyond, &mut one).unwrap(), None);
+        }
+    }
+    assert!(LogRow::decode_one(&[], 0, &mut one).is_err());
 }
 
 #[test]

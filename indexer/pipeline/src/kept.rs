@@ -1,0 +1,79 @@
+//! What was seen of the mempool, kept beside the chain: so that a restart knows when it first saw a transaction, and
+//! stress has a history. No stage owns these rows; the chain's rows do not depend on them.
+
+use std::sync::Arc;
+
+use cairn_model::{MempoolSample, MempoolTx, Txid};
+use cairn_tables::{
+    Table,
+    mempool::{KeptMempool, MempoolSamples},
+};
+use cairn_writer::WriteError;
+
+use crate::{Engine, PipelineError};
+
+impl Engine {
+    /// Keeps what the mempool gained and forgets what it lost: visible at once, durable with the next
+    /// [`Engine::settle`], and with the blocks that it settles in the same step. Both lists are net changes since the
+    /// last call; a transaction in both stays, as `added` has it. Unknown ones may be removed.
+    ///
+    /// # Errors
+    /// The database cannot be written; nothing is written then.
+    pub fn keep_mempool(&self, added: &[Arc<MempoolTx>], removed: &[Txid]) -> Result<(), PipelineError> {
+        if added.is_empty() && removed.is_empty() {
+            return Ok(());
+        }
+        self.writer.commit(|batch| {
+            removed.iter().for_each(|txid| batch.delete_row::<KeptMempool>(txid));
+            added.iter().for_each(|tx| batch.put_row::<KeptMempool>(&tx.txid, tx));
+            Ok(())
+        })
+    }
+
+    /// Every transaction that was kept, ascending by the bytes of the id. These rows are observations and no part of
+    /// the chain: those that are damaged are forgotten with a warning that says how many.
+    ///
+    /// # Errors
+    /// The database cannot be read, or cannot be written where something has to be forgotten.
+    pub fn kept_mempool(&self) -> Result<Vec<Arc<MempoolTx>>, PipelineError> {
+        let (mut kept, mut damaged) = (Vec::new(), Vec::new());
+        let walked = self.writer.rows::<KeptMempool>(|key, value| {
+            let tx = KeptMempool::decode_value(value).ok().filter(|tx| tx.txid.0[..] == *key);
+            match tx {
+                Some(tx) => kept.push(Arc::new(tx)),
+                None => damaged.push(key.to_vec()),
+            }
+        });
+        match walked {
+            Ok(()) if damaged.is_empty() => {}
+            Ok(()) => {
+                tracing::warn!(rows = damaged.len(), "rows of the kept mempool are damaged: forgotten");
+                self.writer.commit::<WriteError>(|batch| {
+                    damaged.iter().for_each(|key| batch.delete(KeptMempool::FAMILY, key));
+                    Ok(())
+                })?;
+            }
+            // A block of rows that fails its checksum ends the walk: what lies behind it cannot be told apart.
+            Err(e) if e.is_corruption() => {
+                tracing::warn!(%e, kept = kept.len(), "the kept mempool is damaged: the rest of it is forgotten");
+                self.writer.make_anew(KeptMempool::FAMILY)?;
+                self.keep_mempool(&kept, &[])?;
+                self.settle()?;
+            }
+            Err(e) => return Err(e.into()),
+        }
+        Ok(kept)
+    }
+
+    /// Appends a sample of the mempool to the journal: visible at once, durable with the next [`Engine::settle`]. One
+    /// of the same second takes the other's place.
+    ///
+    /// # Errors
+    /// The database cannot be written.
+    pub fn put_sample(&self, sample: &MempoolSample) -> Result<(), PipelineError> {
+        self.writer.commit(|batch| {
+            batch.put_row::<MempoolSamples>(&sample.time_unix, sample);
+            Ok(())
+        })
+    }
+}

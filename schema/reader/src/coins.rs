@@ -1,0 +1,126 @@
+//! Coins by the outpoint that a transaction names: what unconfirmed transactions spend.
+
+use cairn_model::{Height, Outpoint, Sats, TxNum, Txid};
+use cairn_tables::{
+    Table,
+    block_log::{BlockLog, Decoded, LogRow, TXS_PER_ROW},
+    coins::{Coin, Coins},
+    encode_key,
+    lookups::TxNums,
+};
+use rocksdb::DBPinnableSlice;
+
+use crate::{Needs, ReadError, View};
+
+/// Rows that are held at a time while many are looked up.
+const AT_A_TIME: usize = 64;
+
+/// A confirmed output that is not spent at the view's tip.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct UnspentCoin {
+    /// Its value.
+    pub value: Sats,
+    /// Its whole scriptPubKey.
+    pub script: Box<[u8]>,
+    /// Height of the block that made it.
+    pub height: Height,
+    /// Whether a coinbase made it.
+    pub coinbase: bool,
+}
+
+/// A coin that may be the one that was asked for: its transaction's id begins alike.
+struct Candidate {
+    /// Which of the questions.
+    question: usize,
+    at: Outpoint,
+    coin: Coin,
+}
+
+impl View<'_> {
+    /// The coin of an outpoint; `None` if there is no such output, or it is spent, or can never be. At most four row
+    /// reads, and three more for each other transaction whose id begins alike.
+    ///
+    /// # Errors
+    /// The database cannot be read, or rows are damaged.
+    pub fn coin_of(&self, txid: &Txid, vout: u32) -> Result<Option<UnspentCoin>, ReadError> {
+        Ok(self.coins_of_outpoints(&[(*txid, vout)])?.pop().flatten())
+    }
+
+    /// The coins of many outpoints, in the order of the question: as [`View::coin_of`], but in the order in which they
+    /// lie on the disk.
+    ///
+    /// # Errors
+    /// As [`View::coin_of`].
+    pub fn coins_of_outpoints(&self, outpoints: &[(Txid, u32)]) -> Result<Vec<Option<UnspentCoin>>, ReadError> {
+        self.require(Needs::Coins)?;
+        let mut found = vec![None; outpoints.len()];
+        let (mut decoded, mut row) = (Decoded::default(), None);
+        for candidate in self.candidates(outpoints)? {
+            let (txid, vout) = &outpoints[candidate.question];
+            let tx_num = candidate.at.tx_num;
+            let height = self.one_logged(tx_num, &mut row, &mut decoded)?;
+            let tx = decoded.txs.first().filter(|tx| tx.txid == *txid);
+            let Some(tx) = tx else { continue };
+            let output = decoded.outputs_of(tx).get(*vout as usize);
+            let output = output.ok_or_else(|| self.broken("a coin of no output"))?;
+            let Coin { value, coinbase, .. } = candidate.coin;
+            let script = decoded.script(output).into();
+            found[candidate.question] = Some(UnspentCoin { value, script, height, coinbase });
+        }
+        Ok(found)
+    }
+
+    /// The unspent outputs of transactions whose ids begin as those that were asked for, in the order of the chain.
+    fn candidates(&self, outpoints: &[(Txid, u32)]) -> Result<Vec<Candidate>, ReadError> {
+        let mut order: Vec<usize> = (0..outpoints.len()).collect();
+        order.sort_unstable_by_key(|i| &outpoints[*i]);
+        let mut rows = self.prefix_iterator::<TxNums>()?;
+        let mut named: Vec<(Outpoint, usize)> = Vec::with_capacity(outpoints.len());
+        let mut last: Option<(&Txid, Vec<TxNum>)> = None;
+        for question in order {
+            let (txid, vout) = &outpoints[question];
+            let numbers = match &mut last {
+                Some((of, numbers)) if *of == txid => numbers,
+                _ => &mut last.insert((txid, self.numbers_of(txid, &mut rows)?)).1,
+            };
+            named.extend(numbers.iter().map(|&tx_num| (Outpoint { tx_num, vout: *vout }, question)));
+        }
+        named.sort_unstable();
+        let (family, options) = (self.family(Coins::FAMILY)?, self.read_options());
+        let mut candidates = Vec::with_capacity(named.len());
+        for some in named.chunks(AT_A_TIME) {
+            let keys: Vec<Vec<u8>> = some.iter().map(|(at, _)| encode_key::<Coins>(at)).collect();
+            let values = self.db.batched_multi_get_cf_opt(family, &keys, true, &options);
+            for (&(at, question), value) in some.iter().zip(values) {
+                self.count();
+                if let Some(bytes) = value? {
+                    candidates.push(Candidate { question, at, coin: Coins::decode_value(&bytes)? });
+                }
+            }
+        }
+        Ok(candidates)
+    }
+
+    /// Decodes one transaction of the log, without what lies behind it in its row; returns its height. `row` is the row
+    /// of the last time, if any.
+    fn one_logged<'v>(
+        &'v self,
+        tx_num: TxNum,
+        row: &mut Option<(TxNum, DBPinnableSlice<'v>)>,
+        into: &mut Decoded,
+    ) -> Result<Height, ReadError> {
+        let missing = || self.broken("tx_nums names a transaction that is not there");
+        let height = self.chain().height_of(tx_num).filter(|_| tx_num < self.tip().tx_end).ok_or_else(missing)?;
+        let first = self.chain().get(height).ok_or_else(missing)?.first_tx;
+        let at = (tx_num.0 - first.0) as usize % TXS_PER_ROW;
+        let key = TxNum(tx_num.0 - at as u64);
+        let bytes = match row {
+            Some((of, bytes)) if *of == key => bytes,
+            _ => &mut row.insert((key, self.bytes::<BlockLog>(&key)?.ok_or_else(missing)?)).1,
+        };
+        match LogRow::decode_one(bytes, at, into)? {
+            Some(found) if found == height => Ok(height),
+            _ => Err(self.broken("a row of block_log is not the one that was asked for")),
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! What was sampled of the mempool.
+
+use cairn_model::MempoolSample;
+use cairn_tables::{Table, mempool::MempoolSamples};
+
+use crate::{ReadError, View};
+
+impl View<'_> {
+    /// Samples from `from_unix` to `to_unix` (seconds since 1970, both included), ascending; of more than `max` the
+    /// first ones. Reads a row for each, and one more.
+    ///
+    /// # Errors
+    /// The database cannot be read, or a row is damaged.
+    pub fn mempool_samples(&self, from_unix: u64, to_unix: u64, max: usize) -> Result<Vec<MempoolSample>, ReadError> {
+        let mut samples = Vec::new();
+        if max == 0 || from_unix > to_unix {
+            return Ok(samples);
+        }
+        let mut rows = self.scan::<MempoolSamples>(Some(&from_unix))?;
+        while let Some((key, value)) = rows.next_bytes()? {
+            let time = MempoolSamples::decode_key(key)?;
+            if time > to_unix {
+                break;
+            }
+            samples.push(self.own_time(time, MempoolSamples::decode_value(value)?)?);
+            if samples.len() == max {
+                break;
+            }
+        }
+        Ok(samples)
+    }
+
+    /// The newest sample. One row read.
+    ///
+    /// # Errors
+    /// The database cannot be read, or the row is damaged.
+    pub fn last_mempool_sample(&self) -> Result<Option<MempoolSample>, ReadError> {
+        let last = self.last_at::<MempoolSamples>(&u64::MAX, 0)?;
+        last.map(|(time, sample)| self.own_time(time, sample)).transpose()
+    }
+
+    fn own_time(&self, time: u64, sample: MempoolSample) -> Result<MempoolSample, ReadError> {
+        if sample.time_unix == time { Ok(sample) } else { Err(self.broken("a sample stands under another time")) }
+    }
+}

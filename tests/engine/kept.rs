@@ -1,0 +1,448 @@
+//! What was seen of the mempool is kept beside the chain: it survives restarts, rebuilds and reorganizations, and changes
+//! nothing of the chain's rows.
+
+use std::{fs, path::Path, sync::Arc};
+
+use bitcoin::consensus::serialize;
+use cairn_model::{MempoolInput, MempoolOutput, MempoolSample, MempoolTx, Network, Txid};
+use cairn_pipeline::{Driver, Engine, NoProgress, SyncOptions};
+use cairn_reader::{Facts, Follower, ReadError, Reader};
+use cairn_sources::decode_block;
+use cairn_tables::{
+    Family, Table, TableInfo, encode_key, encode_value,
+    mempool::{KeptMempool, MempoolSamples},
+};
+use cairn_testkit::temp_dir;
+use cairn_writer::{WriteError, Writer};
+use tempfile::TempDir;
+
+use crate::{compare::assert_equal, interrupted::SMALL, support::*};
+
+/// An unconfirmed transaction of that number, first seen at that time.
+fn tx(number: u16, first_seen_ms: u64) -> Arc<MempoolTx> {
+    let mut txid = [0xab; 32];
+    txid[..2].copy_from_slice(&number.to_be_bytes());
+    Arc::new(MempoolTx {
+        txid: Txid(txid),
+        wtxid: Txid([0xcd; 32]),
+        size: 200 + u32::from(number),
+        base_size: 120,
+        sigop_cost: 1,
+        fee_sats: 300,
+        version: 2,
+        lock_time: 0,
+        first_seen_ms,
+        inputs: [MempoolInput {
+            prev_txid: Txid([1; 32]),
+            prev_vout: number.into(),
+            sequence: 0xffff_fffd,
+            value: 1_000,
+            script: [0x51; 25].into(),
+            birth: Some(7),
+        }]
+        .into(),
+        outputs: [MempoolOutput { value: 700, script: [0x52; 34].into() }].into(),
+        raw: number.is_multiple_of(2).then(|| [number as u8; 90].into()),
+    })
+}
+
+fn txs(numbers: impl IntoIterator<Item = u16>) -> Vec<Arc<MempoolTx>> {
+    numbers.into_iter().map(|n| tx(n, 1_700_000_000_000 + u64::from(n))).collect()
+}
+
+fn ids(numbers: impl IntoIterator<Item = u16>) -> Vec<Txid> {
+    txs(numbers).iter().map(|tx| tx.txid).collect()
+}
+
+fn sample(time_unix: u64) -> MempoolSample {
+    MempoolSample { time_unix, height: Some(5), count: time_unix % 1_000, stress: Some(7), ..MempoolSample::default() }
+}
+
+fn times(samples: &[MempoolSample]) -> Vec<u64> {
+    samples.iter().for_each(|s| assert_eq!(*s, sample(s.time_unix)));
+    samples.iter().map(|s| s.time_unix).collect()
+}
+
+/// The index as a machine that loses its power now would find it again: files as they are, nothing closed.
+fn after_power_loss(index: &Index) -> Index {
+    fn copy(from: &Path, to: &Path) {
+        fs::create_dir_all(to).unwrap();
+        for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
+            let to = to.join(entry.file_name());
+            if entry.file_type().unwrap().is_dir() {
+                copy(&entry.path(), &to);
+            } else if entry.file_name() != "LOCK" {
+                fs::copy(entry.path(), to).unwrap();
+            }
+        }
+    }
+    let dir = scratch();
+    copy(index.path(), dir.path());
+    Index { engine: Engine::open_existing(dir.path()).unwrap(), dir }
+}
+
+fn world(seed: u64) -> (TempDir, cairn_chaingen::Chain) {
+    let blocks = temp_dir();
+    let chain = small_chain(seed);
+    write_tidy(blocks.path(), &chain);
+    (blocks, chain)
+}
+
+#[test]
+fn a_restart_finds_what_was_kept() {
+    let mut index = Index::new(&Facts::of(Network::Regtest));
+    // Before the first block already.
+    assert!(index.engine.kept_mempool().unwrap().is_empty());
+    index.engine.keep_mempool(&[], &[]).unwrap();
+    index.engine.keep_mempool(&txs(0..100), &ids(500..510)).unwrap();
+    assert_eq!(index.engine.kept_mempool().unwrap(), txs(0..100), "at once");
+    index.engine.settle().unwrap();
+    index = index.reopened();
+    assert_eq!(index.engine.kept_mempool().unwrap(), txs(0..100));
+    // Some leave, some come, one leaves and comes again.
+    let mut added = txs(200..210);
+    added.push(tx(7, 9));
+    index.engine.keep_mempool(&added, &ids((0..50).chain([999]))).unwrap();
+    index.engine.settle().unwrap();
+    index = index.reopened();
+    let mut expected = [vec![tx(7, 9)], txs((50..100).chain(200..210))].concat();
+    assert_eq!(index.engine.kept_mempool().unwrap(), expected);
+    for n in 0..30u16 {
+        // As many commits, so that tables are merged.
+        index.engine.keep_mempool(&txs([1_000 + n]), &ids([50 + n])).unwrap();
+        index.engine.settle().unwrap();
+    }
+    expected = [vec![tx(7, 9)], txs((80..100).chain(200..210).chain(1_000..1_030))].concat();
+    assert_eq!(index.reopened().engine.kept_mempool().unwrap(), expected);
+}
+
+#[test]
+fn a_crash_leaves_the_last_settled_state() {
+    let (_blocks, chain) = world(101);
+    let mut index = Index::new(&Facts::of(Network::Regtest));
+    let decoded = |at: usize| decode_block(&serialize(&chain.active()[at].block), 8).unwrap();
+    index.engine.extend(decoded(0)).unwrap();
+    index.engine.keep_mempool(&txs(0..10), &[]).unwrap();
+    index.engine.put_sample(&sample(10)).unwrap();
+    index.engine.settle().unwrap();
+    let state = |index: &Index| {
+        let samples = index.view(|view| times(&view.mempool_samples(0, u64::MAX, 100).unwrap()));
+        (index.height(), index.engine.kept_mempool().unwrap(), samples)
+    };
+    let before = (Some(0), txs(0..10), vec![10]);
+    // A block and what it did to the mempool, written and not settled: of all that, nothing.
+    index.engine.extend(decoded(1)).unwrap();
+    index.engine.keep_mempool(&txs(20..25), &ids(0..5)).unwrap();
+    index.engine.put_sample(&sample(20)).unwrap();
+    let after = (Some(1), txs((5..10).chain(20..25)), vec![10, 20]);
+    assert_eq!(state(&index), after, "visible at once");
+    assert_eq!(state(&after_power_loss(&index)), before);
+    // Settled: all of it.
+    index.engine.settle().unwrap();
+    assert_eq!(state(&after_power_loss(&index)), after);
+    // And between blocks.
+    index.engine.keep_mempool(&txs([30]), &ids(5..10)).unwrap();
+    assert_eq!(state(&after_power_loss(&index)), after);
+    index.engine.settle().unwrap();
+    assert_eq!(state(&after_power_loss(&index)), (Some(1), txs((20..25).chain([30])), vec![10, 20]));
+}
+
+#[test]
+fn samples_are_read_by_time() {
+    let (blocks, _) = world(102);
+    let index = Index::of(blocks.path(), Driver::Bulk);
+    index.view(|view| {
+        assert!(view.mempool_samples(0, u64::MAX, 10).unwrap().is_empty());
+        assert!(view.last_mempool_sample().unwrap().is_none());
+    });
+    let now = 1_700_000_000u64;
+    // Not in order; both ends of time; one second twice.
+    let put = [now + 120, now, 0, now + 60, u64::MAX, now + 180, now + 60];
+    put.iter().for_each(|time| index.engine.put_sample(&sample(*time)).unwrap());
+    index.engine.settle().unwrap();
+    let index = index.reopened();
+    index.view(|view| {
+        let read = |from, to, max| times(&view.mempool_samples(from, to, max).unwrap());
+        assert_eq!(read(0, u64::MAX, 100), [0, now, now + 60, now + 120, now + 180, u64::MAX]);
+        assert_eq!(read(now, now + 120, 100), [now, now + 60, now + 120], "both ends are included");
+        assert_eq!(read(now + 1, now + 119, 100), [now + 60]);
+        assert_eq!(read(now, u64::MAX, 2), [now, now + 60], "the first ones");
+        assert_eq!(read(now + 1, now + 59, 100), [0u64; 0]);
+        assert_eq!(read(now, now - 1, 100), [0u64; 0]);
+        assert_eq!(read(now, now, 1), [now]);
+        assert_eq!(read(0, u64::MAX, 0), [0u64; 0]);
+        assert_eq!(view.last_mempool_sample().unwrap().unwrap().time_unix, u64::MAX);
+        let before = view.rows_read();
+        read(now, now + 120, 2);
+        assert!(view.rows_read() - before <= 3);
+    });
+    // The newer of one second counts.
+    let other = MempoolSample { fees_sats: 1, ..sample(u64::MAX) };
+    index.engine.put_sample(&other).unwrap();
+    assert_eq!(index.view(|view| view.last_mempool_sample().unwrap()), Some(other));
+}
+
+/// Everything that changes the chain's rows leaves these alone, and the other way round.
+#[test]
+fn chain_and_observations_do_not_touch_each_other() {
+    let (blocks, chain) = world(103);
+    let expected = Index::of(blocks.path(), Driver::Bulk).sums();
+    let kept = txs(0..300);
+    for driver in [Driver::Bulk, Driver::Tip] {
+        let mut index = Index::new(&facts(blocks.path()));
+        index.engine.set_bulk_sizes(SMALL);
+        index.engine.keep_mempool(&kept, &[]).unwrap();
+        (0..50).for_each(|n| index.engine.put_sample(&sample(n * 60)).unwrap());
+        index.engine.settle().unwrap();
+        assert_eq!(index.height(), None, "samples make no tip");
+        let check = |index: &Index, what: &str| {
+            assert_eq!(index.engine.kept_mempool().unwrap(), kept, "{what}");
+            let samples = index.view(|view| view.mempool_samples(0, u64::MAX, 100).unwrap());
+            assert_eq!(times(&samples), (0..50).map(|n| n * 60).collect::<Vec<u64>>(), "{what}");
+        };
+        index.sync(blocks.path(), driver);
+        check(&index, "indexed");
+        index.sums().assert_equal(&expected, "an index with samples");
+        index.assert_sound();
+        for stage in ["spends", "coins", "scripts"] {
+            index.engine.reindex(stage, &NoProgress).unwrap();
+            check(&index, stage);
+        }
+        index.sums().assert_equal(&expected, "rebuilt");
+        index = index.reopened();
+        let tip = chain.tip().height;
+        for height in [tip - 1, tip - 30, 0] {
+            index.engine.unwind(height, &NoProgress).unwrap();
+            check(&index, &format!("unwound to {height}"));
+        }
+        index.sync(blocks.path(), Driver::Auto);
+        index = index.reopened();
+        check(&index, "synced again");
+        index.sums().assert_equal(&expected, "synced again");
+        index.view(|view| assert_equal(view, &oracle_of(&chain)));
+        let tables: Vec<&str> = expected.0.iter().map(|(name, _)| *name).collect();
+        assert!(!tables.contains(&KeptMempool::NAME) && !tables.contains(&MempoolSamples::NAME), "{tables:?}");
+    }
+}
+
+/// Bulk indexing that is given up clears what it had taken in: not these.
+#[test]
+fn bulk_that_is_cut_short_leaves_them() {
+    let (blocks, _) = world(104);
+    let expected = Index::of(blocks.path(), Driver::Bulk).sums();
+    let mut cuts = 0;
+    for after in (0..).step_by(3) {
+        let mut index = Index::new(&facts(blocks.path()));
+        index.engine.set_bulk_sizes(SMALL);
+        index.engine.keep_mempool(&txs(0..5), &[]).unwrap();
+        index.engine.put_sample(&sample(60)).unwrap();
+        index.engine.settle().unwrap();
+        let cut = Cut::die(after);
+        if !is_cut(|| sync_with(&mut index.engine, blocks.path(), &SyncOptions::default(), &cut)) {
+            break;
+        }
+        cuts += 1;
+        let mut index = index.reopened();
+        // The tip driver begins with discarding.
+        index.sync(blocks.path(), if after % 2 == 0 { Driver::Tip } else { Driver::Auto });
+        index.sums().assert_equal(&expected, &format!("cut after {after} steps"));
+        assert_eq!(index.engine.kept_mempool().unwrap(), txs(0..5));
+        assert_eq!(times(&index.view(|view| view.mempool_samples(0, 99, 9).unwrap())), [60]);
+    }
+    assert!(cuts > 5);
+}
+
+/// An index of before these tables had a place.
+fn old_index(blocks: &Path) -> TempDir {
+    let Index { engine, dir } = Index::of(blocks, Driver::Bulk);
+    drop(engine);
+    let writer = Writer::open(&dir.path().join("index")).unwrap();
+    writer.db().drop_cf(Family::Mempool.name()).unwrap();
+    drop(writer);
+    dir
+}
+
+#[test]
+fn an_index_of_before_is_read_and_goes_on() {
+    let (blocks, chain) = world(105);
+    let dir = old_index(blocks.path());
+    let oracle = oracle_of(&chain);
+    let open = || Reader::open(&dir.path().join("index")).unwrap();
+    let mempool = TableInfo::of::<KeptMempool>();
+    {
+        // Read as it is.
+        let reader = open();
+        let view = reader.view().unwrap();
+        assert_equal(&view, &oracle);
+        assert!(view.mempool_samples(0, u64::MAX, 10).unwrap().is_empty());
+        assert_eq!(reader.table_size(&mempool).unwrap().rows, 0);
+        let refused = view.get::<KeptMempool>(&Txid([1; 32]));
+        assert!(matches!(&refused, Err(ReadError::Unusable(text)) if text.contains("mempool")), "{refused:?}");
+        let follower = Follower::open(&dir.path().join("index"), &dir.path().join("serve"), None).unwrap();
+        assert_equal(&follower.reader().view().unwrap(), &oracle);
+    }
+    // Written: made anew, while a reader follows from before.
+    let follower = Follower::open(&dir.path().join("index"), &dir.path().join("serve"), None).unwrap();
+    let mut engine = Engine::open_existing(dir.path()).unwrap();
+    assert!(engine.kept_mempool().unwrap().is_empty());
+    engine.keep_mempool(&txs(0..9), &[]).unwrap();
+    engine.put_sample(&sample(5)).unwrap();
+    engine.settle().unwrap();
+    assert!(!follower.refresh().unwrap().moved);
+    assert_eq!(times(&follower.reader().view().unwrap().mempool_samples(0, 99, 9).unwrap()), [5]);
+    // The instance of before the upgrade does not know of the new family and is opened anew; then both just follow.
+    for back in 1..6 {
+        engine.unwind(chain.tip().height - back, &NoProgress).unwrap();
+        engine.keep_mempool(&txs([100]), &[]).unwrap();
+        engine.settle().unwrap();
+        engine.keep_mempool(&[], &ids([100])).unwrap();
+        engine.settle().unwrap();
+        let advanced = follower.advance(engine.tip().unwrap()).unwrap();
+        assert!(advanced.moved && (back == 1 || !advanced.reopened), "{back}: {advanced:?}");
+    }
+    sync(&mut engine, blocks.path(), Driver::Auto);
+    drop(engine);
+    let reader = open();
+    assert_equal(&reader.view().unwrap(), &oracle);
+    assert_eq!(times(&reader.view().unwrap().mempool_samples(0, 99, 9).unwrap()), [5]);
+    let view = reader.view().unwrap();
+    assert_eq!(view.get::<KeptMempool>(&tx(3, 0).txid).unwrap().as_ref(), Some(&*txs([3])[0]));
+    assert_eq!(Engine::open_existing(dir.path()).unwrap().kept_mempool().unwrap(), txs(0..9));
+}
+
+#[test]
+fn a_reader_in_another_process_sees_samples() {
+    let (blocks, chain) = world(106);
+    let dir = temp_dir();
+    let mut engine = Engine::open(dir.path(), &facts(blocks.path())).unwrap();
+    let tip = chain.tip().height;
+    let to = |to| SyncOptions { driver: Driver::Tip, to: Some(to), ..SyncOptions::default() };
+    sync_with(&mut engine, blocks.path(), &to(tip - 10), &NoProgress).unwrap();
+    let follower = Follower::open(&dir.path().join("index"), &dir.path().join("serve"), None).unwrap();
+    let seen = || times(&follower.reader().view().unwrap().mempool_samples(0, u64::MAX, 1_000).unwrap());
+    let mut expected = Vec::new();
+    let mut oracle = oracle_of(&chain);
+    let all = oracle.blocks().to_vec();
+    oracle.truncate((tip - 10) as usize + 1);
+    for height in tip - 9..=tip {
+        // With a block…
+        let time = u64::from(height) * 600;
+        engine.keep_mempool(&txs([height as u16]), &ids([height as u16 - 2])).unwrap();
+        engine.put_sample(&sample(time)).unwrap();
+        let report = sync_with(&mut engine, blocks.path(), &to(height), &NoProgress).unwrap();
+        assert_eq!(seen(), expected, "not before it is told");
+        let advanced = follower.advance(report.tip).unwrap();
+        // At first there is but one instance.
+        assert!(advanced.moved && (height == tip - 9 || !advanced.reopened), "{height}: {advanced:?}");
+        expected.push(time);
+        assert_eq!(seen(), expected);
+        oracle.connect(&all[height as usize]);
+        // … and between blocks.
+        engine.put_sample(&sample(time + 60)).unwrap();
+        engine.settle().unwrap();
+        let refreshed = follower.refresh().unwrap();
+        assert!(!refreshed.moved && refreshed.tip.height == height);
+        expected.push(time + 60);
+        assert_eq!(seen(), expected);
+        let reader = follower.reader();
+        let view = reader.view().unwrap();
+        assert_eq!(view.last_mempool_sample().unwrap(), Some(sample(time + 60)));
+        assert_eq!(view.tip().height, height);
+    }
+    assert_equal(&follower.reader().view().unwrap(), &oracle);
+}
+
+/// Rows that are no transactions, or stand under another's id.
+#[test]
+fn damaged_rows_are_forgotten() {
+    let (blocks, _) = world(107);
+    let index = Index::of(blocks.path(), Driver::Bulk);
+    index.engine.keep_mempool(&txs(0..20), &[]).unwrap();
+    index.engine.settle().unwrap();
+    let (expected, Index { engine, dir }) = (index.sums(), index);
+    drop(engine);
+    let writer = Writer::open(&dir.path().join("index")).unwrap();
+    writer
+        .commit::<WriteError>(|batch| {
+            let key = |n| encode_key::<KeptMempool>(&tx(n, 0).txid);
+            let value = encode_value::<KeptMempool>(&tx(3, 0));
+            batch.put(Family::Mempool, &key(3), &value[..value.len() - 1]);
+            batch.put(Family::Mempool, &key(4), b"");
+            batch.put(Family::Mempool, &key(5), &value);
+            batch.put(Family::Mempool, b"short", &value);
+            Ok(())
+        })
+        .unwrap();
+    writer.flush().unwrap();
+    let rows = || {
+        let mut rows = 0;
+        writer.rows::<KeptMempool>(|_, _| rows += 1).map(|()| rows).unwrap()
+    };
+    assert_eq!(rows(), 21);
+    drop(writer);
+    let index = Index { engine: Engine::open_existing(dir.path()).unwrap(), dir };
+    let left = txs((0..3).chain(6..20));
+    assert_eq!(index.engine.kept_mempool().unwrap(), left);
+    index.engine.settle().unwrap();
+    let index = index.reopened();
+    index.sums().assert_equal(&expected, "the chain's rows");
+    let reader = index.engine.reader();
+    assert_eq!(reader.view().unwrap().checksum(&TableInfo::of::<KeptMempool>()).unwrap().rows, left.len() as u64);
+    assert_eq!(index.engine.kept_mempool().unwrap(), left);
+}
+
+/// A table file that the disk has damaged.
+#[test]
+fn a_damaged_file_is_forgotten() {
+    let (blocks, chain) = world(108);
+    let index = Index::of(blocks.path(), Driver::Bulk);
+    index.engine.keep_mempool(&txs(0..2_000), &[]).unwrap();
+    index.engine.settle().unwrap();
+    let Index { engine, dir } = index;
+    drop(engine);
+    let writer = Writer::open(&dir.path().join("index")).unwrap();
+    let files = writer.db().live_files().unwrap();
+    let mut files = files.iter().filter(|file| file.column_family_name == Family::Mempool.name());
+    let (file, none) = (files.next().unwrap().name.clone(), files.next());
+    assert!(none.is_none());
+    drop(writer);
+    let path = dir.path().join("index").join(file.trim_start_matches('/'));
+    let mut bytes = fs::read(&path).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 0x40;
+    fs::write(&path, bytes).unwrap();
+    let index = Index { engine: Engine::open_existing(dir.path()).unwrap(), dir };
+    let left = index.engine.kept_mempool().unwrap();
+    assert!(!left.is_empty() && left.len() < 2_000, "{} left", left.len());
+    assert_eq!(left, txs(0..left.len() as u16));
+    let index = index.reopened();
+    assert_eq!(index.engine.kept_mempool().unwrap(), left);
+    index.view(|view| assert_equal(view, &oracle_of(&chain)));
+    index.engine.keep_mempool(&txs(0..2_000), &[]).unwrap();
+    index.engine.settle().unwrap();
+    assert_eq!(index.reopened().engine.kept_mempool().unwrap(), txs(0..2_000));
+}
+
+/// A sample that is damaged is an error, never left out.
+#[test]
+fn a_damaged_sample_is_an_error() {
+    let (blocks, _) = world(109);
+    let Index { engine, dir } = Index::of(blocks.path(), Driver::Bulk);
+    drop(engine);
+    for value in [encode_value::<MempoolSamples>(&sample(61)), b"\x01".to_vec()] {
+        let writer = Writer::open(&dir.path().join("index")).unwrap();
+        let put = |batch: &mut cairn_writer::Batch<'_>| {
+            batch.put(Family::Small, &encode_key::<MempoolSamples>(&60), &value);
+            Ok::<_, WriteError>(())
+        };
+        writer.commit(put).unwrap();
+        writer.flush().unwrap();
+        drop(writer);
+        let reader = Reader::open(&dir.path().join("index")).unwrap();
+        let view = reader.view().unwrap();
+        assert!(view.mempool_samples(0, 100, 10).is_err());
+        assert!(view.last_mempool_sample().is_err());
+        // Of another time than was asked for.
+        assert!(view.mempool_samples(0, 59, 10).unwrap().is_empty());
+    }
+}
