@@ -213,6 +213,14 @@ pub struct MempoolInfo {
     pub full_rbf: Option<bool>,
 }
 
+/// `getmininginfo`, as far as it says how blocks are filled.
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq, Debug)]
+pub struct MiningInfo {
+    /// Lowest feerate of a package in a block that this node makes, in satoshis per 1 000 virtual bytes (since v30).
+    #[serde(rename = "blockmintxfee", default, deserialize_with = "amount::optional_sats")]
+    pub block_min_fee: Option<Sats>,
+}
+
 /// Fees in `testmempoolaccept`, in satoshis.
 #[derive(Deserialize, Clone, PartialEq, Eq, Debug)]
 pub struct AcceptFees {

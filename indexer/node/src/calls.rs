@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use crate::{
     amount::{Bytes, Hash},
     answers::{
-        AcceptResult, BlockTemplate, ChainInfo, HeaderInfo, MempoolEntry, MempoolInfo, NetworkInfo, RawMempool,
-        TxOutSetInfo, ZmqNotification,
+        AcceptResult, BlockTemplate, ChainInfo, HeaderInfo, MempoolEntry, MempoolInfo, MiningInfo, NetworkInfo,
+        RawMempool, TxOutSetInfo, ZmqNotification,
     },
     client::{NodeClient, Outcome, bad_answer, read},
     error::NodeError,
@@ -185,6 +185,14 @@ impl NodeClient {
     /// See [`NodeError`].
     pub fn mempool_info(&self) -> Result<MempoolInfo, NodeError> {
         self.call("getmempoolinfo", &json!([]))
+    }
+
+    /// How the node fills its blocks.
+    ///
+    /// # Errors
+    /// See [`NodeError`].
+    pub fn mining_info(&self) -> Result<MiningInfo, NodeError> {
+        self.call("getmininginfo", &json!([]))
     }
 
     /// The block that the node would mine next. It refuses while it has no peers or is in its initial download (but

@@ -23,8 +23,8 @@ mod watch;
 mod zmq;
 
 pub use answers::{
-    AcceptFees, AcceptResult, BlockTemplate, ChainInfo, EntryFees, HeaderInfo, MempoolEntry, MempoolInfo, NetworkInfo,
-    RawMempool, TemplateTx, TxOutSetInfo, ZmqNotification,
+    AcceptFees, AcceptResult, BlockTemplate, ChainInfo, EntryFees, HeaderInfo, MempoolEntry, MempoolInfo, MiningInfo,
+    NetworkInfo, RawMempool, TemplateTx, TxOutSetInfo, ZmqNotification,
 };
 pub use auth::NodeAuth;
 pub use blocks::NodeBlock;

@@ -2,12 +2,14 @@
 
 use std::io::{self, Read, Write};
 
-use cairn_model::{BlockHash, Height, MAX_DELTA_BYTES, MempoolDelta};
+use cairn_model::{BlockHash, Height, MAX_DELTA_BYTES, MempoolDelta, SourceStatus};
 
 /// Version of the protocol; both ends must speak the same.
-pub const VERSION: u32 = 1;
-/// Largest body of a frame, in bytes.
-pub const MAX_FRAME: usize = MAX_DELTA_BYTES + 1;
+pub const VERSION: u32 = 2;
+/// Largest body of a frame, in bytes: the largest delta, and what stands before it.
+pub const MAX_FRAME: usize = MAX_DELTA_BYTES + 6;
+/// Bytes of deltas after which a frame is full.
+const FULL: usize = 4 << 20;
 
 /// What the writer says.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -27,7 +29,36 @@ pub enum Message {
     /// Height of the best chain that the writer knows of; `None` if it lost sight of it.
     Best(Option<Height>),
     /// The mempool changed.
-    Mempool(MempoolDelta),
+    Mempool {
+        /// How, in order.
+        deltas: Vec<MempoolDelta>,
+        /// Whether the step ends here: until then nothing of it may be seen.
+        complete: bool,
+    },
+    /// What is known of the source of blocks.
+    Source(Box<SourceStatus>),
+}
+
+/// One step of the mempool as messages of bounded size.
+#[must_use]
+pub fn mempool_messages(deltas: &[MempoolDelta]) -> Vec<Message> {
+    let mut messages = Vec::new();
+    let mut rest = deltas;
+    while !rest.is_empty() {
+        let mut bytes = 0;
+        let fits = rest.iter().take_while(|delta| {
+            let before = bytes;
+            bytes += match delta {
+                MempoolDelta::Add(tx) => 256 + tx.raw.as_ref().map_or(0, |r| r.len()) + 4 * tx.size as usize,
+                _ => 64,
+            };
+            before == 0 || bytes <= FULL
+        });
+        let (now, later) = rest.split_at(fits.count().max(1));
+        messages.push(Message::Mempool { deltas: now.to_vec(), complete: later.is_empty() });
+        rest = later;
+    }
+    messages
 }
 
 /// The other end speaks another language.
@@ -69,9 +100,20 @@ impl Message {
                 out.push(2);
                 out.extend(height.iter().flat_map(|h| h.to_le_bytes()));
             }
-            Message::Mempool(delta) => {
-                out.push(3);
-                delta.encode(&mut out);
+            Message::Mempool { deltas, complete } => {
+                out.extend([3, u8::from(*complete)]);
+                for delta in deltas {
+                    let at = out.len();
+                    out.extend([0; 4]);
+                    delta.encode(&mut out);
+                    let length = (out.len() - at - 4) as u32;
+                    out[at..at + 4].copy_from_slice(&length.to_le_bytes());
+                }
+            }
+            Message::Source(status) => {
+                out.push(4);
+                // Plain data: this cannot fail, and a reader refuses an empty body.
+                out.extend(serde_json::to_vec(status).unwrap_or_default());
             }
         }
         let length = (out.len() - 4) as u32;
@@ -96,7 +138,18 @@ impl Message {
             }
             2 if rest.is_empty() => Ok(Message::Best(None)),
             2 => Ok(Message::Best(Some(number(rest)?))),
-            3 => MempoolDelta::decode(rest).map(Message::Mempool).map_err(|_| bad),
+            3 => {
+                let (flag, mut rest) = rest.split_first().filter(|(flag, _)| **flag < 2).ok_or(bad.clone())?;
+                let mut deltas = Vec::new();
+                while !rest.is_empty() {
+                    let (length, from) = rest.split_at_checked(4).ok_or(bad.clone())?;
+                    let (body, next) = from.split_at_checked(number(length)? as usize).ok_or(bad.clone())?;
+                    deltas.push(MempoolDelta::decode(body).map_err(|_| bad.clone())?);
+                    rest = next;
+                }
+                Ok(Message::Mempool { deltas, complete: *flag == 1 })
+            }
+            4 => serde_json::from_slice(rest).map(|status| Message::Source(Box::new(status))).map_err(|_| bad),
             other => Err(BadFrame::UnknownKind(other)),
         }
     }
@@ -140,7 +193,9 @@ mod tests {
             Message::Tip { height: 840_000, hash: BlockHash([7; 32]) },
             Message::Best(None),
             Message::Best(Some(0)),
-            Message::Mempool(MempoolDelta::Sequence(u64::MAX)),
+            Message::Mempool { deltas: vec![MempoolDelta::Sequence(u64::MAX)], complete: true },
+            Message::Mempool { deltas: vec![MempoolDelta::Reset { sequence: 1 }; 3], complete: false },
+            Message::Source(Box::new(SourceStatus { at: 7, mempool_sequence: Some(9), ..SourceStatus::default() })),
         ]
     }
 
@@ -155,6 +210,37 @@ mod tests {
     }
 
     #[test]
+    fn large_steps_come_in_pieces_and_end_once() {
+        use std::sync::Arc;
+        let tx = cairn_model::MempoolTx {
+            txid: cairn_model::Txid([1; 32]),
+            wtxid: cairn_model::Txid([2; 32]),
+            size: 400_000,
+            base_size: 400_000,
+            sigop_cost: 0,
+            fee_sats: 1,
+            version: 2,
+            lock_time: 0,
+            first_seen_ms: 0,
+            inputs: Box::new([]),
+            outputs: Box::new([]),
+            raw: Some(vec![0; 400_000].into()),
+        };
+        let deltas = vec![MempoolDelta::Add(Arc::new(tx)); 25];
+        let messages = mempool_messages(&deltas);
+        assert!(messages.len() > 3);
+        let mut joined = Vec::new();
+        for (at, message) in messages.iter().enumerate() {
+            assert!(message.to_frame().len() < 16 << 20);
+            let Message::Mempool { deltas, complete } = message else { panic!("{message:?}") };
+            assert_eq!(*complete, at + 1 == messages.len());
+            joined.extend(deltas.iter().cloned());
+        }
+        assert_eq!(joined, deltas);
+        assert!(mempool_messages(&[]).is_empty());
+    }
+
+    #[test]
     fn what_is_cut_or_foreign_is_refused() {
         for sample in samples() {
             let frame = sample.to_frame();
@@ -164,7 +250,10 @@ mod tests {
             // A body that is longer than the message.
             let mut longer = frame.clone();
             longer.push(0);
-            longer[0] += 1;
+            longer[0] = longer[0].wrapping_add(1);
+            if longer[0] == 0 {
+                continue;
+            }
             let read = Message::read(&mut &longer[..]);
             assert!(read.is_err() || read.unwrap() != sample);
         }

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! frame: length of what follows (4, little-endian) │ kind (1) │ body
-//! kinds: 0 hello (version) │ 1 tip (height, hash) │ 2 best height │ 3 mempool delta
+//! kinds: 0 hello (version) │ 1 tip (height, hash) │ 2 best height │ 3 mempool deltas │ 4 state of the source
 //! ```
 //!
 //! A reader that comes late gets the present state first; one that is too slow is cut off and comes again. Losing the
@@ -14,5 +14,5 @@ mod frame;
 mod listener;
 
 pub use announcer::{Announcer, Present};
-pub use frame::{BadFrame, MAX_FRAME, Message, VERSION};
+pub use frame::{BadFrame, MAX_FRAME, Message, VERSION, mempool_messages};
 pub use listener::{Event, Listener};

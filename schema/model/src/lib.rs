@@ -6,6 +6,7 @@ mod ids;
 mod mempool;
 mod muhash;
 mod network;
+mod source_status;
 mod time;
 
 pub use block::{Block, FilePos, InputFlags, OutputMeta, Overwritten, SpentCoin, TxMeta};
@@ -16,4 +17,5 @@ pub use mempool::{
 };
 pub use muhash::{MuHash, MuHashDigest, coin_bytes};
 pub use network::{Network, UnknownNetwork};
+pub use source_status::{MempoolWatch, News, SourceKind, SourceStatus};
 pub use time::{MonoTime, day_of};

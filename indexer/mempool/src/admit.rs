@@ -1,0 +1,178 @@
+//! Arrivals whose bytes are there: their coins are found, and readers get them.
+
+use std::{collections::HashMap, sync::Arc};
+
+use cairn_model::{MempoolDelta, MempoolTx, RemoveReason, Txid};
+
+use crate::{
+    Coin, Coins, MempoolWatcher, WatchError,
+    arrivals::Stage,
+    body::Body,
+    pool::rate_of,
+    resolve::{Impossible, Spent, build, check, outpoint},
+};
+
+/// Transactions whose coins are asked for at once.
+const CHUNK: usize = 256;
+
+type Found = HashMap<(Txid, u32), Coin>;
+
+/// What a look at a transaction's inputs found.
+enum Look {
+    /// Every coin, in the order of the inputs.
+    Spent(Vec<Spent>),
+    /// It is to wait, or will never be.
+    Not(Stage),
+    Impossible(Impossible),
+}
+
+impl MempoolWatcher {
+    /// Looks up the coins of arrivals and hands over those that have them all, as many as a step may.
+    pub(crate) fn admit(&mut self, coins: &dyn Coins) -> Result<(), WatchError> {
+        let mut left = self.options.work_batch.max(1);
+        while left > 0 {
+            let some = self.arrivals.ready(left.min(CHUNK));
+            if some.is_empty() {
+                break;
+            }
+            left -= some.len();
+            let found = self.find_coins(&some, coins)?;
+            for txid in some {
+                // What came before it in this round may have changed its standing.
+                if self.arrivals.get(&txid).is_some_and(|arrival| arrival.stage() == Stage::Ready) {
+                    self.admit_one(txid, &found);
+                }
+            }
+            self.trim();
+        }
+        Ok(())
+    }
+
+    /// The confirmed coins of arrivals that wait for no parent.
+    fn find_coins(&mut self, txids: &[Txid], coins: &dyn Coins) -> Result<Found, WatchError> {
+        let mut asked = Vec::new();
+        for txid in txids {
+            let Some(body) = self.arrivals.get(txid).and_then(|arrival| arrival.body()) else { continue };
+            let inputs: Vec<(Txid, u32)> = body.tx.input.iter().map(|input| outpoint(&input.previous_output)).collect();
+            if inputs.iter().all(|(parent, _)| self.blocked_by(parent).is_none()) {
+                asked.extend(inputs.into_iter().filter(|(parent, _)| !self.pool.contains(parent)));
+            }
+        }
+        asked.sort_unstable();
+        asked.dedup();
+        let found = coins.coins(&asked).map_err(WatchError::Coins)?;
+        Ok(asked.into_iter().zip(found).filter_map(|(outpoint, coin)| Some((outpoint, coin?))).collect())
+    }
+
+    /// What the children of an arrival do.
+    fn blocked_by(&self, parent: &Txid) -> Option<Stage> {
+        let arrival = self.arrivals.get(parent)?;
+        match arrival.stage() {
+            Stage::LeftOut(rate) => Some(Stage::LeftOut(rate)),
+            _ if arrival.is_coming() => Some(Stage::Waiting(*parent)),
+            _ => None,
+        }
+    }
+
+    fn admit_one(&mut self, txid: Txid, found: &Found) {
+        let Some(arrival) = self.arrivals.get(&txid) else { return };
+        let (order, seen, verified) = (arrival.order, arrival.first_seen_ms, arrival.verified);
+        let Some(body) = arrival.body() else { return };
+        let looked = match check(body) {
+            Ok(()) => self.look(body, verified, found),
+            Err(impossible) => Look::Impossible(impossible),
+        };
+        let built = match looked {
+            Look::Spent(spent) => {
+                let Some(body) = self.arrivals.take_body(&txid) else { return };
+                build(txid, body, spent, seen.unwrap_or(self.clock.wall))
+            }
+            Look::Not(stage) => {
+                self.put_off(&txid, stage);
+                return;
+            }
+            Look::Impossible(impossible) => Err(impossible),
+        };
+        match built {
+            Ok(tx) if self.full_at.is_some_and(|rate| rate_of(&tx) <= rate) => {
+                self.put_off(&txid, Stage::LeftOut(rate_of(&tx)));
+            }
+            Ok(tx) => self.hand_over(tx, order),
+            Err(impossible) => {
+                tracing::warn!(%txid, %impossible, "an unconfirmed transaction of the node cannot be");
+                self.put_off(&txid, Stage::Refused);
+            }
+        }
+    }
+
+    fn put_off(&mut self, txid: &Txid, stage: Stage) {
+        self.arrivals.set_stage(txid, stage);
+        if self.arrivals.body_bytes() > self.options.max_pending_bytes {
+            self.arrivals.drop_body(txid);
+        }
+        if !matches!(stage, Stage::Waiting(_)) {
+            // Children wait for coming parents only.
+            self.arrivals.release(txid);
+        }
+    }
+
+    /// Looks for the coins of all inputs.
+    fn look(&self, body: &Body, verified: bool, found: &Found) -> Look {
+        let mut spent = Vec::with_capacity(body.tx.input.len());
+        for input in &body.tx.input {
+            let (parent, vout) = outpoint(&input.previous_output);
+            if let Some(tx) = self.pool.get(&parent) {
+                let Some(output) = tx.outputs.get(vout as usize) else {
+                    return Look::Impossible(Impossible::NoSuchOutput);
+                };
+                spent.push(Spent { value: output.value, script: output.script.clone(), birth: None });
+            } else if let Some(stage) = self.blocked_by(&parent) {
+                return Look::Not(stage);
+            } else if let Some(coin) = found.get(&(parent, vout)) {
+                spent.push(Spent { value: coin.value, script: coin.script.clone(), birth: Some(coin.height) });
+            } else {
+                return Look::Not(if verified { Stage::Excused(parent) } else { Stage::Missing(parent) });
+            }
+        }
+        Look::Spent(spent)
+    }
+
+    /// Readers get a transaction. Whatever spends its coins has left: both cannot be in one mempool.
+    fn hand_over(&mut self, tx: MempoolTx, order: u64) {
+        let txid = tx.txid;
+        let coins = tx.inputs.iter().map(|input| (input.prev_txid, input.prev_vout));
+        let rivals: Vec<Txid> = coins.filter_map(|(parent, vout)| self.pool.spender(&parent, vout)).collect();
+        let newer = |rival: &Txid| {
+            !self.departures.contains(rival) && self.pool.order(rival).is_some_and(|rival| rival >= order)
+        };
+        if rivals.iter().any(newer) {
+            // It is the one that left, and we were not told.
+            self.sync.broken = true;
+            self.arrivals.remove(&txid);
+            self.arrivals.release(&txid);
+            return;
+        }
+        let lost = self.pool.with_descendants(&rivals);
+        let parents_lost = tx.inputs.iter().any(|input| lost.contains(&input.prev_txid));
+        for rival in &lost {
+            self.sync.broken |= !self.departures.contains(rival);
+            self.remove(rival, RemoveReason::Replaced { by: txid });
+        }
+        let (arrival, _) = match self.arrivals.remove(&txid) {
+            Some(arrival) => arrival,
+            None => return,
+        };
+        if parents_lost {
+            // It spends from what it replaces.
+            self.sync.broken = true;
+            self.arrivals.insert(txid, arrival.order, Some(tx.first_seen_ms), arrival.since);
+            self.arrivals.set_stage(&txid, Stage::Refused);
+            return;
+        }
+        let tx = Arc::new(tx);
+        self.pool.insert(Arc::clone(&tx), order);
+        self.out.push(MempoolDelta::Add(tx));
+        self.correct_births(&txid, None);
+        self.arrivals.release(&txid);
+    }
+}

@@ -1,0 +1,140 @@
+//! What our own chain does to the mempool.
+
+use std::sync::Arc;
+
+use cairn_model::{Height, MempoolDelta, MempoolTx, RemoveReason, Txid};
+
+use crate::{
+    MempoolWatcher,
+    arrivals::Stage,
+    watcher::{Tip, block},
+};
+
+impl MempoolWatcher {
+    /// Our index has connected the block `tip`, and its readers can see it: `txids` are its transactions in order,
+    /// `spent` the coins that they spend. The deltas belong together and to the block. A step right after it brings
+    /// what can only be told with the new coins.
+    pub fn connected(
+        &mut self,
+        tip: Tip,
+        txids: impl IntoIterator<Item = Txid>,
+        spent: impl IntoIterator<Item = (Txid, u32)>,
+        now_ms: u64,
+    ) -> Vec<MempoolDelta> {
+        self.clock.set(now_ms);
+        let txids: Vec<Txid> = txids.into_iter().collect();
+        for txid in &txids {
+            self.confirmed(*txid, tip.height);
+        }
+        for (txid, vout) in spent {
+            if let Some(rival) = self.pool.spender(&txid, vout) {
+                for lost in self.pool.with_descendants(&[rival]) {
+                    self.remove(&lost, RemoveReason::Conflict);
+                }
+            }
+        }
+        for txid in &txids {
+            self.correct_births(txid, Some(tip.height));
+        }
+        self.move_to(tip);
+        std::mem::take(&mut self.out)
+    }
+
+    /// Our index has taken blocks off, down to `tip`. The node tells what is unconfirmed again; a step right after this
+    /// brings what it has told already.
+    pub fn disconnected(&mut self, tip: Tip, now_ms: u64) -> Vec<MempoolDelta> {
+        self.clock.set(now_ms);
+        self.remembered.disconnected(tip.height);
+        self.came_apart();
+        self.move_to(tip);
+        std::mem::take(&mut self.out)
+    }
+
+    /// Makes sure that the tip is the one that the owner says it is.
+    pub(crate) fn meet(&mut self, tip: Tip) {
+        if self.chain.tip == Some(tip) {
+            return;
+        }
+        if self.chain.tip.is_some() {
+            // Blocks of which we were not told: only a snapshot knows what they did.
+            self.remembered.forget_blocks();
+            self.came_apart();
+        }
+        self.move_to(tip);
+    }
+
+    /// Coins came and went that we were not told of one by one.
+    fn came_apart(&mut self) {
+        self.chain.reorganized = Some(self.clock.passed);
+        self.sync.broken = true;
+        self.arrivals.release_all();
+        let back: Vec<Txid> =
+            self.arrivals.iter().filter(|(_, a)| a.stage() == Stage::Confirmed).map(|(t, _)| *t).collect();
+        for txid in back.iter().filter(|txid| !self.remembered.is_confirmed(txid)) {
+            self.arrivals.set_stage(txid, Stage::Ready);
+            self.arrivals.release(txid);
+        }
+    }
+
+    fn move_to(&mut self, tip: Tip) {
+        self.chain.tip = Some(tip);
+        self.compare_tips();
+        self.arrivals.unverify();
+        // The node may have waited for this.
+        self.sync.not_before = if self.sync.started { self.sync.not_before } else { 0 };
+        self.out.push(block(tip));
+    }
+
+    /// A block of ours holds a transaction.
+    fn confirmed(&mut self, txid: Txid, height: Height) {
+        let seen = match self.pool.get(&txid).map(|tx| tx.first_seen_ms) {
+            Some(seen) => {
+                self.remove(&txid, RemoveReason::Confirmed { height });
+                Some(seen)
+            }
+            // If the node holds it none the less, it is on another chain: it says so again.
+            None => self.arrivals.remove(&txid).and_then(|(arrival, _)| arrival.first_seen_ms),
+        };
+        self.bodies.take(&txid);
+        let seen = seen.or_else(|| self.kept.get(&txid).map(|tx| tx.first_seen_ms));
+        self.remembered.insert(txid, seen, Some(height));
+        self.arrivals.release(&txid);
+    }
+
+    /// A transaction is at another height than those that spend from it think. One that thinks that it was unconfirmed
+    /// is right: it was.
+    pub(crate) fn correct_births(&mut self, parent: &Txid, birth: Option<Height>) {
+        for child in self.pool.children(parent) {
+            let Some(tx) = self.pool.get(&child) else { continue };
+            let is_wrong =
+                |i: &cairn_model::MempoolInput| i.prev_txid == *parent && i.birth.is_some() && i.birth != birth;
+            if !tx.inputs.iter().any(is_wrong) {
+                continue;
+            }
+            let mut corrected = MempoolTx::clone(tx);
+            for input in corrected.inputs.iter_mut().filter(|input| is_wrong(input)) {
+                input.birth = birth;
+            }
+            self.retell(corrected);
+        }
+    }
+
+    /// Readers get another version of a transaction that they have.
+    fn retell(&mut self, tx: MempoolTx) {
+        let (txid, tx) = (tx.txid, Arc::new(tx));
+        let Some(order) = self.pool.order(&txid) else { return };
+        self.pool.remove(&txid);
+        self.pool.insert(Arc::clone(&tx), order);
+        self.out.push(MempoolDelta::Remove { txid, reason: RemoveReason::Unknown });
+        self.out.push(MempoolDelta::Add(tx));
+    }
+
+    /// Takes a transaction from readers. Those that depend on it are the caller's.
+    pub(crate) fn remove(&mut self, txid: &Txid, reason: RemoveReason) {
+        self.departures.remove(txid);
+        if let Some(tx) = self.pool.remove(txid) {
+            self.remembered.insert(*txid, Some(tx.first_seen_ms), None);
+            self.out.push(MempoolDelta::Remove { txid: *txid, reason });
+        }
+    }
+}

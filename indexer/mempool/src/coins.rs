@@ -1,0 +1,36 @@
+//! The confirmed coins, as our index has them.
+
+use std::error::Error;
+
+use cairn_model::{Height, Sats, Txid};
+
+/// Why the index could not be read.
+pub type CoinsError = Box<dyn Error + Send + Sync>;
+
+/// A confirmed coin.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Coin {
+    /// Its value in satoshis.
+    pub value: Sats,
+    /// Its scriptPubKey.
+    pub script: Box<[u8]>,
+    /// Height of the block that made it.
+    pub height: Height,
+}
+
+/// The confirmed and unspent coins of our index at our tip: the tip that [`crate::MempoolWatcher::step`] is told.
+pub trait Coins {
+    /// The coin made by output `vout` of transaction `txid`; `None` if there is none, or it is spent.
+    ///
+    /// # Errors
+    /// The index cannot be read.
+    fn coin(&self, txid: &Txid, vout: u32) -> Result<Option<Coin>, CoinsError>;
+
+    /// The same for many, in the order asked for.
+    ///
+    /// # Errors
+    /// The index cannot be read.
+    fn coins(&self, outpoints: &[(Txid, u32)]) -> Result<Vec<Option<Coin>>, CoinsError> {
+        outpoints.iter().map(|(txid, vout)| self.coin(txid, *vout)).collect()
+    }
+}

@@ -1,0 +1,112 @@
+//! Events that were heard and not yet worked on.
+
+use std::collections::VecDeque;
+
+use cairn_model::{BlockHash, Txid};
+use cairn_node::{Event, Topic};
+
+use crate::MempoolOptions;
+
+/// An event, as far as it is ours.
+#[derive(Debug)]
+pub(crate) enum News {
+    /// The node has this tip.
+    Tip(BlockHash),
+    /// The node took this block off.
+    TakenOff(BlockHash),
+    /// A transaction entered the mempool.
+    Accepted { txid: Txid, sequence: u64 },
+    /// A transaction left it.
+    Removed { txid: Txid, sequence: u64 },
+    /// A transaction was published.
+    Body(Box<[u8]>),
+    /// Messages of a topic may be missing.
+    Gap(Topic),
+}
+
+/// The queue. What finds no room is lost, and that is known.
+#[derive(Debug, Default)]
+pub(crate) struct Queue {
+    news: VecDeque<(u64, News)>,
+    bytes: usize,
+    overflowed: bool,
+}
+
+impl Queue {
+    /// Takes in an event, heard at `now_ms`.
+    pub(crate) fn push(&mut self, event: &Event, now_ms: u64, options: &MempoolOptions) {
+        let news = match event {
+            Event::Tip(hash) | Event::Block { hash, .. } | Event::Connected(hash) | Event::Polling { best: hash } => {
+                News::Tip(*hash)
+            }
+            Event::Disconnected(hash) => News::TakenOff(*hash),
+            Event::Accepted { txid, mempool_sequence } => News::Accepted { txid: *txid, sequence: *mempool_sequence },
+            Event::Removed { txid, mempool_sequence } => News::Removed { txid: *txid, sequence: *mempool_sequence },
+            Event::Tx(raw) => {
+                // A body that finds no room can be asked for.
+                if self.bytes.saturating_add(raw.len()) > options.max_queue_bytes {
+                    return;
+                }
+                self.bytes += raw.len();
+                News::Body((**raw).into())
+            }
+            Event::Gap(gap) => News::Gap(gap.topic),
+        };
+        if self.news.len() < options.max_queue_events {
+            self.news.push_back((now_ms, news));
+            return;
+        }
+        match news {
+            News::Body(raw) => self.bytes -= raw.len(),
+            News::Tip(_) | News::TakenOff(_) => {}
+            News::Accepted { .. } | News::Removed { .. } | News::Gap(_) => self.overflowed = true,
+        }
+    }
+
+    /// The oldest event, and when it was heard.
+    pub(crate) fn pop(&mut self) -> Option<(u64, News)> {
+        let next = self.news.pop_front()?;
+        if let News::Body(raw) = &next.1 {
+            self.bytes -= raw.len();
+        }
+        Some(next)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.news.is_empty()
+    }
+
+    /// Whether events were lost since this was last asked.
+    pub(crate) fn take_overflow(&mut self) -> bool {
+        std::mem::take(&mut self.overflowed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn accepted(sequence: u64) -> Event {
+        Event::Accepted { txid: Txid([1; 32]), mempool_sequence: sequence }
+    }
+
+    #[test]
+    fn a_full_queue_knows_what_it_lost() {
+        let options = MempoolOptions { max_queue_events: 2, ..MempoolOptions::default() };
+        let mut queue = Queue::default();
+        for sequence in 0..2 {
+            queue.push(&accepted(sequence), 5, &options);
+        }
+        // The loss of a tip is no loss: it is asked for.
+        queue.push(&Event::Tip(BlockHash::default()), 5, &options);
+        assert!(!queue.take_overflow());
+        queue.push(&accepted(2), 5, &options);
+        assert!(queue.take_overflow() && !queue.take_overflow());
+        let mut numbers = Vec::new();
+        while let Some((5, News::Accepted { sequence, .. })) = queue.pop() {
+            numbers.push(sequence);
+        }
+        assert_eq!(numbers, [0, 1]);
+        assert!(queue.is_empty());
+    }
+}
