@@ -1,21 +1,26 @@
 //! The live mempool and what follows from it: projected blocks, recommended fees, the fee histogram, stress.
 //!
 //! [`Mempool`] is built from deltas and answers by transaction, by spent coin and by script in a bounded number of
-//! steps. [`Projection`] is computed once after a batch of deltas and is immutable: requests read it without walking
-//! the mempool. Times come in as arguments, feerates are integers, and no delta, however wrong, can make it panic.
+//! steps. [`Projection`] is computed once after a batch of deltas, from an [`Outline`] so that no lock is held meanwhile,
+//! and is immutable: requests read it without walking the mempool. Times come in as arguments, feerates are integers,
+//! and no delta, however wrong, can make it panic.
 
 mod check;
+mod chunks;
 mod departed;
 mod fees;
 mod graph;
 mod histogram;
 mod inflow;
+mod linearize;
+mod outline;
 mod params;
 mod pool;
 mod projection;
 mod relatives;
 mod scripts;
 mod select;
+mod snapshot;
 mod stats;
 mod stress;
 #[cfg(test)]
@@ -27,7 +32,8 @@ pub use departed::Departed;
 pub use fees::{RECOMMENDED_FEES, RecommendedFees, recommended_fees};
 pub use histogram::{BUCKET_EDGES, Bucket, FEE_DISTRIBUTION};
 pub use inflow::Inflow;
-pub use params::{Congestion, CongestionThresholds, Limits, MEMPOOL_CONGESTION, Template};
+pub use outline::Outline;
+pub use params::{Congestion, CongestionThresholds, Limits, MEMPOOL_CONGESTION, Selection, Template};
 pub use pool::Mempool;
 pub use projection::{Eta, FeeRange, MEMPOOL_ETA, PROJECTED_BLOCKS, Place, ProjectedBlock, Projection};
 pub use relatives::{Package, Relatives};

@@ -23,33 +23,71 @@ impl Default for Limits {
     }
 }
 
-/// The rules that a block is filled by, as Bitcoin Core's miner has them.
+/// How a miner picks what pays best.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Selection {
+    /// Transactions together with their ancestors, by the feerate of that package: Bitcoin Core up to v30.
+    AncestorFeerate,
+    /// Chunks of linearized clusters, by the feerate of the chunk: Bitcoin Core from v31 on.
+    ChunkFeerate,
+}
+
+/// The rules that a block is filled by, as Bitcoin Core's miner has them. Each number is the default of the option
+/// named beside it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Template {
+    /// How packages are picked.
+    pub selection: Selection,
     /// How many blocks to project; at most 254.
     pub max_blocks: u8,
-    /// Weight limit of a block (`-blockmaxweight`).
+    /// Weight limit of a block (`-blockmaxweight`): 4 000 000 from v29 on. Before, it was 3 996 000 with 4 000 of it
+    /// reserved a second time, which leaves transactions the same 3 992 000.
     pub max_weight: u64,
-    /// Weight kept for header and coinbase (`-blockreservedweight`).
+    /// Weight kept for header, transaction count and coinbase: 8 000 (`-blockreservedweight`, an option since v29).
     pub reserved_weight: u64,
-    /// Limit of the cost of signature operations.
+    /// Limit of the cost of signature operations: 80 000, a rule of consensus.
     pub max_sigops: u64,
-    /// Cost kept for the coinbase.
+    /// Cost kept for the coinbase: 400 in every version.
     pub reserved_sigops: u64,
-    /// Packages that pay less stay out (`-blockmintxfee`). The default is that of Bitcoin Core v30; before it was
-    /// 1 000.
+    /// Packages that pay less stay out (`-blockmintxfee`): 1 satoshi per 1 000 virtual bytes from v30 on, and in v28.3
+    /// and v29.1; before, 1 000. From v30 on `getmininginfo` tells what a node really uses.
     pub min_rate: FeeRate,
 }
 
+/// The first version that picks chunks, as `getnetworkinfo` writes it.
+const FIRST_WITH_CHUNKS: u32 = 310_000;
+/// The first version whose miners take almost any feerate.
+const FIRST_CHEAP: u32 = 300_000;
+/// Older lines that got the same later: from the first number up to the second.
+const CHEAP_TOO: [(u32, u32); 2] = [(280_300, 289_900), (290_100, 299_900)];
+/// `-blockmintxfee` before, in satoshis per 1 000 virtual bytes.
+const OLD_MIN_RATE: FeeRate = FeeRate(1_000);
+
 impl Default for Template {
+    /// The rules of Bitcoin Core v31.
     fn default() -> Self {
         Template {
+            selection: Selection::ChunkFeerate,
             max_blocks: 8,
             max_weight: 4_000_000,
             reserved_weight: 8_000,
             max_sigops: 80_000,
             reserved_sigops: 400,
             min_rate: FeeRate(1),
+        }
+    }
+}
+
+impl Template {
+    /// The rules that a node of this version has by default; `version` as in `getnetworkinfo`, so 280 300 is v28.3.
+    #[must_use]
+    pub fn of_node(version: u32) -> Self {
+        let cheap = version >= FIRST_CHEAP || CHEAP_TOO.iter().any(|(from, to)| (*from..*to).contains(&version));
+        let chunks = version >= FIRST_WITH_CHUNKS;
+        Template {
+            selection: if chunks { Selection::ChunkFeerate } else { Selection::AncestorFeerate },
+            min_rate: if cheap { FeeRate(1) } else { OLD_MIN_RATE },
+            ..Template::default()
         }
     }
 }
@@ -122,6 +160,20 @@ impl CongestionThresholds {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rules_follow_the_version() {
+        let of = |version| (Template::of_node(version).selection, Template::of_node(version).min_rate.0);
+        for old in [250_000, 279_900, 280_200, 290_000] {
+            assert_eq!(of(old), (Selection::AncestorFeerate, 1_000), "{old}");
+        }
+        for cheap in [280_300, 280_400, 290_100, 290_200, 300_000, 300_200] {
+            assert_eq!(of(cheap), (Selection::AncestorFeerate, 1), "{cheap}");
+        }
+        for version in [310_000, 319_900, 320_000] {
+            assert_eq!(Template::of_node(version), Template::default());
+        }
+    }
 
     #[test]
     fn words_change_just_above_their_threshold() {

@@ -27,6 +27,7 @@ const MAX_CYCLE_WALK: usize = 10_000;
 #[derive(Debug)]
 pub(super) struct Entry {
     pub(super) tx: Arc<MempoolTx>,
+    pub(super) txid: Txid,
     pub(super) fee: Sats,
     pub(super) vsize: u32,
     pub(super) weight: u32,
@@ -157,7 +158,7 @@ impl Mempool {
     #[must_use]
     pub fn spender(&self, txid: &Txid, vout: u32) -> Option<Txid> {
         let slot = self.by_spent.get(&(*txid, vout))?;
-        self.entry(*slot).map(|entry| entry.tx.txid)
+        self.entry(*slot).map(|entry| entry.txid)
     }
 
     /// What the unconfirmed transactions do to a script, all together.
@@ -339,7 +340,7 @@ impl Mempool {
         let tx = Arc::clone(tx);
         let (fee, sigops) = (tx.fee_sats, tx.sigop_cost);
         if let Some(place) = self.slots.get_mut(slot as usize) {
-            *place = Some(Entry { tx, fee, vsize, weight, sigops, parents, children });
+            *place = Some(Entry { txid: tx.txid, tx, fee, vsize, weight, sigops, parents, children });
         }
     }
 
@@ -388,7 +389,7 @@ impl Mempool {
         if self.sums.usage <= self.limits.max_bytes {
             return 0;
         }
-        let graph = Graph::of(self);
+        let graph = Graph::of(&self.outline());
         let target = self.limits.max_bytes / 100 * 95;
         let mut dropped = 0;
         let (order, rates) = mining_order(&graph);

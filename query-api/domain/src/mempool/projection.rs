@@ -4,10 +4,11 @@
 use cairn_model::{Sats, Txid};
 
 use super::{
-    Bucket, Mempool, Template, Tip,
+    Bucket, Mempool, Outline, Selection, Template, Tip,
+    chunks::by_chunks,
     graph::Graph,
     histogram::{BUCKET_EDGES, bucket_of, histogram},
-    select::{NO_BLOCK, Selection, select},
+    select::{NO_BLOCK, Selected, by_ancestors},
 };
 use crate::{FeeRate, fee_percentiles};
 
@@ -16,7 +17,7 @@ pub const PROJECTED_BLOCKS: &str = "projected-blocks";
 /// Id of the definition of the time to confirmation.
 pub const MEMPOOL_ETA: &str = "mempool-eta";
 
-/// Feerates in a block. Each transaction counts at the feerate of the package it was chosen with, so that a parent
+/// Feerates in a block. Each transaction counts at the feerate of the package or chunk it was chosen with, so that a parent
 /// whose child pays for it does not look cheap.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FeeRange {
@@ -60,7 +61,7 @@ pub struct ProjectedBlock {
 pub struct Place {
     /// Index of its block, 0 being the next one; `None` if it is in none of those projected.
     pub block: Option<u32>,
-    /// The feerate that counts for it: that of the package it is chosen with, or would be.
+    /// The feerate that counts for it: that of the package or chunk it is chosen with, or would be.
     pub rate: FeeRate,
 }
 
@@ -112,11 +113,25 @@ pub struct Projection {
 }
 
 impl Mempool {
-    /// Projects the next blocks. This looks at every transaction: once per batch of deltas, not per request.
+    /// Projects the next blocks: [`Self::outline`] and [`Outline::project`] in one step, for callers without a lock.
     #[must_use]
     pub fn project(&self, template: &Template) -> Projection {
-        let graph = Graph::of(self);
-        let Selection { blocks: filled, block_of, rate } = select(&graph, template);
+        self.outline().project(template)
+    }
+}
+
+impl Outline {
+    /// Projects the next blocks. This works on every transaction: once per batch of deltas, not per request, and not
+    /// under a lock.
+    #[must_use]
+    pub fn project(self, template: &Template) -> Projection {
+        let graph = Graph::of(&self);
+        let stats = self.stats;
+        drop(self);
+        let Selected { blocks: filled, block_of, rate } = match template.selection {
+            Selection::AncestorFeerate => by_ancestors(&graph, template),
+            Selection::ChunkFeerate => by_chunks(&graph, template),
+        };
         let mut blocks = Vec::with_capacity(filled.len());
         let mut orders = Vec::with_capacity(filled.len());
         for (block, index) in filled.into_iter().zip(0u32..) {
@@ -143,7 +158,6 @@ impl Mempool {
                 *left = left.saturating_add(vsize(at));
             }
         }
-        let stats = self.stats(0);
         Projection {
             generation: stats.generation,
             node_sequence: stats.node_sequence,

@@ -65,7 +65,7 @@ impl Mempool {
     }
 
     fn txids(&self, slots: &[u32]) -> Vec<Txid> {
-        let mut txids: Vec<_> = slots.iter().filter_map(|slot| self.entry(*slot)).map(|e| e.tx.txid).collect();
+        let mut txids: Vec<_> = slots.iter().filter_map(|slot| self.entry(*slot)).map(|entry| entry.txid).collect();
         txids.sort_unstable();
         txids
     }

@@ -5,8 +5,8 @@
 //! first. A package that does not fit is passed over until one of its ancestors is taken; after 1 000 failures in a row
 //! an almost full block is closed. Sizes are adjusted for signature operations, weights are not.
 //!
-//! From v31 on Core keeps every cluster linearized and takes chunks of it. Both agree wherever no transaction has
-//! several unconfirmed children that only together pay for it; elsewhere chunks earn slightly more.
+//! From v31 on Core picks chunks (see the `chunks` module). Both agree wherever no transaction has several unconfirmed
+//! children that only together pay for it.
 
 use std::{cmp::Ordering, collections::BinaryHeap};
 
@@ -16,9 +16,9 @@ use super::{Template, graph::Graph};
 use crate::FeeRate;
 
 /// Failures in a row after which an almost full block is closed.
-const MAX_FAILURES: u32 = 1_000;
+pub(super) const MAX_FAILURES: u32 = 1_000;
 /// A block is almost full when less weight than this is left.
-const ALMOST_FULL: u64 = 4_000;
+pub(super) const ALMOST_FULL: u64 = 4_000;
 /// A transaction with more relatives upwards than this (itself counted) does not count as a package with them: it
 /// becomes a candidate when its parents are in. It bounds the work; nodes allow 25 or 64.
 const MAX_PACKAGE: usize = 256;
@@ -36,7 +36,7 @@ pub(super) struct Filled {
 }
 
 #[derive(Debug)]
-pub(super) struct Selection {
+pub(super) struct Selected {
     pub(super) blocks: Vec<Filled>,
     /// For each transaction the index of its block, or [`NO_BLOCK`].
     pub(super) block_of: Vec<u8>,
@@ -328,7 +328,7 @@ impl<'a> Selector<'a> {
         }
     }
 
-    fn run(mut self) -> Selection {
+    fn run(mut self) -> Selected {
         let mut blocks = Vec::new();
         for number in 0..self.template.max_blocks.min(NO_BLOCK - 1) {
             let block = self.fill(number);
@@ -343,12 +343,12 @@ impl<'a> Selector<'a> {
                 self.rate[index as usize] = rate_of(fee, vsize);
             }
         }
-        Selection { blocks, block_of: self.block_of, rate: self.rate }
+        Selected { blocks, block_of: self.block_of, rate: self.rate }
     }
 }
 
 /// What a package of this size must pay, rounded up as Bitcoin Core does.
-fn minimum_fee(rate: FeeRate, vsize: u64) -> Sats {
+pub(super) fn minimum_fee(rate: FeeRate, vsize: u64) -> Sats {
     let fee = (u128::from(rate.0) * u128::from(vsize)).div_ceil(1000);
     Sats::try_from(fee).unwrap_or(Sats::MAX)
 }
@@ -358,7 +358,7 @@ pub(super) fn rate_of(fee: Sats, vsize: u64) -> FeeRate {
 }
 
 /// Fills the blocks of a template one after the other.
-pub(super) fn select(graph: &Graph, template: &Template) -> Selection {
+pub(super) fn by_ancestors(graph: &Graph, template: &Template) -> Selected {
     Selector::new(graph, *template).run()
 }
 
@@ -366,6 +366,7 @@ pub(super) fn select(graph: &Graph, template: &Template) -> Selection {
 /// point. Parents come before children.
 pub(super) fn mining_order(graph: &Graph) -> (Vec<u32>, Vec<FeeRate>) {
     let endless = Template {
+        selection: super::Selection::AncestorFeerate,
         max_blocks: 1,
         max_weight: u64::MAX,
         reserved_weight: 0,
@@ -373,7 +374,7 @@ pub(super) fn mining_order(graph: &Graph) -> (Vec<u32>, Vec<FeeRate>) {
         reserved_sigops: 0,
         min_rate: FeeRate(0),
     };
-    let mut selection = select(graph, &endless);
-    let order = selection.blocks.pop().map(|block| block.txs).unwrap_or_default();
-    (order, selection.rate)
+    let mut selected = by_ancestors(graph, &endless);
+    let order = selected.blocks.pop().map(|block| block.txs).unwrap_or_default();
+    (order, selected.rate)
 }

@@ -6,7 +6,7 @@ use cairn_model::{MempoolDelta, RemoveReason, Txid};
 
 use super::world::{Plan, tx, txid};
 use crate::{
-    mempool::{Applied, Limits, Mempool, Template},
+    mempool::{Applied, Limits, Mempool, Selection, Template},
     script_sha256,
 };
 
@@ -78,9 +78,11 @@ fn chains_longer_than_any_package_are_still_mined_in_order() {
         let made = tx(n, &plan((if n == 0 { 1_000_000 } else { n - 1 }, 0), n % 50 * 100, 1));
         assert!(matches!(pool.apply(&MempoolDelta::Add(made), 1), Applied::Added { .. }));
     }
-    let projection = pool.project(&Template { min_rate: crate::FeeRate(0), ..Template::default() });
-    let order: Vec<Txid> = projection.txids_of(0).copied().collect();
-    assert_eq!(order, (0..length).map(txid).collect::<Vec<_>>());
+    for selection in [Selection::AncestorFeerate, Selection::ChunkFeerate] {
+        let projection = pool.project(&Template { selection, min_rate: crate::FeeRate(0), ..Template::default() });
+        let order: Vec<Txid> = projection.txids_of(0).copied().collect();
+        assert_eq!(order, (0..length).map(txid).collect::<Vec<_>>());
+    }
     let relatives = pool.relatives(&txid(700), 100).unwrap();
     assert_eq!((relatives.ancestors.txids.len(), relatives.ancestors.truncated), (100, true));
     assert_eq!(relatives.descendants.txids.len(), 100);

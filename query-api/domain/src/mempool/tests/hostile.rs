@@ -9,7 +9,7 @@ use super::{
     model::Model,
     world::{Plan, tx, txid},
 };
-use crate::mempool::{Applied, Limits, Mempool, Refusal, StressParams, Template, recommended_fees, sample};
+use crate::mempool::{Applied, Limits, Mempool, Refusal, Selection, StressParams, Template, recommended_fees, sample};
 
 const COIN: u64 = 1_000;
 
@@ -93,6 +93,7 @@ proptest! {
         let mut pool = Mempool::new(Limits { max_bytes, max_departed: 3, inflow_window_ms: 20_000 });
         let (max_blocks, max_weight, reserved_weight, max_sigops, reserved_sigops, rate) = template;
         let wild = Template {
+            selection: if rate % 2 == 0 { Selection::AncestorFeerate } else { Selection::ChunkFeerate },
             max_blocks, max_weight, reserved_weight, max_sigops, reserved_sigops, min_rate: crate::FeeRate(rate),
         };
         for (delta, now) in &deltas {

@@ -8,10 +8,10 @@ use proptest::prelude::*;
 use super::world::{Plan, World, steps, tx, txid};
 use crate::{
     FeeRate,
-    mempool::{BUCKET_EDGES, Eta, Mempool, StressParams, Template, recommended_fees, sample},
+    mempool::{BUCKET_EDGES, Eta, Mempool, Selection, StressParams, Template, recommended_fees, sample},
 };
 
-fn pool_of(txs: &[Arc<MempoolTx>]) -> Mempool {
+pub(super) fn pool_of(txs: &[Arc<MempoolTx>]) -> Mempool {
     let mut pool = Mempool::default();
     for tx in txs {
         pool.apply(&MempoolDelta::Add(Arc::clone(tx)), 5);
@@ -19,9 +19,10 @@ fn pool_of(txs: &[Arc<MempoolTx>]) -> Mempool {
     pool
 }
 
-fn template() -> impl Strategy<Value = Template> {
+pub(super) fn template() -> impl Strategy<Value = Template> {
     (1u8..9, 1_500u64..12_000, 50u64..600, prop_oneof![Just(0u64), Just(1), Just(999), Just(2_000)]).prop_map(
         |(max_blocks, max_weight, max_sigops, min_rate)| Template {
+            selection: Selection::AncestorFeerate,
             max_blocks,
             max_weight,
             reserved_weight: 400,
@@ -91,13 +92,14 @@ proptest! {
 
     #[test]
     fn recommended_fees_never_rise_and_keep_the_floor(
-        steps in steps(70), template in template(), min in prop_oneof![0u64..4_000, any::<u64>()],
+        steps in steps(70), template in template(), min in prop_oneof![0u64..4_000, any::<u64>()], chunks in any::<bool>(),
     ) {
         let mut world = World::default();
         for step in &steps {
             world.step(step);
         }
-        let projection = pool_of(&world.model.txs).project(&template);
+        let selection = if chunks { Selection::ChunkFeerate } else { Selection::AncestorFeerate };
+        let projection = pool_of(&world.model.txs).project(&Template { selection, ..template });
         let fees = recommended_fees(&projection, Some(&floor(min))).unwrap();
         let all = [fees.fastest, fees.half_hour, fees.hour, fees.economy, fees.minimum];
         prop_assert!(all.is_sorted_by(|faster, slower| faster >= slower));
@@ -170,15 +172,17 @@ fn a_child_pays_for_its_parent() {
         spend(4, (102, 0), 400),
         spend(5, (1, 1), 300),
     ]);
-    let projection = pool.project(&template);
-    let block = |number| projection.place(&txid(number)).unwrap().block;
-    assert_eq!([1, 2, 3, 4, 5].map(block), [Some(0), Some(0), Some(1), Some(1), Some(2)]);
-    assert_eq!(projection.place(&txid(1)).unwrap().rate, FeeRate(10_000));
-    assert_eq!(projection.txids_of(0).copied().collect::<Vec<_>>(), [txid(1), txid(2)]);
-    assert_eq!(projection.blocks[0].fees_sats, 4_000);
-    assert_eq!(projection.next_block_median(), FeeRate(10_000));
-    assert_eq!(projection.place(&txid(9)), None);
-    assert_eq!(projection.eta(&txid(9)), None);
+    for selection in [Selection::AncestorFeerate, Selection::ChunkFeerate] {
+        let projection = pool.project(&Template { selection, ..template });
+        let block = |number| projection.place(&txid(number)).unwrap().block;
+        assert_eq!([1, 2, 3, 4, 5].map(block), [Some(0), Some(0), Some(1), Some(1), Some(2)]);
+        assert_eq!(projection.place(&txid(1)).unwrap().rate, FeeRate(10_000));
+        assert_eq!(projection.txids_of(0).copied().collect::<Vec<_>>(), [txid(1), txid(2)]);
+        assert_eq!(projection.blocks[0].fees_sats, 4_000);
+        assert_eq!(projection.next_block_median(), FeeRate(10_000));
+        assert_eq!(projection.place(&txid(9)), None);
+        assert_eq!(projection.eta(&txid(9)), None);
+    }
 }
 
 #[test]
@@ -187,11 +191,14 @@ fn signature_operations_fill_a_block_too() {
         let coins = vec![(txid(100 + number), 0, 10_000_000)];
         tx(number, &Plan { coins, outputs: 1, fee: 100_000, base_size: 200, sigop_cost: 30_000, ..Plan::default() })
     };
-    let projection = pool_of(&[heavy(1), heavy(2), heavy(3)]).project(&Template::default());
-    // 400 are kept for the coinbase, so a third does not fit.
-    assert_eq!(projection.blocks.iter().map(|block| block.tx_count).collect::<Vec<_>>(), [2, 1]);
-    assert_eq!(projection.blocks[0].weight, 1_600);
-    assert_eq!(projection.vsize, 450_000, "each counts as 150 000 virtual bytes");
+    for selection in [Selection::AncestorFeerate, Selection::ChunkFeerate] {
+        let template = Template { selection, ..Template::default() };
+        let projection = pool_of(&[heavy(1), heavy(2), heavy(3)]).project(&template);
+        // 400 are kept for the coinbase, so a third does not fit.
+        assert_eq!(projection.blocks.iter().map(|block| block.tx_count).collect::<Vec<_>>(), [2, 1]);
+        assert_eq!(projection.blocks[0].weight, 1_600);
+        assert_eq!(projection.vsize, 450_000, "each counts as 150 000 virtual bytes");
+    }
 }
 
 #[test]

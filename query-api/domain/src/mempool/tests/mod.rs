@@ -2,9 +2,11 @@
 #![allow(clippy::unwrap_used)]
 
 mod bounds;
+mod chunks;
 mod hostile;
-mod load;
+mod linearize;
 mod mining;
 mod model;
 mod sequences;
+mod snapshot;
 mod world;

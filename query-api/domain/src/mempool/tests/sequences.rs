@@ -7,14 +7,14 @@ use super::{
     model::Model,
     world::{Plan, World, steps, tx, txid},
 };
-use crate::mempool::{Applied, Limits, Mempool, Projection, Template};
+use crate::mempool::{Applied, Limits, Mempool, Projection, Selection, Template};
 
-fn small() -> Template {
+pub(super) fn small() -> Template {
     Template { max_weight: 6_000, reserved_weight: 400, max_sigops: 300, reserved_sigops: 10, ..Template::default() }
 }
 
 /// A projection without the marks of where it came from.
-fn bare(mut projection: Projection) -> Projection {
+pub(super) fn bare(mut projection: Projection) -> Projection {
     projection.generation = 0;
     projection.node_sequence = None;
     projection.tip = None;
@@ -64,6 +64,8 @@ proptest! {
         let scratch = anew(txs.into_iter());
         world.model.assert_equals(&scratch);
         prop_assert_eq!(bare(scratch.project(&small())), bare(projection));
+        let of_old = Template { selection: Selection::AncestorFeerate, ..small() };
+        prop_assert_eq!(bare(scratch.project(&of_old)), bare(pool.project(&of_old)));
         prop_assert_eq!(scratch.stats(0).usage_bytes, pool.stats(0).usage_bytes);
     }
 }
