@@ -1,12 +1,20 @@
 //! The same few reads, however long a history is.
 
+use std::sync::Arc;
+
 use bitcoin::{Amount, ScriptBuf, TxOut};
 use cairn_chaingen::{BlockSpec, Chain, ChainBuilder, Lock, Style};
+use cairn_model::MempoolDelta;
 
-use crate::support::{World, get, script_hash};
+use crate::{
+    support::{World, get, script_hash},
+    unconfirmed::{Waiting, output},
+};
 
 /// Transactions that touch the busy script.
 const MANY: usize = 12_000;
+/// Unconfirmed ones on top of them.
+const WAITING: usize = 300;
 
 /// A chain with one script that is in thousands of transactions: a long chain of spends to itself, 200 to a block.
 fn busy_chain() -> (Chain, ScriptBuf) {
@@ -65,5 +73,27 @@ async fn a_busy_address_costs_no_more_than_a_quiet_one() {
     assert!(history.rows_read() <= 4 + days.len() as u64, "{} rows for {} days", history.rows_read(), days.len());
     for (point, day) in days.iter().zip(world.oracle.daily(&busy)) {
         assert_eq!((&point["balance_sats"], &point["tx_count"]), (&day.balance_sats.into(), &day.tx_count.into()));
+    }
+    // With a long chain of unconfirmed ones on top.
+    let mut pool = Waiting::at_tip(&world);
+    let mut coin = pool.coins(1_000_000).find(|at| world.oracle.coins()[at].script == busy).unwrap();
+    let mut waiting = Vec::new();
+    for _ in 0..WAITING {
+        waiting.push(pool.make(&[coin], &[], 100));
+        coin = output(waiting.last().unwrap(), 0);
+    }
+    pool.tell(waiting.iter().map(|tx| MempoolDelta::Add(Arc::clone(tx))).collect());
+    let overview = get(&router, &format!("{base}/overview")).await;
+    assert_eq!(overview.body["unconfirmed_tx_count"], WAITING);
+    assert!(overview.rows_read() <= 8, "overview: {} rows", overview.rows_read());
+    for offset in [0, WAITING - 30, WAITING - 5, 10_000] {
+        let reply = get(&router, &format!("{base}/transactions?offset={offset}")).await;
+        let rows = reply.body["transactions"].as_array().unwrap();
+        let heights: std::collections::BTreeSet<_> =
+            rows.iter().filter_map(|r| r["status"]["height"].as_u64()).collect();
+        let confirmed = rows.iter().filter(|r| r["status"]["state"] == "confirmed").count();
+        assert_eq!((rows.len(), confirmed), (25, (offset + 25).saturating_sub(WAITING).min(25)));
+        let of_page = (confirmed + heights.len()) as u64;
+        assert!(reply.rows_read() <= 8 + of_page, "offset {offset}: {} rows", reply.rows_read());
     }
 }

@@ -2,7 +2,11 @@
 
 use serde_json::Value;
 
-use crate::support::{DOCUMENT, everything_world, get, open_config};
+use crate::{
+    mempool_ops::settle,
+    support::{DOCUMENT, everything_world, get, open_config},
+    unconfirmed::Waiting,
+};
 
 #[test]
 fn the_description_of_the_interface_does_not_change_unnoticed() {
@@ -34,9 +38,11 @@ fn every_reference_leads_somewhere_and_every_parameter_is_described() {
     }
     walk(&DOCUMENT, "");
     let paths = DOCUMENT["paths"].as_object().unwrap();
-    assert_eq!(paths.len(), 10);
-    for (path, methods) in paths {
-        let operation = &methods["get"];
+    assert_eq!(paths.len(), 20);
+    let operations = paths
+        .iter()
+        .flat_map(|(path, methods)| methods.as_object().unwrap().values().map(move |operation| (path, operation)));
+    for (path, operation) in operations {
         let parameters = operation["parameters"].as_array().unwrap();
         for parameter in parameters {
             assert!(parameter["description"].is_string(), "{path}: {parameter}");
@@ -73,6 +79,8 @@ async fn links_of_the_landing_page_work() {
         address: crate::support::script_hash(script),
     };
     let router = world.router(cairn_http::ApiConfig { featured: vec![featured], ..open_config() });
+    let waiting = Waiting::at_tip(world);
+    settle(&waiting).await;
     let page = get(&router, "/").await;
     assert!(page.header("content-type").starts_with("text/html"));
     let links: Vec<&str> = page.text.split("href=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();

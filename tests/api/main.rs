@@ -3,9 +3,18 @@
 
 mod blocks;
 mod bounds;
+mod broadcast;
 mod description;
 mod errors;
 mod gates;
+mod health_full;
+mod mempool_ops;
+mod network;
 mod support;
 mod tx;
+mod unconfirmed;
+mod unconfirmed_pages;
+mod unconfirmed_tx;
+mod unconfirmed_wallets;
+mod verify;
 mod wallets;

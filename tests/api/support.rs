@@ -115,6 +115,12 @@ pub async fn get(router: &Router, path: &str) -> Reply {
     send(router, Request::get(path).body(Body::empty()).unwrap()).await
 }
 
+/// Sends a POST with a JSON body.
+pub async fn post(router: &Router, path: &str, body: &Value) -> Reply {
+    let request = Request::post(path).header("content-type", "application/json");
+    send(router, request.body(Body::from(body.to_string())).unwrap()).await
+}
+
 /// Sends a GET that has to succeed, and checks the answer against its schema in `/openapi.json`.
 pub async fn get_ok(router: &Router, template: &str, path: &str) -> Value {
     let reply = get(router, path).await;
@@ -129,9 +135,17 @@ pub static DOCUMENT: LazyLock<Value> = LazyLock::new(|| openapi_document(&open_c
 
 /// A validator of the answers of an operation.
 pub fn validator(template: &str) -> Validator {
-    let schema = &DOCUMENT["paths"][template]["get"]["responses"]["200"]["content"]["application/json"]["schema"];
+    let methods = &DOCUMENT["paths"][template];
+    let operation = methods.get("get").unwrap_or(&methods["post"]);
+    let schema = &operation["responses"]["200"]["content"]["application/json"]["schema"];
     assert!(schema.is_object(), "{template} is not described");
     compile(schema)
+}
+
+/// A validator of the JSON bodies that an operation takes.
+pub fn body_validator(template: &str) -> Validator {
+    let content = &DOCUMENT["paths"][template]["post"]["requestBody"]["content"];
+    compile(&content["application/json"]["schema"])
 }
 
 fn compile(schema: &Value) -> Validator {

@@ -81,6 +81,8 @@ fn outputs(tx: &Transaction, tx_num: TxNum, oracle: &Oracle, body: &Value) {
             Some(by) => {
                 assert_eq!(row["spent_by"]["txid"], oracle.txs()[by.tx_num.0 as usize].txid.to_string());
                 assert_eq!(row["spent_by"]["vin"], by.vin);
+                assert_eq!(row["spent_by"]["state"], "confirmed");
+                assert_eq!(row["spent_by"]["height"], oracle.txs()[by.tx_num.0 as usize].height);
             }
         }
     }

@@ -38,6 +38,8 @@ async fn overview_of_every_script() {
         assert_eq!(body["first_seen"]["txid"], first.txid.to_string());
         assert_eq!(body["last_seen"]["height"], last.height);
         assert_eq!(body["balance"]["unconfirmed_sats"], Value::Null);
+        assert_eq!(body["unconfirmed_tx_count"], Value::Null);
+        assert!(body["balance"]["unconfirmed_reason"].is_string());
         assert_eq!(body["caveat_codes"][0]["code"], "no_price_source");
         assert_eq!(body["assessment"]["state"], "not_examined");
         activity(&world.oracle, script, body);

@@ -1,13 +1,34 @@
 //! What an operation may use.
 
-use std::cell::RefCell;
+use std::{cell::RefCell, sync::Arc};
 
-use cairn_model::Height;
+use cairn_domain::mempool::{Mempool, Projection};
+use cairn_model::{Height, SourceStatus, Txid};
 use cairn_reader::{Tip, View};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::{config::ApiConfig, error::ApiError, meta::Warning, operation::Registered, values::rfc3339};
+use crate::{
+    config::ApiConfig,
+    error::ApiError,
+    mempool::{Absent, MempoolSlot},
+    meta::Warning,
+    node::NodeAccess,
+    operation::Registered,
+    raw_tx::NodeBytes,
+    values::{rfc3339, rfc3339_ms},
+};
+
+/// The mempool, at the same tip as the view of the index; it does not change during the request.
+#[derive(Clone)]
+pub(crate) struct Pool<'a> {
+    /// Its transactions.
+    pub(crate) mempool: &'a Mempool,
+    /// When it was current, in milliseconds since 1970.
+    pub(crate) as_of_ms: u64,
+    /// The blocks to come, as last projected; it may be some moments older. `None` before the first.
+    pub(crate) projection: Option<Arc<Projection>>,
+}
 
 /// What an operation may use: one view of the index, the configuration, the other operations.
 pub(crate) struct Ctx<'a> {
@@ -15,6 +36,18 @@ pub(crate) struct Ctx<'a> {
     pub(crate) index: Option<&'a View<'a>>,
     /// Height of the best known chain.
     pub(crate) best_height: Option<Height>,
+    /// The mempool, or why there is none to read. Only there for operations that name it among their freshness inputs.
+    pub(crate) pool: Result<Pool<'a>, Absent>,
+    /// What is known of the source of blocks.
+    pub(crate) source: Option<&'a SourceStatus>,
+    /// The place of the mempool, for operations that do not name it among their freshness inputs and only glance at it.
+    pub(crate) slot: &'a MempoolSlot,
+    /// A node to ask, if one is configured; not while `pool` is held.
+    pub(crate) node: Option<&'a dyn NodeAccess>,
+    /// Bytes that only the node has: the way to them for operations that hold `pool`.
+    pub(crate) node_bytes: NodeBytes<'a>,
+    /// Time of the request in milliseconds since 1970.
+    pub(crate) now_ms: u64,
     /// Configuration.
     pub(crate) config: &'a ApiConfig,
     /// All operations.
@@ -32,6 +65,38 @@ impl<'a> Ctx<'a> {
     /// There is none yet.
     pub(crate) fn view(&self) -> Result<&'a View<'a>, ApiError> {
         self.index.ok_or_else(|| ApiError::syncing("nothing has been indexed yet"))
+    }
+
+    /// The mempool, for operations that are about nothing else.
+    ///
+    /// # Errors
+    /// There is none at present.
+    pub(crate) fn mempool(&self) -> Result<&Pool<'a>, ApiError> {
+        self.pool.as_ref().map_err(|absent| {
+            let wait = if *absent == Absent::OtherTip { 1 } else { 10 };
+            ApiError::unavailable("mempool_unavailable", absent.reason(), wait)
+        })
+    }
+
+    /// The mempool for operations that can do without; where there is none, or not all of it, the answer carries a warning.
+    pub(crate) fn unconfirmed(&self) -> Option<&Pool<'a>> {
+        let (found, code, message) = match &self.pool {
+            Ok(pool) => match pool.mempool.stats(pool.as_of_ms).dropped {
+                0 => return Some(pool),
+                dropped => (
+                    Some(pool),
+                    "mempool_not_whole",
+                    format!(
+                        "this server had no room for {dropped} transactions that paid least: the answer lacks them"
+                    ),
+                ),
+            },
+            Err(absent) => (None, absent.code(), format!("{}: confirmed data only", absent.reason())),
+        };
+        if !self.warnings.borrow().iter().any(|w| w.code == code) {
+            self.warn(code, message);
+        }
+        found
     }
 
     /// Adds a warning to the answer.
@@ -78,6 +143,12 @@ pub(crate) fn block_ref(view: &View<'_>, height: Height) -> Result<BlockRef, Api
         ApiError::internal()
     })?;
     Ok(BlockRef { height, hash: row.hash.to_string(), time: rfc3339(row.time()), time_unix: row.time() })
+}
+
+/// When a confirmed transaction was first seen unconfirmed; `None` if it was not, or that is forgotten.
+pub(crate) fn first_seen(ctx: &Ctx<'_>, txid: &Txid) -> Option<String> {
+    let pool = ctx.pool.as_ref().ok()?;
+    pool.mempool.departed(txid).map(|departed| rfc3339_ms(departed.first_seen_ms))
 }
 
 /// Confirmations of a block.

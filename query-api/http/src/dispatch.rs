@@ -1,26 +1,32 @@
 //! From a request to the answer of its operation.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use axum::{
-    body::{Body, to_bytes},
+    body::Body,
     extract::{FromRequestParts, Query, RawPathParams, Request},
     http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header, request::Parts},
     response::{IntoResponse, Response},
 };
+use cairn_model::Network;
 use cairn_reader::{Reader, View};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use tokio::{sync::OwnedSemaphorePermit, time::timeout};
 
 use crate::{
+    body,
     compact::drop_members,
-    context::Ctx,
+    context::{Ctx, Pool},
     error::ApiError,
     input::Raw,
+    mempool::{Absent, Lock, MempoolSlot, now_ms},
     meta::{Meta, TipMeta, Warning, freshness, join},
+    node::NodeAccess,
     operation::{Freshness, Method, Registered},
+    raw_tx::{Brought, NodeBytes, Wanted},
     router::Shared,
+    values::rfc3339_ms,
 };
 
 /// Header with the number of rows of the index that an answer took.
@@ -34,8 +40,15 @@ struct Conditions {
 
 /// What an operation gives back.
 enum Answer {
-    Body { json: String, etag: String, rows_read: u64 },
-    NotModified { etag: String },
+    /// Without an ETag it is not to be kept.
+    Body {
+        json: String,
+        etag: Option<String>,
+        rows_read: u64,
+    },
+    NotModified {
+        etag: String,
+    },
 }
 
 /// Answers a request to the operation at `at` of the registry.
@@ -54,9 +67,12 @@ fn respond(answer: Answer) -> Response {
             response.headers_mut().insert(ROWS_READ, HeaderValue::from(rows_read));
             (response, etag)
         }
-        Answer::NotModified { etag } => (StatusCode::NOT_MODIFIED.into_response(), etag),
+        Answer::NotModified { etag } => (StatusCode::NOT_MODIFIED.into_response(), Some(etag)),
     };
-    set_validators(response.headers_mut(), &etag);
+    match etag {
+        Some(etag) => set_validators(response.headers_mut(), &etag),
+        None => drop(response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"))),
+    }
     response
 }
 
@@ -78,8 +94,8 @@ pub(crate) fn matches(if_none_match: &str, etag: &str) -> bool {
 async fn answer(shared: Arc<Shared>, at: usize, request: Request) -> Result<Answer, ApiError> {
     let (mut parts, body) = request.into_parts();
     let mut raw = parameters(&mut parts).await?;
-    if shared.operations.get(at).is_some_and(|op| op.info.method == Method::Post) {
-        raw.body = json_body(&parts.headers, body, shared.config.max_body_bytes).await?;
+    if let Some(op) = shared.operations.get(at).filter(|op| op.info.method == Method::Post) {
+        raw.body = body::members(&parts.headers, body, shared.config.max_body_bytes, op.info.text_body).await?;
     }
     let conditions = Conditions {
         if_none_match: parts.headers.get(header::IF_NONE_MATCH).and_then(|v| v.to_str().ok()).map(str::to_owned),
@@ -115,30 +131,7 @@ async fn parameters(parts: &mut Parts) -> Result<Raw, ApiError> {
     Ok(Raw { path, query, ..Raw::default() })
 }
 
-/// The body of a POST: a JSON object within the size limit.
-async fn json_body(headers: &HeaderMap, body: Body, limit: usize) -> Result<serde_json::Map<String, Value>, ApiError> {
-    let kind = headers.get(header::CONTENT_TYPE).and_then(|v| v.to_str().ok()).unwrap_or_default();
-    let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-    if kind != "application/json" && !(kind.starts_with("application/") && kind.ends_with("+json")) {
-        let detail = "this operation takes a body of type application/json";
-        return Err(ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", detail));
-    }
-    let bytes = to_bytes(body, limit).await.map_err(|_| too_large(limit))?;
-    let malformed = |detail: String| ApiError::new(StatusCode::BAD_REQUEST, "malformed_json", detail);
-    match serde_json::from_slice(&bytes) {
-        Ok(Value::Object(members)) => Ok(members),
-        Ok(_) => Err(malformed("the body is no JSON object".to_owned())),
-        Err(e) => Err(malformed(format!("the body is no JSON: line {}, column {}", e.line(), e.column()))),
-    }
-}
-
-/// 413.
-pub(crate) fn too_large(limit: usize) -> ApiError {
-    ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "payload_too_large", format!("a body has at most {limit} bytes"))
-}
-
-/// The part of a request that reads the index, on a thread that may block. The permit is held until it ends, even when
-/// the client has stopped waiting.
+/// The part of a request that may block. The permit is held until it ends, even when the client has stopped waiting.
 fn read(
     shared: &Shared,
     at: usize,
@@ -148,17 +141,74 @@ fn read(
 ) -> Result<Answer, ApiError> {
     let _permit = permit;
     let op = shared.operations.get(at).ok_or_else(ApiError::internal)?;
-    let reader = shared.index.reader();
-    let network = reader.as_ref().map(|r| r.facts().network);
+    let network = shared.index.reader().map(|r| r.facts().network);
     let (input, warnings) = op.input.bind(raw, network)?;
-    let view = open(reader.as_deref())?;
+    let question = Question { op, input, warnings, network, conditions };
+    match attempt(shared, &question, None)? {
+        Attempt::Answered(answer) => Ok(answer),
+        Attempt::Needs(wanted, node) => {
+            let brought = wanted.fetch(node);
+            match attempt(shared, &question, Some(&brought))? {
+                Attempt::Answered(answer) => Ok(answer),
+                // It may need bytes of the node once.
+                Attempt::Needs(..) => Err(ApiError::internal()),
+            }
+        }
+    }
+}
+
+/// A request that has been checked.
+struct Question<'q> {
+    op: &'q Registered,
+    input: Value,
+    warnings: Vec<Warning>,
+    network: Option<Network>,
+    conditions: &'q Conditions,
+}
+
+/// What came of trying to answer.
+enum Attempt<'s> {
+    Answered(Answer),
+    /// First the node has to be asked, with nothing held meanwhile.
+    Needs(Wanted, &'s dyn NodeAccess),
+}
+
+/// Reads index and mempool, as they are now, and runs the operation on them.
+fn attempt<'s>(
+    shared: &'s Shared,
+    question: &Question<'_>,
+    brought: Option<&Brought>,
+) -> Result<Attempt<'s>, ApiError> {
+    let Question { op, input, network, conditions, .. } = question;
+    let reader = shared.index.reader();
+    let source = shared.index.source();
+    let slot = shared.index.mempool();
+    let (view, lock) = if op.info.reads_mempool() {
+        let (view, lock) = together(reader.as_deref(), slot)?;
+        (view, Some(lock))
+    } else {
+        (open(reader.as_deref())?, None)
+    };
+    let pool = match &lock {
+        None => Err(Absent::NotWatched),
+        Some(lock) => match lock.absent(view.as_ref().map(|v| &v.tip().hash)) {
+            Some(absent) => Err(absent),
+            None => Ok(Pool { mempool: lock.mempool(), as_of_ms: lock.as_of_ms(), projection: slot.projection() }),
+        },
+    };
     let ctx = Ctx {
         index: view.as_ref(),
         best_height: shared.index.best_height(),
+        pool,
+        source: source.as_ref(),
+        slot,
+        node: shared.node.as_deref(),
+        node_bytes: NodeBytes::with(brought),
+        now_ms: now_ms(),
         config: &shared.config,
         operations: &shared.operations,
         has_session: false,
-        warnings: warnings.into(),
+        warnings: question.warnings.clone().into(),
     };
     if conditions.authorization {
         ctx.warnings.borrow_mut().push(Warning::new(
@@ -167,22 +217,33 @@ fn read(
         ));
     }
     let tip = view.as_ref().map(|v| TipMeta::of(v.tip(), ctx.best_height));
-    let etag = etag(shared, op, &input, &ctx, tip.as_ref());
-    if conditions.if_none_match.as_deref().is_some_and(|tags| matches(tags, &etag)) {
-        return Ok(Answer::NotModified { etag });
+    // What a POST does or says is for this moment, and what lacks bytes today may have them tomorrow.
+    let lasts = op.info.method == Method::Get && brought.is_none_or(Brought::is_whole);
+    let etag = lasts.then(|| etag(shared, op, input, &ctx, tip.as_ref(), lock.as_ref()));
+    if let (Some(tags), Some(etag)) = (&conditions.if_none_match, &etag)
+        && matches(tags, etag)
+    {
+        return Ok(Attempt::Answered(Answer::NotModified { etag: etag.clone() }));
     }
     if op.info.needs_tip && ctx.is_behind() {
         let state = ctx.lag().map_or("is empty".to_owned(), |lag| format!("lacks {lag} blocks"));
         return Err(ApiError::syncing(format!("this question needs the tip, and the index {state}")));
     }
     let compact = input.get("view").is_some_and(|v| v == "compact");
-    let mut json = op.run(&ctx, input)?;
+    let outcome = op.run(&ctx, input.clone());
+    if let (None, Some(wanted), Some(node)) = (brought, ctx.node_bytes.wish(), shared.node.as_deref()) {
+        return Ok(Attempt::Needs(wanted, node));
+    }
+    let mut json = outcome?;
     if compact {
         json = drop_members(&json, op.info.compact).map_err(|error| unwritable(&error))?;
     }
     let meta = Meta {
         endpoint: op.info.endpoint(),
-        freshness: view.as_ref().map(|v| freshness(v.tip())),
+        freshness: match &ctx.pool {
+            Ok(pool) => Some(rfc3339_ms(pool.as_of_ms)),
+            Err(_) => view.as_ref().map(|v| freshness(v.tip())),
+        },
         source: op.info.source,
         price_sats: 0,
         docs: format!("{}/openapi.json", shared.config.base_url),
@@ -193,12 +254,37 @@ fn read(
     };
     let json = join(&json, &meta).map_err(|error| unwritable(&error))?;
     let rows_read = view.as_ref().map_or(0, View::rows_read);
-    Ok(Answer::Body { json, etag, rows_read })
+    Ok(Attempt::Answered(Answer::Body { json, etag, rows_read }))
 }
 
 fn unwritable(error: &serde_json::Error) -> ApiError {
     tracing::error!(%error, "an answer could not be written");
     ApiError::internal()
+}
+
+/// How often, and how long each time, a request waits for index and mempool to come to one tip.
+const WAITS: u32 = 10;
+const WAIT: Duration = Duration::from_millis(50);
+
+/// The mempool and a view of the index at the same tip. They are apart for the moments between a commit and its deltas,
+/// and for as long as the index catches up.
+fn together<'s, 'r>(
+    reader: Option<&'r Reader>,
+    slot: &'s MempoolSlot,
+) -> Result<(Option<View<'r>>, Lock<'s>), ApiError> {
+    let mut waits = 0;
+    loop {
+        let mark = slot.mark();
+        let lock = slot.lock();
+        let view = open(reader)?;
+        let apart = lock.absent(view.as_ref().map(|v| &v.tip().hash)) == Some(Absent::OtherTip);
+        if !apart || waits == WAITS {
+            return Ok((view, lock));
+        }
+        drop((view, lock));
+        slot.wait(mark, WAIT);
+        waits += 1;
+    }
 }
 
 /// A view of the index as it is now; `None` while there is nothing in it.
@@ -211,7 +297,14 @@ fn open(reader: Option<&Reader>) -> Result<Option<View<'_>>, ApiError> {
 }
 
 /// Hash of the request and of the versions of all that its answer depends on.
-fn etag(shared: &Shared, op: &Registered, input: &Value, ctx: &Ctx<'_>, tip: Option<&TipMeta>) -> String {
+fn etag(
+    shared: &Shared,
+    op: &Registered,
+    input: &Value,
+    ctx: &Ctx<'_>,
+    tip: Option<&TipMeta>,
+    lock: Option<&Lock<'_>>,
+) -> String {
     let mut hash = Sha256::new();
     let mut part = |bytes: &[u8]| {
         hash.update((bytes.len() as u64).to_be_bytes());
@@ -233,7 +326,14 @@ fn etag(shared: &Shared, op: &Registered, input: &Value, ctx: &Ctx<'_>, tip: Opt
                     part(&tip.lag_blocks.map_or([0xff; 8], |lag| u64::from(lag).to_be_bytes()));
                 }
             },
+            Freshness::Mempool => {
+                part(ctx.pool.as_ref().err().map_or(b"", |absent| absent.code().as_bytes()));
+                part(&lock.map_or([0; 16], Lock::version));
+                let projected = ctx.pool.as_ref().ok().and_then(|pool| pool.projection.as_ref());
+                part(&projected.map_or([0xff; 8], |p| p.generation.to_be_bytes()));
+            }
             Freshness::State => part(&shared.state_version),
+            Freshness::Now => part(&ctx.now_ms.to_be_bytes()),
         }
     }
     format!("\"{}\"", hex::encode(&hash.finalize()[..16]))
@@ -251,20 +351,5 @@ mod tests {
         assert!(matches("*", "\"b\""));
         assert!(!matches("\"c\"", "\"b\""));
         assert!(!matches("", "\"b\""));
-    }
-
-    async fn body(kind: &str, text: &str) -> Result<serde_json::Map<String, Value>, u16> {
-        let mut headers = HeaderMap::new();
-        headers.insert(header::CONTENT_TYPE, HeaderValue::from_str(kind).unwrap());
-        json_body(&headers, Body::from(text.to_owned()), 20).await.map_err(|e| e.status.as_u16())
-    }
-
-    #[tokio::test]
-    async fn bodies_are_json_objects() {
-        assert_eq!(body("application/json; charset=utf-8", "{\"a\":1}").await.unwrap().len(), 1);
-        assert_eq!(body("application/json", "[]").await, Err(400));
-        assert_eq!(body("application/json", "{").await, Err(400));
-        assert_eq!(body("text/plain", "{}").await, Err(415));
-        assert_eq!(body("application/json", &"{}".repeat(11)).await, Err(413));
     }
 }

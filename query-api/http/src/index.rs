@@ -5,8 +5,10 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
-use cairn_model::Height;
+use cairn_model::{Height, SourceStatus};
 use cairn_reader::Reader;
+
+use crate::mempool::MempoolSlot;
 
 /// Provides the index to requests.
 pub trait IndexSource: Send + Sync + 'static {
@@ -15,6 +17,12 @@ pub trait IndexSource: Send + Sync + 'static {
 
     /// Height of the best chain that is known, indexed or not; `None` if nobody knows.
     fn best_height(&self) -> Option<Height>;
+
+    /// The mempool that belongs to the index.
+    fn mempool(&self) -> &MempoolSlot;
+
+    /// What is known of the source of blocks; `None` if whoever writes the index has not told.
+    fn source(&self) -> Option<SourceStatus>;
 }
 
 /// A place to put the index, empty at first.
@@ -23,6 +31,8 @@ pub struct IndexSlot {
     reader: RwLock<Option<Arc<Reader>>>,
     /// Best height + 1; 0 if unknown.
     best: AtomicU64,
+    mempool: Arc<MempoolSlot>,
+    source: RwLock<Option<SourceStatus>>,
 }
 
 impl IndexSlot {
@@ -51,6 +61,19 @@ impl IndexSlot {
     }
 }
 
+impl IndexSlot {
+    /// The place of the mempool that belongs to it.
+    #[must_use]
+    pub fn pool(&self) -> Arc<MempoolSlot> {
+        Arc::clone(&self.mempool)
+    }
+
+    /// Says what is known of the source of blocks.
+    pub fn set_source(&self, status: Option<SourceStatus>) {
+        *self.source.write().unwrap_or_else(PoisonError::into_inner) = status;
+    }
+}
+
 impl IndexSource for IndexSlot {
     fn reader(&self) -> Option<Arc<Reader>> {
         self.reader.read().unwrap_or_else(PoisonError::into_inner).clone()
@@ -59,6 +82,14 @@ impl IndexSource for IndexSlot {
     fn best_height(&self) -> Option<Height> {
         let stored = self.best.load(Ordering::Relaxed);
         stored.checked_sub(1).and_then(|h| Height::try_from(h).ok())
+    }
+
+    fn mempool(&self) -> &MempoolSlot {
+        &self.mempool
+    }
+
+    fn source(&self) -> Option<SourceStatus> {
+        self.source.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 

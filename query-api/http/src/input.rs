@@ -6,6 +6,8 @@ use schemars::{JsonSchema, generate::SchemaSettings};
 use serde_json::{Map, Number, Value};
 
 use crate::{
+    amounts::{AMOUNT, parse_btc},
+    body::Members,
     error::{ApiError, FieldError, Location, VALIDATION},
     identifiers,
     meta::Warning,
@@ -26,6 +28,11 @@ pub(crate) struct Field {
 #[derive(Clone, Debug)]
 pub(crate) struct InputSpec {
     pub(crate) fields: Vec<Field>,
+    /// Groups of fields of which exactly one has to be given (`x-exactly-one` of the input's schema): other names for
+    /// the same.
+    pub(crate) exactly_one: Vec<Vec<String>>,
+    /// Groups of fields of which at most one may be given (`x-at-most-one`).
+    pub(crate) at_most_one: Vec<Vec<String>>,
 }
 
 /// What a request says, before anything is checked.
@@ -36,7 +43,7 @@ pub(crate) struct Raw {
     /// Query parameters, decoded.
     pub(crate) query: Vec<(String, String)>,
     /// Members of the body.
-    pub(crate) body: Map<String, Value>,
+    pub(crate) body: Members,
 }
 
 impl InputSpec {
@@ -61,7 +68,12 @@ impl InputSpec {
             required: required.contains(&name.as_str()),
             schema: schema.clone(),
         });
-        InputSpec { fields: fields.collect() }
+        let groups = |key: &str| serde_json::from_value(schema[key].clone()).unwrap_or_default();
+        InputSpec {
+            fields: fields.collect(),
+            exactly_one: groups("x-exactly-one"),
+            at_most_one: groups("x-at-most-one"),
+        }
     }
 
     /// Checks a request: the input as one object, with warnings about parameters that are not known.
@@ -77,7 +89,7 @@ impl InputSpec {
             .map(|(_, text)| text.as_str())
             .collect();
             let value = match (field.location, given.as_slice()) {
-                (Location::Body, _) => raw.body.get(&field.name).cloned(),
+                (Location::Body, _) => raw.body.of(field),
                 (_, []) => None,
                 (_, [text]) => Some(coerce(&field.schema, text)),
                 (location, _) => {
@@ -94,10 +106,34 @@ impl InputSpec {
                 None => {}
             }
         }
+        self.groups(&input, &mut check);
         if check.errors.is_empty() {
             Ok((Value::Object(input), self.unknown(raw)))
         } else {
             Err(ApiError::of_fields(check.code.unwrap_or(VALIDATION), check.errors))
+        }
+    }
+
+    /// Fields that stand for each other or exclude each other.
+    fn groups(&self, input: &Map<String, Value>, check: &mut Check) {
+        let groups = self.exactly_one.iter().map(|g| (g, true)).chain(self.at_most_one.iter().map(|g| (g, false)));
+        for (names, needed) in groups {
+            let fields: Vec<&Field> = self.fields.iter().filter(|f| names.contains(&f.name)).collect();
+            let given: Vec<&&Field> =
+                fields.iter().filter(|f| input.get(&f.name).is_some_and(|v| !v.is_null())).collect();
+            match (given.as_slice(), fields.as_slice()) {
+                ([], [first, rest @ ..]) if needed => {
+                    let others: String = rest.iter().map(|f| format!(", or {} in its place", f.name)).collect();
+                    check.error(first.location, &first.name, format!("is required{others}"), Some(&first.schema));
+                }
+                ([first, rest @ ..], _) => {
+                    for field in rest {
+                        let message = format!("excludes {}: give one of the two", first.name);
+                        check.error(field.location, &field.name, message, None);
+                    }
+                }
+                _ => {}
+            }
         }
     }
 
@@ -106,7 +142,7 @@ impl InputSpec {
         let of =
             |location: Location| self.fields.iter().filter(move |f| f.location == location).map(|f| f.name.as_str());
         let in_query = raw.query.iter().map(|(name, _)| (name, Location::Query));
-        let in_body = raw.body.keys().map(|name| (name, Location::Body));
+        let in_body = raw.body.values.keys().map(|name| (name, Location::Body));
         let mut warnings: Vec<Warning> = Vec::new();
         for (name, location) in in_query.chain(in_body) {
             if of(location).any(|known| known == name) {
@@ -120,6 +156,14 @@ impl InputSpec {
             }
         }
         warnings
+    }
+}
+
+impl Members {
+    /// The value of a field: amounts as they were written.
+    fn of(&self, field: &Field) -> Option<Value> {
+        let written = self.numbers.get(&field.name).filter(|_| field.schema["format"] == AMOUNT);
+        written.map(|text| Value::String(text.clone())).or_else(|| self.values.get(&field.name).cloned())
     }
 }
 
@@ -139,6 +183,9 @@ fn alternatives(schema: &Value) -> impl Iterator<Item = &Value> {
 /// Text as the type that the schema takes; stays text where it does not read as that type, for the check to refuse.
 fn coerce(schema: &Value, text: &str) -> Value {
     let as_text = || Value::String(text.to_owned());
+    if schema["format"] == AMOUNT {
+        return as_text();
+    }
     let plain = |text: &str| text.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'-' | b'.'));
     if takes(schema, "integer") {
         let signed = text.parse::<i64>().ok().map(Number::from);
@@ -229,6 +276,9 @@ impl Check {
             }
             return;
         }
+        if format == AMOUNT {
+            return self.amount(location, name, schema, text);
+        }
         let length = text.chars().count() as u64;
         if schema["minLength"].as_u64().is_some_and(|min| length < min)
             || schema["maxLength"].as_u64().is_some_and(|max| length > max)
@@ -237,7 +287,18 @@ impl Check {
         }
     }
 
+    fn amount(&mut self, location: Location, name: &str, schema: &Value, text: &str) {
+        match parse_btc(text) {
+            Err(why) => self.error(location, name, why, Some(schema)),
+            Ok(0) if schema["exclusiveMinimum"] == 0 => self.error(location, name, "is out of bounds", Some(schema)),
+            Ok(_) => {}
+        }
+    }
+
     fn number(&mut self, location: Location, name: &str, schema: &Value, number: &Number) {
+        if schema["format"] == AMOUNT {
+            return self.amount(location, name, schema, &number.to_string());
+        }
         let Some(value) = number.as_f64() else { return };
         let wide = schema["format"] == "uint32" && number.as_u64().is_none_or(|n| u32::try_from(n).is_err());
         let low = schema["minimum"].as_f64().is_some_and(|min| value < min);
@@ -269,7 +330,18 @@ fn expected(schema: &Value) -> String {
 /// What would be right, as far as the schema says so in short.
 fn allowed(schema: &Value) -> Option<Value> {
     let mut found = Map::new();
-    for key in ["enum", "const", "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems", "pattern"] {
+    for key in [
+        "enum",
+        "const",
+        "minimum",
+        "exclusiveMinimum",
+        "maximum",
+        "minLength",
+        "maxLength",
+        "minItems",
+        "maxItems",
+        "pattern",
+    ] {
         if let Some(value) = schema.get(key) {
             found.insert(key.to_owned(), value.clone());
         }
@@ -315,7 +387,7 @@ mod tests {
         let raw = Raw {
             path: vec![("address".to_owned(), address.to_owned())],
             query: query.iter().map(own).collect(),
-            body: Map::new(),
+            body: Members::default(),
         };
         let (value, warnings) = spec.bind(&raw, Some(Network::Main))?;
         Ok((serde_json::from_value(value).unwrap(), warnings))
@@ -391,6 +463,7 @@ mod tests {
         let spec = InputSpec::of::<Batch>("/x", Method::Post);
         let bind = |body: Value| {
             let body = body.as_object().cloned().unwrap();
+            let body = Members { values: body, ..Members::default() };
             spec.bind(&Raw { body, ..Raw::default() }, Some(Network::Main))
         };
         assert!(bind(json!({"addresses": [GENESIS]})).is_ok());

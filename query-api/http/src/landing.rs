@@ -2,7 +2,10 @@
 
 use std::fmt::Write;
 
-use crate::{config::ApiConfig, operation::Registered};
+use crate::{
+    config::ApiConfig,
+    operation::{Method, Registered},
+};
 
 const STYLE: &str = "
 :root { color-scheme: light dark; --line: #8884; --soft: #8882 }
@@ -44,7 +47,7 @@ pub(crate) fn page(operations: &[Registered], config: &ApiConfig) -> String {
     html.push_str("<h2>Operations</h2>\n<table>\n");
     for op in operations {
         let path = escape(op.info.path);
-        let shown = if op.info.path.contains('{') {
+        let shown = if op.info.path.contains('{') || op.info.method != Method::Get {
             format!("<code>{path}</code>")
         } else {
             format!("<a href=\"{path}\"><code>{path}</code></a>")

@@ -1,6 +1,8 @@
 //! The query API over HTTP. One operation is one file under `routes`: its route, its entry in `/openapi.json`, its place
 //! in the catalog and its validation all derive from what that file says.
 
+mod amounts;
+mod body;
 mod compact;
 mod config;
 mod context;
@@ -11,9 +13,11 @@ mod identifiers;
 mod index;
 mod input;
 mod landing;
+mod mempool;
 mod meta;
 mod middleware;
 mod nearest;
+mod node;
 mod openapi;
 mod operation;
 mod raw_tx;
@@ -23,5 +27,7 @@ mod values;
 
 pub use config::{ApiConfig, Featured};
 pub use index::{IndexSlot, IndexSource};
+pub use mempool::{Absent, MempoolSlot};
+pub use node::{NodeAccess, Refused, Unreachable};
 pub use openapi::document as openapi_document;
 pub use router::{ApiState, Counters, router, serve};

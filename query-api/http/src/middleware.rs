@@ -10,7 +10,7 @@ use axum::{
 };
 use uuid::Uuid;
 
-use crate::{dispatch::too_large, error::ApiError, router::Shared};
+use crate::{body::too_large, error::ApiError, router::Shared};
 
 /// The request id's header.
 pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");

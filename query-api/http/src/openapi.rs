@@ -79,15 +79,21 @@ fn operation(op: &Registered, generator: &mut SchemaGenerator, config: &ApiConfi
     ]});
     let header = |name: &str| json!({"$ref": format!("#/components/headers/{name}")});
     let mut responses = Map::new();
-    responses.insert(
-        "200".to_owned(),
-        json!({
-            "description": "The answer.",
-            "headers": {"ETag": header("ETag"), "X-Request-Id": header("X-Request-Id"), "X-Rows-Read": header("X-Rows-Read")},
-            "content": {"application/json": {"schema": body}},
-        }),
-    );
-    responses.insert("304".to_owned(), json!({"description": "The answer has not changed (If-None-Match)."}));
+    let mut answer = json!({
+        "description": "The answer.",
+        "headers": {"ETag": header("ETag"), "X-Request-Id": header("X-Request-Id"), "X-Rows-Read": header("X-Rows-Read")},
+        "content": {"application/json": {"schema": body}},
+    });
+    match op.info.method {
+        Method::Get => {
+            let unchanged = json!({"description": "The answer has not changed (If-None-Match)."});
+            responses.insert("304".to_owned(), unchanged);
+        }
+        Method::Post => {
+            answer["headers"].as_object_mut().map(|headers| headers.shift_remove("ETag"));
+        }
+    }
+    responses.insert("200".to_owned(), answer);
     let own = op.info.errors.iter().map(|(status, code)| (*status, *code));
     let mut by_status: BTreeMap<u16, Vec<&str>> = BTreeMap::new();
     for (status, code) in own.chain(common(op)) {
@@ -110,7 +116,11 @@ fn operation(op: &Registered, generator: &mut SchemaGenerator, config: &ApiConfi
         "x-tier": if op.info.tier == Tier::Free { "free" } else { "premium" },
     });
     if op.info.method == Method::Post {
-        entry["requestBody"] = json!({"required": true, "content": {"application/json": {"schema": body_schema(op)}}});
+        let mut content = json!({"application/json": {"schema": body_schema(op)}});
+        if let Some(field) = op.info.text_body.and_then(|name| op.input.fields.iter().find(|f| f.name == name)) {
+            content["text/plain"] = json!({"schema": field.schema});
+        }
+        entry["requestBody"] = json!({"required": true, "content": content});
     }
     if let Some(price) = op.info.price_sats {
         entry["x-price-sats"] = price.into();
@@ -176,7 +186,21 @@ fn body_schema(op: &Registered) -> Value {
     let fields = || op.input.fields.iter().filter(|f| f.location == Location::Body);
     let properties: Map<String, Value> = fields().map(|f| (f.name.clone(), f.schema.clone())).collect();
     let required: Vec<&str> = fields().filter(|f| f.required).map(|f| f.name.as_str()).collect();
-    json!({"type": "object", "properties": properties, "required": required})
+    let mut schema = json!({"type": "object", "properties": properties, "required": required});
+    // Null is as good as not given.
+    let given = |name: &String| json!({"required": [name], "properties": {name: {"not": {"type": "null"}}}});
+    let one = op.input.exactly_one.iter().map(|group| json!({"oneOf": group.iter().map(given).collect::<Vec<_>>()}));
+    // At most one: exactly one, or not any.
+    let most = op.input.at_most_one.iter().map(|group| {
+        let any: Vec<Value> = group.iter().map(given).collect();
+        let none = json!({"not": {"anyOf": any.clone()}});
+        json!({"oneOf": any.into_iter().chain([none]).collect::<Vec<_>>()})
+    });
+    let rules: Vec<Value> = one.chain(most).collect();
+    if !rules.is_empty() {
+        schema["allOf"] = rules.into();
+    }
+    schema
 }
 
 /// Members that `view=compact` leaves out are not required.

@@ -11,8 +11,7 @@ use crate::{context::Ctx, error::ApiError, input::InputSpec};
 pub(crate) enum Method {
     /// GET; HEAD comes with it.
     Get,
-    /// POST with a JSON body.
-    #[allow(dead_code, reason = "the operations that take a body come with labels and batches")]
+    /// POST with a JSON body. Its answers are never stored and have no ETag.
     Post,
 }
 
@@ -38,8 +37,12 @@ pub(crate) enum Tier {
 pub(crate) enum Freshness {
     /// The tip of the index and how far it lags.
     Tip,
+    /// The mempool: which transactions are in it, and the projection made from it.
+    Mempool,
     /// Configuration and state of the service.
     State,
+    /// The time of the request: no earlier answer stands for a later one.
+    Now,
 }
 
 /// What an operation says about itself.
@@ -77,6 +80,8 @@ pub(crate) struct Info {
     pub(crate) compact: &'static [&'static str],
     /// Its own failures: status and code.
     pub(crate) errors: &'static [(u16, &'static str)],
+    /// The member of the body that a body of type `text/plain` stands for, if it may come so.
+    pub(crate) text_body: Option<&'static str>,
 }
 
 impl Info {
@@ -99,7 +104,29 @@ impl Info {
             needs_tip: false,
             compact: &[],
             errors: &[],
+            text_body: None,
         }
+    }
+
+    /// A free operation that takes a body; what differs is set behind it.
+    pub(crate) const fn post(name: &'static str, path: &'static str, area: &'static str) -> Self {
+        Info { method: Method::Post, ..Info::get(name, path, area) }
+    }
+
+    /// The same, but it speaks of unconfirmed transactions too, where there is a mempool.
+    pub(crate) const fn and_mempool(self) -> Self {
+        Info {
+            source: "index+mempool",
+            freshness: &[Freshness::Tip, Freshness::Mempool],
+            freshness_semantics: "when the mempool was last told of a change; where there is none to read, the time of \
+                the newest block in the index (monotone block time)",
+            ..self
+        }
+    }
+
+    /// Whether it speaks of unconfirmed transactions.
+    pub(crate) fn reads_mempool(&self) -> bool {
+        self.freshness.contains(&Freshness::Mempool)
     }
 
     /// The path, with the method before it if that is not GET.

@@ -31,7 +31,9 @@ use crate::{
     dispatch::{ROWS_READ, dispatch, matches, set_validators},
     error::ApiError,
     index::IndexSource,
-    landing, middleware, nearest, openapi,
+    landing, middleware, nearest,
+    node::NodeAccess,
+    openapi,
     operation::Registered,
     routes,
 };
@@ -43,15 +45,17 @@ pub struct ApiState {
     pub index: Arc<dyn IndexSource>,
     /// Configuration.
     pub config: ApiConfig,
+    /// A node to ask what neither index nor mempool can answer.
+    pub node: Option<Arc<dyn NodeAccess>>,
     /// Counts of answers; keep a clone to read them.
     pub counters: Arc<Counters>,
 }
 
 impl ApiState {
-    /// State with fresh counters.
+    /// State with fresh counters, without a node.
     #[must_use]
     pub fn new(index: Arc<dyn IndexSource>, config: ApiConfig) -> Self {
-        ApiState { index, config, counters: Arc::default() }
+        ApiState { index, config, node: None, counters: Arc::default() }
     }
 }
 
@@ -96,6 +100,7 @@ impl Counters {
 pub(crate) struct Shared {
     pub(crate) index: Arc<dyn IndexSource>,
     pub(crate) config: ApiConfig,
+    pub(crate) node: Option<Arc<dyn NodeAccess>>,
     pub(crate) counters: Arc<Counters>,
     pub(crate) operations: Vec<Registered>,
     pub(crate) permits: Arc<Semaphore>,
@@ -115,6 +120,7 @@ impl Shared {
             index: state.index,
             permits: Arc::new(Semaphore::new(state.config.max_concurrent_reads.max(1))),
             config: state.config,
+            node: state.node,
             counters: state.counters,
             operations,
             state_version,

@@ -56,6 +56,30 @@ impl JsonSchema for Btc {
     }
 }
 
+/// A number with at most `PLACES` decimals, from an integer in units of 10^-`PLACES`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Decimal<const PLACES: usize>(pub(crate) i128);
+
+impl<const PLACES: usize> Serialize for Decimal<PLACES> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serialize_fixed(self.0, PLACES, serializer)
+    }
+}
+
+impl<const PLACES: usize> JsonSchema for Decimal<PLACES> {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        format!("Decimal{PLACES}").into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "number", "description": format!("A number with at most {PLACES} decimals.")})
+    }
+}
+
 /// A feerate in satoshis per virtual byte, with at most three decimals.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct SatVb(pub(crate) FeeRate);
@@ -83,6 +107,13 @@ impl JsonSchema for SatVb {
 /// The feerate of a fee over a virtual size.
 pub(crate) fn sat_vb(fee: Sats, vsize: u64) -> Option<SatVb> {
     FeeRate::of(fee, vsize).map(SatVb)
+}
+
+/// Milliseconds since 1970 as RFC 3339 (UTC), to the millisecond.
+pub(crate) fn rfc3339_ms(milliseconds: u64) -> String {
+    let time = i64::try_from(milliseconds).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok());
+    // Beyond jiff's range lie only the clocks of broken machines.
+    format!("{:.3}", time.unwrap_or(Timestamp::MAX))
 }
 
 /// Seconds since 1970 as RFC 3339 (UTC).
@@ -114,6 +145,13 @@ mod tests {
         assert_eq!(print(2_099_999_997_690_000), "20999999.9769");
         assert_eq!(print(-2_099_999_997_690_001), "-20999999.97690001");
         assert_eq!(Btc::of(u64::MAX), Btc(i64::MAX));
+    }
+
+    #[test]
+    fn decimals_have_the_places_of_their_type() {
+        assert_eq!(serde_json::to_string(&Decimal::<4>(-12_345)).unwrap(), "-1.2345");
+        assert_eq!(serde_json::to_string(&Decimal::<24>(1)).unwrap(), "0.000000000000000000000001");
+        assert_eq!(serde_json::to_string(&[Decimal::<2>(5_000), Decimal(0)]).unwrap(), "[50,0]");
     }
 
     #[test]

@@ -3,6 +3,9 @@
 mod api;
 mod blocks;
 mod chain;
+mod fees;
+mod mempool;
+mod network;
 mod tx;
 mod wallets;
 
@@ -12,6 +15,7 @@ use crate::operation::Registered;
 pub(crate) fn operations() -> Vec<Registered> {
     vec![
         Registered::of::<api::health::Health>(),
+        Registered::of::<api::health_full::HealthFull>(),
         Registered::of::<wallets::index::WalletIndex>(),
         Registered::of::<wallets::overview::Overview>(),
         Registered::of::<wallets::transactions::Transactions>(),
@@ -19,8 +23,17 @@ pub(crate) fn operations() -> Vec<Registered> {
         Registered::of::<tx::lookup::TxLookup>(),
         Registered::of::<tx::status::TxStatus>(),
         Registered::of::<tx::op_return::OpReturnOutputs>(),
+        Registered::of::<tx::verify::TxVerify>(),
+        Registered::of::<tx::broadcast::TxBroadcast>(),
         Registered::of::<blocks::detail::BlockDetail>(),
         Registered::of::<chain::recent_blocks::RecentBlocks>(),
+        Registered::of::<chain::projected_blocks::ProjectedBlocks>(),
+        Registered::of::<mempool::stats::MempoolStats>(),
+        Registered::of::<mempool::fee_distribution::FeeDistribution>(),
+        Registered::of::<mempool::tx::MempoolTransaction>(),
+        Registered::of::<fees::recommended::FeesRecommended>(),
+        Registered::of::<network::summary::NetworkSummary>(),
+        Registered::of::<network::stress::MempoolStress>(),
     ]
 }
 

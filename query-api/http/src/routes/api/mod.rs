@@ -1,3 +1,4 @@
 //! The service itself.
 
 pub(crate) mod health;
+pub(crate) mod health_full;

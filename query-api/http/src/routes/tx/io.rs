@@ -1,15 +1,19 @@
 //! Inputs and outputs of a transaction, as answers show them.
 
-use std::collections::HashMap;
+use std::{cell::RefCell, collections::HashMap};
 
 use bitcoin::{Transaction, TxIn};
-use cairn_domain::{address_of, asm, script_type};
-use cairn_model::{SpentCoin, TxNum};
+use cairn_domain::{address_of, asm, mempool::Mempool, script_type};
+use cairn_model::{MempoolInput, MempoolTx, Network, SpentCoin, TxNum, Txid, is_unspendable};
 use cairn_reader::{StoredTx, View};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::{error::ApiError, values::Btc};
+use crate::{
+    context::{Ctx, Pool},
+    error::ApiError,
+    values::Btc,
+};
 
 /// An input.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -20,9 +24,10 @@ pub(crate) struct InputRow {
     prevout: Option<Prevout>,
     /// Labels are not loaded: null.
     label: Option<String>,
-    /// Full days (monotone block time) between the coin's block and this one; null for a coinbase.
+    /// Full days (monotone block time) between the coin's block and this transaction's, or the tip while that is
+    /// unconfirmed; null for a coinbase, and while the coin is unconfirmed.
     age_days: Option<u32>,
-    /// Sequence field; null where the raw bytes are not at hand.
+    /// Sequence field; null for a confirmed transaction whose raw bytes are not at hand.
     sequence: Option<u32>,
     /// scriptSig, hexadecimal; null where the raw bytes are not at hand.
     script_sig_hex: Option<String>,
@@ -41,8 +46,8 @@ pub(crate) struct Prevout {
     /// Its address; null if its script has none.
     address: Option<String>,
     script_hex: String,
-    /// Block that made it.
-    height: u32,
+    /// Block that made it; null while it is unconfirmed.
+    height: Option<u32>,
     /// Whether a coinbase made it.
     coinbase: bool,
 }
@@ -64,7 +69,7 @@ pub(crate) struct OutputRow {
     spendable: bool,
     /// Labels are not loaded: null.
     label: Option<String>,
-    /// The input that spends it; null while unspent.
+    /// The input that spends it, unconfirmed ones too where there is a mempool; null while unspent.
     spent_by: Option<SpentBy>,
 }
 
@@ -73,7 +78,10 @@ pub(crate) struct OutputRow {
 pub(crate) struct SpentBy {
     txid: String,
     vin: u32,
-    height: u32,
+    /// `confirmed` or `mempool`.
+    state: &'static str,
+    /// Block that holds it; null while it is unconfirmed.
+    height: Option<u32>,
 }
 
 fn stored(view: &View<'_>, tx_num: TxNum) -> Result<StoredTx, ApiError> {
@@ -112,19 +120,75 @@ pub(super) fn inputs(
         let born_at = view.chain().get(coin.birth).map(|b| b.mono_time);
         let age = spent_at.zip(born_at).map(|(spent, born)| spent.saturating_sub(born) / 86_400);
         let prevout = Prevout {
-            txid: funding.txid().to_string(),
-            vout: coin.outpoint.vout,
-            value_sats: coin.value,
-            value_btc: Btc::of(coin.value),
-            script_type: script_type(&script).name(),
-            address: address_of(&script, view.network()),
-            script_hex: hex::encode(&script),
-            height: coin.birth,
+            height: Some(coin.birth),
             coinbase: coin.flags.coinbase,
+            ..prevout(&funding.txid(), coin.outpoint.vout, coin.value, &script, view.network())
         };
         rows.push(row(at as u32, Some(prevout), age, raw_input(at)));
     }
     Ok(rows)
+}
+
+/// The inputs of an unconfirmed transaction, at most `limit`. Three row reads for each transaction of a block that made
+/// some of its coins, as a rule.
+pub(super) fn unconfirmed_inputs(
+    view: &View<'_>,
+    mempool: &Mempool,
+    tx: &MempoolTx,
+    raw: Option<&Transaction>,
+    limit: usize,
+) -> Result<Vec<InputRow>, ApiError> {
+    let mut births: HashMap<Txid, Option<(u32, bool)>> = HashMap::new();
+    let mut rows = Vec::new();
+    for (at, input) in tx.inputs.iter().enumerate().take(limit) {
+        let born = match births.get(&input.prev_txid) {
+            Some(known) => *known,
+            None => *births.entry(input.prev_txid).or_insert(birth(view, mempool, input)?),
+        };
+        let born_at = born.and_then(|(height, _)| view.chain().get(height)).map(|b| b.mono_time);
+        let age = born_at.map(|born| view.tip().mono_time.saturating_sub(born) / 86_400);
+        let prevout = Prevout {
+            height: born.map(|(height, _)| height),
+            coinbase: born.is_some_and(|(_, coinbase)| coinbase),
+            ..prevout(&input.prev_txid, input.prev_vout, input.value, &input.script, view.network())
+        };
+        let row = row(at as u32, Some(prevout), age, raw.and_then(|r| r.input.get(at)));
+        rows.push(InputRow { sequence: Some(input.sequence), ..row });
+    }
+    Ok(rows)
+}
+
+/// Height of the block that made a coin, and whether its coinbase did; `None` while it is unconfirmed. The transaction
+/// was resolved when it was first seen; by now its parent may have confirmed, or a reorg may have moved it.
+fn birth(view: &View<'_>, mempool: &Mempool, input: &MempoolInput) -> Result<Option<(u32, bool)>, ApiError> {
+    if mempool.get(&input.prev_txid).is_some() {
+        return Ok(None);
+    }
+    match (view.tx_by_id(&input.prev_txid)?, input.birth) {
+        (Some(parent), _) => Ok(Some((parent.height, parent.is_coinbase()))),
+        // It has just left the mempool, and this transaction is about to.
+        (None, None) => Ok(None),
+        (None, Some(_)) => {
+            tracing::warn!(txid = %input.prev_txid, "an unconfirmed transaction spends a coin that no block holds");
+            let detail = "the mempool does not fit the index for the moment";
+            Err(ApiError::unavailable("mempool_unavailable", detail, 1))
+        }
+    }
+}
+
+/// A spent output, as if it were unconfirmed.
+fn prevout(txid: &Txid, vout: u32, value: u64, script: &[u8], network: Network) -> Prevout {
+    Prevout {
+        txid: txid.to_string(),
+        vout,
+        value_sats: value,
+        value_btc: Btc::of(value),
+        script_type: script_type(script).name(),
+        address: address_of(script, network),
+        script_hex: hex::encode(script),
+        height: None,
+        coinbase: false,
+    }
 }
 
 fn row(index: u32, prevout: Option<Prevout>, age_days: Option<u32>, raw: Option<&TxIn>) -> InputRow {
@@ -139,32 +203,82 @@ fn row(index: u32, prevout: Option<Prevout>, age_days: Option<u32>, raw: Option<
     }
 }
 
-/// The outputs, at most `limit`.
-pub(super) fn outputs(view: &View<'_>, tx: &StoredTx, limit: usize) -> Result<Vec<OutputRow>, ApiError> {
+/// The outputs, at most `limit`. Where nothing confirmed spends one, something unconfirmed may.
+pub(super) fn outputs(ctx: &Ctx<'_>, view: &View<'_>, tx: &StoredTx, limit: usize) -> Result<Vec<OutputRow>, ApiError> {
     let spenders: HashMap<u32, (TxNum, u32)> =
         view.spenders(tx.tx_num)?.into_iter().map(|(vout, by, vin)| (vout, (by, vin))).collect();
+    let pending = ctx.unconfirmed().map(|pool| Spenders::of(pool, tx.txid()));
     let mut rows = Vec::new();
     for (at, output) in tx.outputs().iter().enumerate().take(limit) {
-        let script = tx.script(output);
-        let spent_by = match spenders.get(&(at as u32)) {
-            None => None,
+        let vout = at as u32;
+        let spent_by = match spenders.get(&vout) {
+            None => pending.as_ref().and_then(|pending| pending.spent_by(vout)),
             Some((by, vin)) => {
                 let spender = stored(view, *by)?;
-                Some(SpentBy { txid: spender.txid().to_string(), vin: *vin, height: spender.height })
+                let txid = spender.txid().to_string();
+                Some(SpentBy { txid, vin: *vin, state: "confirmed", height: Some(spender.height) })
             }
         };
-        rows.push(OutputRow {
-            index: at as u32,
-            value_sats: output.value,
-            value_btc: Btc::of(output.value),
-            script_type: script_type(script).name(),
-            address: address_of(script, view.network()),
-            script_hex: hex::encode(script),
-            asm: asm(script),
-            spendable: output.spendable,
-            label: None,
-            spent_by,
-        });
+        let spendable = output.spendable;
+        rows.push(output_row(vout, output.value, tx.script(output), spendable, spent_by, view.network()));
     }
     Ok(rows)
+}
+
+/// The outputs of an unconfirmed transaction, at most `limit`.
+pub(super) fn unconfirmed_outputs(pool: &Pool<'_>, tx: &MempoolTx, limit: usize, network: Network) -> Vec<OutputRow> {
+    let pending = Spenders::of(pool, tx.txid);
+    let rows = (0u32..).zip(&tx.outputs).take(limit);
+    rows.map(|(vout, output)| {
+        let spendable = !is_unspendable(&output.script);
+        output_row(vout, output.value, &output.script, spendable, pending.spent_by(vout), network)
+    })
+    .collect()
+}
+
+fn output_row(
+    index: u32,
+    value: u64,
+    script: &[u8],
+    spendable: bool,
+    spent_by: Option<SpentBy>,
+    network: Network,
+) -> OutputRow {
+    OutputRow {
+        index,
+        value_sats: value,
+        value_btc: Btc::of(value),
+        script_type: script_type(script).name(),
+        address: address_of(script, network),
+        script_hex: hex::encode(script),
+        asm: asm(script),
+        spendable,
+        label: None,
+        spent_by,
+    }
+}
+
+/// The unconfirmed inputs that spend outputs of one transaction. Each spender is walked once, however many it spends.
+struct Spenders<'p> {
+    mempool: &'p Mempool,
+    txid: Txid,
+    /// For each spender that was looked at: which output each of its inputs spends.
+    walked: RefCell<HashMap<Txid, HashMap<u32, u32>>>,
+}
+
+impl<'p> Spenders<'p> {
+    fn of(pool: &Pool<'p>, txid: Txid) -> Self {
+        Spenders { mempool: pool.mempool, txid, walked: RefCell::default() }
+    }
+
+    fn spent_by(&self, vout: u32) -> Option<SpentBy> {
+        let by = self.mempool.spender(&self.txid, vout)?;
+        let mut walked = self.walked.borrow_mut();
+        let vins = walked.entry(by).or_insert_with(|| {
+            let inputs = self.mempool.get(&by).map_or(&[][..], |tx| &tx.inputs);
+            let spending = (0u32..).zip(inputs).filter(|(_, input)| input.prev_txid == self.txid);
+            spending.map(|(vin, input)| (input.prev_vout, vin)).collect()
+        });
+        Some(SpentBy { txid: by.to_string(), vin: *vins.get(&vout)?, state: "mempool", height: None })
+    }
 }

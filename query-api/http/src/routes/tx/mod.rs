@@ -1,16 +1,61 @@
 //! Transactions.
 
+pub(crate) mod broadcast;
 mod io;
 pub(crate) mod lookup;
 pub(crate) mod op_return;
+mod pending;
 pub(crate) mod status;
+mod verdict;
+pub(crate) mod verify;
 
+use cairn_model::{MempoolTx, Txid};
 use cairn_reader::StoredTx;
 
-use crate::{context::Ctx, error::ApiError, identifiers::TxidParam};
+use self::pending::Departure;
+use crate::{
+    context::{Ctx, Pool},
+    error::ApiError,
+    mempool::Absent,
+};
 
-/// The confirmed transaction of that id.
-fn find(ctx: &Ctx<'_>, txid: TxidParam) -> Result<StoredTx, ApiError> {
-    let found = ctx.view()?.tx_by_id(&txid.0)?;
-    found.ok_or_else(|| ctx.missing("tx_not_found", format!("no block of the index holds transaction {}", txid.0)))
+/// A transaction, where it was found.
+enum Found<'c> {
+    /// In a block.
+    Confirmed(StoredTx),
+    /// In the mempool.
+    Unconfirmed(&'c Pool<'c>, &'c MempoolTx),
+}
+
+/// The transaction of that id, confirmed or not.
+///
+/// # Errors
+/// Nobody knows it; the error names why it left the mempool, if it did lately. Or the mempool cannot be read for the
+/// moment, so that nobody can say.
+fn find<'c>(ctx: &'c Ctx<'_>, txid: &Txid) -> Result<Found<'c>, ApiError> {
+    if let Some(tx) = ctx.view()?.tx_by_id(txid)? {
+        return Ok(Found::Confirmed(tx));
+    }
+    let nowhere = format!("no block of the index holds transaction {txid}");
+    let pool = match &ctx.pool {
+        Ok(pool) => pool,
+        Err(absent @ (Absent::NotWatched | Absent::Lost)) => {
+            return Err(ctx.missing("tx_not_found", format!("{nowhere}; {}", absent.reason())));
+        }
+        Err(Absent::Loading | Absent::OtherTip) => return Err(ctx.mempool().err().unwrap_or_else(ApiError::internal)),
+    };
+    if let Some(tx) = pool.mempool.get(txid) {
+        return Ok(Found::Unconfirmed(pool, tx));
+    }
+    let nowhere = format!("{nowhere}, and it is not in the mempool");
+    Err(match Departure::of(pool, txid) {
+        None => ctx.missing("tx_not_found", nowhere),
+        Some(left) => {
+            let departed = serde_json::to_value(&left).map_err(|error| {
+                tracing::error!(%error, "an answer could not be written");
+                ApiError::internal()
+            })?;
+            ctx.missing("tx_not_found", format!("{nowhere}: {}", left.sentence())).with("departed", departed)
+        }
+    })
 }

@@ -60,7 +60,7 @@ impl Operation for BalanceHistory {
 
     fn run(ctx: &Ctx<'_>, input: BalanceHistoryInput) -> Result<BalanceHistoryOutput, ApiError> {
         let view = ctx.view()?;
-        let wallet = Wallet::find(view, input.address)?;
+        let wallet = Wallet::find(view, None, input.address)?;
         let daily = match &wallet.found {
             None => Daily::new(),
             Some(script) => days(view, script)?,

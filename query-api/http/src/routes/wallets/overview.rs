@@ -42,17 +42,23 @@ pub(crate) struct OverviewOutput {
     /// Bitcoin Core's name of the script's type; `unknown` for the hash of a script that the chain has not seen.
     script_type: &'static str,
     balance: Balance,
-    /// Unspent coins.
+    /// Unspent coins of confirmed transactions, also those that an unconfirmed transaction spends.
     utxo_count: u64,
     /// Confirmed transactions that funded or spent it.
     tx_count: u64,
+    /// Unconfirmed transactions that pay to it or spend from it; null without a mempool.
+    unconfirmed_tx_count: Option<u64>,
     received_sats: u64,
     received_btc: Btc,
     sent_sats: u64,
     sent_btc: Btc,
-    /// Its first transaction.
+    /// Outputs to it in unconfirmed transactions; null without a mempool.
+    unconfirmed_received_sats: Option<u64>,
+    /// Inputs from it in unconfirmed transactions, whether their coins are confirmed or not; null without a mempool.
+    unconfirmed_sent_sats: Option<u64>,
+    /// Its first confirmed transaction.
     first_seen: Option<Seen>,
-    /// Its newest transaction.
+    /// Its newest confirmed transaction.
     last_seen: Option<Seen>,
     /// Price of a bitcoin; null without a price source.
     price: Option<Price>,
@@ -76,12 +82,13 @@ pub(crate) struct Balance {
     /// Confirmed coins.
     confirmed_sats: u64,
     confirmed_btc: Btc,
-    /// Change by unconfirmed transactions; null where no mempool is watched.
+    /// Change by unconfirmed transactions: negative if they spend more than they bring; null without a mempool.
     unconfirmed_sats: Option<i64>,
     unconfirmed_btc: Option<Btc>,
-    /// Why the unconfirmed part is null.
+    /// Why the unconfirmed members are null; null if they are not.
     unconfirmed_reason: Option<&'static str>,
-    /// Confirmed and unconfirmed together; null if one of them is.
+    /// Confirmed and unconfirmed together: what it holds if every unconfirmed transaction confirms; null if one of the
+    /// two is.
     total_sats: Option<u64>,
     total_btc: Option<Btc>,
 }
@@ -129,7 +136,8 @@ pub(crate) struct Period {
 /// What is known about whom it belongs to.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Assessment {
-    /// `no_history`, or `not_examined` where no label source is loaded.
+    /// `no_history` if no block has a transaction of it, whatever is unconfirmed; else `not_examined` where no label
+    /// source is loaded.
     state: &'static str,
 }
 
@@ -144,15 +152,43 @@ pub(crate) struct Caveat {
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct CaveatParams {}
 
-const NO_MEMPOOL: &str = "no mempool source";
+/// Change by unconfirmed transactions.
+struct Unconfirmed {
+    tx_count: u64,
+    received: u64,
+    sent: u64,
+    net: i64,
+    /// With the confirmed balance.
+    total: u64,
+}
+
+/// What the unconfirmed transactions change, or why that is not known.
+fn unconfirmed(ctx: &Ctx<'_>, wallet: &Wallet, confirmed: u64) -> Result<Unconfirmed, &'static str> {
+    let pool = ctx.unconfirmed().ok_or_else(|| ctx.pool.as_ref().err().map_or("", |absent| absent.reason()))?;
+    let sums = pool.mempool.script_totals(&wallet.script_hash);
+    let fitting = || {
+        let net = i64::try_from(sums.net_sats()).ok()?;
+        let (received, sent) = (u64::try_from(sums.received_sats).ok()?, u64::try_from(sums.sent_sats).ok()?);
+        Some(Unconfirmed { tx_count: sums.tx_count, received, sent, net, total: confirmed.checked_add_signed(net)? })
+    };
+    // Whatever is spent unconfirmed is a confirmed coin or was received unconfirmed, so the total is not negative, unless a
+    // transaction has left the mempool and one that builds on it is about to.
+    fitting().ok_or_else(|| {
+        tracing::warn!(?sums, confirmed, "the mempool spends more than a script has");
+        "the mempool does not fit the index for the moment"
+    })
+}
 
 impl Operation for Overview {
     const INFO: Info = Info {
         summary: "Balance, coins, activity and first and last transaction of an address",
-        description: "The confirmed state of one script at the tip, in a constant number of reads however long its \
-            history is. Periods of `activity` end at the tip's monotone time. An address that the chain has never seen \
-            answers with zeros and `assessment.state: no_history`. Use `transactions` for single movements and \
-            `balance-history` for the course of the balance.",
+        description: "The state of one script at the tip, in a constant number of reads however long its history is. \
+            Counts and sums are of confirmed transactions, unless their names say `unconfirmed`; index and mempool \
+            belong to the same tip, so `balance.total_sats` counts nothing twice. Where there is no mempool, the \
+            unconfirmed members are null and `balance.unconfirmed_reason` says why. Periods of `activity` end at the \
+            tip's monotone time. An address that the chain has never seen answers with zeros and `assessment.state: \
+            no_history`, also while it is paid to in unconfirmed transactions. Use `transactions` for single movements \
+            and `balance-history` for the course of the confirmed balance.",
         needs_tip: true,
         compact: &[
             "canonical_address",
@@ -166,16 +202,21 @@ impl Operation for Overview {
             "first_seen.time",
             "last_seen.time",
         ],
-        ..Info::get("wallet_overview", "/v1/wallets/{address}/overview", "wallets")
+        ..Info::get("wallet_overview", "/v1/wallets/{address}/overview", "wallets").and_mempool()
     };
     type Input = OverviewInput;
     type Output = OverviewOutput;
 
     fn run(ctx: &Ctx<'_>, input: OverviewInput) -> Result<OverviewOutput, ApiError> {
         let view = ctx.view()?;
-        let wallet = Wallet::find(view, input.address)?;
+        let wallet = Wallet::find(view, ctx.pool.as_ref().ok(), input.address)?;
         let sums = wallet.found.map(|f| f.totals);
         let balance = sums.map_or(0, |t| t.balance());
+        let (pending, unconfirmed_reason) = match unconfirmed(ctx, &wallet, balance) {
+            Ok(pending) => (Some(pending), None),
+            Err(reason) => (None, Some(reason)),
+        };
+        let pending = pending.as_ref();
         let (received, sent) = sums.map_or((0, 0), |t| (t.funded, t.spent));
         let first_seen = sums.map(|t| seen(view, t.first.tx_num)).transpose()?;
         let last_seen = sums.map(|t| seen(view, t.last)).transpose()?;
@@ -187,18 +228,21 @@ impl Operation for Overview {
             balance: Balance {
                 confirmed_sats: balance,
                 confirmed_btc: Btc::of(balance),
-                unconfirmed_sats: None,
-                unconfirmed_btc: None,
-                unconfirmed_reason: Some(NO_MEMPOOL),
-                total_sats: None,
-                total_btc: None,
+                unconfirmed_sats: pending.map(|p| p.net),
+                unconfirmed_btc: pending.map(|p| Btc(p.net)),
+                unconfirmed_reason,
+                total_sats: pending.map(|p| p.total),
+                total_btc: pending.map(|p| Btc::of(p.total)),
             },
             utxo_count: sums.map_or(0, |t| t.coin_count()),
             tx_count: sums.map_or(0, |t| t.tx_count),
+            unconfirmed_tx_count: pending.map(|p| p.tx_count),
             received_sats: received,
             received_btc: Btc::of(received),
             sent_sats: sent,
             sent_btc: Btc::of(sent),
+            unconfirmed_received_sats: pending.map(|p| p.received),
+            unconfirmed_sent_sats: pending.map(|p| p.sent),
             first_seen,
             last_seen,
             price: None,

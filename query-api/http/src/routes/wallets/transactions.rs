@@ -3,28 +3,25 @@
 use std::collections::HashMap;
 
 use axum::http::StatusCode;
-use cairn_domain::{Direction, Effect, direction};
+use cairn_domain::{Direction, Effect, direction, mempool::ScriptEffect};
+use cairn_model::Txid;
 use cairn_reader::View;
 use cairn_tables::history::Entry;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::Wallet;
+use super::{Wallet, page::page};
 use crate::{
-    context::{BlockRef, Ctx, block_ref, confirmations},
-    cursor::Cursor,
+    context::{BlockRef, Ctx, Pool, block_ref, confirmations, first_seen},
     error::{ApiError, Location},
     identifiers::AddressParam,
     operation::{Detail, Info, Operation},
-    values::Btc,
+    values::{Btc, rfc3339_ms},
 };
 
 /// The movements of a script.
 pub(crate) struct Transactions;
-
-/// Largest offset; a cursor reaches further.
-const MAX_OFFSET: u64 = 10_000;
 
 /// Parameters.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -34,7 +31,7 @@ pub(crate) struct TransactionsInput {
     #[serde(default = "default_limit")]
     #[schemars(range(min = 1, max = 100))]
     limit: u32,
-    /// How many of the newest to leave out.
+    /// How many to leave out at the head of the list, where the unconfirmed ones stand.
     #[serde(default)]
     #[schemars(range(min = 0, max = 10_000))]
     offset: u32,
@@ -56,16 +53,20 @@ fn default_limit() -> u32 {
 pub(crate) struct TransactionsOutput {
     /// As it was asked for.
     address: String,
-    /// All confirmed transactions of the script.
+    /// All confirmed transactions of the script. The list holds these and the unconfirmed ones.
     total: u64,
+    /// All unconfirmed transactions of the script; null without a mempool.
+    unconfirmed_total: Option<u64>,
+    /// Why unconfirmed transactions are missing; null if they are not.
+    unconfirmed_reason: Option<&'static str>,
     limit: u32,
-    /// How many newer ones were left out.
+    /// How many stand before the page; behind a cursor that lies among the unconfirmed ones, as it was counted then.
     offset: u64,
     /// Offset of the next page; null at the end, and beyond the largest offset.
     next_offset: Option<u64>,
     /// Cursor of the next page; null at the end.
     next_cursor: Option<String>,
-    /// Newest first.
+    /// The unconfirmed ones, newest first seen first, then the confirmed ones, newest first.
     transactions: Vec<Movement>,
 }
 
@@ -86,10 +87,10 @@ pub(crate) struct Movement {
     /// Labels of the other side; empty where no labels are loaded.
     counterparties: Vec<String>,
     status: MovementStatus,
-    /// Time of the block's header.
-    time: String,
-    time_unix: u32,
-    /// When it was first seen unconfirmed; null where no mempool was watched.
+    /// Time of the block's header; null while unconfirmed.
+    time: Option<String>,
+    time_unix: Option<u32>,
+    /// When it was first seen unconfirmed; null where no mempool was watched then, or it is forgotten.
     mempool_first_seen: Option<String>,
 }
 
@@ -106,18 +107,26 @@ pub(crate) enum Way {
 /// How certain a transaction is.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct MovementStatus {
+    /// `mempool` or `confirmed`.
     state: &'static str,
-    height: u32,
-    hash: String,
+    /// Height of the block; null while unconfirmed.
+    height: Option<u32>,
+    /// Hash of the block; null while unconfirmed.
+    hash: Option<String>,
+    /// 0 while unconfirmed.
     confirmations: u32,
 }
 
 impl Operation for Transactions {
     const INFO: Info = Info {
         summary: "Transactions of an address, newest first",
-        description: "What each transaction received and sent, seen from one script, with direction, fee and block. \
-            Any page takes the same small number of reads besides its own rows. Pages by `offset` up to 10 000, by \
-            `cursor` without end. Later pages of addresses that are not showcase addresses need a wallet session.",
+        description: "What each transaction received and sent, seen from one script, with direction, fee and block: \
+            first the unconfirmed ones (`status.state: mempool`), newest first seen first, then the confirmed ones, \
+            newest first. Any page takes the same small number of reads besides its own rows. Pages by `offset` up to \
+            10 000, by `cursor` without end. An offset counts from the head of a list that moves with every new \
+            transaction. A cursor keeps its place: a transaction that confirms between two of its pages may appear \
+            twice, but never falls between them, and `cursor_expired` follows a reorg. Later pages of addresses that \
+            are not showcase addresses need a wallet session.",
         conditional: true,
         compact: &[
             "transactions.counterparties",
@@ -127,7 +136,7 @@ impl Operation for Transactions {
             "transactions.net_btc",
         ],
         errors: &[(402, "wallet_session_required"), (409, "cursor_expired")],
-        ..Info::get("wallet_transactions", "/v1/wallets/{address}/transactions", "wallets")
+        ..Info::get("wallet_transactions", "/v1/wallets/{address}/transactions", "wallets").and_mempool()
     };
     type Input = TransactionsInput;
     type Output = TransactionsOutput;
@@ -138,40 +147,69 @@ impl Operation for Transactions {
             return Err(ApiError::validation(Location::Query, "cursor", "cannot stand together with an offset"));
         }
         let later_page = input.cursor.is_some() || input.offset > 0;
-        let wallet = Wallet::find(view, input.address)?;
+        let wallet = Wallet::find(view, ctx.pool.as_ref().ok(), input.address)?;
         if later_page && ctx.config.gates_enabled && !ctx.has_session && !wallet.is_showcase(ctx.config) {
             return Err(session_required(&ctx.config.base_url));
         }
-        ctx.warn("no_mempool_source", "no mempool is watched: only confirmed transactions are listed");
         ctx.warn("no_label_source", "no labels are loaded: counterparties are unknown");
-        let filters: [&[u8]; 2] = [b"wallet_transactions", &wallet.script_hash];
-        let total = wallet.found.map_or(0, |f| f.totals.tx_count);
-        // A cursor counts from the oldest, so that new blocks do not move its page.
-        let skip = match &input.cursor {
-            Some(token) => total.saturating_sub(Cursor::read(token, view, &filters)?.position),
-            None => u64::from(input.offset),
-        };
-        let entries = match &wallet.found {
-            Some(found) => view.history(found, skip, input.limit as usize)?,
-            None => Vec::new(),
-        };
-        let next = skip.saturating_add(entries.len() as u64);
-        let more = next < total;
+        let page = page(ctx, view, &wallet, input.limit, input.offset, input.cursor.as_deref())?;
+        let mut transactions = Vec::with_capacity(page.unconfirmed.len() + page.confirmed.len());
+        if let Ok(pool) = &ctx.pool {
+            transactions.extend(page.unconfirmed.iter().filter_map(|effect| unconfirmed(pool, effect)));
+        }
+        confirmed(ctx, view, &page.confirmed, &mut transactions)?;
         Ok(TransactionsOutput {
             address: wallet.address,
-            total,
+            total: page.confirmed_total,
+            unconfirmed_total: page.unconfirmed_total,
+            unconfirmed_reason: ctx.pool.as_ref().err().map(|absent| absent.reason()),
             limit: input.limit,
-            offset: skip,
-            next_offset: (more && next <= MAX_OFFSET).then_some(next),
-            next_cursor: more.then(|| Cursor { position: total - next }.token(view, &filters)),
-            transactions: movements(view, &entries)?,
+            offset: page.offset,
+            next_offset: page.next_offset,
+            next_cursor: page.next_cursor,
+            transactions,
         })
     }
 }
 
-fn movements(view: &View<'_>, entries: &[Entry]) -> Result<Vec<Movement>, ApiError> {
+/// The row of a transaction, without what its block says.
+fn movement(txid: &Txid, effect: &Effect, fee_sats: u64, status: MovementStatus) -> Movement {
+    Movement {
+        txid: txid.to_string(),
+        direction: match direction(effect) {
+            Direction::In => Way::In,
+            Direction::Out => Way::Out,
+            Direction::OwnTransfer => Way::Own,
+        },
+        net_sats: effect.net(),
+        net_btc: Btc(effect.net()),
+        received_sats: effect.received,
+        sent_sats: effect.sent,
+        fee_sats,
+        counterparties: Vec::new(),
+        status,
+        time: None,
+        time_unix: None,
+        mempool_first_seen: None,
+    }
+}
+
+fn unconfirmed(pool: &Pool<'_>, effect: &ScriptEffect) -> Option<Movement> {
+    // A script's list names only transactions that are there.
+    let tx = pool.mempool.get(&effect.txid)?;
+    let effect = Effect {
+        received: effect.received_sats,
+        sent: effect.sent_sats,
+        all_inputs: tx.inputs.iter().map(|input| input.value).sum(),
+        all_outputs: tx.outputs.iter().map(|output| output.value).sum(),
+    };
+    let status = MovementStatus { state: "mempool", height: None, hash: None, confirmations: 0 };
+    let first_seen = Some(rfc3339_ms(tx.first_seen_ms));
+    Some(Movement { mempool_first_seen: first_seen, ..movement(&tx.txid, &effect, tx.fee_sats, status) })
+}
+
+fn confirmed(ctx: &Ctx<'_>, view: &View<'_>, entries: &[Entry], rows: &mut Vec<Movement>) -> Result<(), ApiError> {
     let mut blocks: HashMap<u32, BlockRef> = HashMap::new();
-    let mut movements = Vec::with_capacity(entries.len());
     for entry in entries {
         let tx = view.tx(entry.tx_num)?.ok_or_else(|| {
             tracing::error!(tx_num = entry.tx_num.0, "a history names a transaction that is not there");
@@ -187,31 +225,20 @@ fn movements(view: &View<'_>, entries: &[Entry]) -> Result<Vec<Movement>, ApiErr
             all_inputs: tx.input_sats(),
             all_outputs: tx.output_sats(),
         };
-        movements.push(Movement {
-            txid: tx.txid().to_string(),
-            direction: match direction(&effect) {
-                Direction::In => Way::In,
-                Direction::Out => Way::Out,
-                Direction::OwnTransfer => Way::Own,
-            },
-            net_sats: effect.net(),
-            net_btc: Btc(effect.net()),
-            received_sats: entry.received,
-            sent_sats: entry.sent,
-            fee_sats: tx.fee_sats(),
-            counterparties: Vec::new(),
-            status: MovementStatus {
-                state: "confirmed",
-                height: block.height,
-                hash: block.hash,
-                confirmations: confirmations(view.tip(), block.height),
-            },
-            time: block.time,
-            time_unix: block.time_unix,
-            mempool_first_seen: None,
+        let status = MovementStatus {
+            state: "confirmed",
+            height: Some(block.height),
+            hash: Some(block.hash),
+            confirmations: confirmations(view.tip(), block.height),
+        };
+        rows.push(Movement {
+            time: Some(block.time),
+            time_unix: Some(block.time_unix),
+            mempool_first_seen: first_seen(ctx, &tx.txid()),
+            ..movement(&tx.txid(), &effect, tx.fee_sats(), status)
         });
     }
-    Ok(movements)
+    Ok(())
 }
 
 /// 402: the gate of later pages.

@@ -1,0 +1,3 @@
+//! What to pay.
+
+pub(crate) mod recommended;

@@ -1,0 +1,75 @@
+//! Inputs and outputs of an unconfirmed transaction, in brief.
+
+use cairn_domain::{address_of, mempool::Mempool, script_type};
+use cairn_model::{MempoolTx, Network};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::values::Btc;
+
+/// An input.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct UnconfirmedInput {
+    /// Position in the transaction.
+    index: u32,
+    /// Transaction that made the coin.
+    txid: String,
+    /// Output of it.
+    vout: u32,
+    value_sats: u64,
+    value_btc: Btc,
+    script_type: &'static str,
+    /// Null if the script has none.
+    address: Option<String>,
+    sequence: u32,
+    /// Whether the coin is unconfirmed itself.
+    unconfirmed: bool,
+    /// Block that made the coin; null if the coin was unconfirmed when this transaction was first seen.
+    height: Option<u32>,
+}
+
+/// An output.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct UnconfirmedOutput {
+    /// Position in the transaction.
+    index: u32,
+    value_sats: u64,
+    value_btc: Btc,
+    script_type: &'static str,
+    /// Null if the script has none.
+    address: Option<String>,
+    /// Unconfirmed transaction that spends it; null if none does.
+    spent_by: Option<String>,
+}
+
+/// The inputs, at most `limit`.
+pub(super) fn inputs(mempool: &Mempool, tx: &MempoolTx, network: Network, limit: usize) -> Vec<UnconfirmedInput> {
+    let rows = (0u32..).zip(&tx.inputs).take(limit);
+    rows.map(|(index, input)| UnconfirmedInput {
+        index,
+        txid: input.prev_txid.to_string(),
+        vout: input.prev_vout,
+        value_sats: input.value,
+        value_btc: Btc::of(input.value),
+        script_type: script_type(&input.script).name(),
+        address: address_of(&input.script, network),
+        sequence: input.sequence,
+        unconfirmed: mempool.get(&input.prev_txid).is_some(),
+        height: input.birth,
+    })
+    .collect()
+}
+
+/// The outputs, at most `limit`.
+pub(super) fn outputs(mempool: &Mempool, tx: &MempoolTx, network: Network, limit: usize) -> Vec<UnconfirmedOutput> {
+    let rows = (0u32..).zip(&tx.outputs).take(limit);
+    rows.map(|(index, output)| UnconfirmedOutput {
+        index,
+        value_sats: output.value,
+        value_btc: Btc::of(output.value),
+        script_type: script_type(&output.script).name(),
+        address: address_of(&output.script, network),
+        spent_by: mempool.spender(&tx.txid, index).map(|txid| txid.to_string()),
+    })
+    .collect()
+}

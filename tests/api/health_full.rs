@@ -1,0 +1,152 @@
+//! What the service says about its components.
+
+use std::sync::Arc;
+
+use cairn_http::{Absent, ApiState, IndexSlot, router};
+use cairn_model::{MempoolWatch, News, SourceKind, SourceStatus};
+use serde_json::{Value, json};
+
+use crate::{
+    mempool_ops::settle,
+    support::{everything_world, get, get_ok, open_config},
+    unconfirmed::Waiting,
+};
+
+const FULL: &str = "/api/health/full";
+
+fn now() -> u64 {
+    std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs()
+}
+
+fn component<'b>(body: &'b Value, name: &str) -> &'b Value {
+    body["components"].as_array().unwrap().iter().find(|c| c["name"] == name).unwrap()
+}
+
+fn statuses(body: &Value) -> [&str; 4] {
+    let of = |name| component(body, name)["status"].as_str().unwrap();
+    [body["status"].as_str().unwrap(), of("node"), of("index"), of("mempool")]
+}
+
+/// A node that is as it should be.
+fn healthy(height: u32) -> SourceStatus {
+    SourceStatus {
+        kind: SourceKind::Node,
+        at: now(),
+        reachable: true,
+        last_answer: Some(now() - 3),
+        blocks: Some(height),
+        headers: Some(height),
+        news: News::Zmq,
+        last_message: Some(now() - 5),
+        gaps_seen: 4,
+        gaps_repaired: 4,
+        mempool: MempoolWatch::Synced,
+        mempool_known: 1,
+        mempool_reconciled: Some(now() - 20),
+        mempool_corrections: 2,
+        ..SourceStatus::default()
+    }
+}
+
+#[tokio::test]
+async fn an_empty_service_answers() {
+    let slot = Arc::new(IndexSlot::new());
+    let router = router(ApiState::new(Arc::clone(&slot) as Arc<_>, open_config()));
+    let body = get_ok(&router, FULL, FULL).await;
+    assert_eq!(statuses(&body), ["down", "not_configured", "down", "not_configured"]);
+    let names: Vec<_> = body["components"].as_array().unwrap().iter().map(|c| c["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["node", "index", "mempool", "market", "fx", "vault", "artifacts"]);
+    for name in &names[3..] {
+        let row = component(&body, name);
+        assert!(row["status"] == "not_configured" && row["reason"].is_string() && row["age_seconds"].is_null());
+    }
+    assert_eq!(component(&body, "index")["details"]["tip_height"], Value::Null);
+}
+
+#[tokio::test]
+async fn an_index_from_files_is_whole_by_itself() {
+    let world = &everything_world();
+    let router = world.open_router();
+    let body = get_ok(&router, FULL, FULL).await;
+    assert_eq!(statuses(&body), ["ok", "not_configured", "ok", "not_configured"]);
+    let index = component(&body, "index");
+    let tip = world.oracle.tip().unwrap();
+    assert_eq!(
+        (&index["details"]["tip_height"], &index["details"]["tip_hash"]),
+        (&json!(tip.0), &json!(tip.1.to_string()))
+    );
+    assert_eq!((&index["details"]["lag_blocks"], &index["details"]["stages_unfinished"]), (&Value::Null, &json!([])));
+    let time = u64::from(world.oracle.blocks()[tip.0 as usize].header.time);
+    assert!(index["age_seconds"].as_u64().unwrap().abs_diff(now().saturating_sub(time)) <= 5);
+
+    world.slot.set_source(Some(SourceStatus { at: now(), reachable: true, ..SourceStatus::default() }));
+    world.slot.set_best_height(Some(tip.0 + 6));
+    let body = get_ok(&router, FULL, FULL).await;
+    assert_eq!(statuses(&body), ["ok", "not_configured", "ok", "not_configured"]);
+    assert_eq!(component(&body, "index")["details"]["lag_blocks"], 6);
+    world.slot.set_best_height(Some(tip.0 + 7));
+    let body = get_ok(&router, FULL, FULL).await;
+    assert_eq!(statuses(&body), ["degraded", "not_configured", "degraded", "not_configured"]);
+    world.slot.set_source(Some(SourceStatus { at: now(), reachable: false, ..SourceStatus::default() }));
+    assert_eq!(statuses(&get_ok(&router, FULL, FULL).await)[..2], ["down", "down"]);
+}
+
+#[tokio::test]
+async fn node_and_mempool_tell_what_they_know() {
+    let world = &everything_world();
+    let router = world.open_router();
+    let height = world.oracle.tip().unwrap().0;
+    let mut waiting = Waiting::at_tip(world);
+    let coin = waiting.coins(1_000_000).next().unwrap();
+    waiting.send(&[coin], &[], 40_000);
+    settle(&waiting).await;
+    world.slot.set_source(Some(healthy(height)));
+    let body = get_ok(&router, FULL, FULL).await;
+    assert_eq!(statuses(&body), ["ok"; 4]);
+    let (node, mempool) = (component(&body, "node"), component(&body, "mempool"));
+    assert!((3..=8).contains(&node["age_seconds"].as_u64().unwrap()));
+    assert_eq!((&node["details"]["gaps_seen"], &node["details"]["gaps_repaired"]), (&json!(4), &json!(4)));
+    assert_eq!((&node["details"]["news"], &node["reason"]), (&"zmq".into(), &Value::Null));
+    let details = &mempool["details"];
+    assert_eq!((&details["state"], &details["count"]), (&"synced".into(), &json!(1)));
+    assert_eq!((&details["corrections"], &details["projection"]), (&json!(2), &"current".into()));
+    assert!((20..=25).contains(&details["last_reconciled_age_seconds"].as_u64().unwrap()));
+
+    // (what is the matter, node, mempool)
+    let polling = SourceStatus { news: News::Polling, ..healthy(height) };
+    let silent = SourceStatus { at: now() - 1_000, ..healthy(height) };
+    let gap = SourceStatus { gaps_seen: 5, ..healthy(height) };
+    let syncing = SourceStatus { headers: Some(height + 9), ..healthy(height) };
+    let gone = SourceStatus { reachable: false, mempool: MempoolWatch::Stale, ..healthy(height) };
+    for (source, node, mempool, word) in [
+        (polling, "ok", "ok", "no ZMQ"),
+        (silent, "degraded", "ok", "said nothing"),
+        (gap, "degraded", "ok", "1 gaps"),
+        (syncing, "degraded", "ok", "lacks 9 blocks"),
+        (gone, "down", "degraded", "does not answer"),
+    ] {
+        world.slot.set_source(Some(source));
+        let body = get_ok(&router, FULL, FULL).await;
+        let reason = component(&body, "node")["reason"].as_str().unwrap();
+        assert!(reason.contains(word), "{reason}");
+        assert_eq!(statuses(&body), [node, node, "ok", mempool], "{word}");
+    }
+    world.slot.set_source(Some(healthy(height)));
+    for (absent, status) in [(Absent::Loading, "degraded"), (Absent::Lost, "down")] {
+        waiting.slot.set_absent(absent);
+        let body = get_ok(&router, FULL, FULL).await;
+        assert_eq!(statuses(&body), [status, "ok", "ok", status]);
+        assert!(component(&body, "mempool")["details"]["count"].is_null());
+    }
+}
+
+#[tokio::test]
+async fn it_is_never_answered_from_a_cache() {
+    let world = &everything_world();
+    let router = world.open_router();
+    let first = get(&router, FULL).await;
+    tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    let tag = first.header("etag").to_owned();
+    let request = axum::http::Request::get(FULL).header("if-none-match", tag).body(axum::body::Body::empty()).unwrap();
+    assert_eq!(crate::support::send(&router, request).await.status, 200);
+}
