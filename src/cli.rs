@@ -83,6 +83,8 @@ pub(crate) struct Serve {
     #[command(flatten)]
     pub(crate) blocks: BlocksDir,
     #[command(flatten)]
+    pub(crate) node: Node,
+    #[command(flatten)]
     pub(crate) http: Http,
 }
 

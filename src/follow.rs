@@ -1,9 +1,13 @@
 //! Brings an index to where a folder of block files is, and keeps it there.
 
-use std::{path::Path, sync::Arc, time::Duration, time::Instant};
+use std::{
+    path::Path,
+    sync::Arc,
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+};
 
 use cairn_http::IndexSlot;
-use cairn_model::{Height, Network};
+use cairn_model::{Height, Network, SourceKind, SourceStatus};
 use cairn_pipeline::{Driver, Engine, PipelineError, SyncOptions, SyncReport};
 use cairn_reader::Facts;
 use cairn_sources::{BlockFiles, SourceError, Survey, SurveyStats};
@@ -68,7 +72,7 @@ impl Follower {
         let (height, version) = (engine.tip()?.map(|(height, _)| height), env!("CARGO_PKG_VERSION"));
         tracing::info!(version, %network, datadir = %datadir.display(), blocks_dir = %blocks.display(), height, "index opened");
         let slot = Arc::new(IndexSlot::with(engine.reader()));
-        let announce = Announce::open(datadir);
+        let announce = Announce::open(datadir, slot.pool());
         Ok(Follower { files, engine, slot, announce, cut_at: None, screen: screen.clone(), stop: stop.clone() })
     }
 
@@ -120,6 +124,7 @@ impl Follower {
             let best = survey.tip().map(|tip| tip.height);
             self.slot.set_best_height(best);
             self.announce.best(best);
+            self.tell_status(best);
             match self.sync(&survey, to) {
                 Ok(()) => moves = 0,
                 Err(PipelineError::Stopped) => return Ok(self.stopped()),
@@ -150,13 +155,30 @@ impl Follower {
         }
     }
 
+    /// Says that blocks come from files that could be read, and that nobody watches a mempool.
+    fn tell_status(&self, blocks: Option<Height>) {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
+        let status = SourceStatus {
+            kind: SourceKind::Files,
+            at: now,
+            reachable: true,
+            last_answer: Some(now),
+            blocks,
+            ..SourceStatus::default()
+        };
+        self.announce.source(&status);
+        self.slot.set_source(Some(status));
+    }
+
     /// Waits until the chain in the files is another; false if asked to stop.
     fn wait_for_blocks(&self, survey: &mut Survey, now: bool) -> Result<bool, Failure> {
         loop {
             if self.stop.wait(POLL) {
                 return Ok(false);
             }
-            if survey.refresh(&self.files)?.changed() || now {
+            let changed = survey.refresh(&self.files)?.changed();
+            self.tell_status(survey.tip().map(|tip| tip.height));
+            if changed || now {
                 return Ok(true);
             }
         }

@@ -70,7 +70,8 @@ impl Indexing {
                 let engine = Engine::open(datadir, &Facts::of(network))?;
                 tracing::info!(%network, datadir = %datadir.display(), "index opened");
                 let slot = Arc::new(IndexSlot::with(engine.reader()));
-                Some((engine, slot, Announce::open(datadir)))
+                let announce = Announce::open(datadir, slot.pool());
+                Some((engine, slot, announce))
             }
         };
         let then = Then { client, endpoints: node.endpoints(), screen: screen.clone(), stop: stop.clone(), engine };

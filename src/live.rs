@@ -7,7 +7,7 @@ use std::{
 };
 
 use cairn_http::IndexSlot;
-use cairn_model::{BlockHash, Height, Network};
+use cairn_model::{BlockHash, Height, MempoolDelta, Network};
 use cairn_node::{
     BlockAt, Event, FetchOptions, Follower as NodeFollower, NodeClient, NodeConfig, NodeError, OurChain, OwnerError,
     Step, StopFlag, TipWatcher, WatchOptions, ZmqEndpoint, endpoints,
@@ -17,11 +17,13 @@ use cairn_reader::Reader;
 
 use crate::{
     announce::Announce,
-    config::BLOCK_TOPICS,
+    config::TOPICS,
     exit::{Exit, Failure},
     follow::Until,
     progress::{Reporter, Screen},
+    projector,
     stop::Stop,
+    unconfirmed::{Effects, Unconfirmed},
 };
 
 /// Blocks between two flushes while catching up.
@@ -30,6 +32,8 @@ const FLUSH_BLOCKS: u32 = 256;
 const FLUSH_TIME: Duration = Duration::from_secs(10);
 /// Longest wait at the tip before the node is asked again, whatever was heard.
 const GLANCE: Duration = Duration::from_millis(250);
+/// Events that are taken in before the mempool works on them.
+const EVENTS: usize = 2_000;
 /// Pause after a fault that may pass.
 const PAUSE: Duration = Duration::from_secs(1);
 
@@ -111,6 +115,31 @@ impl Live {
             WatchOptions { endpoints: self.endpoints.clone(), ..WatchOptions::default() },
         )?;
         let mut node = NodeFollower::new(self.client.clone(), FetchOptions::default());
+        // The mempool is watched from the first time at the tip on: before, its transactions could not be resolved.
+        let mut unconfirmed = None;
+        let projecting = match until {
+            Until::Stopped => Some(projector::start(self.slot.pool(), &self.stop)?),
+            Until::Height(_) | Until::Tip { .. } => None,
+        };
+        let exit = self.follow_with(until, &watcher, &mut node, &mut unconfirmed);
+        // What is known of the mempool is kept, however it ends.
+        if let Some(unconfirmed) = &mut unconfirmed {
+            unconfirmed.keep(&self.engine)?;
+            self.engine.settle()?;
+        }
+        if projecting.is_some_and(|thread| self.stop.asked().is_some() && thread.join().is_err()) {
+            return Err(Failure::new(Exit::Other, "the projector panicked; this is a bug"));
+        }
+        exit
+    }
+
+    fn follow_with(
+        &mut self,
+        until: Until,
+        watcher: &TipWatcher,
+        node: &mut NodeFollower,
+        unconfirmed: &mut Option<Unconfirmed>,
+    ) -> Result<Exit, Failure> {
         let to = match until {
             Until::Stopped => None,
             Until::Height(to) => Some(to),
@@ -123,12 +152,14 @@ impl Live {
         }
         self.announce.tip(self.engine.tip()?);
         let (mut connected, mut bytes, mut pending, mut flushed) = (0u64, 0u64, 0, Instant::now());
+        // What blocks that are not durable yet did to the mempool: other processes hear of it after them.
+        let mut held = Vec::new();
         let started = self.engine.tip()?.map_or(0, |(height, _)| u64::from(height) + 1);
         loop {
             let tip = self.engine.tip()?;
             let arrived = to.is_some_and(|to| tip.is_some_and(|(height, _)| height >= to));
             if arrived || self.stop.asked().is_some() {
-                self.settle()?;
+                self.settle(&[])?;
                 drop(reporter);
                 return Ok(if arrived { Exit::Done } else { self.stopped() });
             }
@@ -144,10 +175,22 @@ impl Live {
                         Err(PipelineError::Stopped) => return Ok(self.stopped()),
                         other => other?,
                     }
+                    let deltas = match unconfirmed {
+                        Some(unconfirmed) => unconfirmed.disconnected(&reader)?,
+                        None => Vec::new(),
+                    };
+                    self.settle(&deltas)?;
+                    reporter = Reporter::new(&self.screen, &self.stop, Some(fork));
                 }
                 Ok(Step::Connect(block)) => {
                     let (height, size) = (block.height, block.raw.len() as u64);
+                    let effects = unconfirmed.as_ref().map(|_| Effects::of(&block.decoded));
                     self.engine.extend(block.decoded)?;
+                    // Requests see the block from here on: so must they see what it does to the mempool.
+                    if let Some((unconfirmed, effects)) = unconfirmed.as_mut().zip(effects) {
+                        held.extend(unconfirmed.connected(height, effects));
+                        unconfirmed.keep(&self.engine)?;
+                    }
                     (connected, bytes, pending) = (connected + 1, bytes + size, pending + 1);
                     let total =
                         u64::from(to.or(best).unwrap_or(height).max(height)) + 1 - started.min(u64::from(height));
@@ -157,12 +200,12 @@ impl Live {
                         || pending >= FLUSH_BLOCKS
                         || flushed.elapsed() > FLUSH_TIME
                     {
-                        self.settle()?;
+                        self.settle(&std::mem::take(&mut held))?;
                         (pending, flushed) = (0, Instant::now());
                     }
                 }
                 Ok(Step::AtTip(at)) => {
-                    self.settle()?;
+                    self.settle(&std::mem::take(&mut held))?;
                     if connected > 0 {
                         tracing::info!(connected, height = at.height, hash = %at.hash, bytes, "at the node's tip");
                         (connected, bytes) = (0, 0);
@@ -172,32 +215,77 @@ impl Live {
                     if matches!(until, Until::Tip { .. }) {
                         return Ok(Exit::Done);
                     }
-                    wait_for_news(&watcher, &mut node);
+                    let unconfirmed = match unconfirmed {
+                        Some(unconfirmed) => unconfirmed,
+                        None => {
+                            let client = self.client.clone();
+                            unconfirmed.insert(Unconfirmed::begin(client, self.slot.pool(), &self.engine)?)
+                        }
+                    };
+                    self.watch(watcher, node, unconfirmed)?;
                 }
                 Err(NodeError::Stopped) => {
-                    self.settle()?;
+                    self.settle(&std::mem::take(&mut held))?;
                     return Ok(self.stopped());
                 }
                 Err(error) if error.is_worth_waiting() => {
-                    self.settle()?;
+                    self.settle(&std::mem::take(&mut held))?;
                     tracing::warn!(%error, "waiting for the node");
                     self.slot.set_best_height(None);
                     self.announce.best(None);
+                    if let Some(unconfirmed) = unconfirmed.as_mut() {
+                        self.tell_status(watcher, unconfirmed);
+                    }
                     let _ = self.stop.wait(PAUSE);
                 }
                 Err(error) => {
-                    self.settle()?;
+                    self.settle(&std::mem::take(&mut held))?;
                     return Err(error.into());
                 }
             }
         }
     }
 
-    /// Makes what was connected durable and tells of it.
-    fn settle(&self) -> Result<(), Failure> {
+    /// Makes what was connected durable and tells of it, and of what it did to the mempool.
+    fn settle(&self, deltas: &[MempoolDelta]) -> Result<(), Failure> {
         self.engine.settle()?;
         self.announce.tip(self.engine.tip()?);
+        self.announce.mempool(deltas);
         Ok(())
+    }
+
+    /// At the tip: takes in what the node says and follows its mempool, until there may be a new tip.
+    fn watch(&self, watcher: &TipWatcher, node: &mut NodeFollower, pool: &mut Unconfirmed) -> Result<(), Failure> {
+        let until = Instant::now() + GLANCE;
+        let reader = self.engine.reader();
+        let mut again_in = Duration::ZERO;
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            let mut moved = false;
+            if let Ok(first) = watcher.events().recv_timeout(left.min(again_in)) {
+                for event in std::iter::once(first).chain(watcher.events().try_iter().take(EVENTS)) {
+                    pool.hear(&event);
+                    moved |= hear(event, watcher, node);
+                }
+            }
+            let (deltas, next) = pool.step(&reader)?;
+            self.announce.mempool(&deltas);
+            self.tell_status(watcher, pool);
+            if pool.tick(&self.engine)? {
+                self.engine.settle()?;
+            }
+            if moved || left.is_zero() || self.stop.asked().is_some() {
+                return Ok(());
+            }
+            again_in = next;
+        }
+    }
+
+    fn tell_status(&self, watcher: &TipWatcher, pool: &mut Unconfirmed) {
+        if let Some(status) = pool.status(&watcher.status()) {
+            self.announce.source(&status);
+            self.slot.set_source(Some(status));
+        }
     }
 
     fn stopped(&self) -> Exit {
@@ -208,10 +296,10 @@ impl Live {
     }
 }
 
-/// What the node says that it publishes of blocks.
+/// What the node says that it publishes.
 fn published(client: &NodeClient) -> Vec<ZmqEndpoint> {
     match client.zmq_notifications() {
-        Ok(notifications) => endpoints(&notifications, &BLOCK_TOPICS, &host(client.url())),
+        Ok(notifications) => endpoints(&notifications, &TOPICS, &host(client.url())),
         Err(error) => {
             tracing::warn!(%error, "the node does not say what it publishes");
             Vec::new()
@@ -229,25 +317,24 @@ fn host(url: &str) -> String {
     host.to_owned()
 }
 
-/// Waits until the node has said something, or for a moment.
-fn wait_for_news(watcher: &TipWatcher, node: &mut NodeFollower) {
-    let Ok(first) = watcher.events().recv_timeout(GLANCE) else { return };
-    for event in std::iter::once(first).chain(watcher.events().try_iter()) {
-        match event {
-            Event::Tip(hash) | Event::Polling { best: hash } | Event::Connected(hash) => node.announced(&hash),
-            Event::Block { raw, .. } => {
-                if let Some(hash) = node.offer(raw.into_bytes()) {
-                    node.announced(&hash);
-                }
+/// Passes on to the chain's follower what an event tells of blocks. Returns whether there may be a new tip.
+fn hear(event: Event, watcher: &TipWatcher, node: &mut NodeFollower) -> bool {
+    match event {
+        Event::Tip(hash) | Event::Polling { best: hash } | Event::Connected(hash) => node.announced(&hash),
+        Event::Block { raw, .. } => {
+            if let Some(hash) = node.offer(raw.into_bytes()) {
+                node.announced(&hash);
             }
-            // The node is asked after each wait: whatever the hole swallowed is found out now.
-            Event::Gap(gap) => {
-                tracing::warn!(?gap, "messages of the node were missed");
-                watcher.repaired(1);
-            }
-            Event::Disconnected(_) | Event::Accepted { .. } | Event::Removed { .. } | Event::Tx(_) => {}
         }
+        // The node is asked after this: whatever the hole swallowed is found out now, and the mempool takes a snapshot.
+        Event::Gap(gap) => {
+            tracing::debug!(%gap, "messages of the node may have been missed");
+            watcher.repaired(1);
+        }
+        Event::Disconnected(_) => {}
+        Event::Accepted { .. } | Event::Removed { .. } | Event::Tx(_) => return false,
     }
+    true
 }
 
 #[cfg(test)]

@@ -6,13 +6,16 @@ mod commands;
 mod config;
 mod exit;
 mod follow;
+mod gateway;
 mod indexing;
 mod live;
 mod logs;
 mod out;
 mod progress;
+mod projector;
 mod serving;
 mod stop;
+mod unconfirmed;
 
 use std::{ffi::OsString, io::Write, process::ExitCode};
 

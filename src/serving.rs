@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use cairn_http::{ApiConfig, ApiState, Featured, IndexSource};
+use cairn_http::{ApiConfig, ApiState, Featured, IndexSource, NodeAccess};
 
 use crate::{
     config::Http,
@@ -21,6 +21,7 @@ const DRAIN: Duration = Duration::from_secs(3);
 pub(crate) struct Server {
     listener: TcpListener,
     config: ApiConfig,
+    node: Option<Arc<dyn NodeAccess>>,
 }
 
 /// Addresses to begin with.
@@ -37,7 +38,7 @@ impl Server {
     ///
     /// # Errors
     /// The address is taken or not allowed.
-    pub(crate) fn bind(http: &Http, examples: Examples) -> Result<Self, Failure> {
+    pub(crate) fn bind(http: &Http, examples: Examples, node: Option<Arc<dyn NodeAccess>>) -> Result<Self, Failure> {
         let address = http.listen;
         let failed = |error: std::io::Error| {
             let failure = Failure::new(Exit::Listen, format!("cannot listen on {address}: {error}"));
@@ -64,7 +65,7 @@ impl Server {
         if !local.ip().is_loopback() {
             tracing::warn!(address = %local, "listening beyond this machine");
         }
-        Ok(Server { listener, config })
+        Ok(Server { listener, config, node })
     }
 
     /// Where clients reach it.
@@ -87,6 +88,7 @@ impl Server {
         let result = runtime.block_on(async move {
             let listener = tokio::net::TcpListener::from_std(self.listener)?;
             tracing::info!(url = self.config.base_url, "serving");
+            let state = ApiState { node: self.node, ..ApiState::new(index, self.config) };
             let (ending, ended) = tokio::sync::oneshot::channel::<()>();
             let shutdown = async move {
                 tokio::select! {
@@ -101,7 +103,7 @@ impl Server {
                 tokio::time::sleep(DRAIN).await;
             };
             tokio::select! {
-                result = cairn_http::serve(listener, ApiState::new(index, self.config), shutdown) => result,
+                result = cairn_http::serve(listener, state, shutdown) => result,
                 () = drained => {
                     tracing::warn!("some requests did not finish in time");
                     Ok(())

@@ -17,7 +17,7 @@ use cairn_model::Network;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, ValueEnum};
 
 pub(crate) use file::ConfigFile;
-pub(crate) use node::{BLOCK_TOPICS, Node};
+pub(crate) use node::{Node, TOPICS};
 pub(crate) use reference::reference;
 pub(crate) use show::show;
 

@@ -23,8 +23,8 @@ pub(crate) struct Node {
     /// Password of that user. Better in the environment or the file than on the command line, where others see it.
     #[arg(long, env = "CAIRN_NODE_PASSWORD", value_name = "PASSWORD", hide_env_values = true)]
     pub(crate) node_password: Option<String>,
-    /// Addresses at which the node publishes by ZMQ (zmqpubhashblock, zmqpubrawblock), as in tcp://127.0.0.1:28332. By
-    /// default the node is asked for them; without any it is polled each second.
+    /// Addresses at which the node publishes by ZMQ (zmqpubsequence, zmqpubrawtx, zmqpubhashblock, zmqpubrawblock), as
+    /// in tcp://127.0.0.1:28332. By default the node is asked for them; without any it is polled each second or two.
     #[arg(long, env = "CAIRN_ZMQ", value_name = "ADDR", value_delimiter = ',')]
     pub(crate) zmq: Vec<String>,
 }
@@ -53,12 +53,12 @@ impl Node {
         Ok(Some(NodeConfig { prefix_len, ..NodeConfig::new(url.clone(), auth) }))
     }
 
-    /// Publishers that are named here, each asked for everything that tells of blocks.
+    /// Publishers that are named here, each asked for everything that we want to hear.
     pub(crate) fn endpoints(&self) -> Vec<ZmqEndpoint> {
-        let endpoint = |address: &String| ZmqEndpoint { address: address.clone(), topics: BLOCK_TOPICS.to_vec() };
+        let endpoint = |address: &String| ZmqEndpoint { address: address.clone(), topics: TOPICS.to_vec() };
         self.zmq.iter().map(endpoint).collect()
     }
 }
 
-/// Topics that tell of blocks.
-pub(crate) const BLOCK_TOPICS: [Topic; 2] = [Topic::RawBlock, Topic::HashBlock];
+/// Topics that tell of blocks and of the mempool.
+pub(crate) const TOPICS: [Topic; 4] = [Topic::RawBlock, Topic::HashBlock, Topic::RawTx, Topic::Sequence];

@@ -22,7 +22,7 @@ pub(crate) fn demo(args: &Demo, context: &Context) -> Result<Exit, Failure> {
     let stop = Stop::on_signals()?;
     let (actors, showcase) = (actors().map_err(generator)?, showcase().map_err(generator)?);
     // The address first: whoever has to name another one should not wait for that.
-    let server = Server::bind(&args.http, examples(&actors, &showcase))?;
+    let server = Server::bind(&args.http, examples(&actors, &showcase), None)?;
     let folder = DemoFolder::at(match &args.dir.demo_datadir {
         Some(dir) => dir.clone(),
         None => default_dir()?,
