@@ -20,7 +20,7 @@ use crate::{
     context::{Ctx, Pool},
     error::ApiError,
     input::Raw,
-    mempool::{Absent, Lock, MempoolSlot, now_ms},
+    mempool::{Absent, Lock, now_ms},
     meta::{Meta, TipMeta, Warning, freshness, join},
     node::NodeAccess,
     operation::{Freshness, Method, Registered},
@@ -144,18 +144,24 @@ fn read(
     let network = shared.index.reader().map(|r| r.facts().network);
     let (input, warnings) = op.input.bind(raw, network)?;
     let question = Question { op, input, warnings, network, conditions };
-    match attempt(shared, &question, None)? {
-        Attempt::Answered(answer) => Ok(answer),
-        Attempt::Needs(wanted, node) => {
-            let brought = wanted.fetch(node);
-            match attempt(shared, &question, Some(&brought))? {
-                Attempt::Answered(answer) => Ok(answer),
-                // It may need bytes of the node once.
-                Attempt::Needs(..) => Err(ApiError::internal()),
+    let (mut brought, mut waits) = (None, 0);
+    loop {
+        match attempt(shared, &question, brought.as_ref(), waits < WAITS)? {
+            Attempt::Answered(answer) => return Ok(answer),
+            // It needs bytes of the node once.
+            Attempt::Needs(wanted, node) => brought = Some(wanted.fetch(node)),
+            Attempt::Apart(mark) => {
+                shared.index.mempool().wait(mark, WAIT);
+                waits += 1;
             }
         }
     }
 }
+
+/// How often, and how long each time, a request waits for index and mempool to come to one tip. They are apart for the
+/// moments between a commit and its deltas, and for as long as the index catches up.
+const WAITS: u32 = 10;
+const WAIT: Duration = Duration::from_millis(50);
 
 /// A request that has been checked.
 struct Question<'q> {
@@ -171,6 +177,8 @@ enum Attempt<'s> {
     Answered(Answer),
     /// First the node has to be asked, with nothing held meanwhile.
     Needs(Wanted, &'s dyn NodeAccess),
+    /// Index and mempool are at different tips, since this mark of the mempool at least.
+    Apart(u64),
 }
 
 /// Reads index and mempool, as they are now, and runs the operation on them.
@@ -178,20 +186,20 @@ fn attempt<'s>(
     shared: &'s Shared,
     question: &Question<'_>,
     brought: Option<&Brought>,
+    may_wait: bool,
 ) -> Result<Attempt<'s>, ApiError> {
     let Question { op, input, network, conditions, .. } = question;
-    let reader = shared.index.reader();
     let source = shared.index.source();
     let slot = shared.index.mempool();
-    let (view, lock) = if op.info.reads_mempool() {
-        let (view, lock) = together(reader.as_deref(), slot)?;
-        (view, Some(lock))
-    } else {
-        (open(reader.as_deref())?, None)
-    };
+    let mark = slot.mark();
+    // The mempool first: it does not change while it is held, and the index is read as it is after that.
+    let lock = op.info.reads_mempool().then(|| slot.lock());
+    let reader = shared.index.reader();
+    let view = open(reader.as_deref())?;
     let pool = match &lock {
         None => Err(Absent::NotWatched),
         Some(lock) => match lock.absent(view.as_ref().map(|v| &v.tip().hash)) {
+            Some(Absent::OtherTip) if may_wait => return Ok(Attempt::Apart(mark)),
             Some(absent) => Err(absent),
             None => Ok(Pool { mempool: lock.mempool(), as_of_ms: lock.as_of_ms(), projection: slot.projection() }),
         },
@@ -260,31 +268,6 @@ fn attempt<'s>(
 fn unwritable(error: &serde_json::Error) -> ApiError {
     tracing::error!(%error, "an answer could not be written");
     ApiError::internal()
-}
-
-/// How often, and how long each time, a request waits for index and mempool to come to one tip.
-const WAITS: u32 = 10;
-const WAIT: Duration = Duration::from_millis(50);
-
-/// The mempool and a view of the index at the same tip. They are apart for the moments between a commit and its deltas,
-/// and for as long as the index catches up.
-fn together<'s, 'r>(
-    reader: Option<&'r Reader>,
-    slot: &'s MempoolSlot,
-) -> Result<(Option<View<'r>>, Lock<'s>), ApiError> {
-    let mut waits = 0;
-    loop {
-        let mark = slot.mark();
-        let lock = slot.lock();
-        let view = open(reader)?;
-        let apart = lock.absent(view.as_ref().map(|v| &v.tip().hash)) == Some(Absent::OtherTip);
-        if !apart || waits == WAITS {
-            return Ok((view, lock));
-        }
-        drop((view, lock));
-        slot.wait(mark, WAIT);
-        waits += 1;
-    }
 }
 
 /// A view of the index as it is now; `None` while there is nothing in it.
