@@ -59,7 +59,10 @@ impl Indexing {
             return Ok(Indexing::Files(Box::new(follower)));
         };
         // The node first: no index is made for one that cannot fill it.
-        let client = connect(&config, network, stop)?;
+        let (client, info) = connect(&config, network, stop)?;
+        if blocks.blocks_dir.is_none() && !datadir.join("index").join("CURRENT").exists() {
+            info.chain.needs_block(0)?;
+        }
         let files = match &blocks.blocks_dir {
             Some(dir) => Some(Box::new(Follower::open(network, datadir, dir, screen, stop)?)),
             None => None,

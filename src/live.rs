@@ -9,8 +9,8 @@ use std::{
 use cairn_http::IndexSlot;
 use cairn_model::{BlockHash, Height, MempoolDelta, Network};
 use cairn_node::{
-    BlockAt, Event, FetchOptions, Follower as NodeFollower, NodeClient, NodeConfig, NodeError, OurChain, OwnerError,
-    Step, StopFlag, TipWatcher, WatchOptions, ZmqEndpoint, endpoints,
+    BlockAt, Event, FetchOptions, Follower as NodeFollower, NodeClient, NodeConfig, NodeError, NodeInfo, OurChain,
+    OwnerError, RetryPolicy, Step, StopFlag, TipWatcher, WatchOptions, ZmqEndpoint, endpoints,
 };
 use cairn_pipeline::{Engine, Phase, PipelineError, Progress, Step as Done};
 use cairn_reader::Reader;
@@ -32,6 +32,8 @@ const FLUSH_BLOCKS: u32 = 256;
 const FLUSH_TIME: Duration = Duration::from_secs(10);
 /// Longest wait at the tip before the node is asked again, whatever was heard.
 const GLANCE: Duration = Duration::from_millis(250);
+/// Longest wait for a block or for another answer of the node.
+const PATIENCE: Duration = Duration::from_secs(20);
 /// Events that are taken in before the mempool works on them.
 const EVENTS: usize = 2_000;
 /// Pause after a fault that may pass.
@@ -67,11 +69,11 @@ impl OurChain for Ours<'_> {
     }
 }
 
-/// A client for the node, after it has said what it is.
+/// A client for the node, and what it has said that it is.
 ///
 /// # Errors
 /// The node cannot be followed, in words.
-pub(crate) fn connect(config: &NodeConfig, network: Network, stop: &Stop) -> Result<NodeClient, Failure> {
+pub(crate) fn connect(config: &NodeConfig, network: Network, stop: &Stop) -> Result<(NodeClient, NodeInfo), Failure> {
     let flag = StopFlag::new();
     let (raised, asked) = (flag.clone(), stop.clone());
     thread::Builder::new().name("stop".to_owned()).spawn(move || {
@@ -81,7 +83,7 @@ pub(crate) fn connect(config: &NodeConfig, network: Network, stop: &Stop) -> Res
     let client = NodeClient::new(config, flag)?;
     let info = client.check(network)?;
     tracing::info!(url = client.url(), version = info.network.subversion, blocks = info.chain.blocks, "node found");
-    Ok(client)
+    Ok((client, info))
 }
 
 impl Live {
@@ -114,7 +116,12 @@ impl Live {
             &self.client,
             WatchOptions { endpoints: self.endpoints.clone(), ..WatchOptions::default() },
         )?;
-        let mut node = NodeFollower::new(self.client.clone(), FetchOptions::default());
+        // Whoever waits for the tip anyway asks once and then looks around: health has to notice a silent node.
+        let client = match until {
+            Until::Stopped => self.client.with_retry(RetryPolicy::NONE).with_timeout(PATIENCE),
+            Until::Height(_) | Until::Tip { .. } => self.client.clone(),
+        };
+        let mut node = NodeFollower::new(client, FetchOptions::default());
         // The mempool is watched from the first time at the tip on: before, its transactions could not be resolved.
         let mut unconfirmed = None;
         let projecting = match until {

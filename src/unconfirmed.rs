@@ -76,6 +76,8 @@ pub(crate) struct Unconfirmed {
     added: HashMap<Txid, Arc<MempoolTx>>,
     removed: HashSet<Txid>,
     kept_at: Instant,
+    /// Readers had all of it once.
+    was_whole: bool,
     /// The samples of the time that stress looks back on.
     samples: Vec<MempoolSample>,
     sampled_at: Option<Instant>,
@@ -116,6 +118,7 @@ impl Unconfirmed {
             added: HashMap::new(),
             removed,
             kept_at: Instant::now(),
+            was_whole: false,
             samples,
             sampled_at: None,
             status: SourceStatus::default(),
@@ -192,18 +195,19 @@ impl Unconfirmed {
         }
     }
 
-    /// Writes what changed, to become durable with the block that is settled next. While the mempool is still being
-    /// read, what an earlier run has kept stays as it is.
+    /// Writes what changed, to become durable with the block that is settled next. Until the mempool was whole for the
+    /// first time, nothing of what an earlier run has kept is removed: the node may still name it.
     ///
     /// # Errors
     /// The index cannot be written.
     pub(crate) fn keep(&mut self, engine: &Engine) -> Result<(), Failure> {
         self.kept_at = Instant::now();
-        if self.status.mempool != MempoolWatch::Synced || (self.added.is_empty() && self.removed.is_empty()) {
+        let added: Vec<Arc<MempoolTx>> = mem::take(&mut self.added).into_values().collect();
+        let removed: Vec<Txid> =
+            if self.was_whole { mem::take(&mut self.removed).into_iter().collect() } else { Vec::new() };
+        if added.is_empty() && removed.is_empty() {
             return Ok(());
         }
-        let added: Vec<Arc<MempoolTx>> = mem::take(&mut self.added).into_values().collect();
-        let removed: Vec<Txid> = mem::take(&mut self.removed).into_iter().collect();
         Ok(engine.keep_mempool(&added, &removed)?)
     }
 
@@ -240,7 +244,11 @@ impl Unconfirmed {
         let topics: Vec<Topic> = node.topics.iter().filter(|t| t.connected).map(|t| t.topic).collect();
         self.watcher.listening(&topics);
         let pool = self.watcher.status();
-        let silent = node.last_answer.is_none_or(|at| now.saturating_sub(at) > STALE) && !node.reachable;
+        self.was_whole |= matches!(pool.state, MempoolState::Synced | MempoolState::Polling);
+        // The look at the node's tip and the watcher of its mempool ask it each in their own time: if one got an answer
+        // the node is there.
+        let unheard = node.last_answer.is_none_or(|at| now.saturating_sub(at) > STALE);
+        let silent = unheard && !node.reachable && pool.error.is_some();
         let (mempool, missing) = match pool.state {
             _ if silent => (MempoolWatch::Stale, pool.pending),
             MempoolState::Off => (MempoolWatch::Loading, 0),
@@ -272,6 +280,8 @@ impl Unconfirmed {
         if status.mempool == MempoolWatch::Stale && self.status.mempool != MempoolWatch::Stale {
             tracing::warn!("the node is silent: unconfirmed transactions are not shown any more");
             self.slot.set_absent(Absent::Lost);
+        } else if status.mempool != MempoolWatch::Stale && self.status.mempool == MempoolWatch::Stale {
+            self.slot.found_again();
         }
         let urgent = (status.mempool, status.reachable, status.news, status.kind)
             != (self.status.mempool, self.status.reachable, self.status.news, self.status.kind);

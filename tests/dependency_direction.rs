@@ -68,6 +68,19 @@ const RULES: &[Rule] = &[
         why: "a source only brings blocks",
     },
     Rule {
+        who: Crate("cairn-mempool"),
+        never: &[
+            Crate("cairn-tables"),
+            Crate("cairn-reader"),
+            Crate("cairn-writer"),
+            Crate("cairn-stages"),
+            Crate("cairn-pipeline"),
+            Crate("rocksdb"),
+            Crate("tokio"),
+        ],
+        why: "the mempool is watched over the node's interfaces; our coins come through a trait",
+    },
+    Rule {
         who: Under("query-api"),
         never: &[Under("indexer"), Under("tests"), Crate("cairn"), Crate("cairn-writer")],
         why: "the query API is read-only",
@@ -105,6 +118,7 @@ const MUST_EXIST: &[&str] = &[
     "cairn-reader",
     "cairn-writer",
     "cairn-sources",
+    "cairn-mempool",
     "cairn-stages",
     "cairn-pipeline",
     "cairn-domain",

@@ -80,15 +80,18 @@ impl Followed {
     }
 
     fn set_source(&self, status: Option<SourceStatus>) {
+        let mut source = self.source.lock().unwrap_or_else(PoisonError::into_inner);
+        let was_stale = source.as_ref().is_some_and(|s| s.mempool == MempoolWatch::Stale);
         match status.as_ref().map(|s| s.mempool) {
             Some(MempoolWatch::Off) => self.mempool.set_absent(Absent::NotWatched),
             Some(MempoolWatch::Stale) => self.mempool.set_absent(Absent::Lost),
+            Some(MempoolWatch::Loading | MempoolWatch::Synced) if was_stale => self.mempool.found_again(),
             Some(MempoolWatch::Loading | MempoolWatch::Synced) | None => {}
         }
         if let Some(status) = &status {
             self.mempool.set_template(projector::template(status));
         }
-        *self.source.lock().unwrap_or_else(PoisonError::into_inner) = status;
+        *source = status;
     }
 
     fn hear(&self, event: Event) {

@@ -40,7 +40,7 @@ pub(crate) fn verify(args: &Verify, context: &Context) -> Result<Exit, Failure> 
     let mut rows: Vec<Vec<String>> = audit.checks.iter().map(|c| row(c.ok, c.name, &c.detail)).collect();
     let mut ok = audit.checks.iter().all(|c| c.ok);
     if let Some(config) = config {
-        let client = connect(&config, reader.facts().network, &stop)?;
+        let (client, _) = connect(&config, reader.facts().network, &stop)?;
         for found in [headers(&client, &view)?].into_iter().chain(coins(&client, &audit)?) {
             ok &= found.ok;
             rows.push(row(found.ok, found.name, &found.detail));

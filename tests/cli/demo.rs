@@ -1,8 +1,13 @@
 //! The demo, from the command to the answers.
 
-use std::{collections::HashMap, fs, time::Instant};
+use std::{
+    collections::{HashMap, HashSet},
+    fs,
+    time::{Instant, SystemTime, UNIX_EPOCH},
+};
 
-use cairn_chaingen::demo::{DEMO_BLOCKS, actors, showcase};
+use bitcoin::{Address, ScriptBuf, Txid};
+use cairn_chaingen::demo::{DEMO_BLOCKS, Unconfirmed, WAITING_SPAN, actors, chain_and_mempool, showcase};
 use serde_json::Value;
 
 use crate::common::{World, fails, get, get_json};
@@ -14,6 +19,8 @@ fn demo_serves_its_actors_and_is_made_once() {
     let mut running = world.start("demo --datadir demo --listen 127.0.0.1:0");
     let address = running.address();
     assert!(started.elapsed().as_secs() < 60, "{:?}", started.elapsed());
+    // Standard output and standard error come by different ways.
+    running.wait_for("Ctrl-C stops.");
     let said = running.said();
     assert!(said.contains("generating") && said.contains("indexed in bulk"), "{said}");
 
@@ -28,8 +35,8 @@ fn demo_serves_its_actors_and_is_made_once() {
     assert_eq!(health["_meta"]["tip"]["height"], DEMO_BLOCKS, "{health}");
 
     // The actors' balances are those of a ledger over the same blocks.
-    let chain = cairn_chaingen::demo::chain(1).unwrap();
-    let mut balances: HashMap<bitcoin::ScriptBuf, i64> = HashMap::new();
+    let (chain, made) = chain_and_mempool(1).unwrap();
+    let mut balances: HashMap<ScriptBuf, i64> = HashMap::new();
     for mined in chain.active().into_iter().skip(1) {
         for output in mined.block.txdata.iter().flat_map(|tx| &tx.output) {
             *balances.entry(output.script_pubkey.clone()).or_default() += output.value.to_sat() as i64;
@@ -47,6 +54,7 @@ fn demo_serves_its_actors_and_is_made_once() {
         rich += usize::from(expected > 0);
     }
     assert!(rich >= 4, "only {rich} actors own anything");
+    shows_what_waits(&address, &made);
 
     // The answer that the README shows is the one that it gets.
     let readme = fs::read_to_string(cairn_testkit::workspace_root().join("README.md")).unwrap();
@@ -69,8 +77,92 @@ fn demo_serves_its_actors_and_is_made_once() {
         let address = running.address();
         assert_eq!(get_json(&address, "/api/health")["_meta"]["tip"]["height"], DEMO_BLOCKS);
         assert!(!running.said().contains("generating"), "{}", running.said());
+        shows_what_waits(&address, &made);
     }
     world.run("verify --datadir demo").success();
+}
+
+/// The mempool's operations, wallets and transactions speak of these unconfirmed transactions.
+fn shows_what_waits(address: &str, made: &[Unconfirmed]) {
+    let replaced: HashMap<Txid, &Unconfirmed> = made.iter().filter_map(|new| Some((new.replaces?, new))).collect();
+    let (left, waiting): (Vec<_>, Vec<_>) = made.iter().partition(|old| replaced.contains_key(&old.tx.compute_txid()));
+    assert!(!left.is_empty() && waiting.len() > 1_000);
+
+    let stats = get_json(address, "/v1/mempool/stats");
+    assert_eq!(stats["count"], waiting.len(), "{stats}");
+    assert_eq!(stats["fees_sats"], waiting.iter().map(|made| made.fee()).sum::<u64>(), "{stats}");
+    let projected = get_json(address, "/v1/chain/projected-blocks");
+    let blocks = projected["blocks"].as_array().unwrap();
+    assert!(blocks.len() >= 3, "{projected}");
+    assert_eq!(blocks[0]["height"], DEMO_BLOCKS + 1);
+    assert!(blocks[0]["weight"].as_u64() > Some(3_800_000) && blocks[0]["weight"].as_u64() < Some(4_000_000));
+    let held: u64 = blocks.iter().map(|block| block["tx_count"].as_u64().unwrap()).sum();
+    assert_eq!(held, waiting.len() as u64, "everything pays enough for one of the blocks: {projected}");
+
+    let fees = get_json(address, "/v1/fees/recommended");
+    let rates = ["fastest", "half_hour", "hour", "economy", "minimum"]
+        .map(|name| fees[format!("{name}_fee_sat_vb")].as_f64().unwrap());
+    assert!(rates.is_sorted_by(|faster, slower| faster >= slower), "{fees}");
+    assert!(rates[0] > rates[1] && rates[1] > rates[4] && rates[4] >= 1.0, "{fees}");
+    for path in ["/v1/mempool/fee-distribution", "/v1/network/mempool/stress", "/v1/network/summary"] {
+        get_json(address, path);
+    }
+    let health = get_json(address, "/api/health/full");
+    assert_eq!(health["status"], "ok", "{health}");
+    let component = |name: &str| {
+        let components = health["components"].as_array().unwrap();
+        components.iter().find(|component| component["name"] == name).unwrap().clone()
+    };
+    assert_eq!(component("node")["status"], "not_configured", "{health}");
+    assert_eq!(component("node")["details"]["source"], "demo", "{health}");
+    assert_eq!(component("mempool")["details"]["projection"], "current", "{health}");
+    assert!(component("mempool")["reason"].as_str().unwrap().contains("made by the demo"), "{health}");
+
+    // Everyone on the first page waits for something.
+    for actor in actors().unwrap() {
+        let wallet: &Address = &actor.addresses[0];
+        let overview = get_json(address, &format!("/v1/wallets/{wallet}/overview"));
+        let expected = net(&waiting, &wallet.script_pubkey());
+        assert_ne!(expected, 0, "{}", actor.name);
+        assert_eq!(overview["balance"]["unconfirmed_sats"], expected, "{}: {overview}", actor.name);
+    }
+
+    // The oldest is half an hour old, the newest new.
+    let status = |made: &Unconfirmed| get_json(address, &format!("/v1/tx/{}/status", made.tx.compute_txid()));
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+    for (made, age) in [(made.first().unwrap(), WAITING_SPAN.as_secs()), (made.last().unwrap(), 0)] {
+        let status = status(made);
+        assert_eq!(status["state"], "mempool", "{status}");
+        let seen = status["mempool_first_seen"].as_str().unwrap();
+        // The time of day will do.
+        let seconds = seen[11..19].split(':').fold(0, |sum, part| sum * 60 + part.parse::<u64>().unwrap());
+        assert!((age.saturating_sub(5)..age + 90).contains(&((now + 86_400 - seconds) % 86_400)), "{seen}, now {now}");
+    }
+    for old in left {
+        let status = status(old);
+        let by = replaced[&old.tx.compute_txid()].tx.compute_txid().to_string();
+        assert_eq!(status["state"], "conflicted", "{status}");
+        assert!(status["departed"].to_string().contains(&by), "{status}");
+    }
+    let texts: HashSet<String> = waiting
+        .iter()
+        .filter(|made| made.tx.weight().to_wu() < 2_000)
+        .filter(|made| made.tx.output.iter().any(|output| output.script_pubkey.is_op_return()))
+        .take(20)
+        .map(|made| {
+            let answer = get_json(address, &format!("/v1/tx/{}/op-return", made.tx.compute_txid()));
+            answer["outputs"][0]["text"].as_str().unwrap_or_else(|| panic!("{answer}")).to_owned()
+        })
+        .collect();
+    assert!(texts.len() > 3, "{texts:?}");
+}
+
+/// What transactions do to a script, in satoshis.
+fn net(txs: &[&Unconfirmed], script: &ScriptBuf) -> i64 {
+    let outputs = txs.iter().flat_map(|made| &made.tx.output).filter(|output| output.script_pubkey == *script);
+    let spent = txs.iter().flat_map(|made| &made.spent).filter(|coin| coin.txout.script_pubkey == *script);
+    outputs.map(|output| output.value.to_sat() as i64).sum::<i64>()
+        - spent.map(|coin| coin.txout.value.to_sat() as i64).sum::<i64>()
 }
 
 /// Every member of `part` is in `whole`, with the same value.
@@ -101,6 +193,11 @@ fn demo_touches_only_folders_of_its_own() {
     fs::write(world.path("half/index/CURRENT"), "rubbish").unwrap();
     let mut running = world.start("demo --datadir half --listen 127.0.0.1:0");
     assert_eq!(get(&running.address(), "/api/health").0, 200);
+    drop(running);
+    let path = world.path("half/mempool.deltas");
+    let whole = fs::read(&path).unwrap();
+    fs::write(&path, &whole[..whole.len() - 1]).unwrap();
+    fails(world.run("demo --datadir half --listen 127.0.0.1:0"), 1, &["cut short", "to start over"]);
     fs::write(world.path("half/demo.json"), "{").unwrap();
     fails(world.run("demo --datadir half --listen 127.0.0.1:0"), 1, &["demo.json", "to start over"]);
 }

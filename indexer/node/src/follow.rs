@@ -116,6 +116,8 @@ impl Follower {
             let tip = ours.tip().map_err(NodeError::Owner)?;
             if self.feed.is_none()
                 && let Some(block) = self.offered_on(tip)
+                // Its message may be late: by now the node may have taken it off again.
+                && self.client.block_hash(block.height)? == Some(block.hash())
             {
                 self.node_tip = Some(BlockAt { height: block.height, hash: block.hash() });
                 return Ok(Step::Connect(Box::new(block)));

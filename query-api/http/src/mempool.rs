@@ -107,6 +107,14 @@ impl MempoolSlot {
         self.write().absent = Some(absent);
     }
 
+    /// Whoever watches it is back at work: what is known counts again, if it was only out of sight.
+    pub fn found_again(&self) {
+        let mut state = self.write();
+        if state.absent == Some(Absent::Lost) {
+            state.absent = None;
+        }
+    }
+
     /// The rules of the node's miner, for projections from now on.
     pub fn set_template(&self, template: Template) {
         *self.template.write().unwrap_or_else(PoisonError::into_inner) = template;

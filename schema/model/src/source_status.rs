@@ -13,6 +13,8 @@ pub enum SourceKind {
     Files,
     /// A node.
     Node,
+    /// The demo, which makes its blocks and unconfirmed transactions itself.
+    Demo,
 }
 
 /// How news of the node come.

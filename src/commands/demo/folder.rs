@@ -1,4 +1,4 @@
-//! The folder of a demo: block files, index, and a note of what they are.
+//! The folder of a demo: block files, index, unconfirmed transactions, and a note of what they are.
 
 use std::{
     fs::{self, File, TryLockError},
@@ -9,13 +9,13 @@ use std::{
 
 use cairn_chaingen::{
     corefiles::{FileOptions, Layout, write_chain},
-    demo::{DEMO_BLOCKS, END_TIME, chain, showcase},
+    demo::{DEMO_BLOCKS, END_TIME, chain_and_mempool, showcase},
 };
-use cairn_model::Network;
+use cairn_model::{MempoolDelta, Network};
 use cairn_reader::Reader;
 use serde::{Deserialize, Serialize};
 
-use super::generator;
+use super::{generator, mempool};
 use crate::{
     commands::db,
     exit::{Exit, Failure},
@@ -30,6 +30,8 @@ const SEED: u64 = 1;
 const XOR_KEY: [u8; 8] = *b"cairn \x01\x02";
 /// Marks a folder as a demo's: only such a folder is ever emptied.
 const NOTE: &str = "demo.json";
+/// The unconfirmed transactions.
+const MEMPOOL: &str = "mempool.deltas";
 /// Held while the folder is filled.
 const LOCK: &str = "demo.lock";
 
@@ -67,9 +69,8 @@ impl DemoFolder {
         if chain != identity()? {
             return Ok(None);
         }
-        let hint = || format!("delete {} to start over", self.dir.display());
-        let reader = db::open(&self.dir).map_err(|failure| failure.hint(hint()))?;
-        let found = reader.view().map_err(|error| Failure::from(error).hint(hint()))?.tip().hash.to_string();
+        let reader = db::open(&self.dir).map_err(|failure| self.spoiled(failure))?;
+        let found = reader.view().map_err(|error| self.spoiled(error.into()))?.tip().hash.to_string();
         Ok((found == tip).then_some(reader))
     }
 
@@ -95,14 +96,16 @@ impl DemoFolder {
         }
         let started = Instant::now();
         tracing::info!(blocks = DEMO_BLOCKS, "generating the demo chain (once: the next start finds it)");
-        let made = chain(SEED).map_err(generator)?;
+        let (made, waiting) = chain_and_mempool(SEED).map_err(generator)?;
         let network = Network::Regtest;
         let blocks = self.dir.join("blocks");
         let layout = Layout::tidy(FileOptions::new(network.to_bitcoin(), XOR_KEY));
         write_chain(&blocks, &made, &layout).map_err(generator)?;
+        let path = self.dir.join(MEMPOOL);
+        fs::write(&path, mempool::encode(&waiting)?).map_err(Failure::io(&path))?;
         let tip = made.tip().hash().to_string();
         let seconds = round(started.elapsed().as_secs_f64());
-        tracing::info!(blocks = made.arrivals().len(), seconds, "block files written");
+        tracing::info!(blocks = made.arrivals().len(), unconfirmed = waiting.len(), seconds, "block files written");
         let exit = Follower::open(network, &self.dir, &blocks, screen, stop)?.follow(Until::Tip { to: None })?;
         if exit == Exit::Done {
             self.write_note(Some(tip))?;
@@ -110,15 +113,29 @@ impl DemoFolder {
         Ok(exit)
     }
 
+    /// The unconfirmed transactions of the finished demo, the newest first seen now (in milliseconds since 1970).
+    ///
+    /// # Errors
+    /// They cannot be read, or are damaged.
+    pub(super) fn unconfirmed(&self, now_ms: u64) -> Result<Vec<MempoolDelta>, Failure> {
+        let path = self.dir.join(MEMPOOL);
+        let bytes = fs::read(&path).map_err(Failure::io(&path));
+        bytes.and_then(|bytes| mempool::decode(&bytes, now_ms)).map_err(|failure| self.spoiled(failure))
+    }
+
+    /// A failure that comes of what the folder holds.
+    pub(super) fn spoiled(&self, failure: Failure) -> Failure {
+        failure.hint(format!("delete {} to start over", self.dir.display()))
+    }
+
     fn note(&self) -> Result<Option<Note>, Failure> {
         let path = self.dir.join(NOTE);
         match fs::read(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(Failure::io(&path)(error)),
-            Ok(bytes) => serde_json::from_slice(&bytes).map(Some).map_err(|error| {
-                Failure::new(Exit::Other, format!("{}: {error}", path.display()))
-                    .hint(format!("delete {} to start over", self.dir.display()))
-            }),
+            Ok(bytes) => serde_json::from_slice(&bytes)
+                .map(Some)
+                .map_err(|error| self.spoiled(Failure::new(Exit::Other, format!("{}: {error}", path.display())))),
         }
     }
 
@@ -148,5 +165,6 @@ impl DemoFolder {
 /// Which chain this program makes: another version, seed, length or set of actors is another chain.
 fn identity() -> Result<String, Failure> {
     let showcase = showcase().map_err(generator)?.map(|s| s.address.to_string()).join(" ");
-    Ok(format!("cairn {} seed {SEED} blocks {DEMO_BLOCKS} until {END_TIME} {showcase}", env!("CARGO_PKG_VERSION")))
+    let version = env!("CARGO_PKG_VERSION");
+    Ok(format!("cairn {version} seed {SEED} blocks {DEMO_BLOCKS} until {END_TIME} and a mempool {showcase}"))
 }

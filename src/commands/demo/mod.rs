@@ -1,6 +1,8 @@
-//! `cairn demo`: the generated chain, through the same files, engine and server as any other.
+//! `cairn demo`: the generated chain, through the same files, engine and server as any other, and unconfirmed
+//! transactions over its tip.
 
 mod folder;
+mod mempool;
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -37,11 +39,20 @@ pub(crate) fn demo(args: &Demo, context: &Context) -> Result<Exit, Failure> {
             folder.open()?.ok_or_else(|| Failure::new(Exit::Other, "the demo chain is incomplete"))?
         }
     };
-    let height = reader.view()?.tip().height;
-    print(&welcome(server.url(), &folder.dir().display().to_string(), height, &actors, &showcase))?;
+    let (tip, now_ms) = (*reader.view()?.tip(), mempool::now_ms());
+    let (height, unconfirmed) = (tip.height, folder.unconfirmed(now_ms)?);
     let slot = IndexSlot::with(Arc::new(reader));
     // The whole chain is there, and no block will ever come.
     slot.set_best_height(Some(height));
+    let waiting = mempool::show(&slot, &tip, &unconfirmed, now_ms).map_err(|failure| folder.spoiled(failure))?;
+    drop(unconfirmed);
+    let what = format!(
+        "{} blocks, {} unconfirmed transactions, regtest, in {}",
+        thousands(height.into()),
+        thousands(waiting),
+        folder.dir().display()
+    );
+    print(&welcome(server.url(), &what, height, &actors, &showcase))?;
     server.serve(Arc::new(slot), &stop, std::future::pending())?;
     Ok(stop.asked().unwrap_or(Exit::Done))
 }
@@ -76,9 +87,8 @@ fn default_dir() -> Result<PathBuf, Failure> {
 }
 
 /// What a newcomer reads first.
-fn welcome(url: &str, dir: &str, height: u32, actors: &[Actor], showcase: &[Showcase]) -> String {
-    let mut text =
-        format!("\nThe demo chain ({} blocks, regtest, in {dir}) is served at {url}\n\n", thousands(height.into()));
+fn welcome(url: &str, what: &str, height: u32, actors: &[Actor], showcase: &[Showcase]) -> String {
+    let mut text = format!("\nThe demo chain ({what}) is served at {url}\n\n");
     for actor in actors {
         let address = actor.addresses.first().map(ToString::to_string).unwrap_or_default();
         text += &format!("  {:<9} {address}\n", actor.name);
@@ -94,6 +104,8 @@ fn welcome(url: &str, dir: &str, height: u32, actors: &[Actor], showcase: &[Show
         format!("/v1/wallets/{}/balance-history", showcase.get(1).map(|s| s.address.to_string()).unwrap_or_default()),
         format!("/v1/blocks/{height}"),
         "/v1/chain/recent-blocks?limit=3".to_owned(),
+        "/v1/chain/projected-blocks".to_owned(),
+        "/v1/fees/recommended".to_owned(),
         "/api/health".to_owned(),
     ] {
         text += &format!("  curl '{url}{path}'\n");

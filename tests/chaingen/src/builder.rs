@@ -66,6 +66,18 @@ impl ChainBuilder {
         }
     }
 
+    /// A builder that goes on from the tip of a chain that another one made; `seed` decides the keys, of which it knows
+    /// none yet.
+    pub fn resume(chain: Chain, seed: u64) -> Self {
+        let mut coins = CoinSet::default();
+        let keyring = Keyring::new(seed);
+        for mined in chain.active().into_iter().skip(1) {
+            connect(&mut coins, &keyring, mined);
+        }
+        let head = chain.tip_index();
+        Self { chain, keyring, coins, head, open: Open::default() }
+    }
+
     /// The blocks mined so far.
     pub fn chain(&self) -> &Chain {
         &self.chain
@@ -151,15 +163,7 @@ impl ChainBuilder {
             }
         }
         for index in up {
-            let mined = self.chain.at(index);
-            for (position, tx) in mined.block.txdata.iter().enumerate() {
-                if position > 0 {
-                    for input in &tx.input {
-                        self.coins.remove(&input.previous_output);
-                    }
-                }
-                create(&mut self.coins, &self.keyring, tx, mined.height, position == 0);
-            }
+            connect(&mut self.coins, &self.keyring, self.chain.at(index));
         }
         self.head = target;
         Ok(())
@@ -212,6 +216,19 @@ impl ChainBuilder {
     /// # Errors
     /// Every reason for which a block with it would be invalid, signatures apart; the open block is then unchanged.
     pub fn add(&mut self, tx: Transaction) -> Result<Txid, Error> {
+        self.admit(tx, true)
+    }
+
+    /// The same as for a mempool, which may hold more than one block: without the limits of weight and signature
+    /// operations. An open block that outgrew them cannot be mined.
+    ///
+    /// # Errors
+    /// As [`Self::add`], but never [`Error::BlockFull`].
+    pub fn add_unconfirmed(&mut self, tx: Transaction) -> Result<Txid, Error> {
+        self.admit(tx, false)
+    }
+
+    fn admit(&mut self, tx: Transaction, limited: bool) -> Result<Txid, Error> {
         if tx.input.is_empty() || tx.output.is_empty() {
             return Err(Error::EmptyTransaction);
         }
@@ -233,7 +250,8 @@ impl ChainBuilder {
         }
         let weight = tx.weight().to_wu();
         let sigops = tx.total_sigop_cost(|outpoint| coins.get(outpoint).cloned());
-        if weight > self.room() || self.open.sigops + sigops > MAX_SIGOP_COST - RESERVED_SIGOP_COST {
+        let full = weight > self.room() || self.open.sigops + sigops > MAX_SIGOP_COST - RESERVED_SIGOP_COST;
+        if limited && full {
             return Err(Error::BlockFull);
         }
         let spent = tx.input.iter().filter_map(|input| self.coins.remove(&input.previous_output)).collect();
@@ -375,6 +393,18 @@ fn commit_to_witnesses(block: &mut Block) {
         script.extend_from_slice(commitment.as_byte_array());
         let script_pubkey = ScriptBuf::from_bytes(script);
         block.txdata[0].output.push(TxOut { value: Amount::ZERO, script_pubkey });
+    }
+}
+
+/// Takes a block's spent coins out and puts its new ones in.
+fn connect(coins: &mut CoinSet, keyring: &Keyring, mined: &Mined) {
+    for (position, tx) in mined.block.txdata.iter().enumerate() {
+        if position > 0 {
+            for input in &tx.input {
+                coins.remove(&input.previous_output);
+            }
+        }
+        create(coins, keyring, tx, mined.height, position == 0);
     }
 }
 

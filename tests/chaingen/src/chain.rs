@@ -125,6 +125,11 @@ impl Chain {
         index
     }
 
+    /// Index of the best block.
+    pub(crate) fn tip_index(&self) -> usize {
+        self.tip
+    }
+
     pub(crate) fn find(&self, hash: &BlockHash) -> Option<usize> {
         self.index.get(hash).copied()
     }

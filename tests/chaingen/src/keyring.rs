@@ -84,6 +84,11 @@ impl Keyring {
         self.locks.contains_key(script)
     }
 
+    /// How outputs with this script are locked, if this keyring can spend them.
+    pub fn lock(&self, script: &Script) -> Option<&Lock> {
+        self.locks.get(script)
+    }
+
     /// Signs every input. `spent` are the outputs being spent, in input order; `sighash` chooses the type of each
     /// input's signatures. SIGHASH_SINGLE on an input without its own output falls back to SIGHASH_ALL.
     ///

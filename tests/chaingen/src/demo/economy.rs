@@ -7,7 +7,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::actors::{PEOPLE, Who};
-use crate::{BlockSpec, COINBASE_MATURITY, Chain, ChainBuilder, Error, KeyForm, Lock, Style};
+use crate::{BlockSpec, COINBASE_MATURITY, Chain, ChainBuilder, Coin, Error, KeyForm, Lock, Style};
 
 /// Outputs below this are not worth making, in satoshis.
 pub(super) const DUST: u64 = 546;
@@ -16,9 +16,9 @@ const MAX_INPUTS: usize = 60;
 
 /// A coin of a purse.
 #[derive(Clone, Copy, Debug)]
-struct Held {
-    outpoint: OutPoint,
-    sats: u64,
+pub(super) struct Held {
+    pub(super) outpoint: OutPoint,
+    pub(super) sats: u64,
     /// First height at which it may be spent.
     from: u32,
 }
@@ -54,6 +54,11 @@ impl Economy {
 
     pub(super) fn builder(&mut self) -> &mut ChainBuilder {
         &mut self.builder
+    }
+
+    /// A coin that exists now, outputs of the open block included.
+    pub(super) fn coin(&self, outpoint: &OutPoint) -> Option<&Coin> {
+        self.builder.coin(outpoint)
     }
 
     pub(super) fn into_chain(self) -> Chain {
@@ -115,6 +120,16 @@ impl Economy {
     /// Count of coins that a participant can spend now.
     pub(super) fn coin_count(&self, who: Who) -> usize {
         self.purse(who).coins.iter().filter(|coin| coin.from <= self.height).count()
+    }
+
+    /// The coins that a participant can spend now, oldest first.
+    pub(super) fn spendable(&self, who: Who) -> Vec<Held> {
+        self.purse(who).coins.iter().filter(|coin| coin.from <= self.height).copied().collect()
+    }
+
+    /// Takes coins out of a participant's purse.
+    pub(super) fn take(&mut self, who: Who, spent: &[OutPoint]) {
+        self.purses[who.index()].coins.retain(|coin| !spent.contains(&coin.outpoint));
     }
 
     fn purse(&self, who: Who) -> &Purse {
@@ -192,16 +207,15 @@ impl Economy {
     fn send(&mut self, inputs: &[Held], outputs: Vec<TxOut>) -> Result<Option<Txid>, Error> {
         let outpoints: Vec<OutPoint> = inputs.iter().map(|coin| coin.outpoint).collect();
         let tx = self.builder.spend(&outpoints, outputs, &Style::default())?;
+        // Booking put each coin into the purse of its script's owner, so that is where it lies.
+        let owner = |outpoint: &OutPoint| self.owners.get(&self.builder.coin(outpoint)?.txout.script_pubkey);
+        let owners: HashSet<usize> = outpoints.iter().filter_map(owner).map(|who| who.index()).collect();
         let txid = match self.builder.add(tx.clone()) {
             Ok(txid) => txid,
             Err(Error::BlockFull) => return Ok(None),
             Err(error) => return Err(error),
         };
         let spent: HashSet<OutPoint> = outpoints.iter().copied().collect();
-        let owners: HashSet<usize> = outpoints
-            .iter()
-            .filter_map(|outpoint| self.purses.iter().position(|p| p.coins.iter().any(|c| c.outpoint == *outpoint)))
-            .collect();
         for index in owners {
             self.purses[index].coins.retain(|coin| !spent.contains(&coin.outpoint));
         }
@@ -209,7 +223,8 @@ impl Economy {
         Ok(Some(txid))
     }
 
-    fn book(&mut self, tx: &Transaction, txid: Txid, from: u32) {
+    /// Puts the outputs of a transaction into the purses that they belong to.
+    pub(super) fn book(&mut self, tx: &Transaction, txid: Txid, from: u32) {
         for (vout, output) in tx.output.iter().enumerate() {
             if let Some(who) = self.owners.get(&output.script_pubkey) {
                 let outpoint = OutPoint { txid, vout: vout as u32 };
@@ -255,6 +270,6 @@ impl Economy {
     }
 }
 
-fn pay_to((script_pubkey, sats): (ScriptBuf, u64)) -> TxOut {
+pub(super) fn pay_to((script_pubkey, sats): (ScriptBuf, u64)) -> TxOut {
     TxOut { value: Amount::from_sat(sats), script_pubkey }
 }

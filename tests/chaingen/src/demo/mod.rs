@@ -4,10 +4,13 @@
 //! two days apart, so that coins grow old, the last [`RECENT_BLOCKS`] ten minutes apart, so that "the last day" has
 //! content. The actors and their addresses are the same for every seed; the seed decides who pays whom, and when.
 //! Regtest halves the subsidy every 150 blocks, so nearly all money (about 15,000 BTC) is mined by height 1,000.
+//! Over the tip wait unconfirmed transactions ([`chain_and_mempool`]): what was sent in half an hour without a block.
 
 mod actors;
 mod economy;
+mod half_hour;
 mod life;
+mod unconfirmed;
 
 use bitcoin::Address;
 use rand::{Rng, SeedableRng};
@@ -15,8 +18,10 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::{BlockSpec, Chain, Error, Keyring};
 use economy::Economy;
+use unconfirmed::Pool;
 
 pub use actors::{Actor, Showcase};
+pub use unconfirmed::{Unconfirmed, WAITING_SPAN};
 
 /// Height of the demo chain's tip.
 pub const DEMO_BLOCKS: u32 = 3_000;
@@ -50,6 +55,21 @@ pub fn showcase() -> Result<[Showcase; 3], Error> {
 /// # Errors
 /// None that a seed is known to cause; the builder's checks are passed on.
 pub fn chain(seed: u64) -> Result<Chain, Error> {
+    Ok(economy(seed)?.into_chain())
+}
+
+/// Generates the demo chain, and what waits over its tip: more than a thousand transactions in the order in which they
+/// came, parents first, enough for several blocks. All of them can be mined on the tip, except those that were replaced.
+///
+/// # Errors
+/// None that a seed is known to cause; the builder's checks are passed on.
+pub fn chain_and_mempool(seed: u64) -> Result<(Chain, Vec<Unconfirmed>), Error> {
+    let mut pool = Pool::over(economy(seed)?);
+    half_hour::pass(&mut pool)?;
+    Ok(pool.into_parts())
+}
+
+fn economy(seed: u64) -> Result<Economy, Error> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut economy = Economy::new(KEY_SEED, seed)?;
     for height in 1..=DEMO_BLOCKS {
@@ -64,7 +84,7 @@ pub fn chain(seed: u64) -> Result<Chain, Error> {
         economy.live(height)?;
         economy.mine(height, time)?;
     }
-    Ok(economy.into_chain())
+    Ok(economy)
 }
 
 /// The header time of a block: on a straight line, with a jitter that makes a few blocks go back in time.

@@ -67,7 +67,7 @@ pub(crate) enum Details {
 /// The source of blocks.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct NodeDetails {
-    /// `node` or `files`.
+    /// `node`, `files` or `demo`.
     source: &'static str,
     /// Whether it answered the last request.
     reachable: bool,
@@ -211,6 +211,7 @@ fn node(source: Option<&SourceStatus>, now: u64) -> Component {
         source: match source.kind {
             SourceKind::Files => "files",
             SourceKind::Node => "node",
+            SourceKind::Demo => "demo",
         },
         reachable: source.reachable,
         last_answer_at: source.last_answer.map(at),
@@ -244,6 +245,9 @@ fn node(source: Option<&SourceStatus>, now: u64) -> Component {
         (status, _) => status,
     };
     let reason = match status {
+        Status::NotConfigured if source.kind == SourceKind::Demo => {
+            Some("no node: the demo makes its chain and its unconfirmed transactions itself".to_owned())
+        }
         Status::NotConfigured => Some("the index is fed from block files alone".to_owned()),
         _ => findings.reason(),
     };
@@ -312,6 +316,8 @@ fn mempool(ctx: &Ctx<'_>) -> Component {
     let dropped = stats.map_or(0, |stats| stats.dropped);
     findings.add(dropped > 0, Status::Degraded, format!("no room for {dropped} transactions that paid least"));
     findings.add(projection == Some("none"), Status::Degraded, "the blocks to come have not been projected yet");
+    let invented = pool.is_some() && source.is_some_and(|source| source.kind == SourceKind::Demo);
+    findings.add(invented, Status::Ok, "made by the demo: no node has seen these transactions");
     let reconciled = source.and_then(|source| source.mempool_reconciled);
     Component {
         name: "mempool",

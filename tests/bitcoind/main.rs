@@ -1,0 +1,24 @@
+//! Cairn and a real Bitcoin Core node (regtest): run with `BITCOIND_EXE` set to a `bitcoind` with wallet and ZMQ. Without it
+//! every test is listed as skipped.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, missing_docs)]
+
+#[path = "../cli/common.rs"]
+#[allow(dead_code)]
+mod common;
+
+mod addresses;
+mod broadcast;
+mod coins;
+mod evictions;
+mod following;
+mod ledger;
+mod mempool;
+mod mempool_restarts;
+mod node;
+mod pool;
+mod reorgs;
+mod restarts;
+mod served;
+mod sync;
+mod template;
+mod wallet;
