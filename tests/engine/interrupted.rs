@@ -10,7 +10,24 @@ use cairn_testkit::temp_dir;
 use crate::{compare::assert_equal, support::*};
 
 /// So small that a small chain takes several of everything.
-pub const SMALL: BulkSizes = BulkSizes { batch_bytes: 20_000, partition_bytes: 30_000, file_bytes: 10_000 };
+pub const SMALL: BulkSizes = BulkSizes {
+    batch_bytes: 20_000,
+    partition_bytes: 30_000,
+    file_bytes: 10_000,
+    sort_bytes: 2_000,
+    buffer_bytes: 10_000,
+    save_seconds: 0,
+};
+
+/// Everything alone.
+const ONES: BulkSizes = BulkSizes {
+    batch_bytes: 1,
+    partition_bytes: 1,
+    file_bytes: 1,
+    sort_bytes: 1,
+    buffer_bytes: 1,
+    save_seconds: 1_000,
+};
 
 fn small_sized(facts: &Facts) -> Index {
     let mut index = Index::new(facts);
@@ -24,7 +41,7 @@ fn sizes_do_not_matter() {
     write_tidy(blocks.path(), &small_chain(31));
     let expected = Index::of(blocks.path(), Driver::Bulk).sums();
     for ignore_undo in [false, true] {
-        for sizes in [SMALL, BulkSizes { batch_bytes: 1, partition_bytes: 1, file_bytes: 1 }] {
+        for sizes in [SMALL, ONES, BulkSizes::of_memory(256 << 20, 2)] {
             let mut index = Index::new(&facts(blocks.path()));
             index.engine.set_bulk_sizes(sizes);
             let options = SyncOptions { ignore_undo, ..SyncOptions::default() };

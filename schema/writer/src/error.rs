@@ -30,6 +30,12 @@ pub enum WriteError {
 }
 
 impl WriteError {
+    /// Whether a file holds what cannot be read as what it should be.
+    #[must_use]
+    pub fn is_corruption(&self) -> bool {
+        matches!(self, WriteError::Database(e) if e.kind() == rocksdb::ErrorKind::Corruption)
+    }
+
     /// Wraps an error of the operating system.
     pub fn io(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
