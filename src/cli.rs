@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 
 use crate::{
-    config::{All, BlocksDir, Chain, DemoDir, Http, IndexDir, Logging, Node},
+    config::{All, BlocksDir, Chain, DemoDir, Http, IndexDir, Logging, Memory, Node},
     exit::Exit,
 };
 
@@ -68,6 +68,8 @@ pub(crate) struct Index {
     pub(crate) blocks: BlocksDir,
     #[command(flatten)]
     pub(crate) node: Node,
+    #[command(flatten)]
+    pub(crate) memory: Memory,
     /// Stops at this height.
     #[arg(long, value_name = "HEIGHT")]
     pub(crate) to: Option<u32>,
@@ -97,6 +99,8 @@ pub(crate) struct Run {
     #[command(flatten)]
     pub(crate) node: Node,
     #[command(flatten)]
+    pub(crate) memory: Memory,
+    #[command(flatten)]
     pub(crate) http: Http,
 }
 
@@ -104,6 +108,8 @@ pub(crate) struct Run {
 pub(crate) struct Reindex {
     #[command(flatten)]
     pub(crate) index: IndexDir,
+    #[command(flatten)]
+    pub(crate) memory: Memory,
     /// Name of the stage (see `cairn stages`), or all. The chain stage is the journal itself: it cannot be rebuilt.
     #[arg(long, value_name = "NAME")]
     pub(crate) stage: String,

@@ -5,6 +5,7 @@
 //! the file slips in between because its values are made the defaults before the command line is parsed.
 
 mod file;
+mod memory;
 mod node;
 mod reference;
 mod show;
@@ -17,6 +18,7 @@ use cairn_model::Network;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, ValueEnum};
 
 pub(crate) use file::ConfigFile;
+pub(crate) use memory::Memory;
 pub(crate) use node::{BLOCK_TOPICS, Node};
 pub(crate) use reference::reference;
 pub(crate) use show::show;
@@ -149,6 +151,8 @@ pub(crate) struct All {
     blocks: BlocksDir,
     #[command(flatten)]
     node: Node,
+    #[command(flatten)]
+    memory: Memory,
     #[command(flatten)]
     http: Http,
     #[command(flatten)]

@@ -86,7 +86,7 @@ impl Engine {
                 self.writer.flush()?;
             }
             let (done, total) = (u64::from(block.height - from) + 1, u64::from(to - from) + 1);
-            progress.step(Step { phase: Phase::Fold, done, total, bytes: 0 });
+            progress.step(Step { phase: Phase::Fold, done, total, bytes: 0, of_bytes: 0 });
         }
         Ok(self.writer.flush()?)
     }

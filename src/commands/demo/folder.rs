@@ -103,7 +103,8 @@ impl DemoFolder {
         let tip = made.tip().hash().to_string();
         let seconds = round(started.elapsed().as_secs_f64());
         tracing::info!(blocks = made.arrivals().len(), seconds, "block files written");
-        let exit = Follower::open(network, &self.dir, &blocks, screen, stop)?.follow(Until::Tip { to: None })?;
+        let exit = Follower::open(network, &self.dir, &blocks, cairn_pipeline::DEFAULT_MEMORY, screen, stop)?
+            .follow(Until::Tip { to: None })?;
         if exit == Exit::Done {
             self.write_note(Some(tip))?;
         }

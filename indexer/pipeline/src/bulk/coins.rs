@@ -39,6 +39,7 @@ pub(crate) fn run(
     let mut wanted = Stream::<Wanted>::new(manifest);
     let mut done = from;
     let mut bytes: u64 = survey.blocks(0..from as u32).map(|b| u64::from(b.size)).sum();
+    let of_bytes = survey.blocks(0..options.to + 1).map(|b| u64::from(b.size)).sum();
     for batch in batches(survey, from as u32, options.to, plan.sizes.batch_bytes) {
         let (Some(first), Some(last)) = (batch.first(), batch.last()) else { continue };
         let end = last.first_tx.0 + u64::from(last.tx_count);
@@ -66,7 +67,7 @@ pub(crate) fn run(
             manifest.save_partway(Done::Coins, done, [&mut found])?;
             wanted.remove_before(end)?;
         }
-        blocks_step(progress, Phase::Coins, done, u64::from(options.to) + 1, bytes)?;
+        blocks_step(progress, Phase::Coins, (done, u64::from(options.to) + 1), (bytes, of_bytes))?;
     }
     manifest.save_partway(Done::Coins, done, [&mut found])?;
     wanted.remove_before(plan.tx_end)

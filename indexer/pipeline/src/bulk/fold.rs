@@ -23,14 +23,15 @@ pub(crate) fn spill_name(job: &Job<'_>) -> String {
     format!("lane-{}", job.lane.name)
 }
 
-/// Maps all blocks that an earlier run has not. `start` is how many blocks and bytes of blocks that one has.
+/// Maps all blocks that an earlier run has not. `start` is how many blocks and bytes of blocks that one has,
+/// what follows how many there are in all.
 pub(crate) fn run(
     manifest: &mut Manifest,
     mut source: impl Blocks,
     jobs: &[Job<'_>],
     settings: &Settings,
     start: (u64, u64),
-    total: u64,
+    (total, of_bytes): (u64, u64),
     progress: &dyn Progress,
 ) -> Result<(), PipelineError> {
     let plan = manifest.plan;
@@ -59,7 +60,7 @@ pub(crate) fn run(
             written?;
             next = following?;
         }
-        blocks_step(progress, Phase::Fold, done, total, bytes)?;
+        blocks_step(progress, Phase::Fold, (done, total), (bytes, of_bytes))?;
     }
     if manifest.fold.balance != 0 {
         return Err(StageError::Contradiction { stage: CHAIN, what: OTHER_COIN }.into());

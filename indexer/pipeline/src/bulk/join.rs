@@ -65,7 +65,7 @@ pub(crate) fn run(
             // Not before it is noted: until then the join may have to read them again.
             clean(manifest, done as usize)?;
         }
-        step(progress, Step { phase: Phase::Join, done, total: plan.partitions as u64, bytes: 0 })?;
+        step(progress, Step { phase: Phase::Join, done, total: plan.partitions as u64, bytes: 0, of_bytes: 0 })?;
     }
     Ok(())
 }

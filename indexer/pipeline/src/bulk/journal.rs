@@ -43,7 +43,10 @@ pub(crate) fn spill_spent(
                 spill.put_chunk(partition, bytes)?;
                 bytes.clear();
             }
-            super::step(progress, Step { phase: Phase::Join, done: first.0, total: plan.tx_end, bytes: 0 })?;
+            super::step(
+                progress,
+                Step { phase: Phase::Join, done: first.0, total: plan.tx_end, bytes: 0, of_bytes: 0 },
+            )?;
         }
     }
     cut.iter().enumerate().try_for_each(|(partition, bytes)| spill.put_chunk(partition, bytes))?;

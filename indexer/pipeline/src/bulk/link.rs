@@ -77,6 +77,7 @@ pub(crate) fn run(
         (manifest.spill(TXIDS, &lengths)?, manifest.spill(EDGES, &lengths)?, manifest.spill(SCRIPTS, &lengths)?);
     let mut done = from;
     let mut bytes: u64 = survey.blocks(0..from as u32).map(|b| u64::from(b.size)).sum();
+    let of_bytes = survey.blocks(0..options.to + 1).map(|b| u64::from(b.size)).sum();
     let mut batches = batches(survey, from as u32, options.to, plan.sizes.batch_bytes);
     let mut find = || batches.next().map(|batch| find(files, batch, plan, salt, facts)).transpose();
     let mut next = find()?;
@@ -90,14 +91,14 @@ pub(crate) fn run(
         if saver.due() {
             manifest.save_partway(Done::Link, done, [&mut txids, &mut edges, &mut scripts])?;
         }
-        blocks_step(progress, Phase::Link, done, u64::from(options.to) + 1, bytes)?;
+        blocks_step(progress, Phase::Link, (done, u64::from(options.to) + 1), (bytes, of_bytes))?;
     }
     manifest.save_partway(Done::Link, done, [&mut txids, &mut edges, &mut scripts])?;
     manifest.colliding_prefixes.clear();
     for partition in 0..plan.partitions {
         let found = collisions_in(manifest, partition)?;
         manifest.colliding_prefixes.extend(found);
-        progress.step(Step { phase: Phase::Link, done, total: u64::from(options.to) + 1, bytes });
+        progress.step(Step { phase: Phase::Link, done, total: u64::from(options.to) + 1, bytes, of_bytes });
     }
     Ok(())
 }

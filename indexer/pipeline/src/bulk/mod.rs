@@ -170,7 +170,7 @@ fn try_from_files(
         }
         let source = source::FileBlocks::new(&manifest, files, survey, target.facts, options, from as u32);
         let start = (from, survey.blocks(0..from as u32).map(|b| u64::from(b.size)).sum());
-        let total = u64::from(options.to) + 1;
+        let total = (u64::from(options.to) + 1, bytes);
         fold::run(&mut manifest, source, &jobs, &settings, start, total, progress)?;
         manifest.finish(Done::Fold)?;
     }
@@ -247,7 +247,7 @@ fn try_from_journal(
         }
         let from = manifest.partway(Done::Fold).0;
         let source = journal::JournalSource::new(reader, &manifest, coins, from as u32)?;
-        fold::run(&mut manifest, source, &jobs, &settings, (from, 0), u64::from(tip.height) + 1, progress)?;
+        fold::run(&mut manifest, source, &jobs, &settings, (from, 0), (u64::from(tip.height) + 1, 0), progress)?;
         manifest.finish(Done::Fold)?;
     }
     finish(target, &mut manifest, &jobs, Checkpoint { version: 0, height: tip.height, hash: tip.hash.0 }, progress)
@@ -290,9 +290,8 @@ pub(crate) fn lacks_undo(files_undo: bool, height: Height, options: &BulkOptions
 pub(crate) fn blocks_step(
     progress: &dyn Progress,
     phase: Phase,
-    done: u64,
-    total: u64,
-    bytes: u64,
+    (done, total): (u64, u64),
+    (bytes, of_bytes): (u64, u64),
 ) -> Result<(), PipelineError> {
-    step(progress, Step { phase, done, total, bytes })
+    step(progress, Step { phase, done, total, bytes, of_bytes })
 }

@@ -78,7 +78,7 @@ pub(crate) fn run(manifest: &mut Manifest, jobs: &[Job<'_>], progress: &dyn Prog
         if shared.saver.due() || shared.fresh.iter().map(|unit| unit.bytes).sum::<u64>() > much {
             shared.save(jobs)?;
         }
-        step(progress, Step { phase: Phase::Tables, done: shared.done, total, bytes: 0 })
+        step(progress, Step { phase: Phase::Tables, done: shared.done, total, bytes: 0, of_bytes: 0 })
     })?;
     shared.into_inner().unwrap_or_else(PoisonError::into_inner).save(jobs)
 }
@@ -159,7 +159,7 @@ pub(crate) fn ingest(writer: &Writer, manifest: &Manifest, progress: &dyn Progre
             }
             e.into()
         })?;
-        progress.step(Step { phase: Phase::Ingest, done: done as u64 + 1, total, bytes: 0 });
+        progress.step(Step { phase: Phase::Ingest, done: done as u64 + 1, total, bytes: 0, of_bytes: 0 });
     }
     Ok(())
 }
