@@ -14,6 +14,7 @@ use cairn_sources::{BlockFiles, SourceError, Survey, SurveyStats};
 
 use crate::{
     announce::Announce,
+    config::Limits,
     exit::{Exit, Failure},
     footprint::{Footprint, Taken},
     out,
@@ -63,7 +64,7 @@ impl Follower {
         network: Network,
         datadir: &Path,
         blocks: &Path,
-        memory: u64,
+        limits: Limits,
         screen: &Screen,
         stop: &Stop,
     ) -> Result<Self, Failure> {
@@ -71,7 +72,8 @@ impl Follower {
         let files = BlockFiles::open(blocks, network)?;
         let blocks_dir = blocks.canonicalize().map_err(Failure::io(blocks))?;
         let facts = Facts { blocks_dir: Some(blocks_dir), ..Facts::of(network) };
-        let engine = Engine::open_within(datadir, &facts, memory)?;
+        let mut engine = Engine::open_within(datadir, &facts, limits.memory)?;
+        limits.apply(&mut engine);
         let (height, version) = (engine.tip()?.map(|(height, _)| height), env!("CARGO_PKG_VERSION"));
         tracing::info!(version, %network, datadir = %datadir.display(), blocks_dir = %blocks.display(), height, "index opened");
         let slot = Arc::new(IndexSlot::with(engine.reader()));

@@ -5,7 +5,7 @@
 //! the file slips in between because its values are made the defaults before the command line is parsed.
 
 mod file;
-mod memory;
+mod limits;
 mod node;
 mod reference;
 mod show;
@@ -18,7 +18,7 @@ use cairn_model::Network;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, ValueEnum};
 
 pub(crate) use file::ConfigFile;
-pub(crate) use memory::Memory;
+pub(crate) use limits::Limits;
 pub(crate) use node::{BLOCK_TOPICS, Node};
 pub(crate) use reference::reference;
 pub(crate) use show::show;
@@ -152,7 +152,7 @@ pub(crate) struct All {
     #[command(flatten)]
     node: Node,
     #[command(flatten)]
-    memory: Memory,
+    limits: Limits,
     #[command(flatten)]
     http: Http,
     #[command(flatten)]

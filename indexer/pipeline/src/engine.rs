@@ -91,7 +91,13 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Changes how much bulk indexing takes at a time. What an interrupted run has finished with other sizes is lost.
+    /// Changes how many seconds of bulk work are lost at most when it is killed.
+    pub fn set_save_seconds(&mut self, seconds: u64) {
+        self.sizes.save_seconds = seconds;
+    }
+
+    /// Changes how much bulk indexing takes at a time. What an interrupted run has finished with another number of
+    /// partitions is lost.
     pub fn set_bulk_sizes(&mut self, sizes: BulkSizes) {
         self.sizes = sizes;
     }

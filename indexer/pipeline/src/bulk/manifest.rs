@@ -83,8 +83,10 @@ impl Manifest {
     /// What an earlier try at the same job has finished; `None` if there was none.
     pub(crate) fn resume(dir: &Path, job: &str, plan: Plan) -> Option<Self> {
         let found = std::fs::read(dir.join(NAME)).ok().and_then(|b| serde_json::from_slice::<Manifest>(&b).ok());
-        let found = found.filter(|m| m.job == job && m.plan == plan)?;
-        Some(Manifest { dir: dir.to_owned(), ..found })
+        // Only the cut into partitions has to be the same; how much is done at a time may change.
+        let same = |m: &Manifest| (m.plan.partitions, m.plan.tx_end) == (plan.partitions, plan.tx_end);
+        let found = found.filter(|m| m.job == job && same(m))?;
+        Some(Manifest { dir: dir.to_owned(), plan, ..found })
     }
 
     /// An empty working folder for a job; leftovers are removed.

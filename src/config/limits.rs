@@ -1,17 +1,36 @@
-//! How much memory indexing may take.
+//! How much memory indexing may take, and how much work it may lose.
 
+use cairn_pipeline::Engine;
 use clap::Args;
 
 /// The least that indexing gets by with.
 const LEAST: u64 = 256 << 20;
 
-/// The limit on memory.
-#[derive(Args, Clone, Debug)]
-pub(crate) struct Memory {
+/// Limits on memory and lost work.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct Limits {
     /// Most memory that indexing takes: a number of bytes, or with K, M, G or T of KiB, MiB, GiB or TiB. At least 256M.
     /// What does not fit is sorted on the disk.
     #[arg(long, env = "CAIRN_MEMORY", value_name = "SIZE", default_value = "4G", value_parser = bytes)]
     pub(crate) memory: u64,
+    /// Seconds of work that indexing from nothing, or rebuilding, loses at most when it is killed. What is finished by
+    /// then is made durable.
+    #[arg(long, env = "CAIRN_SAVE_EVERY", value_name = "SECONDS", default_value = "20",
+        value_parser = clap::value_parser!(u64).range(0..=3600))]
+    pub(crate) save_every: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits { memory: cairn_pipeline::DEFAULT_MEMORY, save_every: 20 }
+    }
+}
+
+impl Limits {
+    /// For an engine.
+    pub(crate) fn apply(self, engine: &mut Engine) {
+        engine.set_save_seconds(self.save_every);
+    }
 }
 
 /// Reads a size.
