@@ -1,15 +1,18 @@
 //! The bulk driver: the whole chain into an empty index, or one stage out of the journal, without random reads.
 //!
 //! 1. **link**: blocks are decoded in parallel; txids and the outpoints that inputs name are spilled by txid.
-//! 2. **join**: per range of txids, outpoints meet the numbers of their transactions and are spilled by spender.
+//! 2. **join**: per range of txids, outpoints meet the numbers of their transactions and are spilled by spender, and
+//!    once more by funding transaction: so it is known which outputs are spent in the end.
 //! 3. **coins**: only for blocks without undo data: the coins that they spend are picked out of the blocks.
 //! 4. **fold**: blocks are decoded once more, now with number (2) and value (undo data, or 3) of each spent coin, and
-//!    mapped by the stages. Rows that rise with the chain are written at once, other deltas are spilled by key.
+//!    mapped by the stages. Rows that rise with the chain are written at once, other deltas are spilled by key; those of
+//!    coins that are spent in the end (`Merge::Coin`) are dropped.
 //! 5. **tables**: per lane and range of keys, deltas are sorted, folded and written as table files.
 //! 6. **ingest**: the files are taken into the database, one family at a time; the checkpoints come last and are the
 //!    commit.
 //!
-//! Each finished phase is noted in a manifest; killed at any time, the work goes on after the last one noted.
+//! What is finished is noted in a manifest, each phase at its end and every few seconds on the way; killed at any time,
+//! the work goes on after the last note. A partition that does not fit in memory is done in parts or sorted in runs.
 
 mod coins;
 mod fold;
