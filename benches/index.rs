@@ -2,7 +2,8 @@
 //! and taken at most for each byte of block; then each stage rebuilt out of the journal.
 //!
 //! Too long for criterion: a few whole runs, of which the table shows least, middle and most.
-//! `CAIRN_BENCH_MIB` (256) is the size of the chain, `CAIRN_BENCH_RUNS` (3) the number of runs.
+//! `CAIRN_BENCH_MIB` (256) is the size of the chain, `CAIRN_BENCH_RUNS` (3) the number of runs, `CAIRN_BENCH_MEMORY_MIB`
+//! (4096) the limit on memory; `RAYON_NUM_THREADS` the number of threads.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 
 mod support;
@@ -14,7 +15,7 @@ use cairn_chaingen::{
     mainnet::{MainnetOptions, write_mainnet},
 };
 use cairn_model::Network;
-use cairn_pipeline::{Driver, Engine, NoProgress, SyncOptions};
+use cairn_pipeline::{DEFAULT_MEMORY, Driver, Engine, NoProgress, SyncOptions};
 use cairn_reader::Facts;
 use cairn_sources::BlockFiles;
 use cairn_stages::CHAIN;
@@ -60,7 +61,8 @@ fn bulk(blocks: &Path, datadir: &Path, table: &mut Table) -> u64 {
     let survey = files.survey(&|_| {}).unwrap();
     phases.note("survey");
     let facts = Facts { blocks_dir: Some(blocks.to_owned()), ..Facts::of(Network::Regtest) };
-    let mut engine = Engine::open(datadir, &facts).unwrap();
+    let memory = setting("CAIRN_BENCH_MEMORY_MIB", DEFAULT_MEMORY >> 20) << 20;
+    let mut engine = Engine::open_within(datadir, &facts, memory).unwrap();
     phases.note("open");
     let options = SyncOptions { driver: Driver::Bulk, ..SyncOptions::default() };
     let report = engine.sync(&files, &survey, &options, &phases).unwrap();

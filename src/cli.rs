@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 
 use crate::{
-    config::{All, BlocksDir, Chain, DemoDir, Http, IndexDir, Logging, Node},
+    config::{All, BlocksDir, Chain, DemoDir, Http, IndexDir, Limits, Logging, Node},
     exit::Exit,
 };
 
@@ -68,6 +68,8 @@ pub(crate) struct Index {
     pub(crate) blocks: BlocksDir,
     #[command(flatten)]
     pub(crate) node: Node,
+    #[command(flatten)]
+    pub(crate) limits: Limits,
     /// Stops at this height.
     #[arg(long, value_name = "HEIGHT")]
     pub(crate) to: Option<u32>,
@@ -99,6 +101,8 @@ pub(crate) struct Run {
     #[command(flatten)]
     pub(crate) node: Node,
     #[command(flatten)]
+    pub(crate) limits: Limits,
+    #[command(flatten)]
     pub(crate) http: Http,
 }
 
@@ -106,6 +110,8 @@ pub(crate) struct Run {
 pub(crate) struct Reindex {
     #[command(flatten)]
     pub(crate) index: IndexDir,
+    #[command(flatten)]
+    pub(crate) limits: Limits,
     /// Name of the stage (see `cairn stages`), or all. The chain stage is the journal itself: it cannot be rebuilt.
     #[arg(long, value_name = "NAME")]
     pub(crate) stage: String,

@@ -1,7 +1,7 @@
 //! Brings an index to where a folder of block files is, and keeps it there.
 
 use std::{
-    path::Path,
+    path::{Path, PathBuf},
     sync::Arc,
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
@@ -14,7 +14,9 @@ use cairn_sources::{BlockFiles, SourceError, Survey, SurveyStats};
 
 use crate::{
     announce::Announce,
+    config::Limits,
     exit::{Exit, Failure},
+    footprint::{Footprint, Taken},
     out,
     progress::{Reporter, Screen, round},
     stop::Stop,
@@ -44,6 +46,7 @@ pub(crate) enum Until {
 pub(crate) struct Follower {
     files: BlockFiles,
     engine: Engine,
+    datadir: PathBuf,
     slot: Arc<IndexSlot>,
     announce: Announce,
     /// First damaged record, if blocks lie behind it that the chain does not reach.
@@ -61,6 +64,7 @@ impl Follower {
         network: Network,
         datadir: &Path,
         blocks: &Path,
+        limits: Limits,
         screen: &Screen,
         stop: &Stop,
     ) -> Result<Self, Failure> {
@@ -68,12 +72,22 @@ impl Follower {
         let files = BlockFiles::open(blocks, network)?;
         let blocks_dir = blocks.canonicalize().map_err(Failure::io(blocks))?;
         let facts = Facts { blocks_dir: Some(blocks_dir), ..Facts::of(network) };
-        let engine = Engine::open(datadir, &facts)?;
+        let mut engine = Engine::open_within(datadir, &facts, limits.memory)?;
+        limits.apply(&mut engine);
         let (height, version) = (engine.tip()?.map(|(height, _)| height), env!("CARGO_PKG_VERSION"));
         tracing::info!(version, %network, datadir = %datadir.display(), blocks_dir = %blocks.display(), height, "index opened");
         let slot = Arc::new(IndexSlot::with(engine.reader()));
         let announce = Announce::open(datadir, slot.pool());
-        Ok(Follower { files, engine, slot, announce, cut_at: None, screen: screen.clone(), stop: stop.clone() })
+        Ok(Follower {
+            files,
+            engine,
+            datadir: datadir.to_owned(),
+            slot,
+            announce,
+            cut_at: None,
+            screen: screen.clone(),
+            stop: stop.clone(),
+        })
     }
 
     /// The index for requests: they see every commit, and how far the files go.
@@ -188,10 +202,15 @@ impl Follower {
         let started = Instant::now();
         let reporter = Reporter::new(&self.screen, &self.stop, self.engine.tip()?.map(|(height, _)| height));
         let options = SyncOptions { driver: Driver::Auto, to, ignore_undo: false };
+        // What an index costs is told where one is made from nothing.
+        let footprint = self.engine.tip()?.is_none().then(|| Footprint::watch(&self.datadir));
         let report = self.engine.sync(&self.files, survey, &options, &reporter)?;
         drop(reporter);
         self.announce.tip(report.tip);
         log_sync(&report, started.elapsed());
+        if let Some(footprint) = footprint.filter(|_| report.bulk) {
+            log_cost(&report, started.elapsed(), footprint.taken());
+        }
         Ok(())
     }
 
@@ -222,6 +241,20 @@ fn log_sync(report: &SyncReport, took: Duration) {
     } else {
         tracing::info!(height, %hash, "the index is at the tip");
     }
+}
+
+/// Says what bulk indexing took, for each byte of block data where that is what counts.
+fn log_cost(report: &SyncReport, took: Duration, taken: Taken) {
+    let per_byte = |bytes: u64| (bytes as f64 * 1_000.0 / report.bytes.max(1) as f64).round() / 1_000.0;
+    tracing::info!(
+        mb_per_second = round(report.bytes as f64 / 1e6 / took.as_secs_f64()),
+        index = out::size(taken.disk),
+        index_per_block_byte = per_byte(taken.disk),
+        most_disk_of_index = (taken.most_disk as f64 * 100.0 / taken.disk.max(1) as f64).round() / 100.0,
+        written_per_block_byte = taken.written.map(per_byte),
+        most_memory = taken.most_memory.map(out::size),
+        "cost"
+    );
 }
 
 /// Says what the files hold; what needs a look, as a warning of its own.

@@ -10,7 +10,7 @@ use cairn_reader::Facts;
 
 use crate::{
     announce::Announce,
-    config::{BlocksDir, Node},
+    config::{BlocksDir, Limits, Node},
     exit::{Exit, Failure},
     follow::{Follower, Until},
     live::{Live, connect},
@@ -51,11 +51,12 @@ impl Indexing {
         datadir: &Path,
         blocks: &BlocksDir,
         node: &Node,
+        limits: Limits,
         screen: &Screen,
         stop: &Stop,
     ) -> Result<Self, Failure> {
         let Some(config) = node.config(Facts::of(network).script_prefix)? else {
-            let follower = Follower::open(network, datadir, blocks.required()?, screen, stop)?;
+            let follower = Follower::open(network, datadir, blocks.required()?, limits, screen, stop)?;
             return Ok(Indexing::Files(Box::new(follower)));
         };
         // The node first: no index is made for one that cannot fill it.
@@ -64,13 +65,14 @@ impl Indexing {
             info.chain.needs_block(0)?;
         }
         let files = match &blocks.blocks_dir {
-            Some(dir) => Some(Box::new(Follower::open(network, datadir, dir, screen, stop)?)),
+            Some(dir) => Some(Box::new(Follower::open(network, datadir, dir, limits, screen, stop)?)),
             None => None,
         };
         let engine = match files {
             Some(_) => None,
             None => {
-                let engine = Engine::open(datadir, &Facts::of(network))?;
+                let mut engine = Engine::open_within(datadir, &Facts::of(network), limits.memory)?;
+                limits.apply(&mut engine);
                 tracing::info!(%network, datadir = %datadir.display(), "index opened");
                 let slot = Arc::new(IndexSlot::with(engine.reader()));
                 let announce = Announce::open(datadir, slot.pool());

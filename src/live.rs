@@ -201,7 +201,13 @@ impl Live {
                     (connected, bytes, pending) = (connected + 1, bytes + size, pending + 1);
                     let total =
                         u64::from(to.or(best).unwrap_or(height).max(height)) + 1 - started.min(u64::from(height));
-                    reporter.step(Done { phase: Phase::Connect, done: connected.min(total), total, bytes });
+                    reporter.step(Done {
+                        phase: Phase::Connect,
+                        done: connected.min(total),
+                        total,
+                        bytes,
+                        of_bytes: 0,
+                    });
                     // At the tip each block is made durable and announced at once.
                     if best.is_none_or(|best| height >= best)
                         || pending >= FLUSH_BLOCKS

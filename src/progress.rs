@@ -12,7 +12,7 @@ use cairn_sources::{SurveyPhase, SurveyProgress};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tracing_subscriber::fmt::MakeWriter;
 
-use crate::stop::Stop;
+use crate::{eta::Eta, stop::Stop};
 
 /// Time between two log lines of one phase.
 const LINE_EVERY: Duration = Duration::from_secs(10);
@@ -72,6 +72,7 @@ pub(crate) struct Reporter {
     /// Height of the index when the work began: `None` if it was empty.
     height: Option<u32>,
     now: Mutex<Option<Current>>,
+    eta: Mutex<Eta>,
 }
 
 /// The phase that is running.
@@ -86,7 +87,7 @@ struct Current {
 impl Reporter {
     /// For work on an index at this height.
     pub(crate) fn new(screen: &Screen, stop: &Stop, height: Option<u32>) -> Self {
-        Reporter { screen: screen.clone(), stop: stop.clone(), height, now: Mutex::new(None) }
+        Reporter { screen: screen.clone(), stop: stop.clone(), height, now: Mutex::new(None), eta: Mutex::default() }
     }
 
     /// A step of a survey.
@@ -94,7 +95,7 @@ impl Reporter {
         // Undo files come second; both together are one phase.
         let behind = if at.phase == SurveyPhase::Undo { at.files_total } else { 0 };
         let total = (at.files_total * 2) as u64;
-        self.step(Step { phase: Phase::Survey, done: (at.files_done + behind) as u64, total, bytes: 0 });
+        self.step(Step { phase: Phase::Survey, done: (at.files_done + behind) as u64, total, bytes: 0, of_bytes: 0 });
     }
 
     /// Ends the phase that is running, so that its bar does not stay.
@@ -141,13 +142,16 @@ impl Progress for Reporter {
         current.done = step.done;
         let now = Instant::now();
         let speed = current.rate.take(now, step.done, step.bytes);
+        // Bulk work knows how long all of its phases take; other work has only the one.
+        let in_all = self.eta.lock().unwrap_or_else(PoisonError::into_inner).left(now, &step);
+        let left = if is_bulk(step.phase) { in_all } else { seconds_left(&step, speed) };
         if self.screen.terminal {
             current.bar.set_length(step.total);
             current.bar.set_position(step.done);
-            current.bar.set_message(message(&step, self.height_at(&step), speed));
+            current.bar.set_message(message(&step, self.height_at(&step), speed, left));
         } else if now.duration_since(current.last_line) >= LINE_EVERY {
             current.last_line = now;
-            log(&step, self.height_at(&step), speed);
+            log(&step, self.height_at(&step), speed, left);
         }
     }
 
@@ -220,6 +224,10 @@ fn unit(phase: Phase) -> &'static str {
     }
 }
 
+fn is_bulk(phase: Phase) -> bool {
+    matches!(phase, Phase::Link | Phase::Join | Phase::Coins | Phase::Fold | Phase::Tables | Phase::Ingest)
+}
+
 fn seconds_left(step: &Step, speed: Option<Speed>) -> Option<u64> {
     let speed = speed.filter(|s| s.units > 0.0)?;
     Some((step.total.saturating_sub(step.done) as f64 / speed.units).round() as u64)
@@ -231,7 +239,7 @@ pub(crate) fn round(number: f64) -> f64 {
 }
 
 /// The text behind a bar.
-fn message(step: &Step, height: Option<u64>, speed: Option<Speed>) -> String {
+fn message(step: &Step, height: Option<u64>, speed: Option<Speed>, left: Option<u64>) -> String {
     let unit = unit(step.phase);
     let mut parts = vec![format!("{}/{} {unit}", step.done, step.total)];
     parts.extend(height.map(|height| format!("height {height}")));
@@ -241,12 +249,12 @@ fn message(step: &Step, height: Option<u64>, speed: Option<Speed>) -> String {
             parts.push(format!("{:.1} MB/s", speed.bytes / 1e6));
         }
     }
-    parts.extend(seconds_left(step, speed).map(|seconds| format!("{} left", clock(seconds))));
+    parts.extend(left.map(|seconds| format!("{} left", clock(seconds))));
     parts.join(", ")
 }
 
 /// The same as a log line.
-fn log(step: &Step, height: Option<u64>, speed: Option<Speed>) {
+fn log(step: &Step, height: Option<u64>, speed: Option<Speed>, left: Option<u64>) {
     let rate = speed.map(|s| round(s.units));
     let megabytes = speed.filter(|_| step.bytes > 0).map(|s| round(s.bytes / 1e6));
     tracing::info!(
@@ -257,7 +265,7 @@ fn log(step: &Step, height: Option<u64>, speed: Option<Speed>) {
         unit = unit(step.phase),
         per_second = rate,
         mb_per_second = megabytes,
-        eta_seconds = seconds_left(step, speed),
+        eta_seconds = left,
         "progress"
     );
 }
@@ -278,7 +286,7 @@ mod tests {
     #[test]
     fn speed_follows_the_window() {
         let start = Instant::now();
-        let first = Step { phase: Phase::Fold, done: 40, total: 10_000, bytes: 500 };
+        let first = Step { phase: Phase::Fold, done: 40, total: 10_000, bytes: 500, of_bytes: 0 };
         let mut rate = Rate::new(start, &first);
         assert_eq!(rate.take(start + Duration::from_millis(1), 45, 600), None);
         let at = |seconds: u64| start + Duration::from_secs(seconds);
@@ -294,10 +302,17 @@ mod tests {
 
     #[test]
     fn the_bar_says_where_and_how_long() {
-        let step = Step { phase: Phase::Connect, done: 50, total: 150, bytes: 1 };
+        let step = Step { phase: Phase::Connect, done: 50, total: 150, bytes: 1, of_bytes: 0 };
         let speed = Some(Speed { units: 2.0, bytes: 3_400_000.0 });
-        assert_eq!(message(&step, Some(1_049), speed), "50/150 blocks, height 1049, 2 blocks/s, 3.4 MB/s, 50s left");
-        assert_eq!(message(&Step { phase: Phase::Join, done: 1, total: 2, bytes: 0 }, None, None), "1/2 parts");
+        let left = seconds_left(&step, speed);
+        assert_eq!(
+            message(&step, Some(1_049), speed, left),
+            "50/150 blocks, height 1049, 2 blocks/s, 3.4 MB/s, 50s left"
+        );
+        assert_eq!(
+            message(&Step { phase: Phase::Join, done: 1, total: 2, bytes: 0, of_bytes: 0 }, None, None, None),
+            "1/2 parts"
+        );
     }
 
     #[test]

@@ -246,9 +246,9 @@ impl Unconfirmed {
         let pool = self.watcher.status();
         self.was_whole |= matches!(pool.state, MempoolState::Synced | MempoolState::Polling);
         // The look at the node's tip and the watcher of its mempool ask it each in their own time: if one got an answer
-        // the node is there.
-        let unheard = node.last_answer.is_none_or(|at| now.saturating_sub(at) > STALE);
-        let silent = unheard && !node.reachable && pool.error.is_some();
+        // lately the node is there.
+        let old = |at: Option<u64>| at.is_none_or(|at| now.saturating_sub(at) > STALE);
+        let silent = !node.reachable && old(node.last_answer) && old(pool.last_reconciled);
         let (mempool, missing) = match pool.state {
             _ if silent => (MempoolWatch::Stale, pool.pending),
             MempoolState::Off => (MempoolWatch::Loading, 0),

@@ -13,7 +13,7 @@ use crate::{
 pub(crate) fn index(args: &Index, context: &Context) -> Result<Exit, Failure> {
     let (network, datadir) = (args.chain.network()?, args.index.datadir()?);
     let stop = Stop::on_signals()?;
-    let indexing = Indexing::open(network, datadir, &args.blocks, &args.node, &context.screen, &stop)?;
+    let indexing = Indexing::open(network, datadir, &args.blocks, &args.node, args.limits, &context.screen, &stop)?;
     let until = match (args.to, args.once) {
         (to, true) => Until::Tip { to },
         (Some(to), false) => Until::Height(to),

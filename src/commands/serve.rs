@@ -183,7 +183,7 @@ pub(crate) fn run(args: &Run, context: &Context) -> Result<Exit, Failure> {
     let (network, datadir) = (args.chain.network()?, args.index.datadir()?);
     let stop = Stop::on_signals()?;
     let server = Server::bind(&args.http, Examples::default(), Gateway::of(&args.node)?)?;
-    let indexing = Indexing::open(network, datadir, &args.blocks, &args.node, &context.screen, &stop)?;
+    let indexing = Indexing::open(network, datadir, &args.blocks, &args.node, args.limits, &context.screen, &stop)?;
     let slot = indexing.slot();
     // Indexing that fails ends the serving too: stale answers that nobody notices are worse than a restart.
     let (failed, over) = tokio::sync::oneshot::channel::<()>();

@@ -5,6 +5,7 @@
 //! the file slips in between because its values are made the defaults before the command line is parsed.
 
 mod file;
+mod limits;
 mod node;
 mod reference;
 mod show;
@@ -17,6 +18,7 @@ use cairn_model::Network;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, ValueEnum};
 
 pub(crate) use file::ConfigFile;
+pub(crate) use limits::Limits;
 pub(crate) use node::{Node, TOPICS};
 pub(crate) use reference::reference;
 pub(crate) use show::show;
@@ -149,6 +151,8 @@ pub(crate) struct All {
     blocks: BlocksDir,
     #[command(flatten)]
     node: Node,
+    #[command(flatten)]
+    limits: Limits,
     #[command(flatten)]
     http: Http,
     #[command(flatten)]

@@ -6,5 +6,6 @@ mod demo;
 mod exit_codes;
 mod flow;
 mod following;
+mod memory;
 mod settings;
 mod stopping;

@@ -1,7 +1,5 @@
 //! Bulk indexing into an empty index.
 
-use std::path::Path;
-
 use bitcoin::Network;
 use cairn_chaingen::{
     corefiles::FileOptions,
@@ -25,13 +23,12 @@ fn straight(line: &Line) -> (Timeline, String) {
 }
 
 /// Stories of one to three kills, the first in each of the phases in turn; then further ones until each was met.
-fn killed_in(blocks: &Path, phases: &[Phase], seed: u64, stories: usize, tally: &mut Tally) {
-    let line = Line::index(blocks, None);
-    let (time, sums) = straight(&line);
+fn killed_in(line: &Line, phases: &[Phase], seed: u64, stories: usize, tally: &mut Tally) {
+    let (time, sums) = straight(line);
     let mut tell = |seed: u64, phase: Option<Phase>, kills: usize| {
         let machine = Machine::new(format!("seed {seed}"));
-        kill_often(&machine, &line, &time, (phase, kills), After::EmptyOrSound, &mut choices(seed), tally);
-        machine.ok(&line);
+        kill_often(&machine, line, &time, (phase, kills), After::EmptyOrSound, &mut choices(seed), tally);
+        machine.ok(line);
         machine.assert_is(&sums);
         phases.iter().copied().find(|phase| !tally.has(phase))
     };
@@ -55,7 +52,7 @@ fn in_every_phase() {
     let world = World::shared();
     let mut tally = Tally::new("bulk indexing");
     let phases: Vec<Phase> = Phase::OF_FILES.into_iter().filter(|phase| *phase != Phase::Coins).collect();
-    killed_in(&world.after(), &phases, 10_000, scaled(20), &mut tally);
+    killed_in(&Line::index(&world.after(), None), &phases, 10_000, scaled(20), &mut tally);
     tally.print();
 }
 
@@ -63,7 +60,7 @@ fn in_every_phase() {
 fn in_every_phase_without_undo_data() {
     let world = World::shared();
     let mut tally = Tally::new("bulk indexing without undo data");
-    killed_in(&world.bare(), &[Phase::Coins, Phase::Fold], 20_000, scaled(6), &mut tally);
+    killed_in(&Line::index(&world.bare(), None).saving(), &[Phase::Coins, Phase::Fold], 20_000, scaled(6), &mut tally);
     tally.print();
 }
 
@@ -75,7 +72,7 @@ fn with_several_partitions() {
     options.empty_blocks = 20;
     write_mainnet(dir.path(), FileOptions::new(Network::Regtest, [7; 8]), &options).unwrap();
     let mut tally = Tally::new("bulk indexing of several partitions");
-    let line = Line::index(dir.path(), None);
+    let line = Line::index(dir.path(), None).saving();
     let (time, sums) = straight(&line);
     for seed in 30_000..30_000 + if long() { 10 } else { 1 } {
         let machine = Machine::new(format!("seed {seed}"));

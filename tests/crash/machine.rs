@@ -35,6 +35,12 @@ impl Line {
         line
     }
 
+    /// Makes finished work durable all the time.
+    pub fn saving(mut self) -> Self {
+        self.0.extend(["--save-every".to_owned(), "0".to_owned()]);
+        self
+    }
+
     /// Indexes a folder and follows it.
     pub fn follow(blocks: &Path) -> Self {
         let mut line = Line::index(blocks, None);

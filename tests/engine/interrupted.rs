@@ -10,7 +10,24 @@ use cairn_testkit::temp_dir;
 use crate::{compare::assert_equal, support::*};
 
 /// So small that a small chain takes several of everything.
-pub const SMALL: BulkSizes = BulkSizes { batch_bytes: 20_000, partition_bytes: 30_000, file_bytes: 10_000 };
+pub const SMALL: BulkSizes = BulkSizes {
+    batch_bytes: 20_000,
+    partition_bytes: 30_000,
+    file_bytes: 10_000,
+    sort_bytes: 2_000,
+    buffer_bytes: 10_000,
+    save_seconds: 0,
+};
+
+/// Everything alone.
+const ONES: BulkSizes = BulkSizes {
+    batch_bytes: 1,
+    partition_bytes: 1,
+    file_bytes: 1,
+    sort_bytes: 1,
+    buffer_bytes: 1,
+    save_seconds: 1_000,
+};
 
 fn small_sized(facts: &Facts) -> Index {
     let mut index = Index::new(facts);
@@ -24,7 +41,7 @@ fn sizes_do_not_matter() {
     write_tidy(blocks.path(), &small_chain(31));
     let expected = Index::of(blocks.path(), Driver::Bulk).sums();
     for ignore_undo in [false, true] {
-        for sizes in [SMALL, BulkSizes { batch_bytes: 1, partition_bytes: 1, file_bytes: 1 }] {
+        for sizes in [SMALL, ONES, BulkSizes::of_memory(256 << 20, 2)] {
             let mut index = Index::new(&facts(blocks.path()));
             index.engine.set_bulk_sizes(sizes);
             let options = SyncOptions { ignore_undo, ..SyncOptions::default() };
@@ -89,6 +106,72 @@ fn cut_again_and_again() {
         index.engine.set_bulk_sizes(SMALL);
     }
     index.sums().assert_equal(&expected, "cut again and again");
+}
+
+/// A run that dies, and what was heard of it.
+struct Heard {
+    cut: Cut,
+    steps: std::sync::Mutex<Vec<Step>>,
+}
+
+impl Heard {
+    fn new(cut: Cut) -> Self {
+        Heard { cut, steps: std::sync::Mutex::default() }
+    }
+
+    fn steps(&self) -> Vec<Step> {
+        self.steps.lock().unwrap().clone()
+    }
+}
+
+impl Progress for Heard {
+    fn step(&self, step: Step) {
+        self.steps.lock().unwrap().push(step);
+        self.cut.step(step);
+    }
+}
+
+/// Nothing that was made durable is done again.
+#[test]
+fn a_phase_goes_on_where_it_was_cut() {
+    let blocks = temp_dir();
+    write_tidy(blocks.path(), &small_chain(39));
+    let expected = Index::of(blocks.path(), Driver::Bulk).sums();
+    let options = SyncOptions { ignore_undo: true, ..SyncOptions::default() };
+    for phase in [Phase::Link, Phase::Join, Phase::Coins, Phase::Fold, Phase::Tables] {
+        let mut index = small_sized(&facts(blocks.path()));
+        // Not in the very first step.
+        let cut = Heard::new(Cut::die(1).of(phase));
+        assert!(is_cut(|| sync_with(&mut index.engine, blocks.path(), &options, &cut)), "{phase:?}");
+        let mut index = index.reopened();
+        index.engine.set_bulk_sizes(SMALL);
+        let resumed = Heard::new(Cut::die(u64::MAX));
+        sync_with(&mut index.engine, blocks.path(), &options, &resumed).unwrap();
+        let before = cut.steps().into_iter().rfind(|step| step.phase == phase).unwrap();
+        let first = resumed.steps()[0];
+        // Threads that were at their tables finish them, and may finish all.
+        let all = phase == Phase::Tables && before.done == before.total && first.phase == Phase::Ingest;
+        assert!(all || first.phase == phase && first.done > before.done, "{before:?}, and then {first:?}");
+        index.sums().assert_equal(&expected, &format!("{phase:?}"));
+    }
+}
+
+/// With more or less memory than before.
+#[test]
+fn a_run_goes_on_with_other_sizes() {
+    let blocks = temp_dir();
+    write_tidy(blocks.path(), &small_chain(40));
+    let expected = Index::of(blocks.path(), Driver::Bulk).sums();
+    for after in (0..60).step_by(6) {
+        let mut index = small_sized(&facts(blocks.path()));
+        if !is_cut(|| sync_with(&mut index.engine, blocks.path(), &SyncOptions::default(), &Cut::die(after))) {
+            break;
+        }
+        let mut index = index.reopened();
+        index.engine.set_bulk_sizes(BulkSizes { sort_bytes: 1 << 20, batch_bytes: 1 << 20, ..SMALL });
+        index.sync(blocks.path(), Driver::Auto);
+        index.sums().assert_equal(&expected, &format!("cut after {after} steps"));
+    }
 }
 
 /// What is left of a run goes on, where the next one finds the same folder, and is dropped where it finds another.

@@ -8,7 +8,7 @@ use cairn_tables::journal::CollidingScripts;
 use crate::PipelineError;
 
 /// The scripts of a prefix, in order of first appearance.
-type Scripts = Vec<(TxNum, Vec<u8>)>;
+pub(crate) type Scripts = Vec<(TxNum, Vec<u8>)>;
 
 /// Prefixes that more than one script has; on mainnet, none is expected.
 #[derive(Default)]
@@ -21,6 +21,24 @@ impl Collisions {
     /// Knows in advance which prefixes collide, but not yet which scripts have them (bulk).
     pub(crate) fn of_prefixes(prefixes: impl Iterator<Item = ScriptPrefix>) -> Self {
         Collisions { scripts: prefixes.map(|p| (p, Vec::new())).collect(), changed: HashSet::new() }
+    }
+
+    /// Learns what an earlier run had assigned (bulk).
+    pub(crate) fn know(&mut self, rows: impl Iterator<Item = (ScriptPrefix, Scripts)>) {
+        self.scripts.extend(rows);
+    }
+
+    /// Every prefix that is known to collide, with the scripts that were met, by ascending prefix.
+    pub(crate) fn rows(&self) -> Vec<(ScriptPrefix, Scripts)> {
+        let met = self.scripts.iter().filter(|(_, scripts)| !scripts.is_empty());
+        let mut rows: Vec<_> = met.map(|(prefix, scripts)| (*prefix, scripts.clone())).collect();
+        rows.sort_unstable_by_key(|(prefix, _)| *prefix);
+        rows
+    }
+
+    /// Whether no prefix collides.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.scripts.is_empty()
     }
 
     /// Knows what the index knows (tip).

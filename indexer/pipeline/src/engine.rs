@@ -2,7 +2,7 @@
 
 use std::{
     cmp::Ordering,
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -83,76 +83,21 @@ pub struct StageState {
 /// Holds an index for writing.
 pub struct Engine {
     pub(crate) writer: Writer,
-    facts: Facts,
-    datadir: PathBuf,
+    pub(crate) facts: Facts,
+    pub(crate) datadir: PathBuf,
     pub(crate) stages: Vec<Box<dyn Stage>>,
     pub(crate) reader: Arc<Reader>,
-    sizes: BulkSizes,
+    pub(crate) sizes: BulkSizes,
 }
 
 impl Engine {
-    /// Opens the index in `datadir`, or makes one for `facts`.
-    ///
-    /// # Errors
-    /// It belongs to another network, another process writes it, or the disk refuses.
-    pub fn open(datadir: &Path, facts: &Facts) -> Result<Self, PipelineError> {
-        Self::open_with(datadir, Some(facts), cairn_stages::all())
+    /// Changes how many seconds of bulk work are lost at most when it is killed.
+    pub fn set_save_seconds(&mut self, seconds: u64) {
+        self.sizes.save_seconds = seconds;
     }
 
-    /// Opens an index that exists.
-    ///
-    /// # Errors
-    /// There is none, another process writes it, or the disk refuses.
-    pub fn open_existing(datadir: &Path) -> Result<Self, PipelineError> {
-        let dir = datadir.join("index");
-        if !dir.join("CURRENT").exists() {
-            return Err(ReadError::Unusable(format!("no index in {}", datadir.display())).into());
-        }
-        Self::open_with(datadir, None, cairn_stages::all())
-    }
-
-    /// As [`Engine::open`], with other stages than the usual ones. The first is the journal's.
-    ///
-    /// # Errors
-    /// As [`Engine::open`].
-    pub fn open_with(
-        datadir: &Path,
-        wanted: Option<&Facts>,
-        stages: Vec<Box<dyn Stage>>,
-    ) -> Result<Self, PipelineError> {
-        let writer = Writer::open(&datadir.join("index"))?;
-        let facts = match (writer.facts()?, wanted) {
-            (Some(found), Some(wanted)) => {
-                if found.network != wanted.network {
-                    return Err(PipelineError::WrongNetwork { expected: wanted.network, found: found.network });
-                }
-                // The block folder may have moved; everything else is fixed for good.
-                let facts =
-                    Facts { blocks_dir: wanted.blocks_dir.clone().or(found.blocks_dir.clone()), ..found.clone() };
-                if facts != found {
-                    writer.put_facts(&facts)?;
-                }
-                facts
-            }
-            (Some(found), None) => found,
-            (None, Some(wanted)) => {
-                writer.put_facts(wanted)?;
-                wanted.clone()
-            }
-            (None, None) => return Err(ReadError::Empty.into()),
-        };
-        for stage in &stages {
-            let found = writer.checkpoint(stage.name())?;
-            if let Some(found) = found.filter(|c| c.version != stage.version() && stage.name() == CHAIN) {
-                let (stage, expected) = (stage.name(), stage.version());
-                return Err(PipelineError::Version { stage, found: found.version, expected });
-            }
-        }
-        let reader = Arc::new(Reader::shared(Arc::clone(writer.db()))?);
-        Ok(Engine { writer, facts, datadir: datadir.to_owned(), stages, reader, sizes: BulkSizes::default() })
-    }
-
-    /// Changes how much bulk indexing takes at a time. What an interrupted run has finished with other sizes is lost.
+    /// Changes how much bulk indexing takes at a time. What an interrupted run has finished with another number of
+    /// partitions is lost.
     pub fn set_bulk_sizes(&mut self, sizes: BulkSizes) {
         self.sizes = sizes;
     }
@@ -286,7 +231,13 @@ impl Engine {
                 (since, flushed) = (0, Instant::now());
             }
             let done = u64::from(at.height - from) + 1;
-            progress.step(Step { phase: Phase::Connect, done, total: u64::from(to - from) + 1, bytes: report.bytes });
+            progress.step(Step {
+                phase: Phase::Connect,
+                done,
+                total: u64::from(to - from) + 1,
+                bytes: report.bytes,
+                of_bytes: 0,
+            });
         }
         Ok(())
     }
@@ -426,7 +377,7 @@ impl Engine {
             collisions.forget_from(block.first_tx, prefixes);
             tip::apply(&self.writer, &stages, &self.settings(), &block, Way::Back, Some(&mut collisions))?;
             let done = u64::from(tip - height) + 1;
-            progress.step(Step { phase: Phase::Unwind, done, total: u64::from(tip - to), bytes: 0 });
+            progress.step(Step { phase: Phase::Unwind, done, total: u64::from(tip - to), bytes: 0, of_bytes: 0 });
             if done.is_multiple_of(u64::from(FLUSH_BLOCKS)) || flushed.elapsed() > FLUSH_TIME {
                 self.writer.flush()?;
                 flushed = Instant::now();

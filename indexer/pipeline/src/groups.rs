@@ -1,12 +1,16 @@
 //! Deltas sorted and cut into groups. Both drivers pass through here.
 
-use cairn_stages::{Delta, Lane, Merge, Prior, Rows, Stage, StageError, Way};
+use cairn_stages::{Delta, Lane, Merge, Prior, PriorError, Rows, Stage, StageError, Way};
+use cairn_tables::{
+    Family,
+    codec::{Input, put_varint},
+};
 
 /// Records of key and value, back to back, as spills and batches hold them:
-/// key length (1) │ value length (4, little-endian) │ key │ value.
+/// key length (1) │ value length (LEB128) │ key │ value.
 pub(crate) fn put_record(out: &mut Vec<u8>, key: &[u8], value: &[u8]) {
     out.push(key.len() as u8);
-    out.extend_from_slice(&(value.len() as u32).to_le_bytes());
+    put_varint(out, value.len() as u64);
     out.extend_from_slice(key);
     out.extend_from_slice(value);
 }
@@ -14,56 +18,108 @@ pub(crate) fn put_record(out: &mut Vec<u8>, key: &[u8], value: &[u8]) {
 /// Reads the record at the start of `bytes`; gives it and what follows it. `None` if cut short.
 pub(crate) fn take_record(bytes: &[u8]) -> Option<(Delta<'_>, &[u8])> {
     let (&key_len, rest) = bytes.split_first()?;
-    let (value_len, rest) = rest.split_first_chunk::<4>()?;
+    let (&short, after) = rest.split_first()?;
+    let (value_len, rest) = if short < 0x80 {
+        (usize::from(short), after)
+    } else {
+        let mut input = Input::new("", rest);
+        let length = usize::try_from(input.varint().ok()?).ok()?;
+        (length, &rest[rest.len() - input.left()..])
+    };
     let (key, rest) = rest.split_at_checked(usize::from(key_len))?;
-    let (value, rest) = rest.split_at_checked(u32::from_le_bytes(*value_len) as usize)?;
+    let (value, rest) = rest.split_at_checked(value_len)?;
     Some((Delta { key, value }, rest))
 }
 
-/// The records in `bytes` in ascending order of key and value. `None` if the bytes are cut short.
-pub(crate) fn sorted(bytes: &[u8]) -> Option<Vec<Delta<'_>>> {
-    let mut rest = bytes;
-    let mut records = Vec::with_capacity(bytes.len() / 32);
-    while !rest.is_empty() {
-        let (delta, after) = take_record(rest)?;
-        // The first eight bytes as a number decide nearly every comparison.
-        let mut head = [0u8; 8];
-        let n = delta.key.len().min(8);
-        head[..n].copy_from_slice(&delta.key[..n]);
-        records.push((u64::from_be_bytes(head), delta));
-        rest = after;
-    }
-    records.sort_unstable();
-    Some(records.into_iter().map(|(_, delta)| delta).collect())
+/// Where a record lies, and the start of its key as numbers: they decide nearly every comparison without a look at the
+/// record. An offset of 32 bits keeps it at 24 bytes; half of the sorting is moving these.
+#[derive(Clone, Copy)]
+struct Head {
+    high: u64,
+    low: u64,
+    at: u32,
 }
 
-/// Records that are owned and sorted, read one after the other.
-pub(crate) struct SortedRecords {
-    bytes: Vec<u8>,
-    starts: std::vec::IntoIter<usize>,
+/// Records in ascending order of key and value.
+pub(crate) struct Sorted<'a> {
+    bytes: &'a [u8],
+    heads: Vec<Head>,
 }
 
-impl SortedRecords {
-    /// Sorts the records in `bytes`. `None` if the bytes are cut short.
-    pub(crate) fn new(bytes: Vec<u8>) -> Option<Self> {
-        let mut starts = Vec::with_capacity(bytes.len() / 24);
-        let mut rest = &bytes[..];
+/// Bytes of memory that sorting takes for each record beside its own.
+pub(crate) const SORT_OVERHEAD: u64 = size_of::<Head>() as u64;
+
+impl<'a> Sorted<'a> {
+    /// Sorts the records in `bytes`. `None` if a record is cut short, or if there are more bytes than offsets can tell.
+    pub(crate) fn new(bytes: &'a [u8]) -> Option<Self> {
+        u32::try_from(bytes.len()).ok()?;
+        let mut heads = Vec::with_capacity(bytes.len() / 24);
+        let mut rest = bytes;
         while !rest.is_empty() {
-            starts.push(bytes.len() - rest.len());
-            rest = take_record(rest)?.1;
+            let at = (bytes.len() - rest.len()) as u32;
+            let (delta, after) = take_record(rest)?;
+            let mut head = [0u8; 16];
+            let n = delta.key.len().min(16);
+            head[..n].copy_from_slice(&delta.key[..n]);
+            let head = u128::from_be_bytes(head);
+            heads.push(Head { high: (head >> 64) as u64, low: head as u64, at });
+            rest = after;
         }
-        starts.sort_unstable_by_key(|&at| take_record(&bytes[at..]).map(|(delta, _)| delta));
-        Some(SortedRecords { bytes, starts: starts.into_iter() })
+        let record = |head: &Head| bytes.get(head.at as usize..).and_then(take_record).map(|(delta, _)| delta);
+        let compare = |a: &Head, b: &Head| {
+            // Shorter keys are filled up with zeros, so equal heads say nothing yet.
+            (a.high, a.low).cmp(&(b.high, b.low)).then_with(|| record(a).cmp(&record(b)))
+        };
+        for bucket in bucketed(&mut heads) {
+            heads[bucket].sort_unstable_by(compare);
+        }
+        Some(Sorted { bytes, heads })
     }
 
-    /// The next record.
-    pub(crate) fn next(&mut self) -> Option<Delta<'_>> {
-        let at = self.starts.next()?;
-        take_record(&self.bytes[at..]).map(|(delta, _)| delta)
+    /// The records in order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Delta<'a>> + '_ {
+        let records = self.heads.iter().map(|head| self.bytes.get(head.at as usize..).and_then(take_record));
+        // Each was read before.
+        records.filter_map(|record| record.map(|(delta, _)| delta))
     }
 }
 
-/// Folds sorted deltas of one lane, group by group.
+/// Puts heads into buckets by their leading bits, in place; gives the buckets in order. Keys are spread evenly mostly,
+/// and then what is left to sort fits in the processor's nearest cache.
+fn bucketed(heads: &mut [Head]) -> Vec<std::ops::Range<usize>> {
+    let (Some(min), Some(max)) = (heads.iter().map(|h| h.high).min(), heads.iter().map(|h| h.high).max()) else {
+        return Vec::new();
+    };
+    if heads.len() < 256 {
+        return std::iter::once(0..heads.len()).collect();
+    }
+    let bits = (heads.len() / 64).ilog2().min(12);
+    let shift = (64 - (max - min).leading_zeros()).saturating_sub(bits);
+    let bucket = |head: &Head| ((head.high - min) >> shift) as usize;
+    let mut ends = vec![0usize; (((max - min) >> shift) + 1) as usize];
+    heads.iter().for_each(|head| ends[bucket(head)] += 1);
+    let mut starts = Vec::with_capacity(ends.len());
+    let mut sum = 0;
+    for end in &mut ends {
+        starts.push(sum);
+        sum += *end;
+        *end = sum;
+    }
+    let mut next = starts.clone();
+    for this in 0..ends.len() {
+        while next[this] < ends[this] {
+            let at = next[this];
+            let right = bucket(&heads[at]);
+            if right != this {
+                heads.swap(at, next[right]);
+            }
+            next[right] += 1;
+        }
+    }
+    starts.into_iter().zip(ends).map(|(start, end)| start..end).collect()
+}
+
+/// Folds the deltas of one lane, group by group; all of a group's are there. For the tip.
 ///
 /// # Errors
 /// What the stage or the rows say.
@@ -75,21 +131,146 @@ pub(crate) fn fold_sorted(
     prior: &dyn Prior,
     rows: &mut dyn Rows,
 ) -> Result<(), StageError> {
-    let lane: &Lane = &stage.lanes()[lane_index];
-    // Where deltas are rows, each key is a group of its own.
-    let group_len = if lane.merge == Merge::Put { usize::MAX } else { lane.group_len };
-    let prefix = |key: &[u8]| -> usize { group_len.min(key.len()) };
-    for group in deltas.chunk_by(|a, b| a.key[..prefix(a.key)] == b.key[..prefix(b.key)]) {
-        match (lane.merge, way) {
-            (Merge::Fold, _) => stage.fold(lane_index, group, way, prior, rows)?,
-            (Merge::Put, _) if group.len() > 1 => {
-                return Err(StageError::Contradiction { stage: stage.name(), what: "a row is put twice" });
+    let lane = &stage.lanes()[lane_index];
+    deltas.chunk_by(|a, b| same_group(lane, a.key, b.key)).try_for_each(|group| match (lane.merge, way) {
+        (Merge::Put, Way::Back) => rows.delete(lane.families[0], put_once(stage, group)?.key),
+        (Merge::Put, Way::Forward) => {
+            let row = put_once(stage, group)?;
+            rows.put(lane.families[0], row.key, row.value)
+        }
+        _ => stage.fold(lane_index, group, way, prior, rows),
+    })
+}
+
+fn put_once<'a>(stage: &dyn Stage, group: &[Delta<'a>]) -> Result<Delta<'a>, StageError> {
+    match group {
+        [row] => Ok(*row),
+        _ => Err(StageError::Contradiction { stage: stage.name(), what: "a row is put twice" }),
+    }
+}
+
+/// Where deltas are rows, each key is a group of its own.
+fn same_group(lane: &Lane, a: &[u8], b: &[u8]) -> bool {
+    let length = if lane.merge == Merge::Put { usize::MAX } else { lane.group_len };
+    a[..length.min(a.len())] == b[..length.min(b.len())]
+}
+
+/// Folds deltas that come in order, from empty tables. Groups that are too long are folded in parts.
+pub(crate) struct Folding<'f, R> {
+    stage: &'f dyn Stage,
+    lane_index: usize,
+    /// Deltas after which a group is cut, at the next key.
+    part: usize,
+    rows: Held<R>,
+    /// A key of the group whose first parts were folded.
+    open: Option<Vec<u8>>,
+}
+
+impl<'f, R: Rows> Folding<'f, R> {
+    pub(crate) fn new(stage: &'f dyn Stage, lane_index: usize, part: usize, rows: R) -> Self {
+        Folding { stage, lane_index, part, rows: Held { rows, held: Vec::new(), holding: false }, open: None }
+    }
+
+    /// Folds deltas in order. `more`: the last group may go on with the next call, though not its last key.
+    pub(crate) fn take<'a>(&mut self, deltas: impl Iterator<Item = Delta<'a>>, more: bool) -> Result<(), StageError> {
+        let lane = &self.stage.lanes()[self.lane_index];
+        let mut group: Vec<Delta<'a>> = Vec::new();
+        for delta in deltas {
+            if let Some(last) = group.last() {
+                let same = same_group(lane, last.key, delta.key);
+                if !same || (group.len() >= self.part && last.key != delta.key) {
+                    self.fold(&group, same)?;
+                    group.clear();
+                }
             }
-            (Merge::Put, Way::Forward) => rows.put(lane.families[0], group[0].key, group[0].value)?,
-            (Merge::Put, Way::Back) => rows.delete(lane.families[0], group[0].key)?,
+            group.push(delta);
+        }
+        if group.is_empty() && more { Ok(()) } else { self.fold(&group, more) }
+    }
+
+    fn fold(&mut self, group: &[Delta<'_>], more: bool) -> Result<(), StageError> {
+        let lane = &self.stage.lanes()[self.lane_index];
+        let Some(first) = group.first() else { return self.rows.release() };
+        if let Some(open) = self.open.take()
+            && !same_group(lane, &open, first.key)
+        {
+            self.rows.release()?;
+        }
+        if lane.merge == Merge::Put {
+            let row = put_once(self.stage, group)?;
+            return self.rows.put(lane.families[0], row.key, row.value);
+        }
+        self.rows.holding |= more;
+        if self.rows.holding {
+            let prior = HeldRows(self.rows.held.clone());
+            self.stage.fold(self.lane_index, group, Way::Forward, &prior, &mut self.rows)?;
+        } else {
+            self.stage.fold(self.lane_index, group, Way::Forward, &cairn_stages::NoPrior, &mut self.rows.rows)?;
+        }
+        if more {
+            self.open = Some(first.key.to_vec());
+            return Ok(());
+        }
+        self.rows.release()
+    }
+
+    /// Ends it, and gives the rows' taker back.
+    pub(crate) fn finish(mut self) -> Result<R, StageError> {
+        self.rows.release()?;
+        Ok(self.rows.rows)
+    }
+}
+
+/// Keeps the last row of each family back while its group is not complete: a later part may read and change it.
+struct Held<R> {
+    rows: R,
+    held: Vec<(Family, Vec<u8>, Vec<u8>)>,
+    holding: bool,
+}
+
+impl<R: Rows> Held<R> {
+    fn release(&mut self) -> Result<(), StageError> {
+        self.holding = false;
+        let rows = &mut self.rows;
+        self.held.drain(..).try_for_each(|(family, key, value)| rows.put(family, &key, &value))
+    }
+}
+
+impl<R: Rows> Rows for Held<R> {
+    fn put(&mut self, family: Family, key: &[u8], value: &[u8]) -> Result<(), StageError> {
+        if !self.holding {
+            return self.rows.put(family, key, value);
+        }
+        match self.held.iter_mut().find(|(f, ..)| *f == family) {
+            None => self.held.push((family, key.to_vec(), value.to_vec())),
+            Some((_, last, kept)) => {
+                if last[..] != *key {
+                    self.rows.put(family, last, kept)?;
+                    *last = key.to_vec();
+                }
+                *kept = value.to_vec();
+            }
+        }
+        Ok(())
+    }
+
+    fn delete(&mut self, family: Family, key: &[u8]) -> Result<(), StageError> {
+        self.rows.delete(family, key)
+    }
+}
+
+/// The rows kept back, as what the tables hold.
+struct HeldRows(Vec<(Family, Vec<u8>, Vec<u8>)>);
+
+impl Prior for HeldRows {
+    fn get(&self, family: Family, key: &[u8]) -> Result<Option<Vec<u8>>, PriorError> {
+        match self.0.iter().find(|(f, ..)| *f == family) {
+            Some((_, kept, value)) if kept[..] == *key => Ok(Some(value.clone())),
+            // Rows before it are written already.
+            Some((_, kept, _)) if key < &kept[..] => Err("a fold reads behind the last row of its group".into()),
+            _ => Ok(None),
         }
     }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -100,15 +281,23 @@ mod tests {
     #[test]
     fn records_sort_by_key_then_value() {
         let mut bytes = Vec::new();
-        for (k, v) in [(&b"bbbbbbbbz"[..], &b"1"[..]), (b"a", b"2"), (b"bbbbbbbba", b"3"), (b"a", b"1"), (b"a\0", b"0")]
+        let long = [7; 300];
+        for (k, v) in
+            [(&b"bbbbbbbbz"[..], &b"1"[..]), (b"a", b"2"), (b"bbbbbbbba", b"3"), (b"a", &long), (b"a\0", b"0")]
         {
             put_record(&mut bytes, k, v);
         }
-        let sorted = sorted(&bytes).unwrap();
+        for n in 0..5_000u32 {
+            let key = n.wrapping_mul(2_654_435_761).to_be_bytes();
+            put_record(&mut bytes, &[&key[..], b"0123456789abcdef"].concat(), &[n as u8]);
+            put_record(&mut bytes, &[&[9; 20], &key[..1]].concat(), &key);
+        }
+        let sorted = Sorted::new(&bytes).unwrap();
         let keys: Vec<_> = sorted.iter().map(|d| (d.key, d.value)).collect();
         let mut expected = keys.clone();
         expected.sort();
+        assert_eq!(keys.len(), 10_005);
         assert_eq!(keys, expected);
-        assert!(super::sorted(&bytes[..bytes.len() - 1]).is_none());
+        assert!(Sorted::new(&bytes[..bytes.len() - 1]).is_none());
     }
 }

@@ -55,6 +55,9 @@ pub struct Step {
     pub total: u64,
     /// Bytes of block data done in this phase; 0 where it does not read blocks.
     pub bytes: u64,
+    /// Bytes of block data in all; 0 where that is not known. Blocks have become larger along the chain, so bytes tell
+    /// better than blocks how much is left.
+    pub of_bytes: u64,
 }
 
 /// Hears of steps, and says when to stop.

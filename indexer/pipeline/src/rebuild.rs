@@ -63,10 +63,7 @@ impl Engine {
             self.writer.clear(table)?;
         }
         match stage.order() {
-            Order::Free => {
-                let view = self.reader.view()?;
-                bulk::from_journal(&self.bulk_target(), index, &view, progress)
-            }
+            Order::Free => bulk::from_journal(&self.bulk_target(), index, &self.reader, progress),
             Order::Ordered => {
                 let height = self.tip()?.map_or(0, |(height, _)| height);
                 self.replay(index, 0, height, progress)
@@ -89,7 +86,7 @@ impl Engine {
                 self.writer.flush()?;
             }
             let (done, total) = (u64::from(block.height - from) + 1, u64::from(to - from) + 1);
-            progress.step(Step { phase: Phase::Fold, done, total, bytes: 0 });
+            progress.step(Step { phase: Phase::Fold, done, total, bytes: 0, of_bytes: 0 });
         }
         Ok(self.writer.flush()?)
     }

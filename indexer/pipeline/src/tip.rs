@@ -12,7 +12,7 @@ use crate::{
     PipelineError,
     collisions::Collisions,
     error::unwrap_stage,
-    groups::{fold_sorted, put_record, sorted},
+    groups::{Sorted, fold_sorted, put_record},
 };
 
 struct Table<'w>(&'w Writer);
@@ -71,7 +71,7 @@ pub(crate) fn apply(
             stage.map(block, settings, &mut |lane, key, value| put_record(&mut lanes[lane], key, value));
             for (i, bytes) in lanes.iter().enumerate() {
                 // What `put_record` wrote above is whole.
-                let deltas = sorted(bytes).unwrap_or_default();
+                let deltas: Vec<_> = Sorted::new(bytes).map(|sorted| sorted.iter().collect()).unwrap_or_default();
                 fold_sorted(*stage, i, &deltas, way, &Table(writer), &mut BatchRows(batch)).map_err(unwrap_stage)?;
             }
             let checkpoint = Checkpoint { version: stage.version(), ..checkpoint.clone() };

@@ -1,12 +1,12 @@
 //! `coins`: the coin set, by outpoint and by script.
 
-use cairn_model::{Block, Outpoint, SpentCoin};
+use cairn_model::{Block, Outpoint, ScriptId, SpentCoin};
 use cairn_tables::{
     Family, KeyCodec, TableInfo, ValueCodec,
     coins::{Coin, CoinValue, Coins as CoinsTable, CoinsByScript},
 };
 
-use crate::stage::{Group, Lane, Merge, Prior, Rows, Settings, Spread, Stage, StageError, Way};
+use crate::stage::{COIN_MADE, COIN_SPENT, Group, Lane, Merge, Prior, Rows, Settings, Spread, Stage, StageError, Way};
 
 /// The stage.
 pub(crate) struct Coins;
@@ -14,22 +14,25 @@ pub(crate) struct Coins;
 const NAME: &str = "coins";
 
 const LANES: [Lane; 2] = [
-    Lane { name: "coins", group_len: 9, spread: Spread::TxNum, merge: Merge::Fold, families: &[Family::Coins] },
+    Lane {
+        name: "coins",
+        group_len: 9,
+        spread: Spread::TxNum,
+        merge: Merge::Coin { outpoint: 0 },
+        families: &[Family::Coins],
+    },
     Lane {
         name: "coins_by_script",
         group_len: 18,
         spread: Spread::Hash { skip: 0 },
-        merge: Merge::Fold,
+        merge: Merge::Coin { outpoint: ScriptId::LEN },
         families: &[Family::CoinsByScript],
     },
 ];
 
 const TABLES: [TableInfo; 2] = [TableInfo::of::<CoinsTable>(), TableInfo::of::<CoinsByScript>()];
 
-/// First byte of a delta; the row's value follows, so that a spend can be taken back without the table.
-const MADE: u8 = 1;
-const SPENT: u8 = 2;
-
+/// A delta is its kind and the row's value, so that a spend can be taken back without the table.
 struct Emitter<'e> {
     key: Vec<u8>,
     value: Vec<u8>,
@@ -53,7 +56,7 @@ impl Emitter<'_> {
     }
 
     fn gone(&mut self, c: &SpentCoin) {
-        self.both(SPENT, c.outpoint, Coin { value: c.value, script: c.script, coinbase: c.flags.coinbase });
+        self.both(COIN_SPENT, c.outpoint, Coin { value: c.value, script: c.script, coinbase: c.flags.coinbase });
     }
 }
 
@@ -80,7 +83,7 @@ impl Stage for Coins {
             block.inputs_of(tx).iter().for_each(|coin| emitter.gone(coin));
             for (vout, output) in block.outputs_of(tx).iter().enumerate().filter(|(_, o)| o.spendable) {
                 let outpoint = Outpoint { tx_num: block.tx_num(i), vout: vout as u32 };
-                emitter.both(MADE, outpoint, Coin { value: output.value, script: output.id, coinbase: i == 0 });
+                emitter.both(COIN_MADE, outpoint, Coin { value: output.value, script: output.id, coinbase: i == 0 });
             }
         }
         block.overwritten.iter().for_each(|o| emitter.gone(&o.coin));
@@ -97,7 +100,7 @@ impl Stage for Coins {
         let family = LANES[lane].families[0];
         let key = group[0].key;
         let kind = |kind: u8| group.iter().filter(move |d| d.value.first() == Some(&kind));
-        let (made, spent) = (kind(MADE).count(), kind(SPENT).count());
+        let (made, spent) = (kind(COIN_MADE).count(), kind(COIN_SPENT).count());
         if made > 1 || spent > 1 || made + spent != group.len() {
             return Err(StageError::Contradiction { stage: NAME, what: "a coin was made or spent twice" });
         }

@@ -12,7 +12,8 @@ mod spends;
 mod stage;
 
 pub use stage::{
-    Delta, Group, Lane, Merge, NoPrior, Order, Prior, PriorError, Rows, Settings, Spread, Stage, StageError, Way,
+    COIN_MADE, COIN_SPENT, Delta, Group, Lane, Merge, NoPrior, Order, Prior, PriorError, Rows, Settings, Spread, Stage,
+    StageError, Way,
 };
 
 /// Every stage, in the order in which they are applied. The first is the journal itself.

@@ -33,7 +33,19 @@ pub enum Merge {
     Put,
     /// [`Stage::fold`] decides.
     Fold,
+    /// As [`Merge::Fold`], for rows of coins: a coin that is made emits [`COIN_MADE`] and its row, the same coin spent
+    /// [`COIN_SPENT`] and the same row, and both together leave nothing. Bulk indexing knows which coins are spent in the
+    /// end and passes over both deltas.
+    Coin {
+        /// Where in the key the coin's outpoint lies: TxNum (5) ‖ vout (4).
+        outpoint: usize,
+    },
 }
+
+/// First byte of the delta of a coin that is made; see [`Merge::Coin`].
+pub const COIN_MADE: u8 = 1;
+/// First byte of the delta of a coin that is spent.
+pub const COIN_SPENT: u8 = 2;
 
 /// A stream of deltas that are sorted and folded together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

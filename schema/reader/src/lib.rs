@@ -20,7 +20,7 @@ pub use coins::UnspentCoin;
 pub use error::ReadError;
 pub use follower::{Advanced, Follower};
 pub use journal::JournalBlocks;
-pub use open::{Db, Facts, Reader, db_options, family_options};
+pub use open::{Db, Facts, Reader, db_options, family_options, family_options_within};
 pub use raw::{RawBlocks, RawError};
 pub use rows::{TableSize, TableSum};
 pub use scripts::{FoundScript, SumsBefore};

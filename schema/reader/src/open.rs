@@ -11,7 +11,7 @@ use cairn_tables::{
     Compression, Family, Table, encode_key,
     journal::{Fact, Facts as FactsTable},
 };
-use rocksdb::{BlockBasedOptions, DBCompressionType, DBWithThreadMode, MultiThreaded, Options, SliceTransform};
+use rocksdb::{BlockBasedOptions, Cache, DBCompressionType, DBWithThreadMode, MultiThreaded, Options, SliceTransform};
 
 use crate::{ChainIndex, RawBlocks, ReadError, View};
 
@@ -108,8 +108,19 @@ pub fn db_options() -> Options {
 /// Options of a family, after its tuning.
 #[must_use]
 pub fn family_options(family: Family) -> Options {
+    family_options_within(family, None)
+}
+
+/// Options of a family. With a cache, which other families share, everything that is read goes through it, the tables'
+/// indexes and filters as well: the memory for them does not grow with the index.
+#[must_use]
+pub fn family_options_within(family: Family, cache: Option<&Cache>) -> Options {
     let tuning = family.tuning();
     let mut table = BlockBasedOptions::default();
+    if let Some(cache) = cache {
+        table.set_block_cache(cache);
+        table.set_cache_index_and_filter_blocks(true);
+    }
     table.set_block_size(tuning.block_size);
     table.set_format_version(5);
     if tuning.filter_bits > 0 {

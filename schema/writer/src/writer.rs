@@ -6,20 +6,21 @@ use std::{
     time::{Duration, Instant},
 };
 
-use cairn_reader::{Db, Facts, db_options, family_options};
+use cairn_reader::{Db, Facts, db_options, family_options_within};
 use cairn_tables::{
     Family, Table, TableInfo,
     journal::{Checkpoint, Checkpoints, Fact, Facts as FactsTable},
 };
 use rocksdb::{
-    BoundColumnFamily, ColumnFamilyDescriptor, FlushOptions, IngestExternalFileOptions, ReadOptions, WriteBatch,
+    BoundColumnFamily, Cache, ColumnFamilyDescriptor, FlushOptions, IngestExternalFileOptions, ReadOptions, WriteBatch,
     WriteOptions,
 };
 
 use crate::{Batch, WriteError};
 
-/// Memory for rows that are written and not yet flushed, all families together.
-const WRITE_BUFFER: usize = 256 << 20;
+/// Memory in bytes that the database gets where nobody says how much: 512 MiB for its cache, 256 MiB for rows that are
+/// written and not yet flushed.
+const DEFAULT_MEMORY: u64 = 768 << 20;
 /// Bytes that a walk through a table reads ahead.
 const READ_AHEAD: usize = 2 << 20;
 
@@ -33,6 +34,8 @@ pub struct Writer {
     dir: PathBuf,
     /// Since when replaced files are kept; `None`: they are not.
     kept_since: Mutex<Option<Instant>>,
+    /// What its families share.
+    cache: Cache,
 }
 
 impl Writer {
@@ -41,13 +44,25 @@ impl Writer {
     /// # Errors
     /// Another process writes it, it is no index of this version, or the disk refuses.
     pub fn open(dir: &Path) -> Result<Self, WriteError> {
+        Self::open_within(dir, DEFAULT_MEMORY)
+    }
+
+    /// As [`Writer::open`], with a limit in bytes on the memory of the database: a third of it for rows that are written
+    /// and not yet flushed, the rest for its cache.
+    ///
+    /// # Errors
+    /// As [`Writer::open`].
+    pub fn open_within(dir: &Path, memory: u64) -> Result<Self, WriteError> {
         std::fs::create_dir_all(dir).map_err(WriteError::io(dir))?;
         let mut options = db_options();
         options.create_if_missing(true);
         options.create_missing_column_families(true);
-        options.set_db_write_buffer_size(WRITE_BUFFER);
+        let memory = usize::try_from(memory).unwrap_or(usize::MAX);
+        options.set_db_write_buffer_size(memory / 3);
+        let cache = Cache::new_lru_cache(memory - memory / 3);
         options.set_max_background_jobs(2);
-        let families = Family::ALL.map(|f| ColumnFamilyDescriptor::new(f.name(), family_options(f)));
+        let families =
+            Family::ALL.map(|f| ColumnFamilyDescriptor::new(f.name(), family_options_within(f, Some(&cache))));
         let db = rocksdb::DBWithThreadMode::open_cf_descriptors(&options, dir, families).map_err(|e| {
             let text = e.to_string();
             if text.contains("/LOCK") || text.contains("lock hold by current process") {
@@ -56,7 +71,7 @@ impl Writer {
                 WriteError::from(e)
             }
         })?;
-        Ok(Writer { db: Arc::new(db), dir: dir.to_owned(), kept_since: Mutex::default() })
+        Ok(Writer { db: Arc::new(db), dir: dir.to_owned(), kept_since: Mutex::default(), cache })
     }
 
     /// The handle, for a reader in the same process.
@@ -169,7 +184,7 @@ impl Writer {
         // Counted before and after: a reader in another process that opens in between opens again.
         self.count_families()?;
         self.db.drop_cf(family.name())?;
-        self.db.create_cf(family.name(), &family_options(family))?;
+        self.db.create_cf(family.name(), &family_options_within(family, Some(&self.cache)))?;
         self.remove_files()?;
         self.count_families()
     }

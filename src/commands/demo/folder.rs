@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use super::{generator, mempool};
 use crate::{
     commands::db,
+    config::Limits,
     exit::{Exit, Failure},
     follow::{Follower, Until},
     progress::{Screen, round},
@@ -106,7 +107,8 @@ impl DemoFolder {
         let tip = made.tip().hash().to_string();
         let seconds = round(started.elapsed().as_secs_f64());
         tracing::info!(blocks = made.arrivals().len(), unconfirmed = waiting.len(), seconds, "block files written");
-        let exit = Follower::open(network, &self.dir, &blocks, screen, stop)?.follow(Until::Tip { to: None })?;
+        let exit = Follower::open(network, &self.dir, &blocks, Limits::default(), screen, stop)?
+            .follow(Until::Tip { to: None })?;
         if exit == Exit::Done {
             self.write_note(Some(tip))?;
         }

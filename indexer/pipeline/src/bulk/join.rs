@@ -1,104 +1,284 @@
 //! Outpoints meet the numbers of their transactions.
 
+use std::{
+    collections::HashSet,
+    sync::{Mutex, PoisonError},
+};
+
 use cairn_model::{TxNum, Txid};
 use cairn_sources::Survey;
-use cairn_stages::Delta;
+use cairn_tables::codec::{DecodeError, Input, put_varint};
+use rayon::prelude::*;
 
 use super::{
-    BulkOptions, lacks_undo,
-    link::{EDGES, TXIDS},
-    manifest::Manifest,
-    spill::{SpillWriter, damaged, read_partition, remove_partition},
+    BulkOptions, Plan, Saver, lacks_undo,
+    link::{Chunk, EDGES, TXIDS},
+    manifest::{Done, Manifest},
+    spill::{Chunks, SpillWriter, remove_partition},
     step,
 };
-use crate::{Phase, PipelineError, Progress, Step, groups::sorted};
+use crate::{Phase, PipelineError, Progress, Step};
 
-/// Spender TxNum ‖ index among the block's inputs → funding TxNum ‖ vout.
+/// By spender, chunks of: spender's TxNum less the one before │ vin │ spender − funding TxNum │ vout.
 pub(crate) const PREVOUTS: &str = "join-prevouts";
-/// Funding TxNum ‖ vout → spender TxNum ‖ index; only of blocks without undo data.
+/// By funding transaction, chunks of: funding TxNum less the partition's first │ vout.
+pub(crate) const SPENT: &str = "join-spent";
+/// By funding transaction, only of blocks without undo data, chunks of: funding TxNum less the partition's first │ vout
+/// │ spender − funding TxNum │ vin.
 pub(crate) const WANTED: &str = "join-wanted";
 
-/// What the join found.
-pub(crate) struct Joined {
-    pub(crate) repeated_txids: Vec<Vec<u64>>,
-}
+/// Bytes of found links that a thread collects before it writes them.
+const COLLECTED: usize = 4 << 20;
 
 pub(crate) fn run(
-    manifest: &Manifest,
+    manifest: &mut Manifest,
     survey: &Survey,
     options: &BulkOptions,
     progress: &dyn Progress,
-) -> Result<Joined, PipelineError> {
-    let (plan, dir) = (manifest.plan, manifest.dir());
+) -> Result<(), PipelineError> {
+    let plan = manifest.plan;
     let heights = Heights::of(survey, options);
-    let mut prevouts = SpillWriter::create(dir, PREVOUTS, plan.partitions)?;
-    let mut wanted = SpillWriter::create(dir, WANTED, plan.partitions)?;
-    let mut repeated_txids = Vec::new();
-    for partition in 0..plan.partitions {
-        let (txid_bytes, edge_bytes) = (read_partition(dir, TXIDS, partition)?, read_partition(dir, EDGES, partition)?);
-        let (txids, edges) = rayon::join(|| sorted(&txid_bytes), || sorted(&edge_bytes));
-        let txids = txids.ok_or_else(|| damaged(dir, TXIDS, partition))?;
-        let edges = edges.ok_or_else(|| damaged(dir, EDGES, partition))?;
-        let mut numbers = txids.chunk_by(|a, b| a.key == b.key).peekable();
-        for same in txids.chunk_by(|a, b| a.key == b.key).filter(|same| same.len() > 1) {
-            repeated_txids.push(same.iter().map(|d| number(d.value).0).collect());
-        }
-        for edge in &edges {
-            let (txid, vout) = edge.key.split_at(32);
-            while numbers.next_if(|same| same[0].key < txid).is_some() {}
-            let spender = number(edge.value);
-            let funding = numbers.peek().filter(|same| same[0].key == txid).and_then(|same| newest(same, spender));
-            let Some(funding) = funding else {
-                return Err(missing(&heights, survey, spender, txid, vout));
-            };
-            let mut outpoint = [0u8; 9];
-            outpoint[..5].copy_from_slice(&funding.to_be5());
-            outpoint[5..].copy_from_slice(vout);
-            prevouts.put(plan.by_tx(spender.0), edge.value, &outpoint)?;
-            if heights.lacks_undo(spender) {
-                wanted.put(plan.by_tx(funding.0), &outpoint, edge.value)?;
-            }
-        }
-        step(
-            progress,
-            Step { phase: Phase::Join, done: partition as u64 + 1, total: plan.partitions as u64, bytes: 0 },
-        )?;
+    let mut saver = Saver::new(plan);
+    let (from, lengths) = manifest.partway(Done::Join);
+    let writers = Writers {
+        prevouts: manifest.spill(PREVOUTS, &lengths)?,
+        spent: manifest.spill(SPENT, &lengths)?,
+        wanted: manifest.spill(WANTED, &lengths)?,
+    };
+    let mut writers = Mutex::new(writers);
+    if from == 0 {
+        manifest.repeated_txids.clear();
     }
-    prevouts.finish()?;
-    wanted.finish()?;
-    // Only now: until the manifest says that the join is done, it may have to start again.
-    Ok(Joined { repeated_txids })
+    let partitions: Vec<usize> = (from as usize..plan.partitions).collect();
+    let mut done = from;
+    for few in partitions.chunks(rayon::current_num_threads().max(1)) {
+        let join = |&partition: &usize| {
+            let join = Join { manifest, survey, heights: &heights, writers: &writers, plan };
+            join.partition(partition)
+        };
+        let repeated = few.par_iter().map(join).collect::<Result<Vec<_>, PipelineError>>()?;
+        manifest.repeated_txids.extend(repeated.into_iter().flatten());
+        done += few.len() as u64;
+        let w = writers.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if saver.due() || done as usize == plan.partitions {
+            manifest.save_partway(Done::Join, done, [&mut w.prevouts, &mut w.spent, &mut w.wanted])?;
+            // Not before it is noted: until then the join may have to read them again.
+            clean(manifest, done as usize)?;
+        }
+        step(progress, Step { phase: Phase::Join, done, total: plan.partitions as u64, bytes: 0, of_bytes: 0 })?;
+    }
+    Ok(())
 }
 
-/// Removes what the join has read. Called once the manifest has noted the join.
-pub(crate) fn clean(manifest: &Manifest) -> Result<(), PipelineError> {
-    for partition in 0..manifest.plan.partitions {
+/// Removes what the join has read of the first partitions.
+fn clean(manifest: &Manifest, partitions: usize) -> Result<(), PipelineError> {
+    for partition in 0..partitions {
         remove_partition(manifest.dir(), TXIDS, partition)?;
         remove_partition(manifest.dir(), EDGES, partition)?;
     }
     Ok(())
 }
 
-/// The number at the start of a value.
-fn number(value: &[u8]) -> TxNum {
-    let mut bytes = [0u8; 5];
-    bytes.copy_from_slice(&value[..5]);
-    TxNum::from_be5(bytes)
+struct Writers {
+    prevouts: SpillWriter,
+    spent: SpillWriter,
+    wanted: SpillWriter,
 }
 
-/// Of transactions with one txid, the newest before the spender: an older one with coins left was overwritten, one
-/// without cannot be meant.
-fn newest(same: &[Delta<'_>], spender: TxNum) -> Option<TxNum> {
-    same.iter().map(|d| number(d.value)).filter(|n| *n < spender).max()
+/// What was found and is not written yet.
+struct Collected {
+    bytes: usize,
+    prevouts: Vec<Chunk>,
+    spent: Vec<Vec<u8>>,
+    wanted: Vec<Vec<u8>>,
 }
 
-fn missing(heights: &Heights, survey: &Survey, spender: TxNum, txid: &[u8], vout: &[u8]) -> PipelineError {
+impl Collected {
+    fn new(partitions: usize) -> Self {
+        let empty = vec![Vec::new(); partitions];
+        Collected { bytes: 0, prevouts: vec![Chunk::default(); partitions], spent: empty.clone(), wanted: empty }
+    }
+
+    fn write(&mut self, writers: &Mutex<Writers>) -> Result<(), PipelineError> {
+        let mut w = writers.lock().unwrap_or_else(PoisonError::into_inner);
+        for partition in 0..self.prevouts.len() {
+            w.prevouts.put_chunk(partition, &self.prevouts[partition].bytes)?;
+            w.spent.put_chunk(partition, &self.spent[partition])?;
+            w.wanted.put_chunk(partition, &self.wanted[partition])?;
+        }
+        *self = Collected::new(self.prevouts.len());
+        Ok(())
+    }
+}
+
+struct Join<'j> {
+    manifest: &'j Manifest,
+    survey: &'j Survey,
+    heights: &'j Heights,
+    writers: &'j Mutex<Writers>,
+    plan: Plan,
+}
+
+impl Join<'_> {
+    /// Joins one range of txids. Returns numbers of transactions that share one, each txid's in order.
+    fn partition(&self, partition: usize) -> Result<Vec<Vec<u64>>, PipelineError> {
+        let dir = self.manifest.dir();
+        let mut repeated = Vec::new();
+        let size = Chunks::open(dir, TXIDS, partition)?.left();
+        // The table takes about three times the bytes of its txids. Where that is too much, a part of them at a time.
+        let parts = self.plan.parts(size * 3);
+        for part in 0..parts {
+            let mine = |txid: &[u8; 32]| parts == 1 || part_of(txid, parts) == part;
+            let txids = Txids::read(&mut Chunks::open(dir, TXIDS, partition)?, mine)?;
+            repeated.extend(txids.repeated());
+            let mut found = Collected::new(self.plan.partitions);
+            let mut edges = Chunks::open(dir, EDGES, partition)?;
+            loop {
+                let chunk = match edges.next()? {
+                    Some(chunk) => self.chunk(chunk, &txids, mine, &mut found),
+                    None => break,
+                };
+                match chunk {
+                    Ok(Ok(())) => {}
+                    Ok(Err(e)) => return Err(e),
+                    Err(_) => return Err(edges.damaged()),
+                }
+                if found.bytes > COLLECTED {
+                    found.write(self.writers)?;
+                }
+            }
+            found.write(self.writers)?;
+        }
+        Ok(repeated)
+    }
+
+    /// The inner error is that of an outpoint which does not exist.
+    fn chunk(
+        &self,
+        chunk: &[u8],
+        txids: &Txids,
+        mine: impl Fn(&[u8; 32]) -> bool,
+        found: &mut Collected,
+    ) -> Result<Result<(), PipelineError>, DecodeError> {
+        let mut b = Input::new(EDGES, chunk);
+        let mut spender = 0u64;
+        while b.left() > 0 {
+            let txid: [u8; 32] = b.array()?;
+            let vout = b.varint32()?;
+            spender = spender.wrapping_add(b.varint()?);
+            let vin = b.varint32()?;
+            if spender >= self.plan.tx_end {
+                return Err(b.error("spender"));
+            }
+            if !mine(&txid) {
+                continue;
+            }
+            let Some(funding) = txids.newest_before(&txid, spender) else {
+                return Ok(Err(missing(self.heights, self.survey, TxNum(spender), txid, vout)));
+            };
+            let (by, of) = (self.plan.by_tx(spender), self.plan.by_tx(funding));
+            let first = self.plan.first_tx(of);
+            let prevout = &mut found.prevouts[by];
+            prevout.put_rising(spender);
+            put_varint(&mut prevout.bytes, vin.into());
+            put_varint(&mut prevout.bytes, spender - funding);
+            put_varint(&mut prevout.bytes, vout.into());
+            put_varint(&mut found.spent[of], funding - first);
+            put_varint(&mut found.spent[of], vout.into());
+            if self.heights.lacks_undo(TxNum(spender)) {
+                let wanted = &mut found.wanted[of];
+                for number in [funding - first, vout.into(), spender - funding, vin.into()] {
+                    put_varint(wanted, number);
+                }
+            }
+            // About; it is a bound on memory only.
+            found.bytes += 16;
+        }
+        Ok(Ok(()))
+    }
+}
+
+/// Which of `parts` parts of a partition a txid belongs to; the partition itself goes by the first two bytes.
+fn part_of(txid: &[u8; 32], parts: u64) -> u64 {
+    (u64::from(u16::from_be_bytes([txid[2], txid[3]])) * parts) >> 16
+}
+
+/// Numbers of transactions by txid: a hash table with open addressing.
+struct Txids {
+    rows: Vec<([u8; 32], u64)>,
+    /// Index of a row and 1; 0 where there is none.
+    slots: Vec<u32>,
+    shared: HashSet<[u8; 32]>,
+}
+
+impl Txids {
+    fn read(chunks: &mut Chunks, mine: impl Fn(&[u8; 32]) -> bool) -> Result<Self, PipelineError> {
+        let mut rows = Vec::new();
+        while let Some(chunk) = chunks.next()? {
+            let mut read = || {
+                let mut b = Input::new(TXIDS, chunk);
+                let mut number = 0u64;
+                while b.left() > 0 {
+                    let txid: [u8; 32] = b.array()?;
+                    number = number.wrapping_add(b.varint()?);
+                    if mine(&txid) {
+                        rows.push((txid, number));
+                    }
+                }
+                Ok::<(), DecodeError>(())
+            };
+            if read().is_err() {
+                return Err(chunks.damaged());
+            }
+        }
+        let slots = vec![0; (rows.len() * 2).next_power_of_two()];
+        let mut table = Txids { rows, slots, shared: HashSet::new() };
+        for index in 0..table.rows.len() {
+            let mut slot = table.slot(&table.rows[index].0);
+            while table.slots[slot] != 0 {
+                if table.rows[table.slots[slot] as usize - 1].0 == table.rows[index].0 {
+                    table.shared.insert(table.rows[index].0);
+                }
+                slot = (slot + 1) & (table.slots.len() - 1);
+            }
+            table.slots[slot] = index as u32 + 1;
+        }
+        Ok(table)
+    }
+
+    /// Where the search for a txid starts.
+    fn slot(&self, txid: &[u8; 32]) -> usize {
+        let mut head = [0u8; 8];
+        head.copy_from_slice(&txid[8..16]);
+        u64::from_le_bytes(head) as usize & (self.slots.len() - 1)
+    }
+
+    /// Numbers of all transactions with a txid.
+    fn numbers<'t>(&'t self, txid: &'t [u8; 32]) -> impl Iterator<Item = u64> + 't {
+        let mask = self.slots.len() - 1;
+        let first = self.slot(txid);
+        let indexes =
+            (0..self.slots.len()).map(move |n| self.slots[(first + n) & mask]).take_while(|index| *index != 0);
+        indexes.map(|index| &self.rows[index as usize - 1]).filter(move |row| row.0 == *txid).map(|row| row.1)
+    }
+
+    /// Of transactions with one txid, the newest before the spender: an older one with coins left was overwritten, one
+    /// without cannot be meant.
+    fn newest_before(&self, txid: &[u8; 32], spender: u64) -> Option<u64> {
+        self.numbers(txid).filter(|number| *number < spender).max()
+    }
+
+    fn repeated(&self) -> Vec<Vec<u64>> {
+        let mut repeated: Vec<Vec<u64>> = self.shared.iter().map(|txid| self.numbers(txid).collect()).collect();
+        repeated.iter_mut().for_each(|numbers| numbers.sort_unstable());
+        repeated
+    }
+}
+
+fn missing(heights: &Heights, survey: &Survey, spender: TxNum, txid: [u8; 32], vout: u32) -> PipelineError {
     let height = heights.height_of(spender);
-    let mut id = Txid::default();
-    id.0.copy_from_slice(txid);
-    let vout = vout.first_chunk::<4>().map_or(0, |b| u32::from_be_bytes(*b));
     let hash = survey.block(height).map(|b| b.hash).unwrap_or_default();
-    PipelineError::MissingCoin { height, hash, txid: id, vout }
+    PipelineError::MissingCoin { height, hash, txid: Txid(txid), vout }
 }
 
 /// First transaction of each block, and which blocks lack undo data.

@@ -1,37 +1,35 @@
 //! First pass over the blocks: which txid has which number, which input names which output, which script prefixes
 //! collide.
 
-use cairn_model::TxNum;
+use std::hash::{DefaultHasher, Hasher};
+
 use cairn_reader::Facts;
 use cairn_sources::{BlockFiles, BlockRef, Decoded, Survey};
+use cairn_tables::codec::put_varint;
 use rayon::prelude::*;
-use sha2::{Digest, Sha256};
 
 use super::{
-    BulkOptions, Plan, blocks_step,
-    manifest::Manifest,
+    BulkOptions, Plan, Saver, blocks_step,
+    manifest::{Done, Manifest},
     spill::{SpillWriter, damaged, read_partition, remove_partition},
 };
-use crate::{
-    Phase, PipelineError, Progress, Step,
-    groups::{put_record, sorted},
-};
+use crate::{Phase, PipelineError, Progress, Step};
 
-/// txid → TxNum.
+/// Chunks of: txid (32) │ TxNum less the one before.
 pub(crate) const TXIDS: &str = "link-txids";
-/// txid of the funding transaction ‖ vout → spender TxNum ‖ index among the block's inputs.
+/// Chunks of: txid of the funding transaction (32) │ vout │ spender's TxNum less the one before │ vin.
 pub(crate) const EDGES: &str = "link-edges";
-/// Prefix ‖ next 8 bytes of the script's hash → ∅.
+/// Script prefix (8) ‖ fingerprint of the script (8).
 const SCRIPTS: &str = "link-scripts";
 
-/// What the pass found.
-pub(crate) struct Linked {
-    pub(crate) colliding_prefixes: Vec<[u8; 8]>,
-}
-
 /// Consecutive blocks of at most so many bytes together (or one larger one).
-pub(crate) fn batches(survey: &Survey, to: u32, most: u64) -> impl Iterator<Item = Vec<BlockRef>> {
-    let mut blocks = survey.blocks(0..to + 1).peekable();
+pub(crate) fn batches(
+    survey: &Survey,
+    from: u32,
+    to: u32,
+    most: u64,
+) -> impl Iterator<Item = Vec<BlockRef>> + Send + Sync {
+    let mut blocks = survey.blocks(from..to + 1).peekable();
     std::iter::from_fn(move || {
         let mut batch = vec![blocks.next()?];
         let mut bytes = u64::from(batch[0].size);
@@ -43,103 +41,163 @@ pub(crate) fn batches(survey: &Survey, to: u32, most: u64) -> impl Iterator<Item
     })
 }
 
-/// Records per partition.
-type Cut = Vec<Vec<u8>>;
+/// Bytes with numbers that are written as differences.
+#[derive(Clone, Default)]
+pub(crate) struct Chunk {
+    pub(crate) bytes: Vec<u8>,
+    last: u64,
+}
+
+impl Chunk {
+    /// Appends a number that is not below the one before.
+    pub(crate) fn put_rising(&mut self, number: u64) {
+        put_varint(&mut self.bytes, number.wrapping_sub(self.last));
+        self.last = number;
+    }
+}
 
 struct Links {
-    txids: Cut,
-    edges: Cut,
-    scripts: Cut,
+    txids: Vec<Chunk>,
+    edges: Vec<Chunk>,
+    scripts: Vec<Vec<u128>>,
 }
 
 pub(crate) fn run(
-    manifest: &Manifest,
+    manifest: &mut Manifest,
     files: &BlockFiles,
     survey: &Survey,
     facts: &Facts,
     options: &BulkOptions,
     progress: &dyn Progress,
-) -> Result<Linked, PipelineError> {
-    let (plan, dir) = (manifest.plan, manifest.dir());
-    let create = |name| SpillWriter::create(dir, name, plan.partitions);
-    let (mut txids, mut edges, mut scripts) = (create(TXIDS)?, create(EDGES)?, create(SCRIPTS)?);
-    let (mut done, mut bytes) = (0, 0);
-    for batch in batches(survey, options.to, plan.sizes.batch_bytes) {
-        // As many pieces as threads, so that each makes few and long runs of records.
-        let piece = batch.len().div_ceil(rayon::current_num_threads()).max(1);
-        let found: Vec<Links> = batch
-            .par_chunks(piece)
-            .map(|blocks| link(files, blocks, plan, facts))
-            .collect::<Result<_, PipelineError>>()?;
-        for links in found {
-            for (spill, cut) in [(&mut txids, links.txids), (&mut edges, links.edges), (&mut scripts, links.scripts)] {
-                for (partition, records) in cut.into_iter().enumerate().filter(|(_, r)| !r.is_empty()) {
-                    spill.put_raw(partition, &records)?;
-                }
-            }
-        }
+) -> Result<(), PipelineError> {
+    let (plan, salt) = (manifest.plan, manifest.salt);
+    let mut saver = Saver::new(plan);
+    let (from, lengths) = manifest.partway(Done::Link);
+    let (mut txids, mut edges, mut scripts) =
+        (manifest.spill(TXIDS, &lengths)?, manifest.spill(EDGES, &lengths)?, manifest.spill(SCRIPTS, &lengths)?);
+    let mut done = from;
+    let mut bytes: u64 = survey.blocks(0..from as u32).map(|b| u64::from(b.size)).sum();
+    let of_bytes = survey.blocks(0..options.to + 1).map(|b| u64::from(b.size)).sum();
+    let mut batches = batches(survey, from as u32, options.to, plan.sizes.batch_bytes);
+    let mut find = || batches.next().map(|batch| find(files, batch, plan, salt, facts)).transpose();
+    let mut next = find()?;
+    while let Some((batch, found)) = next {
+        // One thread writes while the others decode what follows.
+        let (written, following) = rayon::join(|| write(&mut txids, &mut edges, &mut scripts, found), &mut find);
+        written?;
+        next = following?;
         done += batch.len() as u64;
         bytes += batch.iter().map(|b| u64::from(b.size)).sum::<u64>();
-        blocks_step(progress, Phase::Link, done, u64::from(options.to) + 1, bytes)?;
+        if saver.due() {
+            manifest.save_partway(Done::Link, done, [&mut txids, &mut edges, &mut scripts])?;
+        }
+        blocks_step(progress, Phase::Link, (done, u64::from(options.to) + 1), (bytes, of_bytes))?;
     }
-    scripts.finish()?;
-    txids.finish()?;
-    edges.finish()?;
-    let mut colliding_prefixes = Vec::new();
+    manifest.save_partway(Done::Link, done, [&mut txids, &mut edges, &mut scripts])?;
+    manifest.colliding_prefixes.clear();
     for partition in 0..plan.partitions {
-        collisions_in(manifest, partition, &mut colliding_prefixes)?;
-        progress.step(Step { phase: Phase::Link, done, total: u64::from(options.to) + 1, bytes });
+        let found = collisions_in(manifest, partition)?;
+        manifest.colliding_prefixes.extend(found);
+        progress.step(Step { phase: Phase::Link, done, total: u64::from(options.to) + 1, bytes, of_bytes });
     }
-    Ok(Linked { colliding_prefixes })
+    Ok(())
 }
 
-fn link(files: &BlockFiles, blocks: &[BlockRef], plan: Plan, facts: &Facts) -> Result<Links, PipelineError> {
-    let empty = || vec![Vec::new(); plan.partitions];
-    let mut links = Links { txids: empty(), edges: empty(), scripts: empty() };
-    let mut buf = Vec::new();
-    for at in blocks {
-        let decoded = files.read_decoded(at, facts.script_prefix, &mut buf)?;
-        link_block(&decoded, at, plan, facts, &mut links);
-    }
-    Ok(links)
+/// Removes what nothing after this phase reads.
+pub(crate) fn clean(manifest: &Manifest) -> Result<(), PipelineError> {
+    (0..manifest.plan.partitions).try_for_each(|p| remove_partition(manifest.dir(), SCRIPTS, p))
 }
 
-fn link_block(decoded: &Decoded, at: &BlockRef, plan: Plan, facts: &Facts, links: &mut Links) {
-    let mut key = [0u8; 36];
-    let mut value = [0u8; 9];
+type Found = (Vec<BlockRef>, Vec<Links>);
+
+fn find(
+    files: &BlockFiles,
+    batch: Vec<BlockRef>,
+    plan: Plan,
+    salt: u64,
+    facts: &Facts,
+) -> Result<Found, PipelineError> {
+    // As many pieces as threads, so that each makes few and long runs of records.
+    let piece = batch.len().div_ceil(rayon::current_num_threads()).max(1);
+    let link = |blocks: &[BlockRef]| {
+        let empty = || vec![Chunk::default(); plan.partitions];
+        let mut links = Links { txids: empty(), edges: empty(), scripts: vec![Vec::new(); plan.partitions] };
+        let mut buf = Vec::new();
+        for at in blocks {
+            let decoded = files.read_decoded(at, facts.script_prefix, &mut buf)?;
+            link_block(&decoded, at, plan, salt, &mut links);
+        }
+        for scripts in &mut links.scripts {
+            scripts.sort_unstable();
+            scripts.dedup();
+        }
+        Ok(links)
+    };
+    let found = batch.par_chunks(piece).map(link).collect::<Result<_, PipelineError>>()?;
+    Ok((batch, found))
+}
+
+fn write(
+    txids: &mut SpillWriter,
+    edges: &mut SpillWriter,
+    scripts: &mut SpillWriter,
+    found: Vec<Links>,
+) -> Result<(), PipelineError> {
+    let mut bytes = Vec::new();
+    for links in found {
+        for (spill, chunks) in [(&mut *txids, links.txids), (&mut *edges, links.edges)] {
+            for (partition, chunk) in chunks.into_iter().enumerate() {
+                spill.put_chunk(partition, &chunk.bytes)?;
+            }
+        }
+        for (partition, rows) in links.scripts.into_iter().enumerate() {
+            bytes.clear();
+            rows.iter().for_each(|row| bytes.extend_from_slice(&row.to_be_bytes()));
+            scripts.put(partition, &bytes)?;
+        }
+    }
+    Ok(())
+}
+
+fn link_block(decoded: &Decoded, at: &BlockRef, plan: Plan, salt: u64, links: &mut Links) {
     for (i, tx) in decoded.txs.iter().enumerate() {
-        let number = TxNum(at.first_tx.0 + i as u64).to_be5();
-        put_record(&mut links.txids[plan.by_hash(&tx.txid.0)], &tx.txid.0, &number);
-        for input in tx.inputs.clone() {
+        let number = at.first_tx.0 + i as u64;
+        let chunk = &mut links.txids[plan.by_hash(&tx.txid.0)];
+        chunk.bytes.extend_from_slice(&tx.txid.0);
+        chunk.put_rising(number);
+        for (vin, input) in tx.inputs.clone().enumerate() {
             let prevout = &decoded.prevouts[input as usize];
-            key[..32].copy_from_slice(&prevout.txid.0);
-            key[32..].copy_from_slice(&prevout.vout.to_be_bytes());
-            value[..5].copy_from_slice(&number);
-            value[5..].copy_from_slice(&input.to_be_bytes());
-            put_record(&mut links.edges[plan.by_hash(&key)], &key, &value);
+            let chunk = &mut links.edges[plan.by_hash(&prevout.txid.0)];
+            chunk.bytes.extend_from_slice(&prevout.txid.0);
+            put_varint(&mut chunk.bytes, prevout.vout.into());
+            chunk.put_rising(number);
+            put_varint(&mut chunk.bytes, vin as u64);
         }
     }
     for output in decoded.outputs.iter().filter(|o| o.spendable) {
-        // The prefix, cut as everywhere, and eight more bytes to tell scripts apart.
-        let mut row = [0u8; 16];
-        row[..8].copy_from_slice(&output.id.prefix.0);
-        row[8..].copy_from_slice(&Sha256::digest(decoded.script(output))[8..16]);
-        debug_assert!(facts.script_prefix <= 8);
-        put_record(&mut links.scripts[plan.by_hash(&row)], &row, &[]);
+        // The salt is unknown to whoever makes scripts, so two with one prefix do not share the fingerprint as well.
+        let mut hasher = DefaultHasher::new();
+        hasher.write_u64(salt);
+        hasher.write(decoded.script(output));
+        let prefix = output.id.prefix.0;
+        let row = u128::from(u64::from_be_bytes(prefix)) << 64 | u128::from(hasher.finish());
+        links.scripts[plan.by_hash(&prefix)].push(row);
     }
 }
 
 /// Prefixes in a partition that stand before more than one fingerprint.
-fn collisions_in(manifest: &Manifest, partition: usize, found: &mut Vec<[u8; 8]>) -> Result<(), PipelineError> {
+fn collisions_in(manifest: &Manifest, partition: usize) -> Result<Vec<[u8; 8]>, PipelineError> {
     let dir = manifest.dir();
     let bytes = read_partition(dir, SCRIPTS, partition)?;
-    let rows = sorted(&bytes).ok_or_else(|| damaged(dir, SCRIPTS, partition))?;
-    for group in rows.chunk_by(|a, b| a.key[..8] == b.key[..8]) {
-        if group.first().map(|d| d.key) != group.last().map(|d| d.key) {
-            let mut prefix = [0u8; 8];
-            prefix.copy_from_slice(&group[0].key[..8]);
-            found.push(prefix);
-        }
+    let (rows, rest) = bytes.as_chunks::<16>();
+    if !rest.is_empty() {
+        return Err(damaged(dir, SCRIPTS, partition));
     }
-    remove_partition(dir, SCRIPTS, partition)
+    let mut rows: Vec<u128> = rows.iter().map(|row| u128::from_be_bytes(*row)).collect();
+    drop(bytes);
+    rows.sort_unstable();
+    rows.dedup();
+    let prefix = |row: &u128| (row >> 64) as u64;
+    let groups = rows.chunk_by(|a, b| prefix(a) == prefix(b)).filter(|group| group.len() > 1);
+    Ok(groups.map(|group| prefix(&group[0]).to_be_bytes()).collect())
 }

@@ -2,15 +2,20 @@
 
 use std::{
     fs::File,
+    hash::{BuildHasher, RandomState},
     io::Write,
     path::{Path, PathBuf},
+    time::Instant,
 };
 
 use cairn_model::{ScriptPrefix, TxNum};
 use cairn_tables::{Family, journal::CollidingScripts};
 use serde::{Deserialize, Serialize};
 
-use super::Plan;
+use super::{
+    Plan,
+    spill::{Lengths, SpillWriter},
+};
 use crate::PipelineError;
 
 /// Colliding scripts, as the manifest holds them.
@@ -26,6 +31,27 @@ pub(crate) enum Done {
     Tables,
 }
 
+/// How far an unfinished phase had come when it was last made durable.
+#[derive(Serialize, Deserialize, Debug)]
+struct Partway {
+    phase: Done,
+    /// Units done: blocks or partitions.
+    done: u64,
+    /// What of the spills belongs to them.
+    lengths: Lengths,
+}
+
+/// What the second pass over the blocks knows between two blocks, beside what it has written.
+#[derive(Serialize, Deserialize, Debug, Clone, Default)]
+pub(crate) struct FoldState {
+    /// Balance of coins made and coins spent; see `source::mark`.
+    pub(crate) balance: u64,
+    /// Coins of repeated transactions that are not spent: TxNum, vout, value, script id, birth height.
+    pub(crate) live: Vec<(u64, u32, u64, [u8; 9], u32)>,
+    /// Number of the next file of each lane that rises with the chain.
+    pub(crate) numbers: Vec<u32>,
+}
+
 /// The working folder and what is finished in it.
 #[derive(Serialize, Deserialize, Debug)]
 pub(crate) struct Manifest {
@@ -34,15 +60,21 @@ pub(crate) struct Manifest {
     /// What is being done; another job's leftovers are of no use.
     job: String,
     pub(crate) plan: Plan,
+    /// Random; makes what is hashed with it unforeseeable.
+    pub(crate) salt: u64,
     finished: Vec<Done>,
+    partway: Option<Partway>,
     /// Prefixes that more than one script has.
     pub(crate) colliding_prefixes: Vec<[u8; 8]>,
     /// Numbers of transactions that share a txid with another (BIP 30), each txid's in order.
     pub(crate) repeated_txids: Vec<Vec<u64>>,
     /// Scripts of colliding prefixes, in order of first appearance.
     pub(crate) collisions: CollisionRows,
+    pub(crate) fold: FoldState,
     /// Table files: index of the family, name.
     pub(crate) files: Vec<(usize, String)>,
+    /// Lanes and partitions whose tables are written, of an unfinished phase.
+    pub(crate) tables: Vec<(usize, usize)>,
 }
 
 const NAME: &str = "manifest.json";
@@ -51,8 +83,10 @@ impl Manifest {
     /// What an earlier try at the same job has finished; `None` if there was none.
     pub(crate) fn resume(dir: &Path, job: &str, plan: Plan) -> Option<Self> {
         let found = std::fs::read(dir.join(NAME)).ok().and_then(|b| serde_json::from_slice::<Manifest>(&b).ok());
-        let found = found.filter(|m| m.job == job && m.plan == plan)?;
-        Some(Manifest { dir: dir.to_owned(), ..found })
+        // Only the cut into partitions has to be the same; how much is done at a time may change.
+        let same = |m: &Manifest| (m.plan.partitions, m.plan.tx_end) == (plan.partitions, plan.tx_end);
+        let found = found.filter(|m| m.job == job && same(m))?;
+        Some(Manifest { dir: dir.to_owned(), plan, ..found })
     }
 
     /// An empty working folder for a job; leftovers are removed.
@@ -63,11 +97,15 @@ impl Manifest {
             dir: dir.to_owned(),
             job: job.to_owned(),
             plan,
+            salt: RandomState::new().hash_one(job),
             finished: Vec::new(),
+            partway: None,
             colliding_prefixes: Vec::new(),
             repeated_txids: Vec::new(),
             collisions: Vec::new(),
+            fold: FoldState::default(),
             files: Vec::new(),
+            tables: Vec::new(),
         })
     }
 
@@ -81,9 +119,41 @@ impl Manifest {
         self.finished.contains(&phase)
     }
 
+    /// Units of a phase that are finished, and the lengths of the spills by then.
+    pub(crate) fn partway(&self, phase: Done) -> (u64, Lengths) {
+        match &self.partway {
+            Some(partway) if partway.phase == phase => (partway.done, partway.lengths.clone()),
+            _ => (0, Lengths::new()),
+        }
+    }
+
+    /// A spill of the plan's partitions, as long as `lengths` says.
+    pub(crate) fn spill(&self, name: &str, lengths: &Lengths) -> Result<SpillWriter, PipelineError> {
+        SpillWriter::open(&self.dir, name, self.plan.partitions, self.plan.spill_buffer(), lengths)
+    }
+
+    /// Makes spills durable and notes how many units of the phase are finished.
+    pub(crate) fn save_partway<'s>(
+        &mut self,
+        phase: Done,
+        done: u64,
+        spills: impl IntoIterator<Item = &'s mut SpillWriter>,
+    ) -> Result<(), PipelineError> {
+        let mut lengths = Lengths::new();
+        spills.into_iter().try_for_each(|spill| spill.save(&mut lengths))?;
+        self.partway = Some(Partway { phase, done, lengths });
+        self.save()
+    }
+
     /// Notes that a phase is finished; its files must be durable by then.
     pub(crate) fn finish(&mut self, phase: Done) -> Result<(), PipelineError> {
         self.finished.push(phase);
+        self.partway = None;
+        self.save()
+    }
+
+    /// Makes it durable as it is.
+    pub(crate) fn save(&self) -> Result<(), PipelineError> {
         let (path, draft) = (self.dir.join(NAME), self.dir.join("manifest.draft"));
         let bytes = serde_json::to_vec(self).map_err(|e| PipelineError::io(&path)(e.into()))?;
         let write = |draft: &Path| -> std::io::Result<()> {
@@ -121,7 +191,7 @@ impl Manifest {
 
     /// Rows of the `collisions` table.
     pub(crate) fn collision_rows(&self) -> impl Iterator<Item = (ScriptPrefix, CollidingScripts)> {
-        self.collisions.iter().map(|(prefix, scripts)| {
+        self.collisions.iter().filter(|(_, scripts)| scripts.len() > 1).map(|(prefix, scripts)| {
             let scripts = scripts.iter().map(|(first, script)| (TxNum(*first), script.clone())).collect();
             (ScriptPrefix(*prefix), CollidingScripts(scripts))
         })
@@ -130,6 +200,27 @@ impl Manifest {
     /// Removes the working folder: the job is committed.
     pub(crate) fn remove(&self) -> Result<(), PipelineError> {
         remove_dir(&self.dir)
+    }
+}
+
+/// Says when it is time to make unfinished work durable.
+pub(crate) struct Saver {
+    plan: Plan,
+    last: Instant,
+}
+
+impl Saver {
+    pub(crate) fn new(plan: Plan) -> Self {
+        Saver { plan, last: Instant::now() }
+    }
+
+    /// Whether it is time; then the time starts again.
+    pub(crate) fn due(&mut self) -> bool {
+        let due = self.last.elapsed().as_secs() >= self.plan.sizes.save_seconds;
+        if due {
+            self.last = Instant::now();
+        }
+        due
     }
 }
 

@@ -1,37 +1,48 @@
 //! The bulk driver: the whole chain into an empty index, or one stage out of the journal, without random reads.
 //!
 //! 1. **link**: blocks are decoded in parallel; txids and the outpoints that inputs name are spilled by txid.
-//! 2. **join**: per range of txids, outpoints meet the numbers of their transactions and are spilled by spender.
+//! 2. **join**: per range of txids, outpoints meet the numbers of their transactions and are spilled by spender, and
+//!    once more by funding transaction: so it is known which outputs are spent in the end.
 //! 3. **coins**: only for blocks without undo data: the coins that they spend are picked out of the blocks.
 //! 4. **fold**: blocks are decoded once more, now with number (2) and value (undo data, or 3) of each spent coin, and
-//!    mapped by the stages. Rows that rise with the chain are written at once, other deltas are spilled by key.
+//!    mapped by the stages. Rows that rise with the chain are written at once, other deltas are spilled by key; those of
+//!    coins that are spent in the end (`Merge::Coin`) are dropped.
 //! 5. **tables**: per lane and range of keys, deltas are sorted, folded and written as table files.
 //! 6. **ingest**: the files are taken into the database, one family at a time; the checkpoints come last and are the
 //!    commit.
 //!
-//! Each finished phase is noted in a manifest; killed at any time, the work goes on after the last one noted.
+//! What is finished is noted in a manifest, each phase at its end and every few seconds on the way; killed at any time,
+//! the work goes on after the last note. A partition that does not fit in memory is done in parts or sorted in runs.
 
 mod coins;
 mod fold;
 mod join;
+mod journal;
 mod link;
 mod manifest;
+mod plan;
+mod runs;
+mod source;
 mod spill;
+mod streams;
 mod tables;
 
 use std::path::PathBuf;
 
 use cairn_model::Height;
-use cairn_reader::{Facts, View};
+use cairn_reader::{Facts, Reader};
 use cairn_sources::{BlockFiles, Survey};
-use cairn_stages::{CHAIN, Lane, Order, Settings, Stage, StageError};
+use cairn_stages::{CHAIN, Lane, Merge, Order, Settings, Stage, StageError};
 use cairn_tables::journal::{Checkpoint, Checkpoints, Collisions as CollisionsTable};
 use cairn_writer::Writer;
-use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 pub(crate) use self::manifest::remove_dir;
-use self::manifest::{Done, Manifest};
+pub use self::plan::BulkSizes;
+use self::{
+    manifest::{Done, Manifest, Saver},
+    plan::Plan,
+};
 use crate::{Phase, PipelineError, Progress, Step};
 
 /// How to bulk-index.
@@ -53,59 +64,12 @@ pub(crate) struct Target<'e> {
     pub(crate) sizes: BulkSizes,
 }
 
-/// How much bulk indexing takes at a time: memory against the number of files.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct BulkSizes {
-    /// Bytes of blocks that are decoded together, and so the memory that they take several times over.
-    pub batch_bytes: u64,
-    /// Bytes of blocks for each partition of a spill: a partition is sorted in memory.
-    pub partition_bytes: u64,
-    /// Bytes of rows after which a file of rows that rise with the chain is completed and the next begun.
-    pub file_bytes: u64,
-}
-
-impl Default for BulkSizes {
-    fn default() -> Self {
-        BulkSizes { batch_bytes: 32 << 20, partition_bytes: 64 << 20, file_bytes: 256 << 20 }
-    }
-}
-
 /// A lane of a stage that takes part.
 #[derive(Clone, Copy)]
 pub(crate) struct Job<'e> {
     pub(crate) stage: &'e dyn Stage,
     pub(crate) lane_index: usize,
     pub(crate) lane: &'e Lane,
-}
-
-/// Sizes, with those that depend on the amount of work.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub(crate) struct Plan {
-    pub(crate) sizes: BulkSizes,
-    /// Partitions of every spill.
-    pub(crate) partitions: usize,
-    /// One past the last transaction number.
-    pub(crate) tx_end: u64,
-}
-
-impl Plan {
-    fn of(sizes: BulkSizes, block_bytes: u64, tx_end: u64) -> Self {
-        let partitions = block_bytes.div_ceil(sizes.partition_bytes.max(1)).clamp(1, 256) as usize;
-        Plan { sizes, partitions, tx_end: tx_end.max(1) }
-    }
-
-    /// Partition of a key that begins with a hash.
-    pub(crate) fn by_hash(&self, hash: &[u8]) -> usize {
-        let high =
-            usize::from(hash.first().copied().unwrap_or(0)) << 8 | usize::from(hash.get(1).copied().unwrap_or(0));
-        (high * self.partitions) >> 16
-    }
-
-    /// Partition of a transaction number.
-    pub(crate) fn by_tx(&self, tx_num: u64) -> usize {
-        let at = u128::from(tx_num) * self.partitions as u128 / u128::from(self.tx_end);
-        (at as usize).min(self.partitions - 1)
-    }
 }
 
 fn jobs<'e>(stages: impl Iterator<Item = &'e dyn Stage>) -> Vec<Job<'e>> {
@@ -163,7 +127,7 @@ fn blames_undo(e: &PipelineError) -> bool {
         e,
         PipelineError::UndoContradicts(_)
             | PipelineError::MakesMoney { .. }
-            | PipelineError::Stage(StageError::Contradiction { stage: "coins", .. })
+            | PipelineError::Stage(StageError::Contradiction { stage: CHAIN, what: source::OTHER_COIN })
     )
 }
 
@@ -187,26 +151,30 @@ fn try_from_files(
         }
     };
     if !manifest.done(Done::Link) {
-        let linked = link::run(&manifest, files, survey, target.facts, options, progress)?;
-        manifest.colliding_prefixes = linked.colliding_prefixes;
+        link::run(&mut manifest, files, survey, target.facts, options, progress)?;
         manifest.finish(Done::Link)?;
     }
     if !manifest.done(Done::Join) {
-        let joined = join::run(&manifest, survey, options, progress)?;
-        manifest.repeated_txids = joined.repeated_txids;
+        link::clean(&manifest)?;
+        join::run(&mut manifest, survey, options, progress)?;
         manifest.finish(Done::Join)?;
     }
     if !manifest.done(Done::Coins) {
-        coins::run(&manifest, files, survey, target.facts, options, progress)?;
+        coins::run(&mut manifest, files, survey, target.facts, options, progress)?;
         manifest.finish(Done::Coins)?;
     }
     let jobs = jobs(target.stages.iter().map(AsRef::as_ref));
     let settings = Settings { txid_prefix: target.facts.txid_prefix };
     if !manifest.done(Done::Fold) {
-        coins::clean(&manifest)?;
-        let source = fold::FileBlocks::new(&manifest, files, survey, target.facts, options);
-        let total = u64::from(options.to) + 1;
-        manifest.collisions = fold::run(&mut manifest, source, &jobs, &settings, total, progress)?;
+        let from = manifest.partway(Done::Fold).0;
+        if from == 0 {
+            manifest.fold = Default::default();
+            manifest.collisions.clear();
+        }
+        let source = source::FileBlocks::new(&manifest, files, survey, target.facts, options, from as u32);
+        let start = (from, survey.blocks(0..from as u32).map(|b| u64::from(b.size)).sum());
+        let total = (u64::from(options.to) + 1, bytes);
+        fold::run(&mut manifest, source, &jobs, &settings, start, total, progress)?;
         manifest.finish(Done::Fold)?;
     }
     finish(target, &mut manifest, &jobs, Checkpoint { version: 0, height: options.to, hash: tip.hash.0 }, progress)?;
@@ -248,10 +216,10 @@ fn versions(stages: &[Box<dyn Stage>]) -> String {
 pub(crate) fn from_journal(
     target: &Target<'_>,
     stage: usize,
-    view: &View<'_>,
+    reader: &Reader,
     progress: &dyn Progress,
 ) -> Result<(), PipelineError> {
-    let result = try_from_journal(target, stage, view, progress);
+    let result = try_from_journal(target, stage, reader, progress);
     give_up_damaged(target, &result)?;
     result
 }
@@ -259,11 +227,11 @@ pub(crate) fn from_journal(
 fn try_from_journal(
     target: &Target<'_>,
     stage: usize,
-    view: &View<'_>,
+    reader: &Reader,
     progress: &dyn Progress,
 ) -> Result<(), PipelineError> {
     let stage = target.stages[stage].as_ref();
-    let tip = *view.tip();
+    let tip = *reader.view()?.tip();
     // Rows of the journal are about a third of the blocks' bytes; a transaction has some 560 bytes.
     let plan = Plan::of(target.sizes, tip.tx_end.0 * 560, tip.tx_end.0);
     let job = format!("{} {} {}", stage.name(), stage.version(), tip.hash);
@@ -275,8 +243,14 @@ fn try_from_journal(
     let jobs = jobs(std::iter::once(stage));
     let settings = Settings { txid_prefix: target.facts.txid_prefix };
     if !manifest.done(Done::Fold) {
-        let source = fold::JournalSource::new(view, plan)?;
-        fold::run(&mut manifest, source, &jobs, &settings, u64::from(tip.height) + 1, progress)?;
+        let coins = jobs.iter().any(|job| matches!(job.lane.merge, Merge::Coin { .. }));
+        if coins && !manifest.done(Done::Join) {
+            journal::spill_spent(&mut manifest, &reader.view()?, progress)?;
+            manifest.finish(Done::Join)?;
+        }
+        let from = manifest.partway(Done::Fold).0;
+        let source = journal::JournalSource::new(reader, &manifest, coins, from as u32)?;
+        fold::run(&mut manifest, source, &jobs, &settings, (from, 0), (u64::from(tip.height) + 1, 0), progress)?;
         manifest.finish(Done::Fold)?;
     }
     finish(target, &mut manifest, &jobs, Checkpoint { version: 0, height: tip.height, hash: tip.hash.0 }, progress)
@@ -291,8 +265,7 @@ fn finish(
     progress: &dyn Progress,
 ) -> Result<(), PipelineError> {
     if !manifest.done(Done::Tables) {
-        let files = tables::run(manifest, jobs, progress)?;
-        manifest.files.extend(files);
+        tables::run(manifest, jobs, progress)?;
         manifest.finish(Done::Tables)?;
     }
     tables::ingest(target.writer, manifest, progress)?;
@@ -320,9 +293,8 @@ pub(crate) fn lacks_undo(files_undo: bool, height: Height, options: &BulkOptions
 pub(crate) fn blocks_step(
     progress: &dyn Progress,
     phase: Phase,
-    done: u64,
-    total: u64,
-    bytes: u64,
+    (done, total): (u64, u64),
+    (bytes, of_bytes): (u64, u64),
 ) -> Result<(), PipelineError> {
-    step(progress, Step { phase, done, total, bytes })
+    step(progress, Step { phase, done, total, bytes, of_bytes })
 }

@@ -1,22 +1,32 @@
-//! Records on disk, cut into partitions by their keys.
+//! Records on disk, cut into partitions by their keys. A spill is written front to back, and can be taken up again at
+//! the lengths that it had when it was last made durable.
 
 use std::{
-    fs::File,
-    io::{BufWriter, Write},
+    collections::BTreeMap,
+    fs::{File, OpenOptions},
+    io::{BufReader, BufWriter, Read, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
 };
 
-use crate::{PipelineError, groups::put_record};
+use crate::PipelineError;
 
-/// Buffer of each partition's file.
-const BUFFER: usize = 128 << 10;
+/// Lengths of the partitions of spills, by name of the spill.
+pub(crate) type Lengths = BTreeMap<String, Vec<u64>>;
 
 /// Writes records into partitions. Files are made when their first record comes.
 pub(crate) struct SpillWriter {
     dir: PathBuf,
     name: String,
-    files: Vec<Option<BufWriter<File>>>,
-    record: Vec<u8>,
+    /// Buffer of each partition's file, in bytes.
+    buffer: usize,
+    files: Vec<Partition>,
+}
+
+#[derive(Default)]
+struct Partition {
+    file: Option<BufWriter<File>>,
+    written: u64,
+    durable: u64,
 }
 
 /// Where a partition lies.
@@ -25,49 +35,141 @@ pub(crate) fn partition_path(dir: &Path, name: &str, partition: usize) -> PathBu
 }
 
 impl SpillWriter {
-    /// A spill of so many partitions; what an earlier try left is removed.
-    pub(crate) fn create(dir: &Path, name: &str, partitions: usize) -> Result<Self, PipelineError> {
-        for partition in 0..partitions {
-            remove(&partition_path(dir, name, partition))?;
+    /// A spill of so many partitions, empty or as long as `lengths` says; what an earlier try wrote beyond is cut off.
+    pub(crate) fn open(
+        dir: &Path,
+        name: &str,
+        partitions: usize,
+        buffer: usize,
+        lengths: &Lengths,
+    ) -> Result<Self, PipelineError> {
+        let kept = lengths.get(name).map_or(&[][..], Vec::as_slice);
+        let open = |partition: usize| {
+            let path = partition_path(dir, name, partition);
+            let length = kept.get(partition).copied().unwrap_or(0);
+            if length == 0 {
+                remove(&path)?;
+                return Ok(Partition::default());
+            }
+            let reopen = || {
+                let mut file = OpenOptions::new().write(true).open(&path)?;
+                if file.metadata()?.len() < length {
+                    return Ok(None);
+                }
+                file.set_len(length)?;
+                file.seek(SeekFrom::End(0))?;
+                Ok(Some(file))
+            };
+            let file = reopen().map_err(PipelineError::io(&path))?.ok_or_else(|| damaged(dir, name, partition))?;
+            let file = Some(BufWriter::with_capacity(buffer, file));
+            Ok(Partition { file, written: length, durable: length })
+        };
+        let files = (0..partitions).map(open).collect::<Result<_, PipelineError>>()?;
+        Ok(SpillWriter { dir: dir.to_owned(), name: name.to_owned(), buffer, files })
+    }
+
+    /// Appends bytes as they are.
+    pub(crate) fn put(&mut self, partition: usize, bytes: &[u8]) -> Result<(), PipelineError> {
+        if bytes.is_empty() {
+            return Ok(());
         }
-        let files = (0..partitions).map(|_| None).collect();
-        Ok(SpillWriter { dir: dir.to_owned(), name: name.to_owned(), files, record: Vec::new() })
-    }
-
-    /// Appends a record.
-    pub(crate) fn put(&mut self, partition: usize, key: &[u8], value: &[u8]) -> Result<(), PipelineError> {
-        let mut record = std::mem::take(&mut self.record);
-        record.clear();
-        put_record(&mut record, key, value);
-        let result = self.put_raw(partition, &record);
-        self.record = record;
-        result
-    }
-
-    /// Appends records that are in the form of `put_record` already.
-    pub(crate) fn put_raw(&mut self, partition: usize, records: &[u8]) -> Result<(), PipelineError> {
         let path = || partition_path(&self.dir, &self.name, partition);
         let slot = &mut self.files[partition];
-        let file = match slot {
+        let file = match &mut slot.file {
             Some(file) => file,
-            None => {
+            none => {
                 let file = File::create(path()).map_err(PipelineError::io(path()))?;
-                slot.insert(BufWriter::with_capacity(BUFFER, file))
+                none.insert(BufWriter::with_capacity(self.buffer, file))
             }
         };
-        file.write_all(records).map_err(PipelineError::io(path()))
+        slot.written += bytes.len() as u64;
+        file.write_all(bytes).map_err(PipelineError::io(path()))
     }
 
-    /// Makes everything durable.
-    pub(crate) fn finish(self) -> Result<(), PipelineError> {
-        for (partition, file) in self.files.into_iter().enumerate() {
-            let path = partition_path(&self.dir, &self.name, partition);
-            if let Some(file) = file {
-                let file = file.into_inner().map_err(|e| PipelineError::io(&path)(e.into_error()))?;
-                file.sync_all().map_err(PipelineError::io(path))?;
-            }
+    /// Appends a chunk: its length (4, little-endian) and its bytes, which [`Chunks`] gives back.
+    pub(crate) fn put_chunk(&mut self, partition: usize, bytes: &[u8]) -> Result<(), PipelineError> {
+        if bytes.is_empty() {
+            return Ok(());
         }
+        let length = u32::try_from(bytes.len()).map_err(|_| damaged(&self.dir, &self.name, partition))?;
+        self.put(partition, &length.to_le_bytes())?;
+        self.put(partition, bytes)
+    }
+
+    /// Makes everything so far durable, and notes how much that is.
+    pub(crate) fn save(&mut self, lengths: &mut Lengths) -> Result<(), PipelineError> {
+        for (partition, slot) in self.files.iter_mut().enumerate().filter(|(_, slot)| slot.written > slot.durable) {
+            if let Some(file) = &mut slot.file {
+                let path = || partition_path(&self.dir, &self.name, partition);
+                file.flush().map_err(PipelineError::io(path()))?;
+                file.get_ref().sync_data().map_err(PipelineError::io(path()))?;
+            }
+            slot.durable = slot.written;
+        }
+        lengths.insert(self.name.clone(), self.files.iter().map(|slot| slot.written).collect());
         Ok(())
+    }
+}
+
+/// A partition read chunk by chunk.
+pub(crate) struct Chunks {
+    file: Option<BufReader<File>>,
+    left: u64,
+    dir: PathBuf,
+    name: &'static str,
+    partition: usize,
+    bytes: Vec<u8>,
+}
+
+impl Chunks {
+    /// Of a partition; one that does not exist has none.
+    pub(crate) fn open(dir: &Path, name: &'static str, partition: usize) -> Result<Self, PipelineError> {
+        let path = partition_path(dir, name, partition);
+        let (file, left) = match File::open(&path) {
+            Ok(file) => {
+                let left = file.metadata().map_err(PipelineError::io(&path))?.len();
+                (Some(BufReader::new(file)), left)
+            }
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => (None, 0),
+            Err(e) => return Err(PipelineError::io(path)(e)),
+        };
+        Ok(Chunks { file, left, dir: dir.to_owned(), name, partition, bytes: Vec::new() })
+    }
+
+    /// Bytes that are not read yet.
+    pub(crate) fn left(&self) -> u64 {
+        self.left
+    }
+
+    /// The next chunk.
+    pub(crate) fn next(&mut self) -> Result<Option<&[u8]>, PipelineError> {
+        if self.left == 0 {
+            return Ok(None);
+        }
+        let mut length = [0u8; 4];
+        self.read(|file| file.read_exact(&mut length))?;
+        let length = u32::from_le_bytes(length);
+        self.left = self.left.checked_sub(4 + u64::from(length)).ok_or_else(|| self.damaged())?;
+        let mut bytes = std::mem::take(&mut self.bytes);
+        bytes.resize(length as usize, 0);
+        self.read(|file| file.read_exact(&mut bytes))?;
+        self.bytes = bytes;
+        Ok(Some(&self.bytes))
+    }
+
+    fn read(&mut self, read: impl FnOnce(&mut BufReader<File>) -> std::io::Result<()>) -> Result<(), PipelineError> {
+        match self.file.as_mut().map(read) {
+            Some(Ok(())) => Ok(()),
+            Some(Err(e)) if e.kind() != std::io::ErrorKind::UnexpectedEof => {
+                Err(PipelineError::io(partition_path(&self.dir, self.name, self.partition))(e))
+            }
+            _ => Err(self.damaged()),
+        }
+    }
+
+    /// What it is if the bytes make no sense.
+    pub(crate) fn damaged(&self) -> PipelineError {
+        damaged(&self.dir, self.name, self.partition)
     }
 }
 
@@ -86,7 +188,7 @@ pub(crate) fn remove_partition(dir: &Path, name: &str, partition: usize) -> Resu
     remove(&partition_path(dir, name, partition))
 }
 
-fn remove(path: &Path) -> Result<(), PipelineError> {
+pub(crate) fn remove(path: &Path) -> Result<(), PipelineError> {
     match std::fs::remove_file(path) {
         Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(PipelineError::io(path)(e)),
         _ => Ok(()),

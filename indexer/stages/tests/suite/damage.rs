@@ -12,7 +12,7 @@ use crate::{
 };
 
 fn folds(stage: &dyn Stage) -> bool {
-    stage.lanes().iter().any(|lane| lane.merge == Merge::Fold)
+    stage.lanes().iter().any(|lane| lane.merge != Merge::Put)
 }
 
 /// The last block that spends something, and those before it.

@@ -103,7 +103,7 @@ fn folded(
             let (group, after) = rest.split_at(len);
             rest = after;
             match (lane.merge, way) {
-                (Merge::Fold, _) => stage.fold(at, group, way, prior, &mut rows)?,
+                (Merge::Fold | Merge::Coin { .. }, _) => stage.fold(at, group, way, prior, &mut rows)?,
                 (Merge::Put, _) => {
                     assert_eq!(group.len(), 1, "{}: a key comes twice in a lane that only puts", lane.name);
                     match way {

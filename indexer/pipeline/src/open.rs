@@ -1,0 +1,103 @@
+//! Opening an engine.
+
+use std::{path::Path, sync::Arc};
+
+use cairn_reader::{Facts, ReadError, Reader};
+use cairn_stages::{CHAIN, Stage};
+use cairn_writer::Writer;
+
+use crate::{BulkSizes, Engine, PipelineError};
+
+/// Bytes of memory that indexing may take where nobody says how many.
+pub const DEFAULT_MEMORY: u64 = 4 << 30;
+
+impl Engine {
+    /// Opens the index in `datadir`, or makes one for `facts`.
+    ///
+    /// # Errors
+    /// It belongs to another network, another process writes it, or the disk refuses.
+    pub fn open(datadir: &Path, facts: &Facts) -> Result<Self, PipelineError> {
+        Self::open_within(datadir, facts, DEFAULT_MEMORY)
+    }
+
+    /// Opens an index that exists.
+    ///
+    /// # Errors
+    /// There is none, another process writes it, or the disk refuses.
+    pub fn open_existing(datadir: &Path) -> Result<Self, PipelineError> {
+        Self::open_existing_within(datadir, DEFAULT_MEMORY)
+    }
+
+    /// As [`Engine::open`], with a limit in bytes on what indexing takes: the database's caches and buffers, what bulk
+    /// indexing sorts, and what waits between its steps. At least 256 MiB; blocks and headers come on top of less.
+    ///
+    /// # Errors
+    /// As [`Engine::open`].
+    pub fn open_within(datadir: &Path, facts: &Facts, memory: u64) -> Result<Self, PipelineError> {
+        Self::open_all(datadir, Some(facts), cairn_stages::all(), memory)
+    }
+
+    /// As [`Engine::open_existing`], with a limit in bytes as of [`Engine::open_within`].
+    ///
+    /// # Errors
+    /// As [`Engine::open_existing`].
+    pub fn open_existing_within(datadir: &Path, memory: u64) -> Result<Self, PipelineError> {
+        let dir = datadir.join("index");
+        if !dir.join("CURRENT").exists() {
+            return Err(ReadError::Unusable(format!("no index in {}", datadir.display())).into());
+        }
+        Self::open_all(datadir, None, cairn_stages::all(), memory)
+    }
+
+    /// As [`Engine::open`], with other stages than the usual ones. The first is the journal's.
+    ///
+    /// # Errors
+    /// As [`Engine::open`].
+    pub fn open_with(
+        datadir: &Path,
+        wanted: Option<&Facts>,
+        stages: Vec<Box<dyn Stage>>,
+    ) -> Result<Self, PipelineError> {
+        Self::open_all(datadir, wanted, stages, DEFAULT_MEMORY)
+    }
+
+    fn open_all(
+        datadir: &Path,
+        wanted: Option<&Facts>,
+        stages: Vec<Box<dyn Stage>>,
+        memory: u64,
+    ) -> Result<Self, PipelineError> {
+        // Bulk indexing hardly reads the database, and what reads it at the tip needs little else.
+        let writer = Writer::open_within(&datadir.join("index"), memory * 3 / 16)?;
+        let facts = match (writer.facts()?, wanted) {
+            (Some(found), Some(wanted)) => {
+                if found.network != wanted.network {
+                    return Err(PipelineError::WrongNetwork { expected: wanted.network, found: found.network });
+                }
+                // The block folder may have moved; everything else is fixed for good.
+                let facts =
+                    Facts { blocks_dir: wanted.blocks_dir.clone().or(found.blocks_dir.clone()), ..found.clone() };
+                if facts != found {
+                    writer.put_facts(&facts)?;
+                }
+                facts
+            }
+            (Some(found), None) => found,
+            (None, Some(wanted)) => {
+                writer.put_facts(wanted)?;
+                wanted.clone()
+            }
+            (None, None) => return Err(ReadError::Empty.into()),
+        };
+        for stage in &stages {
+            let found = writer.checkpoint(stage.name())?;
+            if let Some(found) = found.filter(|c| c.version != stage.version() && stage.name() == CHAIN) {
+                let (stage, expected) = (stage.name(), stage.version());
+                return Err(PipelineError::Version { stage, found: found.version, expected });
+            }
+        }
+        let sizes = BulkSizes::of_memory(memory, rayon::current_num_threads());
+        let reader = Arc::new(Reader::shared(Arc::clone(writer.db()))?);
+        Ok(Engine { writer, facts, datadir: datadir.to_owned(), stages, reader, sizes })
+    }
+}
