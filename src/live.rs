@@ -182,11 +182,9 @@ impl Live {
                         Err(PipelineError::Stopped) => return Ok(self.stopped()),
                         other => other?,
                     }
-                    let deltas = match unconfirmed {
-                        Some(unconfirmed) => unconfirmed.disconnected(&reader)?,
-                        None => Vec::new(),
-                    };
-                    self.settle(&deltas)?;
+                    if let Some(unconfirmed) = unconfirmed.as_mut() {
+                        unconfirmed.disconnected(&reader)?;
+                    }
                     reporter = Reporter::new(&self.screen, &self.stop, Some(fork));
                 }
                 Ok(Step::Connect(block)) => {

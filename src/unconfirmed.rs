@@ -10,7 +10,7 @@ use std::{
 
 use cairn_domain::mempool::{StressParams, sample};
 use cairn_http::{Absent, MempoolSlot};
-use cairn_mempool::{Coin, Coins, CoinsError, MempoolOptions, MempoolState, MempoolWatcher, Tip, WatchError};
+use cairn_mempool::{Coin, Coins, CoinsError, MempoolOptions, MempoolState, MempoolWatcher, Step, Tip, WatchError};
 use cairn_model::{
     BlockHash, Height, MempoolDelta, MempoolSample, MempoolTx, MempoolWatch, News, Sats, SourceKind, SourceStatus, Txid,
 };
@@ -25,6 +25,10 @@ use crate::{exit::Failure, projector};
 const KEEP: Duration = Duration::from_secs(60);
 /// Time between two samples.
 const SAMPLE: Duration = Duration::from_secs(60);
+/// Longest time from the first block that is taken off until the mempool is shown again, whole or not.
+const REORGANIZATION: Duration = Duration::from_secs(3);
+/// Longest pause meanwhile.
+const BREATH: Duration = Duration::from_millis(20);
 /// A node that has not answered for so long says nothing about its mempool any more.
 const STALE: u64 = 30;
 
@@ -75,6 +79,8 @@ pub(crate) struct Unconfirmed {
     /// What changed since the mempool was last written to disk.
     added: HashMap<Txid, Arc<MempoolTx>>,
     removed: HashSet<Txid>,
+    /// What nobody has seen yet, while a reorganization goes on.
+    unseen: Option<(Instant, Vec<MempoolDelta>)>,
     kept_at: Instant,
     /// Readers had all of it once.
     was_whole: bool,
@@ -117,6 +123,7 @@ impl Unconfirmed {
             slot,
             added: HashMap::new(),
             removed,
+            unseen: None,
             kept_at: Instant::now(),
             was_whole: false,
             samples,
@@ -137,18 +144,23 @@ impl Unconfirmed {
     pub(crate) fn connected(&mut self, height: Height, block: Effects) -> Vec<MempoolDelta> {
         let tip = Tip { height, hash: block.hash, time: block.time };
         let deltas = self.watcher.connected(tip, block.txids, block.spent, now_ms());
+        if let Some((_, unseen)) = &mut self.unseen {
+            unseen.extend(deltas);
+            return Vec::new();
+        }
         self.show(&deltas);
         deltas
     }
 
-    /// The index has taken blocks off.
+    /// The index has taken blocks off. What was in them is confirmed by other blocks soon, or unconfirmed as soon as the
+    /// node's messages about it are taken in: until then the mempool stays at the old tip, and requests wait.
     ///
     /// # Errors
     /// The index cannot be read.
-    pub(crate) fn disconnected(&mut self, reader: &Reader) -> Result<Vec<MempoolDelta>, Failure> {
+    pub(crate) fn disconnected(&mut self, reader: &Reader) -> Result<(), Failure> {
         let deltas = self.watcher.disconnected(tip_of(&reader.view()?), now_ms());
-        self.show(&deltas);
-        Ok(deltas)
+        self.unseen.get_or_insert_with(|| (Instant::now(), Vec::new())).1.extend(deltas);
+        Ok(())
     }
 
     /// Works for a moment. Returns what other processes are to be told, and when to come again.
@@ -161,9 +173,19 @@ impl Unconfirmed {
             other => other?,
         };
         match self.watcher.step(&IndexCoins(&view), tip_of(&view), now_ms()) {
-            Ok(step) => {
-                self.show(&step.deltas);
-                Ok((step.deltas, step.again_in))
+            Ok(Step { mut deltas, again_in }) => {
+                if let Some((since, mut unseen)) = self.unseen.take() {
+                    unseen.append(&mut deltas);
+                    // The end of a reorganization is shown together with what the node has told about it meanwhile.
+                    let whole = unseen.iter().any(|delta| matches!(delta, MempoolDelta::Sequence(_)));
+                    if !whole && since.elapsed() < REORGANIZATION {
+                        self.unseen = Some((since, unseen));
+                        return Ok((Vec::new(), again_in.min(BREATH)));
+                    }
+                    deltas = unseen;
+                }
+                self.show(&deltas);
+                Ok((deltas, again_in))
             }
             Err(WatchError::Coins(error)) => match error.downcast::<ReadError>() {
                 Ok(error) => Err(PipelineError::from(*error).into()),

@@ -1,0 +1,199 @@
+//! The processes that are tested, in one form or the other, and where they serve at present.
+
+use std::{
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use cairn_standin::StandIn;
+
+use crate::{
+    client::Client,
+    common::{Running, World},
+};
+
+/// Whatever is waited for comes within this time.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// In how many processes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Form {
+    /// `cairn run`.
+    One,
+    /// `cairn index` and `cairn serve`.
+    Two,
+}
+
+/// Where the processes serve, for whoever watches them from outside.
+#[derive(Default)]
+pub(crate) struct Place {
+    address: Mutex<String>,
+    up: AtomicBool,
+}
+
+impl Place {
+    /// The address; `None` while nobody serves.
+    pub(crate) fn address(&self) -> Option<String> {
+        self.up.load(Ordering::SeqCst).then(|| self.address.lock().unwrap().clone())
+    }
+
+    fn leave(&self) {
+        self.up.store(false, Ordering::SeqCst);
+    }
+
+    fn enter(&self, address: String) {
+        *self.address.lock().unwrap() = address;
+        self.up.store(true, Ordering::SeqCst);
+    }
+}
+
+/// The processes.
+pub(crate) struct Cast {
+    pub(crate) world: World,
+    pub(crate) form: Form,
+    pub(crate) place: Arc<Place>,
+    /// Arguments that name the node.
+    node: String,
+    writer: Option<Running>,
+    reader: Option<Running>,
+}
+
+impl Cast {
+    /// Processes for a node, in an empty folder; none is started.
+    pub(crate) fn new(node: &StandIn, form: Form) -> Self {
+        let node = format!("--node {} --node-cookie {}", node.url(), node.cookie_file().display());
+        Cast { world: World::empty(), form, place: Arc::default(), node, writer: None, reader: None }
+    }
+
+    /// Starts them all, with an empty index.
+    pub(crate) fn start(node: &StandIn, form: Form) -> Self {
+        let mut cast = Cast::new(node, form);
+        cast.start_writer();
+        // There is something to serve.
+        cast.writer.as_mut().unwrap().wait_for("at the node's tip");
+        if form == Form::Two {
+            cast.start_reader();
+        }
+        cast
+    }
+
+    /// Waits until something holds; if it takes too long, the processes' words say more than its name.
+    #[track_caller]
+    pub(crate) fn wait_until(&self, what: &str, mut holds: impl FnMut() -> bool) {
+        let started = Instant::now();
+        while !holds() {
+            assert!(started.elapsed() < PATIENCE, "waited too long for {what}\n{}", self.said());
+            thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// Starts a process; what it leaves behind when it is killed goes with the folder.
+    fn begin(&self, line: &str) -> Running {
+        let scratch = self.world.path("scratch");
+        std::fs::create_dir_all(&scratch).unwrap();
+        let mut command = self.world.command(line);
+        command.env("TMPDIR", scratch);
+        Running::start(command)
+    }
+
+    /// Indexes what the node has, and ends.
+    pub(crate) fn index_once(&self) {
+        self.world.run(&format!("index --network regtest --datadir data {} --once", self.node)).success();
+    }
+
+    /// Starts the process that writes.
+    pub(crate) fn start_writer(&mut self) {
+        let index = format!("--network regtest --datadir data {}", self.node);
+        let mut running = self.begin(&match self.form {
+            Form::One => format!("run {index} --listen 127.0.0.1:0"),
+            Form::Two => format!("index {index}"),
+        });
+        if self.form == Form::One {
+            self.place.enter(running.address());
+        }
+        self.writer = Some(running);
+    }
+
+    /// Starts the process that serves, where it is another one.
+    pub(crate) fn start_reader(&mut self) {
+        let mut running = self.begin("serve --datadir data --listen 127.0.0.1:0");
+        self.place.enter(running.address());
+        self.reader = Some(running);
+    }
+
+    /// Ends the process that writes.
+    pub(crate) fn end_writer(&mut self, signal: &str) {
+        if self.form == Form::One {
+            self.place.leave();
+        }
+        end(self.writer.take(), signal);
+    }
+
+    /// Ends the process that serves, where it is another one.
+    pub(crate) fn end_reader(&mut self, signal: &str) {
+        self.place.leave();
+        end(self.reader.take(), signal);
+    }
+
+    /// Whether another process serves than the one that writes.
+    pub(crate) fn reader_runs(&self) -> bool {
+        self.reader.is_some()
+    }
+
+    /// Starts what does not run.
+    pub(crate) fn complete(&mut self) {
+        if self.writer.is_none() {
+            self.start_writer();
+        }
+        if self.form == Form::Two && self.reader.is_none() {
+            self.start_reader();
+        }
+    }
+
+    /// Ends what runs, in order.
+    pub(crate) fn stop(&mut self) {
+        if self.reader.is_some() {
+            self.end_reader("TERM");
+        }
+        if self.writer.is_some() {
+            self.end_writer("TERM");
+        }
+    }
+
+    /// A client of whoever serves.
+    pub(crate) fn client(&self) -> Client {
+        Client::new(&self.place.address().expect("nobody serves"))
+    }
+
+    /// The last lines that the processes said.
+    pub(crate) fn said(&self) -> String {
+        let tail = |name: &str, running: &Option<Running>| {
+            let said = running.as_ref().map(Running::said).unwrap_or_default();
+            let lines: Vec<&str> = said.lines().collect();
+            format!("--- {name}:\n{}\n", lines[lines.len().saturating_sub(40)..].join("\n"))
+        };
+        tail("writer", &self.writer) + &tail("reader", &self.reader)
+    }
+
+    /// The index is audited against the node, and equals one that was made in one go. The processes have ended.
+    pub(crate) fn audit(&self) {
+        let verified = self.world.stdout(&format!("verify --datadir data {}", self.node));
+        assert!(verified.contains("MuHash of the coins is the node's") && !verified.contains("DIFFERS"), "{verified}");
+        self.world.run(&format!("index --network regtest --datadir straight {} --once", self.node)).success();
+        let sums = |datadir: &str| self.world.stdout(&format!("db checksum --datadir {datadir}"));
+        assert_eq!(sums("data"), sums("straight"));
+    }
+}
+
+fn end(running: Option<Running>, signal: &str) {
+    let Some(mut running) = running else { return };
+    running.signal(signal);
+    let (status, took) = running.end();
+    if signal == "TERM" {
+        assert_eq!(status.code(), Some(143), "after {took:?}: {}", running.said());
+    }
+}
