@@ -5,6 +5,7 @@ mod blocks;
 mod bounds;
 mod broadcast;
 mod description;
+mod endpoints;
 mod errors;
 mod gates;
 mod health_full;

@@ -21,6 +21,15 @@ pub struct ApiConfig {
     pub max_body_bytes: usize,
     /// Requests that may read the index at the same time; others wait for their turn within the time limit.
     pub max_concurrent_reads: usize,
+    /// What a client may spend in a minute, in units of cost; 0 for no limit. A cheap request costs one unit.
+    pub rate_limit: u32,
+}
+
+impl ApiConfig {
+    /// Whether clients have a limited budget of requests.
+    pub(crate) fn limits_clients(&self) -> bool {
+        self.rate_limit > 0
+    }
 }
 
 impl Default for ApiConfig {
@@ -34,6 +43,7 @@ impl Default for ApiConfig {
             request_timeout: Duration::from_secs(20),
             max_body_bytes: 1 << 20,
             max_concurrent_reads: 32,
+            rate_limit: 6000,
         }
     }
 }

@@ -20,6 +20,7 @@ use crate::{
     context::{Ctx, Pool},
     error::ApiError,
     input::Raw,
+    inside::Omitted,
     mempool::{Absent, Lock, MempoolSlot, now_ms},
     meta::{Meta, TipMeta, Warning, freshness, join},
     node::NodeAccess,
@@ -125,7 +126,9 @@ async fn parameters(parts: &mut Parts) -> Result<Raw, ApiError> {
     let path = RawPathParams::from_request_parts(parts, &()).await.map_err(|_| {
         ApiError::new(StatusCode::BAD_REQUEST, "invalid_path", "the path holds bytes that are no UTF-8 text")
     })?;
-    let path = path.iter().map(|(name, text)| (name.to_owned(), text.to_owned())).collect();
+    let omitted = parts.extensions.get::<Omitted>();
+    let given = path.iter().filter(|(name, _)| omitted.is_none_or(|omitted| !omitted.0.contains(*name)));
+    let path = given.map(|(name, text)| (name.to_owned(), text.to_owned())).collect();
     let Query(query) = Query::<Vec<(String, String)>>::try_from_uri(&parts.uri)
         .map_err(|_| ApiError::new(StatusCode::BAD_REQUEST, "invalid_query", "the query string cannot be read"))?;
     Ok(Raw { path, query, ..Raw::default() })

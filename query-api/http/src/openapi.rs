@@ -10,7 +10,8 @@ use crate::{
     error::{Location, Problem},
     input::Field,
     meta::Meta,
-    operation::{Method, Registered, Tier},
+    offer::Tier,
+    operation::{Method, Registered},
     routes,
 };
 
@@ -113,7 +114,7 @@ fn operation(op: &Registered, generator: &mut SchemaGenerator, config: &ApiConfi
         "description": op.info.description,
         "parameters": parameters(op, config),
         "responses": responses,
-        "x-tier": if op.info.tier == Tier::Free { "free" } else { "premium" },
+        "x-tier": if op.info.offer.tier == Tier::Free { "free" } else { "premium" },
     });
     if op.info.method == Method::Post {
         let mut content = json!({"application/json": {"schema": body_schema(op)}});
@@ -122,7 +123,7 @@ fn operation(op: &Registered, generator: &mut SchemaGenerator, config: &ApiConfi
         }
         entry["requestBody"] = json!({"required": true, "content": content});
     }
-    if let Some(price) = op.info.price_sats {
+    if let Some(price) = op.info.offer.price_sats {
         entry["x-price-sats"] = price.into();
     }
     entry
@@ -204,7 +205,7 @@ fn body_schema(op: &Registered) -> Value {
 }
 
 /// Members that `view=compact` leaves out are not required.
-fn relax(op: &Registered, schemas: &mut Map<String, Value>) {
+pub(crate) fn relax(op: &Registered, schemas: &mut Map<String, Value>) {
     let mut generator = SchemaSettings::draft2020_12()
         .for_serialize()
         .with(|s| s.definitions_path = "/components/schemas".into())

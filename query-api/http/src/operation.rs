@@ -4,7 +4,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use crate::{context::Ctx, error::ApiError, input::InputSpec};
+use crate::{context::Ctx, error::ApiError, input::InputSpec, offer::Offer, tool::Tool};
 
 /// HTTP method of an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -22,14 +22,6 @@ impl Method {
             Method::Post => "POST",
         }
     }
-}
-
-/// What an operation costs after the beta.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Tier {
-    Free,
-    Premium,
 }
 
 /// What an answer depends on: its ETag is made of their versions.
@@ -60,12 +52,8 @@ pub(crate) struct Info {
     pub(crate) summary: &'static str,
     /// A paragraph: what it answers, when to use it and when not.
     pub(crate) description: &'static str,
-    /// Tier after the beta.
-    pub(crate) tier: Tier,
-    /// Name of what is sold.
-    pub(crate) capability: Option<&'static str>,
-    /// Price of a call after the beta.
-    pub(crate) price_sats: Option<u64>,
+    /// Package, tier and price after the beta.
+    pub(crate) offer: Offer,
     /// Whether some requests need a wallet session even in the beta.
     pub(crate) conditional: bool,
     /// Where its data comes from.
@@ -82,6 +70,8 @@ pub(crate) struct Info {
     pub(crate) errors: &'static [(u16, &'static str)],
     /// The member of the body that a body of type `text/plain` stands for, if it may come so.
     pub(crate) text_body: Option<&'static str>,
+    /// How agents meet it.
+    pub(crate) tool: Tool,
 }
 
 impl Info {
@@ -94,9 +84,7 @@ impl Info {
             area,
             summary: "",
             description: "",
-            tier: Tier::Free,
-            capability: None,
-            price_sats: None,
+            offer: Offer::FREE,
             conditional: false,
             source: "index",
             freshness: &[Freshness::Tip],
@@ -105,6 +93,7 @@ impl Info {
             compact: &[],
             errors: &[],
             text_body: None,
+            tool: Tool::UNLISTED,
         }
     }
 

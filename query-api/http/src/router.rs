@@ -4,6 +4,7 @@ use std::{
     collections::BTreeMap,
     future::Future,
     io,
+    net::SocketAddr,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -31,10 +32,12 @@ use crate::{
     dispatch::{ROWS_READ, dispatch, matches, set_validators},
     error::ApiError,
     index::IndexSource,
+    inside::Api,
     landing, middleware, nearest,
     node::NodeAccess,
     openapi,
     operation::Registered,
+    planned::{PLANNED, Planned, not_implemented},
     routes,
 };
 
@@ -138,12 +141,29 @@ pub fn router(state: ApiState) -> Router {
     with_operations(state, routes::operations())
 }
 
+/// The router of the API with further routes, which are surrounded by the same layers (request ids, limits, CORS, bodies
+/// of errors) and may call the API. They have no fallback, and no path of the API is among them.
+pub fn router_with(state: ApiState, more: impl FnOnce(&Api) -> Router) -> Router {
+    let shared = Arc::new(Shared::new(state, routes::operations()));
+    let own = routes_of(&shared);
+    let more = more(&Api { router: surround(own.clone(), &shared), shared: Arc::clone(&shared) });
+    surround(own.merge(more.with_state(())), &shared)
+}
+
 /// A router of these operations.
 pub(crate) fn with_operations(state: ApiState, operations: Vec<Registered>) -> Router {
     let shared = Arc::new(Shared::new(state, operations));
-    let mut by_path: BTreeMap<&'static str, Vec<(&'static str, usize)>> = BTreeMap::new();
+    surround(routes_of(&shared), &shared)
+}
+
+/// The routes of the API, without what surrounds them.
+fn routes_of(shared: &Arc<Shared>) -> Router<Arc<Shared>> {
+    let mut by_path: BTreeMap<&'static str, Vec<(&'static str, Target)>> = BTreeMap::new();
     for (at, op) in shared.operations.iter().enumerate() {
-        by_path.entry(op.info.path).or_default().push((op.info.method.name(), at));
+        by_path.entry(op.info.path).or_default().push((op.info.method.name(), Target::Operation(at)));
+    }
+    for planned in PLANNED {
+        by_path.entry(planned.path).or_default().push((planned.method.name(), Target::Planned(planned)));
     }
     let mut router = Router::new();
     for (path, methods) in by_path {
@@ -151,29 +171,41 @@ pub(crate) fn with_operations(state: ApiState, operations: Vec<Registered>) -> R
             let methods = methods.clone();
             async move {
                 match find(&methods, request.method()) {
-                    Some(at) => dispatch(shared, at, request).await,
+                    Some(Target::Operation(at)) => dispatch(shared, at, request).await,
+                    Some(Target::Planned(planned)) => not_implemented(planned).into_response(),
                     None => not_allowed(methods.iter().map(|(name, _)| *name), request.method()),
                 }
             }
         };
         router = router.route(path, any(route));
     }
+    router.route("/openapi.json", any(openapi_json)).route("/", any(landing_page)).fallback(unknown_route)
+}
+
+/// What surrounds every route.
+fn surround(routes: Router<Arc<Shared>>, shared: &Arc<Shared>) -> Router {
     let cors = CorsLayer::new()
         .allow_origin(Any)
         .allow_methods([Method::GET, Method::HEAD, Method::POST, Method::OPTIONS])
         .allow_headers(Any)
         .expose_headers([middleware::REQUEST_ID, ROWS_READ, header::ETAG, header::RETRY_AFTER]);
-    router
-        .route("/openapi.json", any(openapi_json))
-        .route("/", any(landing_page))
-        .fallback(unknown_route)
+    routes
         .layer(CatchPanicLayer::custom(middleware::panicked))
         .layer(cors)
-        .layer(from_fn_with_state(Arc::clone(&shared), middleware::outermost))
-        .with_state(shared)
+        .layer(from_fn_with_state(Arc::clone(shared), middleware::outermost))
+        .with_state(Arc::clone(shared))
 }
 
-fn find(methods: &[(&'static str, usize)], wanted: &Method) -> Option<usize> {
+/// What a route leads to.
+#[derive(Clone, Copy)]
+enum Target {
+    /// An operation, by its place in the registry.
+    Operation(usize),
+    /// One that is not built yet.
+    Planned(&'static Planned),
+}
+
+fn find(methods: &[(&'static str, Target)], wanted: &Method) -> Option<Target> {
     let wanted = if wanted == Method::HEAD { "GET" } else { wanted.as_str() };
     methods.iter().find(|(name, _)| *name == wanted).map(|(_, at)| *at)
 }
@@ -240,15 +272,22 @@ async fn unknown_route(State(shared): State<Arc<Shared>>, request: Request) -> R
         .into_response()
 }
 
-/// Serves the API until `shutdown` resolves; requests that run are finished first.
+/// Serves the API, with further routes as [`router_with`] takes them, until `shutdown` resolves; requests that run are
+/// finished first.
 ///
 /// # Errors
 /// The listener fails.
-pub async fn serve<F>(listener: TcpListener, state: ApiState, shutdown: F) -> io::Result<()>
+pub async fn serve<F>(
+    listener: TcpListener,
+    state: ApiState,
+    more: impl FnOnce(&Api) -> Router,
+    shutdown: F,
+) -> io::Result<()>
 where
     F: Future<Output = ()> + Send + 'static,
 {
-    axum::serve(listener, router(state)).with_graceful_shutdown(shutdown).await
+    let service = router_with(state, more).into_make_service_with_connect_info::<SocketAddr>();
+    axum::serve(listener, service).with_graceful_shutdown(shutdown).await
 }
 
 #[cfg(test)]

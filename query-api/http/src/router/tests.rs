@@ -137,7 +137,7 @@ async fn it_serves_and_shuts_down() {
     let address = listener.local_addr().unwrap();
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let state = ApiState::new(Arc::new(IndexSlot::new()), ApiConfig::default());
-    let server = tokio::spawn(serve(listener, state, async {
+    let server = tokio::spawn(serve(listener, state, |_| Router::new(), async {
         let _ = stopped.await;
     }));
     let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();

@@ -1,4 +1,6 @@
 //! The service itself.
 
+pub(crate) mod catalog;
 pub(crate) mod health;
 pub(crate) mod health_full;
+pub(crate) mod posture;

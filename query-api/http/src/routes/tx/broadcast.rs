@@ -11,6 +11,7 @@ use crate::{
     error::{ApiError, FieldError, Location},
     node::Refused,
     operation::{Info, Operation},
+    tool::{Effect, Tool},
     values::rfc3339_ms,
 };
 
@@ -89,6 +90,11 @@ impl Operation for TxBroadcast {
             (503, "node_unavailable"),
         ],
         text_body: Some("tx_hex"),
+        tool: Tool::reads(
+            "the user has a complete signed transaction and has said that it is to be sent",
+            "building or signing transactions, trying one out, or asking what became of a sent one (tx_status)",
+        )
+        .with_effect(Effect::Irrevocable),
         ..Info::post("tx_broadcast", "/v1/tx/broadcast", "transactions")
     };
     type Input = TxBroadcastInput;

@@ -6,7 +6,8 @@ use serde::Serialize;
 use crate::{
     context::Ctx,
     error::ApiError,
-    operation::{Freshness, Info, NoInput, Operation, Tier},
+    offer::Tier,
+    operation::{Freshness, Info, NoInput, Operation},
 };
 
 /// Index of the wallet operations.
@@ -60,7 +61,7 @@ impl Operation for WalletIndex {
             path: op.info.path,
             summary: op.info.summary,
             parameters: op.input.fields.iter().filter(|f| f.name != "address").map(|f| f.name.clone()).collect(),
-            post_beta_tier: op.info.tier,
+            post_beta_tier: op.info.offer.tier,
             example: example.map(|a| format!("{}{}", config.base_url, op.info.path.replace("{address}", a))),
         };
         let listed = ctx.operations.iter().filter(|op| op.info.path.starts_with("/v1/wallets/{address}"));

@@ -17,6 +17,7 @@ use crate::{
     error::{ApiError, Location},
     identifiers::AddressParam,
     operation::{Detail, Info, Operation},
+    tool::Tool,
     values::{Btc, rfc3339_ms},
 };
 
@@ -136,6 +137,10 @@ impl Operation for Transactions {
             "transactions.net_btc",
         ],
         errors: &[(402, "wallet_session_required"), (409, "cursor_expired")],
+        tool: Tool::reads(
+            "asked for the single payments of an address, newest first, or to page through its history",
+            "sums and the current balance (wallet_overview), the balance day by day (wallet_balance_history), or one known transaction (tx_lookup)",
+        ),
         ..Info::get("wallet_transactions", "/v1/wallets/{address}/transactions", "wallets").and_mempool()
     };
     type Input = TransactionsInput;
