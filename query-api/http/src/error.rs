@@ -3,7 +3,7 @@
 use std::ops::Deref;
 
 use axum::{
-    http::{HeaderValue, Method, StatusCode, header},
+    http::{HeaderName, HeaderValue, Method, StatusCode, header},
     response::{IntoResponse, Response},
 };
 use cairn_reader::ReadError;
@@ -58,6 +58,8 @@ pub(crate) struct Failure {
     pub(crate) retry_after: Option<u32>,
     /// Methods that the path knows (405).
     pub(crate) allow: Option<String>,
+    /// Further headers.
+    pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
     /// Further members of the body.
     pub(crate) extra: Map<String, Value>,
 }
@@ -80,6 +82,7 @@ impl ApiError {
             retryable: false,
             retry_after: None,
             allow: None,
+            headers: Vec::new(),
             extra: Map::new(),
         }))
     }
@@ -143,6 +146,12 @@ impl ApiError {
         self
     }
 
+    /// Adds a header; one that cannot be a header is left out.
+    pub(crate) fn header(mut self, name: HeaderName, value: &str) -> Self {
+        self.0.headers.extend(HeaderValue::from_str(value).ok().map(|value| (name, value)));
+        self
+    }
+
     /// The response with its body, now that the request is known.
     pub(crate) fn render(self, base_url: &str, request_id: &str, instance: &str) -> Response {
         let failure = *self.0;
@@ -171,6 +180,7 @@ impl ApiError {
         if let Some(allow) = failure.allow.and_then(|a| HeaderValue::from_str(&a).ok()) {
             headers.insert(header::ALLOW, allow);
         }
+        headers.extend(failure.headers);
         response
     }
 }

@@ -36,9 +36,6 @@ const fn premium(capability: &'static str, price_sats: u64) -> Offer {
 
 /// All of them.
 pub(crate) const PLANNED: &[Planned] = &[
-    get("/v1/capabilities", FREE),
-    get("/v1/beta-status", FREE),
-    get("/v1/qr", FREE),
     get("/v1/sanctions/ofac/compliance-tier", FREE),
     get("/v1/sanctions/ofac/coverage", FREE),
     get("/v1/wallets/{address}/trust-safety", FREE),

@@ -63,9 +63,9 @@ impl Operation for Echo {
     }
 }
 
-fn app(config: ApiConfig) -> (Router, Arc<Counters>) {
+fn app(config: ApiConfig) -> (Router, Arc<Metrics>) {
     let state = ApiState::new(Arc::new(IndexSlot::new()), config);
-    let counters = Arc::clone(&state.counters);
+    let counters = Arc::clone(&state.metrics);
     let operations = vec![Registered::of::<Panics>(), Registered::of::<Sleeps>(), Registered::of::<Echo>()];
     (with_operations(state, operations), counters)
 }

@@ -8,6 +8,7 @@ use super::{
     posture::{self, Links, Native402Opening, PostBetaModel, Posture, X402Opening, openings},
 };
 use crate::{
+    budget::Cost,
     context::Ctx,
     error::ApiError,
     offer,
@@ -97,6 +98,7 @@ impl Operation for Health {
         summary: "State of the service and catalog of its operations",
         description: "Fast liveness: the tip of the index, how the service may be used, and every operation with its \
             tier. Answers while the index is still empty, too.",
+        cost: Cost::Light,
         source: "service",
         freshness: &[Freshness::Tip, Freshness::State],
         freshness_semantics: "time of the newest block in the index; the rest is current",

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{CoinbaseTag, block_rates, coinbase_tag};
 use crate::{
+    budget::Cost,
     context::{Ctx, block_ref, confirmations},
     error::ApiError,
     identifiers::BlockParam,
@@ -150,6 +151,7 @@ impl Operation for BlockDetail {
             "asked about one block by height or hash, or for its transactions",
             "a list of the newest blocks (recent_blocks), or blocks that are yet to come (projected_blocks)",
         ),
+        cost: Cost::Heavy,
         ..Info::get("block_detail", "/v1/blocks/{height_or_hash}", "blocks")
     };
     type Input = BlockDetailInput;

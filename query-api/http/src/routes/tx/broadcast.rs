@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::verdict::{Verdict, verdict};
 use crate::{
+    budget::Cost,
     context::{BlockRef, Ctx, block_ref, confirmations},
     error::{ApiError, FieldError, Location},
     node::Refused,
@@ -75,6 +76,7 @@ impl Operation for TxBroadcast {
             taken later (missing_inputs: its parents may still come; non_final: its time has not come; \
             too_long_mempool_chain: its ancestors may be mined; insufficient_fee: only where a full mempool was the \
             reason). A sent transaction cannot be taken back.",
+        cost: Cost::Heavy,
         source: "node",
         errors: &[
             (400, INVALID),

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Wallet;
 use crate::{
+    budget::Cost,
     context::Ctx,
     error::ApiError,
     identifiers::AddressParam,
@@ -58,6 +59,7 @@ impl Operation for BalanceHistory {
             "asked how the balance of an address developed, or what it was on a day",
             "the balance of this moment (wallet_overview) or unconfirmed payments (wallet_transactions)",
         ),
+        cost: Cost::Heavy,
         ..Info::get("wallet_balance_history", "/v1/wallets/{address}/balance-history", "wallets")
     };
     type Input = BalanceHistoryInput;

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::{
+    budget::Cost,
     context::Ctx,
     error::ApiError,
     offer::Tier,
@@ -44,6 +45,7 @@ impl Operation for WalletIndex {
         summary: "Index of the wallet operations with examples",
         description: "Lists what can be asked about an address, with a ready example of each. Start here when all you \
             have is an address.",
+        cost: Cost::Light,
         source: "service",
         freshness: &[Freshness::State, Freshness::Tip],
         freshness_semantics: "time of the newest block in the index; the list itself is part of the server",
