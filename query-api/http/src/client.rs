@@ -43,6 +43,11 @@ impl Client {
         Client::at(ip)
     }
 
+    /// The address, or the first one of the network.
+    pub(crate) fn network(self) -> IpAddr {
+        self.0
+    }
+
     /// An address of IPv4, or the network of 64 bits that an address of IPv6 lies in: one household has as many.
     fn at(ip: IpAddr) -> Self {
         Client(match ip {

@@ -1,6 +1,10 @@
 //! The API called from inside the process: the same routes, checks, limits and errors as over the network.
 
-use std::{collections::BTreeSet, net::SocketAddr, sync::Arc};
+use std::{
+    collections::BTreeSet,
+    net::{IpAddr, SocketAddr},
+    sync::Arc,
+};
 
 use axum::{
     Router,
@@ -16,6 +20,7 @@ use serde_json::{Map, Value, json};
 use tower::ServiceExt;
 
 use crate::{
+    client::Client,
     config::ApiConfig,
     error::{ApiError, Location},
     input::Field,
@@ -123,10 +128,22 @@ impl Api {
         let meta = generator.subschema_for::<Meta>().to_value();
         let mut definitions = generator.take_definitions(true);
         openapi::relax(op, &mut definitions);
-        let answer = json!({"allOf": [
-            output,
-            {"type": "object", "required": ["_meta"], "properties": {"_meta": meta}},
-        ]});
+        let answer = match op.file {
+            // A file has no `_meta`, and is wrapped by whoever cannot pass on bytes.
+            Some(_) => json!({
+                "type": "object",
+                "properties": {
+                    "content_type": {"type": "string"},
+                    "text": {"type": "string", "description": "The file, if it is text."},
+                    "base64": {"type": "string", "description": "The bytes of the file, if it is not."},
+                },
+                "required": ["content_type"],
+            }),
+            None => json!({"allOf": [
+                output,
+                {"type": "object", "required": ["_meta"], "properties": {"_meta": meta}},
+            ]}),
+        };
         Some(AnswerSchema { answer, definitions })
     }
 
@@ -154,6 +171,14 @@ impl Api {
             request.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         }
         self.send(request, from).await
+    }
+
+    /// Whom a request is counted for: the address at the other end of the connection, or behind the proxies there that
+    /// are trusted; the network of 64 bits that it lies in, if it is of IPv6. `None` without a connection.
+    #[must_use]
+    pub fn client(&self, from: &Parts) -> Option<IpAddr> {
+        let ConnectInfo(peer) = from.extensions.get::<ConnectInfo<SocketAddr>>()?;
+        Some(Client::of(*peer, &from.headers, &self.shared.config).network())
     }
 
     async fn send(&self, mut request: Request<Body>, from: &Parts) -> Reply {

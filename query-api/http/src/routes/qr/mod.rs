@@ -41,7 +41,10 @@ impl Operation for Qr {
         freshness: &[],
         freshness_semantics: "the answer depends on nothing but the request",
         errors: &[TOO_LONG],
-        tool: Tool::UNLISTED,
+        tool: Tool::reads(
+            "asked for a picture to scan, such as of an address or a payment request",
+            "reading a QR code, or text of more than 2 953 bytes",
+        ),
         ..Info::get("qr_code", "/v1/qr", "service")
     };
     type Input = QrInput;
