@@ -11,6 +11,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use crate::reference;
+
 /// Where a bad value stood.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -165,7 +167,7 @@ impl ApiError {
             request_id: request_id.to_owned(),
             errors: failure.errors,
             retryable: failure.retryable,
-            docs_url: format!("{base_url}/openapi.json"),
+            docs_url: reference::of_error(base_url, failure.code),
             extra: failure.extra,
         };
         // Plain strings and numbers always serialize.
@@ -236,7 +238,7 @@ pub(crate) struct Problem {
     errors: Vec<FieldError>,
     /// Whether the same request may succeed later.
     retryable: bool,
-    /// Where the interface is described.
+    /// Where this failure is explained.
     docs_url: String,
     /// Members that some kinds of problem add.
     #[serde(flatten)]

@@ -48,7 +48,8 @@ pub(crate) fn page(operations: &[Registered], config: &ApiConfig) -> String {
     html.push_str("<h2>Operations</h2>\n<table>\n");
     for op in operations {
         let path = escape(op.info.path);
-        let shown = if op.info.path.contains('{') || op.info.method != Method::Get {
+        let asks = op.input.fields.iter().any(|field| field.required);
+        let shown = if asks || op.info.method != Method::Get {
             format!("<code>{path}</code>")
         } else {
             format!("<a href=\"{path}\"><code>{path}</code></a>")

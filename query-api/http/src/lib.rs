@@ -15,6 +15,7 @@ mod discovery;
 mod dispatch;
 mod documents;
 mod error;
+mod examples;
 mod gate;
 mod identifiers;
 mod index;

@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 use crate::{
     config::ApiConfig,
     error::{Location, Problem},
+    examples,
     input::Field,
     landing::segment,
     meta::Meta,
@@ -86,10 +87,13 @@ fn operation(op: &Registered, generator: &mut SchemaGenerator, config: &ApiConfi
         {"type": "object", "required": ["_meta"], "properties": {"_meta": meta}},
     ]});
     let mut responses = Map::new();
-    let content = match op.file {
+    let mut content = match op.file {
         Some(media_type) => json!({media_type: {}}),
         None => json!({"application/json": {"schema": body}}),
     };
+    if let Some(example) = examples::answer(op.info.name) {
+        content["application/json"]["example"] = example;
+    }
     let mut answer = json!({
         "description": "The answer.",
         "headers": headers(&["ETag", "X-Request-Id", "X-Rows-Read", "RateLimit", "RateLimit-Policy"]),
@@ -108,9 +112,8 @@ fn operation(op: &Registered, generator: &mut SchemaGenerator, config: &ApiConfi
         }
     }
     responses.insert("200".to_owned(), answer);
-    let own = op.info.errors.iter().map(|(status, code)| (*status, *code));
     let mut by_status: BTreeMap<u16, Vec<&str>> = BTreeMap::new();
-    for (status, code) in own.chain(common(op)) {
+    for (status, code) in failures(op) {
         by_status.entry(status).or_default().push(code);
     }
     for (status, codes) in by_status {
@@ -135,6 +138,7 @@ fn operation(op: &Registered, generator: &mut SchemaGenerator, config: &ApiConfi
         if let Some(field) = op.info.text_body.and_then(|name| op.input.fields.iter().find(|f| f.name == name)) {
             content["text/plain"] = json!({"schema": field.schema});
         }
+        content["application/json"]["example"] = example_body(op, config);
         entry["requestBody"] = json!({"required": true, "content": content});
     }
     if let Some(price) = op.info.offer.price_sats {
@@ -147,6 +151,11 @@ fn operation(op: &Registered, generator: &mut SchemaGenerator, config: &ApiConfi
 fn headers(names: &[&str]) -> Value {
     let all = names.iter().map(|name| ((*name).to_owned(), json!({"$ref": format!("#/components/headers/{name}")})));
     Value::Object(all.collect())
+}
+
+/// Failures that an operation may answer with: status and code.
+pub(crate) fn failures(op: &Registered) -> impl Iterator<Item = (u16, &'static str)> {
+    op.info.errors.iter().copied().chain(common(op))
 }
 
 /// Failures that any operation may answer with.
@@ -183,13 +192,20 @@ fn common(op: &Registered) -> impl Iterator<Item = (u16, &'static str)> {
 }
 
 /// An example of a parameter: one that this server knows, where it is an address; null if there is none.
-fn example(field: &Field, config: &ApiConfig) -> Value {
+pub(crate) fn example(field: &Field, config: &ApiConfig) -> Value {
     if field.schema["format"] == "bitcoin-address"
         && let Some(address) = config.featured.first().map(|f| &f.address).or(config.showcase_addresses.first())
     {
         return address.clone().into();
     }
     field.schema["examples"].get(0).or_else(|| field.schema.get("default")).cloned().unwrap_or_default()
+}
+
+/// A body that the server takes: what is required, and the first of each group of which one is.
+fn example_body(op: &Registered, config: &ApiConfig) -> Value {
+    let first = |field: &Field| op.input.exactly_one.iter().any(|group| group.first() == Some(&field.name));
+    let needed = op.input.fields.iter().filter(|f| f.location == Location::Body && (f.required || first(f)));
+    Value::Object(needed.map(|field| (field.name.clone(), example(field, config))).collect())
 }
 
 /// Path and query of a request that the server takes.

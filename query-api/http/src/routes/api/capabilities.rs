@@ -34,7 +34,8 @@ pub(crate) struct CapabilitiesOutput {
     /// Identifier of the service.
     service: &'static str,
     version: &'static str,
-    /// What it is, in a sentence; null if compact.
+    /// What it is, in a sentence; absent if compact.
+    #[serde(skip_serializing_if = "Option::is_none")]
     about: Option<&'static str>,
     /// Network of the index; null before anything is indexed.
     network: Option<&'static str>,
@@ -44,13 +45,17 @@ pub(crate) struct CapabilitiesOutput {
     endpoints_available: usize,
     /// Operations by area.
     areas: Vec<Area>,
-    /// Ways to reach the operations; null if compact.
+    /// Ways to reach the operations; absent if compact.
+    #[serde(skip_serializing_if = "Option::is_none")]
     interfaces: Option<Vec<Interface>>,
-    /// Documents about the service; null if compact.
+    /// Documents about the service; absent if compact.
+    #[serde(skip_serializing_if = "Option::is_none")]
     documents: Option<Vec<DocumentLink>>,
-    /// Limits that hold; null if compact.
+    /// Limits that hold; absent if compact.
+    #[serde(skip_serializing_if = "Option::is_none")]
     limits: Option<Vec<Guardrail>>,
-    /// What requests of each class cost; null if compact.
+    /// What requests of each class cost; absent if compact.
+    #[serde(skip_serializing_if = "Option::is_none")]
     costs: Option<Vec<CostRow>>,
 }
 
@@ -68,14 +73,18 @@ pub(crate) struct Capability {
     name: &'static str,
     /// The path, with the method before it if that is not GET.
     endpoint: String,
-    /// What it answers; null if compact.
+    /// What it answers; absent if compact.
+    #[serde(skip_serializing_if = "Option::is_none")]
     summary: Option<&'static str>,
     post_beta_tier: Tier,
-    /// Class of cost; null if compact.
+    /// Class of cost; absent if compact.
+    #[serde(skip_serializing_if = "Option::is_none")]
     cost: Option<&'static str>,
-    /// Price of a call after the beta; null if there is none, or if compact.
+    /// Price of a call after the beta; absent if there is none, or if compact.
+    #[serde(skip_serializing_if = "Option::is_none")]
     future_price_sats: Option<u64>,
-    /// What the price is for; null if there is none, or if compact.
+    /// What the price is for; absent if there is none, or if compact.
+    #[serde(skip_serializing_if = "Option::is_none")]
     price_unit: Option<Unit>,
 }
 

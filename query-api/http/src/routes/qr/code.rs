@@ -93,8 +93,8 @@ mod tests {
             ("A".repeat(4096), true),
             ("7".repeat(4096), true),
             // Two bytes each, and 12 bits to say that they are UTF-8.
-            ("ä".repeat(1475), true),
-            ("ä".repeat(1476), false),
+            ("ä".repeat(1476), true),
+            ("ä".repeat(1477), false),
         ] {
             assert_eq!(encode(&text).is_some(), fits, "{} characters", text.chars().count());
         }
