@@ -13,6 +13,7 @@ mod logs;
 mod out;
 mod progress;
 mod projector;
+mod service;
 mod serving;
 mod stop;
 mod unconfirmed;

@@ -6,5 +6,6 @@ mod demo;
 mod exit_codes;
 mod flow;
 mod following;
+mod keys;
 mod settings;
 mod stopping;
