@@ -2,10 +2,12 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, CommandFactory, Parser, Subcommand};
+use cairn_state::KeyKind;
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
 use crate::{
-    config::{All, BlocksDir, Chain, DemoDir, Http, IndexDir, Limits, Logging, Node},
+    commands::lifetime,
+    config::{All, BlocksDir, Chain, DemoDir, Http, IndexDir, Limits, Logging, Node, StateDb},
     exit::Exit,
 };
 
@@ -44,6 +46,8 @@ pub(crate) enum Command {
     /// Audits the index against itself (supply, coins = history = totals, MuHash of the coin set) and, with --node,
     /// against the node (headers, `gettxoutsetinfo muhash`).
     Verify(Verify),
+    /// Issues, lists and revokes bridge keys and wallet sessions; beside a running server, too.
+    Keys(Keys),
     /// Prints the settings in force, and where each comes from.
     Config(Config),
     /// Prints the API's description (OpenAPI, JSON).
@@ -88,6 +92,8 @@ pub(crate) struct Serve {
     pub(crate) node: Node,
     #[command(flatten)]
     pub(crate) http: Http,
+    #[command(flatten)]
+    pub(crate) state: StateDb,
 }
 
 #[derive(Args, Debug)]
@@ -104,6 +110,8 @@ pub(crate) struct Run {
     pub(crate) limits: Limits,
     #[command(flatten)]
     pub(crate) http: Http,
+    #[command(flatten)]
+    pub(crate) state: StateDb,
 }
 
 #[derive(Args, Debug)]
@@ -132,6 +140,71 @@ pub(crate) struct Verify {
     pub(crate) index: IndexDir,
     #[command(flatten)]
     pub(crate) node: Node,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Keys {
+    #[command(subcommand)]
+    pub(crate) what: KeysCommand,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum KeysCommand {
+    /// Makes a key or a session and prints its secret, this once.
+    Issue(KeysIssue),
+    /// Shows all that were ever issued, without their secrets.
+    List(KeysAt),
+    /// Ends a key or a session for good.
+    Revoke(KeysRevoke),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct KeysAt {
+    #[command(flatten)]
+    pub(crate) index: IndexDir,
+    #[command(flatten)]
+    pub(crate) state: StateDb,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct KeysIssue {
+    #[command(flatten)]
+    pub(crate) at: KeysAt,
+    /// A bridge key (X-WR-API-Key) or a wallet session (Authorization: Bearer). Both open the same.
+    #[arg(long, value_name = "KIND", value_enum)]
+    pub(crate) kind: Kind,
+    /// Whose it is, or the like, for the list.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) label: Option<String>,
+    /// How long it is valid: minutes, hours or days, as in 31d. Without, until it is revoked.
+    #[arg(long, value_name = "TIME", value_parser = lifetime)]
+    pub(crate) expires: Option<u64>,
+}
+
+/// What can be issued.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    /// A bridge key.
+    Key,
+    /// A wallet session.
+    Session,
+}
+
+impl From<Kind> for KeyKind {
+    fn from(kind: Kind) -> Self {
+        match kind {
+            Kind::Key => KeyKind::Bridge,
+            Kind::Session => KeyKind::Session,
+        }
+    }
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct KeysRevoke {
+    #[command(flatten)]
+    pub(crate) at: KeysAt,
+    /// Its id, or its first characters as `cairn keys list` shows them.
+    pub(crate) id: String,
 }
 
 #[derive(Args, Debug)]

@@ -15,6 +15,7 @@ mod logs;
 mod out;
 mod progress;
 mod projector;
+mod service;
 mod serving;
 mod stop;
 mod unconfirmed;

@@ -7,10 +7,12 @@ use std::{
 };
 
 use cairn_http::{ApiConfig, ApiState, Featured, IndexSource, NodeAccess};
+use cairn_state::StateUrl;
 
 use crate::{
     config::Http,
     exit::{Exit, Failure},
+    service,
     stop::Stop,
 };
 
@@ -20,8 +22,11 @@ const DRAIN: Duration = Duration::from_secs(3);
 /// A listener and what is known of it.
 pub(crate) struct Server {
     listener: TcpListener,
+    /// For operators alone.
+    admin: Option<TcpListener>,
     config: ApiConfig,
     node: Option<Arc<dyn NodeAccess>>,
+    state: Option<StateUrl>,
 }
 
 /// Addresses to begin with.
@@ -39,14 +44,9 @@ impl Server {
     /// # Errors
     /// The address is taken or not allowed.
     pub(crate) fn bind(http: &Http, examples: Examples, node: Option<Arc<dyn NodeAccess>>) -> Result<Self, Failure> {
-        let address = http.listen;
-        let failed = |error: std::io::Error| {
-            let failure = Failure::new(Exit::Listen, format!("cannot listen on {address}: {error}"));
-            failure.hint("--listen takes another address; port 0 takes a free one")
-        };
-        let listener = TcpListener::bind(address).map_err(failed)?;
-        listener.set_nonblocking(true).map_err(failed)?;
-        let local = listener.local_addr().map_err(failed)?;
+        let listener = listen(http.listen, "--listen")?;
+        let admin = http.admin_listen.map(|address| listen(address, "--admin-listen")).transpose()?;
+        let local = listener.local_addr()?;
         let base_url = match &http.base_url {
             Some(url) => url.trim_end_matches('/').to_owned(),
             None => format!("http://{}", reachable(local)),
@@ -60,12 +60,23 @@ impl Server {
             max_lag_blocks: http.max_lag_blocks,
             request_timeout: Duration::from_secs(http.request_timeout),
             max_concurrent_reads: usize::from(http.max_concurrent_reads),
+            max_queued_requests: usize::from(http.max_queued_requests),
+            rate_limit: http.limits.rate_limit,
+            trusted_proxies: http.limits.trusted_proxies.clone(),
+            forwarded_header: http.limits.forwarded_header.into(),
+            slow_request: (http.slow_request_ms > 0).then(|| Duration::from_millis(http.slow_request_ms.into())),
+            mcp_versions: cairn_mcp::protocol_versions(),
             ..ApiConfig::default()
         };
         if !local.ip().is_loopback() {
             tracing::warn!(address = %local, "listening beyond this machine");
         }
-        Ok(Server { listener, config, node })
+        Ok(Server { listener, admin, config, node, state: None })
+    }
+
+    /// With this service state; without any, nobody has a session.
+    pub(crate) fn with_state(self, url: StateUrl) -> Self {
+        Server { state: Some(url), ..self }
     }
 
     /// Where clients reach it.
@@ -85,16 +96,27 @@ impl Server {
     ) -> Result<(), Failure> {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().thread_name("http").build()?;
         let requested = stop.clone().requested();
+        let service = self.state.as_ref().map(|url| runtime.block_on(service::open(url))).transpose()?;
         let result = runtime.block_on(async move {
             let listener = tokio::net::TcpListener::from_std(self.listener)?;
             tracing::info!(url = self.config.base_url, "serving");
-            let state = ApiState { node: self.node, ..ApiState::new(index, self.config) };
+            let state = ApiState { node: self.node, state: service, ..ApiState::new(index, self.config) };
+            if let Some(admin) = self.admin {
+                let admin = tokio::net::TcpListener::from_std(admin)?;
+                tracing::info!(address = %admin.local_addr()?, "serving operators");
+                // It ends with the runtime: what happens while requests drain can be watched.
+                tokio::spawn(cairn_http::serve_admin(admin, cairn_http::admin_router(&state), std::future::pending()));
+            }
             let (ending, ended) = tokio::sync::oneshot::channel::<()>();
+            let options = cairn_mcp::Options::default();
+            let streams = options.stop.clone();
             let shutdown = async move {
                 tokio::select! {
                     () = requested => {},
                     () = over => {},
                 }
+                // Streams have no end of their own.
+                streams.cancel();
                 // The other side is gone only if serving has ended by itself.
                 let _ = ending.send(());
             };
@@ -103,7 +125,7 @@ impl Server {
                 tokio::time::sleep(DRAIN).await;
             };
             tokio::select! {
-                result = cairn_http::serve(listener, state, shutdown) => result,
+                result = cairn_http::serve(listener, state, |api| cairn_mcp::routes(api, options), shutdown) => result,
                 () = drained => {
                     tracing::warn!("some requests did not finish in time");
                     Ok(())
@@ -114,6 +136,18 @@ impl Server {
         runtime.shutdown_background();
         result.map_err(Failure::from)
     }
+}
+
+/// Takes an address that a flag names.
+fn listen(address: SocketAddr, flag: &str) -> Result<TcpListener, Failure> {
+    let bound = TcpListener::bind(address).and_then(|listener| {
+        listener.set_nonblocking(true)?;
+        Ok(listener)
+    });
+    bound.map_err(|error| {
+        let failure = Failure::new(Exit::Listen, format!("cannot listen on {address}: {error}"));
+        failure.hint(format!("{flag} takes another address; port 0 takes a free one"))
+    })
 }
 
 /// The address to reach a listener by from this machine.

@@ -3,9 +3,12 @@
 mod db;
 mod demo;
 mod index;
+mod keys;
 mod serve;
 mod upkeep;
 mod verify;
+
+pub(crate) use keys::lifetime;
 
 use clap::ArgMatches;
 
@@ -44,6 +47,7 @@ pub(crate) fn run(command: Command, context: &Context) -> Result<Exit, Failure> 
         Command::Reindex(args) => upkeep::reindex(&args, context),
         Command::Unwind(args) => upkeep::unwind(&args, context),
         Command::Db(args) => db::db(&args.what),
+        Command::Keys(args) => keys::keys(&args.what),
         Command::Verify(args) => verify::verify(&args, context),
         Command::Config(args) => {
             let plain = crate::cli::command();

@@ -153,7 +153,7 @@ pub(crate) fn serve(args: &Serve) -> Result<Exit, Failure> {
     tracing::info!(%network, height = tip.height, hash = %tip.hash, "index opened");
     drop(reader);
     let node = Gateway::of(&args.node)?;
-    let server = Server::bind(&args.http, Examples::default(), node)?;
+    let server = Server::bind(&args.http, Examples::default(), node)?.with_state(args.state.url(&args.index)?);
     let followed = Arc::new(Followed::new(follower));
     let projecting = projector::start(Arc::clone(&followed.mempool), &stop)?;
     let hearing = Arc::clone(&followed);
@@ -182,7 +182,8 @@ pub(crate) fn serve(args: &Serve) -> Result<Exit, Failure> {
 pub(crate) fn run(args: &Run, context: &Context) -> Result<Exit, Failure> {
     let (network, datadir) = (args.chain.network()?, args.index.datadir()?);
     let stop = Stop::on_signals()?;
-    let server = Server::bind(&args.http, Examples::default(), Gateway::of(&args.node)?)?;
+    let state = args.state.url(&args.index)?;
+    let server = Server::bind(&args.http, Examples::default(), Gateway::of(&args.node)?)?.with_state(state);
     let indexing = Indexing::open(network, datadir, &args.blocks, &args.node, args.limits, &context.screen, &stop)?;
     let slot = indexing.slot();
     // Indexing that fails ends the serving too: stale answers that nobody notices are worse than a restart.

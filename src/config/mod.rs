@@ -4,11 +4,13 @@
 //! Flags beat the environment, which beats `cairn.toml`, which beats defaults. Clap knows the first two and the last;
 //! the file slips in between because its values are made the defaults before the command line is parsed.
 
+mod clients;
 mod file;
 mod limits;
 mod node;
 mod reference;
 mod show;
+mod state;
 #[cfg(test)]
 mod tests;
 
@@ -17,11 +19,13 @@ use std::{ffi::OsString, net::SocketAddr, path::PathBuf};
 use cairn_model::Network;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, ValueEnum};
 
+pub(crate) use clients::ClientLimits;
 pub(crate) use file::ConfigFile;
 pub(crate) use limits::Limits;
 pub(crate) use node::{Node, TOPICS};
 pub(crate) use reference::reference;
 pub(crate) use show::show;
+pub(crate) use state::StateDb;
 
 use crate::exit::Failure;
 
@@ -125,10 +129,22 @@ pub(crate) struct Http {
     #[arg(long, env = "CAIRN_REQUEST_TIMEOUT", value_name = "SECONDS", default_value = "20",
         value_parser = clap::value_parser!(u64).range(1..=600))]
     pub(crate) request_timeout: u64,
-    /// Requests that may read the index at the same time; others wait for their turn.
+    /// Requests of a class of cost (light, standard, heavy) that may work at the same time, a quarter of it for heavy
+    /// ones; others wait for their turn.
     #[arg(long, env = "CAIRN_MAX_CONCURRENT_READS", value_name = "N", default_value = "32",
         value_parser = clap::value_parser!(u16).range(1..=4096))]
     pub(crate) max_concurrent_reads: u16,
+    /// Requests that may wait for their turn; more are answered with 503 at once.
+    #[arg(long, env = "CAIRN_MAX_QUEUED_REQUESTS", value_name = "N", default_value = "256")]
+    pub(crate) max_queued_requests: u16,
+    #[command(flatten)]
+    pub(crate) limits: ClientLimits,
+    /// Address and port for operators alone: /metrics (Prometheus), /livez and /readyz. Not served by default.
+    #[arg(long, env = "CAIRN_ADMIN_LISTEN", value_name = "ADDR:PORT")]
+    pub(crate) admin_listen: Option<SocketAddr>,
+    /// Answers that take at least so many milliseconds are logged as slow; 0 for none.
+    #[arg(long, env = "CAIRN_SLOW_REQUEST_MS", value_name = "MS", default_value = "1000")]
+    pub(crate) slow_request_ms: u32,
 }
 
 /// Where the demo keeps its chain. A setting of its own, so that no demo writes into the index of CAIRN_DATADIR.
@@ -155,6 +171,8 @@ pub(crate) struct All {
     limits: Limits,
     #[command(flatten)]
     http: Http,
+    #[command(flatten)]
+    state: StateDb,
     #[command(flatten)]
     demo: DemoDir,
 }

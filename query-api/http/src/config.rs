@@ -2,6 +2,10 @@
 
 use std::time::Duration;
 
+use ipnet::IpNet;
+
+use crate::client::ForwardedHeader;
+
 /// Configuration of the API.
 #[derive(Clone, Debug)]
 pub struct ApiConfig {
@@ -15,12 +19,41 @@ pub struct ApiConfig {
     pub featured: Vec<Featured>,
     /// How many blocks the index may be behind the best known chain and still answer questions that need the tip.
     pub max_lag_blocks: u32,
+    /// How long a session or key that was found valid counts as valid without a look into the service state: so long
+    /// a revocation may take.
+    pub session_cache: Duration,
     /// Time limit of a request.
     pub request_timeout: Duration,
     /// Largest request body in bytes.
     pub max_body_bytes: usize,
-    /// Requests that may read the index at the same time; others wait for their turn within the time limit.
+    /// Requests of a class of cost that may work at the same time (a quarter of it for the dearest class); others wait
+    /// for their turn within the time limit.
     pub max_concurrent_reads: usize,
+    /// Requests that may wait for their turn; more are sent away at once.
+    pub max_queued_requests: usize,
+    /// What a client may spend in a minute, in units: a light request costs 1, a usual one 2, a heavy one 10. 0 for no
+    /// limit.
+    pub rate_limit: u32,
+    /// Networks of proxies that are believed when they name the client.
+    pub trusted_proxies: Vec<IpNet>,
+    /// The header in which they name it.
+    pub forwarded_header: ForwardedHeader,
+    /// Answers that take at least so long are logged as slow; `None` for none.
+    pub slow_request: Option<Duration>,
+    /// Versions of the Model Context Protocol that are spoken at `/mcp/`, newest first; none where it is not mounted.
+    pub mcp_versions: Vec<String>,
+}
+
+impl ApiConfig {
+    /// Whether the Model Context Protocol is spoken.
+    pub(crate) fn speaks_mcp(&self) -> bool {
+        !self.mcp_versions.is_empty()
+    }
+
+    /// Whether clients have a limited budget of requests.
+    pub(crate) fn limits_clients(&self) -> bool {
+        self.rate_limit > 0
+    }
 }
 
 impl Default for ApiConfig {
@@ -31,9 +64,16 @@ impl Default for ApiConfig {
             gates_enabled: true,
             featured: Vec::new(),
             max_lag_blocks: 6,
+            session_cache: Duration::from_secs(30),
             request_timeout: Duration::from_secs(20),
             max_body_bytes: 1 << 20,
             max_concurrent_reads: 32,
+            max_queued_requests: 256,
+            rate_limit: 6000,
+            trusted_proxies: Vec::new(),
+            forwarded_header: ForwardedHeader::default(),
+            slow_request: Some(Duration::from_secs(1)),
+            mcp_versions: Vec::new(),
         }
     }
 }

@@ -16,16 +16,22 @@ use tokio::{sync::OwnedSemaphorePermit, time::timeout};
 
 use crate::{
     body,
+    budget::Cost,
+    client::Client,
     compact::drop_members,
     context::{Ctx, Pool},
     error::ApiError,
     input::Raw,
+    inside::Omitted,
     mempool::{Absent, Lock, now_ms},
     meta::{Meta, TipMeta, Warning, freshness, join},
+    middleware::{Served, charge},
     node::NodeAccess,
     operation::{Freshness, Method, Registered},
+    output::Written,
     raw_tx::{Brought, NodeBytes, Wanted},
     router::Shared,
+    session::{self, Access},
     values::rfc3339_ms,
 };
 
@@ -35,14 +41,15 @@ pub(crate) const ROWS_READ: HeaderName = HeaderName::from_static("x-rows-read");
 /// What a request asks, apart from its parameters.
 struct Conditions {
     if_none_match: Option<String>,
-    authorization: bool,
+    access: Access,
 }
 
 /// What an operation gives back.
 enum Answer {
     /// Without an ETag it is not to be kept.
     Body {
-        json: String,
+        media_type: &'static str,
+        bytes: Vec<u8>,
         etag: Option<String>,
         rows_read: u64,
     },
@@ -51,19 +58,36 @@ enum Answer {
     },
 }
 
+/// For answers that depend on nothing but the request.
+const FOR_GOOD: HeaderValue = HeaderValue::from_static("public, max-age=31536000, immutable");
+
 /// Answers a request to the operation at `at` of the registry.
 pub(crate) async fn dispatch(shared: Arc<Shared>, at: usize, request: Request) -> Response {
-    match answer(shared, at, request).await {
-        Ok(answer) => respond(answer),
-        Err(error) => error.into_response(),
+    let personal = session::presents_any(request.headers());
+    let lasts_for_good = shared.operations.get(at).is_some_and(|op| op.info.freshness.is_empty()) && !personal;
+    let (mut response, rows_read) = match answer(shared, at, request).await {
+        Ok(answer) => {
+            let rows_read = if let Answer::Body { rows_read, .. } = &answer { *rows_read } else { 0 };
+            let mut response = respond(answer);
+            if lasts_for_good {
+                response.headers_mut().insert(header::CACHE_CONTROL, FOR_GOOD);
+            }
+            (response, rows_read)
+        }
+        Err(error) => (error.into_response(), 0),
+    };
+    if personal && response.headers().contains_key(header::ETAG) {
+        response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
     }
+    response.extensions_mut().insert(Served { operation: at, rows_read });
+    response
 }
 
 fn respond(answer: Answer) -> Response {
     let (mut response, etag) = match answer {
-        Answer::Body { json, etag, rows_read } => {
-            let mut response = Body::from(json).into_response();
-            response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        Answer::Body { media_type, bytes, etag, rows_read } => {
+            let mut response = Body::from(bytes).into_response();
+            response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
             response.headers_mut().insert(ROWS_READ, HeaderValue::from(rows_read));
             (response, etag)
         }
@@ -93,20 +117,27 @@ pub(crate) fn matches(if_none_match: &str, etag: &str) -> bool {
 
 async fn answer(shared: Arc<Shared>, at: usize, request: Request) -> Result<Answer, ApiError> {
     let (mut parts, body) = request.into_parts();
+    let info = shared.operations.get(at).map(|op| op.info).ok_or_else(ApiError::internal)?;
+    if let Some(client) = parts.extensions.get::<Client>() {
+        // The first unit was for coming in.
+        charge(&shared, client, info.cost.units().saturating_sub(Cost::Light.units()))?;
+    }
     let mut raw = parameters(&mut parts).await?;
-    if let Some(op) = shared.operations.get(at).filter(|op| op.info.method == Method::Post) {
-        raw.body = body::members(&parts.headers, body, shared.config.max_body_bytes, op.info.text_body).await?;
+    let limit = shared.config.request_timeout;
+    if info.method == Method::Post {
+        let body = body::members(&parts.headers, body, shared.config.max_body_bytes, info.text_body);
+        raw.body = timeout(limit, body).await.map_err(|_| {
+            let detail = "the body did not arrive within the time limit of a request";
+            ApiError::new(StatusCode::REQUEST_TIMEOUT, "request_timeout", detail).retryable(None)
+        })??;
     }
     let conditions = Conditions {
         if_none_match: parts.headers.get(header::IF_NONE_MATCH).and_then(|v| v.to_str().ok()).map(str::to_owned),
-        authorization: parts.headers.contains_key(header::AUTHORIZATION),
+        access: shared.sessions.access(&parts.headers).await,
     };
-    let limit = shared.config.request_timeout;
-    let permits = Arc::clone(&shared.permits);
-    let Ok(Ok(permit)) = timeout(limit, permits.acquire_owned()).await else {
-        return Err(ApiError::unavailable("overloaded", "too many requests are being answered; try again", 1));
-    };
-    let work = tokio::task::spawn_blocking(move || read(&shared, at, &raw, &conditions, permit));
+    let permit = shared.admission.enter(info.cost, limit).await?;
+    let span = tracing::Span::current();
+    let work = tokio::task::spawn_blocking(move || span.in_scope(|| read(&shared, at, &raw, &conditions, permit)));
     match timeout(limit, work).await {
         Ok(Ok(answer)) => answer,
         Ok(Err(error)) => {
@@ -125,7 +156,9 @@ async fn parameters(parts: &mut Parts) -> Result<Raw, ApiError> {
     let path = RawPathParams::from_request_parts(parts, &()).await.map_err(|_| {
         ApiError::new(StatusCode::BAD_REQUEST, "invalid_path", "the path holds bytes that are no UTF-8 text")
     })?;
-    let path = path.iter().map(|(name, text)| (name.to_owned(), text.to_owned())).collect();
+    let omitted = parts.extensions.get::<Omitted>();
+    let given = path.iter().filter(|(name, _)| omitted.is_none_or(|omitted| !omitted.0.contains(*name)));
+    let path = given.map(|(name, text)| (name.to_owned(), text.to_owned())).collect();
     let Query(query) = Query::<Vec<(String, String)>>::try_from_uri(&parts.uri)
         .map_err(|_| ApiError::new(StatusCode::BAD_REQUEST, "invalid_query", "the query string cannot be read"))?;
     Ok(Raw { path, query, ..Raw::default() })
@@ -215,15 +248,10 @@ fn attempt<'s>(
         now_ms: now_ms(),
         config: &shared.config,
         operations: &shared.operations,
-        has_session: false,
+        has_session: conditions.access.has_session,
         warnings: question.warnings.clone().into(),
     };
-    if conditions.authorization {
-        ctx.warnings.borrow_mut().push(Warning::new(
-            "authorization_ignored",
-            "the Authorization header holds no wallet session that this server issued; it counts as absent",
-        ));
-    }
+    ctx.warnings.borrow_mut().extend(conditions.access.warnings.iter().cloned());
     let tip = view.as_ref().map(|v| TipMeta::of(v.tip(), ctx.best_height));
     // What a POST does or says is for this moment, and what lacks bytes today may have them tomorrow.
     let lasts = op.info.method == Method::Get && brought.is_none_or(Brought::is_whole);
@@ -242,7 +270,13 @@ fn attempt<'s>(
     if let (None, Some(wanted), Some(node)) = (brought, ctx.node_bytes.wish(), shared.node.as_deref()) {
         return Ok(Attempt::Needs(wanted, node));
     }
-    let mut json = outcome?;
+    let rows_read = view.as_ref().map_or(0, View::rows_read);
+    let mut json = match outcome? {
+        Written::Json(json) => json,
+        Written::File { media_type, bytes } => {
+            return Ok(Attempt::Answered(Answer::Body { media_type, bytes, etag, rows_read }));
+        }
+    };
     if compact {
         json = drop_members(&json, op.info.compact).map_err(|error| unwritable(&error))?;
     }
@@ -260,9 +294,8 @@ fn attempt<'s>(
         tip,
         network: network.map(|n| n.name()),
     };
-    let json = join(&json, &meta).map_err(|error| unwritable(&error))?;
-    let rows_read = view.as_ref().map_or(0, View::rows_read);
-    Ok(Attempt::Answered(Answer::Body { json, etag, rows_read }))
+    let bytes = join(&json, &meta).map_err(|error| unwritable(&error))?.into_bytes();
+    Ok(Attempt::Answered(Answer::Body { media_type: "application/json", bytes, etag, rows_read }))
 }
 
 fn unwritable(error: &serde_json::Error) -> ApiError {
@@ -296,6 +329,8 @@ fn etag(
     part(env!("CARGO_PKG_VERSION").as_bytes());
     part(op.info.name.as_bytes());
     part(input.to_string().as_bytes());
+    // Who has the answer by a session must not have it confirmed without.
+    part(&[u8::from(op.info.conditional && ctx.has_session)]);
     for warning in ctx.warnings.borrow().iter() {
         part(warning.message.as_bytes());
     }

@@ -3,13 +3,15 @@
 use std::ops::Deref;
 
 use axum::{
-    http::{HeaderValue, Method, StatusCode, header},
+    http::{HeaderName, HeaderValue, Method, StatusCode, header},
     response::{IntoResponse, Response},
 };
 use cairn_reader::ReadError;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
+
+use crate::reference;
 
 /// Where a bad value stood.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
@@ -58,6 +60,8 @@ pub(crate) struct Failure {
     pub(crate) retry_after: Option<u32>,
     /// Methods that the path knows (405).
     pub(crate) allow: Option<String>,
+    /// Further headers.
+    pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
     /// Further members of the body.
     pub(crate) extra: Map<String, Value>,
 }
@@ -80,6 +84,7 @@ impl ApiError {
             retryable: false,
             retry_after: None,
             allow: None,
+            headers: Vec::new(),
             extra: Map::new(),
         }))
     }
@@ -143,6 +148,12 @@ impl ApiError {
         self
     }
 
+    /// Adds a header; one that cannot be a header is left out.
+    pub(crate) fn header(mut self, name: HeaderName, value: &str) -> Self {
+        self.0.headers.extend(HeaderValue::from_str(value).ok().map(|value| (name, value)));
+        self
+    }
+
     /// The response with its body, now that the request is known.
     pub(crate) fn render(self, base_url: &str, request_id: &str, instance: &str) -> Response {
         let failure = *self.0;
@@ -156,7 +167,7 @@ impl ApiError {
             request_id: request_id.to_owned(),
             errors: failure.errors,
             retryable: failure.retryable,
-            docs_url: format!("{base_url}/openapi.json"),
+            docs_url: reference::of_error(base_url, failure.code),
             extra: failure.extra,
         };
         // Plain strings and numbers always serialize.
@@ -171,6 +182,7 @@ impl ApiError {
         if let Some(allow) = failure.allow.and_then(|a| HeaderValue::from_str(&a).ok()) {
             headers.insert(header::ALLOW, allow);
         }
+        headers.extend(failure.headers);
         response
     }
 }
@@ -226,7 +238,7 @@ pub(crate) struct Problem {
     errors: Vec<FieldError>,
     /// Whether the same request may succeed later.
     retryable: bool,
-    /// Where the interface is described.
+    /// Where this failure is explained.
     docs_url: String,
     /// Members that some kinds of problem add.
     #[serde(flatten)]

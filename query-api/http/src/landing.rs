@@ -7,7 +7,8 @@ use crate::{
     operation::{Method, Registered},
 };
 
-const STYLE: &str = "
+/// Shared by all pages.
+pub(crate) const STYLE: &str = "
 :root { color-scheme: light dark; --line: #8884; --soft: #8882 }
 body { font: 16px/1.55 system-ui, sans-serif; max-width: 60rem; margin: 0 auto; padding: 2rem 1rem 4rem }
 h1 { margin: 0; font-size: 1.9rem } h2 { margin: 2.2rem 0 .6rem; font-size: 1.2rem }
@@ -47,7 +48,8 @@ pub(crate) fn page(operations: &[Registered], config: &ApiConfig) -> String {
     html.push_str("<h2>Operations</h2>\n<table>\n");
     for op in operations {
         let path = escape(op.info.path);
-        let shown = if op.info.path.contains('{') || op.info.method != Method::Get {
+        let asks = op.input.fields.iter().any(|field| field.required);
+        let shown = if asks || op.info.method != Method::Get {
             format!("<code>{path}</code>")
         } else {
             format!("<a href=\"{path}\"><code>{path}</code></a>")
@@ -57,12 +59,13 @@ pub(crate) fn page(operations: &[Registered], config: &ApiConfig) -> String {
     }
     html.push_str(
         "</table>\n<p class=\"note\">The whole interface: <a href=\"/openapi.json\"><code>/openapi.json</code></a>. \
-         State of the service: <a href=\"/api/health\"><code>/api/health</code></a>.</p>\n</body></html>\n",
+         State of the service: <a href=\"/api/health\"><code>/api/health</code></a>. \
+         <a href=\"/getting-started\">Getting started</a>.</p>\n</body></html>\n",
     );
     html
 }
 
-fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
@@ -78,7 +81,7 @@ fn escape(text: &str) -> String {
 }
 
 /// A text as one segment of a path.
-fn segment(text: &str) -> String {
+pub(crate) fn segment(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for byte in text.bytes() {
         if byte.is_ascii_alphanumeric() || b"-._~:".contains(&byte) {

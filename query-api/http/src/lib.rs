@@ -1,33 +1,56 @@
 //! The query API over HTTP. One operation is one file under `routes`: its route, its entry in `/openapi.json`, its place
 //! in the catalog and its validation all derive from what that file says.
 
+mod admin;
+mod admission;
 mod amounts;
 mod body;
+mod budget;
+mod client;
 mod compact;
 mod config;
 mod context;
 mod cursor;
+mod discovery;
 mod dispatch;
+mod documents;
 mod error;
+mod examples;
+mod gate;
 mod identifiers;
 mod index;
 mod input;
+mod inside;
 mod landing;
 mod mempool;
 mod meta;
+mod metrics;
 mod middleware;
 mod nearest;
 mod node;
+mod offer;
 mod openapi;
 mod operation;
+mod output;
+mod pages;
+mod planned;
 mod raw_tx;
+mod reference;
 mod router;
 mod routes;
+mod session;
+mod tool;
 mod values;
 
+pub use admin::{admin_router, serve_admin};
+pub use client::ForwardedHeader;
 pub use config::{ApiConfig, Featured};
 pub use index::{IndexSlot, IndexSource};
+pub use inside::{AnswerSchema, Api, Described, Reply};
+pub use ipnet::IpNet;
 pub use mempool::{Absent, MempoolSlot};
+pub use metrics::Metrics;
 pub use node::{NodeAccess, Refused, Unreachable};
 pub use openapi::document as openapi_document;
-pub use router::{ApiState, Counters, router, serve};
+pub use router::{ApiState, router, router_with, serve};
+pub use tool::Effect;

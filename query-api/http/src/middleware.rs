@@ -1,42 +1,83 @@
 //! What happens to every request, whatever its route.
 
-use std::{any::Any, sync::Arc};
+use std::{any::Any, net::SocketAddr, sync::Arc, time::Instant};
 
 use axum::{
-    extract::{Request, State},
-    http::{HeaderName, HeaderValue, Method, header},
+    extract::{ConnectInfo, Request, State},
+    http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header},
     middleware::Next,
     response::{IntoResponse, Response},
 };
+use tracing::Instrument;
 use uuid::Uuid;
 
-use crate::{body::too_large, error::ApiError, router::Shared};
+use crate::{
+    body::too_large,
+    budget::{Cost, WINDOW},
+    client::Client,
+    error::ApiError,
+    router::Shared,
+};
 
 /// The request id's header.
 pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+/// What is left of the client's budget (IETF draft `ratelimit-headers`).
+pub(crate) const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
+/// What the budget is.
+pub(crate) const RATE_LIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 
-/// Outermost: gives the request an id, writes the bodies of errors, counts.
-pub(crate) async fn outermost(State(shared): State<Arc<Shared>>, request: Request, next: Next) -> Response {
-    let id = Uuid::now_v7().to_string();
+/// The operation that answered, by its place in the registry, and the rows that it read.
+#[derive(Clone, Copy)]
+pub(crate) struct Served {
+    pub(crate) operation: usize,
+    pub(crate) rows_read: u64,
+}
+
+/// Outermost: gives the request an id, charges its client, writes the bodies of errors, counts.
+pub(crate) async fn outermost(State(shared): State<Arc<Shared>>, mut request: Request, next: Next) -> Response {
+    let began = Instant::now();
+    let in_flight = shared.metrics.begin();
+    let id = Uuid::now_v7();
+    let mut buffer = Uuid::encode_buffer();
+    let id: &str = id.hyphenated().encode_lower(&mut buffer);
     let path = request.uri().path().to_owned();
     let is_head = request.method() == Method::HEAD;
+    // Calls from inside the process have no peer, and no budget.
+    let peer = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|ConnectInfo(peer)| *peer);
+    let client = peer.map(|peer| Client::of(peer, request.headers(), &shared.config));
     let too_long = content_length(&request).is_some_and(|n| n > shared.config.max_body_bytes as u64);
-    let mut response =
-        if too_long { too_large(shared.config.max_body_bytes).into_response() } else { next.run(request).await };
+    let charged = client.map_or(Ok(()), |client| charge(&shared, &client, Cost::Light.units()));
+    let mut response = match charged {
+        Err(error) => error.into_response(),
+        Ok(()) if too_long => too_large(shared.config.max_body_bytes).into_response(),
+        Ok(()) => {
+            if let Some(client) = client {
+                request.extensions_mut().insert(client);
+            }
+            let span = tracing::info_span!("request", %id);
+            next.run(request).instrument(span).await
+        }
+    };
     if let Some(error) = response.extensions_mut().remove::<ApiError>() {
-        let mut rendered = error.render(&shared.config.base_url, &id, &path);
+        let mut rendered = error.render(&shared.config.base_url, id, &path);
         for (name, value) in response.headers() {
             if name != header::CONTENT_LENGTH && name != header::CONTENT_TYPE {
                 rendered.headers_mut().append(name, value.clone());
             }
         }
+        *rendered.extensions_mut() = std::mem::take(response.extensions_mut());
         response = rendered;
     }
-    if let Ok(value) = HeaderValue::from_str(&id) {
+    if let Ok(value) = HeaderValue::from_str(id) {
         response.headers_mut().insert(REQUEST_ID, value);
     }
-    shared.counters.count(response.status());
-    tracing::debug!(request_id = %id, status = response.status().as_u16(), "answered");
+    if let Some(client) = &client {
+        say_budget(&shared, client, response.headers_mut());
+    }
+    weaken(response.headers_mut());
+    let served = response.extensions().get::<Served>().copied();
+    record(&shared, began, served, response.status(), id);
+    drop(in_flight);
     if is_head {
         *response.body_mut() = axum::body::Body::empty();
     }
@@ -45,6 +86,63 @@ pub(crate) async fn outermost(State(shared): State<Arc<Shared>>, request: Reques
 
 fn content_length(request: &Request) -> Option<u64> {
     request.headers().get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+}
+
+/// Takes units from a client's budget.
+///
+/// # Errors
+/// 429: there are not enough.
+pub(crate) fn charge(shared: &Shared, client: &Client, units: u32) -> Result<(), ApiError> {
+    shared.budgets.take(client, units).map(drop).map_err(|wait| {
+        let detail = format!(
+            "this client has spent its budget of {} units a minute; there will be enough in {wait} s",
+            shared.budgets.limit()
+        );
+        ApiError::new(StatusCode::TOO_MANY_REQUESTS, "rate_limited", detail).retryable(Some(wait))
+    })
+}
+
+/// Says what the client's budget is and what is left of it.
+fn say_budget(shared: &Shared, client: &Client, headers: &mut HeaderMap) {
+    let limit = shared.budgets.limit();
+    if limit == 0 {
+        return;
+    }
+    // Nothing is left if even nothing cannot be had.
+    let (units, whole_in) =
+        shared.budgets.take(client, 0).map_or((0, WINDOW.as_secs()), |left| (left.units, left.whole_in));
+    let left = HeaderValue::from_str(&format!("\"client\";r={units};t={whole_in}"));
+    let policy = HeaderValue::from_str(&format!("\"client\";q={limit};w={}", WINDOW.as_secs()));
+    if let (Ok(left), Ok(policy)) = (left, policy) {
+        headers.insert(RATE_LIMIT, left);
+        headers.insert(RATE_LIMIT_POLICY, policy);
+    }
+}
+
+/// A compressed body is not the same bytes: its tag says only that it means the same.
+fn weaken(headers: &mut HeaderMap) {
+    if !headers.contains_key(header::CONTENT_ENCODING) {
+        return;
+    }
+    let strong = headers.get(header::ETAG).and_then(|tag| tag.to_str().ok()).filter(|tag| tag.starts_with('"'));
+    if let Some(weak) = strong.and_then(|tag| HeaderValue::from_str(&format!("W/{tag}")).ok()) {
+        headers.insert(header::ETAG, weak);
+    }
+}
+
+/// Counts an answer, and notes it. Neither path nor query nor headers: addresses and secrets stand in them.
+fn record(shared: &Shared, began: Instant, served: Option<Served>, status: StatusCode, id: &str) {
+    let took = began.elapsed();
+    let rows_read = served.map_or(0, |served| served.rows_read);
+    shared.metrics.count(served.map(|served| served.operation), status, took, rows_read);
+    let operation =
+        served.and_then(|served| shared.operations.get(served.operation)).map_or("other", |op| op.info.name);
+    let (status, micros) = (status.as_u16(), u64::try_from(took.as_micros()).unwrap_or(u64::MAX));
+    if shared.config.slow_request.is_some_and(|limit| took >= limit) {
+        tracing::warn!(id, operation, status, micros, rows_read, "a slow answer");
+    } else {
+        tracing::debug!(id, operation, status, micros, rows_read, "answered");
+    }
 }
 
 /// A panic on the way to an operation: 500, and the reason in the log.

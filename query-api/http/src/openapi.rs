@@ -8,9 +8,12 @@ use serde_json::{Map, Value, json};
 use crate::{
     config::ApiConfig,
     error::{Location, Problem},
+    examples,
     input::Field,
+    landing::segment,
     meta::Meta,
-    operation::{Method, Registered, Tier},
+    offer::Tier,
+    operation::{Method, Registered},
     routes,
 };
 
@@ -57,11 +60,17 @@ pub(crate) fn of(operations: &[Registered], config: &ApiConfig) -> Value {
             "schemas": schemas,
             "responses": {"Problem": {
                 "description": "A failure.",
-                "headers": {"X-Request-Id": {"description": "Id of the request.", "schema": {"type": "string"}}},
+                "headers": headers(&["X-Request-Id", "RateLimit", "RateLimit-Policy", "Retry-After"]),
                 "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
             }},
             "headers": {
                 "ETag": {"description": "Version of the answer, for If-None-Match.", "schema": {"type": "string"}},
+                "RateLimit": {"description": "What is left of the client's budget: `r` units, all of them again in `t` \
+                    seconds. Absent where the server has no limit.", "schema": {"type": "string"}},
+                "RateLimit-Policy": {"description": "The budget of a client: `q` units in `w` seconds.",
+                    "schema": {"type": "string"}},
+                "Retry-After": {"description": "Seconds to wait before the next try (429 and 503).",
+                    "schema": {"type": "integer", "minimum": 0}},
                 "X-Request-Id": {"description": "Id of the request.", "schema": {"type": "string"}},
                 "X-Rows-Read": {"description": "Rows of the index that the answer took.",
                     "schema": {"type": "integer", "minimum": 0}},
@@ -77,16 +86,25 @@ fn operation(op: &Registered, generator: &mut SchemaGenerator, config: &ApiConfi
         output,
         {"type": "object", "required": ["_meta"], "properties": {"_meta": meta}},
     ]});
-    let header = |name: &str| json!({"$ref": format!("#/components/headers/{name}")});
     let mut responses = Map::new();
+    let mut content = match op.file {
+        Some(media_type) => json!({media_type: {}}),
+        None => json!({"application/json": {"schema": body}}),
+    };
+    if let Some(example) = examples::answer(op.info.name) {
+        content["application/json"]["example"] = example;
+    }
     let mut answer = json!({
         "description": "The answer.",
-        "headers": {"ETag": header("ETag"), "X-Request-Id": header("X-Request-Id"), "X-Rows-Read": header("X-Rows-Read")},
-        "content": {"application/json": {"schema": body}},
+        "headers": headers(&["ETag", "X-Request-Id", "X-Rows-Read", "RateLimit", "RateLimit-Policy"]),
+        "content": content,
     });
     match op.info.method {
         Method::Get => {
-            let unchanged = json!({"description": "The answer has not changed (If-None-Match)."});
+            let unchanged = json!({
+                "description": "The answer has not changed (If-None-Match).",
+                "headers": headers(&["ETag", "X-Request-Id", "RateLimit", "RateLimit-Policy"]),
+            });
             responses.insert("304".to_owned(), unchanged);
         }
         Method::Post => {
@@ -94,9 +112,8 @@ fn operation(op: &Registered, generator: &mut SchemaGenerator, config: &ApiConfi
         }
     }
     responses.insert("200".to_owned(), answer);
-    let own = op.info.errors.iter().map(|(status, code)| (*status, *code));
     let mut by_status: BTreeMap<u16, Vec<&str>> = BTreeMap::new();
-    for (status, code) in own.chain(common(op)) {
+    for (status, code) in failures(op) {
         by_status.entry(status).or_default().push(code);
     }
     for (status, codes) in by_status {
@@ -113,25 +130,44 @@ fn operation(op: &Registered, generator: &mut SchemaGenerator, config: &ApiConfi
         "description": op.info.description,
         "parameters": parameters(op, config),
         "responses": responses,
-        "x-tier": if op.info.tier == Tier::Free { "free" } else { "premium" },
+        "x-cost": {"class": op.info.cost.name(), "units": op.info.cost.units()},
+        "x-tier": if op.info.offer.tier == Tier::Free { "free" } else { "premium" },
     });
     if op.info.method == Method::Post {
         let mut content = json!({"application/json": {"schema": body_schema(op)}});
         if let Some(field) = op.info.text_body.and_then(|name| op.input.fields.iter().find(|f| f.name == name)) {
             content["text/plain"] = json!({"schema": field.schema});
         }
+        content["application/json"]["example"] = example_body(op, config);
         entry["requestBody"] = json!({"required": true, "content": content});
     }
-    if let Some(price) = op.info.price_sats {
+    if let Some(price) = op.info.offer.price_sats {
         entry["x-price-sats"] = price.into();
     }
     entry
 }
 
+/// References to headers.
+fn headers(names: &[&str]) -> Value {
+    let all = names.iter().map(|name| ((*name).to_owned(), json!({"$ref": format!("#/components/headers/{name}")})));
+    Value::Object(all.collect())
+}
+
+/// Failures that an operation may answer with: status and code.
+pub(crate) fn failures(op: &Registered) -> impl Iterator<Item = (u16, &'static str)> {
+    op.info.errors.iter().copied().chain(common(op))
+}
+
 /// Failures that any operation may answer with.
 fn common(op: &Registered) -> impl Iterator<Item = (u16, &'static str)> {
     let takes = |format: &str| op.input.fields.iter().any(|f| f.schema["format"] == format);
-    let mut codes = vec![(500, "internal_error"), (503, "index_syncing"), (503, "overloaded"), (504, "timeout")];
+    let mut codes = vec![
+        (429, "rate_limited"),
+        (500, "internal_error"),
+        (503, "index_syncing"),
+        (503, "overloaded"),
+        (504, "timeout"),
+    ];
     if !op.input.fields.is_empty() {
         codes.push((422, "validation_error"));
     }
@@ -145,9 +181,49 @@ fn common(op: &Registered) -> impl Iterator<Item = (u16, &'static str)> {
         codes.push((400, "invalid_hash"));
     }
     if op.info.method == Method::Post {
-        codes.extend([(400, "malformed_json"), (413, "payload_too_large"), (415, "unsupported_media_type")]);
+        codes.extend([
+            (400, "malformed_json"),
+            (408, "request_timeout"),
+            (413, "payload_too_large"),
+            (415, "unsupported_media_type"),
+        ]);
     }
     codes.into_iter()
+}
+
+/// An example of a parameter: one that this server knows, where it is an address; null if there is none.
+pub(crate) fn example(field: &Field, config: &ApiConfig) -> Value {
+    if field.schema["format"] == "bitcoin-address"
+        && let Some(address) = config.featured.first().map(|f| &f.address).or(config.showcase_addresses.first())
+    {
+        return address.clone().into();
+    }
+    field.schema["examples"].get(0).or_else(|| field.schema.get("default")).cloned().unwrap_or_default()
+}
+
+/// A body that the server takes: what is required, and the first of each group of which one is.
+fn example_body(op: &Registered, config: &ApiConfig) -> Value {
+    let first = |field: &Field| op.input.exactly_one.iter().any(|group| group.first() == Some(&field.name));
+    let needed = op.input.fields.iter().filter(|f| f.location == Location::Body && (f.required || first(f)));
+    Value::Object(needed.map(|field| (field.name.clone(), example(field, config))).collect())
+}
+
+/// Path and query of a request that the server takes.
+pub(crate) fn example_of(op: &Registered, config: &ApiConfig) -> String {
+    let text = |value: Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let mut target = op.info.path.to_owned();
+    let mut query = String::new();
+    for field in &op.input.fields {
+        let encoded = || segment(&text(example(field, config)));
+        match field.location {
+            Location::Path => target = target.replace(&format!("{{{}}}", field.name), &encoded()),
+            Location::Query if field.required => {
+                query += &format!("{}{}={}", if query.is_empty() { "?" } else { "&" }, field.name, encoded());
+            }
+            Location::Query | Location::Body => {}
+        }
+    }
+    target + &query
 }
 
 fn parameters(op: &Registered, config: &ApiConfig) -> Vec<Value> {
@@ -158,15 +234,9 @@ fn parameters(op: &Registered, config: &ApiConfig) -> Vec<Value> {
 fn parameter(field: &Field, config: &ApiConfig) -> Value {
     let mut schema = field.schema.clone();
     let mut description = Value::Null;
-    let mut example = Value::Null;
     if let Some(members) = schema.as_object_mut() {
         description = members.remove("description").unwrap_or_default();
-        example = members.remove("examples").and_then(|all| all.get(0).cloned()).unwrap_or_default();
-    }
-    if schema["format"] == "bitcoin-address"
-        && let Some(featured) = config.featured.first()
-    {
-        example = featured.address.clone().into();
+        members.remove("examples");
     }
     let mut out = json!({
         "name": field.name,
@@ -174,7 +244,7 @@ fn parameter(field: &Field, config: &ApiConfig) -> Value {
         "required": field.required || field.location == Location::Path,
         "schema": schema,
     });
-    for (key, value) in [("description", description), ("example", example)] {
+    for (key, value) in [("description", description), ("example", example(field, config))] {
         if !value.is_null() {
             out[key] = value;
         }
@@ -204,7 +274,7 @@ fn body_schema(op: &Registered) -> Value {
 }
 
 /// Members that `view=compact` leaves out are not required.
-fn relax(op: &Registered, schemas: &mut Map<String, Value>) {
+pub(crate) fn relax(op: &Registered, schemas: &mut Map<String, Value>) {
     let mut generator = SchemaSettings::draft2020_12()
         .for_serialize()
         .with(|s| s.definitions_path = "/components/schemas".into())

@@ -1,10 +1,18 @@
 //! What an operation is.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use crate::{context::Ctx, error::ApiError, input::InputSpec};
+use crate::{
+    budget::Cost,
+    context::Ctx,
+    error::ApiError,
+    input::InputSpec,
+    offer::Offer,
+    output::{Output, Written},
+    tool::Tool,
+};
 
 /// HTTP method of an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -22,14 +30,6 @@ impl Method {
             Method::Post => "POST",
         }
     }
-}
-
-/// What an operation costs after the beta.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Tier {
-    Free,
-    Premium,
 }
 
 /// What an answer depends on: its ETag is made of their versions.
@@ -60,17 +60,15 @@ pub(crate) struct Info {
     pub(crate) summary: &'static str,
     /// A paragraph: what it answers, when to use it and when not.
     pub(crate) description: &'static str,
-    /// Tier after the beta.
-    pub(crate) tier: Tier,
-    /// Name of what is sold.
-    pub(crate) capability: Option<&'static str>,
-    /// Price of a call after the beta.
-    pub(crate) price_sats: Option<u64>,
+    /// Package, tier and price after the beta.
+    pub(crate) offer: Offer,
+    /// What a request costs the server.
+    pub(crate) cost: Cost,
     /// Whether some requests need a wallet session even in the beta.
     pub(crate) conditional: bool,
     /// Where its data comes from.
     pub(crate) source: &'static str,
-    /// What its answer depends on.
+    /// What its answer depends on; empty if on nothing but the request: then it may be kept for good.
     pub(crate) freshness: &'static [Freshness],
     /// What `_meta.freshness` means.
     pub(crate) freshness_semantics: &'static str,
@@ -82,6 +80,8 @@ pub(crate) struct Info {
     pub(crate) errors: &'static [(u16, &'static str)],
     /// The member of the body that a body of type `text/plain` stands for, if it may come so.
     pub(crate) text_body: Option<&'static str>,
+    /// How agents meet it.
+    pub(crate) tool: Tool,
 }
 
 impl Info {
@@ -94,9 +94,8 @@ impl Info {
             area,
             summary: "",
             description: "",
-            tier: Tier::Free,
-            capability: None,
-            price_sats: None,
+            offer: Offer::FREE,
+            cost: Cost::Standard,
             conditional: false,
             source: "index",
             freshness: &[Freshness::Tip],
@@ -105,6 +104,7 @@ impl Info {
             compact: &[],
             errors: &[],
             text_body: None,
+            tool: Tool::UNLISTED,
         }
     }
 
@@ -144,15 +144,15 @@ pub(crate) trait Operation {
     const INFO: Info;
     /// What it takes: path, query and body parameters in one object.
     type Input: DeserializeOwned + JsonSchema;
-    /// What it answers, an object; `_meta` is added to it.
-    type Output: Serialize + JsonSchema;
+    /// What it answers: an object, to which `_meta` is added, or a file.
+    type Output: Output;
 
     /// Answers.
     fn run(ctx: &Ctx<'_>, input: Self::Input) -> Result<Self::Output, ApiError>;
 }
 
 /// How an operation is run.
-type Run = fn(&Ctx<'_>, Value) -> Result<String, ApiError>;
+type Run = fn(&Ctx<'_>, Value) -> Result<Written, ApiError>;
 
 /// An operation without its types.
 pub(crate) struct Registered {
@@ -160,6 +160,8 @@ pub(crate) struct Registered {
     pub(crate) info: Info,
     /// What it takes.
     pub(crate) input: InputSpec,
+    /// Media type of its answers, if they are no JSON.
+    pub(crate) file: Option<&'static str>,
     run: Run,
     output: fn(&mut SchemaGenerator) -> Schema,
 }
@@ -170,13 +172,14 @@ impl Registered {
         Registered {
             info: O::INFO,
             input: InputSpec::of::<O::Input>(O::INFO.path, O::INFO.method),
+            file: O::Output::FILE,
             run: run::<O>,
-            output: |generator| generator.subschema_for::<O::Output>(),
+            output: O::Output::schema,
         }
     }
 
-    /// Runs it on a checked input; gives the text of a JSON object.
-    pub(crate) fn run(&self, ctx: &Ctx<'_>, input: Value) -> Result<String, ApiError> {
+    /// Runs it on a checked input.
+    pub(crate) fn run(&self, ctx: &Ctx<'_>, input: Value) -> Result<Written, ApiError> {
         (self.run)(ctx, input)
     }
 
@@ -186,14 +189,14 @@ impl Registered {
     }
 }
 
-fn run<O: Operation>(ctx: &Ctx<'_>, input: Value) -> Result<String, ApiError> {
+fn run<O: Operation>(ctx: &Ctx<'_>, input: Value) -> Result<Written, ApiError> {
     let input = serde_json::from_value::<O::Input>(input).map_err(|error| {
         // The schema let something pass that the type does not take.
         tracing::error!(operation = O::INFO.name, %error, "schema and type of an input differ");
         ApiError::new(axum::http::StatusCode::UNPROCESSABLE_ENTITY, crate::error::VALIDATION, "the input is not valid")
     })?;
     let output = O::run(ctx, input)?;
-    serde_json::to_string(&output).map_err(|error| {
+    output.write().map_err(|error| {
         tracing::error!(operation = O::INFO.name, %error, "an answer could not be written");
         ApiError::internal()
     })

@@ -1,41 +1,47 @@
 //! The router: every operation's route, the discovery documents, and what surrounds them.
 
-use std::{
-    collections::BTreeMap,
-    future::Future,
-    io,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-};
+use std::{collections::BTreeMap, future::Future, io, net::SocketAddr, sync::Arc};
 
 use axum::{
     Router,
     extract::{Request, State},
-    http::{HeaderValue, Method, StatusCode, header},
+    http::{HeaderValue, Method, header},
     middleware::from_fn_with_state,
     response::{Html, IntoResponse, Response},
     routing::any,
 };
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
-use tokio::{net::TcpListener, sync::Semaphore};
+use tokio::net::TcpListener;
 use tower_http::{
+    CompressionLevel,
     catch_panic::CatchPanicLayer,
-    cors::{Any, CorsLayer},
+    compression::{
+        CompressionLayer, Predicate,
+        predicate::{NotForContentType, SizeAbove},
+    },
+    cors::{AllowHeaders, Any, CorsLayer},
 };
 
 use crate::{
+    admission::Admission,
+    budget::Budgets,
     config::ApiConfig,
-    dispatch::{ROWS_READ, dispatch, matches, set_validators},
+    dispatch::{ROWS_READ, dispatch},
+    documents::{self, Document},
     error::ApiError,
+    gate,
     index::IndexSource,
-    landing, middleware, nearest,
+    inside::Api,
+    landing,
+    metrics::Metrics,
+    middleware, nearest,
     node::NodeAccess,
-    openapi,
     operation::Registered,
+    pages,
+    planned::{PLANNED, Planned, not_implemented},
     routes,
+    session::Sessions,
 };
 
 /// What the API works with.
@@ -47,52 +53,17 @@ pub struct ApiState {
     pub config: ApiConfig,
     /// A node to ask what neither index nor mempool can answer.
     pub node: Option<Arc<dyn NodeAccess>>,
+    /// The service state: who has a session or a key. `None`: nobody.
+    pub state: Option<cairn_state::State>,
     /// Counts of answers; keep a clone to read them.
-    pub counters: Arc<Counters>,
+    pub metrics: Arc<Metrics>,
 }
 
 impl ApiState {
-    /// State with fresh counters, without a node.
+    /// With fresh counters, without a node and without service state.
     #[must_use]
     pub fn new(index: Arc<dyn IndexSource>, config: ApiConfig) -> Self {
-        ApiState { index, config, node: None, counters: Arc::default() }
-    }
-}
-
-/// How many answers were given since the start.
-#[derive(Debug, Default)]
-pub struct Counters {
-    all: AtomicU64,
-    client_errors: AtomicU64,
-    server_errors: AtomicU64,
-}
-
-impl Counters {
-    /// All answers.
-    #[must_use]
-    pub fn answers(&self) -> u64 {
-        self.all.load(Ordering::Relaxed)
-    }
-
-    /// Answers with a status of 400 to 499.
-    #[must_use]
-    pub fn client_errors(&self) -> u64 {
-        self.client_errors.load(Ordering::Relaxed)
-    }
-
-    /// Answers with a status of 500 and more.
-    #[must_use]
-    pub fn server_errors(&self) -> u64 {
-        self.server_errors.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn count(&self, status: StatusCode) {
-        self.all.fetch_add(1, Ordering::Relaxed);
-        if status.is_client_error() {
-            self.client_errors.fetch_add(1, Ordering::Relaxed);
-        } else if status.is_server_error() {
-            self.server_errors.fetch_add(1, Ordering::Relaxed);
-        }
+        ApiState { index, config, node: None, state: None, metrics: Arc::default() }
     }
 }
 
@@ -101,36 +72,40 @@ pub(crate) struct Shared {
     pub(crate) index: Arc<dyn IndexSource>,
     pub(crate) config: ApiConfig,
     pub(crate) node: Option<Arc<dyn NodeAccess>>,
-    pub(crate) counters: Arc<Counters>,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) sessions: Sessions,
     pub(crate) operations: Vec<Registered>,
-    pub(crate) permits: Arc<Semaphore>,
+    pub(crate) admission: Admission,
+    pub(crate) budgets: Budgets,
     /// Version of the configuration, as far as answers show it.
     pub(crate) state_version: [u8; 16],
-    openapi: (String, String),
+    pub(crate) documents: Vec<Document>,
 }
 
 impl Shared {
     fn new(state: ApiState, operations: Vec<Registered>) -> Self {
-        let openapi = openapi::of(&operations, &state.config).to_string();
-        let openapi_etag = tag(openapi.as_bytes());
+        state.metrics.prepare(&operations);
+        let documents = documents::documents(&operations, &state.config);
         let mut state_version = [0u8; 16];
         let digest = Sha256::digest(format!("{:?}", state.config).as_bytes());
         state_version.copy_from_slice(&digest[..16]);
         Shared {
             index: state.index,
-            permits: Arc::new(Semaphore::new(state.config.max_concurrent_reads.max(1))),
+            sessions: Sessions::of(state.state, state.config.session_cache),
+            admission: Admission::new(
+                state.config.max_concurrent_reads,
+                state.config.max_queued_requests,
+                Arc::clone(&state.metrics.queued),
+            ),
+            budgets: Budgets::new(state.config.rate_limit),
             config: state.config,
             node: state.node,
-            counters: state.counters,
+            metrics: state.metrics,
             operations,
             state_version,
-            openapi: (openapi, openapi_etag),
+            documents,
         }
     }
-}
-
-fn tag(bytes: &[u8]) -> String {
-    format!("\"{}\"", hex::encode(&Sha256::digest(bytes)[..16]))
 }
 
 /// The router of the API.
@@ -138,12 +113,29 @@ pub fn router(state: ApiState) -> Router {
     with_operations(state, routes::operations())
 }
 
+/// The router of the API with further routes, which are surrounded by the same layers (request ids, limits, CORS, bodies
+/// of errors) and may call the API. They have no fallback, and no path of the API is among them.
+pub fn router_with(state: ApiState, more: impl FnOnce(&Api) -> Router) -> Router {
+    let shared = Arc::new(Shared::new(state, routes::operations()));
+    let own = routes_of(&shared);
+    let more = more(&Api { router: surround(own.clone(), &shared), shared: Arc::clone(&shared) });
+    surround(own.merge(more.with_state(())), &shared)
+}
+
 /// A router of these operations.
 pub(crate) fn with_operations(state: ApiState, operations: Vec<Registered>) -> Router {
     let shared = Arc::new(Shared::new(state, operations));
-    let mut by_path: BTreeMap<&'static str, Vec<(&'static str, usize)>> = BTreeMap::new();
+    surround(routes_of(&shared), &shared)
+}
+
+/// The routes of the API, without what surrounds them.
+fn routes_of(shared: &Arc<Shared>) -> Router<Arc<Shared>> {
+    let mut by_path: BTreeMap<&'static str, Vec<(&'static str, Target)>> = BTreeMap::new();
     for (at, op) in shared.operations.iter().enumerate() {
-        by_path.entry(op.info.path).or_default().push((op.info.method.name(), at));
+        by_path.entry(op.info.path).or_default().push((op.info.method.name(), Target::Operation(at)));
+    }
+    for planned in PLANNED {
+        by_path.entry(planned.path).or_default().push((planned.method.name(), Target::Planned(planned)));
     }
     let mut router = Router::new();
     for (path, methods) in by_path {
@@ -151,34 +143,71 @@ pub(crate) fn with_operations(state: ApiState, operations: Vec<Registered>) -> R
             let methods = methods.clone();
             async move {
                 match find(&methods, request.method()) {
-                    Some(at) => dispatch(shared, at, request).await,
+                    Some(Target::Operation(at)) => dispatch(shared, at, request).await,
+                    Some(Target::Planned(planned)) => not_implemented(planned).into_response(),
                     None => not_allowed(methods.iter().map(|(name, _)| *name), request.method()),
                 }
             }
         };
         router = router.route(path, any(route));
     }
+    router
+        .merge(documents::routes(&shared.documents))
+        .route("/", any(landing_page))
+        .merge(pages::routes())
+        .fallback(unknown_route)
+}
+
+/// Bodies of fewer bytes travel in a packet or two anyway.
+const COMPRESS_ABOVE: u64 = 1024;
+
+/// What surrounds every route.
+fn surround(routes: Router<Arc<Shared>>, shared: &Arc<Shared>) -> Router {
     let cors = CorsLayer::new()
         .allow_origin(Any)
         .allow_methods([Method::GET, Method::HEAD, Method::POST, Method::OPTIONS])
-        .allow_headers(Any)
-        .expose_headers([middleware::REQUEST_ID, ROWS_READ, header::ETAG, header::RETRY_AFTER]);
-    router
-        .route("/openapi.json", any(openapi_json))
-        .route("/", any(landing_page))
-        .fallback(unknown_route)
+        // A star would not cover Authorization.
+        .allow_headers(AllowHeaders::mirror_request())
+        .expose_headers([
+            middleware::REQUEST_ID,
+            middleware::RATE_LIMIT,
+            middleware::RATE_LIMIT_POLICY,
+            ROWS_READ,
+            header::ETAG,
+            header::RETRY_AFTER,
+            header::ALLOW,
+            header::LINK,
+            gate::PAYMENT_REQUIRED,
+        ]);
+    // Pictures are compressed already, and a stream of events must not wait for more of them.
+    let worth_it = SizeAbove::new(COMPRESS_ABOVE)
+        .and(NotForContentType::IMAGES)
+        .and(NotForContentType::SSE)
+        .and(NotForContentType::const_new("application/octet-stream"));
+    let compression = CompressionLayer::new().quality(CompressionLevel::Fastest).compress_when(worth_it);
+    routes
         .layer(CatchPanicLayer::custom(middleware::panicked))
+        .layer(compression)
         .layer(cors)
-        .layer(from_fn_with_state(Arc::clone(&shared), middleware::outermost))
-        .with_state(shared)
+        .layer(from_fn_with_state(Arc::clone(shared), middleware::outermost))
+        .with_state(Arc::clone(shared))
 }
 
-fn find(methods: &[(&'static str, usize)], wanted: &Method) -> Option<usize> {
+/// What a route leads to.
+#[derive(Clone, Copy)]
+enum Target {
+    /// An operation, by its place in the registry.
+    Operation(usize),
+    /// One that is not built yet.
+    Planned(&'static Planned),
+}
+
+fn find(methods: &[(&'static str, Target)], wanted: &Method) -> Option<Target> {
     let wanted = if wanted == Method::HEAD { "GET" } else { wanted.as_str() };
     methods.iter().find(|(name, _)| *name == wanted).map(|(_, at)| *at)
 }
 
-fn not_allowed(known: impl Iterator<Item = &'static str>, method: &Method) -> Response {
+pub(crate) fn not_allowed(known: impl Iterator<Item = &'static str>, method: &Method) -> Response {
     let mut known: Vec<&str> = known.collect();
     if known.contains(&"GET") {
         known.push("HEAD");
@@ -187,25 +216,8 @@ fn not_allowed(known: impl Iterator<Item = &'static str>, method: &Method) -> Re
     ApiError::method_not_allowed(method, known.join(", ")).into_response()
 }
 
-fn is_read(method: &Method) -> bool {
+pub(crate) fn is_read(method: &Method) -> bool {
     method == Method::GET || method == Method::HEAD
-}
-
-async fn openapi_json(State(shared): State<Arc<Shared>>, request: Request) -> Response {
-    if !is_read(request.method()) {
-        return not_allowed(["GET"].into_iter(), request.method());
-    }
-    let (document, etag) = &shared.openapi;
-    let asked = request.headers().get(header::IF_NONE_MATCH).and_then(|v| v.to_str().ok());
-    let mut response = if asked.is_some_and(|tags| matches(tags, etag)) {
-        StatusCode::NOT_MODIFIED.into_response()
-    } else {
-        let mut response = document.clone().into_response();
-        response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        response
-    };
-    set_validators(response.headers_mut(), etag);
-    response
 }
 
 async fn landing_page(State(shared): State<Arc<Shared>>, request: Request) -> Response {
@@ -233,22 +245,30 @@ async fn unknown_route(State(shared): State<Arc<Shared>>, request: Request) -> R
         .collect();
     let base = &shared.config.base_url;
     let links = json!({"openapi": format!("{base}/openapi.json"), "health": format!("{base}/api/health"),
-        "start": format!("{base}/")});
+        "reference": format!("{base}/api/reference/"), "capabilities": format!("{base}/v1/capabilities"),
+        "llms": format!("{base}/llms.txt"), "start": format!("{base}/")});
     ApiError::not_found("route_not_found", "no operation has this path")
         .with("did_you_mean", suggestions)
         .with("links", links)
         .into_response()
 }
 
-/// Serves the API until `shutdown` resolves; requests that run are finished first.
+/// Serves the API, with further routes as [`router_with`] takes them, until `shutdown` resolves; requests that run are
+/// finished first.
 ///
 /// # Errors
 /// The listener fails.
-pub async fn serve<F>(listener: TcpListener, state: ApiState, shutdown: F) -> io::Result<()>
+pub async fn serve<F>(
+    listener: TcpListener,
+    state: ApiState,
+    more: impl FnOnce(&Api) -> Router,
+    shutdown: F,
+) -> io::Result<()>
 where
     F: Future<Output = ()> + Send + 'static,
 {
-    axum::serve(listener, router(state)).with_graceful_shutdown(shutdown).await
+    let service = router_with(state, more).into_make_service_with_connect_info::<SocketAddr>();
+    axum::serve(listener, service).with_graceful_shutdown(shutdown).await
 }
 
 #[cfg(test)]

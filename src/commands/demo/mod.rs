@@ -8,6 +8,7 @@ use std::{path::PathBuf, sync::Arc};
 
 use cairn_chaingen::demo::{Actor, Showcase, actors, showcase};
 use cairn_http::{Featured, IndexSlot};
+use cairn_state::StateUrl;
 
 use crate::{
     cli::Demo,
@@ -53,6 +54,8 @@ pub(crate) fn demo(args: &Demo, context: &Context) -> Result<Exit, Failure> {
         folder.dir().display()
     );
     print(&welcome(server.url(), &what, height, &actors, &showcase))?;
+    // Its own, never the one of CAIRN_STATE_URL.
+    let server = server.with_state(StateUrl::in_folder(folder.dir()));
     server.serve(Arc::new(slot), &stop, std::future::pending())?;
     Ok(stop.asked().unwrap_or(Exit::Done))
 }

@@ -9,9 +9,7 @@ use std::{
 use bitcoin::{consensus::serialize, hashes::Hash};
 use cairn_mempool::{MempoolOptions, MempoolState, MempoolWatcher};
 use cairn_model::{MempoolDelta, MempoolTx, Txid};
-use cairn_node::{
-    NodeAuth, NodeClient, NodeConfig, RetryPolicy, StopFlag, TipWatcher, Topic, WatchOptions, endpoints,
-};
+use cairn_node::{NodeAuth, NodeClient, NodeConfig, RetryPolicy, StopFlag, TipWatcher, Topic, WatchOptions, endpoints};
 use cairn_standin::{PoolTx, StandIn, StandInOptions};
 
 use crate::{

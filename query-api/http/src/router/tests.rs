@@ -63,9 +63,9 @@ impl Operation for Echo {
     }
 }
 
-fn app(config: ApiConfig) -> (Router, Arc<Counters>) {
+fn app(config: ApiConfig) -> (Router, Arc<Metrics>) {
     let state = ApiState::new(Arc::new(IndexSlot::new()), config);
-    let counters = Arc::clone(&state.counters);
+    let counters = Arc::clone(&state.metrics);
     let operations = vec![Registered::of::<Panics>(), Registered::of::<Sleeps>(), Registered::of::<Echo>()];
     (with_operations(state, operations), counters)
 }
@@ -137,7 +137,7 @@ async fn it_serves_and_shuts_down() {
     let address = listener.local_addr().unwrap();
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let state = ApiState::new(Arc::new(IndexSlot::new()), ApiConfig::default());
-    let server = tokio::spawn(serve(listener, state, async {
+    let server = tokio::spawn(serve(listener, state, |_| Router::new(), async {
         let _ = stopped.await;
     }));
     let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();

@@ -3,10 +3,17 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::{
+    catalog::{Package, package},
+    posture::{self, Links, Native402Opening, PostBetaModel, Posture, X402Opening, openings},
+};
 use crate::{
+    budget::Cost,
     context::Ctx,
     error::ApiError,
-    operation::{Freshness, Info, NoInput, Operation, Registered, Tier},
+    offer,
+    operation::{Freshness, Info, NoInput, Operation},
+    tool::Tool,
 };
 
 /// State of the service.
@@ -17,6 +24,7 @@ pub(crate) struct Health;
 pub(crate) struct HealthOutput {
     /// `ok`; `syncing` while the index is empty or behind.
     status: &'static str,
+    /// Identifier of the service.
     service: &'static str,
     version: &'static str,
     /// `quick`: no diagnosis, only what is at hand.
@@ -27,61 +35,34 @@ pub(crate) struct HealthOutput {
     billing_provider: &'static str,
     billing_mode: &'static str,
     billing_paused: bool,
+    billing_paused_reason: &'static str,
     beta_pricing_active: bool,
     auth_mode: &'static str,
+    /// Header that a call needs: `none` in the beta.
     auth_header: &'static str,
     checkout_buy_path: &'static str,
+    /// Ways to pay at the checkout; empty while it is paused.
     checkout_payment_methods: Vec<&'static str>,
-    public_l402_enabled: bool,
+    post_beta_pricing_model: &'static str,
+    post_beta_model: PostBetaModel,
     primary_package: Package,
+    timestamp_package: Package,
     /// Operations that answer.
     endpoints_available: usize,
-    beta_notice: Notice,
+    beta_notice: Posture,
+    beta_posture: Posture,
+    #[serde(flatten)]
+    links: Links,
+    public_l402_enabled: bool,
+    /// Capabilities that are sold by L402 now.
+    native_l402_live_capabilities: Vec<&'static str>,
+    /// Capabilities that are sold by x402 now.
+    live_x402_capabilities: Vec<&'static str>,
+    /// Capabilities of this server with a price in dollars.
+    prepared_x402_capabilities: Vec<&'static str>,
+    native_402_opening: Native402Opening,
+    x402_opening: X402Opening,
     live_data: LiveData,
-}
-
-/// Operations by tier.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct Package {
-    free: Vec<String>,
-    premium: Vec<String>,
-    /// Operations that need a wallet session for some requests, in the beta too.
-    conditional: Vec<String>,
-    effective_free: Vec<String>,
-    effective_premium: Vec<String>,
-    effective_conditional: Vec<String>,
-    endpoint_catalog: Vec<CatalogEntry>,
-}
-
-/// An operation in the catalog.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct CatalogEntry {
-    path: &'static str,
-    method: &'static str,
-    /// The path, with the method before it if that is not GET.
-    endpoint: String,
-    summary: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    capability: Option<&'static str>,
-    post_beta_tier: Tier,
-    effective_tier: &'static str,
-    live_access_model: &'static str,
-    currently_billable: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    future_native_l402_price_sats: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    price_unit: Option<&'static str>,
-}
-
-/// What the beta means.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct Notice {
-    message: &'static str,
-    active: bool,
-    current_access: &'static str,
-    /// Operations that need a wallet session for some requests; empty if the gates are switched off.
-    conditional_access_exceptions: Vec<&'static str>,
-    billing_paused: bool,
 }
 
 /// State of the data.
@@ -112,16 +93,20 @@ pub(crate) struct Snapshot {
     cached_at: Option<String>,
 }
 
-const PAUSED: &str = "paused_during_public_beta";
-
 impl Operation for Health {
     const INFO: Info = Info {
         summary: "State of the service and catalog of its operations",
         description: "Fast liveness: the tip of the index, how the service may be used, and every operation with its \
             tier. Answers while the index is still empty, too.",
+        cost: Cost::Light,
         source: "service",
         freshness: &[Freshness::Tip, Freshness::State],
         freshness_semantics: "time of the newest block in the index; the rest is current",
+        tool: Tool::reads(
+            "another tool fails, or asked whether the service is up to date",
+            "the state of the Bitcoin network (network_intelligence)",
+        )
+        .named("service_health"),
         ..Info::get("health", "/api/health", "service")
     };
     type Input = NoInput;
@@ -129,39 +114,39 @@ impl Operation for Health {
 
     fn run(ctx: &Ctx<'_>, _: NoInput) -> Result<HealthOutput, ApiError> {
         let tip = ctx.index.map(|view| *view.tip());
-        let gates = ctx.config.gates_enabled;
-        let conditional = |op: &Registered| gates && op.info.conditional;
+        let openings = openings(ctx);
+        let package = |which| package(ctx.operations, which, ctx.config);
         Ok(HealthOutput {
             status: if ctx.is_behind() { "syncing" } else { "ok" },
             service: "cairn",
             version: env!("CARGO_PKG_VERSION"),
             mode: "quick",
-            product_mode: "public_beta",
+            product_mode: posture::PRODUCT_MODE,
             beta: true,
             beta_mode: true,
             billing_provider: "none",
-            billing_mode: "beta_free",
+            billing_mode: posture::BILLING_MODE,
             billing_paused: true,
+            billing_paused_reason: posture::PAUSED_REASON,
             beta_pricing_active: true,
-            auth_mode: "beta_public",
+            auth_mode: posture::AUTH_MODE,
             auth_header: "none",
-            checkout_buy_path: PAUSED,
+            checkout_buy_path: posture::BUY_PATH,
             checkout_payment_methods: Vec::new(),
-            public_l402_enabled: false,
-            primary_package: package(ctx.operations, conditional),
+            post_beta_pricing_model: posture::PRICING_MODEL,
+            post_beta_model: posture::POST_BETA_MODEL,
+            primary_package: package(offer::Package::Primary),
+            timestamp_package: package(offer::Package::Timestamp),
             endpoints_available: ctx.operations.len(),
-            beta_notice: Notice {
-                message: "Every operation is free during the public beta, but for the listed exceptions.",
-                active: true,
-                current_access: "beta_free",
-                conditional_access_exceptions: ctx
-                    .operations
-                    .iter()
-                    .filter(|op| conditional(op))
-                    .map(|op| op.info.name)
-                    .collect(),
-                billing_paused: true,
-            },
+            beta_notice: posture::posture(ctx),
+            beta_posture: posture::posture(ctx),
+            links: Links::of(ctx.config),
+            public_l402_enabled: false,
+            native_l402_live_capabilities: Vec::new(),
+            live_x402_capabilities: Vec::new(),
+            prepared_x402_capabilities: openings.prepared_x402,
+            native_402_opening: openings.native,
+            x402_opening: openings.x402,
             live_data: LiveData {
                 bitcoin_backend: Backend {
                     tip_height: tip.map(|t| t.height),
@@ -177,37 +162,5 @@ impl Operation for Health {
                 },
             },
         })
-    }
-}
-
-fn package(operations: &[Registered], conditional: impl Fn(&Registered) -> bool) -> Package {
-    let of = |wanted: &dyn Fn(&Registered) -> bool| -> Vec<String> {
-        operations.iter().filter(|op| wanted(op)).map(|op| op.info.endpoint()).collect()
-    };
-    let entry = |op: &Registered| CatalogEntry {
-        path: op.info.path,
-        method: op.info.method.name(),
-        endpoint: op.info.endpoint(),
-        summary: op.info.summary,
-        capability: op.info.capability,
-        post_beta_tier: op.info.tier,
-        effective_tier: if conditional(op) { "conditional_free_then_wallet_plus" } else { "beta_free" },
-        live_access_model: match op.info.tier {
-            _ if conditional(op) => "conditional_free_then_wallet_plus",
-            Tier::Free => "free",
-            Tier::Premium => "beta_free",
-        },
-        currently_billable: false,
-        future_native_l402_price_sats: op.info.price_sats,
-        price_unit: op.info.price_sats.map(|_| "request"),
-    };
-    Package {
-        free: of(&|op| op.info.tier == Tier::Free),
-        premium: of(&|op| op.info.tier == Tier::Premium),
-        conditional: of(&|op| conditional(op)),
-        effective_free: of(&|op| !conditional(op)),
-        effective_premium: Vec::new(),
-        effective_conditional: of(&|op| conditional(op)),
-        endpoint_catalog: operations.iter().map(entry).collect(),
     }
 }

@@ -9,10 +9,12 @@ use serde::{Deserialize, Serialize};
 
 use super::{CoinbaseTag, block_rates, coinbase_tag};
 use crate::{
+    budget::Cost,
     context::{Ctx, block_ref, confirmations},
     error::ApiError,
     identifiers::BlockParam,
     operation::{Info, Operation},
+    tool::Tool,
     values::{Btc, SatVb, rfc3339, sat_vb},
 };
 
@@ -145,6 +147,11 @@ impl Operation for BlockDetail {
         description: "Header, sizes, coinbase with its legible text, sums, feerates and a part of the transactions. \
             Blocks that are not on the active chain are not found. Page through the transactions with `tx_offset`.",
         errors: &[(404, "block_not_found")],
+        tool: Tool::reads(
+            "asked about one block by height or hash, or for its transactions",
+            "a list of the newest blocks (recent_blocks), or blocks that are yet to come (projected_blocks)",
+        ),
+        cost: Cost::Heavy,
         ..Info::get("block_detail", "/v1/blocks/{height_or_hash}", "blocks")
     };
     type Input = BlockDetailInput;

@@ -9,6 +9,7 @@ use crate::{
     error::ApiError,
     operation::{Freshness, Info, Operation},
     routes::mempool::{FRESHNESS, ProjectionFacts, UNAVAILABLE, projected},
+    tool::Tool,
     values::{Btc, SatVb},
 };
 
@@ -95,6 +96,10 @@ impl Operation for ProjectedBlocks {
         freshness: &[Freshness::Tip, Freshness::Mempool],
         freshness_semantics: FRESHNESS,
         errors: &[UNAVAILABLE],
+        tool: Tool::reads(
+            "asked what the next blocks will hold and at which feerates",
+            "mined blocks (recent_blocks), what to pay (fees_recommended), or when one transaction confirms (mempool_tx)",
+        ),
         ..Info::get("projected_blocks", "/v1/chain/projected-blocks", "chain")
     };
     type Input = ProjectedBlocksInput;

@@ -10,6 +10,7 @@ use crate::{
     error::ApiError,
     operation::{Info, Operation},
     routes::blocks::{CoinbaseTag, FeeRange, block_rates, coinbase_tag, fee_range},
+    tool::Tool,
     values::{SatVb, rfc3339, sat_vb},
 };
 
@@ -76,6 +77,10 @@ impl Operation for RecentBlocks {
             genesis by `cursor`. Use the block itself for its transactions.",
         needs_tip: true,
         errors: &[(409, "cursor_expired")],
+        tool: Tool::reads(
+            "asked what the newest blocks are, or to walk back through blocks",
+            "the transactions of one block (block_detail), or blocks that are yet to come (projected_blocks)",
+        ),
         ..Info::get("recent_blocks", "/v1/chain/recent-blocks", "chain")
     };
     type Input = RecentBlocksInput;

@@ -9,6 +9,7 @@ use crate::{
     error::ApiError,
     operation::{Freshness, Info, NoInput, Operation},
     routes::mempool::{FRESHNESS, ProjectionFacts, UNAVAILABLE, projected, stats::NO_FLOOR},
+    tool::Tool,
     values::SatVb,
 };
 
@@ -47,6 +48,10 @@ impl Operation for FeesRecommended {
         freshness: &[Freshness::Tip, Freshness::Mempool],
         freshness_semantics: FRESHNESS,
         errors: &[UNAVAILABLE],
+        tool: Tool::reads(
+            "asked what feerate to pay, or what a transaction of some size would cost now",
+            "how full the mempool is (mempool_stats), or which transactions the next blocks will hold (projected_blocks)",
+        ),
         ..Info::get("fees_recommended", "/v1/fees/recommended", "mempool")
     };
     type Input = NoInput;

@@ -9,6 +9,7 @@ use crate::{
     context::Ctx,
     error::ApiError,
     operation::{Freshness, Info, NoInput, Operation},
+    tool::Tool,
     values::{Btc, SatVb},
 };
 
@@ -78,6 +79,10 @@ impl Operation for FeeDistribution {
         freshness: &[Freshness::Tip, Freshness::Mempool],
         freshness_semantics: FRESHNESS,
         errors: &[UNAVAILABLE],
+        tool: Tool::reads(
+            "asked how much waits at which feerate, or how much is ahead of a given feerate",
+            "what to pay (fees_recommended), or totals of the mempool (mempool_stats)",
+        ),
         ..Info::get("fee_distribution", "/v1/mempool/fee-distribution", "mempool")
     };
     type Input = NoInput;

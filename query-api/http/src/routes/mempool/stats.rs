@@ -12,6 +12,7 @@ use crate::{
     context::Ctx,
     error::ApiError,
     operation::{Freshness, Info, NoInput, Operation},
+    tool::Tool,
     values::{Btc, Decimal, SatVb},
 };
 
@@ -109,6 +110,10 @@ impl Operation for MempoolStats {
         freshness: &[Freshness::Tip, Freshness::Mempool],
         freshness_semantics: FRESHNESS,
         errors: &[UNAVAILABLE],
+        tool: Tool::reads(
+            "asked how many transactions wait, how large the mempool is, or how congested the network is",
+            "what to pay (fees_recommended), how much waits at which feerate (fee_distribution), or one transaction (mempool_tx)",
+        ),
         ..Info::get("mempool_stats", "/v1/mempool/stats", "mempool")
     };
     type Input = NoInput;

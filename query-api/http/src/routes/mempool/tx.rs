@@ -19,6 +19,7 @@ use crate::{
     error::ApiError,
     identifiers::TxidParam,
     operation::{Freshness, Info, Operation},
+    tool::Tool,
     values::{Btc, SatVb, rfc3339_ms, sat_vb},
 };
 
@@ -165,6 +166,10 @@ impl Operation for MempoolTransaction {
         freshness: &[Freshness::Tip, Freshness::Mempool],
         freshness_semantics: FRESHNESS,
         errors: &[(404, "tx_not_found"), UNAVAILABLE],
+        tool: Tool::reads(
+            "asked about a transaction that waits: its relatives, what it replaced, when it will be mined",
+            "confirmed transactions (tx_lookup), or only whether it is confirmed (tx_status)",
+        ),
         ..Info::get("mempool_tx", "/v1/mempool/tx/{txid}", "mempool")
     };
     type Input = MempoolTransactionInput;

@@ -12,11 +12,13 @@ use super::samples::thinned;
 use crate::{
     context::Ctx,
     error::ApiError,
+    offer::Offer,
     operation::{Freshness, Info, Operation},
     routes::mempool::{
         ProjectionFacts, UNAVAILABLE, projected,
         stats::{NO_FLOOR, NO_INFLOW},
     },
+    tool::Tool,
     values::{Decimal, SatVb, rfc3339_ms},
 };
 
@@ -130,13 +132,17 @@ impl Operation for MempoolStress {
             days (one sample an hour), the inflow, and the node's entry fee: 100 × (0.35 b + 0.30 f + 0.20 g + 0.15 e). \
             What is unknown is left out, and the other weights grow in proportion; the answer says so. Components and \
             a history of samples on request.",
-        capability: Some("mempool_stress_history"),
-        price_sats: Some(21),
+        // The history is what will be sold.
+        offer: Offer::FREE.priced("mempool_stress_history", 21).x402("0.001"),
         source: "mempool and index",
         freshness: &[Freshness::Tip, Freshness::Mempool, Freshness::Now],
         freshness_semantics: "when this server's copy of the node's mempool last changed or was confirmed; each sample \
             of the history names its own time",
         errors: &[UNAVAILABLE],
+        tool: Tool::reads(
+            "asked in one number how strained the mempool is, or how that compares with the last 30 days",
+            "what to pay (fees_recommended), or counts and sizes (mempool_stats)",
+        ),
         ..Info::get("mempool_stress", "/v1/network/mempool/stress", "network")
     };
     type Input = MempoolStressInput;

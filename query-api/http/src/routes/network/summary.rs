@@ -12,6 +12,7 @@ use crate::{
     error::ApiError,
     operation::{Freshness, Info, NoInput, Operation},
     routes::mempool::{BLOCK_SECONDS, stats::NO_FLOOR},
+    tool::Tool,
     values::{Btc, Decimal, SatVb, rfc3339, rfc3339_ms},
 };
 
@@ -126,6 +127,10 @@ impl Operation for NetworkSummary {
         freshness: &[Freshness::Tip, Freshness::Mempool],
         freshness_semantics: "when the mempool was current, or without one the time of the newest block in the index",
         needs_tip: true,
+        tool: Tool::reads(
+            "asked for the state of the whole network: hash rate, difficulty, halving, pace of blocks, price of block space",
+            "one block (block_detail), one transaction (tx_lookup), or what to pay (fees_recommended)",
+        ).named("network_intelligence"),
         ..Info::get("network_summary", "/v1/network/summary", "network")
     };
     type Input = NoInput;

@@ -7,10 +7,12 @@ use serde::{Deserialize, Serialize};
 
 use super::verdict::{Verdict, verdict};
 use crate::{
+    budget::Cost,
     context::{BlockRef, Ctx, block_ref, confirmations},
     error::{ApiError, FieldError, Location},
     node::Refused,
     operation::{Info, Operation},
+    tool::{Effect, Tool},
     values::rfc3339_ms,
 };
 
@@ -21,7 +23,7 @@ pub(crate) struct TxBroadcast;
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct TxBroadcastInput {
     /// The signed transaction, serialized with its witness, in hexadecimal; its weight is at most 400 000.
-    #[schemars(extend("pattern" = "^\\s*([0-9a-fA-F]{2})+\\s*$"))]
+    #[schemars(extend("pattern" = "^\\s*([0-9a-fA-F]{2})+\\s*$"), example = EXAMPLE)]
     tx_hex: String,
 }
 
@@ -64,6 +66,16 @@ const MAX_BYTES: usize = 4_000_000;
 const RETRY_AFTER: u32 = 5;
 const INVALID: &str = "invalid_transaction";
 
+/// The first payment ever made, in block 170 of the main chain.
+const EXAMPLE: &str = concat!(
+    "0100000001c997a5e56e104102fa209c6a852dd90660a20b2d9c352423edce25857fcd3704000000004847304402204e45e1",
+    "6932b8af514961a1d3a1a25fdf3f4f7732e9d624c6c61548ab5fb8cd410220181522ec8eca07de4860a4acdd12909d831cc5",
+    "6cbbac4622082221a8768d1d0901ffffffff0200ca9a3b00000000434104ae1a62fe09c5f51b13905f07f06b99a2f7159b22",
+    "25f374cd378d71302fa28414e7aab37397f554a7df5f142c21c1b7303b8a0626f1baded5c72a704f7e6cd84cac00286bee00",
+    "00000043410411db93e1dcdb8a016b49840f8c53bc1eb68a382e97b1482ecad7b148a6909a5cb2e0eaddfb84ccf9744464f8",
+    "2e160bfa9b8b64f9d4c03f999b8643f656b412a3ac00000000",
+);
+
 impl Operation for TxBroadcast {
     const INFO: Info = Info {
         summary: "Send a signed transaction to the Bitcoin network",
@@ -74,6 +86,7 @@ impl Operation for TxBroadcast {
             taken later (missing_inputs: its parents may still come; non_final: its time has not come; \
             too_long_mempool_chain: its ancestors may be mined; insufficient_fee: only where a full mempool was the \
             reason). A sent transaction cannot be taken back.",
+        cost: Cost::Heavy,
         source: "node",
         errors: &[
             (400, INVALID),
@@ -89,6 +102,11 @@ impl Operation for TxBroadcast {
             (503, "node_unavailable"),
         ],
         text_body: Some("tx_hex"),
+        tool: Tool::reads(
+            "the user has a complete signed transaction and has said that it is to be sent",
+            "building or signing transactions, trying one out, or asking what became of a sent one (tx_status)",
+        )
+        .with_effect(Effect::Irrevocable),
         ..Info::post("tx_broadcast", "/v1/tx/broadcast", "transactions")
     };
     type Input = TxBroadcastInput;

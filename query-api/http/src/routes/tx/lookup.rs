@@ -14,12 +14,14 @@ use crate::{
     context::{BlockRef, Ctx, Pool, confirmations, first_seen},
     error::ApiError,
     identifiers::TxidParam,
-    operation::{Info, Operation, Tier},
+    offer::Offer,
+    operation::{Info, Operation},
     raw_tx::{raw_of, raw_unconfirmed},
     routes::{
         blocks::{CoinbaseTag, coinbase_tag},
         mempool::tx::EtaRow,
     },
+    tool::Tool,
     values::{Btc, SatVb, rfc3339, rfc3339_ms, sat_vb},
 };
 
@@ -120,10 +122,12 @@ impl Operation for TxLookup {
             for an unconfirmed one also when it was first seen, what it replaced, its relatives and when to expect it. \
             Whatever needs the raw bytes is null where they are not at hand, and `raw_reason` says why. The 404 of a \
             transaction that left the mempool lately says how in `departed`.",
-        tier: Tier::Premium,
-        capability: Some("tx_lookup"),
-        price_sats: Some(5),
+        offer: Offer::premium("tx_lookup", 5),
         errors: &[(404, "tx_not_found")],
+        tool: Tool::reads(
+            "asked what a transaction does: its inputs, outputs, fee, sizes and who spent its outputs",
+            "only whether it is confirmed (tx_status), checking a payment (tx_verify), or text inside it (op_return_decode)",
+        ),
         ..Info::get("tx_lookup", "/v1/tx/{txid}", "transactions").and_mempool()
     };
     type Input = TxLookupInput;

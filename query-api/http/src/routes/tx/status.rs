@@ -10,6 +10,7 @@ use crate::{
     identifiers::TxidParam,
     operation::{Info, Operation},
     routes::mempool::tx::EtaRow,
+    tool::Tool,
     values::rfc3339_ms,
 };
 
@@ -61,6 +62,10 @@ impl Operation for TxStatus {
             transaction that nobody knows is answered with 200 and the state `unknown`, so that a client may poll; so \
             is one that was evicted or expired, since other nodes may still have it. For everything else about it use \
             the transaction itself.",
+        tool: Tool::reads(
+            "asked whether a transaction is confirmed, how deep, or how long it will still take; fit for polling",
+            "its inputs and outputs (tx_lookup), or checking that it pays somebody (tx_verify)",
+        ),
         ..Info::get("tx_status", "/v1/tx/{txid}/status", "transactions").and_mempool()
     };
     type Input = TxStatusInput;

@@ -15,7 +15,9 @@ use crate::{
     context::{BlockRef, Ctx, block_ref, confirmations, first_seen},
     error::ApiError,
     identifiers::{AddressParam, TxidParam},
-    operation::{Info, Operation, Tier},
+    offer::Offer,
+    operation::{Info, Operation},
+    tool::Tool,
     values::{Btc, rfc3339_ms},
 };
 
@@ -173,9 +175,11 @@ impl Operation for TxVerify {
             that a client may poll. With `min_confirmations: 0` a transaction in the mempool is enough, which is \
             provisional: it may be replaced, whatever it signals. Use the overview of a wallet to see what an address \
             received in all its transactions.",
-        tier: Tier::Premium,
-        capability: Some("tx_verify"),
-        price_sats: Some(21),
+        offer: Offer::premium("tx_verify", 21).x402("0.01"),
+        tool: Tool::reads(
+            "asked whether a transaction paid an amount to an address with enough confirmations",
+            "all that an address received (wallet_overview), or a transaction without an expectation (tx_lookup)",
+        ),
         ..Info::post("tx_verify", "/v1/tx/verify", "transactions").and_mempool()
     };
     type Input = TxVerifyInput;

@@ -9,10 +9,12 @@ use serde::{Deserialize, Serialize};
 
 use super::Wallet;
 use crate::{
+    budget::Cost,
     context::Ctx,
     error::ApiError,
     identifiers::AddressParam,
     operation::{Info, Operation},
+    tool::Tool,
     values::{Btc, date},
 };
 
@@ -53,6 +55,11 @@ impl Operation for BalanceHistory {
         description: "One point for every day, with what was received and sent on it; days without movement are there \
             too. Confirmed transactions only. It reads at most one row for each day or for each 128 transactions, \
             whichever are fewer, so that the busiest address answers too.",
+        tool: Tool::reads(
+            "asked how the balance of an address developed, or what it was on a day",
+            "the balance of this moment (wallet_overview) or unconfirmed payments (wallet_transactions)",
+        ),
+        cost: Cost::Heavy,
         ..Info::get("wallet_balance_history", "/v1/wallets/{address}/balance-history", "wallets")
     };
     type Input = BalanceHistoryInput;

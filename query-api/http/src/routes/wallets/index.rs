@@ -4,9 +4,11 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::{
+    budget::Cost,
     context::Ctx,
     error::ApiError,
-    operation::{Freshness, Info, NoInput, Operation, Tier},
+    offer::Tier,
+    operation::{Freshness, Info, NoInput, Operation},
 };
 
 /// Index of the wallet operations.
@@ -43,6 +45,7 @@ impl Operation for WalletIndex {
         summary: "Index of the wallet operations with examples",
         description: "Lists what can be asked about an address, with a ready example of each. Start here when all you \
             have is an address.",
+        cost: Cost::Light,
         source: "service",
         freshness: &[Freshness::State, Freshness::Tip],
         freshness_semantics: "time of the newest block in the index; the list itself is part of the server",
@@ -60,7 +63,7 @@ impl Operation for WalletIndex {
             path: op.info.path,
             summary: op.info.summary,
             parameters: op.input.fields.iter().filter(|f| f.name != "address").map(|f| f.name.clone()).collect(),
-            post_beta_tier: op.info.tier,
+            post_beta_tier: op.info.offer.tier,
             example: example.map(|a| format!("{}{}", config.base_url, op.info.path.replace("{address}", a))),
         };
         let listed = ctx.operations.iter().filter(|op| op.info.path.starts_with("/v1/wallets/{address}"));

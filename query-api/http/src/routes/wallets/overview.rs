@@ -14,6 +14,7 @@ use crate::{
     error::ApiError,
     identifiers::AddressParam,
     operation::{Detail, Info, Operation},
+    tool::Tool,
     values::{Btc, rfc3339},
 };
 
@@ -202,6 +203,10 @@ impl Operation for Overview {
             "first_seen.time",
             "last_seen.time",
         ],
+        tool: Tool::reads(
+            "asked for the balance of an address, what it received and sent in all, or whether it was ever used",
+            "single payments (wallet_transactions), the balance over time (wallet_balance_history), or who owns the address",
+        ),
         ..Info::get("wallet_overview", "/v1/wallets/{address}/overview", "wallets").and_mempool()
     };
     type Input = OverviewInput;

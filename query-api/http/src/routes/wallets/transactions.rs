@@ -2,21 +2,21 @@
 
 use std::collections::HashMap;
 
-use axum::http::StatusCode;
 use cairn_domain::{Direction, Effect, direction, mempool::ScriptEffect};
 use cairn_model::Txid;
 use cairn_reader::View;
 use cairn_tables::history::Entry;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 
 use super::{Wallet, page::page};
 use crate::{
     context::{BlockRef, Ctx, Pool, block_ref, confirmations, first_seen},
     error::{ApiError, Location},
+    gate::need_session,
     identifiers::AddressParam,
     operation::{Detail, Info, Operation},
+    tool::Tool,
     values::{Btc, rfc3339_ms},
 };
 
@@ -43,6 +43,10 @@ pub(crate) struct TransactionsInput {
     #[allow(dead_code, reason = "applied to the answer of any operation that takes it")]
     view: Detail,
 }
+
+/// What the gate says.
+const SESSION: &str =
+    "transactions after the first page of an address that is no showcase address need a wallet session or a key";
 
 fn default_limit() -> u32 {
     25
@@ -136,6 +140,10 @@ impl Operation for Transactions {
             "transactions.net_btc",
         ],
         errors: &[(402, "wallet_session_required"), (409, "cursor_expired")],
+        tool: Tool::reads(
+            "asked for the single payments of an address, newest first, or to page through its history",
+            "sums and the current balance (wallet_overview), the balance day by day (wallet_balance_history), or one known transaction (tx_lookup)",
+        ),
         ..Info::get("wallet_transactions", "/v1/wallets/{address}/transactions", "wallets").and_mempool()
     };
     type Input = TransactionsInput;
@@ -148,8 +156,8 @@ impl Operation for Transactions {
         }
         let later_page = input.cursor.is_some() || input.offset > 0;
         let wallet = Wallet::find(view, ctx.pool.as_ref().ok(), input.address)?;
-        if later_page && ctx.config.gates_enabled && !ctx.has_session && !wallet.is_showcase(ctx.config) {
-            return Err(session_required(&ctx.config.base_url));
+        if later_page && !wallet.is_showcase(ctx.config) {
+            need_session(ctx, "wallet_transactions", SESSION)?;
         }
         ctx.warn("no_label_source", "no labels are loaded: counterparties are unknown");
         let page = page(ctx, view, &wallet, input.limit, input.offset, input.cursor.as_deref())?;
@@ -239,32 +247,4 @@ fn confirmed(ctx: &Ctx<'_>, view: &View<'_>, entries: &[Entry], rows: &mut Vec<M
         });
     }
     Ok(())
-}
-
-/// 402: the gate of later pages.
-fn session_required(base_url: &str) -> ApiError {
-    let how = "Send `Authorization: Bearer <token>` of a wallet session, or the key of a bridge pass in \
-               `X-WR-API-Key`. Sessions are not sold while the beta's buy path is paused; the first page and the \
-               showcase addresses are free.";
-    let bridge = json!({
-        "scheme": "api_key_bridge",
-        "plan_id": "wallet-monthly",
-        "header": "X-WR-API-Key",
-        "currency": "BTC",
-        "checkout_url": null,
-        "catalog_url": null,
-        "description": "31-day pass; the checkout is paused during the public beta",
-        "bridge_access": true,
-        "requested_capability": "wallet_transactions",
-        "future_native_l402_price_sats": null,
-        "future_native_price_unit": null,
-        "pricing_status": "paused_during_public_beta",
-    });
-    let detail = "transactions after the first page of an address that is no showcase address need a wallet session";
-    ApiError::new(StatusCode::PAYMENT_REQUIRED, "wallet_session_required", detail)
-        .with("requested_capability", "wallet_transactions")
-        .with("payment_options", json!({"bridge": bridge.clone()}))
-        .with("payment_required", bridge)
-        .with("how_to_access", how)
-        .with("getting_started_url", format!("{base_url}/"))
 }

@@ -1,0 +1,359 @@
+//! The API called from inside the process: the same routes, checks, limits and errors as over the network.
+
+use std::{
+    collections::BTreeSet,
+    net::{IpAddr, SocketAddr},
+    sync::Arc,
+};
+
+use axum::{
+    Router,
+    body::{Body, Bytes, to_bytes},
+    extract::ConnectInfo,
+    http::{
+        HeaderMap, HeaderName, HeaderValue, Method as HttpMethod, Request, StatusCode, Uri, header, request::Parts,
+    },
+    response::{IntoResponse, Response},
+};
+use schemars::generate::SchemaSettings;
+use serde_json::{Map, Value, json};
+use tower::ServiceExt;
+
+use crate::{
+    client::Client,
+    config::ApiConfig,
+    error::{ApiError, Location},
+    input::Field,
+    meta::Meta,
+    offer::Tier,
+    openapi,
+    operation::{Method, Registered},
+    router::Shared,
+    tool::Effect,
+};
+
+/// The API, for other ways to reach it.
+#[derive(Clone)]
+pub struct Api {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) router: Router,
+}
+
+/// What an operation says about itself.
+#[derive(Clone, Debug)]
+pub struct Described {
+    /// Unique name.
+    pub name: &'static str,
+    /// `GET` or `POST`.
+    pub method: &'static str,
+    /// Path template.
+    pub path: &'static str,
+    /// The path, with the method before it if that is not GET: `_meta.endpoint` of its answers.
+    pub endpoint: String,
+    /// Area.
+    pub area: &'static str,
+    /// A line.
+    pub summary: &'static str,
+    /// A paragraph.
+    pub description: &'static str,
+    /// Whether it is sold after the beta.
+    pub premium: bool,
+    /// Name as a tool; `None` if it is not in the list of tools.
+    pub tool: Option<&'static str>,
+    /// What follows "Use when" and what follows "Not for"; empty if it is not in the list of tools.
+    pub guidance: (&'static str, &'static str),
+    /// What a call changes.
+    pub effect: Effect,
+    /// JSON schema (2020-12) of its input: path, query and body parameters in one object.
+    pub input_schema: Value,
+    /// Groups of parameters of which exactly one is to be given.
+    pub exactly_one: Vec<Vec<String>>,
+    /// Groups of parameters of which at most one may be given.
+    pub at_most_one: Vec<Vec<String>>,
+}
+
+/// An answer, read to its end.
+#[derive(Clone, Debug)]
+pub struct Reply {
+    /// HTTP status.
+    pub status: u16,
+    /// Headers.
+    pub headers: HeaderMap,
+    /// Body.
+    pub body: Bytes,
+}
+
+/// Path parameters that were not given, though a path had to be built: the check finds them missing.
+#[derive(Clone, Debug)]
+pub(crate) struct Omitted(pub(crate) BTreeSet<String>);
+
+/// Largest answer in bytes; operations bound theirs far below.
+const MAX_ANSWER: usize = 64 << 20;
+
+/// Headers that belong to one request and not to who sends it.
+const OF_THE_REQUEST: [HeaderName; 9] = [
+    header::HOST,
+    header::CONNECTION,
+    header::TRANSFER_ENCODING,
+    header::TE,
+    header::UPGRADE,
+    header::EXPECT,
+    header::RANGE,
+    header::ORIGIN,
+    header::CACHE_CONTROL,
+];
+const PREFIXES_OF_THE_REQUEST: [&str; 5] = ["accept", "content-", "if-", "mcp-", "sec-"];
+
+impl Api {
+    /// Configuration.
+    #[must_use]
+    pub fn config(&self) -> &ApiConfig {
+        &self.shared.config
+    }
+
+    /// All operations that are built, in the order in which they are listed everywhere.
+    #[must_use]
+    pub fn operations(&self) -> Vec<Described> {
+        self.shared.operations.iter().map(|op| described(op, &self.shared.config)).collect()
+    }
+
+    /// JSON schema (2020-12) of what an operation answers with, as far as that is JSON; `None` if there is no such
+    /// operation.
+    #[must_use]
+    pub fn answer_schema(&self, name: &str) -> Option<AnswerSchema> {
+        let op = self.shared.operations.iter().find(|op| op.info.name == name)?;
+        let settings = SchemaSettings::draft2020_12().for_serialize().with(|s| s.meta_schema = None);
+        let mut generator = settings.into_generator();
+        let output = op.output_schema(&mut generator).to_value();
+        let meta = generator.subschema_for::<Meta>().to_value();
+        let mut definitions = generator.take_definitions(true);
+        openapi::relax(op, &mut definitions);
+        let answer = match op.file {
+            // A file has no `_meta`, and is wrapped by whoever cannot pass on bytes.
+            Some(_) => json!({
+                "type": "object",
+                "properties": {
+                    "content_type": {"type": "string"},
+                    "text": {"type": "string", "description": "The file, if it is text."},
+                    "base64": {"type": "string", "description": "The bytes of the file, if it is not."},
+                },
+                "required": ["content_type"],
+            }),
+            None => json!({"allOf": [
+                output,
+                {"type": "object", "required": ["_meta"], "properties": {"_meta": meta}},
+            ]}),
+        };
+        Some(AnswerSchema { answer, definitions })
+    }
+
+    /// Calls an operation with its parameters in one object; `None` if there is no such operation.
+    pub async fn call(&self, name: &str, input: &Map<String, Value>, from: &Parts) -> Option<Reply> {
+        let op = self.shared.operations.iter().find(|op| op.info.name == name)?;
+        let request = match request_of(op, input) {
+            Ok(request) => request,
+            Err(error) => return Some(self.refused(error, op.info.path).await),
+        };
+        Some(self.send(request, from).await)
+    }
+
+    /// Answers a request to any route of the API: a path, with a query string if there is one, and a JSON body for
+    /// POST.
+    pub async fn request(&self, method: &str, target: &str, body: Option<&Value>, from: &Parts) -> Reply {
+        let method = HttpMethod::from_bytes(method.as_bytes()).ok();
+        let uri = Uri::try_from(target).ok().filter(|uri| uri.scheme().is_none() && uri.authority().is_none());
+        let (Some(method), Some(uri)) = (method, uri) else {
+            return self.refused(unreadable(target), "").await;
+        };
+        let mut request = Request::new(body.map_or_else(Body::empty, |body| Body::from(body.to_string())));
+        (*request.method_mut(), *request.uri_mut()) = (method, uri);
+        if body.is_some() {
+            request.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        }
+        self.send(request, from).await
+    }
+
+    /// Whom a request is counted for: the address at the other end of the connection, or behind the proxies there that
+    /// are trusted; the network of 64 bits that it lies in, if it is of IPv6. `None` without a connection.
+    #[must_use]
+    pub fn client(&self, from: &Parts) -> Option<IpAddr> {
+        let ConnectInfo(peer) = from.extensions.get::<ConnectInfo<SocketAddr>>()?;
+        Some(Client::of(*peer, &from.headers, &self.shared.config).network())
+    }
+
+    async fn send(&self, mut request: Request<Body>, from: &Parts) -> Reply {
+        for (name, value) in &from.headers {
+            let of_the_request = OF_THE_REQUEST.contains(name)
+                || PREFIXES_OF_THE_REQUEST.iter().any(|prefix| name.as_str().starts_with(prefix));
+            if !of_the_request {
+                request.headers_mut().append(name, value.clone());
+            }
+        }
+        if let Some(peer) = from.extensions.get::<ConnectInfo<SocketAddr>>() {
+            request.extensions_mut().insert(*peer);
+        }
+        let response = match self.router.clone().oneshot(request).await {
+            Ok(response) => response,
+            Err(never) => match never {},
+        };
+        read(response).await
+    }
+
+    /// The answer to what could not even become a request.
+    async fn refused(&self, error: ApiError, path: &str) -> Reply {
+        let id = uuid::Uuid::now_v7().to_string();
+        read(error.render(&self.shared.config.base_url, &id, path)).await
+    }
+
+    /// A failure of another way to reach the API: the same body as every failure, once the layers around the routes
+    /// have seen it. `code` is stable.
+    #[must_use]
+    pub fn problem(status: StatusCode, code: &'static str, detail: &str, retry_after: Option<u32>) -> Response {
+        let error = ApiError::new(status, code, detail);
+        match retry_after {
+            Some(seconds) => error.retryable(Some(seconds)).into_response(),
+            None => error.into_response(),
+        }
+    }
+
+    /// 405 with the methods that are known.
+    #[must_use]
+    pub fn method_not_allowed(method: &HttpMethod, allow: &str) -> Response {
+        ApiError::method_not_allowed(method, allow.to_owned()).into_response()
+    }
+}
+
+/// Schema of an answer.
+#[derive(Clone, Debug)]
+pub struct AnswerSchema {
+    /// The answer with its `_meta`. References begin with `#/$defs/`.
+    pub answer: Value,
+    /// What the references name.
+    pub definitions: Map<String, Value>,
+}
+
+async fn read(response: Response) -> Reply {
+    let (parts, body) = response.into_parts();
+    match to_bytes(body, MAX_ANSWER).await {
+        Ok(body) => Reply { status: parts.status.as_u16(), headers: parts.headers, body },
+        Err(error) => {
+            tracing::error!(%error, "an answer could not be read to its end");
+            Reply { status: 500, headers: HeaderMap::new(), body: Bytes::new() }
+        }
+    }
+}
+
+fn described(op: &Registered, config: &ApiConfig) -> Described {
+    let info = &op.info;
+    Described {
+        name: info.name,
+        method: info.method.name(),
+        path: info.path,
+        endpoint: info.endpoint(),
+        area: info.area,
+        summary: info.summary,
+        description: info.description,
+        premium: info.offer.tier == Tier::Premium,
+        tool: info.tool.listed.then(|| info.tool.name.unwrap_or(info.name)),
+        guidance: (info.tool.when, info.tool.not_for),
+        effect: info.tool.effect,
+        input_schema: input_schema(op, config),
+        exactly_one: op.input.exactly_one.clone(),
+        at_most_one: op.input.at_most_one.clone(),
+    }
+}
+
+fn input_schema(op: &Registered, config: &ApiConfig) -> Value {
+    let schema = |field: &Field| {
+        let mut schema = field.schema.clone();
+        if schema["format"] == "bitcoin-address"
+            && let (Some(featured), Some(members)) = (config.featured.first(), schema.as_object_mut())
+        {
+            members.insert("examples".to_owned(), json!([featured.address]));
+        }
+        schema
+    };
+    let properties: Map<String, Value> = op.input.fields.iter().map(|f| (f.name.clone(), schema(f))).collect();
+    let needed = |f: &&Field| f.required || f.location == Location::Path;
+    let required: Vec<&str> = op.input.fields.iter().filter(needed).map(|f| f.name.as_str()).collect();
+    json!({"type": "object", "properties": properties, "required": required})
+}
+
+/// The request that says the same as one object of parameters. What it names besides is passed on, so that it is warned
+/// of as it would be over the network.
+fn request_of(op: &Registered, input: &Map<String, Value>) -> Result<Request<Body>, ApiError> {
+    let mut omitted = BTreeSet::new();
+    let mut path = String::new();
+    for segment in op.info.path.split('/').skip(1) {
+        path.push('/');
+        match segment.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')) {
+            None => path.push_str(segment),
+            Some(name) => match input.get(name).map(text_of).filter(|text| !text.is_empty()) {
+                Some(text) => percent_encode(&text, &mut path),
+                None => {
+                    omitted.insert(name.to_owned());
+                    path.push('-');
+                }
+            },
+        }
+    }
+    let in_path = |name: &str| op.input.fields.iter().any(|f| f.location == Location::Path && f.name == name);
+    let others = input.iter().filter(|(name, value)| !in_path(name) && !value.is_null());
+    let mut body = Body::empty();
+    match op.info.method {
+        Method::Get => {
+            for (at, (name, value)) in others.enumerate() {
+                path.push(if at == 0 { '?' } else { '&' });
+                percent_encode(name, &mut path);
+                path.push('=');
+                percent_encode(&text_of(value), &mut path);
+            }
+        }
+        Method::Post => {
+            let members: Map<String, Value> = others.map(|(name, value)| (name.clone(), value.clone())).collect();
+            body = Body::from(Value::Object(members).to_string());
+        }
+    }
+    let mut request = Request::new(body);
+    *request.uri_mut() = Uri::try_from(&path).map_err(|_| unreadable(&path))?;
+    if op.info.method == Method::Post {
+        *request.method_mut() = HttpMethod::POST;
+        request.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    }
+    if !omitted.is_empty() {
+        request.extensions_mut().insert(Omitted(omitted));
+    }
+    Ok(request)
+}
+
+fn unreadable(target: &str) -> ApiError {
+    if target.len() > usize::from(u16::MAX) {
+        ApiError::new(
+            StatusCode::URI_TOO_LONG,
+            "uri_too_long",
+            "the parameters are too long for an address of a request",
+        )
+    } else {
+        ApiError::new(StatusCode::BAD_REQUEST, "invalid_path", "this is no method with a path that begins with a slash")
+    }
+}
+
+/// A parameter as it would be written in an address.
+fn text_of(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+fn percent_encode(text: &str, out: &mut String) {
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-_.~:".contains(&byte) {
+            out.push(char::from(byte));
+        } else {
+            out.push('%');
+            out.push_str(&hex::encode_upper([byte]));
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Text as a QR code, and the code as a picture.
+
+use png::{BitDepth, ColorType, Encoder, EncodingError};
+use qrcode::{
+    Color, EcLevel, QrCode, Version,
+    bits::Bits,
+    optimize::{Optimizer, Parser, Segment, total_encoded_len},
+    types::{Mode, QrError},
+};
+
+/// Says that what follows is UTF-8 (ECI assignment 26).
+const UTF8: u32 = 26;
+/// White around the code, in modules: scanners need it.
+const QUIET: usize = 4;
+/// Picture elements of a module, in codes up to [`LARGE`] modules wide, and in larger ones.
+const SCALES: (usize, usize) = (8, 4);
+const LARGE: usize = 100;
+
+/// The smallest code that says a text, with the better error correction if that makes it no larger than need be; `None`
+/// if there is none.
+pub(super) fn encode(text: &str) -> Option<QrCode> {
+    let data = text.as_bytes();
+    [EcLevel::M, EcLevel::L].into_iter().find_map(|level| {
+        (1..=40).find_map(|number| {
+            let bits = bits(data, Version::Normal(number), level).ok()?;
+            QrCode::with_bits(bits, level).ok()
+        })
+    })
+}
+
+/// A text in the modes that take the least room in codes of a version.
+fn bits(data: &[u8], version: Version, level: EcLevel) -> Result<Bits, QrError> {
+    // The mode for kanji stands for Shift JIS, and reads UTF-8 as other characters than were meant.
+    let plain = Parser::new(data).map(|segment| match segment.mode {
+        Mode::Kanji => Segment { mode: Mode::Byte, ..segment },
+        _ => segment,
+    });
+    let mixed: Vec<Segment> = Optimizer::new(plain, version).collect();
+    let bytes = vec![Segment { mode: Mode::Byte, begin: 0, end: data.len() }];
+    let shorter = if total_encoded_len(&bytes, version) < total_encoded_len(&mixed, version) { bytes } else { mixed };
+    let mut bits = Bits::new(version);
+    if !data.is_ascii() {
+        bits.push_eci_designator(UTF8)?;
+    }
+    bits.push_segments(data, shorter.into_iter())?;
+    bits.push_terminator(level)?;
+    Ok(bits)
+}
+
+/// A code as a PNG picture of one bit for each element.
+pub(super) fn picture(code: &QrCode) -> Result<Vec<u8>, EncodingError> {
+    let modules = code.width();
+    let scale = if modules <= LARGE { SCALES.0 } else { SCALES.1 };
+    let side = (modules + 2 * QUIET) * scale;
+    let colors = code.to_colors();
+    let dark = |x: usize, y: usize| {
+        let module = |at: usize| (at / scale).checked_sub(QUIET).filter(|at| *at < modules);
+        let at = module(x).zip(module(y)).map(|(x, y)| y * modules + x);
+        at.and_then(|at| colors.get(at)) == Some(&Color::Dark)
+    };
+    let mut rows = Vec::with_capacity(side * side.div_ceil(8));
+    for y in 0..side {
+        let mut row = vec![0xff_u8; side.div_ceil(8)];
+        for x in (0..side).filter(|x| dark(*x, y)) {
+            if let Some(byte) = row.get_mut(x / 8) {
+                *byte &= !(0x80 >> (x % 8));
+            }
+        }
+        rows.extend(row);
+    }
+    let mut file = Vec::new();
+    // At most (177 + 8) × 4 elements wide.
+    let side = u32::try_from(side).unwrap_or(u32::MAX);
+    let mut encoder = Encoder::new(&mut file, side, side);
+    encoder.set_color(ColorType::Grayscale);
+    encoder.set_depth(BitDepth::One);
+    let mut writer = encoder.write_header()?;
+    writer.write_image_data(&rows)?;
+    writer.finish()?;
+    Ok(file)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn the_largest_codes_are_full() {
+        for (text, fits) in [
+            ("a".repeat(2953), true),
+            ("a".repeat(2954), false),
+            ("A".repeat(4096), true),
+            ("7".repeat(4096), true),
+            // Two bytes each, and 12 bits to say that they are UTF-8.
+            ("ä".repeat(1476), true),
+            ("ä".repeat(1477), false),
+        ] {
+            assert_eq!(encode(&text).is_some(), fits, "{} characters", text.chars().count());
+        }
+    }
+
+    #[test]
+    fn the_better_correction_is_taken_where_there_is_room() {
+        assert_eq!(encode("bitcoin:").unwrap().error_correction_level(), EcLevel::M);
+        assert_eq!(encode(&"a".repeat(2900)).unwrap().error_correction_level(), EcLevel::L);
+        assert_eq!(encode("1").unwrap().version(), Version::Normal(1));
+    }
+
+    #[test]
+    fn the_picture_shows_the_code() {
+        let code = encode("HELLO").unwrap();
+        let file = picture(&code).unwrap();
+        let mut reader = png::Decoder::new(std::io::Cursor::new(file)).read_info().unwrap();
+        let mut rows = vec![0; reader.output_buffer_size().unwrap()];
+        let info = reader.next_frame(&mut rows).unwrap();
+        let side = (code.width() + 8) * 8;
+        assert_eq!((info.width as usize, info.height as usize), (side, side));
+        let dark = |x: usize, y: usize| rows[y * info.line_size + x / 8] & (0x80 >> (x % 8)) == 0;
+        for y in 0..side {
+            for x in 0..side {
+                let inside = |at: usize| (32..side - 32).contains(&at);
+                let expected = inside(x) && inside(y) && code[(x / 8 - 4, y / 8 - 4)] == Color::Dark;
+                assert_eq!(dark(x, y), expected, "{x} {y}");
+            }
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! How an operation is offered to agents, as a tool.
+
+/// What a call changes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Effect {
+    /// Nothing: it reads.
+    Reads,
+    /// It adds something to the state of the service, which harms nothing that was there.
+    Adds,
+    /// It reaches the network or an account, and cannot be taken back.
+    Irrevocable,
+}
+
+/// An operation as a tool.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Tool {
+    /// Whether it is in the list of tools; what is not can be called through `call_endpoint`.
+    pub(crate) listed: bool,
+    /// Its name, if that is not the operation's.
+    pub(crate) name: Option<&'static str>,
+    /// Questions that it is for: what follows "Use when".
+    pub(crate) when: &'static str,
+    /// Questions that something else is for: what follows "Not for".
+    pub(crate) not_for: &'static str,
+    /// What a call changes.
+    pub(crate) effect: Effect,
+}
+
+impl Tool {
+    /// Not in the list of tools.
+    pub(crate) const UNLISTED: Tool = Tool { listed: false, name: None, when: "", not_for: "", effect: Effect::Reads };
+
+    /// A tool that reads.
+    pub(crate) const fn reads(when: &'static str, not_for: &'static str) -> Self {
+        Tool { listed: true, when, not_for, ..Tool::UNLISTED }
+    }
+
+    /// The same under another name than the operation's.
+    pub(crate) const fn named(self, name: &'static str) -> Self {
+        Tool { name: Some(name), ..self }
+    }
+
+    /// The same, but a call changes something.
+    pub(crate) const fn with_effect(self, effect: Effect) -> Self {
+        Tool { effect, ..self }
+    }
+}

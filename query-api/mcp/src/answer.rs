@@ -1,0 +1,175 @@
+//! What a tool answers: one shape for success and failure.
+
+use base64::Engine;
+use cairn_http::{AnswerSchema, Reply};
+use rmcp::model::{CallToolResult, ContentBlock};
+use serde_json::{Map, Value, json};
+
+/// The answer of a tool.
+pub(crate) struct Answer {
+    status_code: u16,
+    endpoint: String,
+    /// The body of a success, as text and read.
+    data: Option<(String, Value)>,
+    /// The body of a failure.
+    error: Option<Value>,
+    image: Option<ContentBlock>,
+}
+
+impl Answer {
+    /// What an operation said.
+    pub(crate) fn of(endpoint: &str, reply: &Reply) -> Self {
+        let kind = reply.headers.get("content-type").and_then(|v| v.to_str().ok()).unwrap_or_default();
+        let essence = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+        let json: Option<Value> = serde_json::from_slice(&reply.body).ok();
+        let answer =
+            Answer { status_code: reply.status, endpoint: endpoint.to_owned(), data: None, error: None, image: None };
+        if !(200..300).contains(&reply.status) {
+            let error = json.filter(Value::is_object);
+            return Answer { error: Some(error.unwrap_or_else(|| bare(reply.status))), ..answer };
+        }
+        if let Some(value) = json.filter(|_| essence.ends_with("json")) {
+            let text = String::from_utf8_lossy(&reply.body).into_owned();
+            return Answer { data: Some((text, value)), ..answer };
+        }
+        let value = match std::str::from_utf8(&reply.body) {
+            Ok(text) if essence.starts_with("text/") => json!({"content_type": essence, "text": text}),
+            _ => json!({"content_type": essence, "base64": base64(&reply.body)}),
+        };
+        let image = essence.starts_with("image/").then(|| ContentBlock::image(base64(&reply.body), essence.clone()));
+        Answer { data: Some((value.to_string(), value)), image, ..answer }
+    }
+
+    /// What a tool of ours says that is no operation.
+    pub(crate) fn own(endpoint: &str, data: Value) -> Self {
+        let data = Some((data.to_string(), data));
+        Answer { status_code: 200, endpoint: endpoint.to_owned(), data, error: None, image: None }
+    }
+
+    /// What a tool of ours says that is no operation, and was asked wrongly.
+    pub(crate) fn failed(endpoint: &str, status_code: u16, error: Value) -> Self {
+        Answer { status_code, endpoint: endpoint.to_owned(), data: None, error: Some(error), image: None }
+    }
+
+    /// As the protocol has it: structured, and the same as text. The text keeps the body as it was written, so that
+    /// numbers are what the API printed.
+    pub(crate) fn into_result(self) -> CallToolResult {
+        let ok = self.error.is_none();
+        let (text, data) = self.data.unwrap_or_else(|| ("null".to_owned(), Value::Null));
+        let error = self.error.unwrap_or_default();
+        let (endpoint, status_code) = (Value::from(self.endpoint), self.status_code);
+        let text = format!(
+            "{{\"ok\":{ok},\"data\":{text},\"error\":{error},\"endpoint\":{endpoint},\"status_code\":{status_code}}}"
+        );
+        let structured =
+            json!({"ok": ok, "data": data, "error": error, "endpoint": endpoint, "status_code": status_code});
+        let content: Vec<ContentBlock> = [ContentBlock::text(text)].into_iter().chain(self.image).collect();
+        let mut result = if ok { CallToolResult::success(content) } else { CallToolResult::error(content) };
+        result.structured_content = Some(structured);
+        result
+    }
+}
+
+/// A failure that came without a body of the one shape.
+fn bare(status: u16) -> Value {
+    json!({"status": status, "title": "Error", "error": "unreadable_answer", "retryable": status >= 500,
+        "detail": "the server gave no reason that could be read"})
+}
+
+/// Schema of what a tool answers.
+pub(crate) fn schema(answer: Option<AnswerSchema>) -> Map<String, Value> {
+    let (data, definitions) = match answer {
+        Some(AnswerSchema { answer, definitions }) => (answer, definitions),
+        None => (json!({}), Map::new()),
+    };
+    let failure = json!({
+        "type": "object",
+        "properties": {
+            "status": {"type": "integer"},
+            "title": {"type": "string"},
+            "error": {"type": "string", "description": "Stable code."},
+            "detail": {"type": "string", "description": "What happened."},
+            "retryable": {"type": "boolean", "description": "Whether the same call may succeed later."},
+            "errors": {"type": "array", "description": "Every bad argument.", "items": {"type": "object"}},
+        },
+        "required": ["status", "error", "detail", "retryable"],
+    });
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "ok": {"type": "boolean", "description": "Whether there is data."},
+            "data": {"description": "The answer; null after a failure.", "anyOf": [data, {"type": "null"}]},
+            "error": {"description": "What went wrong; null after a success.", "anyOf": [failure, {"type": "null"}]},
+            "endpoint": {"type": "string", "description": "What was asked."},
+            "status_code": {"type": "integer", "description": "HTTP status of the same request."},
+        },
+        "required": ["ok", "data", "error", "endpoint", "status_code"],
+        "$defs": definitions,
+    });
+    match schema {
+        Value::Object(mut members) => {
+            if definitions_are_empty(&members) {
+                members.shift_remove("$defs");
+            }
+            members
+        }
+        _ => Map::new(),
+    }
+}
+
+fn definitions_are_empty(members: &Map<String, Value>) -> bool {
+    members.get("$defs").and_then(Value::as_object).is_none_or(Map::is_empty)
+}
+
+fn base64(bytes: &[u8]) -> String {
+    base64::engine::general_purpose::STANDARD.encode(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use axum::{body::Bytes, http::HeaderMap};
+
+    use super::*;
+
+    fn reply(status: u16, kind: &str, body: &[u8]) -> Reply {
+        let headers: HeaderMap = [("content-type".parse().unwrap(), kind.parse().unwrap())].into_iter().collect();
+        Reply { status, headers, body: Bytes::copy_from_slice(body) }
+    }
+
+    fn shown(reply: &Reply) -> (Value, Value, Option<bool>) {
+        let result = Answer::of("/x", reply).into_result();
+        let text: Value = serde_json::from_str(&result.content[0].as_text().unwrap().text).unwrap();
+        (result.structured_content.unwrap(), text, result.is_error)
+    }
+
+    #[test]
+    fn success_and_failure_have_one_shape() {
+        let (structured, text, is_error) = shown(&reply(200, "application/json", br#"{"a_btc":0.10000000}"#));
+        assert_eq!(structured, text);
+        assert_eq!((is_error, &structured["ok"], &structured["error"]), (Some(false), &true.into(), &Value::Null));
+        let (structured, text, is_error) = shown(&reply(404, "application/problem+json", br#"{"error":"x"}"#));
+        assert_eq!(structured, text);
+        assert_eq!(
+            (is_error, &structured["data"], &structured["status_code"]),
+            (Some(true), &Value::Null, &404.into())
+        );
+        let (structured, ..) = shown(&reply(502, "text/html", b"<p>"));
+        assert_eq!(structured["error"]["status"], 502);
+    }
+
+    #[test]
+    fn the_text_keeps_numbers_as_they_were_printed() {
+        let result = Answer::of("/x", &reply(200, "application/json", br#"{"a_btc":0.10000000}"#)).into_result();
+        assert!(result.content[0].as_text().unwrap().text.contains("0.10000000"));
+    }
+
+    #[test]
+    fn bodies_that_are_no_json_are_wrapped() {
+        let (structured, ..) = shown(&reply(200, "text/csv; charset=utf-8", b"a,b"));
+        assert_eq!(structured["data"], json!({"content_type": "text/csv", "text": "a,b"}));
+        let result = Answer::of("/x", &reply(200, "image/png", &[0x89, b'P'])).into_result();
+        assert_eq!(result.content.len(), 2);
+        assert_eq!(result.structured_content.unwrap()["data"]["base64"], "iVA=");
+    }
+}

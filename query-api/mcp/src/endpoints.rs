@@ -1,0 +1,220 @@
+//! The two tools that reach every operation, also those that have no tool of their own: one finds, one calls.
+
+use std::sync::Arc;
+
+use axum::http::request::Parts;
+use cairn_http::{Api, Described};
+use rmcp::model::{JsonObject, Tool, ToolAnnotations};
+use serde_json::{Map, Value, json};
+
+use crate::{
+    answer::{self, Answer},
+    tools::object,
+};
+
+pub(crate) const SEARCH: &str = "search_endpoints";
+pub(crate) const CALL: &str = "call_endpoint";
+
+/// How many endpoints a search lists unless told otherwise, and at most.
+const FOUND: u64 = 10;
+const MAX_FOUND: u64 = 100;
+/// Words of a query that are looked at.
+const MAX_WORDS: usize = 16;
+/// Words that say nothing.
+const IDLE: [&str; 17] =
+    ["a", "an", "and", "are", "do", "for", "how", "i", "in", "is", "me", "of", "on", "or", "the", "to", "what"];
+
+pub(crate) fn search_tool() -> Tool {
+    let input = json!({
+        "type": "object",
+        "properties": {
+            "query": {"type": "string", "maxLength": 256, "examples": ["fee of a transaction"],
+                "description": "Words of what is wanted; without them, all endpoints in their order."},
+            "limit": {"type": "integer", "minimum": 1, "maximum": MAX_FOUND, "default": FOUND,
+                "description": "How many to list."},
+        },
+    });
+    let description = "Finds endpoints of this server by words of their names, paths and descriptions, each with the \
+        schema of its arguments. Use when no tool's name fits the question, or before call_endpoint. Not for data about \
+        the chain itself.";
+    Tool::new(SEARCH, description, object(input))
+        .with_title("Find endpoints")
+        .with_raw_output_schema(Arc::new(found_schema()))
+        .with_annotations(
+            ToolAnnotations::with_title("Find endpoints")
+                .read_only(true)
+                .destructive(false)
+                .idempotent(true)
+                .open_world(false),
+        )
+}
+
+fn found_schema() -> JsonObject {
+    let found = json!({
+        "type": "object",
+        "properties": {
+            "endpoints": {"type": "array", "items": {
+                "type": "object",
+                "properties": {
+                    "endpoint": {"type": "string", "description": "For call_endpoint."},
+                    "operation": {"type": "string"},
+                    "tool": {"type": ["string", "null"], "description": "Its tool, if it has one of its own."},
+                    "summary": {"type": "string"},
+                    "tier": {"enum": ["free", "premium"], "description": "After the beta; all is free until then."},
+                    "arguments": {"type": "object", "description": "JSON schema of its arguments."},
+                },
+                "required": ["endpoint", "operation", "tool", "summary", "tier", "arguments"],
+            }},
+            "total": {"type": "integer", "description": "How many match, listed or not."},
+        },
+        "required": ["endpoints", "total"],
+    });
+    let mut schema = answer::schema(None);
+    if let Some(data) = schema.get_mut("properties").and_then(|properties| properties.get_mut("data")) {
+        data["anyOf"] = json!([found, {"type": "null"}]);
+    }
+    schema
+}
+
+pub(crate) fn call_tool(annotations: ToolAnnotations) -> Tool {
+    let input = json!({
+        "type": "object",
+        "properties": {
+            "endpoint": {"type": "string", "examples": ["/v1/fees/recommended"],
+                "description": "The `endpoint` or `operation` that search_endpoints lists, or a path with everything \
+                    filled in, with its query string; POST before it if that is its method."},
+            "arguments": {"type": ["object", "null"],
+                "description": "Arguments by name: of path, query string and body alike."},
+        },
+        "required": ["endpoint"],
+    });
+    let mut annotations = annotations;
+    annotations.title = Some("Call an endpoint".to_owned());
+    let description = "Calls any endpoint of this server with the same checks, limits and errors as over HTTP. Use when \
+        an endpoint has no tool of its own, or you have a whole path at hand. Not for endpoints that have a tool: those \
+        say what they take and answer.";
+    Tool::new(CALL, description, object(input))
+        .with_title("Call an endpoint")
+        .with_raw_output_schema(Arc::new(answer::schema(None)))
+        .with_annotations(annotations)
+}
+
+/// What is wrong with the arguments of one of the two, in the shape of every failure.
+fn refused(tool: &str, name: &str, message: &str) -> Answer {
+    let error = json!({
+        "type": "urn:cairn:problem:validation_error",
+        "title": "Unprocessable Entity",
+        "status": 422,
+        "detail": format!("{name}: {message}"),
+        "error": "validation_error",
+        "errors": [{"in": "body", "name": name, "message": message}],
+        "retryable": false,
+    });
+    Answer::failed(tool, 422, error)
+}
+
+/// Lists the endpoints that fit best.
+pub(crate) fn search(operations: &[Described], arguments: &Map<String, Value>) -> Answer {
+    let query = match arguments.get("query") {
+        None | Some(Value::Null) => "",
+        Some(Value::String(text)) if text.chars().count() <= 256 => text,
+        Some(_) => return refused(SEARCH, "query", "expected a string of at most 256 characters"),
+    };
+    let limit = match arguments.get("limit") {
+        None | Some(Value::Null) => FOUND,
+        Some(value) => match value.as_u64().filter(|n| (1..=MAX_FOUND).contains(n)) {
+            Some(limit) => limit,
+            None => return refused(SEARCH, "limit", "expected an integer from 1 to 100"),
+        },
+    };
+    let words: Vec<String> = query
+        .split(|c: char| !c.is_alphanumeric())
+        .map(str::to_lowercase)
+        .filter(|word| !word.is_empty() && !IDLE.contains(&word.as_str()))
+        .take(MAX_WORDS)
+        .collect();
+    let scored =
+        operations.iter().map(|op| (score(op, &words), op)).filter(|(score, _)| words.is_empty() || *score > 0);
+    let mut found: Vec<(u32, &Described)> = scored.collect();
+    // Stable: among equals the order of the catalog stays.
+    found.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let endpoints: Vec<Value> = found.iter().take(limit).map(|(_, op)| entry(op)).collect();
+    Answer::own(SEARCH, json!({"endpoints": endpoints, "total": found.len()}))
+}
+
+fn entry(op: &Described) -> Value {
+    json!({
+        "endpoint": op.endpoint,
+        "operation": op.name,
+        "tool": op.tool,
+        "summary": op.summary,
+        "tier": if op.premium { "premium" } else { "free" },
+        "arguments": op.input_schema,
+    })
+}
+
+/// How well an operation fits: a word in its name or path weighs more than one in a summary, and that more than one in a
+/// description.
+fn score(op: &Described, words: &[String]) -> u32 {
+    let places = [
+        (8, format!("{} {} {}", op.name, op.tool.unwrap_or_default(), op.path)),
+        (4, format!("{} {}", op.summary, op.guidance.0)),
+        (1, format!("{} {}", op.area, op.description)),
+    ];
+    let places = places.map(|(weight, text)| (weight, text.to_lowercase()));
+    let of_word = |word: &String| -> u32 {
+        // Plurals find their singular.
+        let stem = word.strip_suffix('s').filter(|stem| stem.len() > 2).unwrap_or(word);
+        places.iter().filter(|(_, text)| text.contains(stem)).map(|(weight, _)| weight).sum()
+    };
+    words.iter().map(of_word).sum()
+}
+
+/// Calls an endpoint by the name of its operation, its template, or a whole path.
+pub(crate) async fn call(api: &Api, operations: &[Described], arguments: &Map<String, Value>, from: &Parts) -> Answer {
+    let Some(endpoint) = arguments.get("endpoint").and_then(Value::as_str).map(str::trim) else {
+        return refused(CALL, "endpoint", "expected a string");
+    };
+    let nothing = Map::new();
+    let given = match arguments.get("arguments") {
+        None | Some(Value::Null) => &nothing,
+        Some(Value::Object(given)) => given,
+        Some(_) => return refused(CALL, "arguments", "expected an object"),
+    };
+    let named = |op: &&Described| {
+        op.name == endpoint
+            || op.tool == Some(endpoint)
+            || op.endpoint == endpoint
+            || endpoint.strip_prefix(op.method).is_some_and(|rest| rest.trim_start() == op.path)
+    };
+    if let Some(op) = operations.iter().find(named) {
+        return match api.call(op.name, given, from).await {
+            Some(reply) => Answer::of(&op.endpoint, &reply),
+            None => refused(CALL, "endpoint", "is not there"),
+        };
+    }
+    let (method, target) = match endpoint.split_once(char::is_whitespace) {
+        Some((method, target)) => (method, target.trim_start()),
+        None => ("GET", endpoint),
+    };
+    if !matches!(method, "GET" | "POST") || !target.starts_with('/') {
+        return refused(CALL, "endpoint", "is neither an operation nor a path; search_endpoints lists what there is");
+    }
+    let body = Value::Object(given.clone());
+    let (target, body) = match method {
+        "GET" if !given.is_empty() => {
+            return refused(CALL, "arguments", "a path that is filled in has its arguments in its query string");
+        }
+        "GET" => (target, None),
+        _ => (target, Some(&body)),
+    };
+    let reply = api.request(method, target, body, from).await;
+    Answer::of(&shown(method, target), &reply)
+}
+
+/// The endpoint of a whole path, for the answer.
+fn shown(method: &str, target: &str) -> String {
+    let path: String = target.split('?').next().unwrap_or_default().chars().take(256).collect();
+    if method == "GET" { path } else { format!("{method} {path}") }
+}

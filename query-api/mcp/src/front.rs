@@ -1,0 +1,239 @@
+//! What stands before the protocol's own server: who may ask, how much at once, batches, and the old transport.
+
+use std::{net::SocketAddr, sync::Arc};
+
+use axum::{
+    body::{Body, Bytes, to_bytes},
+    extract::{ConnectInfo, Request, State},
+    http::{HeaderMap, HeaderValue, Method, StatusCode, header, request::Parts},
+    response::Response,
+};
+use cairn_http::Api;
+use rmcp::transport::{
+    StreamableHttpServerConfig, StreamableHttpService, streamable_http_server::session::never::NeverSessionManager,
+};
+use serde_json::{Value, json};
+use tower::{Service, ServiceExt};
+
+use crate::{
+    Options, PATHS,
+    handler::Handler,
+    hosts::Hosts,
+    legacy::{self, Streams},
+    rpc::{self, INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, RpcError},
+};
+
+/// Headers by which clients of Streamable HTTP are known.
+pub(crate) const SESSION: &str = "mcp-session-id";
+pub(crate) const VERSION: &str = "mcp-protocol-version";
+
+/// The newest revision of the protocol that has batches. A request without a header counts as that revision.
+const LAST_WITH_BATCHES: &str = "2025-03-26";
+
+/// What the routes share.
+pub(crate) struct Front {
+    pub(crate) api: Api,
+    pub(crate) hosts: Hosts,
+    pub(crate) options: Options,
+    pub(crate) streams: Arc<Streams>,
+    protocol: StreamableHttpService<Handler, NeverSessionManager>,
+}
+
+impl Front {
+    pub(crate) fn new(api: Api, options: Options) -> Self {
+        let handler = Handler::new(api.clone());
+        let config = StreamableHttpServerConfig::default()
+            // Nothing is kept between requests, so that nothing has to be bounded, lost or shared between machines.
+            .with_legacy_session_mode(false)
+            .with_json_response(true)
+            .with_max_request_body_bytes(api.config().max_body_bytes)
+            // Hosts and origins are checked here, for both transports alike.
+            .disable_allowed_hosts()
+            .disable_allowed_origins();
+        Front {
+            hosts: Hosts::of(&api.config().base_url),
+            streams: Arc::new(Streams::default()),
+            protocol: StreamableHttpService::new(move || Ok(handler.clone()), Arc::default(), config),
+            api,
+            options,
+        }
+    }
+
+    /// Answers the body of a POST: one message or a batch.
+    pub(crate) async fn answer(&self, parts: &Parts, body: Bytes) -> Response {
+        let message: Value = match serde_json::from_slice(&body) {
+            Ok(message) => message,
+            Err(error) => {
+                let text = format!("Parse error: line {}, column {}", error.line(), error.column());
+                return RpcError::new(PARSE_ERROR, text).response(StatusCode::BAD_REQUEST, None);
+            }
+        };
+        match message {
+            Value::Array(messages) => self.batch(parts, messages).await,
+            message => match rpc::check(&message) {
+                Ok(()) => self.forward(parts, rpc::id_of(&message), body).await,
+                Err(error) => error.response(StatusCode::BAD_REQUEST, rpc::id_of(&message)),
+            },
+        }
+    }
+
+    /// Answers the messages of a batch, one after the other.
+    async fn batch(&self, parts: &Parts, messages: Vec<Value>) -> Response {
+        let refused = |text: String| {
+            RpcError::new(INVALID_REQUEST, format!("Invalid Request: {text}")).response(StatusCode::BAD_REQUEST, None)
+        };
+        let version = parts.headers.get(VERSION).map_or(Some(LAST_WITH_BATCHES), |v| v.to_str().ok());
+        if version.is_none_or(|version| version > LAST_WITH_BATCHES) {
+            return refused("this revision of the protocol has no batches".to_owned());
+        }
+        if messages.is_empty() || messages.len() > self.options.max_batch {
+            return refused(format!("a batch has 1 to {} messages", self.options.max_batch));
+        }
+        let mut answers = Vec::new();
+        for message in messages {
+            let id = rpc::id_of(&message).cloned();
+            let fault = match rpc::check(&message) {
+                Err(error) => Some(error),
+                Ok(()) if message["method"] == "initialize" => {
+                    Some(RpcError::new(INVALID_REQUEST, "Invalid Request: initialize is not part of a batch"))
+                }
+                Ok(()) => None,
+            };
+            if let Some(fault) = fault {
+                answers.push(fault.answer(id.as_ref()));
+                continue;
+            }
+            let reply = self.forward(parts, id.as_ref(), message.to_string().into()).await;
+            if rpc::is_request(&message) {
+                answers.push(read(reply).await.unwrap_or_else(|error| error.answer(id.as_ref())));
+            }
+        }
+        if answers.is_empty() {
+            return accepted();
+        }
+        rpc::json_response(StatusCode::OK, Value::Array(answers).to_string())
+    }
+
+    /// Hands a message to the protocol's server.
+    async fn forward(&self, parts: &Parts, id: Option<&Value>, body: Bytes) -> Response {
+        let mut request = Request::new(Body::from(body));
+        *request.method_mut() = Method::POST;
+        *request.headers_mut() = parts.headers.clone();
+        let headers = request.headers_mut();
+        headers.remove(header::CONTENT_LENGTH);
+        headers.remove(header::TRANSFER_ENCODING);
+        // Whatever a client says that it takes: an answer is always one JSON text.
+        headers.insert(header::ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        if let Some(peer) = parts.extensions.get::<ConnectInfo<SocketAddr>>() {
+            request.extensions_mut().insert(*peer);
+        }
+        let mut protocol = self.protocol.clone();
+        let answered = match ServiceExt::<Request>::ready(&mut protocol).await {
+            Ok(protocol) => protocol.call(request).await,
+            Err(never) => match never {},
+        };
+        let (parts, body) = match answered {
+            Ok(response) => response.into_parts(),
+            Err(never) => match never {},
+        };
+        let is_json = parts.headers.get(header::CONTENT_TYPE).is_some_and(|kind| kind == "application/json");
+        if parts.status.is_success() || is_json {
+            return Response::from_parts(parts, Body::new(body));
+        }
+        // Plain text becomes a message.
+        let text = to_bytes(Body::new(body), 4096).await.unwrap_or_default();
+        let text = String::from_utf8_lossy(&text);
+        tracing::debug!(status = parts.status.as_u16(), reason = %text, "a message was refused");
+        let (status, error) = match parts.status {
+            StatusCode::UNSUPPORTED_MEDIA_TYPE => {
+                (StatusCode::BAD_REQUEST, RpcError::new(INVALID_PARAMS, "Invalid params: not those of the method"))
+            }
+            status if status.is_server_error() => {
+                tracing::error!(reason = %text, "the protocol's server failed");
+                (status, RpcError::new(INTERNAL_ERROR, "Internal error"))
+            }
+            status => (status, RpcError::new(INVALID_REQUEST, text)),
+        };
+        error.response(status, id)
+    }
+}
+
+/// The message in an answer.
+pub(crate) async fn read(response: Response) -> Result<Value, RpcError> {
+    let failed = || RpcError::new(INTERNAL_ERROR, "Internal error");
+    let body = to_bytes(response.into_body(), 256 << 20).await.map_err(|_| failed())?;
+    serde_json::from_slice(&body).map_err(|_| failed())
+}
+
+pub(crate) fn accepted() -> Response {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::ACCEPTED;
+    response
+}
+
+/// The protocol's endpoint.
+pub(crate) async fn endpoint(State(front): State<Arc<Front>>, request: Request) -> Response {
+    let (parts, body) = request.into_parts();
+    if let Err(refused) = front.hosts.check(&parts.uri, &parts.headers) {
+        return refused;
+    }
+    match parts.method {
+        Method::POST => match post_body(&front.api, &parts.headers, body).await {
+            Ok(body) => front.answer(&parts, body).await,
+            Err(refused) => refused,
+        },
+        Method::GET if wants_events(&parts.headers) => {
+            // A client of Streamable HTTP asks for a stream of the server's own messages: there are none. One that
+            // names neither session nor revision knows the old transport only.
+            if parts.headers.contains_key(SESSION) || parts.headers.contains_key(VERSION) {
+                return Api::method_not_allowed(&parts.method, "POST");
+            }
+            legacy::stream(&front, &parts)
+        }
+        Method::GET | Method::HEAD => rpc::json_response(StatusCode::OK, about(&front).to_string()),
+        _ => Api::method_not_allowed(&parts.method, "GET, HEAD, POST, OPTIONS"),
+    }
+}
+
+/// The body of a POST, of the right type and length.
+pub(crate) async fn post_body(api: &Api, headers: &HeaderMap, body: Body) -> Result<Bytes, Response> {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|v| v.to_str().ok()).unwrap_or_default();
+    let essence = kind.split(';').next().unwrap_or_default().trim();
+    if !essence.eq_ignore_ascii_case("application/json") {
+        let detail = "a message has the type application/json";
+        return Err(Api::problem(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", detail, None));
+    }
+    let limit = api.config().max_body_bytes;
+    to_bytes(body, limit).await.map_err(|_| {
+        let detail = format!("a message has at most {limit} bytes");
+        Api::problem(StatusCode::PAYLOAD_TOO_LARGE, "payload_too_large", &detail, None)
+    })
+}
+
+fn wants_events(headers: &HeaderMap) -> bool {
+    let accepted = headers.get_all(header::ACCEPT).iter().filter_map(|v| v.to_str().ok()).flat_map(|v| v.split(','));
+    accepted
+        .into_iter()
+        .any(|kind| kind.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("text/event-stream"))
+}
+
+/// For whoever opens the endpoint in a browser.
+fn about(front: &Front) -> Value {
+    let base = &front.api.config().base_url;
+    json!({
+        "name": "cairn",
+        "version": env!("CARGO_PKG_VERSION"),
+        "description": "Endpoint of the Model Context Protocol: send messages by POST.",
+        "url": format!("{base}{}", PATHS.first().copied().unwrap_or_default()),
+        "transports": ["streamable-http", "sse"],
+        "protocol_versions": protocol_versions(),
+        "authentication": "none",
+    })
+}
+
+/// The revisions of the protocol that are spoken, newest first.
+#[must_use]
+pub fn protocol_versions() -> Vec<String> {
+    rmcp::model::ProtocolVersion::KNOWN_VERSIONS.iter().rev().map(ToString::to_string).collect()
+}

@@ -1,0 +1,155 @@
+//! The old transport (revision 2024-11-05): a stream of events carries the answers to messages that are sent by POST to
+//! an address that the stream's first event names.
+
+use std::{
+    collections::HashMap,
+    convert::Infallible,
+    net::IpAddr,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use axum::{
+    extract::{Request, State},
+    http::{HeaderValue, Method, StatusCode, header, request::Parts},
+    response::{IntoResponse, Response, Sse, sse::Event, sse::KeepAlive},
+};
+use cairn_http::Api;
+use futures_util::{Stream, stream};
+use tokio::sync::mpsc::{self, Receiver, Sender};
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use crate::{
+    MESSAGES,
+    front::{Front, accepted, post_body},
+};
+
+/// Answers that wait for a slow reader; beyond that its messages are refused.
+const QUEUED: usize = 4;
+/// A sign of life, for whatever lies between.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+/// A stream without a message for this long ends.
+const IDLE: Duration = Duration::from_secs(30 * 60);
+const RETRY_AFTER: u32 = 10;
+
+/// The open streams.
+#[derive(Default)]
+pub(crate) struct Streams {
+    open: Mutex<HashMap<Uuid, Entry>>,
+}
+
+struct Entry {
+    sender: Sender<String>,
+    client: Option<IpAddr>,
+}
+
+impl Streams {
+    fn with<T>(&self, work: impl FnOnce(&mut HashMap<Uuid, Entry>) -> T) -> T {
+        work(&mut self.open.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn sender(&self, id: &Uuid) -> Option<Sender<String>> {
+        self.with(|open| open.get(id).map(|entry| entry.sender.clone()))
+    }
+}
+
+/// A stream's place among the open ones, given back when its reader is gone.
+struct Place {
+    id: Uuid,
+    streams: Arc<Streams>,
+    receiver: Receiver<String>,
+    stop: CancellationToken,
+    /// The first event, until it is sent.
+    first: Option<String>,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.streams.with(|open| open.remove(&self.id));
+    }
+}
+
+/// Opens a stream.
+pub(crate) fn stream(front: &Front, parts: &Parts) -> Response {
+    let client = front.api.client(parts);
+    let id = Uuid::new_v4();
+    let (sender, receiver) = mpsc::channel(QUEUED);
+    let options = &front.options;
+    let taken = front.streams.with(|open| {
+        let of_client = open.values().filter(|entry| client.is_some() && entry.client == client).count();
+        let free = open.len() < options.max_streams && of_client < options.max_streams_per_client;
+        if free {
+            open.insert(id, Entry { sender, client });
+        }
+        free
+    });
+    if !taken {
+        let detail = "too many streams are open; Streamable HTTP, by POST to this address, needs none";
+        return Api::problem(StatusCode::SERVICE_UNAVAILABLE, "too_many_streams", detail, Some(RETRY_AFTER));
+    }
+    // Whatever path leads to this server from outside stands before ours.
+    let base = front.api.config().base_url.parse::<axum::http::Uri>();
+    let prefix = base.as_ref().map_or("", |uri| uri.path().trim_end_matches('/'));
+    let place = Place {
+        id,
+        streams: Arc::clone(&front.streams),
+        receiver,
+        stop: options.stop.clone(),
+        first: Some(format!("{prefix}{MESSAGES}?session_id={}", id.simple())),
+    };
+    let mut response = Sse::new(events(place)).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)).into_response();
+    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response.headers_mut().insert("x-accel-buffering", HeaderValue::from_static("no"));
+    response
+}
+
+fn events(place: Place) -> impl Stream<Item = Result<Event, Infallible>> {
+    stream::unfold(place, |mut place| async move {
+        if let Some(first) = place.first.take() {
+            return Some((Ok(Event::default().event("endpoint").data(first)), place));
+        }
+        let message = tokio::select! {
+            message = place.receiver.recv() => message,
+            () = place.stop.cancelled() => None,
+            () = tokio::time::sleep(IDLE) => None,
+        };
+        message.map(|text| (Ok(Event::default().event("message").data(text)), place))
+    })
+}
+
+/// Takes a message of the old transport; its answer goes to the stream.
+pub(crate) async fn messages(State(front): State<Arc<Front>>, request: Request) -> Response {
+    let (parts, body) = request.into_parts();
+    if let Err(refused) = front.hosts.check(&parts.uri, &parts.headers) {
+        return refused;
+    }
+    if parts.method != Method::POST {
+        return Api::method_not_allowed(&parts.method, "POST, OPTIONS");
+    }
+    let id = parts.uri.query().into_iter().flat_map(|query| query.split('&'));
+    let id = id.filter_map(|pair| pair.strip_prefix("session_id=")).find_map(|id| id.parse::<Uuid>().ok());
+    let Some(sender) = id.and_then(|id| front.streams.sender(&id)) else {
+        let detail = "session_id names no open stream; open one by GET, or send messages to the endpoint itself";
+        return Api::problem(StatusCode::NOT_FOUND, "mcp_session_not_found", detail, None);
+    };
+    let body = match post_body(&front.api, &parts.headers, body).await {
+        Ok(body) => body,
+        Err(refused) => return refused,
+    };
+    // The place in the queue is taken first, so that nothing is worked out for a reader who does not read.
+    let Ok(permit) = sender.try_reserve() else {
+        let detail = "the answers to earlier messages have not been read from the stream yet";
+        return Api::problem(StatusCode::SERVICE_UNAVAILABLE, "stream_full", detail, Some(RETRY_AFTER));
+    };
+    let reply = front.answer(&parts, body).await;
+    if reply.status() == StatusCode::ACCEPTED {
+        return accepted();
+    }
+    let Ok(bytes) = axum::body::to_bytes(reply.into_body(), 256 << 20).await else {
+        return Api::problem(StatusCode::INTERNAL_SERVER_ERROR, "internal_error", "the server failed to answer", None);
+    };
+    // JSON that we wrote: one line, text.
+    permit.send(String::from_utf8_lossy(&bytes).into_owned());
+    accepted()
+}

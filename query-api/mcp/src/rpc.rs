@@ -1,0 +1,129 @@
+//! JSON-RPC: what a message has to look like, and failures that are told before the protocol's own server is asked.
+
+use axum::{
+    http::StatusCode,
+    response::{IntoResponse, Response},
+};
+use serde_json::{Value, json};
+
+/// The text is no JSON.
+pub(crate) const PARSE_ERROR: i32 = -32700;
+/// It is JSON, but no message.
+pub(crate) const INVALID_REQUEST: i32 = -32600;
+/// The method's parameters are not of its form.
+pub(crate) const INVALID_PARAMS: i32 = -32602;
+/// The server failed.
+pub(crate) const INTERNAL_ERROR: i32 = -32603;
+
+/// A failure of a message.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct RpcError {
+    code: i32,
+    message: String,
+}
+
+impl RpcError {
+    pub(crate) fn new(code: i32, message: impl Into<String>) -> Self {
+        RpcError { code, message: message.into() }
+    }
+
+    /// The message that says so. The id is null where the failed message had none that could be read.
+    pub(crate) fn answer(&self, id: Option<&Value>) -> Value {
+        json!({"jsonrpc": "2.0", "id": id, "error": {"code": self.code, "message": self.message}})
+    }
+
+    /// The same as an HTTP answer.
+    pub(crate) fn response(&self, status: StatusCode, id: Option<&Value>) -> Response {
+        json_response(status, self.answer(id).to_string())
+    }
+}
+
+/// An answer of type JSON.
+pub(crate) fn json_response(status: StatusCode, text: String) -> Response {
+    (status, [("content-type", "application/json"), ("cache-control", "no-store")], text).into_response()
+}
+
+/// The id of a message, if it has one of the protocol's types.
+pub(crate) fn id_of(message: &Value) -> Option<&Value> {
+    message.get("id").filter(|id| id.is_string() || id.is_i64() || id.is_u64())
+}
+
+/// Whether a message is a request, which is to be answered.
+pub(crate) fn is_request(message: &Value) -> bool {
+    message.get("method").is_some() && message.get("id").is_some()
+}
+
+/// Checks the form of a message: what every method has in common, and the parameters of the few that we serve.
+///
+/// # Errors
+/// What is wrong with it.
+pub(crate) fn check(message: &Value) -> Result<(), RpcError> {
+    let invalid = |what: &str| Err(RpcError::new(INVALID_REQUEST, format!("Invalid Request: {what}")));
+    let Value::Object(members) = message else { return invalid("a message is an object") };
+    if members.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
+        return invalid("jsonrpc is \"2.0\"");
+    }
+    if members.contains_key("id") && id_of(message).is_none() {
+        return invalid("id is a string or an integer");
+    }
+    let method = match members.get("method") {
+        Some(Value::String(method)) => method,
+        Some(_) => return invalid("method is a string"),
+        None => return invalid("there is no method; this server asks its clients nothing"),
+    };
+    let nothing = Value::Null;
+    let params = members.get("params").unwrap_or(&nothing);
+    if !params.is_object() && !params.is_null() {
+        return Err(RpcError::new(INVALID_PARAMS, "Invalid params: params is an object"));
+    }
+    let wrong = |what: &str| Err(RpcError::new(INVALID_PARAMS, format!("Invalid params: {what}")));
+    match method.as_str() {
+        "tools/call" if !params["name"].is_string() => wrong("name is the name of a tool"),
+        "tools/call" if !(params["arguments"].is_object() || params["arguments"].is_null()) => {
+            wrong("arguments is an object")
+        }
+        "tools/list" if !(params["cursor"].is_string() || params["cursor"].is_null()) => wrong("cursor is a string"),
+        "initialize" if !params["protocolVersion"].is_string() => wrong("protocolVersion is a string"),
+        "initialize" if !params["capabilities"].is_object() => wrong("capabilities is an object"),
+        "initialize" if !params["clientInfo"].is_object() => wrong("clientInfo is an object"),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_are_checked() {
+        let code = |message: Value| check(&message).err().map(|error| error.code);
+        assert_eq!(code(json!({"jsonrpc": "2.0", "id": 1, "method": "ping"})), None);
+        assert_eq!(code(json!({"jsonrpc": "2.0", "method": "notifications/initialized"})), None);
+        for bad in [
+            json!(1),
+            json!([]),
+            json!({"id": 1, "method": "ping"}),
+            json!({"jsonrpc": "1.0", "id": 1, "method": "ping"}),
+            json!({"jsonrpc": "2.0", "id": null, "method": "ping"}),
+            json!({"jsonrpc": "2.0", "id": 1.5, "method": "ping"}),
+            json!({"jsonrpc": "2.0", "id": {}, "method": "ping"}),
+            json!({"jsonrpc": "2.0", "id": 1, "method": 1}),
+            json!({"jsonrpc": "2.0", "id": 1, "result": {}}),
+        ] {
+            assert_eq!(code(bad.clone()), Some(INVALID_REQUEST), "{bad}");
+        }
+        for (method, params) in [
+            ("ping", json!([1])),
+            ("tools/call", json!({})),
+            ("tools/call", json!({"name": 1})),
+            ("tools/call", json!({"name": "x", "arguments": []})),
+            ("tools/list", json!({"cursor": 1})),
+            ("initialize", json!({})),
+            ("initialize", json!({"protocolVersion": "2025-03-26", "capabilities": []})),
+            ("initialize", json!({"protocolVersion": "2025-03-26", "capabilities": {}, "clientInfo": "x"})),
+        ] {
+            let message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+            assert_eq!(code(message), Some(INVALID_PARAMS), "{method} {params}");
+        }
+    }
+}

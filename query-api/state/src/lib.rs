@@ -1,0 +1,17 @@
+//! Service state: what users and operators write, apart from the index, in SQL. SQLite in a file by default, PostgreSQL
+//! by URL, with the same statements on both.
+//!
+//! Kept here so far: bridge keys and wallet sessions ([`Key`]), of which only hashes are stored.
+
+mod error;
+mod keys;
+mod migrations;
+mod secret;
+mod store;
+mod url;
+
+pub use error::StateError;
+pub use keys::{Key, KeyState, MAX_LABEL_CHARS, NewKey, Revocation, Verdict};
+pub use secret::{BadSecret, KeyKind, Secret};
+pub use store::State;
+pub use url::StateUrl;

@@ -1,0 +1,138 @@
+//! The schema, in numbered steps that only go forward. A step that has been released is never edited.
+
+use crate::{StateError, store::Pool};
+use sha2::{Digest, Sha256};
+
+/// One step.
+struct Step {
+    version: u32,
+    name: &'static str,
+    /// For both databases.
+    sql: &'static str,
+}
+
+/// All steps, numbered from 1 without gaps.
+const STEPS: &[Step] =
+    &[Step { version: 1, name: "access_keys", sql: include_str!("../migrations/0001_access_keys.sql") }];
+
+impl Step {
+    fn sha256(&self) -> String {
+        hex::encode(Sha256::digest(self.sql.as_bytes()))
+    }
+}
+
+/// Which steps a database has seen: itself a table that never changes.
+const HISTORY: &str = "CREATE TABLE IF NOT EXISTS cairn_schema (version BIGINT NOT NULL PRIMARY KEY, name TEXT NOT NULL, \
+    sha256 TEXT NOT NULL)";
+/// `(version, sha256)` of each.
+const SEEN: &str = "SELECT version, sha256 FROM cairn_schema ORDER BY version";
+const NOTE: &str = "INSERT INTO cairn_schema (version, name, sha256) VALUES ($1, $2, $3)";
+const SQLITE_KNOWS: &str = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'cairn_schema'";
+const POSTGRES_KNOWS: &str = "SELECT count(*) FROM information_schema.tables \
+    WHERE table_schema = current_schema() AND table_name = 'cairn_schema'";
+/// Only one process changes the schema at a time. Any number that nobody else takes for such a lock.
+const POSTGRES_LOCK: &str = "SELECT pg_advisory_xact_lock(7161882016051)";
+
+/// Brings a database up to date within a transaction that holds its lock, which `$begin` begins. The same statements for
+/// both databases, whose types have no common form.
+macro_rules! bring_up_to_date {
+    ($pool:expr, $knows:expr, $begin:expr, $lock:expr) => {{
+        let failed = || StateError::database("cannot be opened");
+        let known: i64 = sqlx::query_scalar($knows).fetch_one($pool).await.map_err(failed())?;
+        if known > 0 {
+            // The usual case writes nothing.
+            let seen: Vec<(i64, String)> = sqlx::query_as(SEEN).fetch_all($pool).await.map_err(failed())?;
+            if missing(STEPS, &seen)?.is_empty() {
+                return Ok(());
+            }
+        }
+        let mut tx = $begin.await.map_err(failed())?;
+        if let Some(lock) = $lock {
+            sqlx::raw_sql(lock).execute(&mut *tx).await.map_err(failed())?;
+        }
+        sqlx::raw_sql(HISTORY).execute(&mut *tx).await.map_err(failed())?;
+        // Another process may have done it meanwhile.
+        let seen: Vec<(i64, String)> = sqlx::query_as(SEEN).fetch_all(&mut *tx).await.map_err(failed())?;
+        for step in missing(STEPS, &seen)? {
+            sqlx::raw_sql(step.sql).execute(&mut *tx).await.map_err(failed())?;
+            let note = sqlx::query(NOTE).bind(i64::from(step.version)).bind(step.name).bind(step.sha256());
+            note.execute(&mut *tx).await.map_err(failed())?;
+            tracing::info!(version = step.version, name = step.name, "schema of the service state extended");
+        }
+        tx.commit().await.map_err(failed())
+    }};
+}
+
+/// Checks the schema and applies the steps that are missing: all of them, or none.
+///
+/// # Errors
+/// The database fails, or has seen steps that this program does not know.
+pub(crate) async fn apply(pool: &Pool) -> Result<(), StateError> {
+    match pool {
+        // Takes the write lock at once: of two processes, the second then sees what the first has done.
+        Pool::Sqlite(pool) => {
+            bring_up_to_date!(pool, SQLITE_KNOWS, pool.begin_with("BEGIN IMMEDIATE"), None::<&'static str>)
+        }
+        Pool::Postgres(pool) => bring_up_to_date!(pool, POSTGRES_KNOWS, pool.begin(), Some(POSTGRES_LOCK)),
+    }
+}
+
+/// The steps that a database has not seen yet.
+fn missing<'s>(steps: &'s [Step], seen: &[(i64, String)]) -> Result<&'s [Step], StateError> {
+    let version = |number: i64| u32::try_from(number).unwrap_or(u32::MAX);
+    let known = steps.last().map_or(0, |step| step.version);
+    if let Some((found, _)) = seen.last().filter(|(found, _)| version(*found) > known) {
+        return Err(StateError::Newer { found: version(*found), known });
+    }
+    for (at, (number, sha256)) in seen.iter().enumerate() {
+        if !steps.get(at).is_some_and(|s| i64::from(s.version) == *number && s.sha256() == *sha256) {
+            return Err(StateError::Foreign { version: version(*number) });
+        }
+    }
+    Ok(steps.get(seen.len()..).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    const MADE_UP: &[Step] = &[Step { version: 1, name: "a", sql: "A" }, Step { version: 2, name: "b", sql: "B" }];
+
+    fn row(step: &Step) -> (i64, String) {
+        (i64::from(step.version), step.sha256())
+    }
+
+    #[test]
+    fn steps_are_numbered_without_gaps() {
+        for (at, step) in STEPS.iter().enumerate() {
+            assert_eq!(step.version as usize, at + 1);
+        }
+    }
+
+    /// Whoever edits a released step leaves behind every database that has seen it. A new step is a new line here.
+    #[test]
+    fn released_steps_are_never_edited() {
+        let hashes: Vec<String> = STEPS.iter().map(Step::sha256).collect();
+        assert_eq!(hashes, RELEASED);
+    }
+    const RELEASED: &[&str] = &["b356abf05f2c42490713674fd4ae0c67b2ae6003df65046b69ba6b52b4772144"];
+
+    #[test]
+    fn what_is_missing_is_what_comes_after() {
+        let names = |seen: Vec<_>| missing(MADE_UP, &seen).unwrap().iter().map(|s| s.name).collect::<Vec<_>>();
+        assert_eq!(names(vec![]), ["a", "b"]);
+        assert_eq!(names(vec![row(&MADE_UP[0])]), ["b"]);
+        assert!(names(MADE_UP.iter().map(row).collect()).is_empty());
+    }
+
+    #[test]
+    fn newer_and_foreign_schemas_are_refused() {
+        let (a, b) = (row(&MADE_UP[0]), row(&MADE_UP[1]));
+        let refused = |seen: Vec<_>| missing(MADE_UP, &seen).err().unwrap().to_string();
+        assert!(refused(vec![a.clone(), b.clone(), (3, String::new())]).contains("newer Cairn"));
+        assert!(refused(vec![a.clone(), (2, "other".to_owned())]).contains("step 2"));
+        assert!(refused(vec![b]).contains("step 2"));
+        assert!(refused(vec![(-1, a.1)]).contains("version 4294967295"));
+    }
+}

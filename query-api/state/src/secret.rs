@@ -1,0 +1,208 @@
+//! Secrets that clients present: their form, and what is kept of them.
+//!
+//! `cairn_key_<id>_<secret><check>` and `cairn_ses_<id>_<secret><check>`, all in lower-case hex: 6 bytes of a public id,
+//! 32 bytes from the operating system, and the first 4 bytes of the SHA-256 of all before. The prefix tells people and
+//! secret scanners what they look at; the check tells a typing error from a key that does not exist, without a look
+//! into the database. What is stored is the SHA-256 of the whole text: with 256 random bits no slower hash is needed.
+
+use std::{fmt, str::FromStr};
+
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
+
+use crate::StateError;
+
+const ID_BYTES: usize = 6;
+const SECRET_BYTES: usize = 32;
+const CHECK_BYTES: usize = 4;
+/// Prefix, id, separator, secret, check.
+const LENGTH: usize = 10 + 2 * ID_BYTES + 1 + 2 * SECRET_BYTES + 2 * CHECK_BYTES;
+
+/// What a secret is for.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum KeyKind {
+    /// The key of a bridge pass, presented in `X-WR-API-Key`.
+    Bridge,
+    /// A wallet session, presented as `Authorization: Bearer …`.
+    Session,
+}
+
+impl KeyKind {
+    /// Both.
+    pub const ALL: [KeyKind; 2] = [KeyKind::Bridge, KeyKind::Session];
+
+    /// Its name: `key` or `session`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            KeyKind::Bridge => "key",
+            KeyKind::Session => "session",
+        }
+    }
+
+    /// The kind of that name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        KeyKind::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+
+    /// What its secrets begin with.
+    pub(crate) fn prefix(self) -> &'static str {
+        match self {
+            KeyKind::Bridge => "cairn_key_",
+            KeyKind::Session => "cairn_ses_",
+        }
+    }
+}
+
+/// A text that is no secret of ours.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum BadSecret {
+    /// It has another form.
+    #[error("it is no key of this kind of service")]
+    Form,
+    /// It has the form, but a typing error: the check does not fit.
+    #[error("it is mistyped or cut off")]
+    Check,
+}
+
+/// A secret that a client presents, or has just been given. `Debug` shows the public part only.
+#[derive(Clone)]
+pub struct Secret {
+    kind: KeyKind,
+    text: String,
+}
+
+impl Secret {
+    /// A new one, from the operating system's random numbers.
+    pub(crate) fn generate(kind: KeyKind) -> Result<Self, StateError> {
+        let mut random = [0u8; ID_BYTES + SECRET_BYTES];
+        getrandom::fill(&mut random).map_err(|error| StateError::Random(error.to_string()))?;
+        let (id, secret) = random.split_at(ID_BYTES);
+        let mut text = format!("{}{}_{}", kind.prefix(), hex::encode(id), hex::encode(secret));
+        text += &check(&text);
+        Ok(Secret { kind, text })
+    }
+
+    /// What it is for.
+    #[must_use]
+    pub fn kind(&self) -> KeyKind {
+        self.kind
+    }
+
+    /// The public part by which its row is found, in hex.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        let start = self.kind.prefix().len();
+        self.text.get(start..start + 2 * ID_BYTES).unwrap_or_default()
+    }
+
+    /// The secret itself: to be shown once to whom it belongs, and nowhere else.
+    #[must_use]
+    pub fn expose(&self) -> &str {
+        &self.text
+    }
+
+    /// SHA-256 of the whole text: what may be kept of it.
+    #[must_use]
+    pub fn sha256(&self) -> [u8; 32] {
+        Sha256::digest(self.text.as_bytes()).into()
+    }
+
+    /// Whether a stored hash is of this secret, in a time that does not depend on where they differ.
+    pub(crate) fn is_of(&self, stored_hex: &str) -> bool {
+        hex::encode(self.sha256()).as_bytes().ct_eq(stored_hex.as_bytes()).into()
+    }
+}
+
+fn check(text: &str) -> String {
+    hex::encode(&Sha256::digest(text.as_bytes())[..CHECK_BYTES])
+}
+
+impl FromStr for Secret {
+    type Err = BadSecret;
+
+    fn from_str(text: &str) -> Result<Self, BadSecret> {
+        let kind = KeyKind::ALL.into_iter().find(|kind| text.starts_with(kind.prefix())).ok_or(BadSecret::Form)?;
+        let is_hex = |part: &str| part.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+        let parts = text.strip_prefix(kind.prefix()).and_then(|rest| rest.split_once('_'));
+        let whole = parts.is_some_and(|(id, rest)| id.len() == 2 * ID_BYTES && is_hex(id) && is_hex(rest));
+        // Only hex and ASCII from here on, so that any cut is between characters.
+        if !whole || text.len() != LENGTH {
+            return Err(BadSecret::Check);
+        }
+        let (said, sum) = text.split_at(LENGTH - 2 * CHECK_BYTES);
+        if check(said) != sum {
+            return Err(BadSecret::Check);
+        }
+        Ok(Secret { kind, text: text.to_owned() })
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Secret({}{}_…)", self.kind.prefix(), self.id())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn secrets_read_back_and_hide_themselves() {
+        for kind in KeyKind::ALL {
+            let secret = Secret::generate(kind).unwrap();
+            let again: Secret = secret.expose().parse().unwrap();
+            assert_eq!((again.kind(), again.id(), again.sha256()), (kind, secret.id(), secret.sha256()));
+            assert_eq!((secret.expose().len(), secret.id().len()), (LENGTH, 2 * ID_BYTES));
+            let shown = format!("{secret:?}");
+            assert!(shown.contains(secret.id()) && shown.len() < 40, "{shown}");
+            assert!(secret.is_of(&hex::encode(secret.sha256())));
+            assert_eq!(KeyKind::named(kind.name()), Some(kind));
+        }
+    }
+
+    #[test]
+    fn no_two_are_alike() {
+        let all: std::collections::BTreeSet<_> =
+            (0..1_000).map(|_| Secret::generate(KeyKind::Bridge).unwrap().expose().to_owned()).collect();
+        assert_eq!(all.len(), 1_000);
+        // Every character of the random part takes every value.
+        let at = |i: usize| all.iter().map(|s| s.as_bytes()[i]).collect::<std::collections::BTreeSet<_>>().len();
+        assert!((23..23 + 64).all(|i| at(i) == 16));
+    }
+
+    #[test]
+    fn every_typing_error_is_noticed() {
+        let secret = Secret::generate(KeyKind::Session).unwrap();
+        let text = secret.expose();
+        for at in 10..LENGTH {
+            let mut bytes = text.as_bytes().to_vec();
+            bytes[at] = if bytes[at] == b'0' { b'1' } else { b'0' };
+            let typo = String::from_utf8(bytes).unwrap();
+            assert_eq!(typo.parse::<Secret>().unwrap_err(), BadSecret::Check, "{at}");
+            let other: Result<Secret, _> = typo.replace('_', "-").parse();
+            assert_eq!(other.unwrap_err(), BadSecret::Form);
+        }
+        for cut in 0..LENGTH {
+            assert!(text[..cut].parse::<Secret>().is_err());
+        }
+        for text in [&format!("{text}0"), &text.to_uppercase(), &format!(" {text}"), "cairn_ses_é", "", "x"] {
+            assert!(text.parse::<Secret>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn hashes_differ_with_any_bit() {
+        let secret = Secret::generate(KeyKind::Bridge).unwrap();
+        let mut hash = secret.sha256();
+        for at in 0..32 {
+            hash[at] ^= 1;
+            assert!(!secret.is_of(&hex::encode(hash)));
+            hash[at] ^= 1;
+        }
+        assert!(!secret.is_of("") && !secret.is_of(&"0".repeat(64)));
+    }
+}

@@ -1,0 +1,140 @@
+//! Which database.
+
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+    str::FromStr,
+};
+
+use sqlx::postgres::PgConnectOptions;
+
+use crate::StateError;
+
+/// Name of the SQLite file in the data folder.
+const FILE: &str = "state.sqlite";
+
+/// Which database: a SQLite file, or a PostgreSQL server. Neither its `Debug` nor its `Display` shows a password.
+#[derive(Clone)]
+pub struct StateUrl(pub(crate) Target);
+
+#[derive(Clone)]
+pub(crate) enum Target {
+    Sqlite(PathBuf),
+    Postgres(Box<PgConnectOptions>),
+}
+
+impl StateUrl {
+    /// The SQLite file `state.sqlite` in a folder.
+    #[must_use]
+    pub fn in_folder(folder: &Path) -> Self {
+        StateUrl(Target::Sqlite(folder.join(FILE)))
+    }
+}
+
+impl FromStr for StateUrl {
+    type Err = StateError;
+
+    /// Reads `sqlite:FILE`, `sqlite://FILE`, or `postgres://user:password@host:port/database?options`.
+    fn from_str(text: &str) -> Result<Self, StateError> {
+        let wrong = |what: &str| Err(StateError::Url(what.to_owned()));
+        let Some((scheme, rest)) = text.split_once(':') else {
+            return wrong("it is sqlite:FILE or postgres://user:password@host/database");
+        };
+        match scheme {
+            "sqlite" => {
+                let path = rest.strip_prefix("//").unwrap_or(rest);
+                if path.is_empty() || path.contains(['?', '\0']) || path.starts_with(':') {
+                    return wrong("sqlite: is followed by the path of a file, without options");
+                }
+                Ok(StateUrl(Target::Sqlite(PathBuf::from(path))))
+            }
+            "postgres" | "postgresql" if has_unknown_option(rest) => wrong("it has an option that is not known here"),
+            "postgres" | "postgresql" => match PgConnectOptions::from_str(text) {
+                Ok(options) => Ok(StateUrl(Target::Postgres(Box::new(options)))),
+                Err(error) => wrong(&error.to_string()),
+            },
+            _ => wrong("it begins with sqlite: or postgres:"),
+        }
+    }
+}
+
+/// Options that a URL of PostgreSQL may have; any that starts with `options` besides.
+const OPTIONS: &[&str] = &[
+    "application_name",
+    "dbname",
+    "host",
+    "hostaddr",
+    "password",
+    "port",
+    "sslcert",
+    "sslkey",
+    "sslmode",
+    "sslrootcert",
+    "statement-cache-capacity",
+    "user",
+];
+
+/// Unknown options would be ignored, and their values, which may be misnamed passwords, logged.
+fn has_unknown_option(url: &str) -> bool {
+    let query = url.split('#').next().and_then(|url| url.split_once('?')).map_or("", |(_, query)| query);
+    let names = query.split('&').filter(|pair| !pair.is_empty()).map(|pair| pair.split('=').next().unwrap_or(pair));
+    names.into_iter().any(|name| !OPTIONS.contains(&name) && !name.starts_with("options"))
+}
+
+impl fmt::Display for StateUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Target::Sqlite(path) => write!(f, "sqlite:{}", path.display()),
+            Target::Postgres(options) => {
+                let database = options.get_database().unwrap_or_default();
+                write!(f, "postgres://{}:{}/{database}", options.get_host(), options.get_port())
+            }
+        }
+    }
+}
+
+impl fmt::Debug for StateUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "StateUrl({self})")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn urls_are_read_and_shown_without_passwords() {
+        let shown = |text: &str| StateUrl::from_str(text).map(|url| format!("{url} {url:?}"));
+        for text in ["sqlite:/a/b.sqlite", "sqlite:///a/b.sqlite"] {
+            assert_eq!(shown(text).unwrap(), "sqlite:/a/b.sqlite StateUrl(sqlite:/a/b.sqlite)");
+        }
+        assert!(shown("sqlite:b").unwrap().starts_with("sqlite:b "));
+        let postgres = shown("postgres://ann:hunter2@db.example:5433/cairn?sslmode=require").unwrap();
+        assert!(postgres.starts_with("postgres://db.example:5433/cairn "), "{postgres}");
+        assert!(!postgres.contains("hunter2") && !postgres.contains("ann"), "{postgres}");
+    }
+
+    #[test]
+    fn what_is_no_url_is_said_without_repeating_it() {
+        for text in [
+            "",
+            "hunter2",
+            "sqlite:",
+            "sqlite://",
+            "sqlite::memory:",
+            "sqlite:a?mode=hunter2",
+            "mysql://hunter2@x/y",
+            "postgres://ann:hunter2@host:port/x",
+            "postgres://ann:hunter2@host/x?sslmode=sometimes",
+            "postgres://host/x?sslmode=require&pasword=hunter2",
+            "postgres://ann:hunter2@host/x?port=many",
+            "postgres://ann:hunter2@",
+        ] {
+            let error = StateUrl::from_str(text).unwrap_err().to_string();
+            assert!(error.starts_with("the URL of the service state is wrong: "), "{error}");
+            assert!(!error.contains("hunter2"), "{text}: {error}");
+        }
+    }
+}

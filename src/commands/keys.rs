@@ -1,0 +1,206 @@
+//! `cairn keys`: bridge keys and wallet sessions. They work beside a running server, which asks the same database.
+
+use std::{
+    io::{self, Write},
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use cairn_state::{Key, KeyKind, KeyState, NewKey, Revocation, Secret, State, StateUrl};
+use jiff::Timestamp;
+
+use crate::{
+    cli::{KeysCommand, KeysIssue, KeysRevoke},
+    exit::{Exit, Failure},
+    out::{print, table},
+};
+
+/// Longest time that a key can be issued for, in days.
+const MAX_DAYS: u64 = 3_650;
+
+/// Runs one of the commands.
+pub(crate) fn keys(command: &KeysCommand) -> Result<Exit, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        match command {
+            KeysCommand::Issue(args) => {
+                let state = open(args.at.state.url(&args.at.index)?).await?;
+                let result = issue(&state, args).await;
+                state.close().await;
+                result
+            }
+            KeysCommand::List(at) => {
+                let state = open(at.state.url(&at.index)?).await?;
+                let keys = state.keys().await;
+                state.close().await;
+                print(&listed(&keys?, now()))?;
+                Ok(Exit::Done)
+            }
+            KeysCommand::Revoke(args) => {
+                let state = open(args.at.state.url(&args.at.index)?).await?;
+                let result = revoke(&state, args).await;
+                state.close().await;
+                result
+            }
+        }
+    })
+}
+
+async fn open(url: StateUrl) -> Result<State, Failure> {
+    Ok(State::open(&url).await?)
+}
+
+/// Seconds since 1970.
+fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
+/// A time as people and programs read it.
+fn time(seconds: u64) -> String {
+    let time = i64::try_from(seconds).ok().and_then(|seconds| Timestamp::from_second(seconds).ok());
+    time.map_or_else(|| format!("@{seconds}"), |time| time.to_string())
+}
+
+/// Reads a time to live: a number of minutes, hours or days, as in 31d. In seconds.
+///
+/// # Errors
+/// What it has to look like.
+pub(crate) fn lifetime(text: &str) -> Result<u64, String> {
+    let unit = match text.chars().last() {
+        Some('m') => 60,
+        Some('h') => 3_600,
+        Some('d') => 86_400,
+        _ => return Err("a number with m, h or d, as in 31d".to_owned()),
+    };
+    let number = text.get(..text.len() - 1).filter(|digits| digits.bytes().all(|b| b.is_ascii_digit()));
+    let seconds = number.and_then(|digits| digits.parse::<u64>().ok()).and_then(|n| n.checked_mul(unit));
+    match seconds {
+        Some(seconds @ 1..) if seconds <= MAX_DAYS * 86_400 => Ok(seconds),
+        _ => Err(format!("a number with m, h or d, from 1m to {MAX_DAYS}d")),
+    }
+}
+
+async fn issue(state: &State, args: &KeysIssue) -> Result<Exit, Failure> {
+    let now = now();
+    let new = NewKey {
+        kind: args.kind.into(),
+        label: args.label.clone().unwrap_or_default(),
+        expires_at: args.expires.map(|seconds| now.saturating_add(seconds)),
+    };
+    let (key, secret) = state.issue(new, now).await?;
+    // The secret alone is the result, so that scripts can take it; the rest is for people.
+    writeln!(io::stderr(), "{}", about(&key))?;
+    print(&format!("{}\n", secret.expose()))?;
+    Ok(Exit::Done)
+}
+
+/// What to know about a key that has just been issued.
+fn about(key: &Key) -> String {
+    let (what, header) = match key.kind {
+        KeyKind::Bridge => ("key", "X-WR-API-Key: <key>"),
+        KeyKind::Session => ("wallet session", "Authorization: Bearer <token>"),
+    };
+    let until = key.expires_at.map_or("until it is revoked".to_owned(), |end| format!("until {}", time(end)));
+    format!(
+        "Issued {what} {id}, valid {until}. It is presented as `{header}`.\n\
+         It is shown this once; `cairn keys revoke {id}` ends it.",
+        id = key.id
+    )
+}
+
+/// All keys in a table.
+fn listed(keys: &[Key], now: u64) -> String {
+    let or_dash = |at: Option<u64>| at.map_or("-".to_owned(), time);
+    let rows: Vec<Vec<String>> = keys
+        .iter()
+        .map(|key| {
+            let state = match key.state(now) {
+                KeyState::Active => "active",
+                KeyState::Expired => "expired",
+                KeyState::Revoked => "revoked",
+            };
+            vec![
+                key.id.clone(),
+                key.kind.name().to_owned(),
+                state.to_owned(),
+                format!("{}_…", key.begins_with()),
+                time(key.created_at),
+                key.expires_at.map_or("never".to_owned(), time),
+                or_dash(key.revoked_at),
+                or_dash(key.last_used_at),
+                key.label.clone(),
+            ]
+        })
+        .collect();
+    table(&["id", "kind", "state", "begins with", "created", "expires", "revoked", "last used", "label"], &rows)
+}
+
+/// The id in what an operator has at hand: the id itself, the first characters as the list shows them, or a whole
+/// secret that was found where it should not be.
+fn id_in(text: &str) -> String {
+    if let Ok(secret) = text.parse::<Secret>() {
+        return secret.id().to_owned();
+    }
+    let rest = text.strip_prefix("cairn_key_").or(text.strip_prefix("cairn_ses_")).unwrap_or(text);
+    rest.split('_').next().unwrap_or(rest).to_owned()
+}
+
+async fn revoke(state: &State, args: &KeysRevoke) -> Result<Exit, Failure> {
+    let id = id_in(&args.id);
+    match state.revoke(&id, now()).await? {
+        Revocation::Done => {
+            print(&format!("revoked {id}; a server that has just seen it may take it for another 30 seconds\n"))?;
+        }
+        Revocation::Before(at) => print(&format!("{id} was revoked before, {}\n", time(at)))?,
+        // What was typed may be a secret with a typing error: it is not repeated.
+        Revocation::Unknown => {
+            return Err(Failure::new(Exit::Other, "there is no such key").hint("`cairn keys list` shows the ids"));
+        }
+    }
+    Ok(Exit::Done)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lifetimes() {
+        for (text, seconds) in [("1m", 60), ("2h", 7_200), ("31d", 2_678_400), ("3650d", 315_360_000)] {
+            assert_eq!(lifetime(text), Ok(seconds));
+        }
+        for text in
+            ["", "d", "31", "0d", "-1d", "+1d", "1.5d", "3651d", "99999999999999999999d", "1w", "1 d", "1é", "é"]
+        {
+            assert!(lifetime(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn ids_are_found_in_what_is_at_hand() {
+        for text in ["0123456789ab", "cairn_key_0123456789ab", "cairn_ses_0123456789ab_…", "cairn_key_0123456789ab_12"]
+        {
+            assert_eq!(id_in(text), "0123456789ab");
+        }
+    }
+
+    #[test]
+    fn the_list_shows_what_is_known() {
+        let key = Key {
+            id: "0123456789ab".to_owned(),
+            kind: KeyKind::Session,
+            label: "for Ann".to_owned(),
+            created_at: 0,
+            expires_at: Some(86_400),
+            revoked_at: None,
+            last_used_at: None,
+        };
+        let text = listed(std::slice::from_ref(&key), 1);
+        let row = text.lines().nth(1).unwrap_or_default();
+        assert_eq!(
+            row.split_whitespace().collect::<Vec<_>>().join(" "),
+            "0123456789ab session active cairn_ses_0123456789ab_… 1970-01-01T00:00:00Z 1970-01-02T00:00:00Z - - for Ann"
+        );
+        assert!(listed(&[key], 86_400).contains("expired"));
+        assert_eq!(time(u64::MAX), "@18446744073709551615");
+    }
+}

@@ -1,0 +1,48 @@
+//! Where the service state is.
+
+use std::{fmt, str::FromStr};
+
+use cairn_state::StateUrl;
+use clap::Args;
+
+use super::IndexDir;
+use crate::exit::Failure;
+
+/// Which database holds the service state.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct StateDb {
+    /// Database of the service state (keys and sessions): sqlite:FILE or postgres://user:password@host/database. By
+    /// default state.sqlite in the datadir. With a password better in the environment or the file than on the command
+    /// line, where others see it.
+    #[arg(long, env = "CAIRN_STATE_URL", value_name = "URL", hide_env_values = true)]
+    state_url: Option<Hidden>,
+}
+
+/// A text that `Debug` does not show.
+#[derive(Clone)]
+struct Hidden(String);
+
+impl From<String> for Hidden {
+    fn from(text: String) -> Self {
+        Hidden(text)
+    }
+}
+
+impl fmt::Debug for Hidden {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("********")
+    }
+}
+
+impl StateDb {
+    /// The database that is named, else the one in the datadir.
+    ///
+    /// # Errors
+    /// Neither is set, or the URL is none.
+    pub(crate) fn url(&self, index: &IndexDir) -> Result<StateUrl, Failure> {
+        match &self.state_url {
+            Some(Hidden(text)) => Ok(StateUrl::from_str(text)?),
+            None => Ok(StateUrl::in_folder(index.datadir()?)),
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! What the service says of itself on every surface: every address that is named answers, every id is explained.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use axum::{
+    Router,
+    body::{Body, to_bytes},
+    http::Request,
+};
+use cairn_http::{ApiConfig, Featured};
+use cairn_model::MempoolDelta;
+use serde_json::Value;
+use tower::ServiceExt;
+
+use crate::{
+    mempool_ops::settle,
+    support::{DOCUMENT, World, assert_problem, assert_valid, everything_world, get, get_ok, open_config, script_hash},
+    unconfirmed::Waiting,
+};
+
+const BASE: &str = "http://cairn.test";
+
+/// A router with an example address and a mempool.
+pub async fn world_router(world: &World) -> (Router, Waiting<'_>) {
+    let script = world.oracle.scripts().max_by_key(|s| world.oracle.history(s).len()).unwrap();
+    let featured =
+        Featured { title: "Someone".to_owned(), description: "An example.".to_owned(), address: script_hash(script) };
+    let mut waiting = Waiting::at_tip(world);
+    let coin = waiting.coins(1_000_000).next().unwrap();
+    let tx = waiting.make(&[coin], &[], 1000);
+    waiting.tell(vec![MempoolDelta::Add(tx)]);
+    settle(&waiting).await;
+    (world.router(ApiConfig { featured: vec![featured], ..open_config() }), waiting)
+}
+
+async fn fetch(router: &Router, target: &str) -> (u16, String, String) {
+    let response = router.clone().oneshot(Request::get(target).body(Body::empty()).unwrap()).await.unwrap();
+    let status = response.status().as_u16();
+    let kind = response.headers().get("content-type").map_or("", |v| v.to_str().unwrap()).to_owned();
+    let bytes = to_bytes(response.into_body(), usize::MAX).await.unwrap();
+    (status, kind, String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Addresses of this server that a text names, as targets of requests.
+fn addresses(text: &str) -> BTreeSet<String> {
+    let absolute = text.split(BASE).skip(1).map(|rest| rest.split(['"', ')', ' ', '\n', '<', '>', '`', ',']).next());
+    let mut found: BTreeSet<String> = absolute.flatten().map(str::to_owned).collect();
+    for attribute in ["href=\"/", "src=\"/"] {
+        let relative = text.split(attribute).skip(1).filter_map(|rest| rest.split('"').next());
+        found.extend(relative.map(|rest| format!("/{rest}")));
+    }
+    found.into_iter().map(|target| target.trim_end_matches('.').to_owned()).filter(|t| !t.contains('{')).collect()
+}
+
+#[tokio::test]
+async fn every_address_that_is_named_answers() {
+    let world = &everything_world();
+    let (router, _waiting) = world_router(world).await;
+    let begin = [
+        "/",
+        "/llms.txt",
+        "/llms-full.txt",
+        "/.well-known/agent-card.json",
+        "/.well-known/api-catalog",
+        "/agents.json",
+        "/openapi.json",
+        "/api/reference/",
+        "/api/health",
+        "/v1/capabilities",
+        "/v1/beta-status",
+        "/v1/wallets",
+    ];
+    let mut queue: VecDeque<String> = begin.map(str::to_owned).into();
+    let mut pages: BTreeMap<String, String> = BTreeMap::new();
+    let mut anchors = BTreeSet::new();
+    while let Some(target) = queue.pop_front() {
+        let (page, anchor) = target.split_once('#').unwrap_or((&target, ""));
+        let page = if page.is_empty() { "/" } else { page };
+        anchors.insert((page.to_owned(), anchor.to_owned()));
+        if pages.contains_key(page) {
+            continue;
+        }
+        let (status, kind, text) = fetch(&router, page).await;
+        assert_eq!(status, 200, "{page}: {text}");
+        // Answers about data name what is on the chain; only documents are walked further.
+        let is_document = !page.starts_with("/v1/wallets/") && !page.starts_with("/v1/tx/");
+        if is_document && (kind.starts_with("text/") || kind.contains("json")) {
+            queue.extend(addresses(&text));
+        }
+        pages.insert(page.to_owned(), text);
+    }
+    assert!(pages.len() > 30, "{:?}", pages.keys());
+    for (page, anchor) in anchors.iter().filter(|(_, anchor)| !anchor.is_empty()) {
+        assert!(pages[page].contains(&format!("id=\"{anchor}\"")), "{page}#{anchor}");
+    }
+    // Where nobody speaks the protocol, nobody is sent there.
+    assert!(pages.values().all(|text| !text.contains("/mcp/")));
+}
+
+#[tokio::test]
+async fn what_speaks_the_protocol_says_so() {
+    let world = &everything_world();
+    let versions = vec!["2026-07-28".to_owned(), "2025-11-25".to_owned()];
+    let router = world.router(ApiConfig { mcp_versions: versions, ..open_config() });
+    let card = get(&router, "/.well-known/agent-card.json").await.body;
+    let interfaces = card["supportedInterfaces"].as_array().unwrap();
+    assert_eq!(
+        (&interfaces[0]["protocolBinding"], &interfaces[0]["url"]),
+        (&"MCP".into(), &"http://cairn.test/mcp/".into())
+    );
+    assert_eq!(interfaces[0]["protocolVersion"], "2026-07-28");
+    let mcp = get(&router, "/.well-known/mcp.json").await.body;
+    assert!(mcp["servers"].as_array().unwrap().iter().all(|s| s["url"] == "http://cairn.test/mcp/"));
+    for path in ["/llms.txt", "/v1/capabilities"] {
+        assert!(get(&router, path).await.text.contains("http://cairn.test/mcp/"), "{path}");
+    }
+    assert_problem(&get(&world.open_router(), "/.well-known/mcp.json").await, 404, "route_not_found");
+}
+
+#[tokio::test]
+async fn the_catalog_of_apis_is_a_linkset() {
+    let world = &everything_world();
+    let reply = get(&world.open_router(), "/.well-known/api-catalog").await;
+    assert!(reply.header("content-type").starts_with("application/linkset+json"));
+    assert!(reply.header("link").contains("rel=\"api-catalog\""));
+    let linkset = reply.body["linkset"].as_array().unwrap();
+    assert!(linkset.iter().all(|context| context["anchor"].is_string()));
+    assert_eq!(linkset[1]["service-desc"][0]["href"], "http://cairn.test/openapi.json");
+}
+
+#[tokio::test]
+async fn capabilities_name_every_operation() {
+    let world = &everything_world();
+    let router = world.open_router();
+    let full = get_ok(&router, "/v1/capabilities", "/v1/capabilities").await;
+    let compact = get_ok(&router, "/v1/capabilities", "/v1/capabilities?compact=true").await;
+    let names = |body: &Value| -> BTreeSet<String> {
+        let areas = body["areas"].as_array().unwrap().iter();
+        let operations = areas.flat_map(|area| area["operations"].as_array().unwrap().clone());
+        operations.map(|op| op["name"].as_str().unwrap().to_owned()).collect()
+    };
+    let described: BTreeSet<String> = DOCUMENT["paths"]
+        .as_object()
+        .unwrap()
+        .values()
+        .flat_map(|methods| methods.as_object().unwrap().values())
+        .map(|operation| operation["operationId"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!((names(&full), names(&compact)), (described.clone(), described));
+    assert!(compact.to_string().len() * 2 < full.to_string().len());
+    let status = get_ok(&router, "/v1/beta-status", "/v1/beta-status").await;
+    assert_eq!((&status["active"], &status["billing_paused"]), (&true.into(), &true.into()));
+    let limits: Vec<_> = status["guardrails"].as_array().unwrap().iter().map(|g| g["name"].clone()).collect();
+    assert!(limits.contains(&"rate_limit".into()) && limits.contains(&"queued_requests".into()));
+}
+
+#[tokio::test]
+async fn health_says_all_that_was_agreed() {
+    let world = &everything_world();
+    let body = get_ok(&world.open_router(), "/api/health", "/api/health").await;
+    assert_valid("/api/health", &body);
+    let agreed = "status service mode product_mode beta_mode billing_provider billing_mode beta_pricing_active auth_mode \
+        auth_header primary_package timestamp_package endpoints_available beta_notice beta_posture billing_paused \
+        billing_paused_reason checkout_buy_path post_beta_pricing_model post_beta_model beta_status_url full_status_url \
+        checkout_page_url public_l402_enabled native_l402_live_capabilities live_x402_capabilities \
+        prepared_x402_capabilities native_402_opening x402_opening checkout_payment_methods live_data _meta beta";
+    let has = |body: &Value, names: &str| {
+        for name in names.split_whitespace() {
+            assert!(body.get(name).is_some(), "{name}");
+        }
+    };
+    has(&body, agreed);
+    has(
+        &body["native_402_opening"],
+        "status status_reason operator_gate_enabled configured_capabilities \
+        eligible_first_wave_capabilities unsafe_configured_capabilities ignored_configured_capabilities \
+        public_opening_ready recommended_first_wave blocked_or_later_capabilities timestamp_submit_quote_model debit_model",
+    );
+    has(
+        &body["x402_opening"],
+        "status status_reason operator_gate_enabled live_gate_enabled configured_capabilities \
+        eligible_first_wave_capabilities eligible_prepared_capabilities unsafe_configured_capabilities \
+        live_unsafe_configured_capabilities ignored_configured_capabilities public_opening_ready \
+        recommended_first_wave recommended_prepared_candidates debit_model",
+    );
+    for package in ["primary_package", "timestamp_package"] {
+        has(
+            &body[package],
+            "free premium conditional effective_free effective_premium effective_conditional \
+            endpoint_catalog",
+        );
+    }
+    for notice in ["beta_notice", "beta_posture"] {
+        has(
+            &body[notice],
+            "active reason current_access conditional_access_exceptions billing_paused \
+            checkout_buy_path rate_limits_active post_beta_pricing_model post_beta_model",
+        );
+    }
+    has(&body["post_beta_model"], "free_tier_remains paid_access native_l402_unit x402_asset bridge_pass");
+    assert_eq!(body["x402_opening"]["status"], "prepared_but_closed");
+    let premium = body["primary_package"]["premium"].as_array().unwrap();
+    assert!(premium.contains(&"/v1/tx/{txid}".into()) && premium.contains(&"POST /v1/tx/verify".into()));
+    assert_eq!(body["prepared_x402_capabilities"], serde_json::json!(["mempool_stress_history", "tx_verify"]));
+    assert_eq!(
+        body["native_402_opening"]["eligible_first_wave_capabilities"],
+        serde_json::json!(["mempool_stress_history", "tx_lookup", "tx_verify"])
+    );
+}
+
+/// Every `definition` in an answer.
+fn definitions(value: &Value, found: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(members) => {
+            found.extend(members.get("definition").and_then(Value::as_str).map(str::to_owned));
+            members.values().for_each(|value| definitions(value, found));
+        }
+        Value::Array(items) => items.iter().for_each(|value| definitions(value, found)),
+        _ => {}
+    }
+}
+
+#[tokio::test]
+async fn every_definition_and_every_failure_is_explained() {
+    let world = &everything_world();
+    let (router, waiting) = world_router(world).await;
+    let mut named = BTreeSet::new();
+    let paths = DOCUMENT["paths"].as_object().unwrap().keys().filter(|path| !path.contains('{'));
+    for path in paths {
+        definitions(&get(&router, path).await.body, &mut named);
+    }
+    let txid = waiting.made[0].1.txid;
+    definitions(&get(&router, &format!("/v1/mempool/tx/{txid}")).await.body, &mut named);
+    assert!(named.len() >= 6, "{named:?}");
+    for id in &named {
+        let reply = get(&router, &format!("/api/reference/definitions/{id}")).await;
+        assert_eq!(reply.status, 200, "{id}");
+    }
+    for path in ["/v1/tx/zz", "/nothing", "/v1/price", "/v1/qr"] {
+        let reply = get(&router, path).await;
+        let docs = reply.body["docs_url"].as_str().unwrap().strip_prefix(BASE).unwrap().to_owned();
+        let (page, anchor) = docs.split_once('#').unwrap();
+        assert_eq!(reply.body["error"], anchor, "{path}");
+        assert!(get(&router, page).await.text.contains(&format!("id=\"{anchor}\"")), "{docs}");
+    }
+}
+
+#[tokio::test]
+async fn pages_may_load_nothing_from_elsewhere() {
+    let world = &everything_world();
+    let router = world.open_router();
+    for path in ["/api/reference/", "/api/reference/errors/", "/api/reference/definitions/mempool-stress"] {
+        let reply = get(&router, path).await;
+        assert!(reply.header("content-security-policy").starts_with("default-src 'none'"), "{path}");
+        assert!(!reply.text.contains("onclick") && !reply.text.contains("<script>"), "{path}");
+    }
+    let script = get(&router, "/api/reference/try.js").await;
+    assert!(script.header("content-type").starts_with("text/javascript"));
+}

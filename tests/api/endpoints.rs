@@ -1,0 +1,63 @@
+//! The operations of the interface: each answers, or says that it is not built yet.
+
+use std::{collections::BTreeSet, path::PathBuf};
+
+use axum::{body::Body, http::Request};
+
+use crate::support::{DOCUMENT, assert_problem, everything_world, get, send};
+
+/// The operations as they were agreed upon. A copy of the specification's list, which lies outside of the repository.
+const AGREED: &str = include_str!("endpoints.tsv");
+
+/// Method and path template of each operation.
+fn agreed() -> impl Iterator<Item = (&'static str, &'static str)> {
+    AGREED.lines().skip(1).filter_map(|line| {
+        let columns: Vec<&str> = line.split('\t').collect();
+        (!columns[2].is_empty()).then(|| (columns[0], columns[1]))
+    })
+}
+
+#[test]
+fn the_list_is_the_one_of_the_specification() {
+    let data = cairn_testkit::shared_data_or_skip!();
+    let spec = data.join("../spec/endpoints.tsv");
+    let Ok(text) = std::fs::read_to_string(&spec) else {
+        cairn_testkit::skip!("no {}", PathBuf::from("spec").join("endpoints.tsv").display())
+    };
+    assert_eq!(text.trim_end(), AGREED.trim_end());
+}
+
+#[tokio::test]
+async fn what_is_not_built_says_so_and_is_named_nowhere() {
+    let world = &everything_world();
+    let router = world.open_router();
+    let health = get(&router, "/api/health").await.body;
+    let mut cataloged = BTreeSet::new();
+    for package in ["primary_package", "timestamp_package"] {
+        for entry in health[package]["endpoint_catalog"].as_array().unwrap() {
+            cataloged.insert((entry["method"].as_str().unwrap(), entry["path"].as_str().unwrap()));
+        }
+    }
+    let (mut built, mut planned) = (0, 0);
+    for (method, path) in agreed() {
+        let described = DOCUMENT["paths"][path][method.to_lowercase()].is_object();
+        assert_eq!(described, cataloged.contains(&(method, path)), "{method} {path}");
+        if described {
+            built += 1;
+            continue;
+        }
+        planned += 1;
+        let place = path.replace(['{', '}'], "x");
+        let request = Request::builder().method(method).uri(&place).body(Body::empty()).unwrap();
+        let reply = send(&router, request).await;
+        assert_problem(&reply, 501, "not_implemented");
+        assert_eq!(reply.body["retryable"], false);
+        // The path knows its methods all the same.
+        let wrong = Request::builder().method("DELETE").uri(&place).body(Body::empty()).unwrap();
+        let reply = send(&router, wrong).await;
+        assert_problem(&reply, 405, "method_not_allowed");
+        assert!(reply.header("allow").contains(method), "{path}");
+    }
+    assert_eq!((built, cataloged.len()), (health["endpoints_available"].as_u64().unwrap() as usize, built));
+    assert!(built >= 20 && built + planned == 93, "{built} built, {planned} planned");
+}

@@ -1,0 +1,106 @@
+//! The examples in the description of the interface: the server takes every request, and gives such answers.
+//!
+//! With `CAIRN_WRITE_EXAMPLES` set the test writes the answers anew, from a generated chain.
+
+use std::path::Path;
+
+use axum::{Router, body::Body, http::Request};
+use serde_json::{Map, Value, json};
+
+use crate::{
+    discovery::world_router,
+    support::{DOCUMENT, Reply, assert_valid, everything_world, get, send},
+};
+
+/// Method and path template of every operation in a document, with what it says of it.
+fn operations(document: &Value) -> impl Iterator<Item = (&str, &str, &Value)> {
+    let paths = document["paths"].as_object().unwrap().iter();
+    paths.flat_map(|(path, methods)| {
+        methods.as_object().unwrap().iter().map(move |(method, op)| (method.as_str(), path.as_str(), op))
+    })
+}
+
+/// Sends the request that the document gives as an example.
+async fn ask(router: &Router, (method, path, op): (&str, &str, &Value)) -> Reply {
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let (mut target, mut query) = (path.to_owned(), Vec::new());
+    for parameter in op["parameters"].as_array().unwrap() {
+        let (name, example) = (parameter["name"].as_str().unwrap(), &parameter["example"]);
+        if parameter["in"] == "path" {
+            target = target.replace(&format!("{{{name}}}"), &text(example));
+        } else if !example.is_null() {
+            query.push(format!("{name}={}", text(example).replace('?', "%3F").replace('=', "%3D")));
+        }
+    }
+    let mut request = Request::builder().method(method.to_uppercase().as_str());
+    let mut body = Body::empty();
+    if method == "post" {
+        let example = &op["requestBody"]["content"]["application/json"]["example"];
+        assert!(example.as_object().is_some_and(|members| !members.is_empty()), "{path} has no example of a body");
+        body = Body::from(example.to_string());
+        request = request.header("content-type", "application/json");
+    }
+    let target = if query.is_empty() { target } else { format!("{target}?{}", query.join("&")) };
+    send(router, request.uri(target).body(body).unwrap()).await
+}
+
+/// The same with the first item of each list alone.
+fn trimmed(value: Value) -> Value {
+    match value {
+        Value::Array(items) => items.into_iter().take(1).map(trimmed).collect(),
+        Value::Object(members) => members.into_iter().map(|(key, value)| (key, trimmed(value))).collect(),
+        other => other,
+    }
+}
+
+#[tokio::test]
+async fn the_server_takes_every_example() {
+    let world = &everything_world();
+    let (router, waiting) = world_router(world).await;
+    let document = get(&router, "/openapi.json").await.body;
+    let mut answers: Map<String, Value> = Map::new();
+    for (method, path, op) in operations(&document) {
+        if path == "/v1/qr" {
+            continue;
+        }
+        let mut reply = ask(&router, (method, path, op)).await;
+        // No example knows what waits here and now, and there is no node to send anything to.
+        let expected = match path {
+            "/v1/mempool/tx/{txid}" => 404,
+            "/v1/tx/broadcast" => 503,
+            _ => 200,
+        };
+        assert_eq!(reply.status, expected, "{method} {path}: {}", reply.text);
+        if path == "/v1/mempool/tx/{txid}" {
+            reply = get(&router, &format!("/v1/mempool/tx/{}", waiting.made[0].1.txid)).await;
+        }
+        if reply.status == 200 {
+            answers.insert(op["operationId"].as_str().unwrap().to_owned(), trimmed(reply.body));
+        }
+    }
+    if std::env::var_os("CAIRN_WRITE_EXAMPLES").is_some() {
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples.json");
+        let mut kept: Map<String, Value> = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+        kept.extend(answers);
+        let written =
+            serde_json::to_string_pretty(&json!(kept)).unwrap().replace("http://cairn.test", "http://127.0.0.1:8080");
+        std::fs::write(file, written + "\n").unwrap();
+    }
+}
+
+#[test]
+fn every_answer_has_an_example_that_fits() {
+    for (method, path, op) in operations(&DOCUMENT) {
+        let content = &op["responses"]["200"]["content"];
+        let Some(json) = content.get("application/json") else {
+            assert_eq!(path, "/v1/qr");
+            continue;
+        };
+        assert!(json["example"].is_object(), "{method} {path} has no example of an answer");
+        assert_valid(path, &json["example"]);
+        for parameter in op["parameters"].as_array().unwrap() {
+            let needed = parameter["required"] == true;
+            assert!(!needed || !parameter["example"].is_null(), "{path}: {}", parameter["name"]);
+        }
+    }
+}

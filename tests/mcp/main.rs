@@ -1,0 +1,17 @@
+//! The protocol of agents over an index of a generated chain, in process: every revision, every tool, and what strangers
+//! may send.
+#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, unreachable_pub)]
+
+mod calls;
+mod endpoints;
+mod eras;
+mod hostile;
+mod rig;
+mod sse;
+#[allow(dead_code, reason = "shared with the tests of the API")]
+#[path = "../api/support.rs"]
+mod support;
+mod tools;
+#[allow(dead_code, reason = "shared with the tests of the API")]
+#[path = "../api/unconfirmed.rs"]
+mod unconfirmed;

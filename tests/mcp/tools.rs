@@ -1,0 +1,118 @@
+//! The list of tools.
+
+use std::collections::BTreeSet;
+
+use cairn_http::{ApiConfig, openapi_document};
+use cairn_mcp::Options;
+use serde_json::Value;
+
+use crate::{
+    rig::{app, tools},
+    support::everything_world,
+};
+
+#[tokio::test]
+async fn tools_are_described() {
+    let world = &everything_world();
+    let router = app(world, Options::default());
+    let tools = tools(&router).await;
+    let mut names = BTreeSet::new();
+    for tool in &tools {
+        let name = tool["name"].as_str().unwrap();
+        assert!(names.insert(name), "{name} twice");
+        assert!(name.len() <= 64 && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_'));
+        let description = tool["description"].as_str().unwrap();
+        assert!(description.contains(" Use when ") && description.contains(" Not for "), "{name}: {description}");
+        assert!(description.len() > 120 && !description.contains("  ") && !description.contains(".."), "{name}");
+        assert!(tool["title"].is_string() && tool["annotations"]["title"] == tool["title"], "{name}");
+        for hint in ["readOnlyHint", "idempotentHint", "destructiveHint", "openWorldHint"] {
+            assert!(tool["annotations"][hint].is_boolean(), "{name} {hint}");
+        }
+        // Every tool that a description points to is there.
+        for word in description.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).filter(|w| w.contains('_')) {
+            let close = tools.iter().any(|other| other["name"] == word);
+            let known = description.contains(&format!("({word})")) || description.contains(&format!("({word},"));
+            assert!(close || !known, "{name} points to {word}");
+        }
+    }
+    assert_eq!(tools[tools.len() - 2]["name"], "search_endpoints");
+    assert_eq!(tools[tools.len() - 1]["name"], "call_endpoint");
+    // Nothing that is not built, nothing that only operators need.
+    for absent in ["wallet_summary", "whale_alerts", "health_full", "bitcoin_price"] {
+        let built =
+            openapi_document(&ApiConfig::default()).to_string().contains(&format!("\"operationId\":\"{absent}\""));
+        assert!(!names.contains(absent) || built, "{absent}");
+    }
+    for present in [
+        "tx_status",
+        "tx_lookup",
+        "tx_verify",
+        "mempool_tx",
+        "op_return_decode",
+        "fees_recommended",
+        "mempool_stats",
+        "mempool_stress",
+        "network_intelligence",
+        "block_detail",
+    ] {
+        assert!(names.contains(present), "{present}");
+    }
+}
+
+#[tokio::test]
+async fn only_what_changes_something_says_so() {
+    let world = &everything_world();
+    let router = app(world, Options::default());
+    for tool in tools(&router).await {
+        let (name, hints) = (tool["name"].as_str().unwrap(), &tool["annotations"]);
+        let sends = matches!(name, "tx_broadcast" | "call_endpoint");
+        assert_eq!((&hints["readOnlyHint"], &hints["destructiveHint"]), (&(!sends).into(), &sends.into()), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn schemas_are_schemas() {
+    let world = &everything_world();
+    let router = app(world, Options::default());
+    for tool in tools(&router).await {
+        let name = &tool["name"];
+        for key in ["inputSchema", "outputSchema"] {
+            let schema = &tool[key];
+            assert_eq!(schema["type"], "object", "{name}");
+            // Hosts of models refuse choices at the top.
+            for choice in ["anyOf", "oneOf", "allOf"] {
+                assert!(schema.get(choice).is_none(), "{name}: {choice}");
+            }
+            assert!(schema.get("$schema").is_none(), "{name}: the protocol's default is meant");
+            jsonschema::draft202012::meta::validate(schema).unwrap_or_else(|e| panic!("{name} {key}: {e}"));
+            jsonschema::draft202012::new(schema).unwrap_or_else(|e| panic!("{name} {key}: {e}"));
+            every_reference_leads_somewhere(schema, schema);
+        }
+        for (parameter, schema) in tool["inputSchema"]["properties"].as_object().unwrap() {
+            assert!(schema["description"].is_string(), "{name}: {parameter}");
+        }
+    }
+}
+
+fn every_reference_leads_somewhere(root: &Value, value: &Value) {
+    match value {
+        Value::Object(members) => {
+            if let Some(target) = members.get("$ref").and_then(Value::as_str) {
+                assert!(root.pointer(target.trim_start_matches('#')).is_some(), "{target} is not there");
+            }
+            members.values().for_each(|value| every_reference_leads_somewhere(root, value));
+        }
+        Value::Array(items) => items.iter().for_each(|item| every_reference_leads_somewhere(root, item)),
+        _ => {}
+    }
+}
+
+#[tokio::test]
+async fn the_order_is_the_same_every_time() {
+    let world = &everything_world();
+    let (one, other) = (app(world, Options::default()), app(world, Options::default()));
+    assert_eq!(tools(&one).await, tools(&other).await);
+    let text = Value::Array(tools(&one).await).to_string();
+    // Agents read all of it.
+    assert!(text.len() < 400_000, "{} bytes of tools", text.len());
+}

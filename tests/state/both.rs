@@ -1,0 +1,238 @@
+//! What holds on both databases.
+
+use cairn_state::{Key, KeyKind, KeyState, MAX_LABEL_CHARS, NewKey, Revocation, Secret, State, StateError, Verdict};
+use sha2::{Digest, Sha256};
+
+use crate::place::Place;
+
+/// Makes of every function named a test on either database.
+macro_rules! on_both {
+    ($($name:ident),+ $(,)?) => {
+        mod on_sqlite {
+            $(#[tokio::test] async fn $name() { super::$name(&crate::place::Place::sqlite()).await; })+
+        }
+        mod on_postgres {
+            $(#[tokio::test] async fn $name() {
+                let Some(place) = crate::place::Place::postgres().await else {
+                    cairn_testkit::note_skipped(
+                        concat!(module_path!(), "::", stringify!($name)),
+                        concat!("no PostgreSQL server (", "CAIRN_TEST_POSTGRES_URL", ")"),
+                    );
+                    return;
+                };
+                super::$name(&place).await;
+                place.remove().await;
+            })+
+        }
+    };
+}
+
+on_both!(
+    an_empty_database_is_made_ready_and_found_again,
+    many_that_open_at_once_agree,
+    a_newer_schema_is_refused_in_words,
+    a_changed_step_is_refused,
+    a_step_that_fails_leaves_nothing_behind,
+    keys_are_issued_checked_and_revoked,
+    keys_end_at_their_time,
+    only_the_whole_secret_counts,
+    use_is_noted_once_a_minute,
+    secrets_are_nowhere_in_the_tables,
+    texts_are_kept_as_they_are,
+    what_cannot_be_kept_is_refused,
+    damaged_rows_are_errors,
+);
+
+pub(crate) fn new_key(kind: KeyKind, expires_at: Option<u64>) -> NewKey {
+    NewKey { kind, label: "a label".to_owned(), expires_at }
+}
+
+async fn an_empty_database_is_made_ready_and_found_again(place: &Place) {
+    let first = place.open().await;
+    assert_eq!(first.keys().await.unwrap(), []);
+    let (key, secret) = first.issue(new_key(KeyKind::Bridge, None), 1_000).await.unwrap();
+    first.close().await;
+    let again = place.open().await;
+    assert_eq!(again.keys().await.unwrap(), [key]);
+    assert!(matches!(again.check(&secret, 1_001).await.unwrap(), Verdict::Valid(_)));
+    // Even without being told to be ready.
+    let lazy = State::of(&place.state_url());
+    assert_eq!(lazy.keys().await.unwrap().len(), 1);
+    assert_eq!(place.text("SELECT CAST(count(*) AS TEXT) FROM cairn_schema").await, "1");
+}
+
+async fn many_that_open_at_once_agree(place: &Place) {
+    let url = place.state_url();
+    let openings: Vec<_> = (0..6)
+        .map(|n| {
+            let url = url.clone();
+            tokio::spawn(async move {
+                let state = State::open(&url).await.unwrap();
+                state.issue(new_key(KeyKind::Session, None), n).await.unwrap();
+                state.close().await;
+            })
+        })
+        .collect();
+    for opening in openings {
+        opening.await.unwrap();
+    }
+    assert_eq!(place.open().await.keys().await.unwrap().len(), 6);
+}
+
+async fn a_newer_schema_is_refused_in_words(place: &Place) {
+    place.open().await.close().await;
+    place.execute("INSERT INTO cairn_schema (version, name, sha256) VALUES (99, 'later', 'x')").await;
+    let error = State::open(&place.state_url()).await.unwrap_err();
+    assert!(matches!(error, StateError::Newer { found: 99, known: 1 }), "{error:?}");
+    assert!(error.to_string().contains("schema version 99, made by a newer Cairn"), "{error}");
+    assert!(!error.may_pass());
+    // And it stays refused for whoever does not look.
+    assert!(State::of(&place.state_url()).keys().await.is_err());
+}
+
+async fn a_changed_step_is_refused(place: &Place) {
+    place.open().await.close().await;
+    place.execute("UPDATE cairn_schema SET sha256 = 'x'").await;
+    let error = State::open(&place.state_url()).await.unwrap_err();
+    assert!(matches!(error, StateError::Foreign { version: 1 }), "{error:?}");
+}
+
+async fn a_step_that_fails_leaves_nothing_behind(place: &Place) {
+    place.execute("CREATE TABLE access_keys (something_else TEXT)").await;
+    let error = State::open(&place.state_url()).await.unwrap_err();
+    assert!(error.to_string().contains("access_keys"), "{error}");
+    place.execute("DROP TABLE access_keys").await;
+    // Would fail if the history had stayed.
+    place.execute("CREATE TABLE cairn_schema (version TEXT)").await;
+    place.execute("DROP TABLE cairn_schema").await;
+    assert_eq!(place.open().await.keys().await.unwrap(), []);
+}
+
+async fn keys_are_issued_checked_and_revoked(place: &Place) {
+    let state = place.open().await;
+    for (at, kind) in KeyKind::ALL.into_iter().enumerate() {
+        let now = 1_000 + at as u64;
+        let (key, secret) = state.issue(new_key(kind, Some(5_000)), now).await.unwrap();
+        let expected = Key {
+            id: secret.id().to_owned(),
+            kind,
+            label: "a label".to_owned(),
+            created_at: now,
+            expires_at: Some(5_000),
+            revoked_at: None,
+            last_used_at: None,
+        };
+        assert_eq!((&key, key.state(now)), (&expected, KeyState::Active));
+        assert!(secret.expose().starts_with(&key.begins_with()));
+        // What is presented is text.
+        let presented: Secret = secret.expose().parse().unwrap();
+        assert_eq!(state.check(&presented, now).await.unwrap(), Verdict::Valid(expected));
+        assert_eq!(state.revoke(&key.id, 2_000).await.unwrap(), Revocation::Done);
+        assert_eq!(state.check(&presented, 2_000).await.unwrap(), Verdict::Revoked);
+        assert_eq!(state.revoke(&key.id, 3_000).await.unwrap(), Revocation::Before(2_000));
+        let listed = state.keys().await.unwrap().pop().unwrap();
+        assert_eq!((listed.revoked_at, listed.state(2_000)), (Some(2_000), KeyState::Revoked));
+    }
+    assert_eq!(state.keys().await.unwrap().iter().map(|k| k.created_at).collect::<Vec<_>>(), [1_000, 1_001]);
+    for nonsense in ["", "no such id", "' OR '1' = '1", "%"] {
+        assert_eq!(state.revoke(nonsense, 2_000).await.unwrap(), Revocation::Unknown);
+    }
+}
+
+async fn keys_end_at_their_time(place: &Place) {
+    let state = place.open().await;
+    let (key, secret) = state.issue(new_key(KeyKind::Session, Some(2_000)), 1_000).await.unwrap();
+    assert!(matches!(state.check(&secret, 1_999).await.unwrap(), Verdict::Valid(_)));
+    assert_eq!(state.check(&secret, 2_000).await.unwrap(), Verdict::Expired);
+    assert_eq!((key.state(1_999), key.state(2_000)), (KeyState::Active, KeyState::Expired));
+    // Revoked says more than expired.
+    state.revoke(&key.id, 2_500).await.unwrap();
+    assert_eq!(state.check(&secret, 3_000).await.unwrap(), Verdict::Revoked);
+    let (_, forever) = state.issue(new_key(KeyKind::Session, None), 1_000).await.unwrap();
+    assert!(matches!(state.check(&forever, i64::MAX as u64).await.unwrap(), Verdict::Valid(_)));
+}
+
+/// A secret of this text, with a check that fits.
+fn forged(text: &str) -> Secret {
+    let body = &text[..text.len() - 8];
+    format!("{body}{}", hex::encode(&Sha256::digest(body.as_bytes())[..4])).parse().unwrap()
+}
+
+async fn only_the_whole_secret_counts(place: &Place) {
+    let state = place.open().await;
+    let (key, secret) = state.issue(new_key(KeyKind::Bridge, None), 1_000).await.unwrap();
+    let text = secret.expose();
+    assert_eq!(forged(text).sha256(), secret.sha256(), "the forger can forge");
+    let mut last = text.to_owned();
+    last.replace_range(text.len() - 9..text.len() - 8, if text.as_bytes()[text.len() - 9] == b'0' { "1" } else { "0" });
+    let session = text.replace("cairn_key_", "cairn_ses_");
+    let other_id = text.replace(secret.id(), "000000000000");
+    for wrong in [&last, &session, &other_id] {
+        assert_eq!(state.check(&forged(wrong), 1_001).await.unwrap(), Verdict::Unknown, "{wrong}");
+    }
+    assert_eq!(state.keys().await.unwrap()[0].last_used_at, None, "no use");
+    // Whoever guesses an id does not learn what became of the key.
+    state.revoke(&key.id, 1_002).await.unwrap();
+    assert_eq!(state.check(&forged(&last), 1_003).await.unwrap(), Verdict::Unknown);
+}
+
+async fn use_is_noted_once_a_minute(place: &Place) {
+    let state = place.open().await;
+    let (_, secret) = state.issue(new_key(KeyKind::Bridge, None), 1_000).await.unwrap();
+    let (_, unused) = state.issue(new_key(KeyKind::Bridge, None), 1_001).await.unwrap();
+    for (now, noted) in [(2_000, 2_000), (2_059, 2_000), (2_060, 2_060), (2_061, 2_060), (9_000, 9_000)] {
+        assert!(matches!(state.check(&secret, now).await.unwrap(), Verdict::Valid(_)));
+        let keys = state.keys().await.unwrap();
+        assert_eq!(keys[0].last_used_at, Some(noted), "at {now}");
+        assert_eq!((keys[1].id.as_str(), keys[1].last_used_at), (unused.id(), None));
+    }
+}
+
+async fn secrets_are_nowhere_in_the_tables(place: &Place) {
+    let state = place.open().await;
+    let (_, secret) = state.issue(new_key(KeyKind::Bridge, None), 1_000).await.unwrap();
+    state.check(&secret, 1_001).await.unwrap();
+    let row = place
+        .text(
+            "SELECT id || ' ' || kind || ' ' || secret_sha256 || ' ' || label || ' ' || CAST(created_at AS TEXT) \
+             || ' ' || CAST(last_used_at AS TEXT) FROM access_keys",
+        )
+        .await;
+    let expected = format!("{} key {} a label 1000 1001", secret.id(), hex::encode(secret.sha256()));
+    assert_eq!(row, expected);
+    let random = &secret.expose()[23..87];
+    assert!(!row.contains(random) && !row.contains(&secret.expose()[87..]));
+}
+
+async fn texts_are_kept_as_they_are(place: &Place) {
+    let state = place.open().await;
+    let labels = ["", "'; DROP TABLE access_keys; --", "日本語 \u{1f511} $1 ? \\ \"", &"é".repeat(MAX_LABEL_CHARS)];
+    for (at, label) in labels.iter().enumerate() {
+        let new = NewKey { kind: KeyKind::Bridge, label: (*label).to_owned(), expires_at: None };
+        state.issue(new, at as u64).await.unwrap();
+    }
+    assert_eq!(state.keys().await.unwrap().iter().map(|k| k.label.clone()).collect::<Vec<_>>(), labels);
+}
+
+async fn what_cannot_be_kept_is_refused(place: &Place) {
+    let state = place.open().await;
+    let issue = |label: &str, expires_at| NewKey { kind: KeyKind::Bridge, label: label.to_owned(), expires_at };
+    for label in ["a\nb", "\u{1b}[31m", "nul\0", &"x".repeat(MAX_LABEL_CHARS + 1)] {
+        let error = state.issue(issue(label, None), 1).await.unwrap_err();
+        assert!(matches!(error, StateError::Label), "{error:?}");
+    }
+    assert!(matches!(state.issue(issue("", Some(u64::MAX)), 1).await.unwrap_err(), StateError::Time));
+    assert!(matches!(state.issue(issue("", None), u64::MAX).await.unwrap_err(), StateError::Time));
+    assert_eq!(state.keys().await.unwrap(), []);
+}
+
+async fn damaged_rows_are_errors(place: &Place) {
+    let state = place.open().await;
+    let (_, secret) = state.issue(new_key(KeyKind::Bridge, None), 1_000).await.unwrap();
+    place.execute("UPDATE access_keys SET created_at = -1").await;
+    assert!(matches!(state.check(&secret, 1_001).await.unwrap_err(), StateError::Row(_)));
+    assert!(matches!(state.keys().await.unwrap_err(), StateError::Row(_)));
+    // A table that has gone is an error too, and never a verdict.
+    place.execute("DROP TABLE access_keys").await;
+    assert!(matches!(state.check(&secret, 1_001).await.unwrap_err(), StateError::Database { .. }));
+}

@@ -1,0 +1,102 @@
+//! Empty databases, and looks into them past the crate.
+
+use std::{
+    env, process,
+    str::FromStr,
+    sync::atomic::{AtomicU32, Ordering},
+};
+
+use cairn_state::{State, StateUrl};
+use sqlx::{Connection, PgConnection, SqliteConnection, sqlite::SqliteConnectOptions};
+use tempfile::TempDir;
+
+/// Names the PostgreSQL server for tests. Every test makes a schema of its own there, and removes it.
+pub(crate) const POSTGRES: &str = "CAIRN_TEST_POSTGRES_URL";
+
+/// An empty database.
+pub(crate) enum Place {
+    Sqlite(TempDir),
+    Postgres { url: String, schema: String },
+}
+
+impl Place {
+    pub(crate) fn sqlite() -> Self {
+        Place::Sqlite(cairn_testkit::temp_dir())
+    }
+
+    /// A schema of its own on the server; `None` where no server is named.
+    pub(crate) async fn postgres() -> Option<Self> {
+        static MADE: AtomicU32 = AtomicU32::new(0);
+        let url = env::var(POSTGRES).ok().filter(|url| !url.is_empty())?;
+        let schema = format!("cairn_test_{}_{}", process::id(), MADE.fetch_add(1, Ordering::Relaxed));
+        let place = Place::Postgres { url, schema };
+        place.administer("DROP SCHEMA IF EXISTS {} CASCADE").await;
+        place.administer("CREATE SCHEMA {}").await;
+        Some(place)
+    }
+
+    async fn administer(&self, sql: &str) {
+        let Place::Postgres { url, schema } = self else { return };
+        let mut connection = PgConnection::connect(url).await.unwrap();
+        sqlx::raw_sql(sqlx::AssertSqlSafe(sql.replace("{}", schema))).execute(&mut connection).await.unwrap();
+    }
+
+    /// Its URL, as an operator would write it.
+    pub(crate) fn url(&self) -> String {
+        match self {
+            Place::Sqlite(folder) => format!("sqlite:{}", folder.path().join("state.sqlite").display()),
+            Place::Postgres { url, schema } => {
+                let separator = if url.contains('?') { '&' } else { '?' };
+                format!("{url}{separator}options=-csearch_path%3D{schema}")
+            }
+        }
+    }
+
+    pub(crate) fn state_url(&self) -> StateUrl {
+        StateUrl::from_str(&self.url()).unwrap()
+    }
+
+    pub(crate) async fn open(&self) -> State {
+        State::open(&self.state_url()).await.unwrap()
+    }
+
+    /// Runs statements past the crate.
+    pub(crate) async fn execute(&self, sql: &str) {
+        let sql = sqlx::AssertSqlSafe(sql.to_owned());
+        match self {
+            Place::Sqlite(_) => sqlx::raw_sql(sql).execute(&mut self.sqlite_connection().await).await.map(|_| ()),
+            Place::Postgres { .. } => {
+                sqlx::raw_sql(sql).execute(&mut self.postgres_connection().await).await.map(|_| ())
+            }
+        }
+        .unwrap();
+    }
+
+    /// The one text that a query gives.
+    pub(crate) async fn text(&self, sql: &str) -> String {
+        let sql = sqlx::AssertSqlSafe(sql.to_owned());
+        match self {
+            Place::Sqlite(_) => sqlx::query_scalar(sql).fetch_one(&mut self.sqlite_connection().await).await.unwrap(),
+            Place::Postgres { .. } => {
+                sqlx::query_scalar(sql).fetch_one(&mut self.postgres_connection().await).await.unwrap()
+            }
+        }
+    }
+
+    async fn sqlite_connection(&self) -> SqliteConnection {
+        let Place::Sqlite(folder) = self else { panic!("not SQLite") };
+        let file = folder.path().join("state.sqlite");
+        SqliteConnection::connect_with(&SqliteConnectOptions::new().filename(file).create_if_missing(true))
+            .await
+            .unwrap()
+    }
+
+    async fn postgres_connection(&self) -> PgConnection {
+        PgConnection::connect(&self.url()).await.unwrap()
+    }
+
+    /// Removes what a server would keep.
+    pub(crate) async fn remove(self) {
+        self.administer("DROP SCHEMA {} CASCADE").await;
+    }
+}
