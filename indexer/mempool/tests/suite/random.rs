@@ -187,9 +187,10 @@ impl Script {
                 words
             }
             4 => {
-                let on = *["getrawmempool", "getrawtransaction", "getbestblockhash", "getmempoolentry", "getmempoolinfo"]
-                    .choose(random)
-                    .unwrap();
+                let on =
+                    *["getrawmempool", "getrawtransaction", "getbestblockhash", "getmempoolentry", "getmempoolinfo"]
+                        .choose(random)
+                        .unwrap();
                 let when = *[When::Before, When::After, When::InBody].choose(random).unwrap();
                 let mut later = ChaCha8Rng::seed_from_u64(random.random());
                 rig.node.at_request(Match::Rpc(on), when, random.random_range(0..2), move |world| {
