@@ -56,4 +56,4 @@ interop: setup-test ## The clients that we did not write.
 
 bench: setup-test ## The benches (benches/RESULTS.md keeps results; criterion's lie in target/criterion).
 	$(CARGO) bench --locked --profile release --package cairn-domain --bench mempool
-	$(CARGO) bench --locked --profile release --package cairn --bench decode --bench index
+	$(CARGO) bench --locked --profile release --package cairn --bench decode --bench index --bench latency

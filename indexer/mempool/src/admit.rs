@@ -15,7 +15,8 @@ use crate::{
 /// Transactions whose coins are asked for at once.
 const CHUNK: usize = 256;
 
-type Found = HashMap<(Txid, u32), Coin>;
+/// The coins that were asked for, and what was found.
+type Found = HashMap<(Txid, u32), Option<Coin>>;
 
 /// What a look at a transaction's inputs found.
 enum Look {
@@ -23,6 +24,8 @@ enum Look {
     Spent(Vec<Spent>),
     /// It is to wait, or will never be.
     Not(Stage),
+    /// Its coins were not asked for: a parent was in the way that is there now.
+    Again,
     Impossible(Impossible),
 }
 
@@ -61,7 +64,8 @@ impl MempoolWatcher {
         asked.sort_unstable();
         asked.dedup();
         let found = coins.coins(&asked).map_err(WatchError::Coins)?;
-        Ok(asked.into_iter().zip(found).filter_map(|(outpoint, coin)| Some((outpoint, coin?))).collect())
+        // Who answers less than was asked does not know.
+        Ok(asked.into_iter().zip(found.into_iter().chain(std::iter::repeat(None))).collect())
     }
 
     /// What the children of an arrival do.
@@ -91,6 +95,8 @@ impl MempoolWatcher {
                 self.put_off(&txid, stage);
                 return;
             }
+            // It stays ready.
+            Look::Again => return,
             Look::Impossible(impossible) => Err(impossible),
         };
         match built {
@@ -128,10 +134,15 @@ impl MempoolWatcher {
                 spent.push(Spent { value: output.value, script: output.script.clone(), birth: None });
             } else if let Some(stage) = self.blocked_by(&parent) {
                 return Look::Not(stage);
-            } else if let Some(coin) = found.get(&(parent, vout)) {
-                spent.push(Spent { value: coin.value, script: coin.script.clone(), birth: Some(coin.height) });
             } else {
-                return Look::Not(if verified { Stage::Excused(parent) } else { Stage::Missing(parent) });
+                match found.get(&(parent, vout)) {
+                    Some(Some(coin)) => {
+                        spent.push(Spent { value: coin.value, script: coin.script.clone(), birth: Some(coin.height) });
+                    }
+                    Some(None) if verified => return Look::Not(Stage::Excused(parent)),
+                    Some(None) => return Look::Not(Stage::Missing(parent)),
+                    None => return Look::Again,
+                }
             }
         }
         Look::Spent(spent)
@@ -143,8 +154,13 @@ impl MempoolWatcher {
         let coins = tx.inputs.iter().map(|input| (input.prev_txid, input.prev_vout));
         let rivals: Vec<Txid> = coins.filter_map(|(parent, vout)| self.pool.spender(&parent, vout)).collect();
         let newer = |rival: &Txid| {
-            !self.departures.contains(rival) && self.pool.order(rival).is_some_and(|rival| rival >= order)
+            !self.departures.contains(rival) && self.pool.order(rival).is_some_and(|rival| rival > order)
         };
+        if rivals.iter().any(|rival| self.pool.order(rival) == Some(order) && !self.departures.contains(rival)) {
+            tracing::warn!(%txid, "the node says that it holds two transactions that spend the same coin");
+            self.put_off(&txid, Stage::Refused);
+            return;
+        }
         if rivals.iter().any(newer) {
             // It is the one that left, and we were not told.
             self.sync.broken = true;

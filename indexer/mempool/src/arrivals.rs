@@ -161,9 +161,9 @@ impl Arrivals {
     }
 
     /// A snapshot at our tip holds one: what kept it away on another chain does not count.
-    pub(crate) fn verify(&mut self, txid: &Txid) {
+    pub(crate) fn verify(&mut self, txid: &Txid, order: u64) {
         let Some(arrival) = self.map.get_mut(txid) else { return };
-        arrival.verified = true;
+        (arrival.verified, arrival.order) = (true, order);
         if arrival.stage == Stage::Confirmed {
             self.set_stage(txid, Stage::Ready);
         }

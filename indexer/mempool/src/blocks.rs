@@ -78,6 +78,10 @@ impl MempoolWatcher {
 
     fn move_to(&mut self, tip: Tip) {
         self.chain.tip = Some(tip);
+        if !self.chain.apart {
+            // We follow the node: it was there before us, even if no message told so.
+            self.chain.node = Some(tip.hash);
+        }
         self.compare_tips();
         self.arrivals.unverify();
         // The node may have waited for this.

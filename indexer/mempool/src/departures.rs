@@ -96,7 +96,7 @@ impl MempoolWatcher {
 
     /// Whether the node's limits are known from after the removals, or cannot be had.
     fn knows_floor(&mut self, latest: u64) -> bool {
-        if self.floor_asked.is_some_and(|asked| asked >= latest) {
+        if self.floor_asked.is_some_and(|asked| asked > latest) {
             return true;
         }
         if self.floor_in() == 0 {

@@ -5,6 +5,9 @@ use cairn_node::Topic;
 
 use crate::{MempoolWatcher, arrivals::Stage, body::Body, options::ms, queue::News};
 
+/// Blocks take numbers without a message, one for each transaction. No jump is as large as this.
+const MAX_JUMP: u64 = 1 << 32;
+
 impl MempoolWatcher {
     /// Takes in what was heard, as much as a step may.
     pub(crate) fn listen(&mut self) {
@@ -47,6 +50,10 @@ impl MempoolWatcher {
     /// Whether a change is not contained in what is known. Its number is then the last known one.
     fn is_news(&mut self, txid: &Txid, sequence: u64, added: bool) -> bool {
         if !self.sync.started {
+            return false;
+        }
+        if sequence.saturating_sub(self.sync.next) > MAX_JUMP {
+            self.gap(Topic::Sequence);
             return false;
         }
         if sequence >= self.sync.next {

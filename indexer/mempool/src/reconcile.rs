@@ -87,7 +87,8 @@ impl MempoolWatcher {
         let held: HashSet<Txid> = txids.into_iter().collect();
         let mut found = Corrections::default();
         for txid in &held {
-            if self.pool.contains(txid) {
+            if let Some(entry) = self.pool.entry_mut(txid) {
+                entry.order = order;
                 self.departures.remove(txid);
                 continue;
             }
@@ -96,7 +97,7 @@ impl MempoolWatcher {
                 found.added += 1;
                 self.sync.unexplained.insert(*txid, true);
             }
-            self.arrivals.verify(txid);
+            self.arrivals.verify(txid, order);
         }
         self.arrivals.release_all();
         let gone: Vec<Txid> = self.arrivals.txids().filter(|txid| !held.contains(*txid)).copied().collect();

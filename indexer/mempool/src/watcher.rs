@@ -180,11 +180,13 @@ impl MempoolWatcher {
         self.clock.set(now_ms);
         self.meet(tip);
         self.listen();
+        // Before a snapshot is taken because something is missing: it may just have come.
+        self.admit(coins)?;
         if self.queue.is_empty() && self.is_snapshot_due() {
             self.reconcile();
+            self.admit(coins)?;
         }
         if self.sync.started {
-            self.admit(coins)?;
             if !self.arrivals.has_ready() && self.fetch() {
                 self.admit(coins)?;
             }

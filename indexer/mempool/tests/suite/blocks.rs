@@ -222,3 +222,50 @@ fn a_chain_that_was_not_told_of_is_found_out() {
     assert_eq!(rig.reader.txs.len(), 3);
     rig.settle_by_snapshot("snapshot");
 }
+
+#[test]
+fn a_coin_of_a_block_that_we_do_not_have_yet() {
+    let mut rig = Rig::new(130);
+    rig.settle("empty");
+    // The first message of a connection makes a snapshot necessary.
+    let other = rig.node.world().send(&Payment::at(2_000)).unwrap();
+    rig.until("told", |rig| rig.reader.txs.len() == 1);
+    rig.settle("one");
+    let snapshots = rig.watcher.status().reconciliations;
+    rig.lag = true;
+    let mut world = rig.node.world();
+    let tx = world.pay(&Payment::at(2_000)).unwrap();
+    let coin = bitcoin::OutPoint { txid: tx.compute_txid(), vout: 1 };
+    world.mine_plan(&BlockPlan { txs: Txs::Only(vec![tx]), ..BlockPlan::default() }).unwrap();
+    let early = world.send(&Payment::of(coin, 9_000)).unwrap();
+    world.cpfp(&early, 9_000).unwrap();
+    drop(world);
+    rig.turns(30);
+    rig.ahead += 5_000;
+    rig.turns(10);
+    let status = rig.watcher.status();
+    assert_eq!((status.unresolved, status.transactions), (2, 1), "{status:?}");
+    // The block brings the coin, and no snapshot is needed.
+    rig.lag = false;
+    rig.turns(2);
+    assert_eq!((rig.reader.txs.len(), rig.watcher.status().reconciliations), (3, snapshots));
+    assert!(rig.reader.txs.contains_key(&txid(other)));
+    rig.settle("after");
+}
+
+#[test]
+fn a_removal_waits_for_the_block_that_explains_it() {
+    let mut rig = Rig::new(130);
+    rig.settle("empty");
+    let doomed = rig.node.world().send(&Payment::at(3_000)).unwrap();
+    rig.settle("before");
+    rig.lag = true;
+    let rival = rig.node.world().conflict(&doomed, 20_000).unwrap();
+    rig.node.world().mine_plan(&BlockPlan { txs: Txs::Only(vec![rival]), ..BlockPlan::default() }).unwrap();
+    rig.until("heard", |rig| rig.watcher.status().departing == 1);
+    rig.turns(60);
+    assert!(rig.reader.txs.contains_key(&txid(doomed)));
+    rig.lag = false;
+    rig.settle("after");
+    assert_eq!(rig.reader.left.get(&txid(doomed)), Some(&RemoveReason::Conflict));
+}

@@ -110,12 +110,18 @@ impl Rig {
             }
             for step in moves {
                 let now = self.origin + self.started.elapsed().as_millis() as u64 + self.ahead;
-                let deltas = match step {
-                    Move::Off(tip) => self.watcher.disconnected(tip, now),
-                    Move::On(block) => self.watcher.connected(block.tip, block.txids, block.spent, now),
-                };
-                // Both belong to a moment before a block that was put on after one was taken off.
-                self.reader.apply(&deltas, &self.chain);
+                match step {
+                    Move::Off(tip) => {
+                        let deltas = self.watcher.disconnected(tip, now);
+                        self.reader.apply(&deltas, &self.chain);
+                    }
+                    Move::On(block) => {
+                        let txids = block.txids.clone();
+                        let deltas = self.watcher.connected(block.tip, block.txids, block.spent, now);
+                        self.reader.apply(&deltas, &self.chain);
+                        assert!(txids.iter().all(|txid| !self.reader.txs.contains_key(txid)), "confirmed and not");
+                    }
+                }
             }
         }
     }
@@ -161,6 +167,8 @@ impl Rig {
         self.watcher.restore(kept);
         self.since_restart = 0;
         self.reader.restarted();
+        // Whoever listens begins with what there is: nothing.
+        self.reader.apply(&self.watcher.snapshot(), &self.chain);
     }
 
     /// Events, blocks, a step.
@@ -219,13 +227,14 @@ impl Rig {
             && status.pending == 0
             && status.departing == 0
             && status.gaps_open == 0
+            && matches!(self.watcher.snapshot().last(), Some(MempoolDelta::Sequence(_)))
     }
 
     /// Runs until readers hold what the node holds, and compares everything.
     #[track_caller]
     pub fn settle(&mut self, what: &str) {
         // Only faults may need the clock's help.
-        self.until(what, |rig| rig.is_same_set() && rig.is_settled() && rig.reader.sequence.is_some());
+        self.until(what, |rig| rig.is_same_set() && rig.is_settled());
         self.compare(what);
     }
 

@@ -98,14 +98,37 @@ fn old_transactions_expire() {
     let mut rig = Rig::new(130);
     rig.settle("empty");
     let old = rig.node.world().send(&Payment::at(2_000)).unwrap();
-    let child = rig.node.world().cpfp(&old, 5_000).unwrap();
     rig.settle("before");
     rig.ahead += 336 * 3_600_000;
     rig.settle("two weeks");
+    // Too young itself, it goes with its parent.
+    let child = rig.node.world().cpfp(&old, 5_000).unwrap();
+    rig.settle("a child");
     let later = rig.node.world().now() + 10;
     rig.node.world().expire(later);
     rig.settle("expired");
     for gone in [old, child] {
         assert_eq!(rig.reader.left.get(&txid(gone)), Some(&RemoveReason::Expired));
     }
+}
+
+/// Prints how long it takes to load many transactions: `--ignored --nocapture`.
+#[test]
+#[ignore = "a measurement"]
+fn many_transactions() {
+    let node = node(130);
+    node.world().fan_out(6_000, 60_000).unwrap();
+    for rate in 0..5_000 {
+        node.world().send(&Payment::at(2_000 + rate)).unwrap();
+    }
+    let mut rig = Rig::with(node, options(), &Topic::ALL);
+    let (started, mut longest, mut steps) = (std::time::Instant::now(), std::time::Duration::ZERO, 0);
+    while rig.reader.sequence.is_none() {
+        let step = std::time::Instant::now();
+        rig.turn();
+        longest = longest.max(step.elapsed());
+        steps += 1;
+    }
+    let bytes = rig.watcher.status().usage_bytes;
+    println!("{} in {:?}, {steps} steps, longest {longest:?}, {bytes} bytes", rig.reader.adds, started.elapsed());
 }
