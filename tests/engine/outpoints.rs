@@ -180,7 +180,9 @@ fn the_filter_spares_reads() {
     let mut perf = PerfContext::default();
     let blocks_used =
         |perf: &PerfContext| perf.metric(PerfMetric::BlockReadCount) + perf.metric(PerfMetric::BlockCacheHitCount);
-    index.view(|view| {
+    // A reader of its own keeps filters beside the table files: those of a writer lie in its cache, whose hits would count.
+    let apart = Reader::open(&index.path().join("index")).unwrap();
+    let look = |view: &View<'_>, perf: &mut PerfContext, rng: &mut ChaCha8Rng| {
         view.coin_of(&Txid([0; 32]), 0).unwrap();
         let absent: Vec<Txid> = (0..2_000).map(|_| Txid(rng.random())).collect();
         perf.reset();
@@ -189,10 +191,11 @@ fn the_filter_spares_reads() {
             assert!(view.coin_of(txid, 0).unwrap().is_none());
         }
         // One in a hundred passes a filter of 10 bits a key.
-        let used = blocks_used(&perf);
+        let used = blocks_used(perf);
         println!("{used} blocks for {} absent ids, each asked for twice", absent.len());
         assert!(used < absent.len() as u64 * 2 / 20, "{used} blocks read for {} absent ids, twice", absent.len());
-    });
+    };
+    look(&apart.view().unwrap(), &mut perf, rng);
     let wanted: Vec<(Txid, u32)> = (0..6_000)
         .map(|_| coins[rng.random_range(0..coins.len())])
         .map(|o| (Txid(o.txid.to_byte_array()), o.vout))

@@ -5,9 +5,7 @@ use std::{collections::BTreeMap, thread, time::Duration};
 use cairn_mempool::{MempoolOptions, MempoolState};
 use cairn_model::Txid;
 use cairn_node::Topic;
-use cairn_standin::{
-    BlockPlan, HttpFault, HttpRule, Match, Payment, Restart, StandIn, StandInOptions, Txs, When, ZmqFault, ZmqRule,
-};
+use cairn_standin::{BlockPlan, HttpFault, HttpRule, Match, Payment, Restart, Txs, When, ZmqFault, ZmqRule};
 
 use crate::{
     chain::txid,
@@ -382,7 +380,7 @@ fn a_chain_that_moves_during_a_snapshot_postpones_it() {
 
 #[test]
 fn memory_has_a_limit() {
-    let standin = StandIn::start(StandInOptions { premine: 160, ..StandInOptions::default() }).unwrap();
+    let standin = node(160);
     for rate in 0..30 {
         standin.world().send(&Payment::at(2_000 + 1_000 * rate)).unwrap();
     }

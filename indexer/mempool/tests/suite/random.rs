@@ -142,7 +142,7 @@ impl Script {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         let version = *[250_000, 280_000, 300_000, 310_000].choose(&mut random).unwrap();
         let txindex = random.random_bool(0.3);
-        let node = StandInOptions { premine: 180, seed, version, txindex, ..StandInOptions::default() };
+        let node = StandInOptions { premine: 180, seed: seed + 500, version, txindex, ..StandInOptions::default() };
         let node = StandIn::start(node).unwrap();
         for _ in 0..random.random_range(0..30) {
             let _ = node.world().send(&Payment::at(3_000));

@@ -41,8 +41,12 @@ pub fn options() -> MempoolOptions {
     }
 }
 
+/// A node whose transactions are those of no other test: a port that one gives up may be another's a moment later.
 pub fn node(premine: u32) -> StandIn {
-    StandIn::start(StandInOptions { premine, ..StandInOptions::default() }).unwrap()
+    let test = thread::current();
+    let name = test.name().unwrap_or_default();
+    let seed = name.bytes().fold(1_000, |seed: u64, byte| seed.wrapping_mul(31).wrapping_add(byte.into()));
+    StandIn::start(StandInOptions { premine, seed, ..StandInOptions::default() }).unwrap()
 }
 
 pub fn client(node: &StandIn) -> NodeClient {
