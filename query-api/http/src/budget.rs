@@ -196,7 +196,7 @@ mod tests {
                         got.push((now, u64::from(units)));
                         prop_assert!(left.units <= 60 && left.whole_in <= 60);
                     }
-                    Err(wait) => prop_assert!(wait >= 1 && wait <= 60),
+                    Err(wait) => prop_assert!((1..=60).contains(&wait)),
                 }
             }
             for (from, _) in &got {

@@ -176,7 +176,7 @@ pub(crate) fn accepted() -> Response {
 pub(crate) async fn endpoint(State(front): State<Arc<Front>>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     if let Err(refused) = front.hosts.check(&parts.uri, &parts.headers) {
-        return refused;
+        return *refused;
     }
     match parts.method {
         Method::POST => match post_body(&front.api, &parts.headers, body).await {

@@ -26,8 +26,8 @@ impl Hosts {
     ///
     /// # Errors
     /// The answer to give: 403.
-    pub(crate) fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Response> {
-        let refused = |code, detail| Err(Api::problem(StatusCode::FORBIDDEN, code, detail, None));
+    pub(crate) fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Box<Response>> {
+        let refused = |code, detail| Err(Box::new(Api::problem(StatusCode::FORBIDDEN, code, detail, None)));
         let named = uri.authority().cloned().or_else(|| authority(headers.get(header::HOST)?.to_str().ok()?));
         let Some(named) = named.filter(|named| self.is_host(named.host())) else {
             return refused(

@@ -122,7 +122,7 @@ fn events(place: Place) -> impl Stream<Item = Result<Event, Infallible>> {
 pub(crate) async fn messages(State(front): State<Arc<Front>>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     if let Err(refused) = front.hosts.check(&parts.uri, &parts.headers) {
-        return refused;
+        return *refused;
     }
     if parts.method != Method::POST {
         return Api::method_not_allowed(&parts.method, "POST, OPTIONS");
