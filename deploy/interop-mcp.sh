@@ -18,7 +18,7 @@ if [ "$(cat "$tools/pins" 2>/dev/null)" != "${python_pins[*]} ${npm_pins[*]}" ];
     mkdir -p "$tools/npm"
     python3 -m venv "$tools" || { echo "interop: python3 with venv is missing (Debian: python3-venv)" >&2; exit 1; }
     "$tools/bin/pip" install --quiet "${python_pins[@]}"
-    npm install --prefix "$tools/npm" --silent --no-audit --no-fund --no-save "${npm_pins[@]}"
+    npm install --prefix "$tools/npm" --silent --no-audit --no-fund --no-save "${npm_pins[@]}" </dev/null
     echo "${python_pins[*]} ${npm_pins[*]}" >"$tools/pins"
 fi
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Clients that we did not write, against the demo chain: a validator reads the OpenAPI document, and schemathesis calls
-# every operation in it with what the document allows and what it does not, and checks the answers against it.
+# every operation in it with what the document allows and what it does not, and checks the answers against it; agents'
+# clients list and call every tool.
 # Versions are pinned; they live in the user's cache. Bounded to a few minutes.
 set -euo pipefail
 
@@ -25,7 +26,8 @@ stop() {
     rm -rf "$work"
 }
 trap stop EXIT
-"${CARGO_TARGET_DIR:-target}/release/cairn" demo --datadir "$work/data" --listen "$listen" >"$work/log" 2>&1 &
+# Thousands of requests of one client are the point here.
+CAIRN_RATE_LIMIT=0 "${CARGO_TARGET_DIR:-target}/release/cairn" demo --datadir "$work/data" --listen "$listen" >"$work/log" 2>&1 &
 server=$!
 
 document="$work/openapi.json"
@@ -40,6 +42,7 @@ for attempt in $(seq 1 120); do
 done
 
 "$tools/bin/openapi-spec-validator" "$document"
+"$(dirname "$0")/interop-mcp.sh" "http://$listen"
 # The seed makes a failure repeatable. One check is left out: that whatever fits the schema is accepted. No schema can say
 # that an address's checksum is right, or that a cursor was issued by this server.
 "$tools/bin/schemathesis" run "http://$listen/openapi.json" --seed 1 --max-examples 25 --request-timeout 10 \

@@ -13,10 +13,15 @@ use crate::{
 /// # Errors
 /// The filter is none.
 pub(crate) fn start(logging: &Logging, screen: &Screen) -> Result<(), Failure> {
-    let filter = EnvFilter::builder().parse(&logging.log).map_err(|e| {
+    let wrong = |e: &dyn std::fmt::Display| {
         Failure::usage(format!("log filter {:?}: {e}", logging.log))
             .hint("for instance: info, or warn,cairn_http=debug")
-    })?;
+    };
+    let mut filter = EnvFilter::builder().parse(&logging.log).map_err(|e| wrong(&e))?;
+    if !logging.log.contains("rmcp") {
+        // It tells of every request, and with `debug` of what agents asked: only for who asks for it by name.
+        filter = filter.add_directive("rmcp=warn".parse().map_err(|e| wrong(&e))?);
+    }
     let registry = tracing_subscriber::registry().with(filter);
     let writer = screen.clone();
     let started = match logging.log_format {

@@ -66,7 +66,7 @@ impl Served {
     /// Starts the process that serves, which in one process writes too.
     #[track_caller]
     pub(crate) fn start_serving(&mut self) {
-        let mut serving = self.world.start(&format!("{} --listen 127.0.0.1:0", self.listen));
+        let mut serving = self.world.start(&format!("{} --rate-limit 0 --listen 127.0.0.1:0", self.listen));
         self.address = serving.address();
         self.serving = Some(serving);
     }

@@ -97,6 +97,8 @@ impl Cast {
         std::fs::create_dir_all(&scratch).unwrap();
         let mut command = self.world.command(line);
         command.env("TMPDIR", scratch);
+        // Whoever compares all answers asks more than a client may.
+        command.env("CAIRN_RATE_LIMIT", "0");
         Running::start(command)
     }
 

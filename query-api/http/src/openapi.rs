@@ -40,8 +40,12 @@ pub(crate) fn of(operations: &[Registered], config: &ApiConfig) -> Value {
     for op in operations {
         relax(op, &mut schemas);
     }
-    let mut tags: Vec<&str> = operations.iter().map(|op| op.info.area).collect();
-    tags.dedup();
+    let mut tags: Vec<&str> = Vec::new();
+    for op in operations {
+        if !tags.contains(&op.info.area) {
+            tags.push(op.info.area);
+        }
+    }
     json!({
         "openapi": "3.1.0",
         "info": {
@@ -51,6 +55,7 @@ pub(crate) fn of(operations: &[Registered], config: &ApiConfig) -> Value {
             "description": "Every 2xx answer of /v1 and /api is an object with `_meta`, which names the block that the \
                 answer is true for. Every failure is `application/problem+json`. Amounts in satoshis are authoritative. \
                 Days and periods use the monotone block time: the running maximum of header times.",
+            "contact": {"name": "The operator of this server", "url": format!("{}/", config.base_url)},
             "license": {"name": "MIT OR Apache-2.0"},
         },
         "servers": [{"url": config.base_url}],

@@ -1,0 +1,58 @@
+//! What the platform adds to each request: routing, limits, request ids, CORS, metrics, `_meta` and the way to a thread
+//! that may block. The operations that are asked do next to nothing, on an empty index. Held to 40 microseconds.
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used)]
+
+use std::{hint::black_box, net::SocketAddr, sync::Arc};
+
+use axum::{
+    Router,
+    body::{Body, to_bytes},
+    extract::ConnectInfo,
+    http::Request,
+};
+use cairn_http::{ApiConfig, ApiState, IndexSlot, router};
+use criterion::{Criterion, criterion_group, criterion_main};
+use tower::ServiceExt;
+
+async fn ask(router: &Router, path: &str, if_none_match: Option<&str>) -> (u16, usize, String) {
+    let mut request = Request::get(path);
+    if let Some(tag) = if_none_match {
+        request = request.header("if-none-match", tag);
+    }
+    let mut request = request.body(Body::empty()).unwrap();
+    let peer: SocketAddr = "192.0.2.1:1000".parse().unwrap();
+    request.extensions_mut().insert(ConnectInfo(peer));
+    let response = router.clone().oneshot(request).await.unwrap();
+    let status = response.status().as_u16();
+    let etag = response.headers().get("etag").map_or("", |tag| tag.to_str().unwrap()).to_owned();
+    let body = to_bytes(response.into_body(), usize::MAX).await.unwrap();
+    (status, body.len(), etag)
+}
+
+fn overhead(criterion: &mut Criterion) {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    // As great a budget as there may be: it is counted all the same.
+    let config = ApiConfig { rate_limit: 1_000_000_000, ..ApiConfig::default() };
+    let router = router(ApiState::new(Arc::new(IndexSlot::new()), config));
+    let (status, _, etag) = runtime.block_on(ask(&router, "/v1/wallets", None));
+    assert_eq!(status, 200);
+    let cases = [
+        // Layers and an error's body; no thread that may block.
+        ("unbuilt", "/v1/price", None, 501),
+        // The whole way, with a body of about a kilobyte.
+        ("operation", "/v1/wallets", None, 200),
+        // The whole way, without a body.
+        ("not_modified", "/v1/wallets", Some(etag.as_str()), 304),
+    ];
+    let mut group = criterion.benchmark_group("overhead");
+    for (name, path, tag, expected) in cases {
+        assert_eq!(runtime.block_on(ask(&router, path, tag)).0, expected, "{name}");
+        group.bench_function(name, |bencher| {
+            bencher.iter(|| black_box(runtime.block_on(ask(&router, path, tag))));
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, overhead);
+criterion_main!(benches);
