@@ -49,7 +49,9 @@ fn addresses(text: &str) -> BTreeSet<String> {
         let relative = text.split(attribute).skip(1).filter_map(|rest| rest.split('"').next());
         found.extend(relative.map(|rest| format!("/{rest}")));
     }
-    found.into_iter().map(|target| target.trim_end_matches('.').to_owned()).filter(|t| !t.contains('{')).collect()
+    // With a place to fill in it is no address yet.
+    let complete = |target: &String| !target.contains(['{', '<']) && !target.contains("&lt;");
+    found.into_iter().map(|target| target.trim_end_matches(['.', '\'']).to_owned()).filter(complete).collect()
 }
 
 #[tokio::test]
