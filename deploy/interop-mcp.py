@@ -28,7 +28,15 @@ def subjects(base):
     txid = (block.get("transactions") or block.get("txids"))[0]
     txid = txid if isinstance(txid, str) else txid["txid"]
     tx = get(base, f"/v1/tx/{txid}")
-    return {"txid": txid, "tx_hex": tx.get("hex")}
+    return {"txid": txid, "tx_hex": tx.get("hex"), "unconfirmed": unconfirmed(base)}
+
+
+def unconfirmed(base):
+    """An unconfirmed transaction of the example wallet, if it has one."""
+    examples = (endpoint["example"] for endpoint in get(base, "/v1/wallets")["endpoints"])
+    page = next(example for example in examples if example.endswith("/transactions"))
+    listed = get(base, page.removeprefix(base))["transactions"]
+    return next((tx["txid"] for tx in listed if tx["status"]["state"] == "mempool"), None)
 
 
 def arguments_of(tool, known):
@@ -48,6 +56,8 @@ def arguments_of(tool, known):
     found = {name: value(name) for name in schema.get("required", [])}
     if tool.name == "tx_verify":
         found = {"txid": known["txid"], "address": value("address"), "expected_amount_btc": 0.00000001}
+    if tool.name == "mempool_tx" and known["unconfirmed"]:
+        found = {"txid": known["unconfirmed"]}
     if tool.name == "search_endpoints":
         found = {"query": "fees"}
     return found
