@@ -1,14 +1,20 @@
 //! How fast a folder of block files becomes an index, and what that costs: MB of blocks a second, bytes written, kept
-//! and taken at most for each byte of block; then each stage rebuilt out of the journal.
+//! and taken at most for each byte of block; then each stage rebuilt out of the journal. Then the same with one thread, and
+//! with as little memory as there may be. Each is a process of its own, one after the other, so that their ratios are of
+//! one machine at one time.
 //!
 //! Too long for criterion: a few whole runs, of which the table shows least, middle and most.
-//! `CAIRN_BENCH_MIB` (256) is the size of the chain, `CAIRN_BENCH_RUNS` (3) the number of runs, `CAIRN_BENCH_MEMORY_MIB`
-//! (4096) the limit on memory; `RAYON_NUM_THREADS` the number of threads.
+//! `CAIRN_BENCH_MIB` (256) is the size of the chain, `CAIRN_BENCH_RUNS` (3) the number of runs.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 
 mod support;
 
-use std::{env, fs, path::Path, time::Instant};
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    time::Instant,
+};
 
 use cairn_chaingen::{
     corefiles::FileOptions,
@@ -20,32 +26,10 @@ use cairn_reader::Facts;
 use cairn_sources::BlockFiles;
 use cairn_stages::CHAIN;
 use cairn_tables::TABLES;
-use support::{Phases, Watch, cpu_seconds, disk_bytes, spread, written_bytes};
+use support::{Phases, Watch, cpu_seconds, disk_bytes, table::Table, written_bytes};
 
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
-
-/// Measurements by name, in the order of their first appearance; one value a run.
-#[derive(Default)]
-struct Table(Vec<(String, &'static str, Vec<f64>)>);
-
-impl Table {
-    fn add(&mut self, name: impl Into<String>, unit: &'static str, value: f64) {
-        let name = name.into();
-        match self.0.iter_mut().find(|(known, ..)| *known == name) {
-            Some((_, _, values)) => values.push(value),
-            None => self.0.push((name, unit, vec![value])),
-        }
-    }
-
-    fn print(&self) {
-        println!("\n| what | unit | min | median | max |\n|---|---|---|---|---|");
-        for (name, unit, values) in &self.0 {
-            let (min, median, max) = spread(values);
-            println!("| {name} | {unit} | {min:.2} | {median:.2} | {max:.2} |");
-        }
-    }
-}
 
 fn setting(name: &str, default: u64) -> u64 {
     env::var(name).ok().map_or(default, |text| text.parse().expect(name))
@@ -61,7 +45,7 @@ fn bulk(blocks: &Path, datadir: &Path, table: &mut Table) -> u64 {
     let survey = files.survey(&|_| {}).unwrap();
     phases.note("survey");
     let facts = Facts { blocks_dir: Some(blocks.to_owned()), ..Facts::of(Network::Regtest) };
-    let memory = setting("CAIRN_BENCH_MEMORY_MIB", DEFAULT_MEMORY >> 20) << 20;
+    let memory = setting(MEMORY, DEFAULT_MEMORY >> 20) << 20;
     let mut engine = Engine::open_within(datadir, &facts, memory).unwrap();
     phases.note("open");
     let options = SyncOptions { driver: Driver::Bulk, ..SyncOptions::default() };
@@ -70,8 +54,11 @@ fn bulk(blocks: &Path, datadir: &Path, table: &mut Table) -> u64 {
     let seconds = start.elapsed().as_secs_f64();
     assert!(report.bulk);
     let reader = engine.reader();
+    let mut rows = 0;
     for info in &TABLES {
-        let kept = reader.table_size(info).unwrap().bytes as f64 / report.bytes as f64;
+        let size = reader.table_size(info).unwrap();
+        rows += size.rows;
+        let kept = size.bytes as f64 / report.bytes as f64;
         if kept >= 0.001 {
             table.add(format!("index: {}", info.name), "bytes a block byte", kept);
         }
@@ -79,7 +66,8 @@ fn bulk(blocks: &Path, datadir: &Path, table: &mut Table) -> u64 {
     drop((reader, engine));
     let (disk, memory) = watch.finish();
     let of_blocks = |bytes: u64| bytes as f64 / report.bytes as f64;
-    table.add("bulk", "MB of blocks a second", report.bytes as f64 / 1e6 / seconds);
+    table.add(BULK, "MB of blocks a second", report.bytes as f64 / 1e6 / seconds);
+    table.add("bulk: rows", "thousand rows a second", rows as f64 / 1e3 / seconds);
     table.add("bulk: blocks", "blocks a second", report.connected as f64 / seconds);
     if let (Some(before), Some(after)) = (cpu, cpu_seconds()) {
         table.add("bulk: processor time", "s a GB of blocks", (after - before) * 1e9 / report.bytes as f64);
@@ -111,7 +99,35 @@ fn reindex(datadir: &Path, bytes: u64, table: &mut Table) {
     }
 }
 
+/// What a run of its own is told: the folder with the chain, where the index goes, MiB of memory.
+const BLOCKS: &str = "CAIRN_BENCH_BLOCKS_DIR";
+const DATADIR: &str = "CAIRN_BENCH_DATADIR";
+const MEMORY: &str = "CAIRN_BENCH_MEMORY_MIB";
+/// The measurement that the others are compared with.
+const BULK: &str = "bulk";
+
+/// Ways to run: name, settings, and whether its stages are rebuilt too.
+const WAYS: [(&str, &[(&str, &str)], bool); 3] = [
+    ("", &[], true),
+    ("one thread: ", &[("RAYON_NUM_THREADS", "1")], false),
+    ("256 MiB of memory: ", &[(MEMORY, "256")], false),
+];
+
+/// One run in this process.
+fn measure(blocks: &Path) {
+    let datadir = PathBuf::from(env::var_os(DATADIR).unwrap());
+    let mut table = Table::default();
+    let bytes = bulk(blocks, &datadir, &mut table);
+    if env::var_os("CAIRN_BENCH_REINDEX").is_some() {
+        reindex(&datadir, bytes, &mut table);
+    }
+    table.hand_over();
+}
+
 fn main() {
+    if let Some(blocks) = env::var_os(BLOCKS) {
+        return measure(Path::new(&blocks));
+    }
     let (mib, runs) = (setting("CAIRN_BENCH_MIB", 256), setting("CAIRN_BENCH_RUNS", 3));
     let folder = cairn_testkit::temp_dir();
     let blocks = folder.path().join("blocks");
@@ -127,12 +143,27 @@ fn main() {
         stats.total.outputs,
     );
     let mut table = Table::default();
-    for run in 0..runs {
-        let datadir = folder.path().join(format!("data-{run}"));
-        fs::create_dir(&datadir).unwrap();
-        let bytes = bulk(&blocks, &datadir, &mut table);
-        reindex(&datadir, bytes, &mut table);
-        fs::remove_dir_all(&datadir).unwrap();
+    for _ in 0..runs {
+        let mut speeds = Vec::new();
+        for (way, settings, reindex) in WAYS {
+            let datadir = folder.path().join("data");
+            fs::create_dir(&datadir).unwrap();
+            let mut command = Command::new(env::current_exe().unwrap());
+            command.env(BLOCKS, &blocks).env(DATADIR, &datadir).envs(settings.iter().copied());
+            if reindex {
+                command.env("CAIRN_BENCH_REINDEX", "1");
+            }
+            let output = command.stderr(Stdio::inherit()).output().unwrap();
+            assert!(output.status.success());
+            let values = table.take_over(way, &String::from_utf8(output.stdout).unwrap());
+            speeds.push(values[BULK]);
+            for (name, value) in values.iter().filter(|(name, _)| name.starts_with("reindex") && !name.contains(':')) {
+                table.add(format!("{name} against bulk"), "times", value / values[BULK]);
+            }
+            fs::remove_dir_all(&datadir).unwrap();
+        }
+        table.add("all threads against one", "times", speeds[0] / speeds[1]);
+        table.add("256 MiB of memory against the default", "times", speeds[2] / speeds[0]);
     }
     table.print();
 }

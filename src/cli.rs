@@ -7,7 +7,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
 use crate::{
     commands::lifetime,
-    config::{All, BlocksDir, Chain, DemoDir, Http, IndexDir, Limits, Logging, Node, StateDb},
+    config::{All, BlocksDir, Chain, DemoDir, Http, IndexDir, Limits, Logging, Node, ReadCache, StateDb},
     exit::Exit,
 };
 
@@ -90,6 +90,8 @@ pub(crate) struct Serve {
     pub(crate) blocks: BlocksDir,
     #[command(flatten)]
     pub(crate) node: Node,
+    #[command(flatten)]
+    pub(crate) cache: ReadCache,
     #[command(flatten)]
     pub(crate) http: Http,
     #[command(flatten)]

@@ -17,7 +17,7 @@ use crate::percentiles;
 pub(crate) fn measure(datadir: &Path, node: &StandIn, smallest: usize) {
     let mut engine = Engine::open_existing(datadir).unwrap();
     let prefix = engine.facts().script_prefix;
-    let follower = Follower::open(&datadir.join("index"), &datadir.join("scratch"), None).unwrap();
+    let follower = Follower::open(&datadir.join("index"), &datadir.join("scratch"), None, 64 << 20).unwrap();
     let from = engine.tip().unwrap().unwrap().0 + 1;
     let top = node.world().height();
     let blocks: Vec<Vec<u8>> = (from..=top)

@@ -1,5 +1,7 @@
 //! What the machine says of a stretch of work: time, phases, bytes written, disk and memory taken.
 
+pub(crate) mod table;
+
 use std::{
     collections::BTreeMap,
     fs,
@@ -112,11 +114,4 @@ impl Progress for Phases {
             self.note(step.phase.name());
         }
     }
-}
-
-/// Least, middle and most of some measurements.
-pub(crate) fn spread(values: &[f64]) -> (f64, f64, f64) {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    (sorted[0], sorted[sorted.len() / 2], sorted[sorted.len() - 1])
 }

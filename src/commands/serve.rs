@@ -147,7 +147,12 @@ pub(crate) fn serve(args: &Serve) -> Result<Exit, Failure> {
     drop(db::open(datadir)?);
     // The index may lie where this process must not write: RocksDB's logs go elsewhere.
     let scratch = std::env::temp_dir().join(format!("cairn-serve-{}", std::process::id()));
-    let follower = cairn_reader::Follower::open(&datadir.join("index"), &scratch, args.blocks.blocks_dir.clone())?;
+    let follower = cairn_reader::Follower::open(
+        &datadir.join("index"),
+        &scratch,
+        args.blocks.blocks_dir.clone(),
+        args.cache.cache,
+    )?;
     let reader = follower.reader();
     let (tip, network) = (*reader.view()?.tip(), reader.facts().network);
     tracing::info!(%network, height = tip.height, hash = %tip.hash, "index opened");

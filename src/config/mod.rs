@@ -21,7 +21,7 @@ use clap::{Arg, ArgAction, ArgMatches, Args, Command, ValueEnum};
 
 pub(crate) use clients::ClientLimits;
 pub(crate) use file::ConfigFile;
-pub(crate) use limits::Limits;
+pub(crate) use limits::{Limits, ReadCache};
 pub(crate) use node::{Node, TOPICS};
 pub(crate) use reference::reference;
 pub(crate) use show::show;

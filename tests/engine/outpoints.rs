@@ -93,7 +93,7 @@ fn readers_of_every_kind() {
     let all = oracle.blocks().to_vec();
     let reader = engine.reader();
     let pinned = reader.view().unwrap();
-    let follower = Follower::open(&dir.path().join("index"), &dir.path().join("serve"), None).unwrap();
+    let follower = Follower::open(&dir.path().join("index"), &dir.path().join("serve"), None, 64 << 20).unwrap();
     for height in tip - 4..=tip {
         let options = SyncOptions { to: Some(height), ..options };
         let report = sync_with(&mut engine, &blocks, &options, &NoProgress).unwrap();

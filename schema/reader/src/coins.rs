@@ -119,7 +119,7 @@ impl View<'_> {
             _ => &mut row.insert((key, self.bytes::<BlockLog>(&key)?.ok_or_else(missing)?)).1,
         };
         match LogRow::decode_one(bytes, at, into)? {
-            Some(found) if found == height => Ok(height),
+            Some(found) if found.height == height => Ok(height),
             _ => Err(self.broken("a row of block_log is not the one that was asked for")),
         }
     }

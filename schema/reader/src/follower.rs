@@ -16,11 +16,12 @@ use std::{
 };
 
 use cairn_model::{BlockHash, Height};
-use rocksdb::ColumnFamilyDescriptor;
+use cairn_tables::Family;
+use rocksdb::{Cache, ColumnFamilyDescriptor};
 
 use crate::{
-    Db, Facts, ReadError, Reader, Tip, db_options, family_options,
-    open::{readers_families, while_written},
+    Db, Facts, ReadError, Reader, Tip, db_options,
+    open::{family_options_cached, readers_families, while_written},
 };
 
 /// Catch-ups before the instance is opened anew.
@@ -46,6 +47,8 @@ pub struct Follower {
     dir: PathBuf,
     scratch: PathBuf,
     blocks_dir: Option<PathBuf>,
+    /// Both instances read through it: a block of a table file that one has read, the other finds.
+    cache: Cache,
     active: RwLock<Arc<Reader>>,
     idle: Mutex<Option<Arc<Reader>>>,
     opened: AtomicU64,
@@ -53,20 +56,23 @@ pub struct Follower {
 
 impl Follower {
     /// Opens the index in `dir` twice. `scratch` is a folder of this process's own, for RocksDB's logs; it is made, and
-    /// removed in the end. Raw blocks are read from `blocks_dir` if that is given.
+    /// removed in the end. Raw blocks are read from `blocks_dir` if that is given. Blocks of the tables are kept in a cache
+    /// of so many bytes.
     ///
     /// # Errors
     /// There is no index, it is empty, or it cannot be read.
-    pub fn open(dir: &Path, scratch: &Path, blocks_dir: Option<PathBuf>) -> Result<Self, ReadError> {
+    pub fn open(dir: &Path, scratch: &Path, blocks_dir: Option<PathBuf>, cache: u64) -> Result<Self, ReadError> {
         if !dir.join("CURRENT").exists() {
             return Err(ReadError::Unusable(format!("no index in {}", dir.display())));
         }
         let opened = AtomicU64::new(0);
-        let (active, _) = open_secondary(dir, scratch, blocks_dir.as_deref(), &opened)?;
+        let cache = Cache::new_lru_cache(usize::try_from(cache).unwrap_or(usize::MAX));
+        let (active, _) = open_secondary(dir, scratch, blocks_dir.as_deref(), &cache, &opened)?;
         Ok(Follower {
             dir: dir.to_owned(),
             scratch: scratch.to_owned(),
             blocks_dir,
+            cache,
             active: RwLock::new(active),
             idle: Mutex::new(None),
             opened,
@@ -134,7 +140,8 @@ impl Follower {
                 pause *= 2;
             }
         }
-        let (reader, tip) = open_secondary(&self.dir, &self.scratch, self.blocks_dir.as_deref(), &self.opened)?;
+        let blocks_dir = self.blocks_dir.as_deref();
+        let (reader, tip) = open_secondary(&self.dir, &self.scratch, blocks_dir, &self.cache, &self.opened)?;
         Ok((reader, tip, true))
     }
 }
@@ -175,13 +182,15 @@ fn open_secondary(
     dir: &Path,
     scratch: &Path,
     blocks_dir: Option<&Path>,
+    cache: &Cache,
     opened: &AtomicU64,
 ) -> Result<(Arc<Reader>, Tip), ReadError> {
     let own = scratch.join(opened.fetch_add(1, Ordering::Relaxed).to_string());
     let unusable = |e: std::io::Error| ReadError::Unusable(format!("{}: {e}", own.display()));
     std::fs::create_dir_all(&own).map_err(unusable)?;
     let db = while_written(dir, || {
-        let families = readers_families().into_iter().map(|f| ColumnFamilyDescriptor::new(f.name(), family_options(f)));
+        let options = |family: Family| ColumnFamilyDescriptor::new(family.name(), family_options_cached(family, cache));
+        let families = readers_families().into_iter().map(options);
         Db::open_cf_descriptors_as_secondary(&db_options(), dir, &own, families)
     })?;
     let reader = Reader::still(Arc::new(db))?.with_blocks_dir(blocks_dir.map(Path::to_owned));

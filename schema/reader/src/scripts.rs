@@ -2,12 +2,17 @@
 
 use cairn_model::{Outpoint, Sats, ScriptId, ScriptPrefix, TxNum};
 use cairn_tables::{
+    Table,
+    codec::DecodeError,
     coins::{CoinValue, CoinsByScript},
+    encode_key,
     history::{ENTRIES_PER_ROW, Entry, History, HistoryIndex, HistoryRow, ROWS_PER_INDEX},
     totals::{Totals, TotalsTable},
 };
 
-use crate::{Needs, ReadError, View};
+use rocksdb::DBRawIteratorWithThreadMode;
+
+use crate::{Db, Needs, ReadError, View};
 
 /// A script that the chain has seen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -66,17 +71,6 @@ impl View<'_> {
         self.script_at(totals.first).map(Some)
     }
 
-    /// scriptPubKey of an output.
-    ///
-    /// # Errors
-    /// There is no such output, or rows are damaged.
-    pub fn script_at(&self, outpoint: Outpoint) -> Result<Vec<u8>, ReadError> {
-        let tx = self.tx(outpoint.tx_num)?.ok_or_else(|| self.broken("a first output is missing"))?;
-        let output =
-            tx.outputs().get(outpoint.vout as usize).ok_or_else(|| self.broken("a first output is missing"))?;
-        Ok(tx.script(output).to_vec())
-    }
-
     fn is_output(&self, outpoint: Outpoint, script_pubkey: &[u8]) -> Result<bool, ReadError> {
         Ok(self.script_at(outpoint)? == script_pubkey)
     }
@@ -130,28 +124,65 @@ impl View<'_> {
         Ok(row.absolute(first)?)
     }
 
-    /// Sums over the entries before a transaction number. One row read.
+    /// Sums over the entries before a transaction number. At most one row read.
     ///
     /// # Errors
     /// The database cannot be read, or rows are damaged.
     pub fn sums_before(&self, script: &FoundScript, end: TxNum) -> Result<SumsBefore, ReadError> {
-        if end > script.totals.last {
-            let t = &script.totals;
-            return Ok(SumsBefore { tx_count: t.tx_count, received: t.funded, sent: t.spent });
+        Ok(self.sums_before_each(script, [end])?[0])
+    }
+
+    /// Sums over the entries before each of some transaction numbers. At most one row read for each; none for those that
+    /// lie in the row of the one before.
+    ///
+    /// # Errors
+    /// The database cannot be read, or rows are damaged.
+    pub fn sums_before_each<const N: usize>(
+        &self,
+        script: &FoundScript,
+        ends: [TxNum; N],
+    ) -> Result<[SumsBefore; N], ReadError> {
+        let t = &script.totals;
+        let mut each = [SumsBefore::default(); N];
+        let mut rows: Option<DBRawIteratorWithThreadMode<'_, Db>> = None;
+        // The row that was read last: its bytes, its first entry, and up to where it is the last one.
+        let mut row: Option<(Vec<u8>, TxNum, TxNum)> = None;
+        for (sums, end) in each.iter_mut().zip(ends) {
+            if end > t.last {
+                *sums = SumsBefore { tx_count: t.tx_count, received: t.funded, sent: t.spent };
+                continue;
+            }
+            if end <= t.first.tx_num {
+                continue;
+            }
+            let at = TxNum(end.0 - 1);
+            if row.as_ref().is_none_or(|(_, first, upto)| at < *first || at > *upto) {
+                row = Some(if at >= t.tail {
+                    // Where the newest row begins is known: a look-up instead of a search.
+                    let bytes = self.bytes::<History>(&(script.id, t.tail))?;
+                    let bytes = bytes.ok_or_else(|| self.broken("a history row is missing"))?;
+                    (bytes.to_vec(), t.tail, t.last)
+                } else {
+                    let rows = match &mut rows {
+                        Some(rows) => rows,
+                        None => rows.insert(self.raw_iterator::<History>()?),
+                    };
+                    rows.seek_for_prev(encode_key::<History>(&(script.id, at)));
+                    self.count();
+                    rows.status()?;
+                    let found = rows.item().map(|(key, value)| Ok((History::decode_key(key)?, value.to_vec())));
+                    match found.transpose().map_err(|e: DecodeError| ReadError::from(e))? {
+                        Some(((id, first), value)) if id == script.id => (value, first, at),
+                        _ => return Err(self.broken("a history row is missing")),
+                    }
+                });
+            }
+            if let Some((bytes, first, _)) = &row {
+                let found = HistoryRow::sums_until(bytes, *first, end)?;
+                *sums = SumsBefore { tx_count: found.entries, received: found.received, sent: found.sent };
+            }
         }
-        let Some(at) = end.0.checked_sub(1) else { return Ok(SumsBefore::default()) };
-        let Some(((_, first), row)) = self.last_at::<History>(&(script.id, TxNum(at)), ScriptId::LEN)? else {
-            return Ok(SumsBefore::default());
-        };
-        let row = row.absolute(first)?;
-        let mut sums =
-            SumsBefore { tx_count: row.number * ENTRIES_PER_ROW, received: row.received_before, sent: row.sent_before };
-        for e in row.entries.iter().take_while(|e| e.tx_num < end) {
-            sums.tx_count += 1;
-            sums.received += e.received;
-            sums.sent += e.sent;
-        }
-        Ok(sums)
+        Ok(each)
     }
 
     /// The whole history, oldest first, row by row. Reads every row.

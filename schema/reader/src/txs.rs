@@ -2,21 +2,43 @@
 
 use std::rc::Rc;
 
-use cairn_model::{Height, OutputMeta, ScriptId, ScriptPrefix, SpentCoin, TxMeta, TxNum, Txid};
+use cairn_model::{Height, Outpoint, OutputMeta, ScriptId, ScriptPrefix, SpentCoin, TxMeta, TxNum, Txid};
 use cairn_tables::{
     Table,
-    block_log::{BlockLog, LogRow, TXS_PER_ROW},
+    block_log::{BlockLog, Decoded, LogRow, LoggedTx, TXS_PER_ROW},
     encode_key,
     lookups::{HashPrefix, TxNums},
-    prevouts::Prevouts,
+    prevouts::{PrevoutRow, Prevouts},
     spenders::{SpenderRow, Spenders},
 };
-use rocksdb::DBRawIteratorWithThreadMode;
+use rocksdb::{DBPinnableSlice, DBRawIteratorWithThreadMode};
 
 use crate::{Db, Needs, ReadError, View};
 
 /// Rows of `block_log` that a view keeps.
 const KEPT_ROWS: usize = 64;
+
+/// Bytes of the longest row that is kept.
+const KEPT_LENGTH: usize = 16 << 10;
+
+/// A row's bytes.
+enum RowBytes<'v> {
+    /// Kept by the view.
+    Kept(Rc<[u8]>),
+    /// In the database's cache.
+    Pinned(DBPinnableSlice<'v>),
+}
+
+impl std::ops::Deref for RowBytes<'_> {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            RowBytes::Kept(bytes) => bytes,
+            RowBytes::Pinned(bytes) => bytes,
+        }
+    }
+}
 
 /// A confirmed transaction, as the log has it.
 #[derive(Clone, Debug)]
@@ -29,15 +51,18 @@ pub struct StoredTx {
     pub index: u32,
     /// Where it begins in the block's bytes.
     pub raw_offset: u32,
-    row: Rc<LogRow>,
-    at: usize,
+    /// The first transaction of its row of `block_log`, and how many inputs stand before its own in the row.
+    row: TxNum,
+    first_input: u32,
+    /// It alone.
+    decoded: Rc<Decoded>,
 }
 
 impl StoredTx {
     /// Id, sizes, ranges.
     #[must_use]
     pub fn meta(&self) -> &TxMeta {
-        &self.row.txs.txs[self.at]
+        &self.decoded.txs[0]
     }
 
     /// Id.
@@ -55,19 +80,19 @@ impl StoredTx {
     /// Outputs in order. `id.prefix` is left zero.
     #[must_use]
     pub fn outputs(&self) -> &[OutputMeta] {
-        self.row.txs.outputs_of(self.meta())
+        &self.decoded.outputs
     }
 
     /// scriptPubKey of an output.
     #[must_use]
     pub fn script(&self, output: &OutputMeta) -> &[u8] {
-        self.row.txs.script(output)
+        self.decoded.script(output)
     }
 
     /// Sum of the inputs' values; 0 for a coinbase.
     #[must_use]
     pub fn input_sats(&self) -> u64 {
-        self.row.txs.inputs_of(self.meta()).iter().map(|i| i.value).sum()
+        self.decoded.inputs.iter().map(|i| i.value).sum()
     }
 
     /// Sum of the outputs' values.
@@ -84,29 +109,40 @@ impl StoredTx {
 }
 
 impl View<'_> {
-    /// The row of `block_log` that contains a transaction: (first number, row).
-    pub(crate) fn log_row(&self, tx_num: TxNum) -> Result<Option<(TxNum, Rc<LogRow>)>, ReadError> {
-        if tx_num >= self.tip().tx_end {
-            return Ok(None);
-        }
-        let height = self.chain().height_of(tx_num);
-        let Some(brief) = height.and_then(|h| self.chain().get(h)) else { return Ok(None) };
-        let within = tx_num.0 - brief.first_tx.0;
-        let key = TxNum(tx_num.0 - within % TXS_PER_ROW as u64);
-        if let Some(row) = self.log_rows.borrow().get(&key) {
-            return Ok(Some((key, Rc::clone(row))));
-        }
-        let row = self.get::<BlockLog>(&key)?.ok_or_else(|| self.broken("a row of block_log is missing"))?;
-        if height != Some(row.height) {
-            return Err(self.broken("a row of block_log belongs to another block"));
-        }
-        let row = Rc::new(row);
+    /// The row of `block_log` that begins with this transaction.
+    fn log_row(&self, first: TxNum) -> Result<RowBytes<'_>, ReadError> {
+        let known = self.log_rows.borrow().get(&first).cloned();
+        let row = match known {
+            Some(Some(row)) => return Ok(RowBytes::Kept(row)),
+            Some(None) => self.bytes_again::<BlockLog>(&first)?,
+            None => self.bytes::<BlockLog>(&first)?,
+        };
+        let row = row.ok_or_else(|| self.broken("a row of block_log is missing"))?;
+        // To read a long one again out of the database's cache is cheaper than to copy it.
+        let copy: Option<Rc<[u8]>> = (row.len() <= KEPT_LENGTH).then(|| Rc::from(&*row));
         let mut kept = self.log_rows.borrow_mut();
         if kept.len() >= KEPT_ROWS {
             kept.clear();
         }
-        kept.insert(key, Rc::clone(&row));
-        Ok(Some((key, row)))
+        kept.insert(first, copy.clone());
+        Ok(copy.map_or(RowBytes::Pinned(row), RowBytes::Kept))
+    }
+
+    /// Where a transaction stands in the log: its block's height, the first transaction of its row, its place in there.
+    /// `None` beyond the tip.
+    fn log_place(&self, tx_num: TxNum) -> Option<(Height, TxNum, usize)> {
+        let height = self.chain().height_of(tx_num).filter(|_| tx_num < self.tip().tx_end)?;
+        let at = (tx_num.0 - self.chain().get(height)?.first_tx.0) as usize % TXS_PER_ROW;
+        Some((height, TxNum(tx_num.0 - at as u64), at))
+    }
+
+    /// Checks that a row of the log holds what was asked for, of a block at `height`.
+    fn logged<T>(&self, found: Option<T>, height: Height, of: impl Fn(&T) -> Height) -> Result<T, ReadError> {
+        let found = found.ok_or_else(|| self.broken("a row of block_log is too short"))?;
+        if of(&found) != height {
+            return Err(self.broken("a row of block_log belongs to another block"));
+        }
+        Ok(found)
     }
 
     /// A transaction by number; `None` beyond the tip. One row read.
@@ -114,15 +150,36 @@ impl View<'_> {
     /// # Errors
     /// The database cannot be read, or rows are damaged.
     pub fn tx(&self, tx_num: TxNum) -> Result<Option<StoredTx>, ReadError> {
-        let Some((first, row)) = self.log_row(tx_num)? else { return Ok(None) };
-        let at = (tx_num.0 - first.0) as usize;
-        let before = row.txs.txs.get(..at).ok_or_else(|| self.broken("a row of block_log is too short"))?;
-        if row.txs.txs.len() <= at {
-            return Err(self.broken("a row of block_log is too short"));
-        }
-        let raw_offset = before.iter().fold(row.raw_offset, |sum, tx| sum.saturating_add(tx.size));
-        let index = row.first_index + at as u32;
-        Ok(Some(StoredTx { tx_num, height: row.height, index, raw_offset, row, at }))
+        let Some((height, row, at)) = self.log_place(tx_num) else { return Ok(None) };
+        let mut decoded = Decoded::default();
+        let found = LogRow::decode_one(&self.log_row(row)?, at, &mut decoded)?;
+        let LoggedTx { index, raw_offset, first_input, .. } = self.logged(found, height, |place| place.height)?;
+        Ok(Some(StoredTx { tx_num, height, index, raw_offset, row, first_input, decoded: Rc::new(decoded) }))
+    }
+
+    /// Id and block height of a transaction by number; `None` beyond the tip. One row read, of which little is decoded:
+    /// transactions can be large.
+    ///
+    /// # Errors
+    /// The database cannot be read, or rows are damaged.
+    pub fn txid_of(&self, tx_num: TxNum) -> Result<Option<(Txid, Height)>, ReadError> {
+        let Some((height, row, at)) = self.log_place(tx_num) else { return Ok(None) };
+        let found = LogRow::find_one(&self.log_row(row)?, at)?;
+        let (_, txid) = self.logged(found, height, |(place, _)| place.height)?;
+        Ok(Some((txid, height)))
+    }
+
+    /// scriptPubKey of an output. One row read.
+    ///
+    /// # Errors
+    /// There is no such output, or rows are damaged.
+    pub fn script_at(&self, outpoint: Outpoint) -> Result<Vec<u8>, ReadError> {
+        let missing = || self.broken("a first output is missing");
+        let (height, row, at) = self.log_place(outpoint.tx_num).ok_or_else(missing)?;
+        let mut script = Vec::new();
+        let found = LogRow::script_of(&self.log_row(row)?, at, outpoint.vout, &mut script)?;
+        self.logged(Some(found.ok_or_else(missing)?), height, |height| *height)?;
+        Ok(script)
     }
 
     /// A transaction by id; the newest where two have the same (BIP 30). Two row reads and one for each other
@@ -170,17 +227,13 @@ impl View<'_> {
     /// # Errors
     /// The database cannot be read, or rows are damaged.
     pub fn inputs(&self, tx: &StoredTx) -> Result<Vec<SpentCoin>, ReadError> {
-        let logged = tx.row.txs.inputs_of(tx.meta());
+        let logged = &tx.decoded.inputs;
         if logged.is_empty() {
             return Ok(Vec::new());
         }
-        let first = TxNum(tx.tx_num.0 - tx.at as u64);
-        let row = self.get::<Prevouts>(&first)?.ok_or_else(|| self.broken("a row of prevouts is missing"))?;
-        let outpoints = row.unpack(first)?;
-        if outpoints.len() != tx.row.txs.inputs.len() {
-            return Err(self.broken("prevouts and block_log differ in length"));
-        }
-        let range = tx.meta().inputs.start as usize..tx.meta().inputs.end as usize;
+        let row = self.bytes::<Prevouts>(&tx.row)?.ok_or_else(|| self.broken("a row of prevouts is missing"))?;
+        let range = tx.first_input..tx.first_input.saturating_add(logged.len() as u32);
+        let outpoints = PrevoutRow::unpack_some(&row, tx.row, range)?;
         let coin = |(i, &outpoint): (&cairn_tables::block_log::LoggedInput, &cairn_model::Outpoint)| SpentCoin {
             outpoint,
             value: i.value,
@@ -188,7 +241,7 @@ impl View<'_> {
             birth: i.birth,
             flags: i.flags,
         };
-        Ok(logged.iter().zip(&outpoints[range]).map(coin).collect())
+        Ok(logged.iter().zip(&outpoints).map(coin).collect())
     }
 
     /// Who spent the outputs of a transaction: (vout, spender, vin), ascending vout. One row read.

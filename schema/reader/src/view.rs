@@ -10,9 +10,7 @@ use std::{
 
 use cairn_model::{BlockHash, Height, MonoTime, Network, TxNum};
 use cairn_tables::{
-    Family, Table,
-    block_log::LogRow,
-    encode_key,
+    Family, Table, encode_key,
     headers::{HeaderRow, Headers},
     journal::{Checkpoint, Checkpoints},
     lookups::{HashPrefix, HeightByHash},
@@ -74,8 +72,8 @@ pub struct View<'r> {
     rows_read: Cell<u64>,
     /// Stages that were seen to stand at the tip, one bit each.
     finished: Cell<u8>,
-    /// Rows of `block_log` that this view has read: a page often asks for the same one again.
-    pub(crate) log_rows: RefCell<HashMap<TxNum, Rc<LogRow>>>,
+    /// Rows of `block_log` that this view has read: a page often asks for the same one again. A long one is only noted.
+    pub(crate) log_rows: RefCell<HashMap<TxNum, Option<Rc<[u8]>>>>,
 }
 
 impl<'r> View<'r> {
@@ -183,7 +181,7 @@ impl<'r> View<'r> {
         &self.chain
     }
 
-    /// Rows read so far, seeks and steps of scans included.
+    /// Rows read so far, seeks and steps of scans included; a row of the log that is read again counts once.
     #[must_use]
     pub fn rows_read(&self) -> u64 {
         self.rows_read.get()
@@ -200,6 +198,11 @@ impl<'r> View<'r> {
 
     pub(crate) fn bytes<T: Table>(&self, key: &T::Key) -> Result<Option<DBPinnableSlice<'_>>, ReadError> {
         self.count();
+        self.bytes_again::<T>(key)
+    }
+
+    /// The bytes of a row that has been counted.
+    pub(crate) fn bytes_again<T: Table>(&self, key: &T::Key) -> Result<Option<DBPinnableSlice<'_>>, ReadError> {
         Ok(self.db.get_pinned_cf_opt(self.family(T::FAMILY)?, encode_key::<T>(key), &self.read_options())?)
     }
 
@@ -244,7 +247,7 @@ impl<'r> View<'r> {
         }
     }
 
-    fn raw_iterator<T: Table>(&self) -> Result<DBRawIteratorWithThreadMode<'_, Db>, ReadError> {
+    pub(crate) fn raw_iterator<T: Table>(&self) -> Result<DBRawIteratorWithThreadMode<'_, Db>, ReadError> {
         let mut options = self.read_options();
         // Families with a prefix filter would otherwise hide rows of other prefixes from a scan.
         options.set_total_order_seek(true);

@@ -49,6 +49,19 @@ pub struct LogRow {
     pub txs: Decoded,
 }
 
+/// A transaction's place, as the log has it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LoggedTx {
+    /// Height of its block.
+    pub height: Height,
+    /// Its index in the block.
+    pub index: u32,
+    /// Where in the block's bytes it begins.
+    pub raw_offset: u32,
+    /// Inputs of the row's transactions before it: where its own begin in the row of `prevouts`.
+    pub first_input: u32,
+}
+
 /// An input as the log has it: what it spends, but for the outpoint, which lies in `prevouts`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LoggedInput {
@@ -163,8 +176,11 @@ fn put_tx<'a>(
 const RAW: u8 = 7;
 const HAS_ORDINAL: u8 = 0x80;
 
-/// Template of a tag: what stands before and after the payload, and the payload's length.
-const TEMPLATES: [(&[u8], usize, &[u8]); RAW as usize] = [
+/// What stands before a payload, the payload's length, and what stands after it.
+type Template = (&'static [u8], usize, &'static [u8]);
+
+/// Template of a tag.
+const TEMPLATES: [Template; RAW as usize] = [
     (&[0x76, 0xa9, 0x14], 20, &[0x88, 0xac]), // P2PKH
     (&[0xa9, 0x14], 20, &[0x87]),             // P2SH
     (&[0x00, 0x14], 20, &[]),                 // P2WPKH
@@ -199,18 +215,32 @@ fn put_script(out: &mut Vec<u8>, script: &[u8], ordinal: u8) {
     }
 }
 
+/// Appends a script of a template whose payload has `N` bytes.
+#[inline(always)]
+fn fill<const N: usize>(b: &mut Input<'_>, scripts: &mut Vec<u8>, template: Template) -> Result<(), DecodeError> {
+    let payload = b.array::<N>()?;
+    scripts.reserve(template.0.len() + N + template.2.len());
+    scripts.extend_from_slice(template.0);
+    scripts.extend_from_slice(&payload);
+    scripts.extend_from_slice(template.2);
+    Ok(())
+}
+
 /// Appends the script to `scripts`; returns its range and ordinal.
 fn take_script(b: &mut Input<'_>, scripts: &mut Vec<u8>) -> Result<(Range<u32>, u8), DecodeError> {
     let tag = b.byte()?;
     let ordinal = if tag & HAS_ORDINAL != 0 { b.ordinal()? } else { 0 };
     let start = scripts.len() as u32;
-    match TEMPLATES.get(usize::from(tag & !HAS_ORDINAL)) {
-        Some((head, n, tail)) => {
-            scripts.extend_from_slice(head);
-            scripts.extend_from_slice(b.take(*n)?);
-            scripts.extend_from_slice(tail);
-        }
-        None if tag & !HAS_ORDINAL == RAW => {
+    // Lengths that the compiler knows make moves of calls.
+    match tag & !HAS_ORDINAL {
+        0 => fill::<20>(b, scripts, TEMPLATES[0])?,
+        1 => fill::<20>(b, scripts, TEMPLATES[1])?,
+        2 => fill::<20>(b, scripts, TEMPLATES[2])?,
+        3 => fill::<32>(b, scripts, TEMPLATES[3])?,
+        4 => fill::<32>(b, scripts, TEMPLATES[4])?,
+        5 => fill::<33>(b, scripts, TEMPLATES[5])?,
+        6 => fill::<65>(b, scripts, TEMPLATES[6])?,
+        RAW => {
             let n = b.count()?;
             let script = b.take(n)?;
             if template_of(script).is_some() {
@@ -218,9 +248,46 @@ fn take_script(b: &mut Input<'_>, scripts: &mut Vec<u8>) -> Result<(Range<u32>, 
             }
             scripts.extend_from_slice(script);
         }
-        None => return Err(b.error("script tag")),
+        _ => return Err(b.error("script tag")),
     }
     Ok((start..scripts.len() as u32, ordinal))
+}
+
+/// Steps over what begins a transaction: its size, the numbers of its inputs and outputs. Lengths are checked, here and
+/// below, contents are not.
+fn skip_head(b: &mut Input<'_>) -> Result<(u32, usize, usize), DecodeError> {
+    b.take(32)?;
+    let size = b.varint32()?;
+    b.skip_varint()?;
+    Ok((size, b.count()?, b.count()?))
+}
+
+fn skip_inputs(b: &mut Input<'_>, n: usize) -> Result<(), DecodeError> {
+    for _ in 0..n {
+        b.skip_varint()?;
+        b.take(size_of::<ScriptPrefix>())?;
+        b.skip_varint()?;
+        if b.byte()? & 4 != 0 {
+            b.byte()?;
+        }
+    }
+    Ok(())
+}
+
+fn skip_outputs(b: &mut Input<'_>, n: usize) -> Result<(), DecodeError> {
+    for _ in 0..n {
+        b.skip_varint()?;
+        let tag = b.byte()?;
+        if tag & HAS_ORDINAL != 0 {
+            b.byte()?;
+        }
+        let length = match TEMPLATES.get(usize::from(tag & !HAS_ORDINAL)) {
+            Some((_, n, _)) => *n,
+            None => b.count()?,
+        };
+        b.take(length)?;
+    }
+    Ok(())
 }
 
 fn take_tx(b: &mut Input<'_>, height: Height, into: &mut Decoded) -> Result<(), DecodeError> {
@@ -231,6 +298,9 @@ fn take_tx(b: &mut Input<'_>, height: Height, into: &mut Decoded) -> Result<(), 
     let (first_input, first_output) = (into.inputs.len() as u32, into.outputs.len() as u32);
     let overflow = b.error("sum too large");
     let mut sum = 0u64;
+    // Each takes bytes of the row, so a damaged count reserves no more than a multiple of those.
+    into.inputs.reserve(input_count);
+    into.outputs.reserve(output_count);
     for _ in 0..input_count {
         let value = b.coin_amount()?;
         sum = sum.checked_add(value).ok_or(overflow.clone())?;
@@ -293,19 +363,61 @@ impl LogRow {
         Ok(head)
     }
 
-    /// Decodes one transaction of a row, and nothing behind it: `into` then holds it alone. Returns the row's height;
-    /// `None` if the row is shorter.
+    /// Decodes one transaction of a row: `into` then holds it alone. What stands before it is only stepped over, what
+    /// stands behind it not even looked at. `None` if the row is shorter.
     ///
     /// # Errors
     /// The row is damaged up to there.
-    pub fn decode_one(bytes: &[u8], at: usize, into: &mut Decoded) -> Result<Option<Height>, DecodeError> {
-        let b = &mut Input::new(BlockLog::NAME, bytes);
-        let (height, _, _, n) = head(b)?;
-        for _ in 0..n.min(at.saturating_add(1)) {
-            into.clear();
-            take_tx(b, height, into)?;
+    pub fn decode_one(bytes: &[u8], at: usize, into: &mut Decoded) -> Result<Option<LoggedTx>, DecodeError> {
+        let Some((mut b, place)) = Self::step_to(bytes, at)? else { return Ok(None) };
+        into.clear();
+        take_tx(&mut b, place.height, into)?;
+        Ok(Some(place))
+    }
+
+    /// Place and id of one transaction of a row, without its content. `None` if the row is shorter.
+    ///
+    /// # Errors
+    /// The row is damaged up to there.
+    pub fn find_one(bytes: &[u8], at: usize) -> Result<Option<(LoggedTx, Txid)>, DecodeError> {
+        let Some((mut b, place)) = Self::step_to(bytes, at)? else { return Ok(None) };
+        Ok(Some((place, Txid(b.array()?))))
+    }
+
+    /// Appends one script of a row: that of output `vout` of the transaction at `at`. The height of the row; `None` if
+    /// there is no such output.
+    ///
+    /// # Errors
+    /// The row is damaged up to there.
+    pub fn script_of(bytes: &[u8], at: usize, vout: u32, into: &mut Vec<u8>) -> Result<Option<Height>, DecodeError> {
+        let Some((mut b, place)) = Self::step_to(bytes, at)? else { return Ok(None) };
+        let (_, inputs, outputs) = skip_head(&mut b)?;
+        if vout as usize >= outputs {
+            return Ok(None);
         }
-        Ok((at < n).then_some(height))
+        skip_inputs(&mut b, inputs)?;
+        skip_outputs(&mut b, vout as usize)?;
+        b.skip_varint()?;
+        take_script(&mut b, into)?;
+        Ok(Some(place.height))
+    }
+
+    /// What begins with the transaction at `at`, and where that is.
+    fn step_to(bytes: &[u8], at: usize) -> Result<Option<(Input<'_>, LoggedTx)>, DecodeError> {
+        let mut b = Input::new(BlockLog::NAME, bytes);
+        let (height, first_index, mut raw_offset, n) = head(&mut b)?;
+        if at >= n {
+            return Ok(None);
+        }
+        let mut first_input = 0u32;
+        for _ in 0..at {
+            let (size, inputs, outputs) = skip_head(&mut b)?;
+            skip_inputs(&mut b, inputs)?;
+            skip_outputs(&mut b, outputs)?;
+            raw_offset = raw_offset.saturating_add(size);
+            first_input = first_input.saturating_add(inputs as u32);
+        }
+        Ok(Some((b, LoggedTx { height, index: first_index + at as u32, raw_offset, first_input })))
     }
 
     fn decode_onto(b: &mut Input<'_>, into: &mut Decoded) -> Result<(Height, u32, u32), DecodeError> {

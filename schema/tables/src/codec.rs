@@ -79,7 +79,19 @@ impl<'a> Input<'a> {
     /// # Errors
     /// The row is too short, the number does not fit in 64 bits, or it ends with bytes that say nothing: every number
     /// has one form.
+    #[inline]
     pub fn varint(&mut self) -> Result<u64, DecodeError> {
+        // Most counts and many distances are one byte.
+        if let Some((&byte, rest)) = self.bytes.split_first()
+            && byte < 0x80
+        {
+            self.bytes = rest;
+            return Ok(byte.into());
+        }
+        self.long_varint()
+    }
+
+    fn long_varint(&mut self) -> Result<u64, DecodeError> {
         let mut value = 0u64;
         let mut shift = 0u32;
         loop {
@@ -99,6 +111,16 @@ impl<'a> Input<'a> {
                 return Err(self.error("number too long"));
             }
         }
+    }
+
+    /// Steps over a LEB128 number, whatever it is.
+    ///
+    /// # Errors
+    /// The row is too short.
+    pub fn skip_varint(&mut self) -> Result<(), DecodeError> {
+        let end = self.bytes.iter().position(|byte| byte & 0x80 == 0).ok_or_else(|| self.error("too short"))?;
+        self.bytes = &self.bytes[end + 1..];
+        Ok(())
     }
 
     /// A LEB128 number of at most 32 bits.
@@ -227,11 +249,14 @@ const MAX_PACKED: Sats = 1 << 59;
 /// Stands before an amount that is not packed. Packed ones stay below 9 × 2^59 + 10.
 const ESCAPE: u64 = 9 * MAX_PACKED + 1000;
 
+/// Powers of ten that an amount can be a multiple of.
+const POWERS: [u64; 10] = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000, 1_000_000_000];
+
 fn decompress_amount(packed: u64) -> Option<Sats> {
     let Some(x) = packed.checked_sub(1) else { return Some(0) };
     let (e, x) = (x % 10, x / 10);
     let m = if e < 9 { (x / 9).checked_mul(10)?.checked_add(x % 9 + 1)? } else { x.checked_add(1)? };
-    m.checked_mul(10u64.pow(e as u32))
+    m.checked_mul(POWERS[e as usize])
 }
 
 impl KeyCodec for ScriptId {

@@ -83,6 +83,47 @@ impl HistoryRow {
     }
 }
 
+/// Sums over a script's entries before some point of the chain.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Sums {
+    /// Number of entries.
+    pub entries: u64,
+    /// Received.
+    pub received: Sats,
+    /// Sent.
+    pub sent: Sats,
+}
+
+impl HistoryRow {
+    /// Sums over all entries of the script before `end`, out of the value under a key whose TxNum is `first`, if the row
+    /// behind it begins at `end` or later. What follows is not looked at, and nothing is kept.
+    ///
+    /// # Errors
+    /// The row is damaged up to there.
+    pub fn sums_until(bytes: &[u8], first: TxNum, end: TxNum) -> Result<Sums, DecodeError> {
+        let b = &mut Input::new(History::NAME, bytes);
+        let number = b.varint()?;
+        let (received, sent) = if number > 0 { (b.amount()?, b.amount()?) } else { (0, 0) };
+        let before = number.checked_mul(ENTRIES_PER_ROW).ok_or_else(|| b.error("entries"))?;
+        let mut sums = Sums { entries: before, received, sent };
+        let mut tx_num = first.0;
+        while b.left() > 0 {
+            let head = b.varint()?;
+            tx_num = tx_num.checked_add(head >> 2).ok_or_else(|| b.error("TxNum too large"))?;
+            if tx_num >= end.0 {
+                break;
+            }
+            let received = if head & 1 != 0 { b.amount()? } else { 0 };
+            let sent = if head & 2 != 0 { b.amount()? } else { 0 };
+            let too_large = |sum: Option<Sats>| sum.ok_or_else(|| b.error("sums too large"));
+            sums.received = too_large(sums.received.checked_add(received))?;
+            sums.sent = too_large(sums.sent.checked_add(sent))?;
+            sums.entries += 1;
+        }
+        Ok(sums)
+    }
+}
+
 /// Encodes with TxNums relative to the first entry, so a decoded value is relative until
 /// [`HistoryRow::absolute`] is told the key.
 impl ValueCodec for HistoryRow {

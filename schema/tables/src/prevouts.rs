@@ -7,6 +7,8 @@
 //!
 //! A row without inputs is left out.
 
+use std::ops::Range;
+
 use cairn_model::{Block, Outpoint, TxNum};
 
 use crate::{
@@ -48,6 +50,26 @@ impl PrevoutRow {
             Ok(Outpoint { tx_num: TxNum(tx_num), vout })
         };
         self.0.iter().map(outpoint).collect()
+    }
+}
+
+impl PrevoutRow {
+    /// Some of the outpoints of a row under the key `first`, without the rest: those of the inputs `range`.
+    ///
+    /// # Errors
+    /// The row is damaged up to there, or has fewer.
+    pub fn unpack_some(bytes: &[u8], first: TxNum, range: Range<u32>) -> Result<Vec<Outpoint>, DecodeError> {
+        let b = &mut Input::new(Prevouts::NAME, bytes);
+        if b.count()? < range.end as usize {
+            return Err(b.error("fewer inputs than in block_log"));
+        }
+        for _ in 0..range.start {
+            b.skip_varint()?;
+            b.skip_varint()?;
+        }
+        let some: Vec<(u64, u32)> =
+            range.map(|_| Ok((b.varint()?, b.varint32()?))).collect::<Result<_, DecodeError>>()?;
+        PrevoutRow(some).unpack(first)
     }
 }
 

@@ -3,7 +3,7 @@
 use cairn_model::{Outpoint, TxNum};
 use cairn_tables::{
     Table,
-    block_log::{BlockLog, Decoded, LogRow},
+    block_log::{BlockLog, Decoded, LogRow, LoggedTx},
     codec::{MAX_MONEY, put_amount, put_varint},
     coins::{Coins, CoinsByScript},
     encode_value,
@@ -73,6 +73,30 @@ fn history_that_cannot_be_is_an_error() {
     assert!(History::decode_value(&overflow).is_err());
 }
 
+/// Sums up to some point of a row are those of its entries up to there.
+#[test]
+fn sums_of_a_part_of_a_row() {
+    let mut runner = TestRunner::deterministic();
+    for _ in 0..200 {
+        let row = values::history_row().new_tree(&mut runner).unwrap().current();
+        let bytes = encode_value::<History>(&row);
+        // Values are relative to the key until they are told it.
+        let first = TxNum(1_000);
+        let whole = History::decode_value(&bytes).unwrap();
+        let last = whole.entries.last().unwrap().tx_num.0;
+        let Ok(whole) = whole.absolute(first) else { continue };
+        for end in [0, 1_000, 1_001, 1_000 + last / 2, 1_000 + last, 1_001 + last, u64::MAX].map(TxNum) {
+            let before = whole.entries.iter().take_while(|entry| entry.tx_num < end);
+            let sums = before.fold((row.number * 128, row.received_before, row.sent_before), |sums, entry| {
+                (sums.0 + 1, sums.1 + entry.received, sums.2 + entry.sent)
+            });
+            let found = HistoryRow::sums_until(&bytes, first, end).unwrap();
+            assert_eq!((found.entries, found.received, found.sent), sums);
+        }
+        assert!(HistoryRow::sums_until(&bytes[..bytes.len() - 1], first, TxNum(u64::MAX)).is_err());
+    }
+}
+
 /// One transaction out of a row is the same as out of the whole row.
 #[test]
 fn a_single_transaction_of_the_log() {
@@ -81,8 +105,12 @@ fn a_single_transaction_of_the_log() {
     for _ in 0..200 {
         let row = values::log_row().new_tree(&mut runner).unwrap().current();
         let bytes = encode_value::<BlockLog>(&row);
+        let mut raw_offset = row.raw_offset;
         for (at, tx) in row.txs.txs.iter().enumerate() {
-            assert_eq!(LogRow::decode_one(&bytes, at, &mut one).unwrap(), Some(row.height));
+            let index = row.first_index + at as u32;
+            let place = LoggedTx { height: row.height, index, raw_offset, first_input: tx.inputs.start };
+            assert_eq!(LogRow::decode_one(&bytes, at, &mut one).unwrap(), Some(place));
+            raw_offset = raw_offset.saturating_add(tx.size);
             let [found] = &one.txs[..] else { panic!("{} transactions", one.txs.len()) };
             assert_eq!((found.txid, found.size, found.base_size), (tx.txid, tx.size, tx.base_size));
             assert_eq!(one.inputs_of(found), row.txs.inputs_of(tx));
@@ -91,6 +119,14 @@ fn a_single_transaction_of_the_log() {
                 outputs.map(|o| (o.value, o.id, o.spendable, txs.script(o).to_vec())).collect()
             };
             assert_eq!(outputs(&one, found), outputs(&row.txs, tx));
+            assert_eq!(LogRow::find_one(&bytes, at).unwrap(), Some((place, tx.txid)));
+            for (vout, output) in row.txs.outputs_of(tx).iter().enumerate() {
+                let mut script = vec![1];
+                assert_eq!(LogRow::script_of(&bytes, at, vout as u32, &mut script).unwrap(), Some(row.height));
+                assert_eq!(script[1..], *row.txs.script(output));
+            }
+            let none = tx.outputs.len() as u32;
+            assert_eq!(LogRow::script_of(&bytes, at, none, &mut Vec::new()).unwrap(), None);
             // What lies behind it is not looked at.
             assert!(
                 LogRow::decode_one(&bytes[..bytes.len() - 1], at, &mut one).is_ok() == (at + 1 < row.txs.txs.len())
@@ -101,6 +137,23 @@ fn a_single_transaction_of_the_log() {
         }
     }
     assert!(LogRow::decode_one(&[], 0, &mut one).is_err());
+}
+
+#[test]
+fn some_prevouts_of_a_row() {
+    let outpoints: Vec<_> = (0..9).map(|n| Outpoint { tx_num: TxNum(n * 977), vout: n as u32 * 300 }).collect();
+    let first = TxNum(10_000);
+    let bytes = encode_value::<Prevouts>(&PrevoutRow::pack(first, outpoints.iter().copied()));
+    for start in 0..=9u32 {
+        for end in start..=9 {
+            let some = PrevoutRow::unpack_some(&bytes, first, start..end).unwrap();
+            assert_eq!(some, outpoints[start as usize..end as usize]);
+        }
+    }
+    assert!(PrevoutRow::unpack_some(&bytes, first, 3..10).is_err());
+    assert!(PrevoutRow::unpack_some(&bytes[..bytes.len() - 1], first, 0..9).is_err());
+    assert!(PrevoutRow::unpack_some(&[], first, 0..0).is_err());
+    assert!(PrevoutRow::unpack_some(&bytes, TxNum(7_000), 0..1).is_err(), "reaches below zero");
 }
 
 #[test]

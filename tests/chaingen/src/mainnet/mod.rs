@@ -19,7 +19,7 @@ use std::path::Path;
 
 use bitcoin::hashes::Hash;
 use bitcoin::params::Params;
-use bitcoin::{BlockHash, consensus};
+use bitcoin::{BlockHash, ScriptBuf, consensus};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -61,12 +61,31 @@ pub struct MainnetOptions {
     pub max_coins: usize,
     /// Kind of scripts.
     pub signatures: Signatures,
+    /// Of 100 outputs, how many pay [`MainnetOptions::busiest`] whatever else the shape says; 0 for the usual shape.
+    pub busiest_percent: u32,
 }
 
 impl MainnetOptions {
     /// The usual shape of this size.
     pub fn new(seed: u64, target_bytes: u64) -> Self {
-        Self { seed, target_bytes, empty_blocks: 2_020, max_coins: 2_000_000, signatures: Signatures::Dummy }
+        Self {
+            seed,
+            target_bytes,
+            empty_blocks: 2_020,
+            max_coins: 2_000_000,
+            signatures: Signatures::Dummy,
+            busiest_percent: 0,
+        }
+    }
+
+    /// The script of the busiest address.
+    ///
+    /// # Errors
+    /// As [`mainnet_blocks`].
+    pub fn busiest(&self) -> Result<ScriptBuf, Error> {
+        let mut script = Vec::with_capacity(70);
+        Addresses::new(self.seed, self.signatures)?.write_script(&mut script, POOLS);
+        Ok(script.into())
     }
 }
 
@@ -183,7 +202,7 @@ impl Miner {
             height: 0,
             previous: sha256d(&genesis[..80]),
             counts: Counts { blocks: 1, bytes: genesis.len() as u64, txs: 1, inputs: 0, outputs: 1 },
-            body: Body::new(addresses, Pool::new(options.max_coins), seedlings, POOLS),
+            body: Body::new(addresses, Pool::new(options.max_coins), seedlings, (POOLS, options.busiest_percent)),
             immature: VecDeque::new(),
             block: Vec::new(),
             undo: Vec::new(),

@@ -27,6 +27,8 @@ pub(super) struct Body {
     pub(super) addresses: Addresses,
     pub(super) pool: Pool,
     pub(super) next_address: u32,
+    /// An address, and how many of 100 outputs pay it.
+    busiest: (u32, u32),
     /// Coins still to be made by fanning out.
     seedlings: u32,
     height: u32,
@@ -60,11 +62,12 @@ struct Scratch {
 }
 
 impl Body {
-    pub(super) fn new(addresses: Addresses, pool: Pool, seedlings: u32, first_address: u32) -> Self {
+    pub(super) fn new(addresses: Addresses, pool: Pool, seedlings: u32, busiest: (u32, u32)) -> Self {
         Self {
             addresses,
             pool,
-            next_address: first_address,
+            next_address: busiest.0,
+            busiest,
             seedlings,
             height: 0,
             fees: 0,
@@ -182,6 +185,10 @@ impl Body {
 
     /// Change to the sender, one of the popular addresses (the n-th with a weight of about 1/n), or a new one.
     fn choose_address(&mut self, rng: &mut ChaCha8Rng, sender: u32) -> u32 {
+        // Without such an address nothing is drawn, so that the usual shape stays what it was.
+        if self.busiest.1 > 0 && rng.random_range(0..100) < self.busiest.1 {
+            return self.busiest.0;
+        }
         match rng.random_range(0..100) {
             0..28 => sender,
             28..57 => {

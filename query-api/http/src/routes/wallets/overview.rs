@@ -265,29 +265,34 @@ impl Operation for Overview {
 }
 
 fn seen(view: &View<'_>, tx_num: TxNum) -> Result<Seen, ApiError> {
-    let found = view.tx(tx_num)?.and_then(|tx| Some((view.chain().get(tx.height)?.time, tx)));
-    let (time, tx) = found.ok_or_else(|| {
+    let found = view.txid_of(tx_num)?.and_then(|(txid, height)| Some((view.chain().get(height)?.time, txid, height)));
+    let (time, txid, height) = found.ok_or_else(|| {
         tracing::error!(tx_num = tx_num.0, "totals name a transaction that is not there");
         ApiError::internal()
     })?;
-    Ok(Seen { height: tx.height, time: rfc3339(time), time_unix: time, txid: tx.txid().to_string() })
+    Ok(Seen { height, time: rfc3339(time), time_unix: time, txid: txid.to_string() })
 }
 
 const DAY: u32 = 86_400;
+/// Days of each period of activity.
+const PERIODS: [u32; 3] = [1, 7, 30];
 
 fn activity(view: &View<'_>, script: Option<&FoundScript>) -> Result<Activity, ApiError> {
     let end = view.tip().mono_time;
-    let period = |days: u32| -> Result<Period, ApiError> {
-        let Some(script) = script else { return Ok(Period { tx_count: 0, received_sats: 0, sent_sats: 0 }) };
-        let start = first_tx_after(view, end.saturating_sub(days * DAY));
-        let (all, before) = (&script.totals, view.sums_before(script, start)?);
-        Ok(Period {
-            tx_count: all.tx_count.saturating_sub(before.tx_count),
-            received_sats: all.funded.saturating_sub(before.received),
-            sent_sats: all.spent.saturating_sub(before.sent),
-        })
+    let periods = match script {
+        None => PERIODS.map(|_| Period { tx_count: 0, received_sats: 0, sent_sats: 0 }),
+        Some(script) => {
+            let starts = PERIODS.map(|days| first_tx_after(view, end.saturating_sub(days * DAY)));
+            let all = &script.totals;
+            view.sums_before_each(script, starts)?.map(|before| Period {
+                tx_count: all.tx_count.saturating_sub(before.tx_count),
+                received_sats: all.funded.saturating_sub(before.received),
+                sent_sats: all.spent.saturating_sub(before.sent),
+            })
+        }
     };
-    Ok(Activity { as_of: rfc3339(end), day: period(1)?, week: period(7)?, month: period(30)? })
+    let [day, week, month] = periods;
+    Ok(Activity { as_of: rfc3339(end), day, week, month })
 }
 
 /// The first transaction of the first block whose monotone time lies after `time`.
