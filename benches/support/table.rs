@@ -24,9 +24,13 @@ impl Table {
     }
 
     /// Adds what another process has printed, with something before each name; its values by their names there.
-    pub(crate) fn take_over(&mut self, before: &str, printed: &str) -> BTreeMap<String, f64> {
+    pub(crate) fn take_over<'l>(
+        &mut self,
+        before: &str,
+        printed: impl Iterator<Item = &'l str>,
+    ) -> BTreeMap<String, f64> {
         let mut taken = BTreeMap::new();
-        for line in printed.lines() {
+        for line in printed {
             let parts: Vec<&str> = line.split('\t').collect();
             let [name, unit, value] = parts[..] else { panic!("{line}") };
             let value = value.parse().unwrap();

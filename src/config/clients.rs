@@ -3,7 +3,7 @@
 use cairn_http::{ForwardedHeader, IpNet};
 use clap::{Args, ValueEnum};
 
-/// ClientLimits of clients.
+/// Limits of clients.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ClientLimits {
     /// What a client (an address of IPv4, or a /64 of IPv6) may spend in a minute: a light request costs 1 unit, a

@@ -40,7 +40,7 @@ impl Limits {
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct ReadCache {
     /// Memory for what was read of the index, to answer from it the next time: a number of bytes, or with K, M, G or T.
-    /// The index of the tables and their filters come on top, some 1 % of the index.
+    /// The tables' own indexes and filters come on top: less than 2 % of the index.
     #[arg(long, env = "CAIRN_CACHE", value_name = "SIZE", default_value = "1G",
         value_parser = |text: &str| bytes(text, LEAST_CACHE))]
     pub(crate) cache: u64,

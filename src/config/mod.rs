@@ -170,6 +170,8 @@ pub(crate) struct All {
     #[command(flatten)]
     limits: Limits,
     #[command(flatten)]
+    cache: ReadCache,
+    #[command(flatten)]
     http: Http,
     #[command(flatten)]
     state: StateDb,

@@ -123,9 +123,9 @@ pub fn family_options_within(family: Family, cache: Option<&Cache>) -> Options {
     })
 }
 
-/// Options of a family for who only answers questions. Data blocks share the cache; the tables' indexes and filters stay
-/// beside it for good, some 3 bytes for each row of a table with a filter, since without them each row would cost two
-/// more reads.
+/// Options of a family for who only answers questions. Data blocks share the cache; the tables' indexes (some 30 bytes a
+/// block) and filters (10 bits a row, where there are any) stay beside it for good, since without them each row would cost
+/// two more reads.
 pub(crate) fn family_options_cached(family: Family, cache: &Cache) -> Options {
     options_with(family, |table| table.set_block_cache(cache))
 }
