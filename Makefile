@@ -58,3 +58,5 @@ bench: setup-test ## The benches (benches/RESULTS.md keeps results; criterion's 
 	$(CARGO) bench --locked --profile release --package cairn-domain --bench mempool
 	$(CARGO) bench --locked --profile release --package cairn-http --bench overhead
 	$(CARGO) bench --locked --profile release --package cairn --bench decode --bench index --bench latency
+	benches/instructions.sh
+	$(CARGO) bench --locked --profile release --package cairn --bench side_by_side
