@@ -2,7 +2,7 @@
 # Installs what the build needs from outside Cargo, and only where it is missing.
 #
 #   deploy/setup.sh build   a compiler for C++20, make, cmake, pkg-config, libclang, ccache (RocksDB, jemalloc)
-#   deploy/setup.sh test    the same, the Boost headers (the tests build Bitcoin Core's kernel) and strace
+#   deploy/setup.sh test    the same, the Boost headers (the tests build Bitcoin Core's kernel), strace and Valgrind
 #
 # Debian and its relatives: by apt-get, through sudo if not root. Elsewhere it names what is missing and stops.
 set -euo pipefail
@@ -66,8 +66,12 @@ find_missing() {
         command -v git >/dev/null || packages+=(git)
     fi
     have_ccache || wanted+=(ccache)
-    # Some crash tests kill at chosen system calls; without it they are skipped by name.
-    [ "$purpose" != test ] || command -v strace >/dev/null || wanted+=(strace)
+    # Some crash tests kill at chosen system calls, and instructions are counted; without these two tools that is skipped
+    # by name.
+    if [ "$purpose" = test ]; then
+        command -v strace >/dev/null || wanted+=(strace)
+        command -v valgrind >/dev/null || wanted+=(valgrind)
+    fi
 }
 
 find_missing
@@ -95,7 +99,8 @@ if [ "$can_install" = yes ]; then
 fi
 
 if [ ${#wanted[@]} -gt 0 ]; then
-    echo "setup: no ${wanted[*]}: the build works, but RocksDB may compile more than once (20 minutes on 2 cores)" >&2
+    echo "setup: no ${wanted[*]}: everything works, but without ccache RocksDB may compile more than once (20 minutes on" \
+        "2 cores), and without strace or valgrind some tests are skipped" >&2
 fi
 if [ ${#packages[@]} -gt 0 ]; then
     echo "setup: missing and not installed: ${packages[*]} (Debian's names)" >&2

@@ -22,6 +22,11 @@ else
     [ -n "$summary" ] || summary=$(grep -aE '^test result:' "$log" | tail -n 1 || true)
 fi
 
+# Counts of instructions are a test too, but no program of the runner's; a filter by name leaves them out.
+if [ $# -eq 0 ]; then
+    benches/instructions.sh || status=$?
+fi
+
 if [ -s "$CAIRN_SKIPPED_FILE" ]; then
     echo "Skipped, by name:"
     sort -u "$CAIRN_SKIPPED_FILE" | sed 's/^/  /'
