@@ -58,6 +58,9 @@ def arguments_of(tool, known):
         found = {"txid": known["txid"], "address": value("address"), "expected_amount_btc": 0.00000001}
     if tool.name == "mempool_tx" and known["unconfirmed"]:
         found = {"txid": known["unconfirmed"]}
+    if tool.name == "wallet_balance_history":
+        # A life is more than a tool says at once.
+        found |= {"from": value("from"), "to": value("to")}
     if tool.name == "search_endpoints":
         found = {"query": "fees"}
     return found
@@ -84,6 +87,16 @@ async def walk(label, client, known):
             assert said["error"]["error"] in MAY_BE_ABSENT, f"{tool.name}: {said['error']}"
     wrong = await client.call_tool("tx_lookup", {"txid": "00" * 32})
     assert wrong.is_error and wrong.structured_content["error"]["error"] == "tx_not_found", wrong
+    # An answer too large for a message that a client reads is told, with the way to less and the way to all of it.
+    whole = {"address": arguments["wallet_balance_history"]["address"]}
+    for name, given in [
+        ("wallet_balance_history", whole),
+        ("call_endpoint", {"endpoint": "wallet_balance_history", "arguments": whole}),
+    ]:
+        large = (await client.call_tool(name, given)).structured_content
+        assert large["error"]["error"] == "answer_too_large" and large["error"]["narrow_with"] == ["from", "to"], large
+    with urllib.request.urlopen(large["error"]["url"], timeout=10) as answer:
+        assert len(answer.read()) > 256 * 1024, "HTTP has no such bound"
     print(f"mcp ({label}, {client.protocol_version}): {len(listed)} tools, {succeeded} answered with data")
     assert succeeded >= len(listed) * 2 // 3, "too few tools answered with data"
     return arguments

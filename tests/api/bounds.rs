@@ -74,6 +74,13 @@ async fn a_busy_address_costs_no_more_than_a_quiet_one() {
     for (point, day) in days.iter().zip(world.oracle.daily(&busy)) {
         assert_eq!((&point["balance_sats"], &point["tx_count"]), (&day.balance_sats.into(), &day.tx_count.into()));
     }
+    // A day in the middle of it: what came before is one read.
+    let day = &world.oracle.daily(&busy)[days.len() / 2];
+    let name = &days[days.len() / 2]["date"].as_str().unwrap();
+    let history = get(&router, &format!("{base}/balance-history?from={name}&to={name}")).await;
+    assert_eq!(history.body["points"].as_array().unwrap().len(), 1);
+    assert_eq!(history.body["points"][0]["balance_sats"], day.balance_sats);
+    assert!(history.rows_read() <= 6, "{} rows for a day", history.rows_read());
     // With a long chain of unconfirmed ones on top.
     let mut pool = Waiting::at_tip(&world);
     let mut coin = pool.coins(1_000_000).find(|at| world.oracle.coins()[at].script == busy).unwrap();

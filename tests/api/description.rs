@@ -46,6 +46,8 @@ fn every_reference_leads_somewhere_and_every_parameter_is_described() {
         let parameters = operation["parameters"].as_array().unwrap();
         for parameter in parameters {
             assert!(parameter["description"].is_string(), "{path}: {parameter}");
+            // No address of a request says null.
+            assert!(!parameter["schema"].to_string().contains("null"), "{path}: {parameter}");
         }
         let in_path = parameters.iter().filter(|p| p["in"] == "path").count();
         assert_eq!(in_path, path.matches('{').count(), "{path}");
@@ -53,6 +55,18 @@ fn every_reference_leads_somewhere_and_every_parameter_is_described() {
             assert!(operation["responses"][status].is_object(), "{path}: {status}");
         }
     }
+}
+
+#[test]
+fn every_area_is_described_once_and_in_order() {
+    let tags = DOCUMENT["tags"].as_array().unwrap();
+    let names: Vec<&str> = tags.iter().map(|tag| tag["name"].as_str().unwrap()).collect();
+    assert!(names.is_sorted() && tags.iter().all(|tag| tag["description"].as_str().unwrap().len() > 20), "{tags:?}");
+    let paths = DOCUMENT["paths"].as_object().unwrap();
+    let operations = paths.values().flat_map(|methods| methods.as_object().unwrap().values());
+    let used: std::collections::BTreeSet<&str> = operations.map(|op| op["tags"][0].as_str().unwrap()).collect();
+    assert_eq!(used.into_iter().collect::<Vec<_>>(), names);
+    assert_eq!(DOCUMENT["info"]["license"]["identifier"], "MIT OR Apache-2.0");
 }
 
 #[tokio::test]

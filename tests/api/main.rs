@@ -1,6 +1,7 @@
 //! The API over an index of a generated chain, in process: every answer against the naive ledger and its own schema.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, unreachable_pub)]
 
+mod balance_history;
 mod blocks;
 mod bounds;
 mod broadcast;

@@ -139,26 +139,6 @@ async fn transactions_of_every_script_by_offset_and_by_cursor() {
 }
 
 #[tokio::test]
-async fn balance_history_of_every_script() {
-    let world = &everything_world();
-    let router = world.open_router();
-    let schema = validator(HISTORY);
-    for script in world.oracle.scripts() {
-        let body = get(&router, &format!("/v1/wallets/{}/balance-history", script_hash(script))).await.body;
-        assert!(schema.is_valid(&body), "{body}");
-        let points = body["points"].as_array().unwrap();
-        let expected = world.oracle.daily(script);
-        assert_eq!(points.len(), expected.len());
-        for (point, day) in points.iter().zip(&expected) {
-            assert_eq!(point["balance_sats"], day.balance_sats, "{script} {point}");
-            assert_eq!(point["received_sats"], day.received_sats);
-            assert_eq!(point["sent_sats"], day.sent_sats);
-            assert_eq!(point["tx_count"], day.tx_count);
-        }
-    }
-}
-
-#[tokio::test]
 async fn a_compact_body_is_a_strict_subset() {
     let world = &everything_world();
     let router = world.open_router();

@@ -2,6 +2,7 @@
 //! may send.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, unreachable_pub)]
 
+mod bound;
 mod calls;
 mod endpoints;
 mod eras;

@@ -87,6 +87,7 @@ async fn schemas_are_schemas() {
             jsonschema::draft202012::meta::validate(schema).unwrap_or_else(|e| panic!("{name} {key}: {e}"));
             jsonschema::draft202012::new(schema).unwrap_or_else(|e| panic!("{name} {key}: {e}"));
             every_reference_leads_somewhere(schema, schema);
+            one_type_at_a_time(schema, &format!("{name} {key}"));
         }
         for (parameter, schema) in tool["inputSchema"]["properties"].as_object().unwrap() {
             assert!(schema["description"].is_string(), "{name}: {parameter}");
@@ -103,6 +104,18 @@ fn every_reference_leads_somewhere(root: &Value, value: &Value) {
             members.values().for_each(|value| every_reference_leads_somewhere(root, value));
         }
         Value::Array(items) => items.iter().for_each(|item| every_reference_leads_somewhere(root, item)),
+        _ => {}
+    }
+}
+
+/// Some hosts of models know one type for each value, and refuse lists of them.
+fn one_type_at_a_time(value: &Value, what: &str) {
+    match value {
+        Value::Object(members) => {
+            assert!(!members.get("type").is_some_and(Value::is_array), "{what}: {value}");
+            members.values().for_each(|value| one_type_at_a_time(value, what));
+        }
+        Value::Array(items) => items.iter().for_each(|item| one_type_at_a_time(item, what)),
         _ => {}
     }
 }

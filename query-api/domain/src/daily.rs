@@ -28,6 +28,8 @@ pub struct Inconsistent {
 /// Days in the making.
 #[derive(Clone, Default, Debug)]
 pub struct Daily {
+    /// Balance before the first day.
+    opening: Sats,
     points: Vec<DayPoint>,
 }
 
@@ -36,6 +38,12 @@ impl Daily {
     #[must_use]
     pub fn new() -> Self {
         Daily::default()
+    }
+
+    /// Nothing yet, after a past that left this balance.
+    #[must_use]
+    pub fn after(opening: Sats) -> Self {
+        Daily { opening, points: Vec::new() }
     }
 
     /// Adds what `txs` transactions of `day` did. Days come in order; those left out become points without movement.
@@ -48,7 +56,7 @@ impl Daily {
         if newest.is_some_and(|p| p.day > day) {
             return Err(bad);
         }
-        let balance = newest.map_or(0, |p| p.balance);
+        let balance = newest.map_or(self.opening, |p| p.balance);
         for quiet in newest.map_or(day, |p| p.day + 1)..day {
             self.points.push(DayPoint { day: quiet, balance, received: 0, sent: 0, tx_count: 0 });
         }
@@ -65,7 +73,7 @@ impl Daily {
         Ok(())
     }
 
-    /// The days from the first to the last activity.
+    /// The days from the first to the last that was added.
     #[must_use]
     pub fn finish(self) -> Vec<DayPoint> {
         self.points
@@ -97,6 +105,17 @@ mod tests {
         assert_eq!(daily.add(9, 1, 0, 1), Err(Inconsistent { day: 9 }));
         assert_eq!(daily.add(11, 0, 51, 1), Err(Inconsistent { day: 11 }));
         assert!(daily.add(11, u64::MAX, 0, 1).is_err());
+    }
+
+    #[test]
+    fn a_past_that_is_not_shown_counts() {
+        let mut daily = Daily::after(50);
+        daily.add(10, 0, 0, 0).unwrap();
+        daily.add(12, 5, 55, 1).unwrap();
+        daily.add(13, 0, 0, 0).unwrap();
+        let balances: Vec<_> = daily.finish().iter().map(|p| (p.day, p.balance)).collect();
+        assert_eq!(balances, [(10, 50), (11, 50), (12, 0), (13, 0)]);
+        assert_eq!(Daily::after(50).add(10, 0, 51, 1), Err(Inconsistent { day: 10 }));
     }
 
     #[test]

@@ -8,6 +8,7 @@ use serde_json::{Map, Number, Value};
 use crate::{
     amounts::{AMOUNT, parse_btc},
     body::Members,
+    dates::{self, DATE},
     error::{ApiError, FieldError, Location, VALIDATION},
     identifiers,
     meta::Warning,
@@ -278,6 +279,12 @@ impl Check {
         }
         if format == AMOUNT {
             return self.amount(location, name, schema, text);
+        }
+        if format == DATE {
+            if let Err(why) = dates::parse(text) {
+                self.error(location, name, why, Some(schema));
+            }
+            return;
         }
         let length = text.chars().count() as u64;
         if schema["minLength"].as_u64().is_some_and(|min| length < min)

@@ -28,6 +28,7 @@ use crate::{
     offer::Tier,
     openapi,
     operation::{Method, Registered},
+    reference,
     router::Shared,
     tool::Effect,
 };
@@ -81,6 +82,8 @@ pub struct Reply {
     pub headers: HeaderMap,
     /// Body.
     pub body: Bytes,
+    /// Where the same is asked over HTTP; without what stood in a body.
+    pub url: String,
 }
 
 /// Path parameters that were not given, though a path had to be built: the check finds them missing.
@@ -192,17 +195,22 @@ impl Api {
         if let Some(peer) = from.extensions.get::<ConnectInfo<SocketAddr>>() {
             request.extensions_mut().insert(*peer);
         }
+        let url = self.url(request.uri().path_and_query().map_or("", |target| target.as_str()));
         let response = match self.router.clone().oneshot(request).await {
             Ok(response) => response,
             Err(never) => match never {},
         };
-        read(response).await
+        read(response, url).await
+    }
+
+    fn url(&self, target: &str) -> String {
+        format!("{}{target}", self.shared.config.base_url)
     }
 
     /// The answer to what could not even become a request.
     async fn refused(&self, error: ApiError, path: &str) -> Reply {
         let id = uuid::Uuid::now_v7().to_string();
-        read(error.render(&self.shared.config.base_url, &id, path)).await
+        read(error.render(&self.shared.config.base_url, &id, path), self.url(path)).await
     }
 
     /// A failure of another way to reach the API: the same body as every failure, once the layers around the routes
@@ -214,6 +222,12 @@ impl Api {
             Some(seconds) => error.retryable(Some(seconds)).into_response(),
             None => error.into_response(),
         }
+    }
+
+    /// Where it is explained what a code of a failure means.
+    #[must_use]
+    pub fn explained(&self, code: &str) -> String {
+        reference::of_error(&self.shared.config.base_url, code)
     }
 
     /// 405 with the methods that are known.
@@ -232,13 +246,13 @@ pub struct AnswerSchema {
     pub definitions: Map<String, Value>,
 }
 
-async fn read(response: Response) -> Reply {
+async fn read(response: Response, url: String) -> Reply {
     let (parts, body) = response.into_parts();
     match to_bytes(body, MAX_ANSWER).await {
-        Ok(body) => Reply { status: parts.status.as_u16(), headers: parts.headers, body },
+        Ok(body) => Reply { status: parts.status.as_u16(), headers: parts.headers, body, url },
         Err(error) => {
             tracing::error!(%error, "an answer could not be read to its end");
-            Reply { status: 500, headers: HeaderMap::new(), body: Bytes::new() }
+            Reply { status: 500, headers: HeaderMap::new(), body: Bytes::new(), url }
         }
     }
 }
@@ -266,6 +280,7 @@ fn described(op: &Registered, config: &ApiConfig) -> Described {
 fn input_schema(op: &Registered, config: &ApiConfig) -> Value {
     let schema = |field: &Field| {
         let mut schema = field.schema.clone();
+        openapi::leave_out_null(&mut schema);
         if schema["format"] == "bitcoin-address"
             && let (Some(featured), Some(members)) = (config.featured.first(), schema.as_object_mut())
         {

@@ -23,6 +23,17 @@ pub fn document(config: &ApiConfig) -> Value {
     of(&routes::operations(), config)
 }
 
+/// What the areas are about, by name. In the order of names, as tools that read the description want it.
+const AREAS: &[(&str, &str)] = &[
+    ("blocks", "Single blocks with their transactions."),
+    ("chain", "What the newest blocks were and the next ones will be, as lists."),
+    ("mempool", "Transactions that are not confirmed yet, and what it takes to be among the next."),
+    ("network", "The state of the whole network in a few numbers."),
+    ("service", "This server itself: its state, abilities and offers, and small aids."),
+    ("transactions", "Single transactions: to look up, to follow, to verify, to send."),
+    ("wallets", "Balances and movements of addresses and scripts."),
+];
+
 /// The description of these operations.
 pub(crate) fn of(operations: &[Registered], config: &ApiConfig) -> Value {
     let settings = SchemaSettings::draft2020_12().for_serialize().with(|s| {
@@ -40,12 +51,8 @@ pub(crate) fn of(operations: &[Registered], config: &ApiConfig) -> Value {
     for op in operations {
         relax(op, &mut schemas);
     }
-    let mut tags: Vec<&str> = Vec::new();
-    for op in operations {
-        if !tags.contains(&op.info.area) {
-            tags.push(op.info.area);
-        }
-    }
+    let used = AREAS.iter().filter(|(area, _)| operations.iter().any(|op| op.info.area == *area));
+    let tags: Vec<Value> = used.map(|(name, about)| json!({"name": name, "description": about})).collect();
     json!({
         "openapi": "3.1.0",
         "info": {
@@ -56,10 +63,10 @@ pub(crate) fn of(operations: &[Registered], config: &ApiConfig) -> Value {
                 answer is true for. Every failure is `application/problem+json`. Amounts in satoshis are authoritative. \
                 Days and periods use the monotone block time: the running maximum of header times.",
             "contact": {"name": "The operator of this server", "url": format!("{}/", config.base_url)},
-            "license": {"name": "MIT OR Apache-2.0"},
+            "license": {"name": "MIT or Apache License 2.0", "identifier": "MIT OR Apache-2.0"},
         },
         "servers": [{"url": config.base_url}],
-        "tags": tags.iter().map(|name| json!({"name": name})).collect::<Vec<_>>(),
+        "tags": tags,
         "paths": paths,
         "components": {
             "schemas": schemas,
@@ -243,6 +250,7 @@ fn parameter(field: &Field, config: &ApiConfig) -> Value {
         description = members.remove("description").unwrap_or_default();
         members.remove("examples");
     }
+    leave_out_null(&mut schema);
     let mut out = json!({
         "name": field.name,
         "in": if field.location == Location::Path { "path" } else { "query" },
@@ -255,6 +263,17 @@ fn parameter(field: &Field, config: &ApiConfig) -> Value {
         }
     }
     out
+}
+
+/// What may be left out is left out, not null: an address of a request knows no null, and a tool needs none.
+pub(crate) fn leave_out_null(schema: &mut Value) {
+    let Some(kinds) = schema.get_mut("type").filter(|kinds| kinds.is_array()) else { return };
+    if let Some(several) = kinds.as_array_mut() {
+        several.retain(|kind| kind != "null");
+    }
+    if let [only] = kinds.as_array().map_or(&[][..], Vec::as_slice) {
+        *kinds = only.clone();
+    }
 }
 
 fn body_schema(op: &Registered) -> Value {

@@ -1,5 +1,9 @@
 //! How an operation is offered to agents, as a tool.
 
+/// Largest answer of a tool in bytes of JSON: what an agent can still read, and small enough for a client that takes a
+/// message of 1 MiB, since an answer stands in it twice, once of them escaped.
+pub const MAX_TOOL_ANSWER: usize = 256 << 10;
+
 /// What a call changes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Effect {

@@ -5,6 +5,8 @@ use cairn_http::{AnswerSchema, Reply};
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::{Map, Value, json};
 
+use crate::portable::portable;
+
 /// The answer of a tool.
 pub(crate) struct Answer {
     status_code: u16,
@@ -40,13 +42,18 @@ impl Answer {
         Answer { data: Some((value.to_string(), value)), image, ..answer }
     }
 
+    /// Length of a success as text, in bytes; 0 for a failure.
+    pub(crate) fn len(&self) -> usize {
+        self.data.as_ref().map_or(0, |(text, _)| text.len())
+    }
+
     /// What a tool of ours says that is no operation.
     pub(crate) fn own(endpoint: &str, data: Value) -> Self {
         let data = Some((data.to_string(), data));
         Answer { status_code: 200, endpoint: endpoint.to_owned(), data, error: None, image: None }
     }
 
-    /// What a tool of ours says that is no operation, and was asked wrongly.
+    /// A failure that is told here and not by an operation.
     pub(crate) fn failed(endpoint: &str, status_code: u16, error: Value) -> Self {
         Answer { status_code, endpoint: endpoint.to_owned(), data: None, error: Some(error), image: None }
     }
@@ -80,7 +87,7 @@ fn bare(status: u16) -> Value {
 pub(crate) fn schema(answer: Option<AnswerSchema>) -> Map<String, Value> {
     let (data, definitions) = match answer {
         Some(AnswerSchema { answer, definitions }) => (answer, definitions),
-        None => (json!({}), Map::new()),
+        None => (json!({"type": "object"}), Map::new()),
     };
     let failure = json!({
         "type": "object",
@@ -91,6 +98,9 @@ pub(crate) fn schema(answer: Option<AnswerSchema>) -> Map<String, Value> {
             "detail": {"type": "string", "description": "What happened."},
             "retryable": {"type": "boolean", "description": "Whether the same call may succeed later."},
             "errors": {"type": "array", "description": "Every bad argument.", "items": {"type": "object"}},
+            "narrow_with": {"type": "array", "items": {"type": "string"},
+                "description": "After answer_too_large: arguments that make the answer smaller."},
+            "url": {"type": "string", "description": "After answer_too_large: where HTTP answers in full."},
         },
         "required": ["status", "error", "detail", "retryable"],
     });
@@ -101,12 +111,12 @@ pub(crate) fn schema(answer: Option<AnswerSchema>) -> Map<String, Value> {
             "data": {"description": "The answer; null after a failure.", "anyOf": [data, {"type": "null"}]},
             "error": {"description": "What went wrong; null after a success.", "anyOf": [failure, {"type": "null"}]},
             "endpoint": {"type": "string", "description": "What was asked."},
-            "status_code": {"type": "integer", "description": "HTTP status of the same request."},
+            "status_code": {"type": "integer", "description": "HTTP status of the same request; 422 if its answer is too large for a tool."},
         },
         "required": ["ok", "data", "error", "endpoint", "status_code"],
         "$defs": definitions,
     });
-    match schema {
+    match portable(schema) {
         Value::Object(mut members) => {
             if definitions_are_empty(&members) {
                 members.shift_remove("$defs");
@@ -134,7 +144,7 @@ mod tests {
 
     fn reply(status: u16, kind: &str, body: &[u8]) -> Reply {
         let headers: HeaderMap = [("content-type".parse().unwrap(), kind.parse().unwrap())].into_iter().collect();
-        Reply { status, headers, body: Bytes::copy_from_slice(body) }
+        Reply { status, headers, body: Bytes::copy_from_slice(body), url: String::new() }
     }
 
     fn shown(reply: &Reply) -> (Value, Value, Option<bool>) {

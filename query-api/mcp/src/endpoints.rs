@@ -9,6 +9,8 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     answer::{self, Answer},
+    bound,
+    portable::portable,
     tools::object,
 };
 
@@ -71,7 +73,7 @@ fn found_schema() -> JsonObject {
     });
     let mut schema = answer::schema(None);
     if let Some(data) = schema.get_mut("properties").and_then(|properties| properties.get_mut("data")) {
-        data["anyOf"] = json!([found, {"type": "null"}]);
+        data["anyOf"] = json!([portable(found), {"type": "null"}]);
     }
     schema
 }
@@ -83,7 +85,7 @@ pub(crate) fn call_tool(annotations: ToolAnnotations) -> Tool {
             "endpoint": {"type": "string", "examples": ["/v1/fees/recommended"],
                 "description": "The `endpoint` or `operation` that search_endpoints lists, or a path with everything \
                     filled in, with its query string; POST before it if that is its method."},
-            "arguments": {"type": ["object", "null"],
+            "arguments": {"type": "object",
                 "description": "Arguments by name: of path, query string and body alike."},
         },
         "required": ["endpoint"],
@@ -172,7 +174,13 @@ fn score(op: &Described, words: &[String]) -> u32 {
 }
 
 /// Calls an endpoint by the name of its operation, its template, or a whole path.
-pub(crate) async fn call(api: &Api, operations: &[Described], arguments: &Map<String, Value>, from: &Parts) -> Answer {
+pub(crate) async fn call(
+    api: &Api,
+    operations: &[Described],
+    arguments: &Map<String, Value>,
+    from: &Parts,
+    max: usize,
+) -> Answer {
     let Some(endpoint) = arguments.get("endpoint").and_then(Value::as_str).map(str::trim) else {
         return refused(CALL, "endpoint", "expected a string");
     };
@@ -190,7 +198,7 @@ pub(crate) async fn call(api: &Api, operations: &[Described], arguments: &Map<St
     };
     if let Some(op) = operations.iter().find(named) {
         return match api.call(op.name, given, from).await {
-            Some(reply) => Answer::of(&op.endpoint, &reply),
+            Some(reply) => bound::answer(api, Some(op), &op.endpoint, &reply, max),
             None => refused(CALL, "endpoint", "is not there"),
         };
     }
@@ -210,7 +218,16 @@ pub(crate) async fn call(api: &Api, operations: &[Described], arguments: &Map<St
         _ => (target, Some(&body)),
     };
     let reply = api.request(method, target, body, from).await;
-    Answer::of(&shown(method, target), &reply)
+    let path = target.split('?').next().unwrap_or_default();
+    let op = operations.iter().find(|op| op.method == method && fits(op.path, path));
+    bound::answer(api, op, &shown(method, target), &reply, max)
+}
+
+/// Whether a path is one of a template.
+fn fits(template: &str, path: &str) -> bool {
+    let (template, path) = (template.split('/'), path.split('/'));
+    template.clone().count() == path.clone().count()
+        && template.zip(path).all(|(of_template, of_path)| of_template.starts_with('{') || of_template == of_path)
 }
 
 /// The endpoint of a whole path, for the answer.

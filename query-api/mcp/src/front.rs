@@ -41,7 +41,7 @@ pub(crate) struct Front {
 
 impl Front {
     pub(crate) fn new(api: Api, options: Options) -> Self {
-        let handler = Handler::new(api.clone());
+        let handler = Handler::new(api.clone(), options.max_answer_bytes);
         let config = StreamableHttpServerConfig::default()
             // Nothing is kept between requests, so that nothing has to be bounded, lost or shared between machines.
             .with_legacy_session_mode(false)

@@ -6,18 +6,20 @@
 //! of HTTP with server-sent events, and batches, are put before it here.
 
 mod answer;
+mod bound;
 mod endpoints;
 mod front;
 mod handler;
 mod hosts;
 mod legacy;
+mod portable;
 mod rpc;
 mod tools;
 
 use std::sync::Arc;
 
 use axum::{Router, extract::DefaultBodyLimit, routing::any};
-use cairn_http::Api;
+use cairn_http::{Api, MAX_TOOL_ANSWER};
 use tokio_util::sync::CancellationToken;
 
 use crate::front::Front;
@@ -38,13 +40,21 @@ pub struct Options {
     pub max_streams_per_client: usize,
     /// Messages in a batch.
     pub max_batch: usize,
+    /// Largest answer of a tool in bytes of JSON; a larger one becomes a failure that says how to ask for less.
+    pub max_answer_bytes: usize,
     /// Cancelled when the server stops: streams end then.
     pub stop: CancellationToken,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { max_streams: 256, max_streams_per_client: 32, max_batch: 20, stop: CancellationToken::new() }
+        Options {
+            max_streams: 256,
+            max_streams_per_client: 32,
+            max_batch: 20,
+            max_answer_bytes: MAX_TOOL_ANSWER,
+            stop: CancellationToken::new(),
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use cairn_http::{Api, Described, Effect};
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::Value;
 
-use crate::{answer, endpoints};
+use crate::{answer, endpoints, portable::portable};
 
 /// What a tool does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -90,7 +90,7 @@ fn annotations(effects: &[Effect]) -> ToolAnnotations {
 
 /// A schema as the protocol wants it.
 pub(crate) fn object(schema: Value) -> Arc<JsonObject> {
-    match schema {
+    match portable(schema) {
         Value::Object(members) => Arc::new(members),
         _ => Arc::default(),
     }

@@ -1,5 +1,7 @@
 //! `GET /v1/wallets/{address}/balance-history`.
 
+use std::ops::{Range, RangeInclusive};
+
 use cairn_domain::{Daily, Inconsistent};
 use cairn_model::{TxNum, day_of};
 use cairn_reader::{FoundScript, SumsBefore, View};
@@ -11,7 +13,8 @@ use super::Wallet;
 use crate::{
     budget::Cost,
     context::Ctx,
-    error::ApiError,
+    dates::DateParam,
+    error::{ApiError, Location},
     identifiers::AddressParam,
     operation::{Info, Operation},
     tool::Tool,
@@ -25,6 +28,13 @@ pub(crate) struct BalanceHistory;
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct BalanceHistoryInput {
     address: AddressParam,
+    /// First day, as YYYY-MM-DD (UTC, monotone block time). Without it, or if it lies before: the first activity.
+    #[schemars(example = "2024-01-01")]
+    from: Option<DateParam>,
+    /// Last day, as YYYY-MM-DD: one point for each day up to it, also after the last activity, but none after the tip.
+    /// Without it: the last activity, or `from` if that is later.
+    #[schemars(example = "2024-12-31")]
+    to: Option<DateParam>,
 }
 
 /// The course of a balance.
@@ -32,7 +42,8 @@ pub(crate) struct BalanceHistoryInput {
 pub(crate) struct BalanceHistoryOutput {
     /// As it was asked for.
     address: String,
-    /// Every day (UTC, monotone block time) from the first to the last activity; empty without any.
+    /// Every day (UTC, monotone block time) from the first to the last activity, or of the part of it that was asked
+    /// for; empty without any.
     points: Vec<Point>,
 }
 
@@ -51,10 +62,11 @@ pub(crate) struct Point {
 
 impl Operation for BalanceHistory {
     const INFO: Info = Info {
-        summary: "Daily balance of an address, from its first to its last activity",
+        summary: "Daily balance of an address, over its whole life or a part of it",
         description: "One point for every day, with what was received and sent on it; days without movement are there \
-            too. Confirmed transactions only. It reads at most one row for each day or for each 128 transactions, \
-            whichever are fewer, so that the busiest address answers too.",
+            too. `from` and `to` ask for a part, `from` alone or both the same for a single day; balances count what \
+            came before. Confirmed transactions only. It reads at most one row for each day or for each 128 \
+            transactions, whichever are fewer, so that the busiest address answers too.",
         tool: Tool::reads(
             "asked how the balance of an address developed, or what it was on a day",
             "the balance of this moment (wallet_overview) or unconfirmed payments (wallet_transactions)",
@@ -67,10 +79,15 @@ impl Operation for BalanceHistory {
 
     fn run(ctx: &Ctx<'_>, input: BalanceHistoryInput) -> Result<BalanceHistoryOutput, ApiError> {
         let view = ctx.view()?;
+        if let (Some(from), Some(to)) = (input.from, input.to)
+            && from > to
+        {
+            return Err(ApiError::validation(Location::Query, "to", "lies before from"));
+        }
         let wallet = Wallet::find(view, None, input.address)?;
         let daily = match &wallet.found {
             None => Daily::new(),
-            Some(script) => days(view, script)?,
+            Some(script) => days(view, script, input.from, input.to)?,
         };
         let points = daily.finish().into_iter().map(|p| Point {
             date: date(p.day),
@@ -84,22 +101,53 @@ impl Operation for BalanceHistory {
     }
 }
 
-fn days(view: &View<'_>, script: &FoundScript) -> Result<Daily, ApiError> {
+/// The days from `from` to `to`, as far as the history reaches into the past and the chain into the future.
+fn days(
+    view: &View<'_>,
+    script: &FoundScript,
+    from: Option<DateParam>,
+    to: Option<DateParam>,
+) -> Result<Daily, ApiError> {
     let first = day_of_tx(view, script.totals.first.tx_num)?;
     let last = day_of_tx(view, script.totals.last)?;
-    let rows = script.totals.tx_count.div_ceil(ENTRIES_PER_ROW);
-    if rows > u64::from(last.saturating_sub(first)) {
-        by_day(view, script, first, last)
-    } else {
-        by_entry(view, script)
+    let start = from.map_or(first, |from| from.day().max(first));
+    let end = to.map_or(last.max(start), DateParam::day).min(day_of(view.tip().mono_time));
+    if start > end || to.is_some_and(DateParam::is_before_all) {
+        return Ok(Daily::new());
     }
+    let (begin, before) = if start > first {
+        let begin = end_of_day(view, start - 1);
+        (begin, view.sums_before(script, begin)?)
+    } else {
+        (TxNum(0), SumsBefore::default())
+    };
+    // Beyond the last activity there is nothing to read.
+    let stop = last.min(end);
+    let balance = before.received.checked_sub(before.sent).ok_or_else(|| broken(Inconsistent { day: start }))?;
+    let mut daily = Daily::after(balance);
+    // A first and a last day without movement are there too.
+    daily.add(start, 0, 0, 0).map_err(broken)?;
+    let rows = script.totals.tx_count.div_ceil(ENTRIES_PER_ROW);
+    if start > stop {
+        // All of its history lies before.
+    } else if rows > u64::from(stop - start) {
+        by_day(view, script, start..=stop, before, &mut daily)?;
+    } else {
+        by_entry(view, script, begin..end_of_day(view, stop), &mut daily)?;
+    }
+    daily.add(end, 0, 0, 0).map_err(broken)?;
+    Ok(daily)
 }
 
 /// Few days: the sums at the end of each.
-fn by_day(view: &View<'_>, script: &FoundScript, first: u32, last: u32) -> Result<Daily, ApiError> {
-    let mut daily = Daily::new();
-    let mut before = SumsBefore::default();
-    for day in first..=last {
+fn by_day(
+    view: &View<'_>,
+    script: &FoundScript,
+    days: RangeInclusive<u32>,
+    mut before: SumsBefore,
+    daily: &mut Daily,
+) -> Result<(), ApiError> {
+    for day in days {
         let sums = view.sums_before(script, end_of_day(view, day))?;
         let (received, sent) = (sums.received.checked_sub(before.received), sums.sent.checked_sub(before.sent));
         let txs = sums.tx_count.checked_sub(before.tx_count);
@@ -109,19 +157,23 @@ fn by_day(view: &View<'_>, script: &FoundScript, first: u32, last: u32) -> Resul
         daily.add(day, received, sent, txs).map_err(broken)?;
         before = sums;
     }
-    Ok(daily)
+    Ok(())
 }
 
 /// Few transactions: one after the other.
-fn by_entry(view: &View<'_>, script: &FoundScript) -> Result<Daily, ApiError> {
-    let mut daily = Daily::new();
+fn by_entry(view: &View<'_>, script: &FoundScript, within: Range<TxNum>, daily: &mut Daily) -> Result<(), ApiError> {
     for row in view.history_rows(script.id)? {
         for entry in row?.entries {
-            let day = day_of_tx(view, entry.tx_num)?;
-            daily.add(day, entry.received, entry.sent, 1).map_err(broken)?;
+            if entry.tx_num >= within.end {
+                return Ok(());
+            }
+            if entry.tx_num >= within.start {
+                let day = day_of_tx(view, entry.tx_num)?;
+                daily.add(day, entry.received, entry.sent, 1).map_err(broken)?;
+            }
         }
     }
-    Ok(daily)
+    Ok(())
 }
 
 fn day_of_tx(view: &View<'_>, tx_num: TxNum) -> Result<u32, ApiError> {

@@ -1,0 +1,147 @@
+//! A tool says only so much at once; what is beyond that is told, with the way to less and the way to all of it.
+
+use bitcoin::ScriptBuf;
+use cairn_chaingen::{BlockSpec, ChainBuilder, Lock};
+use cairn_http::MAX_TOOL_ANSWER;
+use cairn_mcp::Options;
+use serde_json::{Value, json};
+
+use crate::{
+    rig::{app, ask, call, result, tools},
+    support::{World, everything_world, get, script_hash},
+};
+
+fn bounded(world: &World, max_answer_bytes: usize) -> axum::Router {
+    app(world, Options { max_answer_bytes, ..Options::default() })
+}
+
+/// Checks the failure: what HTTP says in full, and how to ask for less.
+async fn assert_too_large(router: &axum::Router, result: &Value, narrow_with: &[&str]) {
+    let said = &result["structuredContent"];
+    let error = &said["error"];
+    assert_eq!((&result["isError"], &said["ok"], &said["data"]), (&true.into(), &false.into(), &Value::Null), "{said}");
+    assert_eq!((&said["status_code"], &error["status"]), (&422.into(), &422.into()));
+    assert_eq!((&error["error"], &error["retryable"]), (&"answer_too_large".into(), &false.into()));
+    assert_eq!(error["docs_url"], "http://cairn.test/api/reference/errors/#answer_too_large");
+    assert!(error["request_id"].as_str().unwrap().len() > 10);
+    assert_eq!(error["narrow_with"], json!(narrow_with));
+    let (detail, url) = (error["detail"].as_str().unwrap(), error["url"].as_str().unwrap());
+    assert!(narrow_with.iter().all(|name| detail.contains(name)) && detail.contains(url), "{detail}");
+    // Over HTTP it is as long as was said.
+    let reply = get(router, url.strip_prefix("http://cairn.test").unwrap()).await;
+    assert_eq!(reply.status, 200, "{url}");
+    assert!(detail.contains(&format!("{} bytes", reply.text.len())) || reply.text.contains("timestamp"), "{detail}");
+    let text: Value = serde_json::from_str(result["content"][0]["text"].as_str().unwrap()).unwrap();
+    assert_eq!(&text, said);
+}
+
+#[tokio::test]
+async fn answers_beyond_the_bound_are_failures_that_help() {
+    let world = &everything_world();
+    let router = bounded(world, 3_000);
+    let script = world.oracle.scripts().max_by_key(|s| world.oracle.history(s).len()).unwrap();
+    let address = script_hash(script);
+    let names = ["limit", "offset", "cursor", "view"];
+    let schema = tools(&router).await.into_iter().find(|tool| tool["name"] == "wallet_transactions").unwrap();
+    let large = call(&router, "wallet_transactions", json!({"address": address, "limit": 50})).await;
+    assert_too_large(&router, &large, &names).await;
+    let url = format!("http://cairn.test/v1/wallets/{address}/transactions?limit=50");
+    assert_eq!(large["structuredContent"]["error"]["url"], url);
+    assert_eq!(large["structuredContent"]["endpoint"], "/v1/wallets/{address}/transactions");
+    assert!(jsonschema::draft202012::new(&schema["outputSchema"]).unwrap().is_valid(&large["structuredContent"]));
+    // With what it names, it answers.
+    let small = call(&router, "wallet_transactions", json!({"address": address, "limit": 1, "view": "compact"})).await;
+    assert_eq!(small["structuredContent"]["ok"], true, "{small}");
+
+    // However an endpoint is named.
+    for arguments in [
+        json!({"endpoint": "wallet_transactions", "arguments": {"address": address, "limit": 50}}),
+        json!({"endpoint": "/v1/wallets/{address}/transactions", "arguments": {"address": address}}),
+        json!({"endpoint": format!("GET /v1/wallets/{address}/transactions?limit=50")}),
+    ] {
+        assert_too_large(&router, &call(&router, "call_endpoint", arguments).await, &names).await;
+    }
+    // What takes no parameters says that, too; pages are answers as well.
+    for endpoint in ["/api/health", "/openapi.json", "/llms-full.txt", "/api/reference/"] {
+        let result = call(&router, "call_endpoint", json!({"endpoint": endpoint})).await;
+        assert_too_large(&router, &result, &[]).await;
+        assert!(result["structuredContent"]["error"]["detail"].as_str().unwrap().contains("no parameters"));
+    }
+    // Failures are no answers.
+    let failed = call(&bounded(world, 1), "tx_lookup", json!({"txid": "xyz"})).await;
+    assert_eq!(failed["structuredContent"]["error"]["error"], "invalid_txid");
+    let posted = call(
+        &bounded(world, 1),
+        "tx_verify",
+        json!({"txid": "00".repeat(32), "address": address,
+        "expected_amount_btc": 1}),
+    )
+    .await;
+    let error = &posted["structuredContent"]["error"];
+    assert_eq!(error["error"], "answer_too_large", "{error}");
+    assert!(error["detail"].as_str().unwrap().contains("the same POST to http://cairn.test/v1/tx/verify"), "{error}");
+}
+
+#[tokio::test]
+async fn files_count_as_what_they_become() {
+    let world = &everything_world();
+    let picture = app(world, Options::default());
+    let picture = call(&picture, "qr_code", json!({"data": "x".repeat(500)})).await;
+    let wrapped = picture["structuredContent"]["data"].to_string().len();
+    for (max, ok) in [(wrapped, true), (wrapped - 1, false)] {
+        let result = call(&bounded(world, max), "qr_code", json!({"data": "x".repeat(500)})).await;
+        assert_eq!(result["structuredContent"]["ok"], ok, "{max}");
+        assert_eq!(result["content"].as_array().unwrap().len(), if ok { 2 } else { 1 });
+    }
+}
+
+/// A chain in which a script is paid, and again years later.
+fn years() -> (World, ScriptBuf) {
+    let mut builder = ChainBuilder::new(9);
+    let script = builder.keyring().script(&Lock::P2wpkh { key: 0 }).unwrap();
+    builder.mine(&BlockSpec::paying(script.clone())).unwrap();
+    let later = builder.head().block.header.time + 5_000 * 86_400;
+    builder.mine(&BlockSpec { time: Some(later), ..BlockSpec::paying(script.clone()) }).unwrap();
+    (World::of(builder.into_chain()), script)
+}
+
+/// The Python client reads no event of more than 1 MiB, and an answer stands in it twice.
+const MESSAGE: usize = 1 << 20;
+
+#[tokio::test]
+async fn a_long_life_is_asked_for_in_parts() {
+    let (world, script) = years();
+    let router = app(&world, Options::default());
+    let address = script_hash(&script);
+    let whole = get(&router, &format!("/v1/wallets/{address}/balance-history")).await;
+    let points = whole.body["points"].as_array().unwrap();
+    assert!(points.len() == 5_001 && whole.text.len() > MAX_TOOL_ANSWER, "HTTP answers in full");
+    let large = call(&router, "wallet_balance_history", json!({"address": address})).await;
+    assert_too_large(&router, &large, &["from", "to"]).await;
+    // The largest part that passes fits into a message.
+    let (mut days, mut refused) = (1, points.len());
+    while refused - days > 1 {
+        let middle = usize::midpoint(days, refused);
+        let arguments = json!({"address": address, "from": points[0]["date"], "to": points[middle - 1]["date"]});
+        let params = json!({"name": "wallet_balance_history", "arguments": arguments});
+        let reply = ask(&router, "2025-11-25", "tools/call", params).await;
+        assert!(reply.text.len() < MESSAGE, "{} bytes", reply.text.len());
+        let said = &result(&reply)["structuredContent"];
+        if said["ok"] == true {
+            assert_eq!(said["data"]["points"].as_array().unwrap()[..], points[..middle]);
+            days = middle;
+        } else {
+            assert_eq!(said["error"]["error"], "answer_too_large");
+            refused = middle;
+        }
+    }
+    assert!(days > 1_000, "only {days} days fit");
+}
+
+#[tokio::test]
+async fn the_lists_of_endpoints_fit() {
+    let world = &everything_world();
+    let router = app(world, Options::default());
+    let result = call(&router, "search_endpoints", json!({"limit": 100})).await;
+    assert!(result["structuredContent"]["data"].to_string().len() < MAX_TOOL_ANSWER);
+}
