@@ -4,6 +4,7 @@
 mod blocks;
 mod bounds;
 mod broadcast;
+mod connections;
 mod description;
 mod discovery;
 mod endpoints;
