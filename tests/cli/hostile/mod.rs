@@ -4,6 +4,8 @@
 //! Each request is a seed, and the same seed makes the same bytes; a failure names it. `CAIRN_HOSTILE_REQUESTS` (20000)
 //! is how many there are, `CAIRN_HOSTILE_FIRST` (0) the first seed, `CAIRN_HOSTILE_SECONDS` (10) ends a run early.
 
+#![allow(clippy::print_stdout)]
+
 mod requests;
 mod wire;
 

@@ -113,7 +113,7 @@ mod tests {
             let all = segments(text.as_bytes(), Version::Normal(40));
             all.iter().map(|segment| (segment.mode, segment.end - segment.begin)).collect()
         };
-        assert_eq!(modes("ABC0123456789"), [(Mode::Alphanumeric, 13)]);
+        assert_eq!(modes("ABC01234567"), [(Mode::Alphanumeric, 11)]);
         assert_eq!(modes(&format!("ABC{}", "7".repeat(60))), [(Mode::Alphanumeric, 3), (Mode::Numeric, 60)]);
         assert_eq!(modes("bitcoin:"), [(Mode::Byte, 8)]);
         assert_eq!(modes(&format!("é{}", "A".repeat(60))), [(Mode::Byte, 2), (Mode::Alphanumeric, 60)]);
