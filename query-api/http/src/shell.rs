@@ -40,7 +40,8 @@ nav.top a { padding: .25rem 0; text-decoration: none } nav.top a:hover { text-de
 nav.top a:first-child { font-weight: 700; color: var(--ink) }
 p.note { background: var(--soft); border-radius: .5rem; padding: .7rem .9rem }
 :target { background: var(--soft) }
-@media (max-width: 40rem) { th { display: none } td { display: block; padding-right: 0 } td + td { border: 0; padding-top: 0 } }
+@media (max-width: 40rem) { table, tbody, tr, td { display: block } th { display: none } td { padding-right: 0 }
+  td, td code { overflow-wrap: anywhere } td + td { border: 0; padding-top: 0 } }
 ";
 
 /// A text as HTML, in which what stands between backticks is code.
