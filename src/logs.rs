@@ -19,8 +19,9 @@ pub(crate) fn start(logging: &Logging, screen: &Screen) -> Result<(), Failure> {
     };
     let mut filter = EnvFilter::builder().parse(&logging.log).map_err(|e| wrong(&e))?;
     if !logging.log.contains("rmcp") {
-        // It tells of every request, and with `debug` of what agents asked: only for who asks for it by name.
-        filter = filter.add_directive("rmcp=warn".parse().map_err(|e| wrong(&e))?);
+        // It repeats what clients sent, as a warning for each message that was no good, and an error for each client that
+        // went away: only for who asks for it by name. What fails on our side is logged where it is called.
+        filter = filter.add_directive("rmcp=off".parse().map_err(|e| wrong(&e))?);
     }
     let registry = tracing_subscriber::registry().with(filter);
     let writer = screen.clone();

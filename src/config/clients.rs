@@ -12,6 +12,16 @@ pub(crate) struct ClientLimits {
     #[arg(long, env = "CAIRN_RATE_LIMIT", value_name = "UNITS", default_value = "6000",
         value_parser = clap::value_parser!(u32).range(0..=1_000_000_000))]
     pub(crate) rate_limit: u32,
+    /// Connections that may be open at the same time. One more is answered with 503 and closed. A connection that is
+    /// idle, or slow to send or to read, for longer than --request-timeout is closed, too.
+    #[arg(long, env = "CAIRN_MAX_CONNECTIONS", value_name = "COUNT", default_value = "4096",
+        value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub(crate) max_connections: u32,
+    /// Connections that a client may have open at the same time; one more is answered with 429 and closed. Trusted
+    /// proxies may have as many as there are.
+    #[arg(long, env = "CAIRN_MAX_CONNECTIONS_PER_CLIENT", value_name = "COUNT", default_value = "512",
+        value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub(crate) max_connections_per_client: u32,
     /// Networks of proxies in front of the server, comma-separated, as in 10.0.0.0/8,fd00::/8. Only these are believed
     /// when they name the client; a plain address stands for itself alone.
     #[arg(long, env = "CAIRN_TRUSTED_PROXIES", value_name = "NETWORKS", value_delimiter = ',', value_parser = network)]

@@ -134,6 +134,16 @@ async fn large_answers_are_compressed_and_tagged_so() {
         let again = from("192.0.2.1:1", "/openapi.json", &[("accept-encoding", encoding), ("if-none-match", &etag)]);
         assert_eq!(send(&router, again).await.status, 304);
     }
+    // Who takes no coding that there is, and not even none, is answered all the same.
+    for (taken, path) in
+        [("identity;q=0", "/openapi.json"), ("gzip;q=0, *;q=0", "/nothing"), ("gzip, *;q=0", "/v1/qr?data=x")]
+    {
+        let request = from("192.0.2.1:1", path, &[("accept-encoding", taken)]);
+        let response = router.clone().oneshot(request).await.unwrap();
+        let expected = if path == "/nothing" { 404 } else { 200 };
+        assert_eq!(response.status(), expected, "{taken}");
+        assert!(response.headers().get("content-encoding").is_none(), "{taken}");
+    }
     // Small answers and pictures go as they are.
     for path in ["/nothing", "/v1/qr?data=bitcoin"] {
         let request = from("192.0.2.1:1", path, &[("accept-encoding", "gzip, br")]);
@@ -157,6 +167,14 @@ async fn qr_codes_are_pictures_that_may_be_kept() {
     let head = Request::head("/v1/qr?data=x").body(Body::empty()).unwrap();
     assert_eq!(send(&router, head).await.header("content-type"), "image/png");
     assert_problem(&get(&router, "/v1/qr").await, 422, "validation_error");
+    // What is no text would be read back as another one.
+    for bytes in ["%ff", "a%C3%28", "%ed%a0%80", "%f0%9f%94"] {
+        assert_problem(&get(&router, &format!("/v1/qr?data={bytes}")).await, 400, "invalid_query");
+    }
+    for text in ["%EF%BF%BD", "%C3%A4", "%", "%zz%f"] {
+        let request = Request::get(format!("/v1/qr?data={text}")).body(Body::empty()).unwrap();
+        assert_eq!(router.clone().oneshot(request).await.unwrap().status(), 200, "{text}");
+    }
     assert_problem(&get(&router, "/v1/qr?data=").await, 422, "validation_error");
     assert_problem(&get(&router, &format!("/v1/qr?data={}", "a".repeat(4097))).await, 422, "validation_error");
     assert_problem(&get(&router, &format!("/v1/qr?data={}", "a".repeat(2954))).await, 422, "qr_capacity_exceeded");

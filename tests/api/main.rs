@@ -5,6 +5,7 @@ mod balance_history;
 mod blocks;
 mod bounds;
 mod broadcast;
+mod connections;
 mod description;
 mod discovery;
 mod endpoints;

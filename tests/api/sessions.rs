@@ -225,6 +225,9 @@ async fn the_gate_names_pages_that_exist() {
         // Every page that it links to on this server exists.
         for link in page.text.split("href=\"").skip(1) {
             let link = link.split('"').next().unwrap();
+            if link == "#content" {
+                continue;
+            }
             assert_eq!(get(&gated.router, link).await.status, 200, "{link}");
         }
     }

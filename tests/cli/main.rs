@@ -6,6 +6,7 @@ mod demo;
 mod exit_codes;
 mod flow;
 mod following;
+mod hostile;
 mod keys;
 mod memory;
 mod settings;

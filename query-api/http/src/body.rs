@@ -1,11 +1,12 @@
 //! Bodies of requests: JSON objects, read strictly, or plain text where an operation takes it.
 
-use std::{collections::BTreeMap, fmt};
+use std::{collections::BTreeMap, error::Error as _, fmt};
 
 use axum::{
     body::{Body, to_bytes},
     http::{HeaderMap, StatusCode, header},
 };
+use http_body_util::LengthLimitError;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value, value::RawValue};
 
@@ -37,7 +38,7 @@ pub(crate) async fn members(
     if !is_json && text.is_none() {
         return Err(unsupported());
     }
-    let bytes = to_bytes(body, limit).await.map_err(|_| too_large(limit))?;
+    let bytes = to_bytes(body, limit).await.map_err(|error| unread(&error, limit))?;
     match text {
         // Whoever reads it says what is wrong with it.
         Some(name) => {
@@ -56,6 +57,15 @@ fn unsupported() -> ApiError {
 /// 413.
 pub(crate) fn too_large(limit: usize) -> ApiError {
     ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "payload_too_large", format!("a body has at most {limit} bytes"))
+}
+
+/// Why a body could not be read.
+fn unread(error: &axum::Error, limit: usize) -> ApiError {
+    if error.source().is_some_and(|source| source.is::<LengthLimitError>()) {
+        return too_large(limit);
+    }
+    let detail = "the body ended before it was whole, or its parts are no chunks";
+    ApiError::new(StatusCode::BAD_REQUEST, "incomplete_body", detail)
 }
 
 fn json(bytes: &[u8]) -> Result<Members, ApiError> {

@@ -49,7 +49,7 @@ impl Client {
     }
 
     /// An address of IPv4, or the network of 64 bits that an address of IPv6 lies in: one household has as many.
-    fn at(ip: IpAddr) -> Self {
+    pub(crate) fn at(ip: IpAddr) -> Self {
         Client(match ip {
             IpAddr::V4(ip) => ip.into(),
             IpAddr::V6(ip) => {

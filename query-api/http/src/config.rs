@@ -22,7 +22,7 @@ pub struct ApiConfig {
     /// How long a session or key that was found valid counts as valid without a look into the service state: so long
     /// a revocation may take.
     pub session_cache: Duration,
-    /// Time limit of a request.
+    /// Time limit of a request: to arrive, to be answered, and to be taken. A connection may be idle for as long.
     pub request_timeout: Duration,
     /// Largest request body in bytes.
     pub max_body_bytes: usize,
@@ -31,6 +31,11 @@ pub struct ApiConfig {
     pub max_concurrent_reads: usize,
     /// Requests that may wait for their turn; more are sent away at once.
     pub max_queued_requests: usize,
+    /// Connections that may be open; more are told so and closed.
+    pub max_connections: usize,
+    /// Connections that a client may have open (an address of IPv4, or a /64 of IPv6). Trusted proxies may have as many
+    /// as there are.
+    pub max_connections_per_client: usize,
     /// What a client may spend in a minute, in units: a light request costs 1, a usual one 2, a heavy one 10. 0 for no
     /// limit.
     pub rate_limit: u32,
@@ -69,6 +74,8 @@ impl Default for ApiConfig {
             max_body_bytes: 1 << 20,
             max_concurrent_reads: 32,
             max_queued_requests: 256,
+            max_connections: 4096,
+            max_connections_per_client: 512,
             rate_limit: 6000,
             trusted_proxies: Vec::new(),
             forwarded_header: ForwardedHeader::default(),

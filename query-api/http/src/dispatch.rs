@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use axum::{
     body::Body,
     extract::{FromRequestParts, Query, RawPathParams, Request},
-    http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header, request::Parts},
+    http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header, request::Parts},
     response::{IntoResponse, Response},
 };
 use cairn_model::Network;
@@ -159,9 +159,31 @@ async fn parameters(parts: &mut Parts) -> Result<Raw, ApiError> {
     let omitted = parts.extensions.get::<Omitted>();
     let given = path.iter().filter(|(name, _)| omitted.is_none_or(|omitted| !omitted.0.contains(*name)));
     let path = given.map(|(name, text)| (name.to_owned(), text.to_owned())).collect();
+    let unreadable = |detail: &str| ApiError::new(StatusCode::BAD_REQUEST, "invalid_query", detail);
     let Query(query) = Query::<Vec<(String, String)>>::try_from_uri(&parts.uri)
-        .map_err(|_| ApiError::new(StatusCode::BAD_REQUEST, "invalid_query", "the query string cannot be read"))?;
+        .map_err(|_| unreadable("the query string cannot be read"))?;
+    // What is no text has become another one.
+    if query.iter().any(|(_, value)| value.contains(char::REPLACEMENT_CHARACTER)) && !is_text(&parts.uri) {
+        return Err(unreadable("the query string holds bytes that are no UTF-8 text"));
+    }
     Ok(Raw { path, query, ..Raw::default() })
+}
+
+/// Whether the bytes that a query string stands for are UTF-8.
+fn is_text(uri: &Uri) -> bool {
+    let mut bytes = uri.query().unwrap_or_default().as_bytes().iter();
+    let mut decoded = Vec::new();
+    while let Some(byte) = bytes.next() {
+        let rest = bytes.as_slice();
+        match rest.get(..2).filter(|_| *byte == b'%').and_then(|digits| hex::decode(digits).ok()) {
+            Some(byte) => {
+                decoded.extend(byte);
+                bytes.nth(1);
+            }
+            None => decoded.push(*byte),
+        }
+    }
+    std::str::from_utf8(&decoded).is_ok()
 }
 
 /// The part of a request that may block. The permit is held until it ends, even when the client has stopped waiting.

@@ -156,22 +156,8 @@ impl ApiError {
 
     /// The response with its body, now that the request is known.
     pub(crate) fn render(self, base_url: &str, request_id: &str, instance: &str) -> Response {
+        let body = self.body(base_url, request_id, instance);
         let failure = *self.0;
-        let problem = Problem {
-            kind: format!("urn:cairn:problem:{}", failure.code),
-            title: title(failure.status).to_owned(),
-            status: failure.status.as_u16(),
-            detail: failure.detail,
-            instance: instance.to_owned(),
-            error: failure.code.to_owned(),
-            request_id: request_id.to_owned(),
-            errors: failure.errors,
-            retryable: failure.retryable,
-            docs_url: reference::of_error(base_url, failure.code),
-            extra: failure.extra,
-        };
-        // Plain strings and numbers always serialize.
-        let body = serde_json::to_vec(&problem).unwrap_or_default();
         let mut response = (failure.status, body).into_response();
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
@@ -184,6 +170,26 @@ impl ApiError {
         }
         headers.extend(failure.headers);
         response
+    }
+
+    /// The body of the response.
+    pub(crate) fn body(&self, base_url: &str, request_id: &str, instance: &str) -> Vec<u8> {
+        let failure = &self.0;
+        let problem = Problem {
+            kind: format!("urn:cairn:problem:{}", failure.code),
+            title: title(failure.status).to_owned(),
+            status: failure.status.as_u16(),
+            detail: failure.detail.clone(),
+            instance: instance.to_owned(),
+            error: failure.code.to_owned(),
+            request_id: request_id.to_owned(),
+            errors: failure.errors.clone(),
+            retryable: failure.retryable,
+            docs_url: reference::of_error(base_url, failure.code),
+            extra: failure.extra.clone(),
+        };
+        // Plain strings and numbers always serialize.
+        serde_json::to_vec(&problem).unwrap_or_default()
     }
 }
 

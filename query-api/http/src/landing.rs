@@ -2,42 +2,32 @@
 
 use std::fmt::Write;
 
-use crate::{
-    config::ApiConfig,
-    operation::{Method, Registered},
-};
+use crate::{config::ApiConfig, operation::Registered, reference::ROOT, shell};
 
-/// Shared by all pages.
-pub(crate) const STYLE: &str = "
-:root { color-scheme: light dark; --line: #8884; --soft: #8882 }
-body { font: 16px/1.55 system-ui, sans-serif; max-width: 60rem; margin: 0 auto; padding: 2rem 1rem 4rem }
-h1 { margin: 0; font-size: 1.9rem } h2 { margin: 2.2rem 0 .6rem; font-size: 1.2rem }
-a { color: light-dark(#0a58ca, #8ab8ff) } code { font: .86em ui-monospace, monospace; overflow-wrap: anywhere }
-ul.cards { list-style: none; padding: 0; display: grid; gap: .8rem; grid-template-columns: repeat(auto-fill, minmax(16rem, 1fr)) }
-ul.cards li { border: 1px solid var(--line); border-radius: .6rem; padding: .8rem 1rem }
-table { border-collapse: collapse; width: 100% } td { border-top: 1px solid var(--line); padding: .45rem .6rem .45rem 0; vertical-align: top }
-p.note { background: var(--soft); border-radius: .6rem; padding: .7rem 1rem }
-@media (max-width: 40rem) { td { display: block; padding-left: 0 } td + td { border: 0; padding-top: 0 } }
+/// More than all pages have.
+const MORE_STYLE: &str = "
+ul.cards { list-style: none; padding: 0; display: grid; gap: .8rem; grid-template-columns: repeat(auto-fill, minmax(min(17rem, 100%), 1fr)) }
+ul.cards li { border: 1px solid var(--line); border-radius: .6rem; padding: .8rem 1rem; display: flex; flex-direction: column; gap: .4rem }
+ul.cards p { margin: 0 } ul.cards p:last-child { margin-top: auto; display: flex; flex-wrap: wrap; gap: 0 1rem }
+ul.cards strong::first-letter { text-transform: uppercase }
+td:first-child { width: 24rem } @media (max-width: 40rem) { td:first-child { width: auto } }
 ";
 
 /// The page.
 pub(crate) fn page(operations: &[Registered], config: &ApiConfig) -> String {
-    let mut html = format!(
-        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"><title>Cairn</title>\
-         <style>{STYLE}</style></head><body>\n<h1>Cairn</h1>\n\
-         <p>A Bitcoin chain index with a read-only HTTP API: balances, histories, transactions and blocks, each answer \
-         with the block that it is true for.</p>\n"
-    );
+    let mut html =
+        "<p>A Bitcoin chain index with a read-only HTTP API: balances, histories, transactions and blocks, each \
+        answer with the block that it is true for.</p>\n"
+            .to_owned();
     if !config.featured.is_empty() {
         html.push_str("<h2>Try these</h2>\n<ul class=\"cards\">\n");
         for example in &config.featured {
             let path = format!("/v1/wallets/{}", segment(&example.address));
             let _ = writeln!(
                 html,
-                "<li><strong>{title}</strong><br>{description}<br><code>{address}</code><br>\
-                 <a href=\"{path}/overview\">overview</a> · <a href=\"{path}/transactions\">transactions</a> · \
-                 <a href=\"{path}/balance-history\">balance history</a></li>",
+                "<li><strong>{title}</strong>\n<p>{description}</p>\n<p><code>{address}</code></p>\n\
+                 <p><a href=\"{path}/overview\">Overview</a> <a href=\"{path}/transactions\">Transactions</a> \
+                 <a href=\"{path}/balance-history\">Balance history</a></p></li>",
                 title = escape(&example.title),
                 description = escape(&example.description),
                 address = escape(&example.address),
@@ -47,22 +37,20 @@ pub(crate) fn page(operations: &[Registered], config: &ApiConfig) -> String {
     }
     html.push_str("<h2>Operations</h2>\n<table>\n");
     for op in operations {
-        let path = escape(op.info.path);
-        let asks = op.input.fields.iter().any(|field| field.required);
-        let shown = if asks || op.info.method != Method::Get {
-            format!("<code>{path}</code>")
-        } else {
-            format!("<a href=\"{path}\"><code>{path}</code></a>")
-        };
+        let (path, name) = (escape(op.info.path), op.info.name);
         let (method, summary) = (op.info.method.name(), escape(op.info.summary));
-        let _ = writeln!(html, "<tr><td><code>{method}</code> {shown}</td><td>{summary}</td></tr>");
+        let _ = writeln!(
+            html,
+            "<tr><td><code>{method}</code> <a href=\"{ROOT}#{name}\"><code>{path}</code></a></td><td>{summary}</td></tr>"
+        );
     }
-    html.push_str(
-        "</table>\n<p class=\"note\">The whole interface: <a href=\"/openapi.json\"><code>/openapi.json</code></a>. \
-         State of the service: <a href=\"/api/health\"><code>/api/health</code></a>. \
-         <a href=\"/getting-started\">Getting started</a>.</p>\n</body></html>\n",
+    let _ = writeln!(
+        html,
+        "</table>\n<p class=\"note\">Each can be tried out in the <a href=\"{ROOT}\">reference</a>. For programs: \
+         <a href=\"/openapi.json\">OpenAPI</a>, <a href=\"/llms.txt\">llms.txt</a>, \
+         <a href=\"/v1/capabilities\">capabilities</a>.</p>"
     );
-    html
+    shell::page("Cairn", MORE_STYLE, &html)
 }
 
 pub(crate) fn escape(text: &str) -> String {
@@ -105,7 +93,7 @@ mod tests {
         let html = page(&routes::operations(), &ApiConfig { featured, ..ApiConfig::default() });
         assert!(html.contains("&lt;Pool&gt;") && html.contains("a &amp; b"));
         assert!(html.contains("/v1/wallets/x%2F%22y/overview"));
-        assert!(html.contains("/v1/chain/recent-blocks"));
+        assert!(html.contains("href=\"/api/reference/#health\"><code>/api/health</code>"), "{html}");
         assert!(!html.contains("http://") && !html.contains("https://"));
     }
 }

@@ -9,6 +9,7 @@ mod budget;
 mod client;
 mod compact;
 mod config;
+mod connections;
 mod context;
 mod cursor;
 mod dates;
@@ -40,6 +41,7 @@ mod reference;
 mod router;
 mod routes;
 mod session;
+mod shell;
 mod tool;
 mod values;
 

@@ -14,8 +14,10 @@ use axum::http::StatusCode;
 use crate::operation::Registered;
 
 /// Statuses that are counted by themselves; whatever else there may be is counted as 0.
-const STATUSES: [u16; 21] =
-    [200, 202, 204, 304, 400, 401, 402, 403, 404, 405, 406, 409, 413, 415, 422, 429, 500, 501, 503, 504, 0];
+const STATUSES: [u16; 24] = [
+    200, 202, 204, 304, 400, 401, 402, 403, 404, 405, 406, 408, 409, 413, 414, 415, 422, 429, 431, 500, 501, 503, 504,
+    0,
+];
 
 /// Upper bounds of the classes of duration, in microseconds.
 const BOUNDS: [u64; 14] =

@@ -46,6 +46,12 @@ pub(crate) async fn outermost(State(shared): State<Arc<Shared>>, mut request: Re
     let peer = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|ConnectInfo(peer)| *peer);
     let client = peer.map(|peer| Client::of(peer, request.headers(), &shared.config));
     let too_long = content_length(&request).is_some_and(|n| n > shared.config.max_body_bytes as u64);
+    let accepted = acceptable(request.headers());
+    match accepted {
+        Some(Some(accepted)) => drop(request.headers_mut().insert(header::ACCEPT_ENCODING, accepted)),
+        Some(None) => drop(request.headers_mut().remove(header::ACCEPT_ENCODING)),
+        None => {}
+    }
     let charged = client.map_or(Ok(()), |client| charge(&shared, &client, Cost::Light.units()));
     let mut response = match charged {
         Err(error) => error.into_response(),
@@ -82,6 +88,24 @@ pub(crate) async fn outermost(State(shared): State<Arc<Shared>>, mut request: Re
         *response.body_mut() = axum::body::Body::empty();
     }
     response
+}
+
+/// `Accept-Encoding` without what forbids an answer as it is, where there is such: whoever can read none of the codings
+/// that there are gets the answer all the same (RFC 9110, 12.5.3). `Some(None)`: nothing is left of it.
+fn acceptable(headers: &HeaderMap) -> Option<Option<HeaderValue>> {
+    let lines = headers.get_all(header::ACCEPT_ENCODING).iter().filter_map(|line| line.to_str().ok());
+    let elements: Vec<&str> = lines.flat_map(|line| line.split(',')).map(str::trim).collect();
+    let forbids = |element: &&&str| {
+        let (coding, parameters) = element.split_once(';').unwrap_or((element, ""));
+        let weight = parameters.trim().trim_start_matches(['q', 'Q']).trim_start_matches('=').trim();
+        let is_zero = !weight.is_empty() && weight.chars().all(|c| c == '0' || c == '.');
+        is_zero && ["*", "identity"].iter().any(|name| coding.trim().eq_ignore_ascii_case(name))
+    };
+    if !elements.iter().any(|element| forbids(&element)) {
+        return None;
+    }
+    let kept: Vec<&str> = elements.iter().filter(|element| !forbids(element)).copied().collect();
+    Some(HeaderValue::from_str(&kept.join(", ")).ok().filter(|_| !kept.is_empty()))
 }
 
 fn content_length(request: &Request) -> Option<u64> {
@@ -150,4 +174,27 @@ pub(crate) fn panicked(reason: Box<dyn Any + Send + 'static>) -> Response {
     let text = reason.downcast_ref::<&str>().copied().or_else(|| reason.downcast_ref::<String>().map(String::as_str));
     tracing::error!(reason = text.unwrap_or("unknown"), "a request panicked");
     ApiError::internal().into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_as_it_is_cannot_be_forbidden() {
+        let of = |lines: &[&'static str]| {
+            let mut headers = HeaderMap::new();
+            for line in lines {
+                headers.append(header::ACCEPT_ENCODING, HeaderValue::from_static(line));
+            }
+            acceptable(&headers).map(|kept| kept.map(|kept| kept.to_str().unwrap_or_default().to_owned()))
+        };
+        for untouched in ["gzip", "gzip;q=0, br", "*", "identity", "identity;q=0.5", "*;q=0.001", ""] {
+            assert_eq!(of(&[untouched]), None, "{untouched}");
+        }
+        assert_eq!(of(&["identity;q=0"]), Some(None));
+        assert_eq!(of(&["Identity; Q=0.000", "*;q=0."]), Some(None));
+        assert_eq!(of(&["gzip;q=0, br;q=0, *;q=0"]), Some(Some("gzip;q=0, br;q=0".to_owned())));
+        assert_eq!(of(&["br;q=0.5", "identity;q=0"]), Some(Some("br;q=0.5".to_owned())));
+    }
 }

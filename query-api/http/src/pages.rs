@@ -6,18 +6,18 @@ use std::{fmt::Write, sync::Arc};
 use axum::{
     Router,
     extract::{Request, State},
-    http::{HeaderValue, Method, header},
+    http::{HeaderValue, header},
     response::{Html, IntoResponse, Response},
     routing::any,
 };
 
 use crate::{
     config::ApiConfig,
-    error::ApiError,
     gate::{CHECKOUT_PAGE, GETTING_STARTED_PAGE},
-    landing::{STYLE, escape, segment},
+    landing::{escape, segment},
     operation::Registered,
-    router::Shared,
+    router::{Shared, is_read, not_allowed},
+    shell::{self, ICON, ICON_PATH, POLICY},
 };
 
 /// Their routes.
@@ -31,35 +31,26 @@ pub(crate) fn routes() -> Router<Arc<Shared>> {
             GETTING_STARTED_PAGE,
             any(async |shared: State<Arc<Shared>>, request: Request| answer(&shared, &request, getting_started)),
         )
+        .route(ICON_PATH, any(icon))
+}
+
+async fn icon(request: Request) -> Response {
+    if !is_read(request.method()) {
+        return not_allowed(["GET"].into_iter(), request.method());
+    }
+    let headers = [(header::CONTENT_TYPE, "image/svg+xml"), (header::CACHE_CONTROL, "public, max-age=86400")];
+    (headers, ICON).into_response()
 }
 
 fn answer(shared: &Shared, request: &Request, page: fn(&[Registered], &ApiConfig) -> String) -> Response {
-    if request.method() != Method::GET && request.method() != Method::HEAD {
-        return ApiError::method_not_allowed(request.method(), "GET, HEAD, OPTIONS".to_owned()).into_response();
+    if !is_read(request.method()) {
+        return not_allowed(["GET"].into_iter(), request.method());
     }
     let mut response = Html(page(&shared.operations, &shared.config)).into_response();
     let headers = response.headers_mut();
-    let policy = HeaderValue::from_static("default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'");
-    headers.insert(header::CONTENT_SECURITY_POLICY, policy);
+    headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     response
-}
-
-/// More than the landing page needs.
-const MORE_STYLE: &str = "
-pre { background: var(--soft); border-radius: .6rem; padding: .7rem 1rem; overflow-x: auto }
-pre code { overflow-wrap: normal }
-";
-
-fn shell(title: &str, content: &str) -> String {
-    format!(
-        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"><title>{title} · Cairn</title>\
-         <style>{STYLE}{MORE_STYLE}</style></head><body>\n<main>\n<h1>{title}</h1>\n{content}</main>\n\
-         <p class=\"note\"><a href=\"/\">Start</a> · <a href=\"{GETTING_STARTED_PAGE}\">Getting started</a> · \
-         <a href=\"{CHECKOUT_PAGE}\">Checkout</a> · <a href=\"/openapi.json\">Description of the interface</a> · \
-         <a href=\"/api/health\">State of the service</a></p>\n</body></html>\n"
-    )
 }
 
 /// What needs a session here, as a sentence and perhaps a list.
@@ -87,26 +78,27 @@ fn getting_started(operations: &[Registered], config: &ApiConfig) -> String {
     });
     let gated = "/v1/wallets/&lt;address&gt;/transactions?offset=25";
     let exceptions = exceptions(operations, config);
-    shell(
+    shell::page(
         "Getting started",
+        "",
         &format!(
             "<p>During the public beta every operation is free and needs no account. Nothing is billed, and nothing \
              can be bought. Rate limits apply; each answer says in its headers what is left.</p>\n\
-             <h2>A first request</h2>\n<pre><code>curl '{base}{path}'</code></pre>\n\
+             <h2>A first request</h2>\n<pre class=\"command\"><code>curl '{base}{path}'</code></pre>\n\
              <p>Each answer names in <code>_meta.tip</code> the block that it is true for, and in \
              <code>_meta.warnings</code> what a careful reader should know.</p>\n\
              <h2>What needs a key</h2>\n{exceptions}\
              <h2>Getting a key</h2>\n\
              <p>Keys are not sold while the <a href=\"{CHECKOUT_PAGE}\">checkout</a> is paused. The operator of this \
              server can issue one to you, on the machine that it runs on:</p>\n\
-             <pre><code>cairn keys issue --kind session --label 'for Ann' --expires 31d</code></pre>\n\
+             <pre class=\"command\"><code>cairn keys issue --kind session --label 'for Ann' --expires 31d</code></pre>\n\
              <p>A key is shown once, when it is issued. The server keeps only a hash of it: a lost key is replaced, \
              not recovered.</p>\n\
              <h2>Presenting it</h2>\n\
              <p>A wallet session (<code>cairn_ses_…</code>) goes into <code>Authorization</code>:</p>\n\
-             <pre><code>curl -H 'Authorization: Bearer cairn_ses_…' '{base}{gated}'</code></pre>\n\
+             <pre class=\"command\"><code>curl -H 'Authorization: Bearer cairn_ses_…' '{base}{gated}'</code></pre>\n\
              <p>A bridge key (<code>cairn_key_…</code>) goes into <code>X-WR-API-Key</code>:</p>\n\
-             <pre><code>curl -H 'X-WR-API-Key: cairn_key_…' '{base}{gated}'</code></pre>\n\
+             <pre class=\"command\"><code>curl -H 'X-WR-API-Key: cairn_key_…' '{base}{gated}'</code></pre>\n\
              <p>Both open the same. One that is expired, revoked or mistyped counts as absent, and \
              <code>_meta.warnings</code> says why. Keep them out of addresses and of pages that others read.</p>\n"
         ),
@@ -115,8 +107,9 @@ fn getting_started(operations: &[Registered], config: &ApiConfig) -> String {
 
 fn checkout(operations: &[Registered], config: &ApiConfig) -> String {
     let exceptions = exceptions(operations, config);
-    shell(
+    shell::page(
         "Checkout",
+        "",
         &format!(
             "<p><strong>The checkout is paused during the public beta.</strong> Nothing can be bought here, nothing is \
              billed, and no payment is taken in any currency.</p>\n\
@@ -144,7 +137,7 @@ mod tests {
         for page in [checkout, getting_started] {
             let html = page(&operations, &config);
             assert!(html.contains("/v1/wallets/{address}/transactions"), "{html}");
-            for absent in ["<script", "src=", "href=\"http", "x<y", "http://a&b", "url(", "@import"] {
+            for absent in ["<script", " src=", "href=\"http", "x<y", "http://a&b", "url(", "@import"] {
                 assert!(!html.contains(absent), "{absent}: {html}");
             }
             let open = page(&operations, &ApiConfig { gates_enabled: false, ..config.clone() });

@@ -1,6 +1,6 @@
 //! The router: every operation's route, the discovery documents, and what surrounds them.
 
-use std::{collections::BTreeMap, future::Future, io, net::SocketAddr, sync::Arc};
+use std::{collections::BTreeMap, future::Future, io, sync::Arc};
 
 use axum::{
     Router,
@@ -27,6 +27,7 @@ use crate::{
     admission::Admission,
     budget::Budgets,
     config::ApiConfig,
+    connections,
     dispatch::{ROWS_READ, dispatch},
     documents::{self, Document},
     error::ApiError,
@@ -42,6 +43,7 @@ use crate::{
     planned::{PLANNED, Planned, not_implemented},
     routes,
     session::Sessions,
+    shell,
 };
 
 /// What the API works with.
@@ -116,10 +118,13 @@ pub fn router(state: ApiState) -> Router {
 /// The router of the API with further routes, which are surrounded by the same layers (request ids, limits, CORS, bodies
 /// of errors) and may call the API. They have no fallback, and no path of the API is among them.
 pub fn router_with(state: ApiState, more: impl FnOnce(&Api) -> Router) -> Router {
-    let shared = Arc::new(Shared::new(state, routes::operations()));
-    let own = routes_of(&shared);
-    let more = more(&Api { router: surround(own.clone(), &shared), shared: Arc::clone(&shared) });
-    surround(own.merge(more.with_state(())), &shared)
+    with_more(&Arc::new(Shared::new(state, routes::operations())), more)
+}
+
+fn with_more(shared: &Arc<Shared>, more: impl FnOnce(&Api) -> Router) -> Router {
+    let own = routes_of(shared);
+    let more = more(&Api { router: surround(own.clone(), shared), shared: Arc::clone(shared) });
+    surround(own.merge(more.with_state(())), shared)
 }
 
 /// A router of these operations.
@@ -225,8 +230,7 @@ async fn landing_page(State(shared): State<Arc<Shared>>, request: Request) -> Re
         return not_allowed(["GET"].into_iter(), request.method());
     }
     let mut response = Html(landing::page(&shared.operations, &shared.config)).into_response();
-    let policy = HeaderValue::from_static("default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'");
-    response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, policy);
+    response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(shell::POLICY));
     response
 }
 
@@ -267,8 +271,12 @@ pub async fn serve<F>(
 where
     F: Future<Output = ()> + Send + 'static,
 {
-    let service = router_with(state, more).into_make_service_with_connect_info::<SocketAddr>();
-    axum::serve(listener, service).with_graceful_shutdown(shutdown).await
+    let shared = Arc::new(Shared::new(state, routes::operations()));
+    let refusing = |limit| {
+        let refuse = move || async move { connections::refused(limit) };
+        surround(Router::new().fallback(refuse), &shared)
+    };
+    connections::serve(listener, with_more(&shared, more), refusing, Arc::clone(&shared), shutdown).await
 }
 
 #[cfg(test)]

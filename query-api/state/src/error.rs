@@ -84,7 +84,9 @@ impl StateError {
         move |error| {
             let code = error.as_database_error().and_then(|e| e.code().map(std::borrow::Cow::into_owned));
             let disk_full = code.is_some_and(|code| code == SQLITE_FULL || code == PG_DISK_FULL);
-            StateError::Database { what, reason: error.to_string(), disk_full }
+            // What the database says alone; the rest is where in its own source it said so.
+            let reason = error.as_database_error().map_or_else(|| error.to_string(), |e| e.message().to_owned());
+            StateError::Database { what, reason, disk_full }
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::{ROOT, shell};
-use crate::landing::escape;
+use crate::shell::prose;
 
 /// A definition.
 pub(super) struct Definition {
@@ -91,7 +91,7 @@ pub(super) const DEFINITIONS: &[Definition] = &[
 /// A page for each.
 pub(super) fn pages() -> impl Iterator<Item = (&'static str, String)> {
     DEFINITIONS.iter().map(|definition| {
-        let paragraphs: String = definition.text.iter().map(|text| format!("<p>{}</p>\n", escape(text))).collect();
+        let paragraphs: String = definition.text.iter().map(|text| format!("<p>{}</p>\n", prose(text))).collect();
         let id = format!("<p class=\"muted\">Id in answers: <code>{}</code></p>\n", definition.id);
         (definition.id, shell(definition.title, &(id + &paragraphs)))
     })

@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use super::shell;
-use crate::{landing::escape, openapi::failures, operation::Registered};
+use super::{ROOT, shell};
+use crate::{openapi::failures, operation::Registered, shell::prose};
 
 /// Codes with their status and what to do about them.
 pub(super) const ERRORS: &[(u16, &str, &str)] = &[
@@ -11,6 +11,8 @@ pub(super) const ERRORS: &[(u16, &str, &str)] = &[
     (400, "wrong_network", "The address is one of another network than the index."),
     (400, "invalid_txid", "A transaction id has 64 hexadecimal digits."),
     (400, "invalid_hash", "Expected a height in decimal digits, or a block hash of 64 hexadecimal digits."),
+    (400, "malformed_request", "What was sent is no HTTP request."),
+    (400, "incomplete_body", "The body ended before it was whole, or its parts are no chunks."),
     (400, "invalid_path", "The path holds bytes that are no UTF-8 text, or is no path."),
     (400, "invalid_query", "The query string cannot be read."),
     (400, "malformed_json", "The body is no JSON object, or names a member twice."),
@@ -46,6 +48,8 @@ pub(super) const ERRORS: &[(u16, &str, &str)] = &[
          smaller; `url` is where it is whole: HTTP has no such bound.",
     ),
     (429, "rate_limited", "The client has spent its budget: wait as long as `Retry-After` says."),
+    (429, "too_many_connections", "The client has too many connections open: let requests follow one another on one."),
+    (431, "headers_too_large", "The headers are more, or longer, than the server reads."),
     (500, "internal_error", "The server failed; its log has more under the request id."),
     (501, "not_implemented", "The operation is part of the interface, but not built yet."),
     (503, "index_syncing", "The index is empty or behind, and the question needs the tip."),
@@ -79,9 +83,13 @@ pub(super) fn page(operations: &[Registered]) -> String {
         let by = match raised.len() {
             0 => String::new(),
             all if all == operations.len() => "<br><span class=\"muted\">Any operation.</span>".to_owned(),
-            _ => format!("<br><span class=\"muted\">{}</span>", raised.join(", ")),
+            _ => {
+                let links: Vec<String> =
+                    raised.iter().map(|name| format!("<a href=\"{ROOT}#{name}\">{name}</a>")).collect();
+                format!("<br><span class=\"muted\">{}</span>", links.join(", "))
+            }
         };
-        let meaning = escape(meaning);
+        let meaning = prose(meaning);
         let _ = writeln!(html, "<tr id=\"{code}\"><td>{status} <code>{code}</code></td><td>{meaning}{by}</td></tr>");
     }
     html.push_str("</table>\n");

@@ -7,12 +7,7 @@ mod operations;
 
 use serde_json::Value;
 
-use crate::{
-    config::ApiConfig,
-    documents::Document,
-    landing::{STYLE, escape},
-    operation::Registered,
-};
+use crate::{config::ApiConfig, documents::Document, operation::Registered, shell};
 
 /// Where it begins.
 pub(crate) const ROOT: &str = "/api/reference/";
@@ -34,31 +29,28 @@ pub(crate) fn documents(operations: &[Registered], openapi: &Value, config: &Api
     all
 }
 
-/// More than the landing page needs.
+/// More than all pages have.
 const MORE_STYLE: &str = "
-body { max-width: 72rem } h3 { margin: 0; font-size: 1.02rem; overflow-wrap: anywhere } h4 { margin: 1.1rem 0 .3rem; font-size: .95rem }
+body { max-width: 72rem }
 section.op { border: 1px solid var(--line); border-radius: .6rem; padding: .9rem 1.1rem; margin: .9rem 0 }
-section.op > p { margin: .4rem 0 } .muted { opacity: .75; font-size: .88rem }
+section.op:target { background: none; border-color: var(--link) } section.op > p { margin: .4rem 0 }
 .method { font-weight: 700; font-family: ui-monospace, monospace }
-pre { background: var(--soft); border-radius: .5rem; padding: .7rem .9rem; overflow: auto; max-height: 26rem; font-size: .82rem }
-th { text-align: left; font-size: .85rem; padding: .3rem .6rem .3rem 0 } details > summary { cursor: pointer; margin: .5rem 0 }
-nav.toc ul { columns: 2; padding-left: 1.1rem } form.try label { display: block; margin: .35rem 0 }
-form.try input { font: inherit; width: min(100%, 34rem); box-sizing: border-box; padding: .25rem .45rem }
-form.try button { font: inherit; padding: .3rem 1rem; margin-top: .3rem } [hidden] { display: none }
-@media (max-width: 40rem) { nav.toc ul { columns: 1 } th { display: none } section.op { padding: .7rem .8rem } }
+details > summary { cursor: pointer; padding: .3rem 0; width: fit-content }
+nav.toc h2 { font-size: 1rem; margin: 1.2rem 0 .2rem } nav.toc ul { columns: 2; padding-left: 1.1rem; margin: 0 }
+nav.toc li { break-inside: avoid; padding: .1rem 0 }
+form.try { border-top: 1px solid var(--line); margin-top: 1rem } form.try label { display: block; margin: .5rem 0 }
+form.try label span { display: block; font-size: .9rem }
+form.try input { font: .95rem ui-monospace, monospace; width: min(100%, 36rem); padding: .4rem .5rem; color: inherit;
+  background: var(--ground); border: 1px solid var(--muted); border-radius: .3rem }
+form.try button { font: inherit; padding: .4rem 1.2rem; margin: .4rem 0 }
+form.try pre { white-space: pre-wrap; overflow-wrap: anywhere } form.try img { display: block; max-width: 100% }
+[hidden] { display: none !important }
+@media (max-width: 40rem) { nav.toc ul { columns: 1 } nav.toc li { padding: .25rem 0 } section.op { padding: .7rem .8rem } }
 ";
 
 /// A page with this title and content.
 fn shell(title: &str, content: &str) -> String {
-    let title = escape(title);
-    format!(
-        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"><title>{title} · Cairn</title>\
-         <link rel=\"icon\" href=\"data:,\"><style>{STYLE}{MORE_STYLE}</style></head><body>\n\
-         <p class=\"muted\"><a href=\"/\">Cairn</a> · <a href=\"{ROOT}\">Reference</a> · \
-         <a href=\"{ROOT}errors/\">Errors</a> · <a href=\"{ROOT}definitions/\">Definitions</a> · \
-         <a href=\"/openapi.json\">OpenAPI</a></p>\n<main>\n<h1>{title}</h1>\n{content}</main>\n</body></html>\n"
-    )
+    shell::page(title, MORE_STYLE, content)
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use crate::{
     offer::Tier,
     openapi::example_of,
     operation::{Method, Registered},
+    shell::prose,
 };
 
 /// How deep the members of an answer are listed.
@@ -27,7 +28,7 @@ pub(super) fn page(operations: &[Registered], openapi: &Value, config: &ApiConfi
     }
     let mut html = format!(
         "<p>{}</p>\n<nav class=\"toc\" aria-label=\"Operations\">\n",
-        escape(openapi["info"]["description"].as_str().unwrap_or_default())
+        prose(openapi["info"]["description"].as_str().unwrap_or_default())
     );
     for area in &areas {
         let _ = writeln!(html, "<h2>{}</h2><ul>", escape(area));
@@ -59,7 +60,7 @@ fn operation(html: &mut String, op: &Registered, openapi: &Value, config: &ApiCo
         info.method.name(),
         escape(info.path),
         escape(info.summary),
-        escape(info.description)
+        prose(info.description)
     );
     let price = match (offer.tier, offer.price_sats) {
         (Tier::Premium, Some(sats)) => format!("free in the beta, {sats} sats a call later"),
@@ -75,7 +76,7 @@ fn operation(html: &mut String, op: &Registered, openapi: &Value, config: &ApiCo
     parameters(html, op);
     let _ = writeln!(
         html,
-        "<h4>Example</h4>\n<pre><code>{} {}</code></pre>",
+        "<h4>Example</h4>\n<pre class=\"command\"><code>{} {}</code></pre>",
         info.method.name(),
         escape(&example_of(op, config))
     );
@@ -108,7 +109,7 @@ fn parameters(html: &mut String, op: &Registered) {
             html,
             "<tr><td><code>{}</code></td><td>{place}{needed}</td><td>{}{}</td></tr>",
             escape(&field.name),
-            escape(about),
+            prose(about),
             escape(&bounds(&field.schema))
         );
     }
@@ -125,7 +126,8 @@ fn bounds(schema: &Value) -> String {
     }
     for (key, word) in [("minLength", "at least"), ("maxLength", "at most")] {
         if let Some(value) = schema.get(key) {
-            said.push(format!("{word} {value} characters"));
+            let characters = if *value == 1 { "character" } else { "characters" };
+            said.push(format!("{word} {value} {characters}"));
         }
     }
     if said.is_empty() { String::new() } else { format!(" ({})", said.join(", ")) }
@@ -187,7 +189,7 @@ fn members(rows: &mut String, schema: &Value, openapi: &Value, before: &str, dep
             "<tr><td><code>{}</code></td><td>{}</td><td>{}</td></tr>",
             escape(&path),
             escape(&kind),
-            escape(about)
+            prose(about)
         );
         members(rows, inner, openapi, &format!("{path}."), depth - 1);
     }
@@ -214,11 +216,13 @@ fn try_form(html: &mut String, op: &Registered, config: &ApiConfig) {
         let value = if needed { example } else { String::new() };
         let _ = writeln!(
             html,
-            "<label>{name} <input name=\"{name}\" data-in=\"{place}\" value=\"{}\"{}></label>",
+            "<label><span>{name}{}</span><input name=\"{name}\" data-in=\"{place}\" value=\"{}\" autocomplete=\"off\" \
+             autocapitalize=\"off\" spellcheck=\"false\"{}></label>",
+            if needed { " (required)" } else { "" },
             escape(&value),
             if needed { " required" } else { "" },
             name = escape(&field.name),
         );
     }
-    html.push_str("<button>Send</button><pre hidden tabindex=\"0\"></pre></form>\n");
+    html.push_str("<button>Send</button>\n<pre hidden tabindex=\"0\" role=\"status\"></pre></form>\n");
 }

@@ -1,12 +1,9 @@
 //! Text as a QR code, and the code as a picture.
 
 use png::{BitDepth, ColorType, Encoder, EncodingError};
-use qrcode::{
-    Color, EcLevel, QrCode, Version,
-    bits::Bits,
-    optimize::{Optimizer, Parser, Segment, total_encoded_len},
-    types::{Mode, QrError},
-};
+use qrcode::{Color, EcLevel, QrCode, Version, bits::Bits, optimize::Segment, types::QrError};
+
+use super::segments::segments;
 
 /// Says that what follows is UTF-8 (ECI assignment 26).
 const UTF8: u32 = 26;
@@ -20,29 +17,24 @@ const LARGE: usize = 100;
 /// if there is none.
 pub(super) fn encode(text: &str) -> Option<QrCode> {
     let data = text.as_bytes();
+    // Segments have longer heads in larger codes: there are three classes.
+    let classes = [9, 26, 40].map(|last| (last, segments(data, Version::Normal(last))));
     [EcLevel::M, EcLevel::L].into_iter().find_map(|level| {
         (1..=40).find_map(|number| {
-            let bits = bits(data, Version::Normal(number), level).ok()?;
+            let (_, segments) = classes.iter().find(|(last, _)| number <= *last)?;
+            let bits = bits(data, segments, Version::Normal(number), level).ok()?;
             QrCode::with_bits(bits, level).ok()
         })
     })
 }
 
 /// A text in the modes that take the least room in codes of a version.
-fn bits(data: &[u8], version: Version, level: EcLevel) -> Result<Bits, QrError> {
-    // The mode for kanji stands for Shift JIS, and reads UTF-8 as other characters than were meant.
-    let plain = Parser::new(data).map(|segment| match segment.mode {
-        Mode::Kanji => Segment { mode: Mode::Byte, ..segment },
-        _ => segment,
-    });
-    let mixed: Vec<Segment> = Optimizer::new(plain, version).collect();
-    let bytes = vec![Segment { mode: Mode::Byte, begin: 0, end: data.len() }];
-    let shorter = if total_encoded_len(&bytes, version) < total_encoded_len(&mixed, version) { bytes } else { mixed };
+fn bits(data: &[u8], segments: &[Segment], version: Version, level: EcLevel) -> Result<Bits, QrError> {
     let mut bits = Bits::new(version);
     if !data.is_ascii() {
         bits.push_eci_designator(UTF8)?;
     }
-    bits.push_segments(data, shorter.into_iter())?;
+    bits.push_segments(data, segments.iter().copied())?;
     bits.push_terminator(level)?;
     Ok(bits)
 }
@@ -92,6 +84,9 @@ mod tests {
             ("a".repeat(2954), false),
             ("A".repeat(4096), true),
             ("7".repeat(4096), true),
+            // Capitals between digits: changing the mode costs more than it saves, or all that it saves.
+            ("ABC$%*+-./: 0123456789".repeat(186), true),
+            ("A0123456789012".repeat(292), true),
             // Two bytes each, and 12 bits to say that they are UTF-8.
             ("ä".repeat(1476), true),
             ("ä".repeat(1477), false),

@@ -1,6 +1,7 @@
 //! `GET /v1/qr`.
 
 mod code;
+mod segments;
 
 use axum::http::StatusCode;
 use schemars::JsonSchema;
