@@ -125,6 +125,24 @@ fn the_kernel_stores_every_block_and_stops_at_the_first_script() {
 }
 
 #[test]
+fn times_are_later_than_the_median_before() {
+    for seed in 0..20 {
+        let mut times: Vec<u32> = Vec::new();
+        let options = MainnetOptions { empty_blocks: 300, ..MainnetOptions::new(seed, 0) };
+        mainnet_blocks(&options, |raw| {
+            let time = u32::from_le_bytes(raw.block[68..72].try_into().unwrap());
+            let mut before = times[times.len().saturating_sub(11)..].to_vec();
+            before.sort_unstable();
+            assert!(before.get(before.len() / 2).is_none_or(|median| time > *median), "seed {seed}, {}", raw.height);
+            times.push(time);
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!(times.len(), 421);
+    }
+}
+
+#[test]
 fn equal_options_make_equal_chains() {
     let options = MainnetOptions { empty_blocks: 1, ..MainnetOptions::new(6, 3_000_000) };
     let one = mainnet_blocks(&options, |_| Ok(())).unwrap();

@@ -34,6 +34,8 @@ use transactions::Body;
 const LEAD: u32 = 120;
 /// Regtest's genesis time, Unix seconds.
 const START_TIME: u32 = 1_296_688_602;
+/// A block's time must be later than the median of so many before it.
+const MEDIAN_BLOCKS: u32 = 11;
 /// More blocks, ten minutes apart from 2011, would have times after 2026.
 const MAX_BLOCKS: u64 = 780_000;
 /// Count of addresses that pools mine to.
@@ -219,8 +221,10 @@ impl Miner {
         if filled {
             self.body.fill(&mut self.rng);
         }
-        // Ten minutes apart; the jitter lets times run backwards, but never behind the median of eleven.
-        let time = START_TIME + height * 600 + self.rng.random_range(0..1_500);
+        // Ten minutes apart; the jitter lets times run backwards, but never behind the median of eleven. The first blocks
+        // have fewer before them, and of two the median is the later one.
+        let jitter = self.rng.random_range(0..1_500);
+        let time = START_TIME + height * 600 + if height < MEDIAN_BLOCKS { 0 } else { jitter };
         let pool = self.rng.random_range(0..POOLS);
         let mut script = Vec::with_capacity(70);
         self.body.addresses.write_script(&mut script, pool);
