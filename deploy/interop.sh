@@ -45,6 +45,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 "$here/interop-openapi.sh" "$document"
 "$here/interop-a2a.sh" "http://$listen"
 "$here/interop-mcp.sh" "http://$listen"
+"$here/interop-pages.sh" "http://$listen"
+"$here/interop-qr.sh" "http://$listen"
 
 # What schemathesis cannot know: sending a transaction needs a node, which the demo has not, and says so by a 503 that is
 # in the document; and an unconfirmed transaction has to be one that waits here and now.
@@ -73,3 +75,4 @@ api_test "$work/examples.toml" --phases examples
 # One check is left out: that whatever fits the schema is accepted. No schema can say that an address's checksum is right,
 # or that a cursor was issued by this server.
 api_test "$work/schemathesis.toml" --phases coverage,fuzzing,stateful --max-examples 100 --exclude-checks positive_data_acceptance
+"$here/interop-hostile.sh"

@@ -40,7 +40,16 @@ impl Node {
         let start = Instant::now();
         let child = Command::new(exe)
             .arg(format!("-datadir={}", chain.node_folder.display()))
-            .args(["-regtest", "-reindex", "-server", "-rest", "-connect=0", "-listen", "-discover=0", "-listenonion=0"])
+            .args([
+                "-regtest",
+                "-reindex",
+                "-server",
+                "-rest",
+                "-connect=0",
+                "-listen",
+                "-discover=0",
+                "-listenonion=0",
+            ])
             // Signatures are random bytes. The times lie in the past; a node that thinks itself behind answers less.
             .arg(format!("-assumevalid={}", chain.tip))
             .args(["-maxtipage=4000000000", "-dbcache=1000", "-persistmempool=0", "-printtoconsole=0"])
