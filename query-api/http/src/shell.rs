@@ -48,7 +48,7 @@ p.note { background: var(--soft); border-radius: .5rem; padding: .7rem .9rem }
 pub(crate) fn prose(text: &str) -> String {
     let parts: Vec<String> = text.split('`').map(escape).collect();
     // An odd backtick stands for itself.
-    if parts.len() % 2 == 0 {
+    if parts.len().is_multiple_of(2) {
         return escape(text);
     }
     let marked = parts

@@ -8,6 +8,9 @@ use std::{
 
 use serde_json::Value;
 
+/// Status and headers.
+type Head = (u16, Vec<(String, String)>);
+
 /// No answer takes longer.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -120,7 +123,7 @@ impl Client {
         }
     }
 
-    fn head(&mut self) -> Result<Option<(u16, Vec<(String, String)>)>, String> {
+    fn head(&mut self) -> Result<Option<Head>, String> {
         let end = loop {
             if let Some(at) = self.read.windows(4).position(|window| window == b"\r\n\r\n") {
                 break at;
