@@ -2,7 +2,12 @@
 
 use std::fmt::Write;
 
-use crate::{config::ApiConfig, operation::Registered, reference::ROOT, shell};
+use crate::{
+    config::ApiConfig,
+    operation::{Method, Registered},
+    reference::ROOT,
+    shell,
+};
 
 /// More than all pages have.
 const MORE_STYLE: &str = "
@@ -39,9 +44,12 @@ pub(crate) fn page(operations: &[Registered], config: &ApiConfig) -> String {
     for op in operations {
         let (path, name) = (escape(op.info.path), op.info.name);
         let (method, summary) = (op.info.method.name(), escape(op.info.summary));
+        let asks = op.info.method != Method::Get || op.input.fields.iter().any(|field| field.required);
+        let open =
+            if asks { String::new() } else { format!(" <a href=\"{path}\" aria-label=\"Open {path}\">open</a>") };
         let _ = writeln!(
             html,
-            "<tr><td><code>{method}</code> <a href=\"{ROOT}#{name}\"><code>{path}</code></a></td><td>{summary}</td></tr>"
+            "<tr><td><code>{method}</code> <a href=\"{ROOT}#{name}\"><code>{path}</code></a></td><td>{summary}{open}</td></tr>"
         );
     }
     let _ = writeln!(
@@ -94,6 +102,10 @@ mod tests {
         assert!(html.contains("&lt;Pool&gt;") && html.contains("a &amp; b"));
         assert!(html.contains("/v1/wallets/x%2F%22y/overview"));
         assert!(html.contains("href=\"/api/reference/#health\"><code>/api/health</code>"), "{html}");
+        assert!(
+            html.contains("<a href=\"/api/health\" aria-label") && !html.contains("href=\"/v1/tx/verify\""),
+            "{html}"
+        );
         assert!(!html.contains("http://") && !html.contains("https://"));
     }
 }
