@@ -4,8 +4,11 @@ use std::{collections::BTreeMap, fs, path::PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-/// Per cent by which a count may differ from the recorded one.
-const TOLERANCE: f64 = 5.0;
+/// Per cent by which a count may differ from the recorded one. Runs of one binary differed by up to 2.7: maps begin with
+/// chance, and the allocator goes by what it has seen. Reads go through caches and buffers of RocksDB; there it was 11.
+fn tolerance(name: &str) -> f64 {
+    if name.starts_with("read::") { 15.0 } else { 5.0 }
+}
 
 /// What `benches/instructions.json` holds.
 #[derive(Serialize, Deserialize)]
@@ -55,9 +58,9 @@ pub(crate) fn compare(known: &Recorded, now: &Recorded) -> bool {
         };
         let change = (count as f64 / before as f64 - 1.0) * 100.0;
         println!("| {name} | {before} | {count} | {change:+.2} |");
-        if change > TOLERANCE {
+        if change > tolerance(name) {
             worse.push(format!("{name}: {change:+.2} %"));
-        } else if change < -TOLERANCE {
+        } else if change < -tolerance(name) {
             better.push(format!("{name}: {change:+.2} %"));
         }
     }
