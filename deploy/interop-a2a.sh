@@ -5,14 +5,8 @@ set -euo pipefail
 
 base=$1
 here=$(cd "$(dirname "$0")" && pwd)
-tools="${XDG_CACHE_HOME:-$HOME/.cache}/cairn/interop-a2a"
-pins=(a2a-sdk==1.3.0)
 
-if [ "$(cat "$tools/pins" 2>/dev/null)" != "${pins[*]}" ]; then
-    echo "interop: installing ${pins[*]}"
-    rm -rf "$tools"
-    python3 -m venv "$tools" || { echo "interop: python3 with venv is missing (Debian: python3-venv)" >&2; exit 1; }
-    "$tools/bin/pip" install --quiet "${pins[@]}"
-    echo "${pins[*]}" >"$tools/pins"
-fi
+# shellcheck source=deploy/interop-tools.sh
+. "$here/interop-tools.sh"
+install_pinned interop-a2a a2a-sdk==1.3.0
 "$tools/bin/python" "$here/interop-a2a.py" "$base"

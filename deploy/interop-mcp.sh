@@ -6,29 +6,18 @@ set -euo pipefail
 
 base=$1
 here=$(cd "$(dirname "$0")" && pwd)
-tools="${XDG_CACHE_HOME:-$HOME/.cache}/cairn/interop-mcp"
-python_pins=(mcp==2.3.0 jsonschema==4.26.0)
 # The Inspector wants a newer Node than many systems have; that one comes from the registry too.
-npm_pins=(node@22.23.3 @modelcontextprotocol/inspector@2.12.0)
-
-if [ "$(cat "$tools/pins" 2>/dev/null)" != "${python_pins[*]} ${npm_pins[*]}" ]; then
-    echo "interop: installing ${python_pins[*]} ${npm_pins[*]}"
-    command -v npm >/dev/null || { echo "interop: npm is missing (Debian: npm)" >&2; exit 1; }
-    rm -rf "$tools"
-    mkdir -p "$tools/npm"
-    python3 -m venv "$tools" || { echo "interop: python3 with venv is missing (Debian: python3-venv)" >&2; exit 1; }
-    "$tools/bin/pip" install --quiet "${python_pins[@]}"
-    npm install --prefix "$tools/npm" --silent --no-audit --no-fund --no-save "${npm_pins[@]}" </dev/null
-    echo "${python_pins[*]} ${npm_pins[*]}" >"$tools/pins"
-fi
+# shellcheck source=deploy/interop-tools.sh
+. "$here/interop-tools.sh"
+install_pinned interop-mcp mcp==2.3.0 jsonschema==4.26.0 node@22.23.3 @modelcontextprotocol/inspector@2.12.0
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 "$tools/bin/python" "$here/interop-mcp.py" "$base" "$work/arguments"
 
 inspect() {
-    PATH="$tools/npm/node_modules/.bin:$PATH" HOME="$work" \
-        "$tools/npm/node_modules/.bin/mcp-inspector" --cli --server-url "$base/mcp/" --format json --quiet "$@"
+    PATH="$tools/node_modules/.bin:$PATH" HOME="$work" \
+        "$tools/node_modules/.bin/mcp-inspector" --cli --server-url "$base/mcp/" --format json --quiet "$@"
 }
 for how in "--transport http --protocol-era modern" "--transport http --protocol-era legacy" "--transport sse"; do
     # shellcheck disable=SC2086 # words, not one

@@ -4,20 +4,10 @@
 set -euo pipefail
 
 document=$1
-tools="${XDG_CACHE_HOME:-$HOME/.cache}/cairn/interop-openapi"
-python_pins=(openapi-spec-validator==0.9.0)
-npm_pins=(@stoplight/spectral-cli@6.16.3)
 
-if [ "$(cat "$tools/pins" 2>/dev/null)" != "${python_pins[*]} ${npm_pins[*]}" ]; then
-    echo "interop: installing ${python_pins[*]} ${npm_pins[*]}"
-    command -v npm >/dev/null || { echo "interop: npm is missing (Debian: npm)" >&2; exit 1; }
-    rm -rf "$tools"
-    mkdir -p "$tools/npm"
-    python3 -m venv "$tools" || { echo "interop: python3 with venv is missing (Debian: python3-venv)" >&2; exit 1; }
-    "$tools/bin/pip" install --quiet "${python_pins[@]}"
-    npm install --prefix "$tools/npm" --silent --no-audit --no-fund --no-save "${npm_pins[@]}" </dev/null
-    echo "${python_pins[*]} ${npm_pins[*]}" >"$tools/pins"
-fi
+# shellcheck source=deploy/interop-tools.sh
+. "$here/interop-tools.sh"
+install_pinned interop-openapi openapi-spec-validator==0.9.0 @stoplight/spectral-cli@6.16.3
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -59,4 +49,4 @@ rules:
     then: {field: example, function: defined}
 RULES
 "$tools/bin/openapi-spec-validator" "$document"
-"$tools/npm/node_modules/.bin/spectral" lint "$document" --ruleset "$work/rules.yaml" --fail-severity hint
+"$tools/node_modules/.bin/spectral" lint "$document" --ruleset "$work/rules.yaml" --fail-severity hint

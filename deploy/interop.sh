@@ -6,16 +6,10 @@
 set -euo pipefail
 
 listen=127.0.0.1:18333
-tools="${XDG_CACHE_HOME:-$HOME/.cache}/cairn/interop"
-pins=(schemathesis==4.32.5)
-
-if [ "$(cat "$tools/pins" 2>/dev/null)" != "${pins[*]}" ]; then
-    echo "interop: installing ${pins[*]}"
-    rm -rf "$tools"
-    python3 -m venv "$tools" || { echo "interop: python3 with venv is missing (Debian: python3-venv)" >&2; exit 1; }
-    "$tools/bin/pip" install --quiet "${pins[@]}"
-    echo "${pins[*]}" >"$tools/pins"
-fi
+here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=deploy/interop-tools.sh
+. "$here/interop-tools.sh"
+install_pinned interop schemathesis==4.32.5
 
 cargo build --locked --release --bin cairn
 work=$(mktemp -d)
@@ -41,7 +35,6 @@ for attempt in $(seq 1 120); do
     sleep 1
 done
 
-here=$(cd "$(dirname "$0")" && pwd)
 "$here/interop-openapi.sh" "$document"
 "$here/interop-a2a.sh" "http://$listen"
 "$here/interop-mcp.sh" "http://$listen"
