@@ -252,6 +252,7 @@ fn reading(what: &str) -> Work {
             let found = view.find_script(black_box(&script)).unwrap().unwrap();
             let page = view.history(&found, 0, PAGE).unwrap();
             assert_eq!(page.len(), PAGE);
+            view.fetch_txs(&page.iter().map(|entry| entry.tx_num).collect::<Vec<_>>()).unwrap();
             page.iter().map(|entry| view.tx(entry.tx_num).unwrap().unwrap().fee_sats()).sum()
         })
         .hot();

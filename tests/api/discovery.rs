@@ -153,7 +153,9 @@ async fn capabilities_name_every_operation() {
     let status = get_ok(&router, "/v1/beta-status", "/v1/beta-status").await;
     assert_eq!((&status["active"], &status["billing_paused"]), (&true.into(), &true.into()));
     let limits: Vec<_> = status["guardrails"].as_array().unwrap().iter().map(|g| g["name"].clone()).collect();
-    assert!(limits.contains(&"rate_limit".into()) && limits.contains(&"queued_requests".into()));
+    for name in ["rate_limit", "queued_requests", "connections", "connections_per_client"] {
+        assert!(limits.contains(&name.into()), "{limits:?}");
+    }
 }
 
 #[tokio::test]

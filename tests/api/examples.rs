@@ -20,15 +20,15 @@ fn operations(document: &Value) -> impl Iterator<Item = (&str, &str, &Value)> {
     })
 }
 
-/// Sends the request that the document gives as an example.
-async fn ask(router: &Router, (method, path, op): (&str, &str, &Value)) -> Reply {
+/// Sends the request that the document gives as an example, with or without the parameters that may be left out.
+async fn ask(router: &Router, (method, path, op): (&str, &str, &Value), optional: bool) -> Reply {
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let (mut target, mut query) = (path.to_owned(), Vec::new());
     for parameter in op["parameters"].as_array().unwrap() {
         let (name, example) = (parameter["name"].as_str().unwrap(), &parameter["example"]);
         if parameter["in"] == "path" {
             target = target.replace(&format!("{{{name}}}"), &text(example));
-        } else if !example.is_null() {
+        } else if !example.is_null() && (optional || parameter["required"] == true) {
             query.push(format!("{name}={}", text(example).replace('?', "%3F").replace('=', "%3D")));
         }
     }
@@ -63,7 +63,7 @@ async fn the_server_takes_every_example() {
         if path == "/v1/qr" {
             continue;
         }
-        let mut reply = ask(&router, (method, path, op)).await;
+        let mut reply = ask(&router, (method, path, op), true).await;
         // No example knows what waits here and now, and there is no node to send anything to.
         let expected = match path {
             "/v1/mempool/tx/{txid}" => 404,
@@ -73,6 +73,10 @@ async fn the_server_takes_every_example() {
         assert_eq!(reply.status, expected, "{method} {path}: {}", reply.text);
         if path == "/v1/mempool/tx/{txid}" {
             reply = get(&router, &format!("/v1/mempool/tx/{}", waiting.made[0].1.txid)).await;
+        }
+        // The examples of dates are of mainnet; the generated chain has nothing to say about them.
+        if reply.body["points"] == json!([]) {
+            reply = ask(&router, (method, path, op), false).await;
         }
         if reply.status == 200 {
             answers.insert(op["operationId"].as_str().unwrap().to_owned(), trimmed(reply.body));

@@ -92,6 +92,10 @@ fn check(index: &Index, txs: u32) {
             let entries = view.history(&found, page * per_page, per_page as usize).unwrap();
             assert!(view.rows_read() - before <= 3, "{} for the entries alone", view.rows_read() - before);
             assert_eq!(entries.len() as u64, per_page);
+            // As an answer does it: together, so that asking for each of them reads no more. One row alone waits for that.
+            let before = view.rows_read();
+            view.fetch_txs(&entries.iter().map(|entry| entry.tx_num).collect::<Vec<_>>()).unwrap();
+            let fetched = view.rows_read().max(before + 1);
             for (i, entry) in (0..).zip(&entries) {
                 let number = total - 1 - page * per_page - i;
                 let sent = if number % 7 == 6 { 900 } else { 0 };
@@ -99,6 +103,7 @@ fn check(index: &Index, txs: u32) {
                 let tx = view.tx(entry.tx_num).unwrap().unwrap();
                 assert_eq!(tx.outputs()[1].value, 900);
             }
+            assert!(view.rows_read() <= fetched, "rows were read a second time");
         });
     }
     for height in [1, 2, 3, txs / PER_BLOCK / 2, txs / PER_BLOCK, txs / PER_BLOCK + 1] {

@@ -1,6 +1,7 @@
 //! The processes that are tested, in one form or the other, and where they serve at present.
 
 use std::{
+    os::unix::process::ExitStatusExt,
     sync::{
         Arc, Mutex,
         atomic::{AtomicBool, Ordering},
@@ -195,7 +196,9 @@ fn end(running: Option<Running>, signal: &str) {
     let Some(mut running) = running else { return };
     running.signal(signal);
     let (status, took) = running.end();
-    if signal == "TERM" {
-        assert_eq!(status.code(), Some(143), "after {took:?}: {}", running.said());
+    // On a busy machine the signal may come before the program listens for it; then it has not said a word either.
+    let unheard = status.signal() == Some(15) && running.said().is_empty();
+    if signal == "TERM" && !unheard {
+        assert_eq!(status.code(), Some(143), "after {took:?}, {status}: {}", running.said());
     }
 }

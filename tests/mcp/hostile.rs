@@ -63,6 +63,11 @@ async fn bodies_of_the_wrong_type_or_length() {
     let chunks = futures_util::stream::iter((0..20).map(|_| Ok::<_, std::io::Error>(vec![b' '; 100_000])));
     let request = to("/mcp/").body(Body::from_stream(chunks)).unwrap();
     assert_problem(&send(&router, request).await, 413, "payload_too_large");
+    // One that ends before it is whole is not too large.
+    let broken =
+        futures_util::stream::iter([Ok(vec![b'{']), Err(std::io::Error::from(std::io::ErrorKind::UnexpectedEof))]);
+    let request = to("/mcp/").body(Body::from_stream(broken)).unwrap();
+    assert_problem(&send(&router, request).await, 400, "incomplete_body");
     for kind in ["text/plain", "application/jsonx", "multipart/form-data", ""] {
         let request = axum::http::Request::post("/mcp/").header("host", "localhost").header("content-type", kind);
         let reply = send(&router, request.body(Body::from(message.clone())).unwrap()).await;

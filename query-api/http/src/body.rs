@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, error::Error as _, fmt};
 
 use axum::{
-    body::{Body, to_bytes},
+    body::{Body, Bytes, to_bytes},
     http::{HeaderMap, StatusCode, header},
 };
 use http_body_util::LengthLimitError;
@@ -38,7 +38,7 @@ pub(crate) async fn members(
     if !is_json && text.is_none() {
         return Err(unsupported());
     }
-    let bytes = to_bytes(body, limit).await.map_err(|error| unread(&error, limit))?;
+    let bytes = bytes(body, limit).await?;
     match text {
         // Whoever reads it says what is wrong with it.
         Some(name) => {
@@ -47,6 +47,14 @@ pub(crate) async fn members(
         }
         None => json(&bytes),
     }
+}
+
+/// Reads a body of at most `limit` bytes, whatever is in it.
+///
+/// # Errors
+/// 400 `incomplete_body` or 413.
+pub(crate) async fn bytes(body: Body, limit: usize) -> Result<Bytes, ApiError> {
+    to_bytes(body, limit).await.map_err(|error| unread(&error, limit))
 }
 
 fn unsupported() -> ApiError {

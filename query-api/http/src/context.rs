@@ -1,10 +1,15 @@
 //! What an operation may use.
 
-use std::{cell::RefCell, sync::Arc};
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use cairn_domain::mempool::{Mempool, Projection};
 use cairn_model::{Height, SourceStatus, Txid};
 use cairn_reader::{Tip, View};
+use cairn_tables::headers::HeaderRow;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -138,7 +143,18 @@ pub(crate) struct BlockRef {
 
 /// The block at `height`, in brief. One row read.
 pub(crate) fn block_ref(view: &View<'_>, height: Height) -> Result<BlockRef, ApiError> {
-    let row = view.header(height)?.ok_or_else(|| {
+    brief(height, view.header(height)?)
+}
+
+/// The blocks at these heights, in brief, by height. One row read for each, all in one look-up.
+pub(crate) fn block_refs(view: &View<'_>, heights: &BTreeSet<Height>) -> Result<BTreeMap<Height, BlockRef>, ApiError> {
+    let heights: Vec<Height> = heights.iter().copied().collect();
+    let rows = view.headers(&heights)?;
+    heights.into_iter().zip(rows).map(|(height, row)| Ok((height, brief(height, row)?))).collect()
+}
+
+fn brief(height: Height, row: Option<HeaderRow>) -> Result<BlockRef, ApiError> {
+    let row = row.ok_or_else(|| {
         tracing::error!(height, "a header is missing");
         ApiError::internal()
     })?;

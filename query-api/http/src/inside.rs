@@ -20,6 +20,7 @@ use serde_json::{Map, Value, json};
 use tower::ServiceExt;
 
 use crate::{
+    body,
     client::Client,
     config::ApiConfig,
     error::{ApiError, Location},
@@ -222,6 +223,15 @@ impl Api {
             Some(seconds) => error.retryable(Some(seconds)).into_response(),
             None => error.into_response(),
         }
+    }
+
+    /// Reads the body of a request, as long as the configuration allows.
+    ///
+    /// # Errors
+    /// The answer that says why not: 400 `incomplete_body` or 413 `payload_too_large`.
+    pub async fn body(&self, body: Body) -> Result<Bytes, Box<Response>> {
+        let read = body::bytes(body, self.shared.config.max_body_bytes).await;
+        read.map_err(|error| Box::new(error.into_response()))
     }
 
     /// Where it is explained what a code of a failure means.

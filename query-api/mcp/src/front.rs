@@ -196,7 +196,7 @@ pub(crate) async fn endpoint(State(front): State<Arc<Front>>, request: Request) 
     }
 }
 
-/// The body of a POST, of the right type and length.
+/// The body of a POST, of the right type and length; else the answer that says what is wrong with it.
 pub(crate) async fn post_body(api: &Api, headers: &HeaderMap, body: Body) -> Result<Bytes, Response> {
     let kind = headers.get(header::CONTENT_TYPE).and_then(|v| v.to_str().ok()).unwrap_or_default();
     let essence = kind.split(';').next().unwrap_or_default().trim();
@@ -204,11 +204,7 @@ pub(crate) async fn post_body(api: &Api, headers: &HeaderMap, body: Body) -> Res
         let detail = "a message has the type application/json";
         return Err(Api::problem(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", detail, None));
     }
-    let limit = api.config().max_body_bytes;
-    to_bytes(body, limit).await.map_err(|_| {
-        let detail = format!("a message has at most {limit} bytes");
-        Api::problem(StatusCode::PAYLOAD_TOO_LARGE, "payload_too_large", &detail, None)
-    })
+    api.body(body).await.map_err(|refused| *refused)
 }
 
 fn wants_events(headers: &HeaderMap) -> bool {

@@ -5,7 +5,6 @@ use cairn_tables::{
     Table,
     block_log::{BlockLog, Decoded, LogRow, TXS_PER_ROW},
     coins::{Coin, Coins},
-    encode_key,
     lookups::TxNums,
 };
 use rocksdb::DBPinnableSlice;
@@ -86,14 +85,11 @@ impl View<'_> {
             named.extend(numbers.iter().map(|&tx_num| (Outpoint { tx_num, vout: *vout }, question)));
         }
         named.sort_unstable();
-        let (family, options) = (self.family(Coins::FAMILY)?, self.read_options());
         let mut candidates = Vec::with_capacity(named.len());
         for some in named.chunks(AT_A_TIME) {
-            let keys: Vec<Vec<u8>> = some.iter().map(|(at, _)| encode_key::<Coins>(at)).collect();
-            let values = self.db.batched_multi_get_cf_opt(family, &keys, true, &options);
-            for (&(at, question), value) in some.iter().zip(values) {
-                self.count();
-                if let Some(bytes) = value? {
+            let keys: Vec<Outpoint> = some.iter().map(|(at, _)| *at).collect();
+            for (&(at, question), value) in some.iter().zip(self.bytes_of_many::<Coins>(&keys)?) {
+                if let Some(bytes) = value {
                     candidates.push(Candidate { question, at, coin: Coins::decode_value(&bytes)? });
                 }
             }

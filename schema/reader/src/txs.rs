@@ -16,7 +16,7 @@ use rocksdb::{DBPinnableSlice, DBRawIteratorWithThreadMode};
 use crate::{Db, Needs, ReadError, View};
 
 /// Rows of `block_log` that a view keeps.
-const KEPT_ROWS: usize = 64;
+const KEPT_ROWS: usize = 128;
 
 /// Bytes of the longest row that is kept.
 const KEPT_LENGTH: usize = 16 << 10;
@@ -118,14 +118,43 @@ impl View<'_> {
             None => self.bytes::<BlockLog>(&first)?,
         };
         let row = row.ok_or_else(|| self.broken("a row of block_log is missing"))?;
+        Ok(self.keep(first, &row).map_or(RowBytes::Pinned(row), RowBytes::Kept))
+    }
+
+    /// Keeps a row of `block_log`, unless it is long.
+    fn keep(&self, first: TxNum, row: &[u8]) -> Option<Rc<[u8]>> {
         // To read a long one again out of the database's cache is cheaper than to copy it.
-        let copy: Option<Rc<[u8]>> = (row.len() <= KEPT_LENGTH).then(|| Rc::from(&*row));
+        let copy: Option<Rc<[u8]>> = (row.len() <= KEPT_LENGTH).then(|| Rc::from(row));
         let mut kept = self.log_rows.borrow_mut();
         if kept.len() >= KEPT_ROWS {
             kept.clear();
         }
         kept.insert(first, copy.clone());
-        Ok(copy.map_or(RowBytes::Pinned(row), RowBytes::Kept))
+        copy
+    }
+
+    /// Reads the rows of these transactions in one look-up, so that asking for each of them, which counts them no second
+    /// time, finds them. No more than a view keeps.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub fn fetch_txs(&self, tx_nums: &[TxNum]) -> Result<(), ReadError> {
+        let mut firsts: Vec<TxNum> = tx_nums.iter().filter_map(|n| Some(self.log_place(*n)?.1)).collect();
+        firsts.sort_unstable();
+        firsts.dedup();
+        firsts.retain(|first| !self.log_rows.borrow().contains_key(first));
+        firsts.truncate(KEPT_ROWS.saturating_sub(self.log_rows.borrow().len()));
+        // One is found as fast without.
+        if firsts.len() < 2 {
+            return Ok(());
+        }
+        for (first, row) in firsts.iter().zip(self.bytes_of_many::<BlockLog>(&firsts)?) {
+            // What is missing is noticed by whoever asks for it.
+            if let Some(row) = row {
+                self.keep(*first, &row);
+            }
+        }
+        Ok(())
     }
 
     /// Where a transaction stands in the log: its block's height, the first transaction of its row, its place in there.

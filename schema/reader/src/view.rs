@@ -214,6 +214,22 @@ impl<'r> View<'r> {
         self.bytes::<T>(key)?.map(|bytes| Ok(T::decode_value(&bytes)?)).transpose()
     }
 
+    /// Many rows in one look-up, in the order of the keys, which ascend.
+    pub(crate) fn bytes_of_many<T: Table>(
+        &self,
+        keys: &[T::Key],
+    ) -> Result<Vec<Option<DBPinnableSlice<'_>>>, ReadError> {
+        let encoded: Vec<Vec<u8>> = keys.iter().map(encode_key::<T>).collect();
+        let values = self.db.batched_multi_get_cf_opt(self.family(T::FAMILY)?, &encoded, true, &self.read_options());
+        values
+            .into_iter()
+            .map(|value| {
+                self.count();
+                Ok(value?)
+            })
+            .collect()
+    }
+
     /// Rows in ascending order of their keys, from `from` (or the first).
     ///
     /// # Errors
@@ -300,6 +316,15 @@ impl<'r> View<'r> {
     /// The database cannot be read, or the row is damaged.
     pub fn header(&self, height: Height) -> Result<Option<HeaderRow>, ReadError> {
         self.get::<Headers>(&height)
+    }
+
+    /// The rows of blocks at ascending heights, in one look-up.
+    ///
+    /// # Errors
+    /// As [`View::header`].
+    pub fn headers(&self, heights: &[Height]) -> Result<Vec<Option<HeaderRow>>, ReadError> {
+        let rows = self.bytes_of_many::<Headers>(heights)?;
+        rows.into_iter().map(|row| row.map(|bytes| Ok(Headers::decode_value(&bytes)?)).transpose()).collect()
     }
 
     /// Height of a block of the active chain. Reads one row for each block whose hash begins alike, plus one.

@@ -63,6 +63,18 @@ pub(crate) fn guardrails(ctx: &Ctx<'_>) -> Vec<Guardrail> {
             "the request waits",
         ),
         guardrail("queued_requests", config.max_queued_requests as u64, "requests", "503 overloaded, with Retry-After"),
+        guardrail(
+            "connections",
+            config.max_connections as u64,
+            "open connections of all clients",
+            "503 overloaded, and the connection is closed",
+        ),
+        guardrail(
+            "connections_per_client",
+            config.max_connections_per_client as u64,
+            "open connections of a client",
+            "429 rate_limited, and the connection is closed",
+        ),
     ]
 }
 

@@ -1,9 +1,7 @@
 //! `GET /v1/wallets/{address}/transactions`.
 
-use std::collections::HashMap;
-
 use cairn_domain::{Direction, Effect, direction, mempool::ScriptEffect};
-use cairn_model::Txid;
+use cairn_model::{TxNum, Txid};
 use cairn_reader::View;
 use cairn_tables::history::Entry;
 use schemars::JsonSchema;
@@ -11,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Wallet, page::page};
 use crate::{
-    context::{BlockRef, Ctx, Pool, block_ref, confirmations, first_seen},
+    context::{Ctx, Pool, block_refs, confirmations, first_seen},
     error::{ApiError, Location},
     gate::need_session,
     identifiers::AddressParam,
@@ -217,16 +215,16 @@ fn unconfirmed(pool: &Pool<'_>, effect: &ScriptEffect) -> Option<Movement> {
 }
 
 fn confirmed(ctx: &Ctx<'_>, view: &View<'_>, entries: &[Entry], rows: &mut Vec<Movement>) -> Result<(), ApiError> {
-    let mut blocks: HashMap<u32, BlockRef> = HashMap::new();
+    // What the page needs lies all over the disk: one look-up for all of it, and not one after the other.
+    let numbers: Vec<TxNum> = entries.iter().map(|entry| entry.tx_num).collect();
+    view.fetch_txs(&numbers)?;
+    let blocks = block_refs(view, &numbers.iter().filter_map(|number| view.chain().height_of(*number)).collect())?;
     for entry in entries {
         let tx = view.tx(entry.tx_num)?.ok_or_else(|| {
             tracing::error!(tx_num = entry.tx_num.0, "a history names a transaction that is not there");
             ApiError::internal()
         })?;
-        let block = match blocks.get(&tx.height) {
-            Some(block) => block.clone(),
-            None => blocks.entry(tx.height).or_insert(block_ref(view, tx.height)?).clone(),
-        };
+        let block = blocks.get(&tx.height).cloned().ok_or_else(ApiError::internal)?;
         let effect = Effect {
             received: entry.received,
             sent: entry.sent,
