@@ -1,3 +1,4 @@
+#!/usr/bin/env bash
 # Sourced by the interop scripts: programs of the registries, in pinned versions, in the user's cache.
 
 # install_pinned NAME WHAT…: makes sure that the folder $tools holds exactly these, `name==version` from PyPI (in bin) and

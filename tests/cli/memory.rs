@@ -29,6 +29,9 @@ const MAKING: (u32, u32) = (12, 100_000);
 /// Blocks that spend coins, and coins that each spends.
 const SPENDING: (u32, u32) = (12, 20_000);
 
+/// Mainnet's, in round figures.
+const MANY_BLOCKS: u32 = 950_000;
+
 /// One script that everything in the chain belongs to: rows by the million in one group, in the smallest space.
 fn only_script() -> ScriptBuf {
     ScriptBuf::from_bytes(vec![0x51])
@@ -153,4 +156,28 @@ fn a_script_that_holds_everything() {
         sums.push(String::from_utf8(checksum.stdout).unwrap());
     }
     assert!(sums.iter().all(|s| *s == sums[0]), "the limit changes what is indexed");
+}
+
+/// As many blocks as the longest chain has. What is known of each block stays in memory while they are indexed.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_chain_of_many_blocks() {
+    let world = World::empty();
+    let mut files = Writer::create(&world.path("blocks"), FileOptions::new(Network::Regtest, [3; 8])).unwrap();
+    let mut tip = bitcoin::constants::genesis_block(Params::REGTEST);
+    files.block(&serialize(&tip)).unwrap();
+    for height in 1..MANY_BLOCKS {
+        // Miners are paid no more by then.
+        let mut coinbase = coinbase(height, 1);
+        coinbase.output[0].value = Amount::ZERO;
+        tip = mined(&tip, vec![coinbase]);
+        let place = files.block(&serialize(&tip)).unwrap();
+        files.undo(place.file, &tip.header.prev_blockhash, &[0]).unwrap();
+    }
+    files.finish().unwrap();
+    let mut index = cairn();
+    index.args(["index", "--network", "regtest", "--once", "--memory", "256M", "--log", "warn"]);
+    index.arg("--blocks-dir").arg(world.path("blocks")).arg("--datadir").arg(world.path("data"));
+    let most = most_memory(index.stdout(Stdio::null()).spawn().unwrap());
+    assert!(most > 0 && most <= 256 << 20, "{} MiB with --memory 256M", most >> 20);
 }

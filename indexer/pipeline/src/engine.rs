@@ -87,19 +87,23 @@ pub struct Engine {
     pub(crate) datadir: PathBuf,
     pub(crate) stages: Vec<Box<dyn Stage>>,
     pub(crate) reader: Arc<Reader>,
-    pub(crate) sizes: BulkSizes,
+    /// Bytes of memory that indexing may take.
+    pub(crate) memory: u64,
+    pub(crate) save_seconds: u64,
+    /// Other sizes than those that follow from the memory.
+    pub(crate) sizes: Option<BulkSizes>,
 }
 
 impl Engine {
     /// Changes how many seconds of bulk work are lost at most when it is killed.
     pub fn set_save_seconds(&mut self, seconds: u64) {
-        self.sizes.save_seconds = seconds;
+        self.save_seconds = seconds;
     }
 
     /// Changes how much bulk indexing takes at a time. What an interrupted run has finished with another number of
     /// partitions is lost.
     pub fn set_bulk_sizes(&mut self, sizes: BulkSizes) {
-        self.sizes = sizes;
+        self.sizes = Some(sizes);
     }
 
     /// What the index was made for.
@@ -160,10 +164,10 @@ impl Engine {
         let mut report = SyncReport::default();
         match (self.tip()?, options.driver) {
             (Some(_), _) => {}
-            (None, Driver::Tip) => bulk::discard(&self.bulk_target())?,
+            (None, Driver::Tip) => bulk::discard(&self.bulk_target(0))?,
             (None, _) => {
                 let bulk = BulkOptions { ignore_undo: options.ignore_undo, to };
-                report.bytes = bulk::from_files(&self.bulk_target(), files, survey, &bulk, progress)?;
+                report.bytes = bulk::from_files(&self.bulk_target(survey.memory()), files, survey, &bulk, progress)?;
                 report.connected = u64::from(to) + 1;
                 report.bulk = true;
             }
@@ -178,9 +182,14 @@ impl Engine {
         self.datadir.join("bulk")
     }
 
-    pub(crate) fn bulk_target(&self) -> bulk::Target<'_> {
+    /// What bulk work is done on, where so many bytes of memory are taken already.
+    pub(crate) fn bulk_target(&self, taken: u64) -> bulk::Target<'_> {
         let (writer, stages, facts) = (&self.writer, &self.stages, &self.facts);
-        bulk::Target { writer, stages, facts, dir: self.bulk_dir(), sizes: self.sizes }
+        let sizes = self.sizes.unwrap_or_else(|| {
+            let memory = self.memory.saturating_sub(taken);
+            BulkSizes { save_seconds: self.save_seconds, ..BulkSizes::of_memory(memory, rayon::current_num_threads()) }
+        });
+        bulk::Target { writer, stages, facts, dir: self.bulk_dir(), sizes }
     }
 
     /// Connects and disconnects blocks until the tip is the files' block at `to`.
@@ -389,8 +398,5 @@ impl Engine {
 
 fn work_above(survey: &Survey, fork: Height) -> u128 {
     let blocks = survey.blocks(fork + 1..survey.len() as Height);
-    blocks.fold(0, |sum, b| {
-        let bits = u32::from_le_bytes([b.header[72], b.header[73], b.header[74], b.header[75]]);
-        sum.saturating_add(cairn_sources::work_of(bits))
-    })
+    blocks.fold(0, |sum, b| sum.saturating_add(cairn_sources::work_of(b.bits)))
 }

@@ -96,8 +96,8 @@ impl Engine {
                 return Err(PipelineError::Version { stage, found: found.version, expected });
             }
         }
-        let sizes = BulkSizes::of_memory(memory, rayon::current_num_threads());
         let reader = Arc::new(Reader::shared(Arc::clone(writer.db()))?);
-        Ok(Engine { writer, facts, datadir: datadir.to_owned(), stages, reader, sizes })
+        let save_seconds = BulkSizes::default().save_seconds;
+        Ok(Engine { writer, facts, datadir: datadir.to_owned(), stages, reader, memory, save_seconds, sizes: None })
     }
 }

@@ -63,7 +63,7 @@ impl Engine {
             self.writer.clear(table)?;
         }
         match stage.order() {
-            Order::Free => bulk::from_journal(&self.bulk_target(), index, &self.reader, progress),
+            Order::Free => bulk::from_journal(&self.bulk_target(0), index, &self.reader, progress),
             Order::Ordered => {
                 let height = self.tip()?.map_or(0, |(height, _)| height);
                 self.replay(index, 0, height, progress)

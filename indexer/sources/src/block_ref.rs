@@ -9,8 +9,10 @@ pub struct BlockRef {
     pub height: Height,
     /// Hash of the header.
     pub hash: BlockHash,
-    /// The 80 bytes of the header.
-    pub header: [u8; 80],
+    /// Hash of the block before; zeros for genesis.
+    pub previous: BlockHash,
+    /// Compact target that the header states (`nBits`).
+    pub bits: u32,
     /// Number of the block file, and of the undo file.
     pub file: u32,
     /// Offset of the block's first byte in the file.
@@ -41,13 +43,5 @@ impl BlockRef {
     #[must_use]
     pub fn position(&self) -> FilePos {
         FilePos { file: self.file, offset: self.offset }
-    }
-
-    /// Hash of the block before.
-    #[must_use]
-    pub fn previous(&self) -> BlockHash {
-        let mut bytes = [0u8; 32];
-        bytes.copy_from_slice(&self.header[4..36]);
-        BlockHash(bytes)
     }
 }

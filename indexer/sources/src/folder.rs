@@ -115,7 +115,8 @@ impl BlockFiles {
     pub fn read_block(&self, block: &BlockRef, buf: &mut Vec<u8>) -> Result<(), SourceError> {
         let path = self.block_path(block.file);
         RawFile::open(&path, self.key)?.read(block.offset, block.size as usize, buf)?;
-        if buf.len() != block.size as usize || buf.get(..80) != Some(&block.header[..]) {
+        let is_block = buf.get(..80).is_some_and(|header| sha256d(&[header]) == block.hash.0);
+        if buf.len() != block.size as usize || !is_block {
             return Err(SourceError::BlockChanged { path, offset: block.offset, hash: block.hash });
         }
         Ok(())
@@ -158,7 +159,7 @@ impl BlockFiles {
         let Some(place) = block.undo else { return Ok(None) };
         let path = self.undo_path(block.file);
         RawFile::open(&path, self.key)?.read(place.offset, place.size as usize + 32, buf)?;
-        let undo = check_undo(buf, place.size as usize, &block.header)
+        let undo = check_undo(buf, place.size as usize, &block.previous)
             .and_then(|undo| if undo.fits(decoded) { Ok(undo) } else { Err(UndoError::ShapeMismatch) })
             .and_then(|undo| match undo.coins.iter().all(|c| c.birth <= block.height) {
                 true => Ok(undo),
@@ -245,11 +246,11 @@ impl BlockFiles {
 }
 
 /// Decodes `size` bytes of undo data after comparing the checksum behind them.
-pub(crate) fn check_undo(bytes: &[u8], size: usize, header: &[u8; 80]) -> Result<Undo, UndoError> {
+pub(crate) fn check_undo(bytes: &[u8], size: usize, previous: &BlockHash) -> Result<Undo, UndoError> {
     let (Some(data), Some(checksum)) = (bytes.get(..size), bytes.get(size..size + 32)) else {
         return Err(UndoError::ChecksumMismatch);
     };
-    if sha256d(&[&header[4..36], data]) != *checksum {
+    if sha256d(&[&previous.0, data]) != *checksum {
         return Err(UndoError::ChecksumMismatch);
     }
     decode_undo(data)

@@ -7,6 +7,8 @@
 
 use std::collections::HashMap;
 
+use cairn_model::BlockHash;
+
 use crate::{
     block_ref::UndoRef,
     decode::decode_block,
@@ -85,7 +87,7 @@ fn samples_agree(
     for i in [0, last / 2, last] {
         if let (Some(id), Some(record)) = (blocks.chain.get(i), records.get(i)) {
             file.read(record.offset, record.size as usize + 32, &mut buf)?;
-            if !binds(&buf, record, &tree.block(*id).header) {
+            if !binds(&buf, record, &tree.previous(*id)) {
                 return Ok(false);
             }
         }
@@ -93,10 +95,10 @@ fn samples_agree(
     Ok(true)
 }
 
-/// Whether the checksum behind the undo data binds it to the parent that a header names.
-fn binds(bytes: &[u8], record: &UndoRecord, header: &[u8; 80]) -> bool {
+/// Whether the checksum behind the undo data binds it to a block's parent.
+fn binds(bytes: &[u8], record: &UndoRecord, previous: &BlockHash) -> bool {
     let parts = bytes.split_at_checked(record.size as usize);
-    parts.is_some_and(|(data, checksum)| sha256d(&[&header[4..36], data]) == *checksum)
+    parts.is_some_and(|(data, checksum)| sha256d(&[&previous.0, data]) == *checksum)
 }
 
 struct Search<'a> {
@@ -186,7 +188,7 @@ impl Search<'_> {
             self.tries += 1;
             self.budget -= cost;
             self.file.read(record.offset, record.size as usize + 32, &mut self.buf)?;
-            if binds(&self.buf, &record, &block.header)
+            if binds(&self.buf, &record, &block.previous)
                 && let Some(checksum) = self.buf.last_chunk::<32>()
                 && !checksums.contains(checksum)
             {
@@ -215,7 +217,7 @@ impl Search<'_> {
         for i in candidates {
             let record = self.records[*i];
             self.file.read(record.offset, record.size as usize + 32, &mut self.buf)?;
-            if let Ok(undo) = check_undo(&self.buf, record.size as usize, &block.header)
+            if let Ok(undo) = check_undo(&self.buf, record.size as usize, &block.previous)
                 && let Some(proofs) = evidence::proofs(&raw, &decoded, &undo, block.height, subsidy)
             {
                 scored.push((proofs, *i));

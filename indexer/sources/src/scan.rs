@@ -9,7 +9,7 @@ use crate::{
     decode::{MAX_BLOCK_SIZE, MIN_BLOCK_SIZE, is_sound},
     error::SourceError,
     hash::Hash32,
-    pow::PowCheck,
+    pow::{PowCheck, bits_of},
     raw_file::RawFile,
 };
 
@@ -19,11 +19,17 @@ const PREFIX: u64 = 8;
 const HEAD: usize = 8 + 80 + 9;
 /// How many damaged places are kept per scan; all are counted.
 const MAX_PLACES: usize = 16;
+/// Records of one walk: a file of the smallest blocks there can be holds more than fit into little memory.
+const MAX_RECORDS: usize = 1 << 16;
 
 /// A record that holds a block header with proof of work.
 pub(crate) struct Record {
-    pub(crate) header: [u8; 80],
     pub(crate) hash: Hash32,
+    /// Hash of the block before.
+    pub(crate) previous: Hash32,
+    /// The header's time.
+    pub(crate) time: u32,
+    pub(crate) bits: u32,
     /// Offset of the block's first byte.
     pub(crate) offset: u64,
     pub(crate) size: u32,
@@ -36,6 +42,8 @@ pub(crate) struct Scan {
     pub(crate) records: Vec<Record>,
     /// Where the next walk goes on.
     pub(crate) resume: u64,
+    /// The file has more; this was only as much as one walk takes.
+    pub(crate) more: bool,
     /// The file ends in zeros or in an unfinished record: the node may go on writing it.
     pub(crate) open: bool,
     /// What was met before `resume`.
@@ -102,6 +110,9 @@ pub(crate) fn scan_blocks(
 ) -> Result<Scan, SourceError> {
     let mut scanner = Scanner { file, magic, pow, out: Scan::default(), buf: Vec::new() };
     scanner.walk(from)?;
+    if scanner.out.more {
+        return Ok(scanner.out);
+    }
     if scanner.out.open || check_last {
         scanner.drop_unfinished()?;
     }
@@ -119,6 +130,10 @@ impl Scanner<'_> {
             if !unfinished {
                 settled = self.out.counts;
                 self.out.resume = at;
+                if self.out.records.len() >= MAX_RECORDS {
+                    self.out.more = true;
+                    break;
+                }
             }
             let go_on = match self.look(at)? {
                 At::Record(record) => {
@@ -229,7 +244,12 @@ impl Scanner<'_> {
         let Some(hash) = self.pow.check(&array) else { return At::Damaged(next) };
         match Cursor::new(&head[88..]).compact_size() {
             Ok(0) => At::Damaged(next),
-            Ok(count) => At::Record(Record { header: array, hash, offset: at + PREFIX, size, tx_count: count as u32 }),
+            Ok(count) => {
+                let mut previous = [0u8; 32];
+                previous.copy_from_slice(&array[4..36]);
+                let (time, bits) = (time_of(&array), bits_of(&array));
+                At::Record(Record { hash, previous, time, bits, offset: at + PREFIX, size, tx_count: count as u32 })
+            }
             Err(crate::ReadError::Truncated) => At::Cut,
             Err(_) => At::Damaged(next),
         }
@@ -257,6 +277,11 @@ impl Scanner<'_> {
         }
         Ok(None)
     }
+}
+
+/// The time that a header states.
+fn time_of(header: &[u8; 80]) -> u32 {
+    u32::from_le_bytes([header[68], header[69], header[70], header[71]])
 }
 
 fn le_u32(bytes: &[u8], at: usize) -> Option<u32> {

@@ -1,16 +1,16 @@
 //! The tree of all block headers in the files, and the chain of most work in it.
 //!
-//! A node takes 152 bytes and its index entry some 20 to 40, for each block that the files hold: a header's
-//! "previous hash" is not kept, as it is the hash of the parent.
-
-use std::collections::HashMap;
+//! A node takes 112 bytes and its index entry some 6 to 12, for each block that the files hold. Of the header only time and
+//! target are kept: its hash proves what is read of it later, and the previous hash is that of the parent.
 
 use cairn_model::{BlockHash, Height, TxNum};
+
+use hashbrown::HashTable;
 
 use crate::{
     block_ref::{BlockRef, UndoRef},
     hash::Hash32,
-    pow::{bits_of, work_of},
+    pow::work_of,
     scan::Record,
 };
 
@@ -29,8 +29,6 @@ pub(crate) struct Place {
 
 pub(crate) struct Node {
     hash: Hash32,
-    /// The header without its previous hash: version, then Merkle root to nonce.
-    header: [u8; 48],
     /// Work up to and with this block; 0 until it is known to descend from genesis.
     work: u128,
     parent: NodeId,
@@ -39,6 +37,9 @@ pub(crate) struct Node {
     /// Undo data; `undo_size` 0 stands for none.
     undo_offset: u64,
     undo_size: u32,
+    /// The header's own time.
+    time: u32,
+    bits: u32,
     /// Known for blocks that are, or once were, on the best chain.
     mono_time: u32,
     first_tx: u64,
@@ -51,10 +52,6 @@ impl Node {
 
     pub(crate) fn set_undo(&mut self, undo: Option<UndoRef>) {
         (self.undo_offset, self.undo_size) = undo.map_or((0, 0), |u| (u.offset, u.size));
-    }
-
-    fn time(&self) -> u32 {
-        u32::from_le_bytes([self.header[36], self.header[37], self.header[38], self.header[39]])
     }
 
     fn connected(&self) -> bool {
@@ -77,10 +74,8 @@ pub(crate) enum Inserted {
 pub(crate) struct Tree {
     genesis: Hash32,
     nodes: Vec<Node>,
-    /// First node whose hash begins with these 8 bytes.
-    index: HashMap<u64, NodeId>,
-    /// The others of equal beginnings: none, unless somebody spends 2^32 hashes on each.
-    same_key: Vec<NodeId>,
+    /// All nodes, by their hash.
+    index: HashTable<NodeId>,
     /// Nodes whose parent is not known, with its hash.
     waiting: Vec<(NodeId, Hash32)>,
     /// Nodes not yet known to descend from genesis.
@@ -95,8 +90,7 @@ impl Tree {
         Tree {
             genesis: genesis.0,
             nodes: Vec::new(),
-            index: HashMap::new(),
-            same_key: Vec::new(),
+            index: HashTable::new(),
             waiting: Vec::new(),
             detached: Vec::new(),
             chain: Vec::new(),
@@ -131,11 +125,7 @@ impl Tree {
     }
 
     pub(crate) fn find(&self, hash: &Hash32) -> Option<NodeId> {
-        let first = *self.index.get(&key_of(hash))?;
-        if self.node(first).hash == *hash {
-            return Some(first);
-        }
-        self.same_key.iter().copied().find(|id| self.node(*id).hash == *hash)
+        self.index.find(key_of(hash), |id| self.node(*id).hash == *hash).copied()
     }
 
     pub(crate) fn insert(&mut self, file: u32, record: &Record) -> Inserted {
@@ -149,14 +139,10 @@ impl Tree {
         if self.nodes.len() >= NONE as usize {
             return Inserted::Full;
         }
-        let mut header = [0u8; 48];
-        header[..4].copy_from_slice(&record.header[..4]);
-        header[4..].copy_from_slice(&record.header[36..]);
-        let mut parent = [0u8; 32];
-        parent.copy_from_slice(&record.header[4..36]);
         self.nodes.push(Node {
             hash: record.hash,
-            header,
+            time: record.time,
+            bits: record.bits,
             work: 0,
             parent: NONE,
             height: 0,
@@ -166,19 +152,15 @@ impl Tree {
             mono_time: 0,
             first_tx: 0,
         });
-        if let Some(first) = self.index.insert(key_of(&record.hash), id) {
-            self.index.insert(key_of(&record.hash), first);
-            self.same_key.push(id);
-        }
-        self.waiting.push((id, parent));
+        let nodes = &self.nodes;
+        self.index.insert_unique(key_of(&record.hash), id, |id| key_of(&nodes[*id as usize].hash));
+        self.waiting.push((id, record.previous));
         self.detached.push(id);
         Inserted::New
     }
 
-    /// Finds parents for the blocks that wait, and the best chain: most work, then the block that lies first in the
-    /// files, which a node has mostly seen first. Returns how many blocks old and new chain share, or `None` where
-    /// genesis is missing.
-    pub(crate) fn connect(&mut self) -> Option<usize> {
+    /// Finds parents for the blocks that wait. To do so once in a while keeps those few that have to remember theirs.
+    pub(crate) fn find_parents(&mut self) {
         let mut waiting = std::mem::take(&mut self.waiting);
         waiting.retain(|(id, parent)| match self.find(parent) {
             Some(found) => {
@@ -189,7 +171,12 @@ impl Tree {
         });
         waiting.shrink_to_fit();
         self.waiting = waiting;
+    }
 
+    /// Finds the best chain: most work, then the block that lies first in the files, which a node has mostly seen first.
+    /// Returns how many blocks old and new chain share, or `None` where genesis is missing.
+    pub(crate) fn connect(&mut self) -> Option<usize> {
+        self.find_parents();
         let genesis = self.find(&self.genesis)?;
         let mut best = self.chain.last().copied().unwrap_or(genesis);
         let mut path = Vec::new();
@@ -241,9 +228,7 @@ impl Tree {
     }
 
     fn work(&mut self, id: NodeId) -> u128 {
-        let mut header = [0u8; 80];
-        self.fill_header(id, &mut header);
-        let bits = bits_of(&header);
+        let bits = self.node(id).bits;
         if self.last_bits.0 != bits {
             self.last_bits = (bits, work_of(bits));
         }
@@ -282,7 +267,7 @@ impl Tree {
         for h in height..self.chain.len() {
             let id = self.chain[h];
             let node = self.node_mut(id);
-            time = time.max(node.time());
+            time = time.max(node.time);
             node.first_tx = next_tx;
             node.mono_time = time;
             next_tx += u64::from(node.place.tx_count);
@@ -302,24 +287,27 @@ impl Tree {
         self.chain.get(self.node(id).height as usize) == Some(&id)
     }
 
-    fn fill_header(&self, id: NodeId, header: &mut [u8; 80]) {
-        let node = self.node(id);
-        header[..4].copy_from_slice(&node.header[..4]);
-        header[36..].copy_from_slice(&node.header[4..]);
-        if let Some(parent) = self.nodes.get(node.parent as usize) {
-            header[4..36].copy_from_slice(&parent.hash);
-        }
+    /// Hash of the block before; zeros for genesis.
+    pub(crate) fn previous(&self, id: NodeId) -> BlockHash {
+        BlockHash(self.parent(id).map_or([0; 32], |parent| self.node(parent).hash))
+    }
+
+    /// Bytes of memory that it takes.
+    pub(crate) fn memory(&self) -> usize {
+        self.nodes.capacity() * size_of::<Node>()
+            + self.index.allocation_size()
+            + self.waiting.capacity() * size_of::<(NodeId, Hash32)>()
+            + (self.detached.capacity() + self.chain.capacity()) * size_of::<NodeId>()
     }
 
     /// A block that descends from genesis. Numbers and times mean something for blocks of the best chain only.
     pub(crate) fn block(&self, id: NodeId) -> BlockRef {
-        let mut header = [0u8; 80];
-        self.fill_header(id, &mut header);
         let node = self.node(id);
         BlockRef {
             height: node.height,
             hash: BlockHash(node.hash),
-            header,
+            previous: self.previous(id),
+            bits: node.bits,
             file: node.place.file,
             offset: node.place.offset,
             size: node.place.size,
@@ -341,7 +329,8 @@ impl Tree {
     }
 }
 
-/// The leading 8 bytes in protocol order, which are the random ones.
+/// The leading 8 bytes in protocol order, which are the random ones. Whoever wants two blocks to have them alike spends
+/// 2^32 hashes on it.
 fn key_of(hash: &Hash32) -> u64 {
     let mut bytes = [0u8; 8];
     bytes.copy_from_slice(&hash[..8]);
@@ -354,10 +343,7 @@ mod tests {
     use super::*;
 
     fn record(previous: Hash32, hash: Hash32) -> Record {
-        let mut header = [0u8; 80];
-        header[4..36].copy_from_slice(&previous);
-        header[72..76].copy_from_slice(&0x207f_ffffu32.to_le_bytes());
-        Record { header, hash, offset: 0, size: 200, tx_count: 1 }
+        Record { hash, previous, time: 0, bits: 0x207f_ffff, offset: 0, size: 200, tx_count: 1 }
     }
 
     fn hash(n: u32) -> Hash32 {
@@ -368,7 +354,7 @@ mod tests {
 
     #[test]
     fn a_node_is_small() {
-        assert!(size_of::<Node>() <= 160);
+        assert!(size_of::<Node>() <= 112);
     }
 
     #[test]
@@ -401,6 +387,6 @@ mod tests {
         }
         assert_eq!(tree.connect(), Some(0));
         assert_eq!(tree.chain().len(), 20);
-        assert_eq!(tree.block(tree.chain()[19]).previous().0[31], 28);
+        assert_eq!(tree.block(tree.chain()[19]).previous.0[31], 28);
     }
 }

@@ -44,7 +44,7 @@ fn mainnet_0_to_4521() {
     let (mut raw, mut previous) = (vec![], cairn_model::BlockHash::default());
     let mut unspent = HashMap::new();
     for block in survey.blocks(0..5000) {
-        assert_eq!(block.previous(), previous);
+        assert_eq!(block.previous, previous);
         previous = block.hash;
         let decoded = files.read_decoded(&block, 8, &mut raw).unwrap();
         for tx in &decoded.txs {
