@@ -7,5 +7,5 @@ export CAIRN_HOSTILE_REQUESTS=${CAIRN_HOSTILE_REQUESTS:-300000}
 export CAIRN_HOSTILE_SECONDS=${CAIRN_HOSTILE_SECONDS:-600}
 # Others than those that the tests send each time.
 export CAIRN_HOSTILE_FIRST=${CAIRN_HOSTILE_FIRST:-1000000}
-cargo test --locked --release --package cairn --test cli -- --nocapture --exact hostile::hostile_requests_do_no_harm |
+cargo test --locked --release --workspace --test cli -- --nocapture --exact hostile::hostile_requests_do_no_harm |
     grep -E '^(test |[0-9]+ requests)'

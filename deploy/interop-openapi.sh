@@ -4,6 +4,7 @@
 set -euo pipefail
 
 document=$1
+here=$(cd "$(dirname "$0")" && pwd)
 
 # shellcheck source=deploy/interop-tools.sh
 . "$here/interop-tools.sh"
