@@ -55,8 +55,6 @@ interop: setup-test ## The clients that we did not write.
 	@deploy/interop.sh
 
 bench: setup-test ## The benches (benches/RESULTS.md keeps results; criterion's lie in target/criterion).
-	$(CARGO) bench --locked --profile release --package cairn-domain --bench mempool
-	$(CARGO) bench --locked --profile release --package cairn-http --bench overhead
-	$(CARGO) bench --locked --profile release --package cairn --bench decode --bench index --bench http --bench latency
+	$(CARGO) bench --locked --profile release --workspace --bench mempool --bench overhead --bench decode --bench index --bench http --bench latency
 	benches/instructions.sh
-	$(CARGO) bench --locked --profile release --package cairn --bench side_by_side
+	$(CARGO) bench --locked --profile release --workspace --bench side_by_side
