@@ -25,6 +25,17 @@ pub(crate) enum Location {
     Body,
 }
 
+impl Location {
+    /// The word for it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Location::Path => "path",
+            Location::Query => "query",
+            Location::Body => "body",
+        }
+    }
+}
+
 /// One bad field of a request.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub(crate) struct FieldError {

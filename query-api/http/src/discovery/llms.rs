@@ -3,9 +3,7 @@
 use std::fmt::Write;
 
 use super::{ABOUT, MCP, links};
-use crate::{
-    budget::Cost, config::ApiConfig, error::Location, offer::Tier, openapi::example_of, operation::Registered,
-};
+use crate::{budget::Cost, config::ApiConfig, offer::Tier, openapi::example_of, operation::Registered};
 
 /// A link and a line for each operation, by tier.
 pub(super) fn brief(operations: &[Registered], config: &ApiConfig) -> String {
@@ -40,11 +38,7 @@ pub(super) fn full(operations: &[Registered], config: &ApiConfig) -> String {
         let (method, path) = (op.info.method.name(), op.info.path);
         let _ = writeln!(text, "\n### {method} {path}\n\n{}{}. {}\n", op.info.summary, price(op), op.info.description);
         for field in &op.input.fields {
-            let place = match field.location {
-                Location::Path => "path",
-                Location::Query => "query",
-                Location::Body => "body",
-            };
+            let place = field.location.name();
             let needed = if field.required { ", required" } else { "" };
             let about = field.schema["description"].as_str().unwrap_or_default().replace('\n', " ");
             let _ = writeln!(text, "- `{}` ({place}{needed}): {about}", field.name);

@@ -98,11 +98,7 @@ fn parameters(html: &mut String, op: &Registered) {
     }
     html.push_str("<h4>Parameters</h4>\n<table><tr><th>name</th><th>where</th><th>what</th></tr>\n");
     for field in &op.input.fields {
-        let place = match field.location {
-            Location::Path => "path",
-            Location::Query => "query",
-            Location::Body => "body",
-        };
+        let place = field.location.name();
         let needed = if field.required { ", required" } else { "" };
         let about = field.schema["description"].as_str().unwrap_or_default();
         let _ = writeln!(
