@@ -7,18 +7,7 @@ use std::{
 
 use axum::http::{HeaderMap, HeaderName, header};
 
-use crate::config::ApiConfig;
-
-/// The header in which proxies in front of the server name the client. Only one of the two is read: a proxy sets the one
-/// it knows and passes on the other as the client sent it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum ForwardedHeader {
-    /// `X-Forwarded-For`.
-    #[default]
-    XForwardedFor,
-    /// `Forwarded` (RFC 7239).
-    Forwarded,
-}
+use crate::config::{ApiConfig, ForwardedHeader};
 
 /// The address that a request is counted for.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

@@ -4,8 +4,6 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 
-use crate::client::ForwardedHeader;
-
 /// Configuration of the API.
 #[derive(Clone, Debug)]
 pub struct ApiConfig {
@@ -94,4 +92,15 @@ pub struct Featured {
     pub description: String,
     /// Its address, or `scripthash:<hex>`.
     pub address: String,
+}
+
+/// The header in which proxies in front of the server name the client. Only one of the two is read: a proxy sets the one
+/// it knows and passes on the other as the client sent it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum ForwardedHeader {
+    /// `X-Forwarded-For`.
+    #[default]
+    XForwardedFor,
+    /// `Forwarded` (RFC 7239).
+    Forwarded,
 }

@@ -32,7 +32,7 @@ use tokio::{
 };
 use tower::Service;
 
-use crate::{client::Client, error::ApiError, router::Shared};
+use crate::{client::Client, error::ApiError, shared::Shared};
 use deadline::Deadline;
 use places::{Full, Places};
 use refusal::Refusals;

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use axum::{
     body::Body,
     extract::{FromRequestParts, Query, RawPathParams, Request},
-    http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header, request::Parts},
+    http::{HeaderName, HeaderValue, StatusCode, Uri, header, request::Parts},
     response::{IntoResponse, Response},
 };
 use cairn_model::Network;
@@ -30,8 +30,9 @@ use crate::{
     operation::{Freshness, Method, Registered},
     output::Written,
     raw_tx::{Brought, NodeBytes, Wanted},
-    router::Shared,
     session::{self, Access},
+    shared::Shared,
+    validators::{matches, set_validators},
     values::rfc3339_ms,
 };
 
@@ -98,21 +99,6 @@ fn respond(answer: Answer) -> Response {
         None => drop(response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"))),
     }
     response
-}
-
-/// Headers by which a client can ask whether an answer has changed.
-pub(crate) fn set_validators(headers: &mut HeaderMap, etag: &str) {
-    if let Ok(etag) = HeaderValue::from_str(etag) {
-        headers.insert(header::ETAG, etag);
-    }
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-}
-
-/// Whether an `If-None-Match` names the tag.
-pub(crate) fn matches(if_none_match: &str, etag: &str) -> bool {
-    let listed = if_none_match.split(',').map(|tag| tag.trim().trim_start_matches("W/"));
-    let etag = etag.trim_start_matches("W/");
-    listed.into_iter().any(|tag| tag == "*" || tag == etag)
 }
 
 async fn answer(shared: Arc<Shared>, at: usize, request: Request) -> Result<Answer, ApiError> {
@@ -377,19 +363,4 @@ fn etag(
         }
     }
     format!("\"{}\"", hex::encode(&hash.finalize()[..16]))
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-    use super::*;
-
-    #[test]
-    fn tags_match_as_lists() {
-        assert!(matches("\"a\", \"b\"", "\"b\""));
-        assert!(matches("W/\"b\"", "\"b\""));
-        assert!(matches("*", "\"b\""));
-        assert!(!matches("\"c\"", "\"b\""));
-        assert!(!matches("", "\"b\""));
-    }
 }

@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::reference;
+use crate::codes;
 
 /// Where a bad value stood.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
@@ -196,7 +196,7 @@ impl ApiError {
             request_id: request_id.to_owned(),
             errors: failure.errors.clone(),
             retryable: failure.retryable,
-            docs_url: reference::of_error(base_url, failure.code),
+            docs_url: codes::explained_at(base_url, failure.code),
             extra: failure.extra.clone(),
         };
         // Plain strings and numbers always serialize.
@@ -260,6 +260,16 @@ pub(crate) struct Problem {
     /// Members that some kinds of problem add.
     #[serde(flatten)]
     extra: Map<String, Value>,
+}
+
+/// 405 for a path that knows these methods.
+pub(crate) fn not_allowed(known: impl Iterator<Item = &'static str>, method: &Method) -> Response {
+    let mut known: Vec<&str> = known.collect();
+    if known.contains(&"GET") {
+        known.push("HEAD");
+    }
+    known.push("OPTIONS");
+    ApiError::method_not_allowed(method, known.join(", ")).into_response()
 }
 
 #[cfg(test)]

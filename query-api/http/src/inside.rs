@@ -22,6 +22,7 @@ use tower::ServiceExt;
 use crate::{
     body,
     client::Client,
+    codes,
     config::ApiConfig,
     error::{ApiError, Location},
     input::Field,
@@ -29,8 +30,7 @@ use crate::{
     offer::Tier,
     openapi,
     operation::{Method, Registered},
-    reference,
-    router::Shared,
+    shared::Shared,
     tool::Effect,
 };
 
@@ -237,7 +237,7 @@ impl Api {
     /// Where it is explained what a code of a failure means.
     #[must_use]
     pub fn explained(&self, code: &str) -> String {
-        reference::of_error(&self.shared.config.base_url, code)
+        codes::explained_at(&self.shared.config.base_url, code)
     }
 
     /// 405 with the methods that are known.

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use crate::{
     config::ApiConfig,
+    escaping::{escape, segment},
     operation::{Method, Registered},
     reference::ROOT,
     shell,
@@ -59,34 +60,6 @@ pub(crate) fn page(operations: &[Registered], config: &ApiConfig) -> String {
          <a href=\"/v1/capabilities\">capabilities</a>.</p>"
     );
     shell::page("Cairn", MORE_STYLE, &html)
-}
-
-pub(crate) fn escape(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            c => out.push(c),
-        }
-    }
-    out
-}
-
-/// A text as one segment of a path.
-pub(crate) fn segment(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~:".contains(&byte) {
-            out.push(char::from(byte));
-        } else {
-            let _ = write!(out, "%{byte:02X}");
-        }
-    }
-    out
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use crate::{
     budget::{Cost, WINDOW},
     client::Client,
     error::ApiError,
-    router::Shared,
+    shared::Shared,
 };
 
 /// The request id's header.

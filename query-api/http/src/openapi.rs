@@ -8,20 +8,13 @@ use serde_json::{Map, Value, json};
 use crate::{
     config::ApiConfig,
     error::{Location, Problem},
+    escaping::segment,
     examples,
     input::Field,
-    landing::segment,
     meta::Meta,
     offer::Tier,
     operation::{Method, Registered},
-    routes,
 };
-
-/// The description of the interface (OpenAPI 3.1.0), as `/openapi.json` serves it under this configuration.
-#[must_use]
-pub fn document(config: &ApiConfig) -> Value {
-    of(&routes::operations(), config)
-}
 
 /// What the areas are about, by name. In the order of names, as tools that read the description want it.
 const AREAS: &[(&str, &str)] = &[

@@ -13,10 +13,12 @@ use axum::{
 
 use crate::{
     config::ApiConfig,
+    document::is_read,
+    error::not_allowed,
+    escaping::{escape, segment},
     gate::{CHECKOUT_PAGE, GETTING_STARTED_PAGE},
-    landing::{escape, segment},
     operation::Registered,
-    router::{Shared, is_read, not_allowed},
+    shared::Shared,
     shell::{self, ICON, ICON_PATH, POLICY},
 };
 

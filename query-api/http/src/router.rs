@@ -29,8 +29,9 @@ use crate::{
     config::ApiConfig,
     connections,
     dispatch::{ROWS_READ, dispatch},
-    documents::{self, Document},
-    error::ApiError,
+    document::is_read,
+    documents,
+    error::{ApiError, not_allowed},
     gate,
     index::IndexSource,
     inside::Api,
@@ -43,6 +44,7 @@ use crate::{
     planned::{PLANNED, Planned, not_implemented},
     routes,
     session::Sessions,
+    shared::Shared,
     shell,
 };
 
@@ -67,21 +69,6 @@ impl ApiState {
     pub fn new(index: Arc<dyn IndexSource>, config: ApiConfig) -> Self {
         ApiState { index, config, node: None, state: None, metrics: Arc::default() }
     }
-}
-
-/// What all requests share.
-pub(crate) struct Shared {
-    pub(crate) index: Arc<dyn IndexSource>,
-    pub(crate) config: ApiConfig,
-    pub(crate) node: Option<Arc<dyn NodeAccess>>,
-    pub(crate) metrics: Arc<Metrics>,
-    pub(crate) sessions: Sessions,
-    pub(crate) operations: Vec<Registered>,
-    pub(crate) admission: Admission,
-    pub(crate) budgets: Budgets,
-    /// Version of the configuration, as far as answers show it.
-    pub(crate) state_version: [u8; 16],
-    pub(crate) documents: Vec<Document>,
 }
 
 impl Shared {
@@ -210,19 +197,6 @@ enum Target {
 fn find(methods: &[(&'static str, Target)], wanted: &Method) -> Option<Target> {
     let wanted = if wanted == Method::HEAD { "GET" } else { wanted.as_str() };
     methods.iter().find(|(name, _)| *name == wanted).map(|(_, at)| *at)
-}
-
-pub(crate) fn not_allowed(known: impl Iterator<Item = &'static str>, method: &Method) -> Response {
-    let mut known: Vec<&str> = known.collect();
-    if known.contains(&"GET") {
-        known.push("HEAD");
-    }
-    known.push("OPTIONS");
-    ApiError::method_not_allowed(method, known.join(", ")).into_response()
-}
-
-pub(crate) fn is_read(method: &Method) -> bool {
-    method == Method::GET || method == Method::HEAD
 }
 
 async fn landing_page(State(shared): State<Arc<Shared>>, request: Request) -> Response {

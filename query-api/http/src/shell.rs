@@ -1,6 +1,6 @@
 //! What all pages for people have in common: their look, the way from one to the other, and their icon.
 
-use crate::landing::escape;
+use crate::escaping::escape;
 
 /// Where the icon is. Browsers ask for one unless a page names it.
 pub(crate) const ICON_PATH: &str = "/favicon.svg";

@@ -6,7 +6,7 @@ use std::{sync::Arc, time::Duration};
 use axum::http::StatusCode;
 use uuid::Uuid;
 
-use crate::{error::ApiError, router::Shared};
+use crate::{error::ApiError, shared::Shared};
 
 /// An answer of the library is shorter than this.
 const SHORT: usize = 200;

@@ -6,7 +6,7 @@ mod llms;
 use axum::http::{HeaderValue, header};
 use serde_json::{Value, json};
 
-use crate::{config::ApiConfig, documents::Document, operation::Registered};
+use crate::{config::ApiConfig, document::Document, operation::Registered};
 
 /// Where the endpoint for agents is.
 pub(crate) const MCP: &str = "/mcp/";

@@ -7,21 +7,16 @@ mod operations;
 
 use serde_json::Value;
 
-use crate::{config::ApiConfig, documents::Document, operation::Registered, shell};
+use crate::{codes, config::ApiConfig, document::Document, operation::Registered, shell};
 
 /// Where it begins.
 pub(crate) const ROOT: &str = "/api/reference/";
-
-/// The address of what is said about an error.
-pub(crate) fn of_error(base_url: &str, code: &str) -> String {
-    format!("{base_url}{ROOT}errors/#{}", if errors::is_known(code) { code } else { "errors" })
-}
 
 /// All pages.
 pub(crate) fn documents(operations: &[Registered], openapi: &Value, config: &ApiConfig) -> Vec<Document> {
     let mut all = vec![
         Document::page(ROOT, operations::page(operations, openapi, config)),
-        Document::page(format!("{ROOT}errors/"), errors::page(operations)),
+        Document::page(codes::PAGE, errors::page(operations)),
         Document::page(format!("{ROOT}definitions/"), definitions::index()),
         Document::new(format!("{ROOT}try.js"), "text/javascript; charset=utf-8", include_str!("try.js").to_owned()),
     ];

@@ -8,7 +8,7 @@ use super::{ROOT, shell};
 use crate::{
     config::ApiConfig,
     error::Location,
-    landing::escape,
+    escaping::escape,
     offer::Tier,
     openapi::example_of,
     operation::{Method, Registered},

@@ -2,21 +2,24 @@
 use std::collections::BTreeSet;
 
 use super::*;
-use crate::{openapi, routes};
+use crate::{
+    codes::{ERRORS, explained_at},
+    openapi, routes,
+};
 
 #[test]
 fn every_failure_and_every_operation_is_explained() {
     let operations = routes::operations();
     for op in &operations {
         for (status, code) in openapi::failures(op) {
-            let known = errors::ERRORS.iter().any(|(s, c, _)| (*s, *c) == (status, code));
+            let known = ERRORS.iter().any(|(s, c, _)| (*s, *c) == (status, code));
             assert!(known, "{}: {status} {code}", op.info.name);
         }
     }
-    let codes: BTreeSet<_> = errors::ERRORS.iter().map(|(_, code, _)| code).collect();
-    assert_eq!(codes.len(), errors::ERRORS.len());
-    assert_eq!(of_error("http://x", "rate_limited"), "http://x/api/reference/errors/#rate_limited");
-    assert_eq!(of_error("http://x", "else"), "http://x/api/reference/errors/#errors");
+    let codes: BTreeSet<_> = ERRORS.iter().map(|(_, code, _)| code).collect();
+    assert_eq!(codes.len(), ERRORS.len());
+    assert_eq!(explained_at("http://x", "rate_limited"), "http://x/api/reference/errors/#rate_limited");
+    assert_eq!(explained_at("http://x", "else"), "http://x/api/reference/errors/#errors");
 }
 
 #[test]

@@ -73,7 +73,7 @@ pub(crate) fn guardrails(ctx: &Ctx<'_>) -> Vec<Guardrail> {
             "connections_per_client",
             config.max_connections_per_client as u64,
             "open connections of a client",
-            "429 rate_limited, and the connection is closed",
+            "429 too_many_connections, and the connection is closed",
         ),
     ]
 }
