@@ -12,7 +12,7 @@ use std::{
 use serde_json::{Value, json};
 
 use crate::{
-    common::get,
+    common::{get, wait_until},
     ledger::Ledger,
     node::{Node, Settings, bitcoind_or_skip},
     served::Served,
@@ -85,6 +85,16 @@ fn one_page(body: &Value) {
     }
 }
 
+/// What an address has, once the mempool has come to the tip of the index as well.
+fn overview(served: &Served, address: &str) -> Value {
+    let mut answer = Value::Null;
+    wait_until("a mempool at the index's tip", || {
+        answer = served.get(&format!("/v1/wallets/{address}/overview"));
+        !answer["balance"]["unconfirmed_sats"].is_null()
+    });
+    answer
+}
+
 /// 100 blocks are invalidated and come back, with others in between.
 fn hundred_blocks(node: &Node, served: &mut Served) {
     served.settle(node);
@@ -99,7 +109,7 @@ fn hundred_blocks(node: &Node, served: &mut Served) {
     }
     assert_eq!(node.height(), fork + 100);
     served.settle(node);
-    let on_first = served.get(&format!("/v1/wallets/{address}/overview"));
+    let on_first = overview(served, &address);
     assert_eq!(on_first["utxo_count"], 90);
 
     // Another branch, which pays the address in every block but the first (where it would be the block that was
@@ -109,7 +119,7 @@ fn hundred_blocks(node: &Node, served: &mut Served) {
     let mut second = node.mine(1);
     second.extend(node.mine_to(100, &address));
     served.settle(node);
-    let on_second = served.get(&format!("/v1/wallets/{address}/overview"));
+    let on_second = overview(served, &address);
     assert_eq!(on_second["tx_count"], 100);
 
     // The node takes both back and keeps the one with more work; then the first again.
@@ -118,7 +128,7 @@ fn hundred_blocks(node: &Node, served: &mut Served) {
     node.rpc("invalidateblock", json!([second[0]]));
     assert_eq!(node.height(), fork + 100);
     served.settle(node);
-    let again = served.get(&format!("/v1/wallets/{address}/overview"));
+    let again = overview(served, &address);
     for name in ["balance", "utxo_count", "tx_count", "received_sats", "first_seen", "last_seen"] {
         assert_eq!(again[name], on_first[name], "{name}");
     }
