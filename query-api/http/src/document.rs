@@ -53,9 +53,10 @@ impl Document {
 
     /// Its answer to a request.
     pub(crate) fn answer(&self, request: &Request) -> Response {
-        if !is_read(request.method()) {
-            return not_allowed(["GET"].into_iter(), request.method());
-        }
+        read_only(request, || self.answer_read(request))
+    }
+
+    fn answer_read(&self, request: &Request) -> Response {
         let asked = request.headers().get(header::IF_NONE_MATCH).and_then(|v| v.to_str().ok());
         let mut response = if asked.is_some_and(|tags| matches(tags, &self.etag)) {
             StatusCode::NOT_MODIFIED.into_response()
@@ -72,7 +73,8 @@ impl Document {
     }
 }
 
-/// Whether a method only reads.
-pub(crate) fn is_read(method: &Method) -> bool {
-    method == Method::GET || method == Method::HEAD
+/// The answer of a path that can only be read: to other methods 405.
+pub(crate) fn read_only(request: &Request, answer: impl FnOnce() -> Response) -> Response {
+    let method = request.method();
+    if method == Method::GET || method == Method::HEAD { answer() } else { not_allowed(["GET"].into_iter(), method) }
 }

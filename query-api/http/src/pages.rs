@@ -6,15 +6,14 @@ use std::{fmt::Write, sync::Arc};
 use axum::{
     Router,
     extract::{Request, State},
-    http::{HeaderValue, header},
+    http::header,
     response::{Html, IntoResponse, Response},
     routing::any,
 };
 
 use crate::{
     config::ApiConfig,
-    document::is_read,
-    error::not_allowed,
+    document::read_only,
     escaping::{escape, segment},
     gate::{CHECKOUT_PAGE, GETTING_STARTED_PAGE},
     operation::Registered,
@@ -37,22 +36,13 @@ pub(crate) fn routes() -> Router<Arc<Shared>> {
 }
 
 async fn icon(request: Request) -> Response {
-    if !is_read(request.method()) {
-        return not_allowed(["GET"].into_iter(), request.method());
-    }
     let headers = [(header::CONTENT_TYPE, "image/svg+xml"), (header::CACHE_CONTROL, "public, max-age=86400")];
-    (headers, ICON).into_response()
+    read_only(&request, || (headers, ICON).into_response())
 }
 
 fn answer(shared: &Shared, request: &Request, page: fn(&[Registered], &ApiConfig) -> String) -> Response {
-    if !is_read(request.method()) {
-        return not_allowed(["GET"].into_iter(), request.method());
-    }
-    let mut response = Html(page(&shared.operations, &shared.config)).into_response();
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-    response
+    let headers = [(header::CONTENT_SECURITY_POLICY, POLICY), (header::CACHE_CONTROL, "no-cache")];
+    read_only(request, || (headers, Html(page(&shared.operations, &shared.config))).into_response())
 }
 
 /// What needs a session here, as a sentence and perhaps a list.

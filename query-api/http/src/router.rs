@@ -29,7 +29,7 @@ use crate::{
     config::ApiConfig,
     connections,
     dispatch::{ROWS_READ, dispatch},
-    document::is_read,
+    document::read_only,
     documents,
     error::{ApiError, not_allowed},
     gate,
@@ -200,12 +200,10 @@ fn find(methods: &[(&'static str, Target)], wanted: &Method) -> Option<Target> {
 }
 
 async fn landing_page(State(shared): State<Arc<Shared>>, request: Request) -> Response {
-    if !is_read(request.method()) {
-        return not_allowed(["GET"].into_iter(), request.method());
-    }
-    let mut response = Html(landing::page(&shared.operations, &shared.config)).into_response();
-    response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(shell::POLICY));
-    response
+    read_only(&request, || {
+        let policy = [(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(shell::POLICY))];
+        (policy, Html(landing::page(&shared.operations, &shared.config))).into_response()
+    })
 }
 
 /// How many routes a wrong path is pointed to.
