@@ -259,6 +259,22 @@ async fn what_is_no_request_is_a_problem() {
 }
 
 #[tokio::test]
+async fn who_has_asked_all_is_answered() {
+    let server = server(limited(5000)).await;
+    let broken = b"POST /v1/tx/broadcast HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: 1\r\n\r\n{";
+    for (asked, status) in [(HEALTH, "200"), (b"GET /nothing HTTP/1.1\r\n\r\n", "404"), (broken, "400")] {
+        // Often, since the end may be seen before the answer is ready or after it.
+        for _ in 0..20 {
+            let mut stream = server.connect().await;
+            stream.write_all(asked).await.unwrap();
+            stream.shutdown().await.unwrap();
+            let answer = rest(&mut stream).await;
+            assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{answer:?}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn broken_bodies_are_told_from_large_ones() {
     let server = server(ApiConfig { max_body_bytes: 100, ..limited(5000) }).await;
     let head = "POST /v1/tx/broadcast HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n";

@@ -145,6 +145,8 @@ impl Connection {
         });
         let mut http = Builder::new();
         http.timer(TokioTimer::new()).header_read_timeout(limit).max_buf_size(BUFFER).keep_alive(may_stay);
+        // Whoever has asked all and closes that direction is answered: `nc -N` does so, and small HTTP/1.0 clients.
+        http.half_close(true);
         let mut connection = pin!(http.serve_connection(TokioIo::new(socket), service));
         let result = tokio::select! {
             result = connection.as_mut() => result,
