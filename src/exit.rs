@@ -155,6 +155,9 @@ impl From<SourceError> for Failure {
             SourceError::BlockChanged { .. } => {
                 Some("the files were exchanged meanwhile; start again when the copy is complete".to_owned())
             }
+            SourceError::NoMemoryForBlocks { .. } => {
+                Some("give --memory more: 96 MiB, and 170 bytes for each block of the folder".to_owned())
+            }
             _ => None,
         };
         Failure { exit, message: error.to_string(), hint }

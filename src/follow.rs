@@ -8,7 +8,7 @@ use std::{
 
 use cairn_http::IndexSlot;
 use cairn_model::{Height, Network, SourceKind, SourceStatus};
-use cairn_pipeline::{Driver, Engine, PipelineError, SyncOptions, SyncReport};
+use cairn_pipeline::{Driver, Engine, PipelineError, SyncOptions, SyncReport, survey_memory};
 use cairn_reader::Facts;
 use cairn_sources::{BlockFiles, SourceError, Survey, SurveyStats};
 
@@ -69,7 +69,7 @@ impl Follower {
         stop: &Stop,
     ) -> Result<Self, Failure> {
         // The files first: no index is made for a folder that cannot fill it.
-        let files = BlockFiles::open(blocks, network)?;
+        let files = BlockFiles::open(blocks, network)?.with_survey_memory(survey_memory(limits.memory));
         let blocks_dir = blocks.canonicalize().map_err(Failure::io(blocks))?;
         let facts = Facts { blocks_dir: Some(blocks_dir), ..Facts::of(network) };
         let mut engine = Engine::open_within(datadir, &facts, limits.memory)?;

@@ -8,7 +8,7 @@ use cairn_chaingen::{
     corefiles::{Layout, Location, write_chain},
 };
 use cairn_model::{BlockHash, Network, Txid};
-use cairn_pipeline::{Driver, Engine, NoProgress, PipelineError, SyncOptions, SyncReport};
+use cairn_pipeline::{Driver, Engine, NoProgress, Phase, PipelineError, SyncOptions, SyncReport};
 use cairn_reader::{Facts, ReadError, Reader};
 use cairn_sources::SourceError;
 use cairn_stages::StageError;
@@ -191,6 +191,59 @@ fn a_damaged_block_of_the_chain_is_named() {
     }
 }
 
+/// The first pass over the blocks notes their ids for the next one, which hashes nothing but must not be deceived.
+#[test]
+fn a_block_that_is_damaged_between_two_passes_is_named() {
+    let chain = small_chain(91);
+    let blocks = temp_dir();
+    let (hash, location, size) = place(&chain, blocks.path(), 131);
+    let expected = Index::of(blocks.path(), Driver::Bulk).sums();
+    for (phase, ignore_undo) in [(Phase::Fold, false), (Phase::Fold, true), (Phase::Coins, true)] {
+        let options = SyncOptions { driver: Driver::Bulk, ignore_undo, ..SyncOptions::default() };
+        let mut index = Index::new(&facts(blocks.path()));
+        index.engine.set_bulk_sizes(SMALL);
+        assert!(is_cut(|| sync_with(&mut index.engine, blocks.path(), &options, &Cut::stop(1).of(phase))));
+        damage(blocks.path(), location, size, true);
+        let mut index = index.reopened();
+        index.engine.set_bulk_sizes(SMALL);
+        let error = sync_with(&mut index.engine, blocks.path(), &options, &NoProgress).unwrap_err();
+        let PipelineError::Source(SourceError::CorruptBlock { offset, hash: h, .. }) = &error else {
+            panic!("{phase:?}: {error:?}");
+        };
+        assert_eq!((*offset, h.0), (location.offset, hash.to_byte_array()));
+        damage(blocks.path(), location, size, true);
+        index.sync(blocks.path(), Driver::Auto);
+        index.sums().assert_equal(&expected, "after the file was repaired");
+    }
+}
+
+/// Ids are hashed again where their note is damaged.
+#[test]
+fn damaged_notes_change_nothing() {
+    let blocks = temp_dir();
+    write_tidy(blocks.path(), &small_chain(95));
+    let expected = Index::of(blocks.path(), Driver::Bulk).sums();
+    let mut index = Index::new(&facts(blocks.path()));
+    index.engine.set_bulk_sizes(SMALL);
+    assert!(is_cut(|| sync_with(&mut index.engine, blocks.path(), &Default::default(), &Cut::stop(1).of(Phase::Join))));
+    let mut notes = 0;
+    for entry in fs::read_dir(index.path().join("bulk")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.to_str().unwrap().contains("link-notes") {
+            let mut bytes = fs::read(&path).unwrap();
+            // Behind the first block's length, height and checksum.
+            bytes[20] ^= 1;
+            fs::write(&path, &bytes).unwrap();
+            notes += 1;
+        }
+    }
+    assert!(notes > 1, "{notes} files of notes");
+    let mut index = index.reopened();
+    index.engine.set_bulk_sizes(SMALL);
+    index.sync(blocks.path(), Driver::Auto);
+    index.sums().assert_equal(&expected, "with damaged notes");
+}
+
 #[test]
 fn files_that_changed_since_the_survey() {
     let blocks = temp_dir();
@@ -336,9 +389,10 @@ fn a_damaged_working_file_is_named_and_not_used_again() {
     write_tidy(blocks.path(), &small_chain(98));
     let expected = Index::of(blocks.path(), Driver::Bulk).sums();
     for (phase, pattern) in [
-        (cairn_pipeline::Phase::Join, "link-edges"),
-        (cairn_pipeline::Phase::Fold, "join-prevouts"),
-        (cairn_pipeline::Phase::Tables, "lane-"),
+        (Phase::Join, "link-edges"),
+        (Phase::Fold, "join-prevouts"),
+        (Phase::Fold, "link-notes"),
+        (Phase::Tables, "lane-"),
     ] {
         let mut index = Index::new(&facts(blocks.path()));
         index.engine.set_bulk_sizes(SMALL);

@@ -65,6 +65,16 @@ pub struct SyncReport {
     pub tip: Option<(Height, BlockHash)>,
 }
 
+/// Bytes of memory that indexing takes beside what it knows of each block, at least.
+const WORKING_MEMORY: u64 = 88 << 20;
+
+/// Bytes of memory that a survey of block files may take, of those that indexing may take in all. The index keeps
+/// something of each block as well, a fifth of what the survey does.
+#[must_use]
+pub fn survey_memory(memory: u64) -> u64 {
+    memory.saturating_sub(WORKING_MEMORY) / 6 * 5
+}
+
 /// A stage and how far it has come.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StageState {
@@ -167,7 +177,8 @@ impl Engine {
             (None, Driver::Tip) => bulk::discard(&self.bulk_target(0))?,
             (None, _) => {
                 let bulk = BulkOptions { ignore_undo: options.ignore_undo, to };
-                report.bytes = bulk::from_files(&self.bulk_target(survey.memory()), files, survey, &bulk, progress)?;
+                let target = self.bulk_target(survey.memory() / 5 * 6);
+                report.bytes = bulk::from_files(&target, files, survey, &bulk, progress)?;
                 report.connected = u64::from(to) + 1;
                 report.bulk = true;
             }

@@ -1,11 +1,12 @@
 //! Raw block → flat lists, in one pass.
 
 use bitcoin::Amount;
-use cairn_model::{BlockHash, InputFlags, OutputMeta, ScriptId, ScriptPrefix, TxMeta, Txid, is_unspendable};
+use cairn_model::{BlockHash, InputFlags, OutputMeta, ScriptId, TxMeta, Txid, is_unspendable};
 
 use crate::{
     bytes::{Cursor, ReadError},
     hash::{merkle_root, sha256d},
+    ids::{Hashed, Ids},
     sighash::{read_witness, script_sig_anyone_can_pay},
 };
 
@@ -175,10 +176,15 @@ impl Decoded {
 /// amounts and the place of the coinbase; scripts, signatures and whether the spent coins exist are not, nor is the
 /// witness commitment (see [`Decoded::check_witnesses`]).
 pub fn decode_block(raw: &[u8], prefix_len: usize) -> Result<Decoded, DecodeError> {
+    decode_with(raw, Hashed { prefix_len })
+}
+
+/// Decodes a raw block whose ids come from wherever they come from.
+pub(crate) fn decode_with(raw: &[u8], ids: impl Ids) -> Result<Decoded, DecodeError> {
     if raw.len() > MAX_BLOCK_SIZE as usize {
         return Err(DecodeError { at: 0, kind: DecodeErrorKind::BlockTooLarge });
     }
-    let mut visitor = Visitor { r: Cursor::new(raw), prefix_len, block: Decoded::empty(raw.len() as u32) };
+    let mut visitor = Visitor { r: Cursor::new(raw), ids, block: Decoded::empty(raw.len() as u32) };
     match visitor.block() {
         Ok(()) => Ok(visitor.block),
         Err(kind) => Err(DecodeError { at: visitor.r.position(), kind }),
@@ -208,13 +214,13 @@ pub(crate) fn is_sound(raw: &[u8]) -> bool {
     decode_block(raw, 0).is_ok_and(|block| block.check_witnesses(raw).is_ok())
 }
 
-struct Visitor<'a> {
+struct Visitor<'a, I> {
     r: Cursor<'a>,
-    prefix_len: usize,
+    ids: I,
     block: Decoded,
 }
 
-impl Visitor<'_> {
+impl<I: Ids> Visitor<'_, I> {
     fn block(&mut self) -> Result<(), DecodeErrorKind> {
         self.block.header = self.r.array()?;
         self.block.hash = BlockHash(sha256d(&[&self.block.header]));
@@ -229,11 +235,7 @@ impl Visitor<'_> {
         if self.r.remaining() > 0 {
             return Err(DecodeErrorKind::TrailingBytes);
         }
-        let root = merkle_root(self.block.txs.iter().map(|t| t.txid.0).collect());
-        match root {
-            Some(root) if root == self.block.header[36..68] => Ok(()),
-            _ => Err(DecodeErrorKind::MerkleMismatch),
-        }
+        if self.ids.are_all(&self.block) { Ok(()) } else { Err(DecodeErrorKind::MerkleMismatch) }
     }
 
     fn transaction(&mut self, coinbase: bool) -> Result<(), DecodeErrorKind> {
@@ -264,12 +266,12 @@ impl Visitor<'_> {
 
         let (txid, base_size) = if segwit {
             let parts = [(start, start + 4), (body, body_end), (end - 4, end)];
-            (sha256d(&parts.map(|(a, b)| self.r.between(a, b))), 8 + body_end - body)
+            (self.ids.txid(&parts.map(|(a, b)| self.r.between(a, b))), 8 + body_end - body)
         } else {
-            (sha256d(&[self.r.between(start, end)]), end - start)
+            (self.ids.txid(&[self.r.between(start, end)]), end - start)
         };
         self.block.txs.push(TxMeta {
-            txid: Txid(txid),
+            txid: txid.ok_or(DecodeErrorKind::MerkleMismatch)?,
             size: (end - start) as u32,
             base_size: base_size as u32,
             inputs: first_input..self.block.prevouts.len() as u32,
@@ -327,7 +329,7 @@ impl Visitor<'_> {
             self.block.scripts.extend_from_slice(script);
             let spendable = !is_unspendable(script);
             let id = if spendable {
-                ScriptId { prefix: ScriptPrefix::of(script, self.prefix_len), ordinal: 0 }
+                ScriptId { prefix: self.ids.prefix(script).ok_or(DecodeErrorKind::MerkleMismatch)?, ordinal: 0 }
             } else {
                 ScriptId::default()
             };

@@ -116,6 +116,19 @@ pub enum SourceError {
     /// More blocks than their numbers can count (2^32 − 1).
     #[error("too many blocks")]
     TooManyBlocks,
+    /// What is kept of each block takes more memory than there may be.
+    #[error(
+        "the block files hold {blocks} blocks and more; to know them takes {} MiB of memory, of which {} are free for it",
+        needed >> 20, allowed >> 20
+    )]
+    NoMemoryForBlocks {
+        /// Blocks that were found before it was given up.
+        blocks: u64,
+        /// Bytes that they take, with a few more.
+        needed: u64,
+        /// Bytes that they may take.
+        allowed: u64,
+    },
 }
 
 impl SourceError {

@@ -14,6 +14,7 @@ use crate::{
     decode::{Decoded, decode_block},
     error::SourceError,
     hash::sha256d,
+    ids::IdNotes,
     raw_file::{RawFile, XorKey},
     undo::{Undo, UndoError, decode_undo},
 };
@@ -26,6 +27,7 @@ pub struct BlockFiles {
     key: XorKey,
     genesis: BlockHash,
     unusable_undo: AtomicU64,
+    survey_memory: u64,
 }
 
 /// The two kinds of numbered files.
@@ -53,7 +55,14 @@ impl BlockFiles {
     pub fn open(dir: &Path, network: Network) -> Result<Self, SourceError> {
         let key = read_xor_key(dir)?;
         let genesis = BlockHash(genesis_block(network.to_bitcoin()).block_hash().to_byte_array());
-        let files = BlockFiles { dir: dir.to_owned(), network, key, genesis, unusable_undo: AtomicU64::new(0) };
+        let files = BlockFiles {
+            dir: dir.to_owned(),
+            network,
+            key,
+            genesis,
+            unusable_undo: AtomicU64::new(0),
+            survey_memory: u64::MAX,
+        };
         let numbers = files.list(Kind::Block)?;
         match numbers.first() {
             None => return Err(SourceError::FolderEmpty { path: dir.to_owned() }),
@@ -62,6 +71,16 @@ impl BlockFiles {
         }
         files.check_first_record(&numbers)?;
         Ok(files)
+    }
+
+    /// Bounds the memory of surveys, in bytes: where there are more blocks, a survey fails and names them.
+    #[must_use]
+    pub fn with_survey_memory(self, bytes: u64) -> Self {
+        BlockFiles { survey_memory: bytes, ..self }
+    }
+
+    pub(crate) fn survey_memory(&self) -> u64 {
+        self.survey_memory
     }
 
     /// The folder.
@@ -113,13 +132,21 @@ impl BlockFiles {
     /// # Errors
     /// Where the file cannot be read or no longer holds that block.
     pub fn read_block(&self, block: &BlockRef, buf: &mut Vec<u8>) -> Result<(), SourceError> {
-        let path = self.block_path(block.file);
-        RawFile::open(&path, self.key)?.read(block.offset, block.size as usize, buf)?;
-        let is_block = buf.get(..80).is_some_and(|header| sha256d(&[header]) == block.hash.0);
-        if buf.len() != block.size as usize || !is_block {
-            return Err(SourceError::BlockChanged { path, offset: block.offset, hash: block.hash });
-        }
-        Ok(())
+        self.read_bytes(block, buf)?;
+        self.check_hash(block, buf)
+    }
+
+    fn read_bytes(&self, block: &BlockRef, buf: &mut Vec<u8>) -> Result<(), SourceError> {
+        RawFile::open(&self.block_path(block.file), self.key)?.read(block.offset, block.size as usize, buf)
+    }
+
+    fn check_hash(&self, block: &BlockRef, raw: &[u8]) -> Result<(), SourceError> {
+        let is_block = raw.get(..80).is_some_and(|header| sha256d(&[header]) == block.hash.0);
+        if raw.len() == block.size as usize && is_block { Ok(()) } else { Err(self.changed(block)) }
+    }
+
+    fn changed(&self, block: &BlockRef) -> SourceError {
+        SourceError::BlockChanged { path: self.block_path(block.file), offset: block.offset, hash: block.hash }
     }
 
     /// Reads and decodes a block; `buf` receives its raw bytes. `prefix_len` as in [`decode_block`].
@@ -127,18 +154,38 @@ impl BlockFiles {
     /// # Errors
     /// As [`BlockFiles::read_block`], and where the block does not decode: then with file and offset.
     pub fn read_decoded(&self, block: &BlockRef, prefix_len: usize, buf: &mut Vec<u8>) -> Result<Decoded, SourceError> {
-        self.read_block(block, buf)?;
-        let decoded = decode_block(buf, prefix_len).map_err(|reason| SourceError::CorruptBlock {
+        self.read_bytes(block, buf)?;
+        self.decode(block, prefix_len, buf)
+    }
+
+    /// As [`BlockFiles::read_decoded`], with the ids of a note that was written of the block. Where the bytes are no
+    /// longer those of the note, they are decoded and checked as if there were none.
+    ///
+    /// # Errors
+    /// As [`BlockFiles::read_decoded`].
+    pub fn read_noted(
+        &self,
+        block: &BlockRef,
+        (notes, note): (&IdNotes, &[u8]),
+        prefix_len: usize,
+        buf: &mut Vec<u8>,
+    ) -> Result<Decoded, SourceError> {
+        self.read_bytes(block, buf)?;
+        match notes.decode(buf, note, block.tx_count) {
+            Some(decoded) if decoded.hash == block.hash => Ok(decoded),
+            _ => self.decode(block, prefix_len, buf),
+        }
+    }
+
+    fn decode(&self, block: &BlockRef, prefix_len: usize, raw: &[u8]) -> Result<Decoded, SourceError> {
+        self.check_hash(block, raw)?;
+        let decoded = decode_block(raw, prefix_len).map_err(|reason| SourceError::CorruptBlock {
             path: self.block_path(block.file),
             offset: block.offset,
             hash: block.hash,
             reason,
         })?;
-        if decoded.txs.len() != block.tx_count as usize {
-            let path = self.block_path(block.file);
-            return Err(SourceError::BlockChanged { path, offset: block.offset, hash: block.hash });
-        }
-        Ok(decoded)
+        if decoded.txs.len() == block.tx_count as usize { Ok(decoded) } else { Err(self.changed(block)) }
     }
 
     /// Reads the coins that a block spent; `buf` is used for the raw bytes. `None` where there is no undo record, and

@@ -5,8 +5,6 @@
 //! in order, with those of stale blocks between them. Where the numbers of transactions agree one to one, three
 //! checksums per file settle it (all are compared when records are read); elsewhere each is compared here.
 
-use std::collections::HashMap;
-
 use cairn_model::BlockHash;
 
 use crate::{
@@ -34,8 +32,8 @@ const MAX_PASSES: u64 = 16;
 pub(crate) struct FileBlocks {
     /// Blocks of the chain but genesis, in order.
     pub(crate) chain: Vec<NodeId>,
-    /// Stale blocks by parent.
-    pub(crate) stale: HashMap<NodeId, Vec<NodeId>>,
+    /// Parents of stale blocks and these, in ascending order.
+    pub(crate) stale: Vec<(NodeId, NodeId)>,
 }
 
 /// Finds undo records for the chain's blocks of a file that have none.
@@ -46,7 +44,9 @@ pub(crate) fn match_file(
     blocks: &FileBlocks,
 ) -> Result<Vec<(NodeId, UndoRef)>, SourceError> {
     let mut file = files.open_raw(Kind::Undo, number)?;
-    let (records, back_to_back) = scan_undo(&mut file, files.network().magic())?;
+    // Records far behind the last block would not be tried.
+    let most = blocks.chain.len() + blocks.stale.len() + WINDOW;
+    let (records, back_to_back) = scan_undo(&mut file, files.network().magic(), most)?;
     let undisturbed = back_to_back && blocks.stale.is_empty();
     if undisturbed && one_to_one(tree, blocks, &records) && samples_agree(tree, blocks, &records, &file)? {
         return Ok(blocks.chain.iter().zip(&records).map(|(id, r)| (*id, r.place())).collect());
@@ -163,9 +163,11 @@ impl Search<'_> {
 
     /// Other blocks of this file with the same parent and number of transactions.
     fn siblings(&self, id: NodeId) -> impl Iterator<Item = NodeId> + '_ {
-        let stale = self.tree.parent(id).and_then(|parent| self.blocks.stale.get(&parent));
+        let (stale, parent) = (&self.blocks.stale, self.tree.parent(id));
+        let from = stale.partition_point(|(p, _)| Some(*p) < parent);
+        let siblings = stale[from..].iter().take_while(move |(p, _)| Some(*p) == parent).map(|(_, s)| *s);
         let count = self.tree.node(id).place.tx_count;
-        stale.into_iter().flatten().copied().filter(move |s| self.tree.node(*s).place.tx_count == count)
+        siblings.filter(move |s| self.tree.node(*s).place.tx_count == count)
     }
 
     /// Records whose checksum binds them to the block's parent: after the record of the block before, then before it.

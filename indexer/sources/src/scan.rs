@@ -20,7 +20,7 @@ const HEAD: usize = 8 + 80 + 9;
 /// How many damaged places are kept per scan; all are counted.
 const MAX_PLACES: usize = 16;
 /// Records of one walk: a file of the smallest blocks there can be holds more than fit into little memory.
-const MAX_RECORDS: usize = 1 << 16;
+pub(crate) const MAX_RECORDS: usize = 1 << 16;
 
 /// A record that holds a block header with proof of work.
 pub(crate) struct Record {
@@ -299,14 +299,21 @@ pub(crate) struct UndoRecord {
     pub(crate) txs: u32,
 }
 
-/// Walks the records of an undo file: magic, size, undo data, checksum (not in the size). The second value tells
-/// whether they stood back to back.
-pub(crate) fn scan_undo(file: &mut RawFile, magic: [u8; 4]) -> Result<(Vec<UndoRecord>, bool), SourceError> {
+/// Walks the records of an undo file: magic, size, undo data, checksum (not in the size); `most` of them. The second
+/// value tells whether they stood back to back to the end.
+pub(crate) fn scan_undo(
+    file: &mut RawFile,
+    magic: [u8; 4],
+    most: usize,
+) -> Result<(Vec<UndoRecord>, bool), SourceError> {
     let len = file.len();
     let mut records = Vec::new();
     let mut back_to_back = true;
     let mut at = 0;
     loop {
+        if records.len() >= most {
+            return Ok((records, false));
+        }
         let (head, n) = file.head::<17>(at)?;
         let mut go_on = None;
         if n < 9 {

@@ -17,11 +17,13 @@ use crate::{
     folder::{BlockFiles, Kind},
     match_undo::{FileBlocks, match_file},
     pow::PowCheck,
-    scan::{Scan, ScanCounts, scan_blocks},
+    scan::{MAX_RECORDS, Record, Scan, ScanCounts, scan_blocks},
     stats::{DamagedPlace, SurveyPhase, SurveyProgress, SurveyStats},
     tree::{Inserted, NodeId, Place, Tree},
 };
 
+/// Bytes of memory of what the survey notes of a further copy of a block, and of what it takes to choose among copies.
+const COPY_MEMORY: usize = 112;
 /// A file whose last change is younger than this may change again without showing it in its times.
 const SETTLED_AFTER: Duration = Duration::from_secs(2);
 
@@ -78,7 +80,7 @@ impl BlockFiles {
     /// decoded; where a header is damaged, the chain ends before it and the blocks behind are counted as orphans.
     ///
     /// # Errors
-    /// Where files cannot be read, or no file holds genesis.
+    /// Where files cannot be read, no file holds genesis, or there are more blocks than memory was given for.
     pub fn survey(&self, progress: &dyn Fn(SurveyProgress)) -> Result<Survey, SourceError> {
         let mut survey = Survey {
             tree: Tree::new(self.genesis()),
@@ -154,8 +156,17 @@ impl Survey {
     /// Bytes of memory that it takes.
     #[must_use]
     pub fn memory(&self) -> u64 {
-        let copies = self.copies.len() * size_of::<((u32, u64), (NodeId, Place))>();
-        (self.tree.memory() + copies) as u64
+        (self.tree.memory() + self.copies.len() * COPY_MEMORY) as u64
+    }
+
+    /// Whether so many more records fit beside what there is.
+    fn check_memory(&self, files: &BlockFiles, more: usize) -> Result<(), SourceError> {
+        let needed = (self.tree.memory_to_grow(more) + self.copies.len() * COPY_MEMORY) as u64;
+        let allowed = files.survey_memory();
+        if needed <= allowed {
+            return Ok(());
+        }
+        Err(SourceError::NoMemoryForBlocks { blocks: self.tree.len() as u64, needed, allowed })
     }
 
     /// What the files hold, in counts. Walks through all blocks of the chain.
@@ -232,7 +243,8 @@ impl Survey {
         }
         let mut again = Vec::new();
         let mut done = 0;
-        for batch in todo.chunks(rayon::current_num_threads() * 2) {
+        let at_once = files.survey_memory() / 8 / (MAX_RECORDS * size_of::<Record>()) as u64;
+        for batch in todo.chunks((rayon::current_num_threads() * 2).min(at_once.max(1) as usize)) {
             let scans: Vec<Scan> = batch
                 .par_iter()
                 .map(|(number, _, known, last)| {
@@ -252,14 +264,16 @@ impl Survey {
                 .collect::<Result<_, SourceError>>()?;
             for ((number, stamp, _, last), scan) in batch.iter().zip(scans) {
                 let (mut resume, mut more) = (scan.resume, scan.more);
+                self.check_memory(files, scan.records.len())?;
                 self.take_scan(*number, *stamp, scan, &mut again)?;
                 // A file of very small blocks, in parts: what the tree knows of a block takes less than its record.
                 while more {
                     let mut file = files.open_raw(Kind::Block, *number)?;
                     let scan = scan_blocks(&mut file, files.network().magic(), &pow, resume, *last)?;
                     (resume, more) = (scan.resume, scan.more);
-                    self.take_scan(*number, *stamp, scan, &mut again)?;
                     self.tree.find_parents();
+                    self.check_memory(files, scan.records.len())?;
+                    self.take_scan(*number, *stamp, scan, &mut again)?;
                 }
             }
             self.tree.find_parents();
@@ -267,6 +281,8 @@ impl Survey {
             let blocks = self.tree.len() as u64;
             progress(SurveyProgress { phase: SurveyPhase::Blocks, files_done: done, files_total: todo.len(), blocks });
         }
+        again.sort_unstable();
+        again.dedup();
         Ok(again)
     }
 
@@ -305,26 +321,26 @@ impl Survey {
 
     /// Blocks with several copies: a crash may have damaged one of them, so the copy in use must decode if any does.
     /// Returns the lowest height of the chain at which the number of transactions may be another now.
+    /// `again` are the blocks to look at, in ascending order.
     fn choose_copies(&mut self, files: &BlockFiles, again: &[NodeId]) -> Result<Option<usize>, SourceError> {
         let mut lowest = None;
-        let mut by_node: HashMap<NodeId, Vec<Place>> = again.iter().map(|id| (*id, Vec::new())).collect();
-        for (id, place) in self.copies.values() {
-            if let Some(places) = by_node.get_mut(id) {
-                places.push(*place);
-            }
-        }
+        let mut places: Vec<(NodeId, Place)> = self.copies.values().copied().collect();
+        places.retain(|(id, _)| again.binary_search(id).is_ok());
+        // Stable: copies of one block stay in the order of the files.
+        places.sort_by_key(|(id, _)| *id);
         let mut buf = Vec::new();
-        for (id, places) in by_node {
+        for places in places.chunk_by(|(a, _), (b, _)| a == b) {
+            let id = places[0].0;
             let used = self.tree.node(id).place;
             if decodes(files, &used, &mut buf)? {
                 continue;
             }
-            for place in places {
-                if decodes(files, &place, &mut buf)? {
+            for (_, place) in places {
+                if decodes(files, place, &mut buf)? {
                     self.copies.remove(&(place.file, place.offset));
                     self.copies.insert((used.file, used.offset), (id, used));
                     let node = self.tree.node_mut(id);
-                    node.place = place;
+                    node.place = *place;
                     node.set_undo(None);
                     if self.tree.is_active(id) {
                         let height = self.tree.height(id) as usize;
@@ -380,9 +396,10 @@ impl Survey {
                 if !self.tree.is_active(id)
                     && let (Some(parent), Some(file)) = (self.tree.parent(id), wanted.get_mut(&node.place.file))
                 {
-                    file.stale.entry(parent).or_default().push(id);
+                    file.stale.push((parent, id));
                 }
             }
+            wanted.values_mut().for_each(|file| file.stale.sort_unstable());
         }
         let wanted: Vec<(u32, FileBlocks)> = wanted.into_iter().collect();
         let mut done = 0;

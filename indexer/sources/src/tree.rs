@@ -1,6 +1,6 @@
 //! The tree of all block headers in the files, and the chain of most work in it.
 //!
-//! A node takes 112 bytes and its index entry some 6 to 12, for each block that the files hold. Of the header only time and
+//! A node takes 104 bytes and its index entry some 6 to 12, for each block that the files hold. Of the header only time and
 //! target are kept: its hash proves what is read of it later, and the previous hash is that of the parent.
 
 use cairn_model::{BlockHash, Height, TxNum};
@@ -12,14 +12,16 @@ use crate::{
     hash::Hash32,
     pow::work_of,
     scan::Record,
+    segments::Segments,
 };
 
 /// Index of a node.
 pub(crate) type NodeId = u32;
 const NONE: u32 = u32::MAX;
 
-/// Where a copy of a block lies.
+/// Where a copy of a block lies. Four bytes less than with its own alignment, in every node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(packed(4))]
 pub(crate) struct Place {
     pub(crate) offset: u64,
     pub(crate) file: u32,
@@ -27,21 +29,31 @@ pub(crate) struct Place {
     pub(crate) tx_count: u32,
 }
 
+/// Expected number of hashes. On a boundary of 16 bytes it would make every node longer.
+#[derive(Clone, Copy)]
+#[repr(packed(8))]
+struct Work(u128);
+
+impl Work {
+    fn get(self) -> u128 {
+        self.0
+    }
+}
+
 pub(crate) struct Node {
     hash: Hash32,
     /// Work up to and with this block; 0 until it is known to descend from genesis.
-    work: u128,
+    work: Work,
     parent: NodeId,
     height: Height,
     pub(crate) place: Place,
     /// Undo data; `undo_size` 0 stands for none.
     undo_offset: u64,
     undo_size: u32,
-    /// The header's own time.
+    /// The header's own time; once the block is numbered, the latest of its and its ancestors'.
     time: u32,
     bits: u32,
     /// Known for blocks that are, or once were, on the best chain.
-    mono_time: u32,
     first_tx: u64,
 }
 
@@ -55,7 +67,7 @@ impl Node {
     }
 
     fn connected(&self) -> bool {
-        self.work > 0
+        self.work.get() > 0
     }
 }
 
@@ -73,7 +85,7 @@ pub(crate) enum Inserted {
 
 pub(crate) struct Tree {
     genesis: Hash32,
-    nodes: Vec<Node>,
+    nodes: Segments<Node>,
     /// All nodes, by their hash.
     index: HashTable<NodeId>,
     /// Nodes whose parent is not known, with its hash.
@@ -89,7 +101,7 @@ impl Tree {
     pub(crate) fn new(genesis: BlockHash) -> Self {
         Tree {
             genesis: genesis.0,
-            nodes: Vec::new(),
+            nodes: Segments::new(),
             index: HashTable::new(),
             waiting: Vec::new(),
             detached: Vec::new(),
@@ -107,11 +119,11 @@ impl Tree {
     }
 
     pub(crate) fn node(&self, id: NodeId) -> &Node {
-        &self.nodes[id as usize]
+        &self.nodes[id]
     }
 
     pub(crate) fn node_mut(&mut self, id: NodeId) -> &mut Node {
-        &mut self.nodes[id as usize]
+        &mut self.nodes[id]
     }
 
     /// Blocks whose chain of parents does not reach genesis.
@@ -143,17 +155,16 @@ impl Tree {
             hash: record.hash,
             time: record.time,
             bits: record.bits,
-            work: 0,
+            work: Work(0),
             parent: NONE,
             height: 0,
             place,
             undo_offset: 0,
             undo_size: 0,
-            mono_time: 0,
             first_tx: 0,
         });
         let nodes = &self.nodes;
-        self.index.insert_unique(key_of(&record.hash), id, |id| key_of(&nodes[*id as usize].hash));
+        self.index.insert_unique(key_of(&record.hash), id, |id| key_of(&nodes[*id].hash));
         self.waiting.push((id, record.previous));
         self.detached.push(id);
         Inserted::New
@@ -164,10 +175,10 @@ impl Tree {
         let mut waiting = std::mem::take(&mut self.waiting);
         waiting.retain(|(id, parent)| match self.find(parent) {
             Some(found) => {
-                self.nodes[*id as usize].parent = found;
+                self.nodes[*id].parent = found;
                 false
             }
-            None => self.nodes[*id as usize].hash != self.genesis,
+            None => self.nodes[*id].hash != self.genesis,
         });
         waiting.shrink_to_fit();
         self.waiting = waiting;
@@ -188,12 +199,13 @@ impl Tree {
             let place = |n: &Node| (n.place.file, n.place.offset);
             // A tie never moves an older tip: the node does not move either.
             let earlier = place(node) < place(tip) && self.chain.last().is_none_or(|old| *old != best);
-            if node.work > tip.work || (node.work == tip.work && earlier) {
+            let (work, most) = (node.work.get(), tip.work.get());
+            if work > most || (work == most && earlier) {
                 best = *id;
             }
         }
         self.detached = detached;
-        self.detached.retain(|id| !self.nodes[*id as usize].connected());
+        self.detached.retain(|id| !self.nodes[*id].connected());
         self.detached.shrink_to_fit();
         Some(self.activate(best))
     }
@@ -216,14 +228,14 @@ impl Tree {
         }
         while let Some(next) = path.pop() {
             let parent = self.node(next).parent;
-            let (height, work) = match self.nodes.get(parent as usize) {
-                Some(p) if next != genesis => (p.height + 1, p.work),
-                _ => (0, 0),
+            let (height, work) = match parent {
+                _ if next == genesis => (0, 0),
+                parent => (self.node(parent).height + 1, self.node(parent).work.get()),
             };
             let own = self.work(next);
             let node = self.node_mut(next);
             node.height = height;
-            node.work = work.saturating_add(own);
+            node.work = Work(work.saturating_add(own));
         }
     }
 
@@ -262,14 +274,13 @@ impl Tree {
     /// Sets first transaction number and monotone time of the chain's blocks from `height` on.
     pub(crate) fn number(&mut self, height: usize) {
         let before = height.checked_sub(1).map(|h| self.node(self.chain[h]));
-        let (mut next_tx, mut time) =
-            before.map_or((0, 0), |n| (n.first_tx + u64::from(n.place.tx_count), n.mono_time));
+        let (mut next_tx, mut time) = before.map_or((0, 0), |n| (n.first_tx + u64::from(n.place.tx_count), n.time));
         for h in height..self.chain.len() {
             let id = self.chain[h];
             let node = self.node_mut(id);
+            // A block's ancestors never change, so it may be done again.
             time = time.max(node.time);
-            node.first_tx = next_tx;
-            node.mono_time = time;
+            (node.first_tx, node.time) = (next_tx, time);
             next_tx += u64::from(node.place.tx_count);
         }
     }
@@ -292,9 +303,19 @@ impl Tree {
         BlockHash(self.parent(id).map_or([0; 32], |parent| self.node(parent).hash))
     }
 
+    /// Bytes of memory that it may take for a moment while `more` blocks come: lists that grow have a second copy then.
+    pub(crate) fn memory_to_grow(&self, more: usize) -> usize {
+        let nodes = (self.nodes.len() + more) * size_of::<Node>();
+        let grows = self.index.len() + more > self.index.capacity();
+        let index = self.index.allocation_size() * if grows { 3 } else { 1 };
+        let waiting = (self.waiting.len() + more) * size_of::<(NodeId, Hash32)>();
+        let detached = (self.detached.len() + more) * size_of::<NodeId>();
+        nodes + index + 2 * (waiting + detached) + self.chain.len() * size_of::<NodeId>()
+    }
+
     /// Bytes of memory that it takes.
     pub(crate) fn memory(&self) -> usize {
-        self.nodes.capacity() * size_of::<Node>()
+        self.nodes.memory()
             + self.index.allocation_size()
             + self.waiting.capacity() * size_of::<(NodeId, Hash32)>()
             + (self.detached.capacity() + self.chain.capacity()) * size_of::<NodeId>()
@@ -313,14 +334,14 @@ impl Tree {
             size: node.place.size,
             tx_count: node.place.tx_count,
             first_tx: TxNum(node.first_tx),
-            mono_time: node.mono_time,
+            mono_time: node.time,
             undo: node.undo(),
         }
     }
 
     /// Work of the best chain: the expected number of hashes.
     pub(crate) fn best_work(&self) -> u128 {
-        self.chain.last().map_or(0, |id| self.node(*id).work)
+        self.chain.last().map_or(0, |id| self.node(*id).work.get())
     }
 
     /// All nodes, in the order of insertion.
@@ -354,7 +375,7 @@ mod tests {
 
     #[test]
     fn a_node_is_small() {
-        assert!(size_of::<Node>() <= 112);
+        assert!(size_of::<Node>() <= 104);
     }
 
     #[test]

@@ -5,7 +5,7 @@ mod common;
 
 use bitcoin::{Amount, ScriptBuf, TxOut, consensus::serialize};
 use cairn_chaingen::{Coin, EverythingOptions, corefiles::write_undo, everything};
-use cairn_sources::{decode_block, decode_undo};
+use cairn_sources::{IdNotes, decode_block, decode_undo};
 use proptest::prelude::*;
 
 fn block_bytes() -> Vec<Vec<u8>> {
@@ -125,4 +125,33 @@ fn mutated_blocks_are_errors_or_other_blocks() {
     }
     // The mutations reach the checks, not only the first of them.
     assert!(kinds.len() >= 9, "{kinds:?}");
+}
+
+/// A note gives what hashing gives, and holds for the very bytes that it was written of.
+#[test]
+fn notes_hold_for_their_own_block_only() {
+    use rand::{Rng, SeedableRng};
+    let (notes, others) = (IdNotes::new(7), IdNotes::new(8));
+    let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(1);
+    let mut before: Option<Vec<u8>> = None;
+    for raw in block_bytes() {
+        let hashed = decode_block(&raw, 8).unwrap();
+        let count = hashed.txs.len() as u32;
+        let mut note = vec![0xee; 3];
+        notes.write(&raw, &hashed, &mut note);
+        let note = note.split_off(3);
+        assert_eq!(notes.decode(&raw, &note, count).unwrap(), hashed);
+        assert_eq!(others.decode(&raw, &note, count), None);
+        assert!([count - 1, count + 1, u32::MAX].iter().all(|n| notes.decode(&raw, &note, *n).is_none()));
+        let cut = rng.random_range(0..note.len());
+        assert_eq!(notes.decode(&raw, &note[..cut], count), None);
+        assert_eq!(before.replace(note.clone()).and_then(|other| notes.decode(&raw, &other, count)), None);
+        for _ in 0..200 {
+            let (mut raw, mut note) = (raw.clone(), note.clone());
+            let bytes = if rng.random() { &mut raw } else { &mut note };
+            let at = rng.random_range(0..bytes.len());
+            bytes[at] ^= 1 << rng.random_range(0..8);
+            assert_eq!(notes.decode(&raw, &note, count), None);
+        }
+    }
 }

@@ -12,6 +12,7 @@ use super::{
     join::WANTED,
     link::batches,
     manifest::{Done, Manifest},
+    notes::NotedBlocks,
     streams::{Stream, Wanted, of_block},
 };
 use crate::{Phase, PipelineError, Progress};
@@ -37,6 +38,7 @@ pub(crate) fn run(
     let (from, lengths) = manifest.partway(Done::Coins);
     let mut found = manifest.spill(COINS, &lengths)?;
     let mut wanted = Stream::<Wanted>::new(manifest);
+    let mut blocks = NotedBlocks::new(manifest, files, facts.script_prefix);
     let mut done = from;
     let mut bytes: u64 = survey.blocks(0..from as u32).map(|b| u64::from(b.size)).sum();
     let of_bytes = survey.blocks(0..options.to + 1).map(|b| u64::from(b.size)).sum();
@@ -44,12 +46,13 @@ pub(crate) fn run(
         let (Some(first), Some(last)) = (batch.first(), batch.last()) else { continue };
         let end = last.first_tx.0 + u64::from(last.tx_count);
         let wanted_here = wanted.take(first.first_tx.0..end)?;
+        let notes = blocks.take(&batch)?;
         let pick = |buf: &mut Vec<u8>, at: &BlockRef| {
             let wanted = of_block(&wanted_here, at.first_tx.0..at.first_tx.0 + u64::from(at.tx_count));
             if wanted.is_empty() {
                 return Ok(Vec::new());
             }
-            let decoded = files.read_decoded(at, facts.script_prefix, buf)?;
+            let decoded = blocks.read(at, &notes, buf)?;
             let coin = |wanted| {
                 coin(at, &decoded, wanted, plan.first_tx(plan.by_tx(wanted.spender)))
                     .map(|coin| (plan.by_tx(wanted.spender), coin))

@@ -44,12 +44,16 @@ pub(crate) fn run(
     let mut sinks = Sinks::open(manifest, jobs, &lengths)?;
     let mut saver = Saver::new(plan);
     let (mut done, mut bytes) = start;
+    let mut saved = bytes;
     let mut next = mapping.next(&mut source)?;
     while let Some(mapped) = next {
         done += mapped.blocks;
         bytes += mapped.bytes;
         manifest.fold.balance = manifest.fold.balance.wrapping_add(mapped.balance);
-        if saver.due() {
+        // Four times at least, however fast it is: what is read by then is removed, or the disk would hold all of it
+        // beside all that is made of it.
+        if saver.due() || (of_bytes > 0 && bytes - saved > of_bytes / 4) {
+            saved = bytes;
             sinks.take(manifest, mapped.cuts)?;
             save(manifest, &mut sinks, &source, done)?;
             next = mapping.next(&mut source)?;

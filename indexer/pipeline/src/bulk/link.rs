@@ -4,14 +4,15 @@
 use std::hash::{DefaultHasher, Hasher};
 
 use cairn_reader::Facts;
-use cairn_sources::{BlockFiles, BlockRef, Decoded, Survey};
+use cairn_sources::{BlockFiles, BlockRef, Decoded, IdNotes, Survey};
 use cairn_tables::codec::put_varint;
 use rayon::prelude::*;
 
 use super::{
     BulkOptions, Plan, Saver, blocks_step,
     manifest::{Done, Manifest},
-    spill::{SpillWriter, damaged, read_partition, remove_partition},
+    notes::NOTES,
+    spill::{Lengths, SpillWriter, damaged, read_partition, remove_partition},
 };
 use crate::{Phase, PipelineError, Progress, Step};
 
@@ -60,6 +61,27 @@ struct Links {
     txids: Vec<Chunk>,
     edges: Vec<Chunk>,
     scripts: Vec<Vec<u128>>,
+    /// In the order of the blocks, each with its partition.
+    notes: Vec<(usize, Vec<u8>)>,
+}
+
+/// What is spilled.
+struct Spills {
+    txids: SpillWriter,
+    edges: SpillWriter,
+    scripts: SpillWriter,
+    notes: SpillWriter,
+}
+
+impl Spills {
+    fn open(manifest: &Manifest, lengths: &Lengths) -> Result<Self, PipelineError> {
+        let open = |name| manifest.spill(name, lengths);
+        Ok(Spills { txids: open(TXIDS)?, edges: open(EDGES)?, scripts: open(SCRIPTS)?, notes: open(NOTES)? })
+    }
+
+    fn all(&mut self) -> [&mut SpillWriter; 4] {
+        [&mut self.txids, &mut self.edges, &mut self.scripts, &mut self.notes]
+    }
 }
 
 pub(crate) fn run(
@@ -70,30 +92,30 @@ pub(crate) fn run(
     options: &BulkOptions,
     progress: &dyn Progress,
 ) -> Result<(), PipelineError> {
-    let (plan, salt) = (manifest.plan, manifest.salt);
+    let plan = manifest.plan;
+    let linking = Linking { files, facts, plan, salt: manifest.salt, notes: IdNotes::new(manifest.salt) };
     let mut saver = Saver::new(plan);
     let (from, lengths) = manifest.partway(Done::Link);
-    let (mut txids, mut edges, mut scripts) =
-        (manifest.spill(TXIDS, &lengths)?, manifest.spill(EDGES, &lengths)?, manifest.spill(SCRIPTS, &lengths)?);
+    let mut spills = Spills::open(manifest, &lengths)?;
     let mut done = from;
     let mut bytes: u64 = survey.blocks(0..from as u32).map(|b| u64::from(b.size)).sum();
     let of_bytes = survey.blocks(0..options.to + 1).map(|b| u64::from(b.size)).sum();
     let mut batches = batches(survey, from as u32, options.to, plan.sizes.batch_bytes);
-    let mut find = || batches.next().map(|batch| find(files, batch, plan, salt, facts)).transpose();
+    let mut find = || batches.next().map(|batch| linking.find(batch)).transpose();
     let mut next = find()?;
     while let Some((batch, found)) = next {
         // One thread writes while the others decode what follows.
-        let (written, following) = rayon::join(|| write(&mut txids, &mut edges, &mut scripts, found), &mut find);
+        let (written, following) = rayon::join(|| write(&mut spills, found), &mut find);
         written?;
         next = following?;
         done += batch.len() as u64;
         bytes += batch.iter().map(|b| u64::from(b.size)).sum::<u64>();
         if saver.due() {
-            manifest.save_partway(Done::Link, done, [&mut txids, &mut edges, &mut scripts])?;
+            manifest.save_partway(Done::Link, done, spills.all())?;
         }
         blocks_step(progress, Phase::Link, (done, u64::from(options.to) + 1), (bytes, of_bytes))?;
     }
-    manifest.save_partway(Done::Link, done, [&mut txids, &mut edges, &mut scripts])?;
+    manifest.save_partway(Done::Link, done, spills.all())?;
     manifest.colliding_prefixes.clear();
     for partition in 0..plan.partitions {
         let found = collisions_in(manifest, partition)?;
@@ -110,42 +132,74 @@ pub(crate) fn clean(manifest: &Manifest) -> Result<(), PipelineError> {
 
 type Found = (Vec<BlockRef>, Vec<Links>);
 
-fn find(
-    files: &BlockFiles,
-    batch: Vec<BlockRef>,
+/// What links are found with.
+struct Linking<'l> {
+    files: &'l BlockFiles,
+    facts: &'l Facts,
     plan: Plan,
     salt: u64,
-    facts: &Facts,
-) -> Result<Found, PipelineError> {
-    // As many pieces as threads, so that each makes few and long runs of records.
-    let piece = batch.len().div_ceil(rayon::current_num_threads()).max(1);
-    let link = |blocks: &[BlockRef]| {
-        let empty = || vec![Chunk::default(); plan.partitions];
-        let mut links = Links { txids: empty(), edges: empty(), scripts: vec![Vec::new(); plan.partitions] };
+    notes: IdNotes,
+}
+
+impl Linking<'_> {
+    fn find(&self, batch: Vec<BlockRef>) -> Result<Found, PipelineError> {
+        // As many pieces as threads, so that each makes few and long runs of records.
+        let piece = batch.len().div_ceil(rayon::current_num_threads()).max(1);
+        let found = batch.par_chunks(piece).map(|blocks| self.link(blocks)).collect::<Result<_, PipelineError>>()?;
+        Ok((batch, found))
+    }
+
+    fn link(&self, blocks: &[BlockRef]) -> Result<Links, PipelineError> {
+        let (partitions, empty) = (self.plan.partitions, || vec![Chunk::default(); self.plan.partitions]);
+        let (scripts, notes) = (vec![Vec::new(); partitions], Vec::with_capacity(blocks.len()));
+        let mut links = Links { txids: empty(), edges: empty(), scripts, notes };
         let mut buf = Vec::new();
         for at in blocks {
-            let decoded = files.read_decoded(at, facts.script_prefix, &mut buf)?;
-            link_block(&decoded, at, plan, salt, &mut links);
+            let decoded = self.files.read_decoded(at, self.facts.script_prefix, &mut buf)?;
+            let mut note = at.height.to_le_bytes().to_vec();
+            self.notes.write(&buf, &decoded, &mut note);
+            links.notes.push((self.plan.by_tx(at.first_tx.0), note));
+            self.link_block(&decoded, at, &mut links);
         }
         for scripts in &mut links.scripts {
             scripts.sort_unstable();
             scripts.dedup();
         }
         Ok(links)
-    };
-    let found = batch.par_chunks(piece).map(link).collect::<Result<_, PipelineError>>()?;
-    Ok((batch, found))
+    }
+
+    fn link_block(&self, decoded: &Decoded, at: &BlockRef, links: &mut Links) {
+        let plan = self.plan;
+        for (i, tx) in decoded.txs.iter().enumerate() {
+            let number = at.first_tx.0 + i as u64;
+            let chunk = &mut links.txids[plan.by_hash(&tx.txid.0)];
+            chunk.bytes.extend_from_slice(&tx.txid.0);
+            chunk.put_rising(number);
+            for (vin, input) in tx.inputs.clone().enumerate() {
+                let prevout = &decoded.prevouts[input as usize];
+                let chunk = &mut links.edges[plan.by_hash(&prevout.txid.0)];
+                chunk.bytes.extend_from_slice(&prevout.txid.0);
+                put_varint(&mut chunk.bytes, prevout.vout.into());
+                chunk.put_rising(number);
+                put_varint(&mut chunk.bytes, vin as u64);
+            }
+        }
+        for output in decoded.outputs.iter().filter(|o| o.spendable) {
+            // The salt is unknown to whoever makes scripts, so two with one prefix do not share the fingerprint as well.
+            let mut hasher = DefaultHasher::new();
+            hasher.write_u64(self.salt);
+            hasher.write(decoded.script(output));
+            let prefix = output.id.prefix.0;
+            let row = u128::from(u64::from_be_bytes(prefix)) << 64 | u128::from(hasher.finish());
+            links.scripts[plan.by_hash(&prefix)].push(row);
+        }
+    }
 }
 
-fn write(
-    txids: &mut SpillWriter,
-    edges: &mut SpillWriter,
-    scripts: &mut SpillWriter,
-    found: Vec<Links>,
-) -> Result<(), PipelineError> {
+fn write(spills: &mut Spills, found: Vec<Links>) -> Result<(), PipelineError> {
     let mut bytes = Vec::new();
     for links in found {
-        for (spill, chunks) in [(&mut *txids, links.txids), (&mut *edges, links.edges)] {
+        for (spill, chunks) in [(&mut spills.txids, links.txids), (&mut spills.edges, links.edges)] {
             for (partition, chunk) in chunks.into_iter().enumerate() {
                 spill.put_chunk(partition, &chunk.bytes)?;
             }
@@ -153,36 +207,11 @@ fn write(
         for (partition, rows) in links.scripts.into_iter().enumerate() {
             bytes.clear();
             rows.iter().for_each(|row| bytes.extend_from_slice(&row.to_be_bytes()));
-            scripts.put(partition, &bytes)?;
+            spills.scripts.put(partition, &bytes)?;
         }
+        links.notes.iter().try_for_each(|(partition, note)| spills.notes.put_chunk(*partition, note))?;
     }
     Ok(())
-}
-
-fn link_block(decoded: &Decoded, at: &BlockRef, plan: Plan, salt: u64, links: &mut Links) {
-    for (i, tx) in decoded.txs.iter().enumerate() {
-        let number = at.first_tx.0 + i as u64;
-        let chunk = &mut links.txids[plan.by_hash(&tx.txid.0)];
-        chunk.bytes.extend_from_slice(&tx.txid.0);
-        chunk.put_rising(number);
-        for (vin, input) in tx.inputs.clone().enumerate() {
-            let prevout = &decoded.prevouts[input as usize];
-            let chunk = &mut links.edges[plan.by_hash(&prevout.txid.0)];
-            chunk.bytes.extend_from_slice(&prevout.txid.0);
-            put_varint(&mut chunk.bytes, prevout.vout.into());
-            chunk.put_rising(number);
-            put_varint(&mut chunk.bytes, vin as u64);
-        }
-    }
-    for output in decoded.outputs.iter().filter(|o| o.spendable) {
-        // The salt is unknown to whoever makes scripts, so two with one prefix do not share the fingerprint as well.
-        let mut hasher = DefaultHasher::new();
-        hasher.write_u64(salt);
-        hasher.write(decoded.script(output));
-        let prefix = output.id.prefix.0;
-        let row = u128::from(u64::from_be_bytes(prefix)) << 64 | u128::from(hasher.finish());
-        links.scripts[plan.by_hash(&prefix)].push(row);
-    }
 }
 
 /// Prefixes in a partition that stand before more than one fingerprint.

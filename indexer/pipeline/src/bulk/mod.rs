@@ -1,10 +1,12 @@
 //! The bulk driver: the whole chain into an empty index, or one stage out of the journal, without random reads.
 //!
-//! 1. **link**: blocks are decoded in parallel; txids and the outpoints that inputs name are spilled by txid.
+//! 1. **link**: blocks are decoded in parallel; txids and the outpoints that inputs name are spilled by txid. Txids and
+//!    script prefixes are also noted in the order of the chain: later passes take them from there, so that each byte is
+//!    hashed once.
 //! 2. **join**: per range of txids, outpoints meet the numbers of their transactions and are spilled by spender, and
 //!    once more by funding transaction: so it is known which outputs are spent in the end.
 //! 3. **coins**: only for blocks without undo data: the coins that they spend are picked out of the blocks.
-//! 4. **fold**: blocks are decoded once more, now with number (2) and value (undo data, or 3) of each spent coin, and
+//! 4. **fold**: blocks are parsed once more, now with number (2) and value (undo data, or 3) of each spent coin, and
 //!    mapped by the stages. Rows that rise with the chain are written at once, other deltas are spilled by key; those of
 //!    coins that are spent in the end (`Merge::Coin`) are dropped.
 //! 5. **tables**: per lane and range of keys, deltas are sorted, folded and written as table files.
@@ -20,6 +22,7 @@ mod join;
 mod journal;
 mod link;
 mod manifest;
+mod notes;
 mod plan;
 mod runs;
 mod source;
@@ -44,6 +47,9 @@ use self::{
     plan::Plan,
 };
 use crate::{Phase, PipelineError, Progress, Step};
+
+/// Counts the forms that working files have had: a run does not go on with those of another form.
+const WORKING_FILES: u32 = 2;
 
 /// How to bulk-index.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -141,7 +147,8 @@ fn try_from_files(
     let bytes: u64 = survey.blocks(0..options.to + 1).map(|b| u64::from(b.size)).sum();
     let Some(tip) = survey.block(options.to) else { return Ok(0) };
     let plan = Plan::of(target.sizes, bytes, tip.first_tx.0 + u64::from(tip.tx_count));
-    let job = format!("{} {} {options:?} {}", tip.hash, layout_digest(survey, options.to), versions(target.stages));
+    let (layout, versions) = (layout_digest(survey, options.to), versions(target.stages));
+    let job = format!("{WORKING_FILES} {} {layout} {options:?} {versions}", tip.hash);
     let mut manifest = match Manifest::resume(&target.dir, &job, plan) {
         Some(manifest) => manifest,
         None => {
@@ -234,7 +241,7 @@ fn try_from_journal(
     let tip = *reader.view()?.tip();
     // Rows of the journal are about a third of the blocks' bytes; a transaction has some 560 bytes.
     let plan = Plan::of(target.sizes, tip.tx_end.0 * 560, tip.tx_end.0);
-    let job = format!("{} {} {}", stage.name(), stage.version(), tip.hash);
+    let job = format!("{WORKING_FILES} {} {} {}", stage.name(), stage.version(), tip.hash);
     // The tables were emptied just now. So an earlier try is of use only as long as none of its files was taken in.
     let mut manifest = match Manifest::resume(&target.dir, &job, plan).filter(Manifest::has_all_files) {
         Some(manifest) => manifest,

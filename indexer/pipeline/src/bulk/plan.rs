@@ -2,6 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+/// Bytes of memory that the database, the writers of table files and queues take while tables are sorted.
+const OTHERS: u64 = 64 << 20;
+
 /// How much bulk indexing takes at a time: memory against the number of files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct BulkSizes {
@@ -30,7 +33,7 @@ impl BulkSizes {
             // Small enough for the caches of the processor where the chain is small.
             partition_bytes: 64 << 20,
             file_bytes: 256 << 20,
-            sort_bytes: (bytes / 3 / threads).max(8 << 20),
+            sort_bytes: ((bytes / 3).min(bytes.saturating_sub(OTHERS) / 2) / threads).max(8 << 20),
             buffer_bytes: (bytes / 64).clamp(1 << 20, 32 << 20),
             save_seconds: 20,
         }

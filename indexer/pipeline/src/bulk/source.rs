@@ -15,6 +15,7 @@ use super::{
     BulkOptions, lacks_undo,
     link::batches,
     manifest::{FoldState, Manifest},
+    notes::{NotedBlocks, Notes},
     streams::{FoundCoin, Prevout, Spent, Stream, of_block},
 };
 use crate::{
@@ -134,6 +135,7 @@ pub(crate) struct FileBlocks<'s> {
     survey: &'s Survey,
     facts: &'s Facts,
     options: BulkOptions,
+    noted: NotedBlocks<'s>,
     batches: Box<dyn Iterator<Item = Vec<BlockRef>> + Send + Sync + 's>,
     prevouts: Stream<Prevout>,
     spent: Stream<Spent>,
@@ -166,6 +168,7 @@ impl<'s> FileBlocks<'s> {
             survey,
             facts,
             options: *options,
+            noted: NotedBlocks::new(manifest, files, facts.script_prefix),
             batches: Box::new(batches(survey, from, options.to, manifest.plan.sizes.batch_bytes)),
             prevouts: Stream::new(manifest),
             spent: Stream::new(manifest),
@@ -178,8 +181,13 @@ impl<'s> FileBlocks<'s> {
         }
     }
 
-    fn read(&self, at: &BlockRef, bufs: &mut (Vec<u8>, Vec<u8>)) -> Result<(Decoded, Option<Undo>), PipelineError> {
-        let decoded = self.files.read_decoded(at, self.facts.script_prefix, &mut bufs.0)?;
+    fn read(
+        &self,
+        at: &BlockRef,
+        notes: &Notes,
+        bufs: &mut (Vec<u8>, Vec<u8>),
+    ) -> Result<(Decoded, Option<Undo>), PipelineError> {
+        let decoded = self.noted.read(at, notes, &mut bufs.0)?;
         if at.height == 0 || lacks_undo(at.undo.is_some(), at.height, &self.options) {
             return Ok((decoded, None));
         }
@@ -310,10 +318,11 @@ impl Blocks for FileBlocks<'_> {
             rayon::join(|| prevouts.take(txs.clone()), rest)
         };
         let rows = BatchRows { prevouts: prevouts?, spent: spent?, coins: coins? };
+        let notes = self.noted.take(&batch)?;
         let mut blocks = if self.collisions.is_empty() {
             let (this, rows) = (&*self, &rows);
             let whole = |bufs: &mut _, at: &BlockRef| {
-                let (mut decoded, undo) = this.read(at, bufs)?;
+                let (mut decoded, undo) = this.read(at, &notes, bufs)?;
                 let block = unresolved(&mut decoded, Place::of(at));
                 this.resolve(at, block, &decoded, undo.as_ref(), rows)
             };
@@ -322,7 +331,7 @@ impl Blocks for FileBlocks<'_> {
             // Ordinals go by order of appearance, so all are given before any block is resolved.
             let this = &*self;
             let read = |bufs: &mut _, at: &BlockRef| {
-                let (mut decoded, undo) = this.read(at, bufs)?;
+                let (mut decoded, undo) = this.read(at, &notes, bufs)?;
                 Ok((*at, unresolved(&mut decoded, Place::of(at)), decoded, undo))
             };
             let mut read =
@@ -353,6 +362,7 @@ impl Blocks for FileBlocks<'_> {
     fn remove_read(&self) -> Result<(), PipelineError> {
         self.prevouts.remove_before(self.next_tx)?;
         self.spent.remove_before(self.next_tx)?;
+        self.noted.remove_before(self.next_tx)?;
         self.coins.remove_before(self.next_tx)
     }
 }

@@ -8,6 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use super::Plan;
 use crate::PipelineError;
 
 /// Lengths of the partitions of spills, by name of the spill.
@@ -186,6 +187,12 @@ pub(crate) fn read_partition(dir: &Path, name: &str, partition: usize) -> Result
 /// Removes a partition that is done with.
 pub(crate) fn remove_partition(dir: &Path, name: &str, partition: usize) -> Result<(), PipelineError> {
     remove(&partition_path(dir, name, partition))
+}
+
+/// Removes partitions of a spill that is cut by transaction number, as far as nothing from `tx` on needs them.
+pub(crate) fn remove_before(dir: &Path, name: &str, plan: &Plan, tx: u64) -> Result<(), PipelineError> {
+    let end = if tx >= plan.tx_end { plan.partitions } else { plan.by_tx(tx) };
+    (0..end).try_for_each(|partition| remove_partition(dir, name, partition))
 }
 
 pub(crate) fn remove(path: &Path) -> Result<(), PipelineError> {

@@ -9,7 +9,7 @@ use super::{
     coins::COINS,
     join::{PREVOUTS, SPENT, WANTED},
     manifest::Manifest,
-    spill::{Chunks, damaged, remove_partition},
+    spill::{Chunks, damaged, remove_before},
 };
 use crate::PipelineError;
 
@@ -212,8 +212,7 @@ impl<R: Row> Stream<R> {
 
     /// Removes partitions that no transaction from `tx` on needs.
     pub(crate) fn remove_before(&self, tx: u64) -> Result<(), PipelineError> {
-        let end = if tx >= self.plan.tx_end { self.plan.partitions } else { self.plan.by_tx(tx) };
-        (0..end).try_for_each(|partition| remove_partition(&self.dir, R::NAME, partition))
+        remove_before(&self.dir, R::NAME, &self.plan, tx)
     }
 
     /// What it is if rows are missing or too many.

@@ -160,15 +160,24 @@ impl Writer {
         self.number
     }
 
+    /// Hands what was written so far to the system, so that others can read it.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn flush(&mut self) -> Result<(), Error> {
+        self.blocks.flush()?;
+        if let Some((_, undo)) = &mut self.undo {
+            undo.flush()?;
+        }
+        Ok(())
+    }
+
     /// Flushes everything to the operating system and ends.
     ///
     /// # Errors
     /// [`Error::Io`].
     pub fn finish(mut self) -> Result<(), Error> {
-        self.blocks.flush()?;
-        if let Some((_, mut undo)) = self.undo.take() {
-            undo.flush()?;
-        }
+        self.flush()?;
         if self.options.preallocate {
             grow(&self.path("blk", self.number), BLOCK_CHUNK)?;
             if self.undo_lengths.contains_key(&self.number) {
