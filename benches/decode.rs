@@ -4,7 +4,7 @@
 use std::{fs, hint::black_box, time::Duration};
 
 use cairn_chaingen::mainnet::{MainnetOptions, mainnet_blocks};
-use cairn_sources::{decode_block, decode_undo};
+use cairn_sources::{IdNotes, decode_block, decode_undo};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 
 #[global_allocator]
@@ -41,6 +41,16 @@ fn of_the_shape(c: &mut Criterion) {
     group.throughput(bytes(&blocks));
     group.bench_function("blocks", |b| {
         b.iter(|| blocks.iter().for_each(|raw| drop(black_box(decode_block(raw, 8).unwrap()))));
+    });
+    let notes = IdNotes::new(1);
+    let noted = |raw: &Vec<u8>| {
+        let (hashed, mut note) = (decode_block(raw, 8).unwrap(), Vec::new());
+        notes.write(raw, &hashed, &mut note);
+        (raw.clone(), note, hashed.txs.len() as u32)
+    };
+    let noted: Vec<_> = blocks.iter().map(noted).collect();
+    group.bench_function("blocks whose ids are noted", |b| {
+        b.iter(|| noted.iter().for_each(|(raw, note, n)| drop(black_box(notes.decode(raw, note, *n).unwrap()))));
     });
     group.throughput(bytes(&undo));
     group.bench_function("undo data", |b| {

@@ -4,7 +4,7 @@
 use std::hint::black_box;
 
 use cairn_model::Block;
-use cairn_sources::{decode_block, decode_undo};
+use cairn_sources::{IdNotes, decode_block, decode_undo};
 use cairn_stages::{Delta, Merge, NoPrior, Rows, Settings, Stage, StageError, Way, all};
 use cairn_tables::{
     Family, KeyCodec, Table, ValueCodec,
@@ -53,6 +53,13 @@ fn decoding(what: &str) -> Work {
             let mut decoded = None;
             Work::new(move || decoded.insert(decode_block(black_box(&raw), 8).unwrap()).txs.len() as u64)
         }
+        "noted" => {
+            let raw = fixture::raw_block();
+            let (notes, hashed, mut note) = (IdNotes::new(1), decode_block(&raw, 8).unwrap(), Vec::new());
+            notes.write(&raw, &hashed, &mut note);
+            let (mut decoded, count) = (None, hashed.txs.len() as u32);
+            Work::new(move || decoded.insert(notes.decode(black_box(&raw), &note, count).unwrap()).txs.len() as u64)
+        }
         _ => {
             let raw = fixture::raw_undo();
             let mut decoded = None;
@@ -63,6 +70,7 @@ fn decoding(what: &str) -> Work {
 
 #[library_benchmark(setup = decoding)]
 #[bench::block("block")]
+#[bench::noted_block("noted")]
 #[bench::undo("undo")]
 fn decode(work: Work) -> (Work, u64) {
     work.run()

@@ -21,7 +21,7 @@ const NONE: u32 = u32::MAX;
 
 /// Where a copy of a block lies. Four bytes less than with its own alignment, in every node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(packed(4))]
+#[repr(C, packed(4))]
 pub(crate) struct Place {
     pub(crate) offset: u64,
     pub(crate) file: u32,
@@ -31,7 +31,7 @@ pub(crate) struct Place {
 
 /// Expected number of hashes. On a boundary of 16 bytes it would make every node longer.
 #[derive(Clone, Copy)]
-#[repr(packed(8))]
+#[repr(C, packed(8))]
 struct Work(u128);
 
 impl Work {

@@ -14,7 +14,7 @@ use super::{
     BulkOptions, Plan, Saver, lacks_undo,
     link::{Chunk, EDGES, TXIDS},
     manifest::{Done, Manifest},
-    spill::{Chunks, SpillWriter, remove_partition},
+    spill::{Chunks, SpillWriter, partition_bytes, remove_partition},
     step,
 };
 use crate::{Phase, PipelineError, Progress, Step};
@@ -124,7 +124,7 @@ impl Join<'_> {
     fn partition(&self, partition: usize) -> Result<Vec<Vec<u64>>, PipelineError> {
         let dir = self.manifest.dir();
         let mut repeated = Vec::new();
-        let size = Chunks::open(dir, TXIDS, partition)?.left();
+        let size = partition_bytes(dir, TXIDS, partition)?;
         // The table takes about three times the bytes of its txids. Where that is too much, a part of them at a time.
         let parts = self.plan.parts(size * 3);
         for part in 0..parts {

@@ -12,7 +12,7 @@ use super::{
     BulkOptions, Plan, Saver, blocks_step,
     manifest::{Done, Manifest},
     notes::NOTES,
-    spill::{Lengths, SpillWriter, damaged, read_partition, remove_partition},
+    spill::{Lengths, SpillWriter, for_each_record, partition_bytes, remove_partition},
 };
 use crate::{Phase, PipelineError, Progress, Step};
 
@@ -117,9 +117,11 @@ pub(crate) fn run(
     }
     manifest.save_partway(Done::Link, done, spills.all())?;
     manifest.colliding_prefixes.clear();
-    for partition in 0..plan.partitions {
-        let found = collisions_in(manifest, partition)?;
-        manifest.colliding_prefixes.extend(found);
+    let partitions: Vec<usize> = (0..plan.partitions).collect();
+    for few in partitions.chunks(rayon::current_num_threads().max(1)) {
+        let find = |partition: &usize| collisions_in(manifest, *partition);
+        let found = few.par_iter().map(find).collect::<Result<Vec<_>, PipelineError>>()?;
+        manifest.colliding_prefixes.extend(found.into_iter().flatten());
         progress.step(Step { phase: Phase::Link, done, total: u64::from(options.to) + 1, bytes, of_bytes });
     }
     Ok(())
@@ -216,17 +218,25 @@ fn write(spills: &mut Spills, found: Vec<Links>) -> Result<(), PipelineError> {
 
 /// Prefixes in a partition that stand before more than one fingerprint.
 fn collisions_in(manifest: &Manifest, partition: usize) -> Result<Vec<[u8; 8]>, PipelineError> {
-    let dir = manifest.dir();
-    let bytes = read_partition(dir, SCRIPTS, partition)?;
-    let (rows, rest) = bytes.as_chunks::<16>();
-    if !rest.is_empty() {
-        return Err(damaged(dir, SCRIPTS, partition));
+    let (dir, plan) = (manifest.dir(), manifest.plan);
+    let size = partition_bytes(dir, SCRIPTS, partition)?;
+    let parts = plan.parts(size + size / 4);
+    let mut found = Vec::new();
+    for part in 0..parts {
+        let mut rows: Vec<u128> = Vec::with_capacity((size / 16 / parts) as usize);
+        for_each_record(dir, SCRIPTS, partition, |record: [u8; 16]| {
+            // The partition itself goes by the first two bytes.
+            if (u64::from(u16::from_be_bytes([record[2], record[3]])) * parts) >> 16 == part {
+                rows.push(u128::from_be_bytes(record));
+            }
+        })?;
+        rows.sort_unstable();
+        rows.dedup();
+        let prefix = |row: &u128| (row >> 64) as u64;
+        let groups = rows.chunk_by(|a, b| prefix(a) == prefix(b)).filter(|group| group.len() > 1);
+        found.extend(groups.map(|group| prefix(&group[0]).to_be_bytes()));
     }
-    let mut rows: Vec<u128> = rows.iter().map(|row| u128::from_be_bytes(*row)).collect();
-    drop(bytes);
-    rows.sort_unstable();
-    rows.dedup();
-    let prefix = |row: &u128| (row >> 64) as u64;
-    let groups = rows.chunk_by(|a, b| prefix(a) == prefix(b)).filter(|group| group.len() > 1);
-    Ok(groups.map(|group| prefix(&group[0]).to_be_bytes()).collect())
+    // In the order of the partition, however many parts it took.
+    found.sort_unstable();
+    Ok(found)
 }

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Plan,
+    behind::WriteBehind,
     spill::{Lengths, SpillWriter},
 };
 use crate::PipelineError;
@@ -57,6 +58,8 @@ pub(crate) struct FoldState {
 pub(crate) struct Manifest {
     #[serde(skip)]
     dir: PathBuf,
+    #[serde(skip)]
+    behind: WriteBehind,
     /// What is being done; another job's leftovers are of no use.
     job: String,
     pub(crate) plan: Plan,
@@ -95,6 +98,7 @@ impl Manifest {
         std::fs::create_dir_all(dir).map_err(PipelineError::io(dir))?;
         Ok(Manifest {
             dir: dir.to_owned(),
+            behind: WriteBehind::default(),
             job: job.to_owned(),
             plan,
             salt: RandomState::new().hash_one(job),
@@ -129,7 +133,8 @@ impl Manifest {
 
     /// A spill of the plan's partitions, as long as `lengths` says.
     pub(crate) fn spill(&self, name: &str, lengths: &Lengths) -> Result<SpillWriter, PipelineError> {
-        SpillWriter::open(&self.dir, name, self.plan.partitions, self.plan.spill_buffer(), lengths)
+        let (partitions, buffer) = (self.plan.partitions, self.plan.spill_buffer());
+        SpillWriter::open(&self.dir, name, partitions, buffer, lengths, self.behind.clone())
     }
 
     /// Makes spills durable and notes how many units of the phase are finished.

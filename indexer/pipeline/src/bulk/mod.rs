@@ -16,6 +16,7 @@
 //! What is finished is noted in a manifest, each phase at its end and every few seconds on the way; killed at any time,
 //! the work goes on after the last note. A partition that does not fit in memory is done in parts or sorted in runs.
 
+mod behind;
 mod coins;
 mod fold;
 mod join;

@@ -4,11 +4,11 @@
 use std::{
     collections::BTreeMap,
     fs::{File, OpenOptions},
-    io::{BufReader, BufWriter, Read, Seek, SeekFrom, Write},
+    io::{BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
 };
 
-use super::Plan;
+use super::{Plan, behind::WriteBehind};
 use crate::PipelineError;
 
 /// Lengths of the partitions of spills, by name of the spill.
@@ -21,14 +21,20 @@ pub(crate) struct SpillWriter {
     /// Buffer of each partition's file, in bytes.
     buffer: usize,
     files: Vec<Partition>,
+    behind: WriteBehind,
 }
 
 #[derive(Default)]
 struct Partition {
     file: Option<BufWriter<File>>,
     written: u64,
+    /// How much it had when it was last begun to be made durable, and when it was.
+    begun: u64,
     durable: u64,
 }
+
+/// Bytes of a partition that are made durable at a time.
+const BEHIND: u64 = 1 << 20;
 
 /// Where a partition lies.
 pub(crate) fn partition_path(dir: &Path, name: &str, partition: usize) -> PathBuf {
@@ -43,6 +49,7 @@ impl SpillWriter {
         partitions: usize,
         buffer: usize,
         lengths: &Lengths,
+        behind: WriteBehind,
     ) -> Result<Self, PipelineError> {
         let kept = lengths.get(name).map_or(&[][..], Vec::as_slice);
         let open = |partition: usize| {
@@ -63,10 +70,10 @@ impl SpillWriter {
             };
             let file = reopen().map_err(PipelineError::io(&path))?.ok_or_else(|| damaged(dir, name, partition))?;
             let file = Some(BufWriter::with_capacity(buffer, file));
-            Ok(Partition { file, written: length, durable: length })
+            Ok(Partition { file, written: length, begun: length, durable: length })
         };
         let files = (0..partitions).map(open).collect::<Result<_, PipelineError>>()?;
-        Ok(SpillWriter { dir: dir.to_owned(), name: name.to_owned(), buffer, files })
+        Ok(SpillWriter { dir: dir.to_owned(), name: name.to_owned(), buffer, files, behind })
     }
 
     /// Appends bytes as they are.
@@ -84,7 +91,12 @@ impl SpillWriter {
             }
         };
         slot.written += bytes.len() as u64;
-        file.write_all(bytes).map_err(PipelineError::io(path()))
+        file.write_all(bytes).map_err(PipelineError::io(path()))?;
+        if slot.written - slot.begun >= BEHIND {
+            slot.begun = slot.written;
+            self.behind.begin(file.get_ref());
+        }
+        Ok(())
     }
 
     /// Appends a chunk: its length (4, little-endian) and its bytes, which [`Chunks`] gives back.
@@ -107,6 +119,7 @@ impl SpillWriter {
             }
             slot.durable = slot.written;
         }
+        self.behind.wait().map_err(PipelineError::io(&self.dir))?;
         lengths.insert(self.name.clone(), self.files.iter().map(|slot| slot.written).collect());
         Ok(())
     }
@@ -172,6 +185,40 @@ impl Chunks {
     pub(crate) fn damaged(&self) -> PipelineError {
         damaged(&self.dir, self.name, self.partition)
     }
+}
+
+/// How many bytes a partition has.
+pub(crate) fn partition_bytes(dir: &Path, name: &str, partition: usize) -> Result<u64, PipelineError> {
+    let path = partition_path(dir, name, partition);
+    match std::fs::metadata(&path) {
+        Ok(meta) => Ok(meta.len()),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(0),
+        Err(e) => Err(PipelineError::io(path)(e)),
+    }
+}
+
+/// Shows each of a partition's records, which have `N` bytes.
+pub(crate) fn for_each_record<const N: usize>(
+    dir: &Path,
+    name: &str,
+    partition: usize,
+    mut show: impl FnMut([u8; N]),
+) -> Result<(), PipelineError> {
+    let path = partition_path(dir, name, partition);
+    let mut file = match File::open(&path) {
+        Ok(file) => BufReader::with_capacity(64 << 10, file),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        Err(e) => return Err(PipelineError::io(path)(e)),
+    };
+    let mut record = [0u8; N];
+    while !file.fill_buf().map_err(PipelineError::io(&path))?.is_empty() {
+        match file.read_exact(&mut record) {
+            Ok(()) => show(record),
+            Err(e) if e.kind() == std::io::ErrorKind::UnexpectedEof => return Err(damaged(dir, name, partition)),
+            Err(e) => return Err(PipelineError::io(path)(e)),
+        }
+    }
+    Ok(())
 }
 
 /// The bytes of a partition; empty if it has none.
