@@ -9,13 +9,13 @@ const SETTLED: Duration = Duration::from_secs(1);
 
 /// Phases in order, with the share of the time that each takes as measured by `benches/index.rs`.
 const SHARES: [(Phase, f64); 6] = [
-    (Phase::Link, 16.0),
+    (Phase::Link, 22.0),
     (Phase::Join, 6.0),
     // Only where undo data are missing; then about as long as `link`.
-    (Phase::Coins, 16.0),
-    (Phase::Fold, 39.0),
-    (Phase::Tables, 36.0),
-    (Phase::Ingest, 3.0),
+    (Phase::Coins, 25.0),
+    (Phase::Fold, 35.0),
+    (Phase::Tables, 35.0),
+    (Phase::Ingest, 2.0),
 ];
 
 /// Watches bulk work.
@@ -69,10 +69,10 @@ mod tests {
         let mut eta = Eta::default();
         assert_eq!(eta.left(start, &step(Phase::Link, 0, 0)), None);
         // A hundred seconds in all; half of the blocks, and a quarter of their bytes.
-        assert_eq!(eta.left(at(4.0), &step(Phase::Link, 50, 250)), Some(96));
-        assert_eq!(eta.left(at(19.0), &step(Phase::Join, 50, 0)), Some(81));
-        assert_eq!(eta.left(at(41.5), &step(Phase::Fold, 90, 500)), Some(59));
-        assert_eq!(eta.left(at(97.0), &step(Phase::Tables, 100, 0)), Some(3));
+        assert_eq!(eta.left(at(5.5), &step(Phase::Link, 50, 250)), Some(95));
+        assert_eq!(eta.left(at(25.0), &step(Phase::Join, 50, 0)), Some(75));
+        assert_eq!(eta.left(at(45.5), &step(Phase::Fold, 90, 500)), Some(55));
+        assert_eq!(eta.left(at(98.0), &step(Phase::Tables, 100, 0)), Some(2));
         assert_eq!(eta.left(at(100.0), &step(Phase::Ingest, 100, 0)), Some(0));
     }
 
@@ -81,7 +81,7 @@ mod tests {
         let start = Instant::now();
         let mut eta = Eta::default();
         assert_eq!(eta.left(start, &step(Phase::Tables, 50, 0)), None);
-        assert_eq!(eta.left(start + Duration::from_secs(9), &step(Phase::Tables, 75, 0)), Some(12));
+        assert_eq!(eta.left(start + Duration::from_secs(9), &step(Phase::Tables, 75, 0)), Some(11));
         // The next stage.
         assert_eq!(eta.left(start + Duration::from_secs(30), &step(Phase::Fold, 1, 0)), None);
         assert_eq!(eta.left(start + Duration::from_secs(31), &step(Phase::Connect, 1, 0)), None);

@@ -12,6 +12,8 @@
 
 mod ask;
 mod chain;
+#[path = "../support/disk.rs"]
+mod disk;
 mod indexers;
 mod measure;
 mod node;

@@ -1,9 +1,7 @@
 //! What the system says of a program while it works.
 
 use std::{
-    collections::HashSet,
     fs,
-    os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::{
@@ -14,7 +12,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{chain::Chain, indexers::Indexer, node::Node};
+use crate::{chain::Chain, disk::disk_bytes, indexers::Indexer, node::Node};
 
 /// One run of one program, from its start until it answered.
 #[derive(Clone, Copy)]
@@ -135,23 +133,6 @@ fn cpu_seconds(pid: u32) -> Option<f64> {
     let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
     let ticks: Option<f64> = fields.get(11..15)?.iter().map(|field| field.parse::<f64>().ok()).sum();
     Some(ticks? / 100.0)
-}
-
-/// Bytes that the files under a folder take on the disk: holes count nothing, a file with two names counts once.
-fn disk_bytes(folder: &Path) -> u64 {
-    let (mut bytes, mut seen, mut folders) = (0, HashSet::new(), vec![folder.to_owned()]);
-    while let Some(next) = folders.pop() {
-        // Files may vanish meanwhile.
-        for entry in fs::read_dir(next).into_iter().flatten().flatten() {
-            let Ok(meta) = entry.metadata() else { continue };
-            if meta.is_dir() {
-                folders.push(entry.path());
-            } else if seen.insert(meta.ino()) {
-                bytes += meta.blocks() * 512;
-            }
-        }
-    }
-    bytes
 }
 
 /// Watches the size of a folder.

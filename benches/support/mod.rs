@@ -1,11 +1,12 @@
 //! What the machine says of a stretch of work: time, phases, bytes written, disk and memory taken.
 
+mod disk;
 pub(crate) mod table;
 
 use std::{
     collections::BTreeMap,
     fs,
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::{
         Arc, Mutex,
         atomic::{AtomicBool, AtomicU64, Ordering},
@@ -16,16 +17,7 @@ use std::{
 
 use cairn_pipeline::{Phase, Progress, Step};
 
-/// Bytes of the files under a folder. Files may vanish meanwhile.
-pub(crate) fn disk_bytes(folder: &Path) -> u64 {
-    let Ok(entries) = fs::read_dir(folder) else { return 0 };
-    let bytes = entries.flatten().map(|entry| match entry.metadata() {
-        Ok(meta) if meta.is_dir() => disk_bytes(&entry.path()),
-        Ok(meta) => meta.len(),
-        Err(_) => 0,
-    });
-    bytes.sum()
-}
+pub(crate) use self::disk::disk_bytes;
 
 /// A number of a `/proc` file; `None` on other systems.
 fn proc_number(file: &str, field: &str) -> Option<u64> {

@@ -46,7 +46,7 @@ impl Refreshed {
     }
 }
 
-/// All blocks of a folder and the best chain among them. Some 130 bytes of memory per block.
+/// All blocks of a folder and the best chain among them. Some 120 bytes of memory per block.
 pub struct Survey {
     tree: Tree,
     files: BTreeMap<u32, FileState>,
