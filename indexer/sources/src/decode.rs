@@ -235,7 +235,11 @@ impl<I: Ids> Visitor<'_, I> {
         if self.r.remaining() > 0 {
             return Err(DecodeErrorKind::TrailingBytes);
         }
-        if self.ids.are_all(&self.block) { Ok(()) } else { Err(DecodeErrorKind::MerkleMismatch) }
+        if self.ids.are_all(&self.block.header, &self.block.txs) {
+            Ok(())
+        } else {
+            Err(DecodeErrorKind::MerkleMismatch)
+        }
     }
 
     fn transaction(&mut self, coinbase: bool) -> Result<(), DecodeErrorKind> {

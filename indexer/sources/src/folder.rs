@@ -14,7 +14,7 @@ use crate::{
     decode::{Decoded, decode_block},
     error::SourceError,
     hash::sha256d,
-    ids::IdNotes,
+    notes::IdNotes,
     raw_file::{RawFile, XorKey},
     undo::{Undo, UndoError, decode_undo},
 };

@@ -1,17 +1,10 @@
-//! Ids of a block's transactions and scripts: hashed out of its bytes, or taken from a note of an earlier time.
-//!
-//! Bulk indexing reads every block twice. SHA-256 over it is what decoding costs most, so the first time leaves a note,
-//! and the second compares only a checksum, which runs at the speed of memory.
+//! Where decoding gets the ids of a block's transactions and scripts from.
 
-use cairn_model::{ScriptPrefix, Txid};
-use rapidhash::v3::{RapidSecrets, rapidhash_v3_seeded};
+use cairn_model::{ScriptPrefix, TxMeta, Txid};
 
-use crate::{
-    decode::{Decoded, decode_with},
-    hash::{merkle_root, sha256d},
-};
+use crate::hash::{merkle_root, sha256d};
 
-/// Where decoding gets ids from. Where there is none, the bytes are not the block that they should be.
+/// Gives ids. Where there is none, the bytes are not the block that they should be.
 pub(crate) trait Ids {
     /// Id of the next transaction, which consists of these pieces.
     fn txid(&mut self, pieces: &[&[u8]]) -> Option<Txid>;
@@ -19,8 +12,8 @@ pub(crate) trait Ids {
     /// Prefix of the next spendable output's script.
     fn prefix(&mut self, script: &[u8]) -> Option<ScriptPrefix>;
 
-    /// Whether the ids are those of a whole block with that header.
-    fn are_all(&self, block: &Decoded) -> bool;
+    /// Whether a block with that header has just these transactions.
+    fn are_all(&self, header: &[u8; 80], txs: &[TxMeta]) -> bool;
 }
 
 /// Hashed.
@@ -38,72 +31,8 @@ impl Ids for Hashed {
         Some(ScriptPrefix::of(script, self.prefix_len))
     }
 
-    fn are_all(&self, block: &Decoded) -> bool {
-        let root = merkle_root(block.txs.iter().map(|t| t.txid.0).collect());
-        root.is_some_and(|root| root == block.header[36..68])
-    }
-}
-
-/// Out of a note.
-struct Noted<'n> {
-    txids: std::slice::Iter<'n, [u8; 32]>,
-    prefixes: std::slice::Iter<'n, [u8; 8]>,
-}
-
-impl Ids for Noted<'_> {
-    fn txid(&mut self, _: &[&[u8]]) -> Option<Txid> {
-        self.txids.next().map(|txid| Txid(*txid))
-    }
-
-    fn prefix(&mut self, _: &[u8]) -> Option<ScriptPrefix> {
-        self.prefixes.next().map(|prefix| ScriptPrefix(*prefix))
-    }
-
-    fn are_all(&self, _: &Decoded) -> bool {
-        self.txids.len() == 0 && self.prefixes.len() == 0
-    }
-}
-
-/// Writes and reads notes of a block's ids: a checksum (8 bytes), its txids (32 each), and the prefixes of its
-/// spendable outputs' scripts (8 each).
-///
-/// The checksum covers the block's bytes and the note. It is keyed, so nobody who does not know the seed can make other
-/// bytes for which a note holds.
-pub struct IdNotes {
-    key: RapidSecrets,
-}
-
-impl IdNotes {
-    /// Notes of one seed: those of another do not hold.
-    #[must_use]
-    pub fn new(seed: u64) -> Self {
-        IdNotes { key: RapidSecrets::seed(seed) }
-    }
-
-    /// Appends the note of a block that was decoded from `raw`.
-    pub fn write(&self, raw: &[u8], block: &Decoded, out: &mut Vec<u8>) {
-        let start = out.len();
-        out.extend_from_slice(&[0; 8]);
-        block.txs.iter().for_each(|tx| out.extend_from_slice(&tx.txid.0));
-        block.outputs.iter().filter(|o| o.spendable).for_each(|o| out.extend_from_slice(&o.id.prefix.0));
-        let checksum = self.checksum(raw, &out[start + 8..]);
-        out[start..start + 8].copy_from_slice(&checksum.to_le_bytes());
-    }
-
-    /// Decodes a block with the ids of its note, which says that it has `tx_count` transactions; hashes nothing but the
-    /// header. `None` where the note is of other bytes.
-    #[must_use]
-    pub fn decode(&self, raw: &[u8], note: &[u8], tx_count: u32) -> Option<Decoded> {
-        let (checksum, ids) = note.split_first_chunk::<8>()?;
-        if u64::from_le_bytes(*checksum) != self.checksum(raw, ids) {
-            return None;
-        }
-        let (txids, prefixes) = ids.split_at_checked(tx_count as usize * 32)?;
-        let (txids, prefixes) = (txids.as_chunks().0.iter(), prefixes.as_chunks().0.iter());
-        decode_with(raw, Noted { txids, prefixes }).ok()
-    }
-
-    fn checksum(&self, raw: &[u8], ids: &[u8]) -> u64 {
-        rapidhash_v3_seeded(raw, &self.key) ^ rapidhash_v3_seeded(ids, &self.key).rotate_left(32)
+    fn are_all(&self, header: &[u8; 80], txs: &[TxMeta]) -> bool {
+        let root = merkle_root(txs.iter().map(|t| t.txid.0).collect());
+        root.is_some_and(|root| root == header[36..68])
     }
 }

@@ -13,13 +13,9 @@ use super::{
     link::batches,
     manifest::{Done, Manifest},
     notes::NotedBlocks,
-    streams::{Stream, Wanted, of_block},
+    streams::{FoundCoin, Row, Stream, Wanted, of_block},
 };
 use crate::{Phase, PipelineError, Progress};
-
-/// By spender, chunks of: spender's TxNum less the partition's first │ vin │ birth height │ value │ 1 if coinbase │
-/// length of the script │ script.
-pub(crate) const COINS: &str = "coins-found";
 
 pub(crate) fn run(
     manifest: &mut Manifest,
@@ -36,7 +32,7 @@ pub(crate) fn run(
     }
     let mut saver = Saver::new(plan);
     let (from, lengths) = manifest.partway(Done::Coins);
-    let mut found = manifest.spill(COINS, &lengths)?;
+    let mut found = manifest.spill(FoundCoin::NAME, &lengths)?;
     let mut wanted = Stream::<Wanted>::new(manifest);
     let mut blocks = NotedBlocks::new(manifest, files, facts.script_prefix);
     let mut done = from;

@@ -6,7 +6,6 @@ use cairn_tables::codec::{DecodeError, Input};
 
 use super::{
     Plan,
-    coins::COINS,
     join::{PREVOUTS, SPENT, WANTED},
     manifest::Manifest,
     spill::{Chunks, damaged, remove_before},
@@ -95,7 +94,8 @@ impl Row for Wanted {
     }
 }
 
-/// A spent coin, as found in the block that made it.
+/// A spent coin, as found in the block that made it. By spender, chunks of: spender's TxNum less the partition's first │
+/// vin │ birth height │ value │ 1 if coinbase │ length of the script │ script.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct FoundCoin {
     pub(crate) spender: u64,
@@ -107,7 +107,7 @@ pub(crate) struct FoundCoin {
 }
 
 impl Row for FoundCoin {
-    const NAME: &'static str = COINS;
+    const NAME: &'static str = "coins-found";
     const GROWTH: u64 = 4;
 
     fn read(b: &mut Input<'_>, first: u64, _: u64) -> Result<Self, DecodeError> {
