@@ -191,6 +191,16 @@ fn a_damaged_block_of_the_chain_is_named() {
     }
 }
 
+/// An index whose bulk run was cut in a phase, opened again.
+fn cut_in(phase: Phase, blocks: &Path, options: &SyncOptions) -> Index {
+    let mut index = Index::new(&facts(blocks));
+    index.engine.set_bulk_sizes(SMALL);
+    assert!(is_cut(|| sync_with(&mut index.engine, blocks, options, &Cut::stop(1).of(phase))));
+    let mut index = index.reopened();
+    index.engine.set_bulk_sizes(SMALL);
+    index
+}
+
 /// The first pass over the blocks notes their ids for the next one, which hashes nothing but must not be deceived.
 #[test]
 fn a_block_that_is_damaged_between_two_passes_is_named() {
@@ -200,12 +210,8 @@ fn a_block_that_is_damaged_between_two_passes_is_named() {
     let expected = Index::of(blocks.path(), Driver::Bulk).sums();
     for (phase, ignore_undo) in [(Phase::Fold, false), (Phase::Fold, true), (Phase::Coins, true)] {
         let options = SyncOptions { driver: Driver::Bulk, ignore_undo, ..SyncOptions::default() };
-        let mut index = Index::new(&facts(blocks.path()));
-        index.engine.set_bulk_sizes(SMALL);
-        assert!(is_cut(|| sync_with(&mut index.engine, blocks.path(), &options, &Cut::stop(1).of(phase))));
+        let mut index = cut_in(phase, blocks.path(), &options);
         damage(blocks.path(), location, size, true);
-        let mut index = index.reopened();
-        index.engine.set_bulk_sizes(SMALL);
         let error = sync_with(&mut index.engine, blocks.path(), &options, &NoProgress).unwrap_err();
         let PipelineError::Source(SourceError::CorruptBlock { offset, hash: h, .. }) = &error else {
             panic!("{phase:?}: {error:?}");
@@ -223,9 +229,7 @@ fn damaged_notes_change_nothing() {
     let blocks = temp_dir();
     write_tidy(blocks.path(), &small_chain(95));
     let expected = Index::of(blocks.path(), Driver::Bulk).sums();
-    let mut index = Index::new(&facts(blocks.path()));
-    index.engine.set_bulk_sizes(SMALL);
-    assert!(is_cut(|| sync_with(&mut index.engine, blocks.path(), &Default::default(), &Cut::stop(1).of(Phase::Join))));
+    let mut index = cut_in(Phase::Join, blocks.path(), &SyncOptions::default());
     let mut notes = 0;
     for entry in fs::read_dir(index.path().join("bulk")).unwrap() {
         let path = entry.unwrap().path();
@@ -238,8 +242,6 @@ fn damaged_notes_change_nothing() {
         }
     }
     assert!(notes > 1, "{notes} files of notes");
-    let mut index = index.reopened();
-    index.engine.set_bulk_sizes(SMALL);
     index.sync(blocks.path(), Driver::Auto);
     index.sums().assert_equal(&expected, "with damaged notes");
 }
@@ -394,11 +396,7 @@ fn a_damaged_working_file_is_named_and_not_used_again() {
         (Phase::Fold, "link-notes"),
         (Phase::Tables, "lane-"),
     ] {
-        let mut index = Index::new(&facts(blocks.path()));
-        index.engine.set_bulk_sizes(SMALL);
-        assert!(is_cut(|| sync_with(&mut index.engine, blocks.path(), &Default::default(), &Cut::stop(1).of(phase))));
-        let mut index = index.reopened();
-        index.engine.set_bulk_sizes(SMALL);
+        let mut index = cut_in(phase, blocks.path(), &SyncOptions::default());
         let names = fs::read_dir(index.path().join("bulk")).unwrap().map(|entry| entry.unwrap().path());
         let spill = names
             .filter(|p| p.extension() == Some("spill".as_ref()) && p.to_str().unwrap().contains(pattern))

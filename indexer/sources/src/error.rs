@@ -118,11 +118,11 @@ pub enum SourceError {
     TooManyBlocks,
     /// What is kept of each block takes more memory than there may be.
     #[error(
-        "the block files hold {blocks} blocks and more; to know them takes {} MiB of memory, of which {} are free for it",
+        "the block files hold {blocks} blocks, copies included, and more; to know them takes {} MiB of memory, of which {} are free for it",
         needed >> 20, allowed >> 20
     )]
     NoMemoryForBlocks {
-        /// Blocks that were found before it was given up.
+        /// Blocks and further copies of blocks that were found before it was given up.
         blocks: u64,
         /// Bytes that they take, with a few more.
         needed: u64,

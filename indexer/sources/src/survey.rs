@@ -166,7 +166,7 @@ impl Survey {
         if needed <= allowed {
             return Ok(());
         }
-        Err(SourceError::NoMemoryForBlocks { blocks: self.tree.len() as u64, needed, allowed })
+        Err(SourceError::NoMemoryForBlocks { blocks: (self.tree.len() + self.copies.len()) as u64, needed, allowed })
     }
 
     /// What the files hold, in counts. Walks through all blocks of the chain.

@@ -138,14 +138,9 @@ pub(crate) struct Chunks {
 impl Chunks {
     /// Of a partition; one that does not exist has none.
     pub(crate) fn open(dir: &Path, name: &'static str, partition: usize) -> Result<Self, PipelineError> {
-        let path = partition_path(dir, name, partition);
-        let (file, left) = match File::open(&path) {
-            Ok(file) => {
-                let left = file.metadata().map_err(PipelineError::io(&path))?.len();
-                (Some(BufReader::new(file)), left)
-            }
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => (None, 0),
-            Err(e) => return Err(PipelineError::io(path)(e)),
+        let (file, left) = match open_partition(dir, name, partition)? {
+            Some((file, left)) => (Some(BufReader::new(file)), left),
+            None => (None, 0),
         };
         Ok(Chunks { file, left, dir: dir.to_owned(), name, partition, bytes: Vec::new() })
     }
@@ -187,14 +182,22 @@ impl Chunks {
     }
 }
 
-/// How many bytes a partition has.
-pub(crate) fn partition_bytes(dir: &Path, name: &str, partition: usize) -> Result<u64, PipelineError> {
+/// A partition's file and its length in bytes; `None` if it has none.
+fn open_partition(dir: &Path, name: &str, partition: usize) -> Result<Option<(File, u64)>, PipelineError> {
     let path = partition_path(dir, name, partition);
-    match std::fs::metadata(&path) {
-        Ok(meta) => Ok(meta.len()),
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(0),
+    match File::open(&path) {
+        Ok(file) => {
+            let bytes = file.metadata().map_err(PipelineError::io(&path))?.len();
+            Ok(Some((file, bytes)))
+        }
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(e) => Err(PipelineError::io(path)(e)),
     }
+}
+
+/// How many bytes a partition has.
+pub(crate) fn partition_bytes(dir: &Path, name: &str, partition: usize) -> Result<u64, PipelineError> {
+    Ok(open_partition(dir, name, partition)?.map_or(0, |(_, bytes)| bytes))
 }
 
 /// Shows each of a partition's records, which have `N` bytes.
@@ -204,12 +207,9 @@ pub(crate) fn for_each_record<const N: usize>(
     partition: usize,
     mut show: impl FnMut([u8; N]),
 ) -> Result<(), PipelineError> {
+    let Some((file, _)) = open_partition(dir, name, partition)? else { return Ok(()) };
     let path = partition_path(dir, name, partition);
-    let mut file = match File::open(&path) {
-        Ok(file) => BufReader::with_capacity(64 << 10, file),
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-        Err(e) => return Err(PipelineError::io(path)(e)),
-    };
+    let mut file = BufReader::with_capacity(64 << 10, file);
     let mut record = [0u8; N];
     while !file.fill_buf().map_err(PipelineError::io(&path))?.is_empty() {
         match file.read_exact(&mut record) {
