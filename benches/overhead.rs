@@ -11,7 +11,8 @@ use axum::{
     extract::ConnectInfo,
     http::Request,
 };
-use cairn_http::{ApiConfig, ApiState, IndexSlot, router};
+use cairn_http::{ApiConfig, ApiState, router};
+use cairn_link::IndexSlot;
 use criterion::{Criterion, criterion_group, criterion_main};
 use tower::ServiceExt;
 

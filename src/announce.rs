@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use cairn_http::MempoolSlot;
+use cairn_link::MempoolSlot;
 use cairn_link::{Announcer, Message, mempool_messages};
 use cairn_model::{BlockHash, Height, MempoolDelta, SourceStatus};
 

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
-use cairn_http::IndexSlot;
+use cairn_link::IndexSlot;
 use cairn_model::{Height, Network, SourceKind, SourceStatus};
 use cairn_pipeline::{Driver, Engine, PipelineError, SyncOptions, SyncReport, survey_memory};
 use cairn_reader::Facts;

@@ -2,7 +2,7 @@
 
 use std::{path::Path, sync::Arc};
 
-use cairn_http::IndexSlot;
+use cairn_link::IndexSlot;
 use cairn_model::Network;
 use cairn_node::{NodeClient, ZmqEndpoint};
 use cairn_pipeline::Engine;

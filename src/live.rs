@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use cairn_http::IndexSlot;
+use cairn_link::IndexSlot;
 use cairn_model::{BlockHash, Height, MempoolDelta, Network};
 use cairn_node::{
     BlockAt, Event, FetchOptions, Follower as NodeFollower, NodeClient, NodeConfig, NodeError, NodeInfo, OurChain,

@@ -8,7 +8,7 @@ use std::{
 };
 
 use cairn_domain::{FeeRate, mempool::Template};
-use cairn_http::MempoolSlot;
+use cairn_link::MempoolSlot;
 use cairn_model::SourceStatus;
 
 use crate::stop::Stop;

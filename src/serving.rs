@@ -6,7 +6,8 @@ use std::{
     time::Duration,
 };
 
-use cairn_http::{ApiConfig, ApiState, Featured, IndexSource, NodeAccess};
+use cairn_http::{ApiConfig, ApiState, Featured, NodeAccess};
+use cairn_link::IndexSource;
 use cairn_state::StateUrl;
 
 use crate::{

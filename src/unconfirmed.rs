@@ -9,7 +9,7 @@ use std::{
 };
 
 use cairn_domain::mempool::{StressParams, sample};
-use cairn_http::{Absent, MempoolSlot};
+use cairn_link::{Absent, MempoolSlot};
 use cairn_mempool::{Coin, Coins, CoinsError, MempoolOptions, MempoolState, MempoolWatcher, Step, Tip, WatchError};
 use cairn_model::{
     BlockHash, Height, MempoolDelta, MempoolSample, MempoolTx, MempoolWatch, News, Sats, SourceKind, SourceStatus, Txid,

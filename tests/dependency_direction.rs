@@ -279,7 +279,7 @@ fn a_good_graph_passes() {
         ("cairn", Some(""), &["cairn-pipeline", "cairn-http", "cairn-chaingen"]),
         ("cairn-pipeline", Some("indexer/pipeline"), &["cairn-writer"]),
         ("cairn-http", Some("query-api/http"), &["cairn-reader", "cairn-domain", "axum"]),
-        ("cairn-domain", Some("query-api/domain"), &["cairn-model"]),
+        ("cairn-domain", Some("schema/domain"), &["cairn-model"]),
         ("cairn-writer", Some("schema/writer"), &["cairn-model", "rocksdb"]),
         ("cairn-reader", Some("schema/reader"), &["cairn-model", "rocksdb"]),
         ("cairn-model", Some("schema/model"), &[]),
@@ -294,7 +294,7 @@ fn a_good_graph_passes() {
 fn forbidden_arrows_are_found_however_long() {
     let graph = made_up(&[
         ("cairn-http", Some("query-api/http"), &["between", "cairn-domain"]),
-        ("cairn-domain", Some("query-api/domain"), &["innocent"]),
+        ("cairn-domain", Some("schema/domain"), &["innocent"]),
         ("innocent", None, &["axum"]),
         ("axum", None, &[]),
         ("between", None, &["also-between"]),
@@ -324,7 +324,7 @@ fn only_normal_dependencies_count() {
         "workspace_root": "/w",
         "workspace_members": ["a", "b"],
         "packages": [
-            { "id": "a", "name": "cairn-domain", "manifest_path": "/w/query-api/domain/Cargo.toml" },
+            { "id": "a", "name": "cairn-domain", "manifest_path": "/w/schema/domain/Cargo.toml" },
             { "id": "b", "name": "cairn-writer", "manifest_path": "/w/schema/writer/Cargo.toml" },
             { "id": "c", "name": "axum", "manifest_path": "/elsewhere/axum/Cargo.toml" },
         ],
@@ -338,7 +338,7 @@ fn only_normal_dependencies_count() {
         ] },
     });
     let graph = read_graph(&metadata);
-    assert_eq!(graph[0].folder.as_deref(), Some("query-api/domain"));
+    assert_eq!(graph[0].folder.as_deref(), Some("schema/domain"));
     assert_eq!(graph[2].folder, None);
     assert_eq!(violations(&graph), ["cairn-domain -> axum: the domain is pure"]);
 }

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use cairn_http::{Absent, IndexSource, MempoolSlot};
+use cairn_link::{Absent, IndexSource, MempoolSlot};
 use cairn_link::{Event, Listener, Message};
 use cairn_model::{BlockHash, Height, MempoolDelta, MempoolWatch, SourceStatus};
 use cairn_reader::{Advanced, ReadError, Reader};

@@ -8,7 +8,8 @@ use std::{
 
 use axum::{Router, body::Body, http::Request};
 use bitcoin::{ScriptBuf, Transaction, consensus::serialize, hashes::Hash};
-use cairn_http::{ApiState, MempoolSlot, NodeAccess, Refused, Unreachable, router};
+use cairn_http::{ApiState, NodeAccess, Refused, Unreachable, router};
+use cairn_link::MempoolSlot;
 use cairn_model::{BlockHash, MempoolDelta, Txid};
 use serde_json::{Value, json};
 
@@ -364,7 +365,7 @@ async fn sending_works_while_there_is_no_index() {
     let node = Scripted::new(world);
     let mut waiting = Waiting::at_tip(world);
     let tx = fresh(&mut waiting, 5_000);
-    let state = ApiState::new(Arc::new(cairn_http::IndexSlot::new()), open_config());
+    let state = ApiState::new(Arc::new(cairn_link::IndexSlot::new()), open_config());
     let router = router(ApiState { node: Some(Arc::clone(&node) as Arc<_>), ..state });
     let reply = submit(&router, &tx).await;
     assert_eq!((reply.status, &reply.body["state"]), (200, &"accepted".into()), "{}", reply.text);

@@ -6,7 +6,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use cairn_http::{ApiConfig, ApiState, IndexSlot, Metrics, serve};
+use cairn_http::{ApiConfig, ApiState, Metrics, serve};
+use cairn_link::IndexSlot;
 use serde_json::Value;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use cairn_http::{Absent, ApiState, IndexSlot, router};
+use cairn_http::{ApiState, router};
+use cairn_link::{Absent, IndexSlot};
 use cairn_model::{MempoolWatch, News, SourceKind, SourceStatus};
 use serde_json::{Value, json};
 

@@ -8,7 +8,8 @@ use axum::{
     extract::ConnectInfo,
     http::Request,
 };
-use cairn_http::{ApiConfig, ApiState, IndexSlot, admin_router, router};
+use cairn_http::{ApiConfig, ApiState, admin_router, router};
+use cairn_link::IndexSlot;
 use tower::ServiceExt;
 
 use crate::support::{Reply, assert_problem, everything_world, get, open_config, post, send};

@@ -11,7 +11,7 @@ use cairn_domain::{
     FeeRate,
     mempool::{BUCKET_EDGES, Template},
 };
-use cairn_http::Absent;
+use cairn_link::Absent;
 use cairn_model::{MempoolDelta, MempoolTx, RemoveReason, Txid};
 use serde_json::{Value, json};
 

@@ -15,7 +15,8 @@ use cairn_chaingen::{
     corefiles::{FileOptions, Layout, write_chain},
     everything,
 };
-use cairn_http::{ApiConfig, ApiState, IndexSlot, openapi_document, router};
+use cairn_http::{ApiConfig, ApiState, openapi_document, router};
+use cairn_link::IndexSlot;
 use cairn_model::Network;
 use cairn_pipeline::{Engine, NoProgress, SyncOptions};
 use cairn_reader::Facts;

@@ -6,7 +6,7 @@ use bitcoin::{
     Amount, OutPoint, ScriptBuf, Sequence, Transaction, TxIn, TxOut, Witness, absolute::LockTime, consensus::serialize,
     hashes::Hash, transaction::Version,
 };
-use cairn_http::MempoolSlot;
+use cairn_link::MempoolSlot;
 use cairn_model::{BlockHash, MempoolDelta, MempoolInput, MempoolOutput, MempoolTx, NodeFloor, RemoveReason, Txid};
 
 use crate::support::World;

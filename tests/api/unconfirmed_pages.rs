@@ -7,7 +7,8 @@ use std::{
 
 use bitcoin::{OutPoint, ScriptBuf, TxOut, hashes::Hash};
 use cairn_chaingen::{BlockSpec, ChainBuilder, Lock, Style};
-use cairn_http::{Absent, ApiConfig};
+use cairn_http::ApiConfig;
+use cairn_link::Absent;
 use cairn_model::{BlockHash, MempoolDelta, MempoolTx, Network, RemoveReason};
 use cairn_pipeline::{NoProgress, SyncOptions};
 use cairn_sources::BlockFiles;

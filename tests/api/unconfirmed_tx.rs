@@ -3,7 +3,8 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use bitcoin::{OutPoint, ScriptBuf, Transaction, Witness, consensus::serialize, hashes::Hash};
-use cairn_http::{Absent, ApiState, NodeAccess, Refused, Unreachable, router};
+use cairn_http::{ApiState, NodeAccess, Refused, Unreachable, router};
+use cairn_link::Absent;
 use cairn_model::{BlockHash, MempoolDelta, MempoolInput, MempoolTx, RemoveReason, Txid};
 use serde_json::{Value, json};
 

@@ -8,7 +8,7 @@ use std::{
 
 use axum::{body::Body, http::Request};
 use bitcoin::{OutPoint, Script, ScriptBuf, Transaction, TxOut, consensus::serialize, hashes::Hash};
-use cairn_http::Absent;
+use cairn_link::Absent;
 use cairn_model::{
     BlockHash, MempoolDelta, MempoolInput, MempoolOutput, MempoolTx, RemoveReason, Txid, is_unspendable,
 };

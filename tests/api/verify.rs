@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use axum::{Router, body::Body, http::Request};
 use bitcoin::{ScriptBuf, hashes::Hash};
-use cairn_http::Absent;
+use cairn_link::Absent;
 use cairn_model::{BlockHash, MempoolDelta, RemoveReason};
 use proptest::{
     prop_assert_eq,

@@ -9,11 +9,11 @@ use axum::{
     response::{IntoResponse, Response},
     routing::get,
 };
+use cairn_link::IndexSource;
 use cairn_reader::ReadError;
 use tokio::net::TcpListener;
 
 use crate::{
-    index::IndexSource,
     metrics::{Metrics, head},
     router::ApiState,
 };

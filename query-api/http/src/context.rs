@@ -7,6 +7,7 @@ use std::{
 };
 
 use cairn_domain::mempool::{Mempool, Projection};
+use cairn_link::{Absent, MempoolSlot};
 use cairn_model::{Height, SourceStatus, Txid};
 use cairn_reader::{Tip, View};
 use cairn_tables::headers::HeaderRow;
@@ -16,7 +17,6 @@ use serde::Serialize;
 use crate::{
     config::ApiConfig,
     error::ApiError,
-    mempool::{Absent, MempoolSlot},
     meta::Warning,
     node::NodeAccess,
     operation::Registered,

@@ -8,6 +8,7 @@ use axum::{
     http::{HeaderName, HeaderValue, StatusCode, Uri, header, request::Parts},
     response::{IntoResponse, Response},
 };
+use cairn_link::{Absent, Lock, now_ms};
 use cairn_model::Network;
 use cairn_reader::{Reader, View};
 use serde_json::Value;
@@ -23,7 +24,6 @@ use crate::{
     error::ApiError,
     input::Raw,
     inside::Omitted,
-    mempool::{Absent, Lock, now_ms},
     meta::{Meta, TipMeta, Warning, freshness, join},
     middleware::{Served, charge},
     node::NodeAccess,

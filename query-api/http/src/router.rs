@@ -10,6 +10,7 @@ use axum::{
     response::{Html, IntoResponse, Response},
     routing::any,
 };
+use cairn_link::IndexSource;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tokio::net::TcpListener;
@@ -33,7 +34,6 @@ use crate::{
     documents,
     error::{ApiError, not_allowed},
     gate,
-    index::IndexSource,
     inside::Api,
     landing,
     metrics::Metrics,

@@ -8,10 +8,11 @@ use std::{
 };
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
+use cairn_link::now_ms;
 use cairn_state::{BadSecret, KeyKind, Secret, State, Verdict};
 use tokio::time::timeout;
 
-use crate::{mempool::now_ms, meta::Warning};
+use crate::meta::Warning;
 
 /// The header of bridge keys.
 pub(crate) const API_KEY: HeaderName = HeaderName::from_static("x-wr-api-key");

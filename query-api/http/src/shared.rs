@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use cairn_link::IndexSource;
+
 use crate::{
-    admission::Admission, budget::Budgets, config::ApiConfig, document::Document, index::IndexSource, metrics::Metrics,
-    node::NodeAccess, operation::Registered, session::Sessions,
+    admission::Admission, budget::Budgets, config::ApiConfig, document::Document, metrics::Metrics, node::NodeAccess,
+    operation::Registered, session::Sessions,
 };
 
 /// What all requests share.

@@ -12,7 +12,9 @@
 mod announcer;
 mod frame;
 mod listener;
+mod slot;
 
 pub use announcer::{Announcer, Present};
 pub use frame::{BadFrame, MAX_FRAME, Message, VERSION, mempool_messages};
 pub use listener::{Event, Listener};
+pub use slot::{Absent, IndexSlot, IndexSource, Lock, MempoolSlot, now_ms};

@@ -6,7 +6,7 @@ use std::{
 };
 
 use cairn_chaingen::demo::{Unconfirmed, WAITING_SPAN};
-use cairn_http::IndexSlot;
+use cairn_link::IndexSlot;
 use cairn_model::{
     MempoolDelta, MempoolInput, MempoolOutput, MempoolTx, MempoolWatch, NodeFloor, RemoveReason, SourceKind,
     SourceStatus, Txid,

@@ -1,5 +1,6 @@
 //! `GET /api/health/full`.
 
+use cairn_link::Absent;
 use cairn_model::{MempoolWatch, News, SourceKind, SourceStatus};
 use cairn_reader::{Needs, ReadError, View};
 use schemars::JsonSchema;
@@ -8,7 +9,6 @@ use serde::Serialize;
 use crate::{
     context::Ctx,
     error::ApiError,
-    mempool::Absent,
     operation::{Freshness, Info, NoInput, Operation},
     values::rfc3339_ms,
 };

@@ -9,6 +9,7 @@ pub(crate) mod status;
 mod verdict;
 pub(crate) mod verify;
 
+use cairn_link::Absent;
 use cairn_model::{MempoolTx, Txid};
 use cairn_reader::StoredTx;
 
@@ -16,7 +17,6 @@ use self::pending::Departure;
 use crate::{
     context::{Ctx, Pool},
     error::ApiError,
-    mempool::Absent,
 };
 
 /// A transaction, where it was found.

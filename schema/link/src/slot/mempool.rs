@@ -34,7 +34,7 @@ pub enum Absent {
 
 impl Absent {
     /// Stable code.
-    pub(crate) fn code(self) -> &'static str {
+    pub fn code(self) -> &'static str {
         match self {
             Absent::NotWatched => "no_mempool_source",
             Absent::Loading => "mempool_loading",
@@ -44,7 +44,7 @@ impl Absent {
     }
 
     /// A sentence without its end.
-    pub(crate) fn reason(self) -> &'static str {
+    pub fn reason(self) -> &'static str {
         match self {
             Absent::NotWatched => "no mempool source: the index is fed from block files alone",
             Absent::Loading => "the mempool is still being read from the node",
@@ -83,7 +83,7 @@ impl Default for MempoolSlot {
 
 /// Milliseconds since 1970.
 #[must_use]
-pub(crate) fn now_ms() -> u64 {
+pub fn now_ms() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| u64::try_from(d.as_millis()).unwrap_or(u64::MAX))
 }
 
@@ -205,17 +205,17 @@ impl MempoolSlot {
     }
 
     /// Takes the lock for a request.
-    pub(crate) fn lock(&self) -> Lock<'_> {
+    pub fn lock(&self) -> Lock<'_> {
         Lock { state: self.read(), epoch: self.epoch }
     }
 
     /// How often deltas were applied: a mark for [`Self::wait`].
-    pub(crate) fn mark(&self) -> u64 {
+    pub fn mark(&self) -> u64 {
         *self.moved.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits for deltas after `mark`, at most so long.
-    pub(crate) fn wait(&self, mark: u64, at_most: Duration) {
+    pub fn wait(&self, mark: u64, at_most: Duration) {
         let count = self.moved.0.lock().unwrap_or_else(PoisonError::into_inner);
         // Whether it timed out shows when the caller looks again.
         drop(self.moved.1.wait_timeout_while(count, at_most, |count| *count == mark));
@@ -223,14 +223,14 @@ impl MempoolSlot {
 }
 
 /// The mempool, which does not change while this is held.
-pub(crate) struct Lock<'s> {
+pub struct Lock<'s> {
     state: RwLockReadGuard<'s, State>,
     epoch: u64,
 }
 
 impl Lock<'_> {
     /// Why it cannot be read together with an index at `tip`; `None` if it can.
-    pub(crate) fn absent(&self, tip: Option<&BlockHash>) -> Option<Absent> {
+    pub fn absent(&self, tip: Option<&BlockHash>) -> Option<Absent> {
         let stats = self.state.mempool.stats(self.state.as_of_ms);
         match (self.state.absent, stats.tip) {
             (Some(absent), _) => Some(absent),
@@ -241,17 +241,17 @@ impl Lock<'_> {
     }
 
     /// The mempool.
-    pub(crate) fn mempool(&self) -> &Mempool {
+    pub fn mempool(&self) -> &Mempool {
         &self.state.mempool
     }
 
     /// When it was current, in milliseconds since 1970.
-    pub(crate) fn as_of_ms(&self) -> u64 {
+    pub fn as_of_ms(&self) -> u64 {
         self.state.as_of_ms
     }
 
     /// Tells one state from every other, also of other runs of the process.
-    pub(crate) fn version(&self) -> [u8; 16] {
+    pub fn version(&self) -> [u8; 16] {
         let mut version = [0; 16];
         version[..8].copy_from_slice(&self.epoch.to_be_bytes());
         version[8..].copy_from_slice(&self.state.mempool.stats(self.state.as_of_ms).generation.to_be_bytes());

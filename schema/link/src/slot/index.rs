@@ -8,7 +8,7 @@ use std::sync::{
 use cairn_model::{Height, SourceStatus};
 use cairn_reader::Reader;
 
-use crate::mempool::MempoolSlot;
+use super::mempool::MempoolSlot;
 
 /// Provides the index to requests.
 pub trait IndexSource: Send + Sync + 'static {

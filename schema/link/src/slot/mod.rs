@@ -1,0 +1,7 @@
+//! Index and mempool as requests in this process find them: put in by whoever follows the chain, read by requests.
+
+mod index;
+mod mempool;
+
+pub use index::{IndexSlot, IndexSource};
+pub use mempool::{Absent, Lock, MempoolSlot, now_ms};
