@@ -11,8 +11,9 @@ use axum::{
     extract::ConnectInfo,
     http::Request,
 };
-use cairn_http::{ApiConfig, ApiState, router};
+use cairn_http::HttpConfig;
 use cairn_link::IndexSlot;
+use cairn_operations::{ApiConfig, ApiState, router};
 use criterion::{Criterion, criterion_group, criterion_main};
 use tower::ServiceExt;
 
@@ -44,7 +45,7 @@ async fn ask(router: &Router, path: &str, if_none_match: Option<&str>) -> (u16, 
 fn overhead(criterion: &mut Criterion) {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     // As great a budget as there may be: it is counted all the same.
-    let config = ApiConfig { rate_limit: 1_000_000_000, ..ApiConfig::default() };
+    let config = ApiConfig::from(HttpConfig { rate_limit: 1_000_000_000, ..ApiConfig::default().http });
     let router = router(ApiState::new(Arc::new(IndexSlot::new()), config));
     let (status, body, etag) = runtime.block_on(ask(&router, "/v1/wallets", None));
     assert_eq!(status, 200);

@@ -2,9 +2,9 @@
 
 use std::{sync::Arc, time::Duration};
 
-use cairn_http::{NodeAccess, Refused, Unreachable};
 use cairn_model::{BlockHash, Txid};
 use cairn_node::{NodeClient, NodeError, RetryPolicy, StopFlag};
+use cairn_operations::{NodeAccess, Refused, Unreachable};
 
 use crate::{config::Node, exit::Failure};
 

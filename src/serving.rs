@@ -6,8 +6,9 @@ use std::{
     time::Duration,
 };
 
-use cairn_http::{ApiConfig, ApiState, Featured, NodeAccess};
+use cairn_http::HttpConfig;
 use cairn_link::IndexSource;
+use cairn_operations::{ApiConfig, ApiState, Featured, NodeAccess};
 use cairn_state::StateUrl;
 
 use crate::{
@@ -53,12 +54,9 @@ impl Server {
             None => format!("http://{}", reachable(local)),
         };
         let showcase_addresses = [http.showcase_addresses.clone(), examples.showcase].concat();
-        let config = ApiConfig {
+        let http_config = HttpConfig {
             base_url,
-            showcase_addresses,
-            featured: examples.featured,
             gates_enabled: http.gates,
-            max_lag_blocks: http.max_lag_blocks,
             request_timeout: Duration::from_secs(http.request_timeout),
             max_concurrent_reads: usize::from(http.max_concurrent_reads),
             max_queued_requests: usize::from(http.max_queued_requests),
@@ -69,7 +67,13 @@ impl Server {
             forwarded_header: http.limits.forwarded_header.into(),
             slow_request: (http.slow_request_ms > 0).then(|| Duration::from_millis(http.slow_request_ms.into())),
             mcp_versions: cairn_mcp::protocol_versions(),
-            ..ApiConfig::default()
+            ..HttpConfig::default()
+        };
+        let config = ApiConfig {
+            http: http_config,
+            showcase_addresses,
+            featured: examples.featured,
+            max_lag_blocks: http.max_lag_blocks,
         };
         if !local.ip().is_loopback() {
             tracing::warn!(address = %local, "listening beyond this machine");
@@ -84,7 +88,7 @@ impl Server {
 
     /// Where clients reach it.
     pub(crate) fn url(&self) -> &str {
-        &self.config.base_url
+        &self.config.http.base_url
     }
 
     /// Answers requests until asked to stop, or until `over` completes.
@@ -102,13 +106,13 @@ impl Server {
         let service = self.state.as_ref().map(|url| runtime.block_on(service::open(url))).transpose()?;
         let result = runtime.block_on(async move {
             let listener = tokio::net::TcpListener::from_std(self.listener)?;
-            tracing::info!(url = self.config.base_url, "serving");
+            tracing::info!(url = self.config.http.base_url, "serving");
             let state = ApiState { node: self.node, state: service, ..ApiState::new(index, self.config) };
             if let Some(admin) = self.admin {
                 let admin = tokio::net::TcpListener::from_std(admin)?;
                 tracing::info!(address = %admin.local_addr()?, "serving operators");
                 // It ends with the runtime: what happens while requests drain can be watched.
-                tokio::spawn(cairn_http::serve_admin(admin, cairn_http::admin_router(&state), std::future::pending()));
+                tokio::spawn(cairn_http::serve_admin(admin, cairn_operations::admin_router(&state), std::future::pending()));
             }
             let (ending, ended) = tokio::sync::oneshot::channel::<()>();
             let options = cairn_mcp::Options::default();
@@ -128,7 +132,7 @@ impl Server {
                 tokio::time::sleep(DRAIN).await;
             };
             tokio::select! {
-                result = cairn_http::serve(listener, state, |api| cairn_mcp::routes(api, options), shutdown) => result,
+                result = cairn_operations::serve(listener, state, |api| cairn_mcp::routes(api, options), shutdown) => result,
                 () = drained => {
                     tracing::warn!("some requests did not finish in time");
                     Ok(())
@@ -167,7 +171,7 @@ fn reachable(local: SocketAddr) -> SocketAddr {
 /// # Errors
 /// None that is known; JSON is passed on.
 pub(crate) fn openapi() -> Result<String, Failure> {
-    let document = cairn_http::openapi_document(&ApiConfig::default());
+    let document = cairn_operations::openapi_document(&ApiConfig::default());
     let text = serde_json::to_string_pretty(&document).map_err(|e| Failure::new(Exit::Other, e.to_string()))?;
     Ok(text + "\n")
 }

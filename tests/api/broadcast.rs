@@ -8,9 +8,9 @@ use std::{
 
 use axum::{Router, body::Body, http::Request};
 use bitcoin::{ScriptBuf, Transaction, consensus::serialize, hashes::Hash};
-use cairn_http::{ApiState, NodeAccess, Refused, Unreachable, router};
 use cairn_link::MempoolSlot;
 use cairn_model::{BlockHash, MempoolDelta, Txid};
+use cairn_operations::{ApiState, NodeAccess, Refused, Unreachable, router};
 use serde_json::{Value, json};
 
 use crate::{

@@ -6,8 +6,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use cairn_http::{ApiConfig, ApiState, Metrics, serve};
+use cairn_http::{HttpConfig, Metrics};
 use cairn_link::IndexSlot;
+use cairn_operations::{ApiConfig, ApiState, serve};
 use serde_json::Value;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -42,7 +43,7 @@ async fn server(config: ApiConfig) -> Server {
 }
 
 fn limited(millis: u64) -> ApiConfig {
-    ApiConfig { request_timeout: Duration::from_millis(millis), ..open_config() }
+    ApiConfig::from(HttpConfig { request_timeout: Duration::from_millis(millis), ..open_config().http })
 }
 
 impl Server {
@@ -175,7 +176,9 @@ async fn who_does_not_read_is_let_go() {
 
 #[tokio::test]
 async fn connections_are_bounded() {
-    let server = server(ApiConfig { max_connections: 5, max_connections_per_client: 3, ..limited(5000) }).await;
+    let server =
+        server(ApiConfig::from(HttpConfig { max_connections: 5, max_connections_per_client: 3, ..limited(5000).http }))
+            .await;
     let mut held = Vec::new();
     for _ in 0..3 {
         let mut stream = server.connect().await;
@@ -207,7 +210,12 @@ async fn connections_are_bounded() {
 #[tokio::test]
 async fn all_clients_together_are_bounded() {
     let trusted_proxies = vec!["127.0.0.0/8".parse().unwrap()];
-    let config = ApiConfig { max_connections: 4, max_connections_per_client: 1, trusted_proxies, ..limited(5000) };
+    let config = ApiConfig::from(HttpConfig {
+        max_connections: 4,
+        max_connections_per_client: 1,
+        trusted_proxies,
+        ..limited(5000).http
+    });
     let server = server(config).await;
     let mut held = Vec::new();
     // A proxy stands for many.
@@ -277,7 +285,7 @@ async fn who_has_asked_all_is_answered() {
 
 #[tokio::test]
 async fn broken_bodies_are_told_from_large_ones() {
-    let server = server(ApiConfig { max_body_bytes: 100, ..limited(5000) }).await;
+    let server = server(ApiConfig::from(HttpConfig { max_body_bytes: 100, ..limited(5000).http })).await;
     let head = "POST /v1/tx/broadcast HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n";
     for (rest, status, code) in [
         ("Transfer-Encoding: chunked\r\n\r\nzz\r\n".to_owned(), 400, "incomplete_body"),

@@ -17,7 +17,7 @@ fn the_description_of_the_interface_does_not_change_unnoticed() {
 async fn the_description_is_served_as_it_is() {
     let world = &everything_world();
     let reply = get(&world.open_router(), "/openapi.json").await;
-    assert_eq!(reply.body, cairn_http::openapi_document(&open_config()));
+    assert_eq!(reply.body, cairn_operations::openapi_document(&open_config()));
     assert_eq!((&reply.body["openapi"], &reply.body["info"]["version"]), (&"3.1.0".into(), &"0.3.0".into()));
 }
 
@@ -87,12 +87,12 @@ async fn health_lists_the_operations() {
 async fn links_of_the_landing_page_work() {
     let world = &everything_world();
     let script = world.oracle.scripts().next().unwrap();
-    let featured = cairn_http::Featured {
+    let featured = cairn_operations::Featured {
         title: "Someone".to_owned(),
         description: "An example.".to_owned(),
         address: crate::support::script_hash(script),
     };
-    let router = world.router(cairn_http::ApiConfig { featured: vec![featured], ..open_config() });
+    let router = world.router(cairn_operations::ApiConfig { featured: vec![featured], ..open_config() });
     let waiting = Waiting::at_tip(world);
     settle(&waiting).await;
     let page = get(&router, "/").await;

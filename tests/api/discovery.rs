@@ -7,8 +7,9 @@ use axum::{
     body::{Body, to_bytes},
     http::Request,
 };
-use cairn_http::{ApiConfig, Featured};
+use cairn_http::HttpConfig;
 use cairn_model::MempoolDelta;
+use cairn_operations::{ApiConfig, Featured};
 use serde_json::Value;
 use tower::ServiceExt;
 
@@ -103,7 +104,7 @@ async fn every_address_that_is_named_answers() {
 async fn what_speaks_the_protocol_says_so() {
     let world = &everything_world();
     let versions = vec!["2026-07-28".to_owned(), "2025-11-25".to_owned()];
-    let router = world.router(ApiConfig { mcp_versions: versions, ..open_config() });
+    let router = world.router(ApiConfig::from(HttpConfig { mcp_versions: versions, ..open_config().http }));
     let card = get(&router, "/.well-known/agent-card.json").await.body;
     let interfaces = card["supportedInterfaces"].as_array().unwrap();
     assert_eq!(

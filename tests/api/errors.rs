@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use axum::{body::Body, http::Request};
-use cairn_http::{ApiConfig, ApiState, router};
 use cairn_link::IndexSlot;
+use cairn_operations::{ApiConfig, ApiState, router};
 use proptest::{
     prop_assert,
     test_runner::{Config, TestRunner},

@@ -2,7 +2,8 @@
 
 use axum::{body::Body, http::Request};
 use cairn_chaingen::{EverythingOptions, everything};
-use cairn_http::ApiConfig;
+use cairn_http::HttpConfig;
+use cairn_operations::ApiConfig;
 use cairn_pipeline::NoProgress;
 
 use crate::support::{World, address, assert_problem, everything_world, get, open_config, script_hash, send};
@@ -17,7 +18,7 @@ async fn later_pages_need_a_session_unless_showcased() {
     let script = busiest(world);
     let name = script_hash(script);
     let path = format!("/v1/wallets/{name}/transactions?limit=1");
-    let gated = world.router(ApiConfig { gates_enabled: true, ..open_config() });
+    let gated = world.router(ApiConfig::from(HttpConfig { gates_enabled: true, ..open_config().http }));
     let first = get(&gated, &path).await;
     assert_eq!(first.status, 200);
     let cursor = first.body["next_cursor"].as_str().unwrap();
@@ -28,7 +29,10 @@ async fn later_pages_need_a_session_unless_showcased() {
             assert!(!reply.body[key].is_null(), "{key}");
         }
         let showcase = vec![address(script).unwrap_or_else(|| name.clone())];
-        let shown = world.router(ApiConfig { showcase_addresses: showcase, gates_enabled: true, ..open_config() });
+        let shown = world.router(ApiConfig {
+            showcase_addresses: showcase,
+            ..HttpConfig { gates_enabled: true, ..open_config().http }.into()
+        });
         assert_eq!(get(&shown, &format!("{path}&{more}")).await.status, 200);
         assert_eq!(get(&world.open_router(), &format!("{path}&{more}")).await.status, 200);
     }
@@ -42,7 +46,7 @@ async fn an_unusable_authorization_counts_as_absent() {
     let world = &everything_world();
     let path = format!("/v1/wallets/{}/transactions", script_hash(busiest(world)));
     let request = |path: &str| Request::get(path).header("authorization", "Bearer x").body(Body::empty()).unwrap();
-    let gated = world.router(ApiConfig { gates_enabled: true, ..open_config() });
+    let gated = world.router(ApiConfig::from(HttpConfig { gates_enabled: true, ..open_config().http }));
     let reply = send(&gated, request(&path)).await;
     assert_eq!(reply.status, 200);
     let codes: Vec<_> = reply.body["_meta"]["warnings"].as_array().unwrap().iter().map(|w| w["code"].clone()).collect();

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use cairn_http::{ApiState, router};
 use cairn_link::{Absent, IndexSlot};
 use cairn_model::{MempoolWatch, News, SourceKind, SourceStatus};
+use cairn_operations::{ApiState, router};
 use serde_json::{Value, json};
 
 use crate::{

@@ -8,8 +8,9 @@ use axum::{
     extract::ConnectInfo,
     http::Request,
 };
-use cairn_http::{ApiConfig, ApiState, admin_router, router};
+use cairn_http::HttpConfig;
 use cairn_link::IndexSlot;
+use cairn_operations::{ApiConfig, ApiState, admin_router, router};
 use tower::ServiceExt;
 
 use crate::support::{Reply, assert_problem, everything_world, get, open_config, post, send};
@@ -41,7 +42,7 @@ fn left(reply: &Reply) -> u32 {
 
 #[tokio::test]
 async fn every_answer_says_what_is_left() {
-    let router = empty(ApiConfig { rate_limit: 100, ..open_config() });
+    let router = empty(ApiConfig::from(HttpConfig { rate_limit: 100, ..open_config().http }));
     let peer = "192.0.2.1:1000";
     let mut expected = 100;
     // A light one, a standard one (refused: the index is empty), a heavy one, and what is no operation.
@@ -67,7 +68,7 @@ async fn every_answer_says_what_is_left() {
 
 #[tokio::test]
 async fn a_spent_budget_is_429_until_some_comes_back() {
-    let router = empty(ApiConfig { rate_limit: 20, ..open_config() });
+    let router = empty(ApiConfig::from(HttpConfig { rate_limit: 20, ..open_config().http }));
     let peer = "[2001:db8::1]:9";
     let mut refused = None;
     for _ in 0..25 {
@@ -87,7 +88,7 @@ async fn a_spent_budget_is_429_until_some_comes_back() {
     assert_eq!(ask(&router, "[2001:db8::ffff:2]:9", "/").await.status, 429);
     assert_eq!(ask(&router, "[2001:db8:0:1::1]:9", "/").await.status, 200);
     // A heavy request that there is not enough for is refused, and a light one still passes.
-    let router = empty(ApiConfig { rate_limit: 20, ..open_config() });
+    let router = empty(ApiConfig::from(HttpConfig { rate_limit: 20, ..open_config().http }));
     assert_eq!(ask(&router, peer, "/v1/blocks/1").await.status, 503);
     assert_eq!(ask(&router, peer, "/v1/chain/recent-blocks").await.status, 503);
     assert_problem(&ask(&router, peer, "/v1/blocks/1").await, 429, "rate_limited");
@@ -97,7 +98,7 @@ async fn a_spent_budget_is_429_until_some_comes_back() {
 #[tokio::test]
 async fn only_trusted_proxies_name_the_client() {
     let trusted_proxies = vec!["10.0.0.0/8".parse().unwrap()];
-    let router = empty(ApiConfig { rate_limit: 1000, trusted_proxies, ..open_config() });
+    let router = empty(ApiConfig::from(HttpConfig { rate_limit: 1000, trusted_proxies, ..open_config().http }));
     let ask = |peer: &'static str, client: &'static str| {
         send(&router, from(peer, "/api/health", &[("x-forwarded-for", client)]))
     };
@@ -111,7 +112,7 @@ async fn only_trusted_proxies_name_the_client() {
 
 #[tokio::test]
 async fn without_a_limit_nothing_is_said_of_one() {
-    let router = empty(ApiConfig { rate_limit: 0, ..open_config() });
+    let router = empty(ApiConfig::from(HttpConfig { rate_limit: 0, ..open_config().http }));
     let reply = ask(&router, "192.0.2.1:1", "/api/health").await;
     assert_eq!((reply.status, reply.header("ratelimit")), (200, ""));
     assert_eq!(reply.body["beta_posture"]["rate_limits_active"], false);

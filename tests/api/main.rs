@@ -16,6 +16,7 @@ mod health_full;
 mod limits;
 mod mempool_ops;
 mod network;
+mod reference;
 mod sessions;
 mod support;
 mod tx;

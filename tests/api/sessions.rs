@@ -8,7 +8,8 @@ use std::{
 };
 
 use axum::{Router, body::Body, http::Request};
-use cairn_http::{ApiConfig, ApiState, router};
+use cairn_http::HttpConfig;
+use cairn_operations::{ApiConfig, ApiState, router};
 use cairn_state::{KeyKind, NewKey, Revocation, Secret, State, StateUrl};
 use cairn_testkit::temp_dir;
 use serde_json::Value;
@@ -26,7 +27,7 @@ struct Gated {
 }
 
 fn gated_config(session_cache: Duration) -> ApiConfig {
-    ApiConfig { gates_enabled: true, session_cache, ..open_config() }
+    ApiConfig::from(HttpConfig { gates_enabled: true, session_cache, ..open_config().http })
 }
 
 fn router_with(world: &World, state: State, session_cache: Duration) -> Router {
@@ -178,7 +179,7 @@ async fn a_revocation_works_once_what_is_remembered_has_run_out() {
     assert_eq!(with(&gated.router, &gated.later(), name, &value).await.status, 200, "remembered");
     assert_problem(&with(&forgetful, &gated.later(), name, &value).await, 402, "wallet_session_required");
     assert!(ignored(&with(&forgetful, &gated.path, name, &value).await)[0].1.contains("was revoked"));
-    assert_eq!(ApiConfig::default().session_cache, Duration::from_secs(30), "what the pages and documents say");
+    assert_eq!(HttpConfig::default().session_cache, Duration::from_secs(30), "what the pages and documents say");
 }
 
 #[tokio::test]

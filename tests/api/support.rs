@@ -15,9 +15,10 @@ use cairn_chaingen::{
     corefiles::{FileOptions, Layout, write_chain},
     everything,
 };
-use cairn_http::{ApiConfig, ApiState, openapi_document, router};
+use cairn_http::HttpConfig;
 use cairn_link::IndexSlot;
 use cairn_model::Network;
+use cairn_operations::{ApiConfig, ApiState, openapi_document, router};
 use cairn_pipeline::{Engine, NoProgress, SyncOptions};
 use cairn_reader::Facts;
 use cairn_sources::BlockFiles;
@@ -87,7 +88,11 @@ impl World {
 }
 
 pub fn open_config() -> ApiConfig {
-    ApiConfig { gates_enabled: false, base_url: "http://cairn.test".to_owned(), ..ApiConfig::default() }
+    ApiConfig::from(HttpConfig {
+        gates_enabled: false,
+        base_url: "http://cairn.test".to_owned(),
+        ..ApiConfig::default().http
+    })
 }
 
 fn write_tidy(dir: &Path, chain: &Chain) {

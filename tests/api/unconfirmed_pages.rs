@@ -7,9 +7,10 @@ use std::{
 
 use bitcoin::{OutPoint, ScriptBuf, TxOut, hashes::Hash};
 use cairn_chaingen::{BlockSpec, ChainBuilder, Lock, Style};
-use cairn_http::ApiConfig;
+use cairn_http::HttpConfig;
 use cairn_link::Absent;
 use cairn_model::{BlockHash, MempoolDelta, MempoolTx, Network, RemoveReason};
+use cairn_operations::ApiConfig;
 use cairn_pipeline::{NoProgress, SyncOptions};
 use cairn_sources::BlockFiles;
 use jsonschema::Validator;
@@ -95,7 +96,7 @@ async fn pages_join_both_parts() {
     // Later pages are gated, wherever they lie; a cursor that was tampered with is none.
     let first = page(&router, &format!("{base}?limit=2")).await;
     let cursor = first["next_cursor"].as_str().unwrap();
-    let gated = world.router(ApiConfig { gates_enabled: true, ..open_config() });
+    let gated = world.router(ApiConfig::from(HttpConfig { gates_enabled: true, ..open_config().http }));
     let reply = get(&gated, &format!("{base}?limit=2&cursor={cursor}")).await;
     assert_problem(&reply, 402, "wallet_session_required");
     for broken in [&cursor[..cursor.len() - 1], &cursor.replace('-', ""), &cursor.replace('-', "--"), "-"] {

@@ -3,9 +3,9 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use bitcoin::{OutPoint, ScriptBuf, Transaction, Witness, consensus::serialize, hashes::Hash};
-use cairn_http::{ApiState, NodeAccess, Refused, Unreachable, router};
 use cairn_link::Absent;
 use cairn_model::{BlockHash, MempoolDelta, MempoolInput, MempoolTx, RemoveReason, Txid};
+use cairn_operations::{ApiState, NodeAccess, Refused, Unreachable, router};
 use serde_json::{Value, json};
 
 use crate::{

@@ -4,8 +4,9 @@ use std::net::SocketAddr;
 
 use axum::{Router, body::Body, extract::ConnectInfo};
 use bitcoin::{Transaction, consensus::serialize, hashes::Hash};
-use cairn_http::{ApiConfig, ApiState, router_with};
+use cairn_http::HttpConfig;
 use cairn_mcp::Options;
+use cairn_operations::{ApiConfig, ApiState, router_with};
 use serde_json::{Value, json};
 
 use crate::{
@@ -164,7 +165,7 @@ async fn pictures_come_as_pictures() {
 #[tokio::test]
 async fn clients_pay_for_calls_as_over_http() {
     let world = &everything_world();
-    let config = ApiConfig { rate_limit: 60, ..open_config() };
+    let config = ApiConfig::from(HttpConfig { rate_limit: 60, ..open_config().http });
     let state = ApiState::new(std::sync::Arc::clone(&world.slot) as _, config);
     let router = router_with(state, |api| cairn_mcp::routes(api, Options::default()));
     let message = json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call",

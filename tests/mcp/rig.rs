@@ -5,8 +5,8 @@ use axum::{
     body::Body,
     http::{Request, request},
 };
-use cairn_http::{ApiState, router_with};
 use cairn_mcp::{Options, routes};
+use cairn_operations::{ApiState, router_with};
 use serde_json::{Value, json};
 
 use crate::support::{Reply, World, open_config, send};

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use cairn_http::{ApiConfig, openapi_document};
 use cairn_mcp::Options;
+use cairn_operations::{ApiConfig, openapi_document};
 use serde_json::Value;
 
 use crate::{

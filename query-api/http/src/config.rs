@@ -1,22 +1,16 @@
-//! What an operator can set.
+//! What an operator can set of how requests are taken and answered.
 
 use std::time::Duration;
 
 use ipnet::IpNet;
 
-/// Configuration of the API.
+/// Configuration of the server, whatever its operations are about.
 #[derive(Clone, Debug)]
-pub struct ApiConfig {
+pub struct HttpConfig {
     /// Where clients reach the service: scheme and host, without a slash at the end.
     pub base_url: String,
-    /// Addresses whose whole history is public.
-    pub showcase_addresses: Vec<String>,
     /// Whether the gates of conditional access (later pages of transactions) are in force.
     pub gates_enabled: bool,
-    /// Addresses that the landing page shows as examples.
-    pub featured: Vec<Featured>,
-    /// How many blocks the index may be behind the best known chain and still answer questions that need the tip.
-    pub max_lag_blocks: u32,
     /// How long a session or key that was found valid counts as valid without a look into the service state: so long
     /// a revocation may take.
     pub session_cache: Duration,
@@ -47,26 +41,25 @@ pub struct ApiConfig {
     pub mcp_versions: Vec<String>,
 }
 
-impl ApiConfig {
+impl HttpConfig {
     /// Whether the Model Context Protocol is spoken.
-    pub(crate) fn speaks_mcp(&self) -> bool {
+    #[must_use]
+    pub fn speaks_mcp(&self) -> bool {
         !self.mcp_versions.is_empty()
     }
 
     /// Whether clients have a limited budget of requests.
-    pub(crate) fn limits_clients(&self) -> bool {
+    #[must_use]
+    pub fn limits_clients(&self) -> bool {
         self.rate_limit > 0
     }
 }
 
-impl Default for ApiConfig {
+impl Default for HttpConfig {
     fn default() -> Self {
-        ApiConfig {
+        HttpConfig {
             base_url: "http://127.0.0.1:8080".to_owned(),
-            showcase_addresses: Vec::new(),
             gates_enabled: true,
-            featured: Vec::new(),
-            max_lag_blocks: 6,
             session_cache: Duration::from_secs(30),
             request_timeout: Duration::from_secs(20),
             max_body_bytes: 1 << 20,
@@ -81,17 +74,6 @@ impl Default for ApiConfig {
             mcp_versions: Vec::new(),
         }
     }
-}
-
-/// An example that the landing page links to.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Featured {
-    /// Whom or what it is about.
-    pub title: String,
-    /// A sentence about it.
-    pub description: String,
-    /// Its address, or `scripthash:<hex>`.
-    pub address: String,
 }
 
 /// The header in which proxies in front of the server name the client. Only one of the two is read: a proxy sets the one

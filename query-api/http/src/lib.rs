@@ -1,59 +1,64 @@
-//! The query API over HTTP. One operation is one file under `routes`: its route, its entry in `/openapi.json`, its place
-//! in the catalog and its validation all derive from what that file says.
+//! The framework beneath the operations: it takes requests, charges, admits, checks and bounds them, has a service answer
+//! them, and writes what comes of it. It knows nothing of chains: what an operation says about itself is data
+//! ([`Info`]), and what answers is the service's ([`Backend`]).
+//!
+//! ```text
+//! transport ─► requests ─► contract          connections, layers, routes ─► one `execute` ─► what an operation is
+//!                 │            │
+//!                 ▼            ▼
+//!              limits       answers          who may ask how much │ bodies, failures, versions
+//!              describe, pages               documents made from the operations │ what pages have in common
+//! ```
 
-mod admin;
-mod admission;
-mod amounts;
-mod body;
-mod budget;
-mod client;
-mod codes;
-mod compact;
+mod answers;
+mod clock;
 mod config;
-mod connections;
-mod context;
-mod cursor;
-mod dates;
-mod discovery;
-mod dispatch;
-mod document;
-mod documents;
-mod error;
-mod escaping;
-mod examples;
-mod gate;
-mod identifiers;
-mod input;
-mod inside;
-mod landing;
-mod meta;
-mod metrics;
-mod middleware;
-mod nearest;
-mod node;
-mod offer;
-mod openapi;
-mod operation;
-mod output;
+mod contract;
+mod describe;
+mod limits;
 mod pages;
-mod planned;
-mod raw_tx;
-mod reference;
-mod router;
-mod routes;
-mod session;
-mod shared;
-mod shell;
-mod tool;
-mod validators;
-mod values;
+mod requests;
+mod server;
+mod transport;
 
-pub use admin::{admin_router, serve_admin};
-pub use config::{ApiConfig, Featured, ForwardedHeader};
-pub use documents::openapi_document;
-pub use inside::{AnswerSchema, Api, Described, Reply};
+pub use answers::{
+    code::ErrorCode,
+    compact::Selection,
+    document::Document,
+    error::{ApiError, Failure, FieldError, Location},
+    meta::{Standing, TipMeta, Warning},
+};
+pub use config::{ForwardedHeader, HttpConfig};
+pub use contract::{
+    cost::Cost,
+    format::{BadText, Look, TextFormat},
+    input::{Field, InputSpec, Members, Raw},
+    offer::{Agreed, Offer, Package, Tier, Unit},
+    operation::{Detail, Freshness, Info, Method, NoInput, Registered},
+    output::{CSV, File, Format, Formatted, JSON, MARKDOWN, Media, Output, Parts, Png, Table, Written},
+    tool::{Effect, MAX_TOOL_ANSWER, Tool},
+    work::Work,
+};
+pub use describe::{
+    About, Definition,
+    discovery::{MCP, links},
+};
 pub use ipnet::IpNet;
-pub use metrics::Metrics;
-pub use node::{NodeAccess, Refused, Unreachable};
-pub use router::{ApiState, router, router_with, serve};
-pub use tool::{Effect, MAX_TOOL_ANSWER};
+pub use limits::{
+    budget::WINDOW,
+    gate::{CHECKOUT_PAGE, GETTING_STARTED_PAGE},
+};
+pub use pages::{
+    escaping::{escape, segment},
+    shell::{POLICY, page, prose},
+};
+pub use requests::{
+    ask::{Answer, Ask, Backend, Call, Content, Versions},
+    inside::{AnswerSchema, Api, Described, Reply},
+};
+pub use server::Service;
+pub use transport::{
+    admin::{admin_router, serve_admin},
+    metrics::Metrics,
+    router::{router, router_with, serve},
+};

@@ -21,8 +21,7 @@ pub(crate) struct Answer {
 impl Answer {
     /// What an operation said.
     pub(crate) fn of(endpoint: &str, reply: &Reply) -> Self {
-        let kind = reply.headers.get("content-type").and_then(|v| v.to_str().ok()).unwrap_or_default();
-        let essence = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+        let essence = reply.media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
         let json: Option<Value> = serde_json::from_slice(&reply.body).ok();
         let answer =
             Answer { status_code: reply.status, endpoint: endpoint.to_owned(), data: None, error: None, image: None };
@@ -138,13 +137,13 @@ fn base64(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use axum::{body::Bytes, http::HeaderMap};
+    use axum::body::Bytes;
 
     use super::*;
 
     fn reply(status: u16, kind: &str, body: &[u8]) -> Reply {
-        let headers: HeaderMap = [("content-type".parse().unwrap(), kind.parse().unwrap())].into_iter().collect();
-        Reply { status, headers, body: Bytes::copy_from_slice(body), url: String::new() }
+        let body = Bytes::copy_from_slice(body);
+        Reply { status, media_type: kind.to_owned(), request_id: None, body, url: String::new() }
     }
 
     fn shown(reply: &Reply) -> (Value, Value, Option<bool>) {

@@ -1,14 +1,13 @@
 //! How much a tool says at once. Over HTTP a client reads what it likes; what a tool says goes through a model, and in one
 //! message, of which clients bound the length.
 
-use axum::http::StatusCode;
-use cairn_http::{Api, Described, Reply};
+use cairn_http::{Api, Described, ErrorCode, Reply};
 use serde_json::{Value, json};
 
 use crate::answer::Answer;
 
-/// The code of the failure that stands for an answer beyond the bound.
-const TOO_LARGE: &str = "answer_too_large";
+/// The failure that stands for an answer beyond the bound.
+const TOO_LARGE: ErrorCode = ErrorCode::AnswerTooLarge;
 
 /// What an operation said, if it has at most `max` bytes; else how to ask for less, and where all of it is.
 pub(crate) fn answer(api: &Api, op: Option<&Described>, endpoint: &str, reply: &Reply, max: usize) -> Answer {
@@ -21,9 +20,8 @@ pub(crate) fn answer(api: &Api, op: Option<&Described>, endpoint: &str, reply: &
             return answer;
         }
     }
-    let status = StatusCode::UNPROCESSABLE_ENTITY;
-    let error = too_large(op, endpoint, reply, (length, max), &api.explained(TOO_LARGE), status);
-    Answer::failed(endpoint, status.as_u16(), error)
+    let error = too_large(op, endpoint, reply, (length, max), &TOO_LARGE.explained_at(&api.config().base_url));
+    Answer::failed(endpoint, TOO_LARGE.status().as_u16(), error)
 }
 
 fn too_large(
@@ -32,7 +30,6 @@ fn too_large(
     reply: &Reply,
     (length, max): (usize, usize),
     docs_url: &str,
-    status: StatusCode,
 ) -> Value {
     let narrow_with = op.map(narrowing).unwrap_or_default();
     let how = match narrow_with.as_slice() {
@@ -43,17 +40,16 @@ fn too_large(
         Some(op) if op.method != "GET" => format!("the same {} to {}", op.method, reply.url),
         _ => reply.url.clone(),
     };
-    let request_id = reply.headers.get("x-request-id").and_then(|id| id.to_str().ok());
     json!({
-        "type": format!("urn:cairn:problem:{TOO_LARGE}"),
-        "title": status.canonical_reason(),
-        "status": status.as_u16(),
+        "type": format!("urn:cairn:problem:{}", TOO_LARGE.name()),
+        "title": TOO_LARGE.title(),
+        "status": TOO_LARGE.status().as_u16(),
         "detail": format!(
             "the answer has {length} bytes, and a tool answers with at most {max}: {how}; it is whole over HTTP: {whole}"
         ),
         "instance": endpoint,
-        "error": TOO_LARGE,
-        "request_id": request_id,
+        "error": TOO_LARGE.name(),
+        "request_id": reply.request_id,
         "errors": [],
         "retryable": false,
         "docs_url": docs_url,

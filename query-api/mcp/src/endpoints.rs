@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::http::request::Parts;
-use cairn_http::{Api, Described};
+use cairn_http::{Api, Described, ErrorCode};
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::{Map, Value, json};
 
@@ -105,7 +105,7 @@ pub(crate) fn call_tool(annotations: ToolAnnotations) -> Tool {
 fn refused(tool: &str, name: &str, message: &str) -> Answer {
     let error = json!({
         "type": "urn:cairn:problem:validation_error",
-        "title": "Unprocessable Entity",
+        "title": ErrorCode::ValidationError.title(),
         "status": 422,
         "detail": format!("{name}: {message}"),
         "error": "validation_error",

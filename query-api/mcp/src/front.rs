@@ -8,7 +8,7 @@ use axum::{
     http::{HeaderMap, HeaderValue, Method, StatusCode, header, request::Parts},
     response::Response,
 };
-use cairn_http::Api;
+use cairn_http::{Api, ErrorCode};
 use rmcp::transport::{
     StreamableHttpServerConfig, StreamableHttpService, streamable_http_server::session::never::NeverSessionManager,
 };
@@ -202,7 +202,7 @@ pub(crate) async fn post_body(api: &Api, headers: &HeaderMap, body: Body) -> Res
     let essence = kind.split(';').next().unwrap_or_default().trim();
     if !essence.eq_ignore_ascii_case("application/json") {
         let detail = "a message has the type application/json";
-        return Err(Api::problem(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", detail, None));
+        return Err(Api::problem(ErrorCode::UnsupportedMediaType, detail, None));
     }
     api.body(body).await.map_err(|refused| *refused)
 }

@@ -4,10 +4,10 @@
 use std::net::IpAddr;
 
 use axum::{
-    http::{HeaderMap, StatusCode, Uri, header, uri::Authority},
+    http::{HeaderMap, Uri, header, uri::Authority},
     response::Response,
 };
-use cairn_http::Api;
+use cairn_http::{Api, ErrorCode};
 
 /// What is allowed.
 #[derive(Clone, Debug)]
@@ -27,11 +27,11 @@ impl Hosts {
     /// # Errors
     /// The answer to give: 403.
     pub(crate) fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Box<Response>> {
-        let refused = |code, detail| Err(Box::new(Api::problem(StatusCode::FORBIDDEN, code, detail, None)));
+        let refused = |code, detail| Err(Box::new(Api::problem(code, detail, None)));
         let named = uri.authority().cloned().or_else(|| authority(headers.get(header::HOST)?.to_str().ok()?));
         let Some(named) = named.filter(|named| self.is_host(named.host())) else {
             return refused(
-                "host_not_allowed",
+                ErrorCode::HostNotAllowed,
                 "the Host header names neither this machine nor the host of the base URL; the operator sets that",
             );
         };
@@ -44,7 +44,11 @@ impl Hosts {
                 web && (host.eq_ignore_ascii_case(named.host()) || self.is_own(host) || is_loopback(host))
             })
         });
-        if allowed { Ok(()) } else { refused("origin_not_allowed", "pages of other sites may not call this endpoint") }
+        if allowed {
+            Ok(())
+        } else {
+            refused(ErrorCode::OriginNotAllowed, "pages of other sites may not call this endpoint")
+        }
     }
 
     /// A name that is ours, or an address: who is reached by address is not reached by a borrowed name.

@@ -14,7 +14,7 @@ use axum::{
     http::{HeaderValue, Method, StatusCode, header, request::Parts},
     response::{IntoResponse, Response, Sse, sse::Event, sse::KeepAlive},
 };
-use cairn_http::Api;
+use cairn_http::{Api, ErrorCode};
 use futures_util::{Stream, stream};
 use tokio::sync::mpsc::{self, Receiver, Sender};
 use tokio_util::sync::CancellationToken;
@@ -86,7 +86,7 @@ pub(crate) fn stream(front: &Front, parts: &Parts) -> Response {
     });
     if !taken {
         let detail = "too many streams are open; Streamable HTTP, by POST to this address, needs none";
-        return Api::problem(StatusCode::SERVICE_UNAVAILABLE, "too_many_streams", detail, Some(RETRY_AFTER));
+        return Api::problem(ErrorCode::TooManyStreams, detail, Some(RETRY_AFTER));
     }
     // Whatever path leads to this server from outside stands before ours.
     let base = front.api.config().base_url.parse::<axum::http::Uri>();
@@ -131,7 +131,7 @@ pub(crate) async fn messages(State(front): State<Arc<Front>>, request: Request) 
     let id = id.filter_map(|pair| pair.strip_prefix("session_id=")).find_map(|id| id.parse::<Uuid>().ok());
     let Some(sender) = id.and_then(|id| front.streams.sender(&id)) else {
         let detail = "session_id names no open stream; open one by GET, or send messages to the endpoint itself";
-        return Api::problem(StatusCode::NOT_FOUND, "mcp_session_not_found", detail, None);
+        return Api::problem(ErrorCode::McpSessionNotFound, detail, None);
     };
     let body = match post_body(&front.api, &parts.headers, body).await {
         Ok(body) => body,
@@ -140,14 +140,14 @@ pub(crate) async fn messages(State(front): State<Arc<Front>>, request: Request) 
     // The place in the queue is taken first, so that nothing is worked out for a reader who does not read.
     let Ok(permit) = sender.try_reserve() else {
         let detail = "the answers to earlier messages have not been read from the stream yet";
-        return Api::problem(StatusCode::SERVICE_UNAVAILABLE, "stream_full", detail, Some(RETRY_AFTER));
+        return Api::problem(ErrorCode::StreamFull, detail, Some(RETRY_AFTER));
     };
     let reply = front.answer(&parts, body).await;
     if reply.status() == StatusCode::ACCEPTED {
         return accepted();
     }
     let Ok(bytes) = axum::body::to_bytes(reply.into_body(), 256 << 20).await else {
-        return Api::problem(StatusCode::INTERNAL_SERVER_ERROR, "internal_error", "the server failed to answer", None);
+        return Api::problem(ErrorCode::InternalError, "the server failed to answer", None);
     };
     // JSON that we wrote: one line, text.
     permit.send(String::from_utf8_lossy(&bytes).into_owned());

@@ -7,8 +7,8 @@ mod mempool;
 use std::{path::PathBuf, sync::Arc};
 
 use cairn_chaingen::demo::{Actor, Showcase, actors, showcase};
-use cairn_http::Featured;
 use cairn_link::IndexSlot;
+use cairn_operations::Featured;
 use cairn_state::StateUrl;
 
 use crate::{

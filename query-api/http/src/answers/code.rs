@@ -1,0 +1,175 @@
+//! The stable codes of failures: status, title and meaning of each stand here and nowhere else.
+
+use axum::http::StatusCode;
+
+/// The page that explains them.
+pub(crate) const PAGE: &str = "/api/reference/errors/";
+
+/// Declares the codes: variant, HTTP status, name on the wire, title, meaning.
+macro_rules! error_codes {
+    ($($variant:ident, $status:literal, $name:literal, $title:literal, $meaning:expr;)*) => {
+        /// A stable code of a failure.
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+        pub enum ErrorCode {
+            $(#[doc = $meaning] $variant,)*
+        }
+
+        impl ErrorCode {
+            /// All of them, by status.
+            pub const ALL: &[ErrorCode] = &[$(ErrorCode::$variant,)*];
+
+            const fn row(self) -> (u16, &'static str, &'static str, &'static str) {
+                match self {
+                    $(ErrorCode::$variant => ($status, $name, $title, $meaning),)*
+                }
+            }
+        }
+    };
+}
+
+error_codes! {
+    InvalidAddress, 400, "invalid_address", "Invalid address",
+        "The address has a wrong checksum, length or form. The index knows nothing of such an address.";
+    WrongNetwork, 400, "wrong_network", "Wrong network", "The address belongs to another network than the index.";
+    InvalidTxid, 400, "invalid_txid", "Invalid transaction id", "A transaction id has 64 hexadecimal digits.";
+    InvalidHash, 400, "invalid_hash", "Invalid block",
+        "Give a block height in decimal digits, or a block hash of 64 hexadecimal digits.";
+    MalformedRequest, 400, "malformed_request", "Malformed request", "The bytes sent are not an HTTP request.";
+    IncompleteBody, 400, "incomplete_body", "Incomplete body",
+        "The body ended early, or its chunked encoding is broken.";
+    InvalidPath, 400, "invalid_path", "Invalid path", "The path is not valid UTF-8, or is not a path.";
+    InvalidQuery, 400, "invalid_query", "Invalid query string", "The query string cannot be read.";
+    MalformedJson, 400, "malformed_json", "Malformed JSON",
+        "The body is not a JSON object, or it names a member twice.";
+    InvalidTransaction, 400, "invalid_transaction", "Invalid transaction",
+        "The bytes are not a transaction, or no block may hold it.";
+    InsufficientFee, 400, "insufficient_fee", "Insufficient fee",
+        "The transaction pays too little to be relayed, or to replace the transactions it conflicts with.";
+    MissingInputs, 400, "missing_inputs", "Missing inputs",
+        "The transaction spends coins that are unknown or already spent. Its parents may still arrive.";
+    Conflict, 400, "conflict", "Conflicting transaction",
+        "The transaction conflicts with another one that may not be replaced.";
+    NonStandard, 400, "non_standard", "Non-standard transaction", "Nodes do not relay this kind of transaction.";
+    ScriptFailed, 400, "script_failed", "Script failed", "A script or signature of the transaction is not valid.";
+    NonFinal, 400, "non_final", "Transaction not final",
+        "The time or height that the transaction waits for has not come.";
+    TooLongMempoolChain, 400, "too_long_mempool_chain", "Too many unconfirmed relatives",
+        "The transaction has too many unconfirmed relatives. Some have to confirm first.";
+    MaxFeeExceeded, 400, "max_fee_exceeded", "Fee too high",
+        "The fee is above the node's limit, which guards against mistakes.";
+    MaxBurnExceeded, 400, "max_burn_exceeded", "Burned amount too high",
+        "The transaction destroys more coins than the node allows.";
+    WalletSessionRequired, 402, "wallet_session_required", "Wallet session required",
+        "This part of a long history needs a wallet session or a bridge key.";
+    HostNotAllowed, 403, "host_not_allowed", "Host not allowed",
+        "The `Host` header does not name this server. Its operator sets the base address.";
+    OriginNotAllowed, 403, "origin_not_allowed", "Origin not allowed",
+        "Pages of other sites may not call the tool endpoint.";
+    RouteNotFound, 404, "route_not_found", "Route not found",
+        "No operation has this path. `did_you_mean` names the nearest ones.";
+    TxNotFound, 404, "tx_not_found", "Transaction not found", "Neither the chain nor the mempool has the transaction.";
+    BlockNotFound, 404, "block_not_found", "Block not found", "The active chain has no such block.";
+    McpSessionNotFound, 404, "mcp_session_not_found", "Stream not found",
+        "The message names no open stream of the legacy MCP transport. Open one with GET.";
+    MethodNotAllowed, 405, "method_not_allowed", "Method not allowed",
+        "The path does not support this method. The `Allow` header lists those it supports.";
+    RequestTimeout, 408, "request_timeout", "Request timeout", "The body did not arrive in time.";
+    CursorExpired, 409, "cursor_expired", "Cursor expired",
+        "A reorganization replaced blocks that the cursor refers to. Start again from the first page.";
+    PayloadTooLarge, 413, "payload_too_large", "Body too large", "The body is larger than the server accepts.";
+    UriTooLong, 414, "uri_too_long", "Address too long", "The request address is longer than the server accepts.";
+    UnsupportedMediaType, 415, "unsupported_media_type", "Unsupported media type",
+        "The body must be JSON, or a type that the operation names.";
+    ValidationError, 422, "validation_error", "Validation error",
+        "Values are missing or out of bounds. `errors` lists every one of them.";
+    QrCapacityExceeded, 422, "qr_capacity_exceeded", "Text too long for a QR code",
+        "The text does not fit into the largest QR code.";
+    AnswerTooLarge, 422, "answer_too_large", "Answer too large for a tool",
+        "A tool answers with at most 256 KiB of JSON. `narrow_with` names parameters that make the answer smaller; \
+         `url` is where HTTP gives all of it.";
+    RateLimited, 429, "rate_limited", "Rate limited",
+        "The client has spent its budget. Wait for as long as `Retry-After` says.";
+    TooManyConnections, 429, "too_many_connections", "Too many connections",
+        "The client has too many open connections. Send requests one after the other on the same connection.";
+    HeadersTooLarge, 431, "headers_too_large", "Headers too large",
+        "The headers are more, or longer, than the server accepts.";
+    InternalError, 500, "internal_error", "Internal error",
+        "The server failed. Its log has more under the request id.";
+    NotImplemented, 501, "not_implemented", "Not implemented",
+        "The operation is part of the interface but not built yet.";
+    IndexSyncing, 503, "index_syncing", "Index syncing",
+        "The index is empty or behind, and the question needs the tip.";
+    MempoolUnavailable, 503, "mempool_unavailable", "Mempool unavailable", "The mempool cannot be read at present.";
+    NodeUnavailable, 503, "node_unavailable", "Node unavailable", "No node is configured, or it does not answer.";
+    StateUnavailable, 503, "state_unavailable", "Service state unavailable",
+        "No database for what users write is configured, or it does not answer.";
+    StreamFull, 503, "stream_full", "Stream full",
+        "Answers on a stream of the legacy MCP transport wait to be read. Read them first.";
+    TooManyStreams, 503, "too_many_streams", "Too many streams",
+        "Too many streams of the legacy MCP transport are open. POST to the endpoint needs none.";
+    Overloaded, 503, "overloaded", "Overloaded", "Too many requests at once. Try again in a moment.";
+    Timeout, 504, "timeout", "Timeout", "The answer took longer than the time limit of a request.";
+}
+
+impl ErrorCode {
+    /// The name on the wire: the member `error` of a failure.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        self.row().1
+    }
+
+    /// The HTTP status that it comes with.
+    #[must_use]
+    pub fn status(self) -> StatusCode {
+        StatusCode::from_u16(self.row().0).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+    }
+
+    /// A few words: the member `title` of a failure.
+    #[must_use]
+    pub const fn title(self) -> &'static str {
+        self.row().2
+    }
+
+    /// What it means and what to do.
+    #[must_use]
+    pub const fn meaning(self) -> &'static str {
+        self.row().3
+    }
+
+    /// Where it is explained.
+    #[must_use]
+    pub fn explained_at(self, base_url: &str) -> String {
+        format!("{base_url}{PAGE}#{}", self.name())
+    }
+}
+
+impl PartialEq<&str> for ErrorCode {
+    fn eq(&self, name: &&str) -> bool {
+        self.name() == *name
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn each_code_is_one_of_a_kind() {
+        let names: BTreeSet<_> = ErrorCode::ALL.iter().map(|code| code.name()).collect();
+        let titles: BTreeSet<_> = ErrorCode::ALL.iter().map(|code| code.title()).collect();
+        assert_eq!((names.len(), titles.len()), (ErrorCode::ALL.len(), ErrorCode::ALL.len()));
+        assert!(ErrorCode::ALL.is_sorted_by_key(|code| code.status()));
+        for code in ErrorCode::ALL {
+            assert_eq!(code.status().as_u16(), code.row().0, "{}", code.name());
+            assert!(code.meaning().ends_with('.') && !code.title().ends_with('.'), "{}", code.name());
+        }
+    }
+
+    #[test]
+    fn codes_say_where_they_are_explained() {
+        let at = ErrorCode::RateLimited.explained_at("http://x");
+        assert_eq!(at, "http://x/api/reference/errors/#rate_limited");
+    }
+}

@@ -1,0 +1,90 @@
+//! A document: made once, answered whole.
+
+use axum::{
+    extract::Request,
+    http::{HeaderName, HeaderValue, Method, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use crate::{
+    answers::{
+        error::not_allowed,
+        validators::{matches, set_validators},
+    },
+    pages::shell::POLICY,
+};
+
+/// What pages of ours may load: nothing from elsewhere.
+pub(crate) const PAGE_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'self'; \
+    connect-src 'self'; img-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
+
+/// A document.
+pub struct Document {
+    /// Where it is.
+    pub path: String,
+    media_type: &'static str,
+    body: String,
+    etag: String,
+    headers: Vec<(HeaderName, HeaderValue)>,
+}
+
+impl Document {
+    /// A document at a path.
+    pub fn new(path: impl Into<String>, media_type: &'static str, body: String) -> Self {
+        let etag = format!("\"{}\"", hex::encode(&Sha256::digest(body.as_bytes())[..16]));
+        Document { path: path.into(), media_type, body, etag, headers: Vec::new() }
+    }
+
+    /// A page.
+    pub fn page(path: impl Into<String>, body: String) -> Self {
+        let page = Document::new(path, "text/html; charset=utf-8", body);
+        page.with(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(PAGE_POLICY))
+    }
+
+    /// A page without scripts.
+    #[must_use]
+    pub fn plain_page(path: impl Into<String>, body: String) -> Self {
+        let page = Document::new(path, "text/html; charset=utf-8", body);
+        page.with(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY))
+    }
+
+    /// A JSON document.
+    pub fn json(path: impl Into<String>, body: &Value) -> Self {
+        Document::new(path, "application/json", body.to_string())
+    }
+
+    /// The same with a further header.
+    pub fn with(mut self, name: HeaderName, value: HeaderValue) -> Self {
+        self.headers.push((name, value));
+        self
+    }
+
+    /// Its answer to a request.
+    pub fn answer(&self, request: &Request) -> Response {
+        read_only(request, || self.answer_read(request))
+    }
+
+    fn answer_read(&self, request: &Request) -> Response {
+        let asked = request.headers().get(header::IF_NONE_MATCH).and_then(|v| v.to_str().ok());
+        let mut response = if asked.is_some_and(|tags| matches(tags, &self.etag)) {
+            StatusCode::NOT_MODIFIED.into_response()
+        } else {
+            let mut response = self.body.clone().into_response();
+            response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(self.media_type));
+            response
+        };
+        set_validators(response.headers_mut(), &self.etag);
+        for (name, value) in &self.headers {
+            response.headers_mut().insert(name, value.clone());
+        }
+        response
+    }
+}
+
+/// The answer of a path that can only be read: to other methods 405.
+pub(crate) fn read_only(request: &Request, answer: impl FnOnce() -> Response) -> Response {
+    let method = request.method();
+    if method == Method::GET || method == Method::HEAD { answer() } else { not_allowed(["GET"].into_iter(), method) }
+}

@@ -1,0 +1,313 @@
+//! Errors, as `application/problem+json`. One shape for every failure; nothing internal leaks into it.
+
+use std::{error::Error, ops::Deref, sync::Arc};
+
+use axum::{
+    http::{HeaderName, HeaderValue, Method, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::answers::code::ErrorCode;
+
+/// The media type of every failure.
+pub(crate) const PROBLEM: &str = "application/problem+json";
+
+/// Where a bad value stood.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Location {
+    /// In the path.
+    Path,
+    /// In the query string.
+    Query,
+    /// In the body.
+    Body,
+}
+
+impl Location {
+    /// The word for it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Location::Path => "path",
+            Location::Query => "query",
+            Location::Body => "body",
+        }
+    }
+}
+
+/// One bad field of a request.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct FieldError {
+    /// Where it stood.
+    #[serde(rename = "in")]
+    pub location: Location,
+    /// Name of the field.
+    pub name: String,
+    /// What is wrong with it.
+    pub message: String,
+    /// What would be right: values or bounds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub allowed: Option<Value>,
+    /// A value that would be right.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub example: Option<Value>,
+}
+
+/// A request that gets no answer, and why. Boxed, so that results stay small.
+#[derive(Clone, Debug)]
+pub struct ApiError(Box<Failure>);
+
+/// What is known about a failure.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// HTTP status.
+    pub status: StatusCode,
+    /// Stable code.
+    pub code: ErrorCode,
+    /// What happened, for people.
+    pub detail: String,
+    /// Every bad field.
+    pub errors: Vec<FieldError>,
+    /// Whether the same request may succeed later.
+    pub retryable: bool,
+    /// Seconds.
+    pub retry_after: Option<u32>,
+    /// Methods that the path knows (405).
+    pub allow: Option<String>,
+    /// Further headers.
+    pub headers: Vec<(HeaderName, HeaderValue)>,
+    /// Further members of the body.
+    pub extra: Map<String, Value>,
+    /// What it comes from, where that is an error of another layer. It never leaves the server.
+    pub source: Option<Arc<dyn Error + Send + Sync>>,
+}
+
+impl Deref for ApiError {
+    type Target = Failure;
+
+    fn deref(&self) -> &Failure {
+        &self.0
+    }
+}
+
+impl ApiError {
+    /// A failure with a code, which decides the status.
+    pub fn new(code: ErrorCode, detail: impl Into<String>) -> Self {
+        ApiError(Box::new(Failure {
+            status: code.status(),
+            code,
+            detail: detail.into(),
+            errors: Vec::new(),
+            retryable: false,
+            retry_after: None,
+            allow: None,
+            headers: Vec::new(),
+            extra: Map::new(),
+            source: None,
+        }))
+    }
+
+    /// A failure with every bad field.
+    #[must_use]
+    pub fn of_fields(code: ErrorCode, errors: Vec<FieldError>) -> Self {
+        let detail = match errors.as_slice() {
+            [only] => format!("{}: {}", only.name, only.message),
+            many => format!("{} fields of the request are not valid", many.len()),
+        };
+        let mut error = ApiError::new(code, detail);
+        error.0.errors = errors;
+        error
+    }
+
+    /// 422 for one field.
+    pub fn validation(location: Location, name: &str, message: impl Into<String>) -> Self {
+        let field =
+            FieldError { location, name: name.to_owned(), message: message.into(), allowed: None, example: None };
+        ApiError::of_fields(ErrorCode::ValidationError, vec![field])
+    }
+
+    /// 503 that passes by itself, after so many seconds.
+    pub fn unavailable(code: ErrorCode, detail: impl Into<String>, retry_after: u32) -> Self {
+        ApiError::new(code, detail).retryable(Some(retry_after))
+    }
+
+    /// The index is empty, or too far behind for the question.
+    pub fn syncing(detail: impl Into<String>) -> Self {
+        ApiError::unavailable(ErrorCode::IndexSyncing, detail, 10)
+    }
+
+    /// 500; what happened is in the log only.
+    #[must_use]
+    pub fn internal() -> Self {
+        let detail = "the server failed to answer; its log has more under this request id";
+        ApiError::new(ErrorCode::InternalError, detail).retryable(None)
+    }
+
+    /// 405 for a path that knows the methods in `allow`.
+    pub fn method_not_allowed(method: &Method, allow: String) -> Self {
+        let mut error = ApiError::new(ErrorCode::MethodNotAllowed, format!("method {method} not allowed; use {allow}"));
+        error.0.allow = Some(allow);
+        error
+    }
+
+    /// Says that the same request may succeed later, after some seconds if that is known.
+    pub fn retryable(mut self, after: Option<u32>) -> Self {
+        self.0.retryable = true;
+        self.0.retry_after = after;
+        self
+    }
+
+    /// Adds a member to the body.
+    pub fn with(mut self, key: &str, value: impl Into<Value>) -> Self {
+        self.0.extra.insert(key.to_owned(), value.into());
+        self
+    }
+
+    /// Adds a header; one that cannot be a header is left out.
+    pub fn header(mut self, name: HeaderName, value: &str) -> Self {
+        self.0.headers.extend(HeaderValue::from_str(value).ok().map(|value| (name, value)));
+        self
+    }
+
+    /// The response with its body, now that the request is known.
+    pub fn render(self, base_url: &str, request_id: &str, instance: &str) -> Response {
+        let body = self.body(base_url, request_id, instance);
+        let failure = *self.0;
+        let mut response = (failure.status, body).into_response();
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(PROBLEM));
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        if let Some(seconds) = failure.retry_after {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        if let Some(allow) = failure.allow.and_then(|a| HeaderValue::from_str(&a).ok()) {
+            headers.insert(header::ALLOW, allow);
+        }
+        headers.extend(failure.headers);
+        response
+    }
+
+    /// The body of the response.
+    pub fn body(&self, base_url: &str, request_id: &str, instance: &str) -> Vec<u8> {
+        let failure = &self.0;
+        let problem = Problem {
+            kind: format!("urn:cairn:problem:{}", failure.code.name()),
+            title: failure.code.title().to_owned(),
+            status: failure.status.as_u16(),
+            detail: failure.detail.clone(),
+            instance: instance.to_owned(),
+            error: failure.code.name().to_owned(),
+            request_id: request_id.to_owned(),
+            errors: failure.errors.clone(),
+            retryable: failure.retryable,
+            docs_url: failure.code.explained_at(base_url),
+            extra: failure.extra.clone(),
+        };
+        // Plain strings and numbers always serialize.
+        serde_json::to_vec(&problem).unwrap_or_default()
+    }
+}
+
+/// The error travels as an extension; the outermost layer knows the request id and writes the body.
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        let mut response = self.status.into_response();
+        response.extensions_mut().insert(self);
+        response
+    }
+}
+
+/// An error of a layer below: a failure of the server, unless the service recognizes it (see [`crate::Backend`]).
+impl<E: Error + Send + Sync + 'static> From<E> for ApiError {
+    fn from(error: E) -> Self {
+        let mut failure = ApiError::internal();
+        failure.0.source = Some(Arc::new(error));
+        failure
+    }
+}
+
+/// Body of every failure (RFC 9457, with members of our own).
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Problem {
+    /// Names the kind of problem.
+    #[serde(rename = "type")]
+    kind: String,
+    /// The status in words.
+    title: String,
+    /// HTTP status.
+    status: u16,
+    /// What happened, for people.
+    detail: String,
+    /// Path of the request.
+    instance: String,
+    /// Stable code, for programs.
+    error: String,
+    /// Id of the request, also in the header `X-Request-Id`.
+    request_id: String,
+    /// Every bad field, if the request was not valid.
+    errors: Vec<FieldError>,
+    /// Whether the same request may succeed later.
+    retryable: bool,
+    /// Where this failure is explained.
+    docs_url: String,
+    /// Members that some kinds of problem add.
+    #[serde(flatten)]
+    extra: Map<String, Value>,
+}
+
+/// 405 for a path that knows these methods.
+pub(crate) fn not_allowed(known: impl Iterator<Item = &'static str>, method: &Method) -> Response {
+    let mut known: Vec<&str> = known.collect();
+    if known.contains(&"GET") {
+        known.push("HEAD");
+    }
+    known.push("OPTIONS");
+    ApiError::method_not_allowed(method, known.join(", ")).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn codes_decide_the_status() {
+        let field = |name: &str| FieldError {
+            location: Location::Query,
+            name: name.to_owned(),
+            message: "is wrong".to_owned(),
+            allowed: None,
+            example: None,
+        };
+        let error = ApiError::of_fields(ErrorCode::ValidationError, vec![field("a"), field("b")]);
+        assert_eq!(error.status, 422);
+        assert_eq!(ApiError::of_fields(ErrorCode::InvalidAddress, vec![field("a")]).status, 400);
+    }
+
+    #[test]
+    fn what_it_comes_from_stays_inside() {
+        let error = ApiError::from(std::io::Error::other("secret"));
+        assert_eq!((error.status.as_u16(), error.code), (500, ErrorCode::InternalError));
+        let body = String::from_utf8(error.body("", "", "")).unwrap();
+        assert!(!error.detail.contains("secret") && !body.contains("secret"));
+        assert_eq!(error.source.as_ref().unwrap().to_string(), "secret");
+    }
+
+    #[tokio::test]
+    async fn bodies_have_every_member() {
+        let response = ApiError::syncing("wait").with("more", 1).render("http://x", "id", "/v1/y");
+        assert_eq!(response.status(), 503);
+        assert_eq!(response.headers()["retry-after"], "10");
+        assert_eq!(response.headers()["content-type"], "application/problem+json");
+        let body = axum::body::to_bytes(response.into_body(), 10_000).await.unwrap();
+        let body: Value = serde_json::from_slice(&body).unwrap();
+        for key in ["type", "title", "status", "detail", "instance", "error", "request_id", "errors", "docs_url"] {
+            assert!(body.get(key).is_some(), "{key}");
+        }
+        assert_eq!((&body["retryable"], &body["more"], &body["instance"]), (&true.into(), &1.into(), &"/v1/y".into()));
+    }
+}

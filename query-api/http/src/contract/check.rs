@@ -1,0 +1,198 @@
+//! Values against schemas.
+
+use serde_json::{Map, Number, Value};
+
+use super::format::{self, TextFormat};
+use crate::answers::{
+    code::ErrorCode,
+    error::{ApiError, FieldError, Location},
+};
+
+/// Whether a schema takes values of a type.
+fn takes(schema: &Value, kind: &str) -> bool {
+    match &schema["type"] {
+        Value::String(only) => only == kind,
+        Value::Array(several) => several.iter().any(|t| t == kind),
+        _ => alternatives(schema).any(|s| takes(s, kind)),
+    }
+}
+
+fn alternatives(schema: &Value) -> impl Iterator<Item = &Value> {
+    ["anyOf", "oneOf"].into_iter().flat_map(|key| schema[key].as_array().into_iter().flatten())
+}
+
+/// Text as the type that the schema takes; stays text where it does not read as that type, for the check to refuse.
+pub(super) fn coerce(schema: &Value, text: &str, formats: &[TextFormat]) -> Value {
+    let as_text = || Value::String(text.to_owned());
+    if format::of(formats, schema).is_some_and(|format| format.takes_numbers) {
+        return as_text();
+    }
+    let plain = |text: &str| text.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'-' | b'.'));
+    if takes(schema, "integer") {
+        let signed = text.parse::<i64>().ok().map(Number::from);
+        let number = text.parse::<u64>().ok().map(Number::from).or(signed).filter(|_| plain(text));
+        return number.map_or_else(as_text, Value::Number);
+    }
+    if takes(schema, "number") {
+        let number = text.parse::<f64>().ok().and_then(Number::from_f64).filter(|_| plain(text));
+        return number.map_or_else(as_text, Value::Number);
+    }
+    match text {
+        "true" | "1" if takes(schema, "boolean") => Value::Bool(true),
+        "false" | "0" if takes(schema, "boolean") => Value::Bool(false),
+        _ => as_text(),
+    }
+}
+
+/// A check in progress.
+pub(super) struct Check<'f> {
+    formats: &'f [TextFormat],
+    network: Option<&'static str>,
+    errors: Vec<FieldError>,
+    /// Code of the first text that has one of its own.
+    code: Option<ErrorCode>,
+}
+
+/// More errors than this help nobody.
+const MAX_ERRORS: usize = 100;
+
+impl<'f> Check<'f> {
+    pub(super) fn new(formats: &'f [TextFormat], network: Option<&'static str>) -> Self {
+        Check { formats, network, errors: Vec::new(), code: None }
+    }
+
+    /// What came of it.
+    ///
+    /// # Errors
+    /// Something is not valid.
+    pub(super) fn finish(self) -> Result<(), ApiError> {
+        if self.errors.is_empty() {
+            return Ok(());
+        }
+        Err(ApiError::of_fields(self.code.unwrap_or(ErrorCode::ValidationError), self.errors))
+    }
+
+    pub(super) fn error(&mut self, location: Location, name: &str, message: impl Into<String>, schema: Option<&Value>) {
+        if self.errors.len() < MAX_ERRORS {
+            let example = schema.and_then(|s| s["examples"].get(0).or_else(|| s.get("default")));
+            let allowed = schema.and_then(allowed);
+            let example = example.filter(|e| !e.is_null()).cloned();
+            self.errors.push(FieldError { location, name: name.to_owned(), message: message.into(), allowed, example });
+        }
+    }
+
+    pub(super) fn value(&mut self, location: Location, name: &str, schema: &Value, value: &Value) {
+        if let Some(fitting) = alternatives(schema).find(|s| takes(s, kind_of(value)) || s.get("const") == Some(value))
+        {
+            return self.value(location, name, fitting, value);
+        }
+        let kind = kind_of(value);
+        if !(takes(schema, kind) || kind == "integer" && takes(schema, "number")) && schema.get("type").is_some() {
+            return self.error(location, name, format!("expected {}", expected(schema)), Some(schema));
+        }
+        match value {
+            Value::String(text) => self.text(location, name, schema, text),
+            Value::Number(number) => self.number(location, name, schema, number),
+            Value::Array(items) => {
+                let bound = |key| schema[key].as_u64().and_then(|n| usize::try_from(n).ok());
+                if bound("minItems").is_some_and(|min| items.len() < min)
+                    || bound("maxItems").is_some_and(|max| items.len() > max)
+                {
+                    return self.error(location, name, "has too few or too many items", Some(schema));
+                }
+                for (at, item) in items.iter().enumerate() {
+                    self.value(location, &format!("{name}[{at}]"), &schema["items"], item);
+                }
+            }
+            Value::Object(members) => {
+                for required in schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+                    if !members.contains_key(required) {
+                        self.error(location, &format!("{name}.{required}"), "is required", None);
+                    }
+                }
+                for (key, member) in members {
+                    if let Some(schema) = schema["properties"].get(key) {
+                        self.value(location, &format!("{name}.{key}"), schema, member);
+                    }
+                }
+            }
+            Value::Bool(_) | Value::Null => {}
+        }
+        let one_of = schema["enum"].as_array().is_some_and(|all| !all.contains(value));
+        if one_of || schema.get("const").is_some_and(|only| only != value) {
+            self.error(location, name, "is none of the allowed values", Some(schema));
+        }
+    }
+
+    fn text(&mut self, location: Location, name: &str, schema: &Value, text: &str) {
+        if let Some(format) = format::of(self.formats, schema) {
+            return self.formatted(location, name, schema, (format, text));
+        }
+        let length = text.chars().count() as u64;
+        if schema["minLength"].as_u64().is_some_and(|min| length < min)
+            || schema["maxLength"].as_u64().is_some_and(|max| length > max)
+        {
+            self.error(location, name, "is too short or too long", Some(schema));
+        }
+    }
+
+    fn formatted(&mut self, location: Location, name: &str, schema: &Value, (format, text): (&TextFormat, &str)) {
+        if let Err(bad) = (format.look)(schema, text, self.network) {
+            self.code = self.code.or(bad.code);
+            self.error(location, name, bad.message, Some(schema));
+        }
+    }
+
+    fn number(&mut self, location: Location, name: &str, schema: &Value, number: &Number) {
+        if let Some(format) = format::of(self.formats, schema).filter(|format| format.takes_numbers) {
+            return self.formatted(location, name, schema, (format, &number.to_string()));
+        }
+        let Some(value) = number.as_f64() else { return };
+        let wide = schema["format"] == "uint32" && number.as_u64().is_none_or(|n| u32::try_from(n).is_err());
+        let low = schema["minimum"].as_f64().is_some_and(|min| value < min);
+        let high = schema["maximum"].as_f64().is_some_and(|max| value > max);
+        if low || high || wide {
+            self.error(location, name, "is out of bounds", Some(schema));
+        }
+    }
+}
+
+fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(n) if n.is_f64() => "number",
+        Value::Number(_) => "integer",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+fn expected(schema: &Value) -> String {
+    let kinds = ["integer", "number", "boolean", "string", "array", "object"];
+    let taken: Vec<_> = kinds.into_iter().filter(|kind| takes(schema, kind)).collect();
+    taken.join(" or ")
+}
+
+/// What would be right, as far as the schema says so in short.
+fn allowed(schema: &Value) -> Option<Value> {
+    let mut found = Map::new();
+    for key in [
+        "enum",
+        "const",
+        "minimum",
+        "exclusiveMinimum",
+        "maximum",
+        "minLength",
+        "maxLength",
+        "minItems",
+        "maxItems",
+        "pattern",
+    ] {
+        if let Some(value) = schema.get(key) {
+            found.insert(key.to_owned(), value.clone());
+        }
+    }
+    (!found.is_empty()).then_some(Value::Object(found))
+}

@@ -1,0 +1,190 @@
+//! One validation for all inputs: values are checked against the schema of the operation's input, and every bad field is
+//! reported, not the first.
+
+use std::collections::BTreeMap;
+
+use schemars::{JsonSchema, generate::SchemaSettings};
+use serde_json::{Map, Value};
+
+use super::{
+    check::{Check, coerce},
+    format::{self, TextFormat},
+    nearest::nearest,
+    operation::Method,
+};
+use crate::answers::{
+    error::{ApiError, Location},
+    meta::Warning,
+};
+
+/// One parameter of an operation.
+#[derive(Clone, Debug)]
+pub struct Field {
+    /// Its name.
+    pub name: String,
+    /// Where it stands.
+    pub location: Location,
+    /// Whether it has to be given.
+    pub required: bool,
+    /// What it may be.
+    pub schema: Value,
+}
+
+/// The parameters of an operation.
+#[derive(Clone, Debug)]
+pub struct InputSpec {
+    /// All of them.
+    pub fields: Vec<Field>,
+    /// Groups of fields of which exactly one has to be given (`x-exactly-one` of the input's schema): other names for
+    /// the same.
+    pub exactly_one: Vec<Vec<String>>,
+    /// Groups of fields of which at most one may be given (`x-at-most-one`).
+    pub at_most_one: Vec<Vec<String>>,
+}
+
+/// What a body says.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Members {
+    /// Its members.
+    pub values: Map<String, Value>,
+    /// As they were written: those members that are numbers, but not integers of 64 bits. A float may not hold them.
+    pub numbers: BTreeMap<String, String>,
+}
+
+/// What a request says, before anything is checked.
+#[derive(Clone, Debug, Default)]
+pub struct Raw {
+    /// Path parameters, decoded.
+    pub path: Vec<(String, String)>,
+    /// Query parameters, decoded.
+    pub query: Vec<(String, String)>,
+    /// Members of the body.
+    pub body: Members,
+}
+
+impl InputSpec {
+    /// The parameters of an input type: those that the path names stand in the path, the others in the query string or,
+    /// for POST, in the body.
+    pub fn of<T: JsonSchema>(path: &str, method: Method) -> Self {
+        let settings = SchemaSettings::draft2020_12().with(|s| {
+            s.inline_subschemas = true;
+            s.meta_schema = None;
+        });
+        let schema = settings.into_generator().into_root_schema_for::<T>().to_value();
+        let required: Vec<&str> =
+            schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        let properties = schema["properties"].as_object().into_iter().flatten();
+        let fields = properties.map(|(name, schema)| Field {
+            name: name.clone(),
+            location: match method {
+                _ if path.contains(&format!("{{{name}}}")) => Location::Path,
+                Method::Get => Location::Query,
+                Method::Post => Location::Body,
+            },
+            required: required.contains(&name.as_str()),
+            schema: schema.clone(),
+        });
+        let groups = |key: &str| serde_json::from_value(schema[key].clone()).unwrap_or_default();
+        InputSpec {
+            fields: fields.collect(),
+            exactly_one: groups("x-exactly-one"),
+            at_most_one: groups("x-at-most-one"),
+        }
+    }
+
+    /// Checks a request: the input as one object, with warnings about parameters that are not known.
+    ///
+    /// # Errors
+    /// 400 or 422, with every bad field.
+    pub fn bind(
+        &self,
+        raw: &Raw,
+        formats: &[TextFormat],
+        network: Option<&'static str>,
+    ) -> Result<(Value, Vec<Warning>), ApiError> {
+        let mut check = Check::new(formats, network);
+        let mut input = Map::new();
+        for field in &self.fields {
+            let given: Vec<&str> = match field.location {
+                Location::Path => raw.path.iter(),
+                _ => raw.query.iter(),
+            }
+            .filter(|(name, _)| *name == field.name)
+            .map(|(_, text)| text.as_str())
+            .collect();
+            let value = match (field.location, given.as_slice()) {
+                (Location::Body, _) => raw.body.of(field, formats),
+                (_, []) => None,
+                (_, [text]) => Some(coerce(&field.schema, text, formats)),
+                (location, _) => {
+                    check.error(location, &field.name, "is given more than once", None);
+                    continue;
+                }
+            };
+            match value {
+                Some(value) => {
+                    check.value(field.location, &field.name, &field.schema, &value);
+                    input.insert(field.name.clone(), value);
+                }
+                None if field.required => check.error(field.location, &field.name, "is required", Some(&field.schema)),
+                None => {}
+            }
+        }
+        self.groups(&input, &mut check);
+        check.finish()?;
+        Ok((Value::Object(input), self.unknown(raw)))
+    }
+
+    /// Fields that stand for each other or exclude each other.
+    fn groups(&self, input: &Map<String, Value>, check: &mut Check) {
+        let groups = self.exactly_one.iter().map(|g| (g, true)).chain(self.at_most_one.iter().map(|g| (g, false)));
+        for (names, needed) in groups {
+            let fields: Vec<&Field> = self.fields.iter().filter(|f| names.contains(&f.name)).collect();
+            let given: Vec<&&Field> =
+                fields.iter().filter(|f| input.get(&f.name).is_some_and(|v| !v.is_null())).collect();
+            match (given.as_slice(), fields.as_slice()) {
+                ([], [first, rest @ ..]) if needed => {
+                    let others: String = rest.iter().map(|f| format!(", or {} in its place", f.name)).collect();
+                    check.error(first.location, &first.name, format!("is required{others}"), Some(&first.schema));
+                }
+                ([first, rest @ ..], _) => {
+                    for field in rest {
+                        let message = format!("excludes {}: give one of the two", first.name);
+                        check.error(field.location, &field.name, message, None);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// A typing error never breaks a client, nor does it pass in silence.
+    fn unknown(&self, raw: &Raw) -> Vec<Warning> {
+        let of =
+            |location: Location| self.fields.iter().filter(move |f| f.location == location).map(|f| f.name.as_str());
+        let in_query = raw.query.iter().map(|(name, _)| (name, Location::Query));
+        let in_body = raw.body.values.keys().map(|name| (name, Location::Body));
+        let mut warnings: Vec<Warning> = Vec::new();
+        for (name, location) in in_query.chain(in_body) {
+            if of(location).any(|known| known == name) {
+                continue;
+            }
+            let shown: String = name.chars().take(64).collect();
+            let hint = nearest(name, of(location)).map_or_else(String::new, |n| format!("; did you mean {n}?"));
+            let warning = Warning::new("unknown_parameter", format!("the parameter {shown:?} was ignored{hint}"));
+            if !warnings.contains(&warning) && warnings.len() < 16 {
+                warnings.push(warning);
+            }
+        }
+        warnings
+    }
+}
+
+impl Members {
+    /// The value of a field: a number as it was written, where its format wants that.
+    fn of(&self, field: &Field, formats: &[TextFormat]) -> Option<Value> {
+        let is_text = || format::of(formats, &field.schema).is_some_and(|format| format.takes_numbers);
+        let written = self.numbers.get(&field.name).filter(|_| is_text());
+        written.map(|text| Value::String(text.clone())).or_else(|| self.values.get(&field.name).cloned())
+    }
+}

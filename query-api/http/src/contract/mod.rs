@@ -1,0 +1,12 @@
+//! What an operation is: what it says, takes and gives back.
+
+pub(crate) mod check;
+pub(crate) mod cost;
+pub(crate) mod format;
+pub(crate) mod input;
+pub(crate) mod nearest;
+pub(crate) mod offer;
+pub(crate) mod operation;
+pub(crate) mod output;
+pub(crate) mod tool;
+pub(crate) mod work;

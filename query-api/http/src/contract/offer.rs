@@ -1,0 +1,152 @@
+//! How an operation is offered: its package and tier, and what a call will cost once the beta is over.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// What an operation costs after the beta.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Tier {
+    /// Free, now and later.
+    Free,
+    /// To be paid for each call after the beta.
+    Premium,
+}
+
+/// The part of the service that an operation belongs to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Package {
+    /// Data about the chain.
+    Primary,
+    /// Anchoring of hashes in the chain.
+    Timestamp,
+}
+
+/// What a price is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Unit {
+    /// A call.
+    Request,
+    /// An address in a call.
+    Address,
+}
+
+/// How an operation is offered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Offer {
+    /// Part of the service.
+    pub package: Package,
+    /// Tier after the beta.
+    pub tier: Tier,
+    /// Name of what is sold.
+    pub capability: Option<&'static str>,
+    /// Price after the beta by L402.
+    pub price_sats: Option<u64>,
+    /// What the price is for.
+    pub unit: Option<Unit>,
+    /// Price after the beta by x402, in dollars.
+    pub x402_usd: Option<&'static str>,
+}
+
+impl Offer {
+    /// Free, now and later.
+    pub const FREE: Offer = Offer {
+        package: Package::Primary,
+        tier: Tier::Free,
+        capability: None,
+        price_sats: None,
+        unit: None,
+        x402_usd: None,
+    };
+}
+
+/// An operation of the interface as it was agreed upon, built or not.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Agreed {
+    /// Method.
+    pub method: &'static str,
+    /// Path template.
+    pub path: &'static str,
+    /// How it is offered.
+    pub offer: Offer,
+}
+
+impl Agreed {
+    /// Whether it is the operation with this method and path.
+    #[must_use]
+    pub fn is(&self, method: &str, path: &str) -> bool {
+        self.method == method && self.path == path
+    }
+
+    /// Reads the table: tab-separated, a line of names, then a line for each operation: method, path, package, tier after
+    /// the beta, capability, price in satoshis, unit, price in dollars, note. Lines without a package are documents.
+    ///
+    /// # Errors
+    /// The first line that is not of this form.
+    pub fn table(text: &'static str) -> Result<Vec<Agreed>, &'static str> {
+        let lines = text.lines().skip(1).filter(|line| line.split('\t').nth(2) != Some(""));
+        lines.map(|line| Agreed::line(line).ok_or(line)).collect()
+    }
+
+    fn line(line: &'static str) -> Option<Agreed> {
+        let mut cells = line.split('\t');
+        let mut next = || cells.next();
+        let (method, path, package, tier) = (next()?, next()?, next()?, next()?);
+        let mut optional = || next().map(|cell| Some(cell).filter(|cell| !cell.is_empty()));
+        let (capability, sats, unit, x402_usd) = (optional()?, optional()?, optional()?, optional()?);
+        let offer = Offer {
+            package: match package {
+                "primary" => Package::Primary,
+                "timestamp" => Package::Timestamp,
+                _ => return None,
+            },
+            tier: match tier {
+                "free" => Tier::Free,
+                "premium" => Tier::Premium,
+                _ => return None,
+            },
+            capability,
+            price_sats: match sats {
+                None => None,
+                Some(sats) => Some(sats.parse().ok()?),
+            },
+            unit: match unit {
+                None => None,
+                Some("request") => Some(Unit::Request),
+                Some("address") => Some(Unit::Address),
+                Some(_) => return None,
+            },
+            x402_usd,
+        };
+        matches!(method, "GET" | "POST").then_some(Agreed { method, path, offer })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn tables_are_read_or_refused() {
+        let text = "method\tpath\n\
+            GET\t/v1/a\tprimary\tfree\t\t\t\t\t\n\
+            GET\t/doc\t\t\t\t\t\t\ta document\n\
+            POST\t/v1/b\ttimestamp\tpremium\tcap\t21\taddress\t0.01\tnote";
+        let table = Agreed::table(text).unwrap();
+        assert_eq!(table.len(), 2);
+        assert_eq!(table[0].offer, Offer::FREE);
+        let paid = &table[1];
+        assert!(paid.is("POST", "/v1/b") && !paid.is("GET", "/v1/b"));
+        assert_eq!((paid.offer.capability, paid.offer.price_sats), (Some("cap"), Some(21)));
+        assert_eq!((paid.offer.unit, paid.offer.x402_usd), (Some(Unit::Address), Some("0.01")));
+        for bad in [
+            "h\nGET\t/v1/a\tprimary",
+            "h\nPUT\t/v1/a\tprimary\tfree\t\t\t\t\t",
+            "h\nGET\t/v1/a\tprimary\tfree\t\tx\t\t\t",
+        ] {
+            assert!(Agreed::table(bad).is_err(), "{bad}");
+        }
+    }
+}

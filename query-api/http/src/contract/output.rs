@@ -1,0 +1,256 @@
+//! What an operation gives back: a JSON object, a file, or rows in the format that the request chose.
+
+use std::{fmt, marker::PhantomData};
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Deserialize, Serialize};
+
+use crate::answers::compact::{self, Selection};
+
+/// The media type of most answers.
+pub const JSON: &str = "application/json";
+/// The media type of answers in CSV.
+pub const CSV: &str = "text/csv; charset=utf-8";
+/// The media type of answers in Markdown.
+pub const MARKDOWN: &str = "text/markdown; charset=utf-8";
+
+/// Parts of a body, made one after the other while it is sent.
+pub type Parts = Box<dyn Iterator<Item = Vec<u8>> + Send>;
+
+/// An answer, written.
+pub enum Written {
+    /// The bytes of a JSON object; `_meta` is added to it.
+    Json(Vec<u8>),
+    /// A file: sent as it is.
+    File {
+        /// Its media type.
+        media_type: &'static str,
+        /// Its bytes.
+        bytes: Vec<u8>,
+    },
+    /// A body whose length nobody knows yet: sent while it is made.
+    Stream {
+        /// Its media type.
+        media_type: &'static str,
+        /// Its parts.
+        parts: Parts,
+    },
+}
+
+/// What an operation may give back. Every type that serializes to an object is one; so are [`File`] and [`Formatted`].
+pub trait Output {
+    /// Media types that it may have, the usual one first.
+    const MEDIA: &'static [&'static str];
+
+    /// Schema of the JSON object; that of any string of bytes where there is none.
+    fn schema(generator: &mut SchemaGenerator) -> Schema;
+
+    /// Writes it; of a JSON object only the members that are selected.
+    ///
+    /// # Errors
+    /// It cannot be written as JSON.
+    fn write(self, selection: Selection<'_>) -> Result<Written, serde_json::Error>;
+}
+
+impl<T: Serialize + JsonSchema> Output for T {
+    const MEDIA: &'static [&'static str] = &[JSON];
+
+    fn schema(generator: &mut SchemaGenerator) -> Schema {
+        generator.subschema_for::<T>()
+    }
+
+    fn write(self, selection: Selection<'_>) -> Result<Written, serde_json::Error> {
+        compact::to_vec(&self, selection).map(Written::Json)
+    }
+}
+
+/// A media type.
+pub trait Media {
+    /// It and nothing else.
+    const TYPES: &'static [&'static str];
+}
+
+/// `image/png`.
+pub struct Png;
+
+impl Media for Png {
+    const TYPES: &'static [&'static str] = &["image/png"];
+}
+
+/// A file of a media type.
+pub struct File<M> {
+    bytes: Vec<u8>,
+    media: PhantomData<M>,
+}
+
+impl<M: Media> File<M> {
+    /// A file of these bytes.
+    #[must_use]
+    pub fn new(bytes: Vec<u8>) -> Self {
+        File { bytes, media: PhantomData }
+    }
+}
+
+impl<M: Media> Output for File<M> {
+    const MEDIA: &'static [&'static str] = M::TYPES;
+
+    fn schema(_: &mut SchemaGenerator) -> Schema {
+        // Binary bodies have no schema of their own in OpenAPI 3.1: the media type says all.
+        Schema::default()
+    }
+
+    fn write(self, _: Selection<'_>) -> Result<Written, serde_json::Error> {
+        let media_type = M::TYPES.first().copied().unwrap_or("application/octet-stream");
+        Ok(Written::File { media_type, bytes: self.bytes })
+    }
+}
+
+/// The format of an answer, as a request chooses it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Format {
+    /// An object with `_meta`.
+    #[default]
+    Json,
+    /// Rows with a line of names before them (RFC 4180), sent while they are made.
+    Csv,
+    /// A table for people to read.
+    Markdown,
+}
+
+/// Rows under names, for formats that know nothing else.
+pub struct Table {
+    /// Names of the columns.
+    pub columns: &'static [&'static str],
+    /// Rows, each with as many cells as there are columns.
+    pub rows: Box<dyn Iterator<Item = Vec<String>> + Send>,
+}
+
+impl fmt::Debug for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Table").field("columns", &self.columns).finish_non_exhaustive()
+    }
+}
+
+/// An answer in the format that the request chose.
+#[derive(Debug)]
+pub enum Formatted<T> {
+    /// The object.
+    Json(T),
+    /// Its rows as CSV.
+    Csv(Table),
+    /// Its rows as a table in Markdown.
+    Markdown(Table),
+}
+
+/// Rows that go into one part of a stream.
+const ROWS_PER_PART: usize = 256;
+
+impl<T: Serialize + JsonSchema> Output for Formatted<T> {
+    const MEDIA: &'static [&'static str] = &[JSON, CSV, MARKDOWN];
+
+    fn schema(generator: &mut SchemaGenerator) -> Schema {
+        generator.subschema_for::<T>()
+    }
+
+    fn write(self, selection: Selection<'_>) -> Result<Written, serde_json::Error> {
+        Ok(match self {
+            Formatted::Json(object) => return object.write(selection),
+            Formatted::Csv(table) => Written::Stream { media_type: CSV, parts: lines(table, csv_line, None) },
+            Formatted::Markdown(table) => {
+                let rule = format!("|{}\n", " --- |".repeat(table.columns.len()));
+                Written::Stream { media_type: MARKDOWN, parts: lines(table, markdown_line, Some(rule)) }
+            }
+        })
+    }
+}
+
+/// The lines of a table, many in a part.
+fn lines(table: Table, line: fn(&mut String, &mut dyn Iterator<Item = &str>), rule: Option<String>) -> Parts {
+    let Table { columns, mut rows } = table;
+    let mut head = String::new();
+    line(&mut head, &mut columns.iter().copied());
+    head.extend(rule);
+    let body = std::iter::from_fn(move || {
+        let mut part = String::new();
+        for row in rows.by_ref().take(ROWS_PER_PART) {
+            line(&mut part, &mut row.iter().map(String::as_str));
+        }
+        (!part.is_empty()).then(|| part.into_bytes())
+    });
+    Box::new(std::iter::once(head.into_bytes()).chain(body))
+}
+
+/// A line of CSV. A cell that a spreadsheet would take for a formula gets an apostrophe before it; numbers stay.
+fn csv_line(out: &mut String, cells: &mut dyn Iterator<Item = &str>) {
+    for (at, cell) in cells.enumerate() {
+        if at > 0 {
+            out.push(',');
+        }
+        let is_formula = cell.starts_with(['=', '+', '-', '@', '\t', '\r']) && cell.parse::<f64>().is_err();
+        let quoted = is_formula || cell.contains([',', '"', '\n', '\r']);
+        if quoted {
+            out.push('"');
+            if is_formula {
+                out.push('\'');
+            }
+            out.push_str(&cell.replace('"', "\"\""));
+            out.push('"');
+        } else {
+            out.push_str(cell);
+        }
+    }
+    out.push_str("\r\n");
+}
+
+/// A row of a table in Markdown.
+fn markdown_line(out: &mut String, cells: &mut dyn Iterator<Item = &str>) {
+    out.push('|');
+    for cell in cells {
+        out.push(' ');
+        out.push_str(&cell.replace('\\', "\\\\").replace('|', "\\|").replace(['\n', '\r'], " "));
+        out.push_str(" |");
+    }
+    out.push('\n');
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[derive(Serialize, JsonSchema)]
+    struct Nothing {}
+
+    fn text(output: Formatted<Nothing>) -> (String, usize) {
+        let Written::Stream { parts, .. } = output.write(Selection::All).unwrap() else { panic!("no stream") };
+        let parts: Vec<Vec<u8>> = parts.collect();
+        (String::from_utf8(parts.concat()).unwrap(), parts.len())
+    }
+
+    fn table(rows: Vec<[&str; 2]>) -> Table {
+        let rows: Vec<Vec<String>> = rows.into_iter().map(|row| row.map(str::to_owned).into()).collect();
+        Table { columns: &["a", "b"], rows: Box::new(rows.into_iter()) }
+    }
+
+    #[test]
+    fn tables_become_csv() {
+        let rows = vec![["1", "-2.5"], ["x,y", "say \"no\""], ["=1+1", "-x"], ["", "two\nlines"]];
+        let (csv, parts) = text(Formatted::Csv(table(rows)));
+        let expected = "a,b\r\n1,-2.5\r\n\"x,y\",\"say \"\"no\"\"\"\r\n\"'=1+1\",\"'-x\"\r\n,\"two\nlines\"\r\n";
+        assert_eq!((csv.as_str(), parts), (expected, 2));
+        assert_eq!(text(Formatted::Csv(table(Vec::new()))), ("a,b\r\n".to_owned(), 1));
+    }
+
+    #[test]
+    fn tables_become_markdown() {
+        let (markdown, _) = text(Formatted::Markdown(table(vec![["1", "a|b"], ["2", "c\nd"]])));
+        assert_eq!(markdown, "| a | b |\n| --- | --- |\n| 1 | a\\|b |\n| 2 | c d |\n");
+    }
+
+    #[test]
+    fn long_tables_come_in_parts() {
+        let (csv, parts) = text(Formatted::Csv(table(vec![["1", "2"]; 600])));
+        assert_eq!((csv.lines().count(), parts), (601, 4));
+    }
+}

@@ -1,0 +1,106 @@
+//! What agents read before they call: agent card, flows, and where the Model Context Protocol is spoken.
+
+use serde_json::{Value, json};
+
+use super::MCP;
+use crate::{
+    config::HttpConfig,
+    contract::{offer::Tier, operation::Registered},
+    describe::{About, openapi::example_of},
+};
+
+/// The agent card of A2A 1.0. The interfaces are those that are really spoken: neither is one of A2A's own bindings.
+pub(super) fn card(operations: &[Registered], about: &About, config: &HttpConfig) -> Value {
+    let base = &config.base_url;
+    let mut interfaces = vec![json!({"url": base, "protocolBinding": "OPENAPI", "protocolVersion": "3.1.0"})];
+    if let Some(newest) = config.mcp_versions.first() {
+        let url = format!("{base}{MCP}");
+        interfaces.insert(0, json!({"url": url, "protocolBinding": "MCP", "protocolVersion": newest}));
+    }
+    let skills: Vec<Value> = operations.iter().map(|op| skill(op, about)).collect();
+    json!({
+        "name": about.name,
+        "description": about.sentence,
+        "version": env!("CARGO_PKG_VERSION"),
+        "supportedInterfaces": interfaces,
+        "provider": {"organization": about.name, "url": format!("{base}/")},
+        "documentationUrl": format!("{base}/api/reference/"),
+        "capabilities": {"streaming": false, "pushNotifications": false, "extendedAgentCard": false},
+        "securitySchemes": {
+            "wallet_session": {"httpAuthSecurityScheme": {
+                "scheme": "Bearer",
+                "description": "A wallet session. Needed for later pages of long histories alone; all else is open.",
+            }},
+            "bridge_key": {"apiKeySecurityScheme": {
+                "name": "X-WR-API-Key",
+                "location": "header",
+                "description": "A bridge key, which stands for a wallet session.",
+            }},
+        },
+        "defaultInputModes": ["application/json"],
+        "defaultOutputModes": ["application/json"],
+        "skills": skills,
+    })
+}
+
+fn skill(op: &Registered, about: &About) -> Value {
+    let tier = if op.offer.tier == Tier::Free { "free" } else { "premium" };
+    json!({
+        "id": op.info.name,
+        "name": op.info.summary,
+        "description": op.info.description,
+        "tags": [op.info.area, tier],
+        "examples": [format!("{} {}", op.info.method.name(), example_of(op, about))],
+        "inputModes": ["application/json"],
+        "outputModes": op.media,
+    })
+}
+
+/// Calls as flows of one step (agents.json 0.1).
+pub(super) fn flows(operations: &[Registered], about: &About, config: &HttpConfig) -> Value {
+    let flows: Vec<Value> = operations
+        .iter()
+        .map(|op| {
+            let parameters: Vec<Value> = op
+                .input
+                .fields
+                .iter()
+                .map(|field| json!({"name": field.name, "required": field.required, "schema": field.schema}))
+                .collect();
+            json!({
+                "id": op.info.name,
+                "title": op.info.summary,
+                "description": op.info.description,
+                "actions": [{"id": op.info.name, "sourceId": "cairn", "operationId": op.info.name}],
+                "links": [],
+                "fields": {"parameters": parameters, "responses": {"success": {"$ref": "#"}}},
+            })
+        })
+        .collect();
+    json!({
+        "agentsJson": "0.1.0",
+        "info": {"title": about.name, "version": env!("CARGO_PKG_VERSION"), "description": about.sentence},
+        "sources": [{"id": "cairn", "path": format!("{}/openapi.json", config.base_url)}],
+        "overrides": [],
+        "flows": flows,
+    })
+}
+
+/// Where and how the Model Context Protocol is spoken.
+pub(super) fn mcp(about: &About, config: &HttpConfig) -> Value {
+    let url = format!("{}{MCP}", config.base_url);
+    json!({
+        "name": "cairn",
+        "title": about.name,
+        "version": env!("CARGO_PKG_VERSION"),
+        "description": about.sentence,
+        "protocolVersion": config.mcp_versions.first(),
+        "protocolVersions": config.mcp_versions,
+        "servers": [
+            {"type": "streamable-http", "url": url},
+            {"type": "sse", "url": url},
+        ],
+        "authentication": {"required": false, "schemes": ["bearer"]},
+        "documentation": format!("{}/api/reference/", config.base_url),
+    })
+}

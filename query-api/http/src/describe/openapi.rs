@@ -1,0 +1,320 @@
+//! `/openapi.json`, derived from the operations.
+
+use std::collections::BTreeMap;
+
+use schemars::{SchemaGenerator, generate::SchemaSettings};
+use serde_json::{Map, Value, json};
+
+use super::About;
+use crate::{
+    answers::{
+        code::ErrorCode,
+        error::{Location, Problem},
+        meta::Meta,
+    },
+    config::HttpConfig,
+    contract::{
+        format::TextFormat,
+        input::Field,
+        offer::Tier,
+        operation::{Method, Registered},
+        output::JSON,
+    },
+    pages::escaping::segment,
+};
+
+/// The description of these operations.
+pub(crate) fn of(operations: &[Registered], about: &About, formats: &[TextFormat], config: &HttpConfig) -> Value {
+    let settings = SchemaSettings::draft2020_12().for_serialize().with(|s| {
+        s.definitions_path = "/components/schemas".into();
+        s.meta_schema = None;
+    });
+    let mut generator = settings.into_generator();
+    let mut paths: BTreeMap<&str, Map<String, Value>> = BTreeMap::new();
+    for op in operations {
+        let entry = operation(op, &mut generator, about, formats);
+        paths.entry(op.info.path).or_default().insert(op.info.method.name().to_lowercase(), entry);
+    }
+    let _ = generator.subschema_for::<Problem>();
+    let mut schemas = generator.take_definitions(true);
+    for op in operations {
+        relax(op, &mut schemas);
+    }
+    let used = about.areas.iter().filter(|(area, _)| operations.iter().any(|op| op.info.area == *area));
+    let tags: Vec<Value> = used.map(|(name, text)| json!({"name": name, "description": text})).collect();
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": about.name,
+            "version": env!("CARGO_PKG_VERSION"),
+            "summary": about.summary,
+            "description": about.conventions,
+            "contact": {"name": "The operator of this server", "url": format!("{}/", config.base_url)},
+            "license": {"name": "MIT or Apache License 2.0", "identifier": "MIT OR Apache-2.0"},
+        },
+        "servers": [{"url": config.base_url}],
+        "tags": tags,
+        "paths": paths,
+        "components": {
+            "schemas": schemas,
+            "responses": {"Problem": {
+                "description": "A failure.",
+                "headers": headers(&["X-Request-Id", "RateLimit", "RateLimit-Policy", "Retry-After"]),
+                "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
+            }},
+            "headers": {
+                "ETag": {"description": "Version of the answer, for If-None-Match.", "schema": {"type": "string"}},
+                "RateLimit": {"description": "What is left of the client's budget: `r` units, all of them again in `t` \
+                    seconds. Absent where the server has no limit.", "schema": {"type": "string"}},
+                "RateLimit-Policy": {"description": "The budget of a client: `q` units in `w` seconds.",
+                    "schema": {"type": "string"}},
+                "Retry-After": {"description": "Seconds to wait before the next try (429 and 503).",
+                    "schema": {"type": "integer", "minimum": 0}},
+                "X-Request-Id": {"description": "Id of the request.", "schema": {"type": "string"}},
+                "X-Rows-Read": {"description": "Rows of the index that the answer took.",
+                    "schema": {"type": "integer", "minimum": 0}},
+            },
+        },
+    })
+}
+
+fn operation(op: &Registered, generator: &mut SchemaGenerator, about: &About, formats: &[TextFormat]) -> Value {
+    let output = op.output_schema(generator).to_value();
+    let meta = generator.subschema_for::<Meta<'_>>().to_value();
+    let body = json!({"allOf": [
+        output,
+        {"type": "object", "required": ["_meta"], "properties": {"_meta": meta}},
+    ]});
+    let mut responses = Map::new();
+    let content = op.media.iter().map(|media| {
+        let mut content = json!({});
+        if *media == JSON {
+            content["schema"] = body.clone();
+            if let Some(example) = (about.answer)(op.info.name) {
+                content["example"] = example;
+            }
+        }
+        ((*media).to_owned(), content)
+    });
+    let content: Map<String, Value> = content.collect();
+    let mut answer = json!({
+        "description": "The answer.",
+        "headers": headers(&["ETag", "X-Request-Id", "X-Rows-Read", "RateLimit", "RateLimit-Policy"]),
+        "content": content,
+    });
+    match op.info.method {
+        Method::Get => {
+            let unchanged = json!({
+                "description": "The answer has not changed (If-None-Match).",
+                "headers": headers(&["ETag", "X-Request-Id", "RateLimit", "RateLimit-Policy"]),
+            });
+            responses.insert("304".to_owned(), unchanged);
+        }
+        Method::Post => {
+            answer["headers"].as_object_mut().map(|headers| headers.shift_remove("ETag"));
+        }
+    }
+    responses.insert("200".to_owned(), answer);
+    let mut by_status: BTreeMap<u16, Vec<&str>> = BTreeMap::new();
+    for code in failures(op, formats) {
+        by_status.entry(code.status().as_u16()).or_default().push(code.name());
+    }
+    for (status, codes) in by_status {
+        responses.insert(
+            status.to_string(),
+            json!({"$ref": "#/components/responses/Problem",
+            "description": format!("Codes: {}.", codes.join(", "))}),
+        );
+    }
+    let mut entry = json!({
+        "operationId": op.info.name,
+        "tags": [op.info.area],
+        "summary": op.info.summary,
+        "description": op.info.description,
+        "parameters": parameters(op, about),
+        "responses": responses,
+        "x-cost": {"class": op.info.cost.name(), "units": op.info.cost.units()},
+        "x-tier": if op.offer.tier == Tier::Free { "free" } else { "premium" },
+    });
+    if op.info.method == Method::Post {
+        let mut content = json!({"application/json": {"schema": body_schema(op)}});
+        if let Some(field) = op.info.text_body.and_then(|name| op.input.fields.iter().find(|f| f.name == name)) {
+            content["text/plain"] = json!({"schema": field.schema});
+        }
+        content["application/json"]["example"] = example_body(op, about);
+        entry["requestBody"] = json!({"required": true, "content": content});
+    }
+    if !op.info.aliases.is_empty() {
+        entry["x-aliases"] = json!(op.info.aliases);
+    }
+    if let Some(price) = op.offer.price_sats {
+        entry["x-price-sats"] = price.into();
+    }
+    entry
+}
+
+/// References to headers.
+fn headers(names: &[&str]) -> Value {
+    let all = names.iter().map(|name| ((*name).to_owned(), json!({"$ref": format!("#/components/headers/{name}")})));
+    Value::Object(all.collect())
+}
+
+/// Failures that an operation may answer with.
+pub(crate) fn failures(op: &Registered, formats: &[TextFormat]) -> impl Iterator<Item = ErrorCode> {
+    op.info.errors.iter().copied().chain(common(op, formats))
+}
+
+/// Failures that any operation may answer with.
+fn common(op: &Registered, formats: &[TextFormat]) -> impl Iterator<Item = ErrorCode> {
+    let mut codes = vec![
+        ErrorCode::RateLimited,
+        ErrorCode::InternalError,
+        ErrorCode::IndexSyncing,
+        ErrorCode::Overloaded,
+        ErrorCode::Timeout,
+    ];
+    if !op.input.fields.is_empty() {
+        codes.push(ErrorCode::ValidationError);
+    }
+    for format in formats {
+        if op.input.fields.iter().any(|field| field.schema["format"] == format.name) {
+            codes.extend(format.codes);
+        }
+    }
+    if op.info.method == Method::Post {
+        codes.extend([
+            ErrorCode::MalformedJson,
+            ErrorCode::RequestTimeout,
+            ErrorCode::PayloadTooLarge,
+            ErrorCode::UnsupportedMediaType,
+        ]);
+    }
+    codes.into_iter()
+}
+
+/// An example of a parameter: one that this server knows, where it is an address; null if there is none.
+pub(crate) fn example(field: &Field, about: &About) -> Value {
+    if let Some(known) = about.example(&field.schema) {
+        return known;
+    }
+    field.schema["examples"].get(0).or_else(|| field.schema.get("default")).cloned().unwrap_or_default()
+}
+
+/// A body that the server takes: what is required, and the first of each group of which one is.
+fn example_body(op: &Registered, about: &About) -> Value {
+    let first = |field: &Field| op.input.exactly_one.iter().any(|group| group.first() == Some(&field.name));
+    let needed = op.input.fields.iter().filter(|f| f.location == Location::Body && (f.required || first(f)));
+    Value::Object(needed.map(|field| (field.name.clone(), example(field, about))).collect())
+}
+
+/// Path and query of a request that the server takes.
+pub(crate) fn example_of(op: &Registered, about: &About) -> String {
+    let text = |value: Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let mut target = op.info.path.to_owned();
+    let mut query = String::new();
+    for field in &op.input.fields {
+        let encoded = || segment(&text(example(field, about)));
+        match field.location {
+            Location::Path => target = target.replace(&format!("{{{}}}", field.name), &encoded()),
+            Location::Query if field.required => {
+                query += &format!("{}{}={}", if query.is_empty() { "?" } else { "&" }, field.name, encoded());
+            }
+            Location::Query | Location::Body => {}
+        }
+    }
+    target + &query
+}
+
+fn parameters(op: &Registered, about: &About) -> Vec<Value> {
+    let listed = op.input.fields.iter().filter(|f| f.location != Location::Body);
+    listed.map(|field| parameter(field, about)).collect()
+}
+
+fn parameter(field: &Field, about: &About) -> Value {
+    let mut schema = field.schema.clone();
+    let mut description = Value::Null;
+    if let Some(members) = schema.as_object_mut() {
+        description = members.remove("description").unwrap_or_default();
+        members.remove("examples");
+    }
+    leave_out_null(&mut schema);
+    let mut out = json!({
+        "name": field.name,
+        "in": if field.location == Location::Path { "path" } else { "query" },
+        "required": field.required || field.location == Location::Path,
+        "schema": schema,
+    });
+    for (key, value) in [("description", description), ("example", example(field, about))] {
+        if !value.is_null() {
+            out[key] = value;
+        }
+    }
+    out
+}
+
+/// What may be left out is left out, not null: an address of a request knows no null, and a tool needs none.
+pub(crate) fn leave_out_null(schema: &mut Value) {
+    let Some(kinds) = schema.get_mut("type").filter(|kinds| kinds.is_array()) else { return };
+    if let Some(several) = kinds.as_array_mut() {
+        several.retain(|kind| kind != "null");
+    }
+    if let [only] = kinds.as_array().map_or(&[][..], Vec::as_slice) {
+        *kinds = only.clone();
+    }
+}
+
+fn body_schema(op: &Registered) -> Value {
+    let fields = || op.input.fields.iter().filter(|f| f.location == Location::Body);
+    let properties: Map<String, Value> = fields().map(|f| (f.name.clone(), f.schema.clone())).collect();
+    let required: Vec<&str> = fields().filter(|f| f.required).map(|f| f.name.as_str()).collect();
+    let mut schema = json!({"type": "object", "properties": properties, "required": required});
+    // Null is as good as not given.
+    let given = |name: &String| json!({"required": [name], "properties": {name: {"not": {"type": "null"}}}});
+    let one = op.input.exactly_one.iter().map(|group| json!({"oneOf": group.iter().map(given).collect::<Vec<_>>()}));
+    // At most one: exactly one, or not any.
+    let most = op.input.at_most_one.iter().map(|group| {
+        let any: Vec<Value> = group.iter().map(given).collect();
+        let none = json!({"not": {"anyOf": any.clone()}});
+        json!({"oneOf": any.into_iter().chain([none]).collect::<Vec<_>>()})
+    });
+    let rules: Vec<Value> = one.chain(most).collect();
+    if !rules.is_empty() {
+        schema["allOf"] = rules.into();
+    }
+    schema
+}
+
+/// Members that `view=compact` leaves out are not required.
+pub(crate) fn relax(op: &Registered, schemas: &mut Map<String, Value>) {
+    let mut generator = SchemaSettings::draft2020_12()
+        .for_serialize()
+        .with(|s| s.definitions_path = "/components/schemas".into())
+        .into_generator();
+    let root = op.output_schema(&mut generator).to_value();
+    for path in op.info.compact {
+        let names: Vec<&str> = path.split('.').collect();
+        drop_required(&root, &names, schemas);
+    }
+}
+
+fn drop_required(schema: &Value, names: &[&str], schemas: &mut Map<String, Value>) {
+    let [name, rest @ ..] = names else { return };
+    if let Some(inner) = schema.get("items") {
+        return drop_required(&inner.clone(), names, schemas);
+    }
+    for key in ["anyOf", "oneOf", "allOf"] {
+        for inner in schema[key].as_array().cloned().unwrap_or_default() {
+            drop_required(&inner, names, schemas);
+        }
+    }
+    let Some(target) = schema["$ref"].as_str().and_then(|r| r.rsplit('/').next()).map(str::to_owned) else { return };
+    let Some(found) = schemas.get_mut(&target) else { return };
+    if rest.is_empty() {
+        if let Some(required) = found.get_mut("required").and_then(Value::as_array_mut) {
+            required.retain(|r| r != name);
+        }
+    } else {
+        let inner = found["properties"][*name].clone();
+        drop_required(&inner, rest, schemas);
+    }
+}

@@ -1,0 +1,174 @@
+//! What each client may spend in a minute. Memory does not grow with the number of clients: what is known of them lies
+//! in a table of fixed size, and where too many meet in one place, the one that owes least is forgotten.
+
+use std::{
+    hash::{BuildHasher, RandomState},
+    sync::{Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use crate::limits::client::Client;
+
+/// The time in which a whole budget comes back.
+pub const WINDOW: Duration = Duration::from_secs(60);
+/// The same in nanoseconds.
+const WINDOW_NANOS: u64 = 60_000_000_000;
+
+/// Places of the table and clients in each: for 65 536 clients, a mebibyte.
+const SETS: usize = 8192;
+const WAYS: usize = 8;
+
+/// A client: a keyed hash of who it is (0 for nobody), and when its budget will be whole again.
+#[derive(Clone, Copy, Default)]
+struct Entry {
+    who: u64,
+    whole_at: u64,
+}
+
+/// The budgets of all clients.
+pub(crate) struct Budgets {
+    limit: u32,
+    /// Nanoseconds in which a unit comes back.
+    per_unit: u64,
+    /// Keyed, so that nobody can aim at somebody else's place.
+    keys: RandomState,
+    sets: Box<[Mutex<[Entry; WAYS]>]>,
+    began: Instant,
+}
+
+/// What is left of a budget.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Left {
+    /// Units.
+    pub(crate) units: u32,
+    /// Seconds until the whole budget is back.
+    pub(crate) whole_in: u64,
+}
+
+impl Budgets {
+    /// Budgets of `limit` units a minute; 0 for no limit.
+    pub(crate) fn new(limit: u32) -> Self {
+        let sets = if limit == 0 { 0 } else { SETS };
+        Budgets {
+            limit,
+            per_unit: WINDOW_NANOS / u64::from(limit.max(1)),
+            keys: RandomState::new(),
+            sets: (0..sets).map(|_| Mutex::default()).collect(),
+            began: Instant::now(),
+        }
+    }
+
+    /// Units a minute; 0 for no limit.
+    pub(crate) fn limit(&self) -> u32 {
+        self.limit
+    }
+
+    /// Takes units from a client's budget, and says what is left.
+    ///
+    /// # Errors
+    /// There are not enough: the seconds to wait.
+    pub(crate) fn take(&self, client: &Client, units: u32) -> Result<Left, u32> {
+        let now = u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        self.take_at(client, units, now)
+    }
+
+    fn take_at(&self, client: &Client, units: u32, now: u64) -> Result<Left, u32> {
+        let who = self.keys.hash_one(client).max(1);
+        // The table has a power of two of places; the low bits choose one.
+        let place = usize::try_from(who % SETS as u64).unwrap_or_default();
+        let Some(set) = self.sets.get(place) else { return Ok(Left { units: u32::MAX, whole_in: 0 }) };
+        let mut set = set.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = set.iter().position(|entry| entry.who == who);
+        // Nobody, or whoever owes least.
+        let least = || set.iter().enumerate().min_by_key(|(_, e)| e.whole_at).map_or(0, |(at, _)| at);
+        let at = known.unwrap_or_else(least);
+        let whole_at = known.map_or(now, |at| set[at].whole_at.max(now));
+        let after = whole_at.saturating_add(self.per_unit.saturating_mul(units.into()));
+        let owed = after - now;
+        if owed > WINDOW_NANOS {
+            let wait = Duration::from_nanos(owed - WINDOW_NANOS);
+            return Err(u32::try_from(wait.as_secs()).unwrap_or(u32::MAX).saturating_add(1));
+        }
+        set[at] = Entry { who, whole_at: after };
+        Ok(Left {
+            units: u32::try_from((WINDOW_NANOS - owed) / self.per_unit).unwrap_or(u32::MAX).min(self.limit),
+            whole_in: owed.div_ceil(1_000_000_000),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use axum::http::HeaderMap;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::config::HttpConfig;
+
+    const SECOND: u64 = 1_000_000_000;
+
+    fn client(number: u32) -> Client {
+        let ip = std::net::Ipv4Addr::from(number);
+        Client::of((ip, 1).into(), &HeaderMap::new(), &HttpConfig::default())
+    }
+
+    #[test]
+    fn a_budget_is_spent_and_comes_back() {
+        let budgets = Budgets::new(60);
+        let take = |units, at| budgets.take_at(&client(1), units, at);
+        assert_eq!(take(10, 0), Ok(Left { units: 50, whole_in: 10 }));
+        assert_eq!(take(50, 0), Ok(Left { units: 0, whole_in: 60 }));
+        assert_eq!(take(1, 0), Err(2));
+        // What was refused cost nothing.
+        assert_eq!(take(1, SECOND), Ok(Left { units: 0, whole_in: 60 }));
+        assert_eq!(take(10, SECOND), Err(11));
+        assert_eq!(take(10, 11 * SECOND), Ok(Left { units: 0, whole_in: 60 }));
+        assert_eq!(take(0, 1000 * SECOND), Ok(Left { units: 60, whole_in: 0 }));
+        // Others have their own.
+        assert_eq!(budgets.take_at(&client(2), 60, 0), Ok(Left { units: 0, whole_in: 60 }));
+    }
+
+    #[test]
+    fn no_limit_is_no_limit() {
+        let budgets = Budgets::new(0);
+        for _ in 0..100_000 {
+            assert!(budgets.take(&client(1), 10).is_ok());
+        }
+    }
+
+    #[test]
+    fn a_flood_of_clients_forgets_those_that_owe_least() {
+        let budgets = Budgets::new(60);
+        let busy = client(7);
+        budgets.take_at(&busy, 60, 0).unwrap();
+        for other in 1000..400_000 {
+            budgets.take_at(&client(other), 1, 0).unwrap();
+        }
+        assert!(budgets.take_at(&busy, 1, 0).is_err());
+    }
+
+    proptest! {
+        /// Whatever is asked and when: in no minute does a client get more than two budgets (one that was whole, and
+        /// what came back meanwhile), and what is left never exceeds the limit.
+        #[test]
+        fn nobody_gets_more_than_is_his(steps in prop::collection::vec((0u32..30, 0u64..5), 1..200)) {
+            let budgets = Budgets::new(60);
+            let (mut now, mut got) = (0, Vec::new());
+            for (units, pause) in steps {
+                now += pause * SECOND;
+                match budgets.take_at(&client(3), units, now) {
+                    Ok(left) => {
+                        got.push((now, u64::from(units)));
+                        prop_assert!(left.units <= 60 && left.whole_in <= 60);
+                    }
+                    Err(wait) => prop_assert!((1..=60).contains(&wait)),
+                }
+            }
+            for (from, _) in &got {
+                let within = got.iter().filter(|(at, _)| at >= from && *at < from + 60 * SECOND);
+                prop_assert!(within.map(|(_, units)| units).sum::<u64>() <= 120);
+            }
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! Who sent a request, as far as limits go: an address, or a network of 2^64 of them.
+
+use std::{
+    net::{IpAddr, SocketAddr},
+    str::FromStr,
+};
+
+use axum::http::{HeaderMap, HeaderName, header};
+
+use crate::config::{ForwardedHeader, HttpConfig};
+
+/// The address that a request is counted for.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Client(IpAddr);
+
+impl Client {
+    /// Who stands at the other end of a connection, or behind the proxies there that are trusted.
+    pub(crate) fn of(peer: SocketAddr, headers: &HeaderMap, config: &HttpConfig) -> Self {
+        let trusted = |ip: &IpAddr| config.trusted_proxies.iter().any(|net| net.contains(ip));
+        let mut ip = peer.ip().to_canonical();
+        if trusted(&ip) {
+            // From the nearest to the farthest: each trusted one vouches for the one before it.
+            for hop in hops(headers, config.forwarded_header).into_iter().rev() {
+                // What is no address hides who was there: the proxy that wrote it is all that is known.
+                let Some(named) = hop else { break };
+                ip = named;
+                if !trusted(&ip) {
+                    break;
+                }
+            }
+        }
+        Client::at(ip)
+    }
+
+    /// The address, or the first one of the network.
+    pub(crate) fn network(self) -> IpAddr {
+        self.0
+    }
+
+    /// An address of IPv4, or the network of 64 bits that an address of IPv6 lies in: one household has as many.
+    pub(crate) fn at(ip: IpAddr) -> Self {
+        Client(match ip {
+            IpAddr::V4(ip) => ip.into(),
+            IpAddr::V6(ip) => {
+                let [a, b, c, d, ..] = ip.segments();
+                IpAddr::from([a, b, c, d, 0, 0, 0, 0])
+            }
+        })
+    }
+}
+
+/// A chain of proxies longer than this is somebody's joke.
+const MAX_HOPS: usize = 32;
+
+/// The addresses that a header names, the client's first; `None` for what is no address.
+fn hops(headers: &HeaderMap, which: ForwardedHeader) -> Vec<Option<IpAddr>> {
+    let name = match which {
+        ForwardedHeader::XForwardedFor => HeaderName::from_static("x-forwarded-for"),
+        ForwardedHeader::Forwarded => header::FORWARDED,
+    };
+    let mut found = Vec::new();
+    for value in headers.get_all(name) {
+        for element in value.to_str().unwrap_or_default().split(',') {
+            found.push(match which {
+                ForwardedHeader::XForwardedFor => address(element),
+                ForwardedHeader::Forwarded => element.split(';').find_map(|pair| {
+                    let (key, value) = pair.trim().split_once('=')?;
+                    key.eq_ignore_ascii_case("for").then(|| address(value)).flatten()
+                }),
+            });
+        }
+    }
+    // The nearest ones count.
+    found.split_off(found.len().saturating_sub(MAX_HOPS))
+}
+
+/// An address, perhaps with a port, in brackets or in quotes.
+fn address(text: &str) -> Option<IpAddr> {
+    let text = text.trim().trim_matches('"');
+    let bare = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);
+    let ip = IpAddr::from_str(bare).ok().or_else(|| SocketAddr::from_str(text).ok().map(|at| at.ip()))?;
+    Some(ip.to_canonical())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use axum::http::HeaderValue;
+
+    use super::*;
+
+    fn client(peer: &str, which: ForwardedHeader, lines: &[&str]) -> Client {
+        let trusted_proxies = vec!["10.0.0.0/8".parse().unwrap(), "fd00::/8".parse().unwrap()];
+        let config = HttpConfig { trusted_proxies, forwarded_header: which, ..HttpConfig::default() };
+        let mut headers = HeaderMap::new();
+        for line in lines {
+            let name = if which == ForwardedHeader::Forwarded { "forwarded" } else { "x-forwarded-for" };
+            headers.append(name, HeaderValue::from_str(line).unwrap());
+        }
+        Client::of(peer.parse().unwrap(), &headers, &config)
+    }
+
+    fn at(ip: &str) -> Client {
+        Client::at(ip.parse().unwrap())
+    }
+
+    #[test]
+    fn whoever_is_not_trusted_speaks_for_himself() {
+        let x = ForwardedHeader::XForwardedFor;
+        assert_eq!(client("192.0.2.1:5", x, &["198.51.100.7"]), at("192.0.2.1"));
+        assert_eq!(client("10.0.0.1:5", x, &["198.51.100.7"]), at("198.51.100.7"));
+        // The client made up the first; the proxy added the second.
+        assert_eq!(client("10.0.0.1:5", x, &["1.2.3.4, 198.51.100.7"]), at("198.51.100.7"));
+        assert_eq!(client("10.0.0.1:5", x, &["1.2.3.4", "198.51.100.7, 10.9.9.9"]), at("198.51.100.7"));
+        assert_eq!(client("10.0.0.1:5", x, &["unknown"]), at("10.0.0.1"));
+        assert_eq!(client("10.0.0.1:5", x, &["1.2.3.4, unknown, 10.0.0.2"]), at("10.0.0.2"));
+        assert_eq!(client("10.0.0.1:5", x, &[]), at("10.0.0.1"));
+        assert_eq!(client("[::ffff:10.0.0.1]:5", x, &["198.51.100.7:1234"]), at("198.51.100.7"));
+    }
+
+    #[test]
+    fn the_standard_header_is_read_where_it_is_chosen() {
+        let f = ForwardedHeader::Forwarded;
+        let lines = ["for=1.1.1.1, for=\"[2001:db8:cafe::17]:4711\";proto=https;by=10.0.0.1"];
+        assert_eq!(client("10.0.0.1:5", f, &lines), at("2001:db8:cafe::"));
+        assert_eq!(client("[fd00::1]:5", f, &["For=198.51.100.7"]), at("198.51.100.7"));
+        assert_eq!(client("10.0.0.1:5", f, &["for=_hidden"]), at("10.0.0.1"));
+        assert_eq!(client("10.0.0.1:5", f, &["proto=https"]), at("10.0.0.1"));
+    }
+
+    #[test]
+    fn a_network_of_64_bits_is_one_client() {
+        assert_eq!(at("2001:db8:1:2:3:4:5:6"), at("2001:db8:1:2:ffff::1"));
+        assert_ne!(at("2001:db8:1:2::1"), at("2001:db8:1:3::1"));
+        assert_ne!(at("192.0.2.1"), at("192.0.2.2"));
+    }
+}

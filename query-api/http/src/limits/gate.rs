@@ -1,0 +1,75 @@
+//! The gate before what needs a wallet session, and the 402 that says how to pass it.
+
+use axum::http::HeaderName;
+use serde_json::{Value, json};
+
+use crate::answers::{code::ErrorCode, error::ApiError};
+
+/// The header with the requirements of a bridge pass, as compact JSON.
+pub(crate) const PAYMENT_REQUIRED: HeaderName = HeaderName::from_static("payment-required");
+/// Where people read how to buy.
+pub const CHECKOUT_PAGE: &str = "/checkout";
+/// Where people read how to begin.
+pub const GETTING_STARTED_PAGE: &str = "/getting-started";
+
+/// 402: `capability` names what was asked for, `detail` says in a sentence what needs a session.
+pub(crate) fn session_required(base_url: &str, capability: &'static str, detail: &str) -> ApiError {
+    let bridge = bridge(base_url, capability);
+    let mut requirements = bridge.clone();
+    requirements["amount_sats"] = Value::Null;
+    let how = "Send `Authorization: Bearer <token>` with a wallet session, or `X-WR-API-Key` with the key of a bridge \
+               pass. Neither is sold while the buy path is paused; the operator of this server can issue them. First \
+               pages and the showcase addresses are free.";
+    ApiError::new(ErrorCode::WalletSessionRequired, detail)
+        .header(PAYMENT_REQUIRED, &requirements.to_string())
+        .with("requested_capability", capability)
+        .with("payment_options", json!({"bridge": bridge.clone()}))
+        .with("payment_required", bridge)
+        .with("how_to_access", how)
+        .with("checkout_page_url", format!("{base_url}{CHECKOUT_PAGE}"))
+        .with("getting_started_url", format!("{base_url}{GETTING_STARTED_PAGE}"))
+}
+
+/// What a bridge pass is, and what it opens here.
+fn bridge(base_url: &str, capability: &str) -> Value {
+    json!({
+        "scheme": "api_key_bridge",
+        "plan_id": "wallet-monthly",
+        "header": "X-WR-API-Key",
+        "currency": "BTC",
+        "checkout_url": format!("{base_url}{CHECKOUT_PAGE}"),
+        // There is no catalog while nothing is sold.
+        "catalog_url": null,
+        "description": "31-day pass; the checkout is paused during the public beta",
+        "bridge_access": true,
+        "requested_capability": capability,
+        "future_native_l402_price_sats": null,
+        "future_native_price_unit": null,
+        "pricing_status": "paused_during_public_beta",
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[tokio::test]
+    async fn the_body_says_how_to_pass_and_the_header_the_same_in_short() {
+        let error = session_required("http://x", "some_capability", "this needs a session");
+        let response = error.render("http://x", "id", "/v1/y");
+        assert_eq!(response.status(), 402);
+        let header: Value = serde_json::from_str(response.headers()["payment-required"].to_str().unwrap()).unwrap();
+        let body = axum::body::to_bytes(response.into_body(), 10_000).await.unwrap();
+        let body: Value = serde_json::from_slice(&body).unwrap();
+        assert_eq!(body["error"], "wallet_session_required");
+        assert_eq!(body["payment_options"]["bridge"], body["payment_required"]);
+        assert_eq!(body["payment_required"]["requested_capability"], "some_capability");
+        assert_eq!(body["checkout_page_url"], "http://x/checkout");
+        assert_eq!(body["getting_started_url"], "http://x/getting-started");
+        assert_eq!(header["amount_sats"], Value::Null);
+        for (key, value) in body["payment_required"].as_object().unwrap() {
+            assert_eq!(&header[key], value, "{key}");
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! Who may ask, and how much.
+
+pub(crate) mod admission;
+pub(crate) mod budget;
+pub(crate) mod client;
+pub(crate) mod gate;
+pub(crate) mod session;

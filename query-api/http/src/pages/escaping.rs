@@ -1,0 +1,28 @@
+//! Texts within HTML and within paths.
+
+use percent_encoding::utf8_percent_encode;
+
+use crate::requests::parameters::KEPT;
+
+/// A text in HTML, in an attribute as well.
+#[must_use]
+pub fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// A text as one segment of a path.
+#[must_use]
+pub fn segment(text: &str) -> String {
+    utf8_percent_encode(text, KEPT).to_string()
+}

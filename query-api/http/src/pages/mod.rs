@@ -1,0 +1,4 @@
+//! What all pages for people have in common.
+
+pub(crate) mod escaping;
+pub(crate) mod shell;

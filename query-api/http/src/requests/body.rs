@@ -1,0 +1,278 @@
+//! Bodies of requests: JSON objects, read strictly, or plain text where an operation takes it.
+
+use std::{collections::BTreeMap, error::Error as _, fmt};
+
+use axum::{
+    body::{Body, Bytes, to_bytes},
+    http::{HeaderMap, header},
+};
+use http_body_util::LengthLimitError;
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Number, Value, value::RawValue};
+
+use crate::{
+    answers::{code::ErrorCode, error::ApiError},
+    contract::input::Members,
+};
+
+/// Reads a body of at most `limit` bytes. A body of type `text/plain` becomes the member `text`, where that is named.
+///
+/// # Errors
+/// 400 `malformed_json`, 413 or 415.
+pub(crate) async fn members(
+    headers: &HeaderMap,
+    body: Body,
+    limit: usize,
+    text: Option<&str>,
+) -> Result<Members, ApiError> {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|v| v.to_str().ok()).unwrap_or_default();
+    let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let is_json = kind == "application/json" || (kind.starts_with("application/") && kind.ends_with("+json"));
+    let text = text.filter(|_| kind == "text/plain");
+    if !is_json && text.is_none() {
+        return Err(unsupported());
+    }
+    let bytes = bytes(body, limit).await?;
+    match text {
+        // Whoever reads it says what is wrong with it.
+        Some(name) => {
+            let value = Value::String(String::from_utf8_lossy(&bytes).into_owned());
+            Ok(Members { values: [(name.to_owned(), value)].into_iter().collect(), ..Members::default() })
+        }
+        None => json(&bytes),
+    }
+}
+
+/// Reads a body of at most `limit` bytes, whatever is in it.
+///
+/// # Errors
+/// 400 `incomplete_body` or 413.
+pub(crate) async fn bytes(body: Body, limit: usize) -> Result<Bytes, ApiError> {
+    to_bytes(body, limit).await.map_err(|error| unread(&error, limit))
+}
+
+fn unsupported() -> ApiError {
+    let detail = "this operation takes a body of type application/json, or of those that its description names";
+    ApiError::new(ErrorCode::UnsupportedMediaType, detail)
+}
+
+/// 413.
+pub(crate) fn too_large(limit: usize) -> ApiError {
+    ApiError::new(ErrorCode::PayloadTooLarge, format!("the body is larger than {limit} bytes"))
+}
+
+/// Why a body could not be read.
+fn unread(error: &axum::Error, limit: usize) -> ApiError {
+    if error.source().is_some_and(|source| source.is::<LengthLimitError>()) {
+        return too_large(limit);
+    }
+    let detail = "the body ended before it was whole, or its parts are no chunks";
+    ApiError::new(ErrorCode::IncompleteBody, detail)
+}
+
+fn json(bytes: &[u8]) -> Result<Members, ApiError> {
+    let malformed = |detail: String| ApiError::new(ErrorCode::MalformedJson, detail);
+    let Strict(value) = serde_json::from_slice(bytes).map_err(|e| {
+        let what = if e.is_data() { "the body names a member twice" } else { "the body is no JSON" };
+        malformed(format!("{what}: line {}, column {}", e.line(), e.column()))
+    })?;
+    let Value::Object(values) = value else { return Err(malformed("the body is no JSON object".to_owned())) };
+    let mut numbers = BTreeMap::new();
+    if values.values().any(Value::is_f64) {
+        // It has just been read: it is an object.
+        let written: BTreeMap<String, &RawValue> = serde_json::from_slice(bytes).unwrap_or_default();
+        let floats = written.into_iter().filter(|(name, _)| values.get(name).is_some_and(Value::is_f64));
+        numbers = floats.map(|(name, raw)| (name, raw.get().to_owned())).collect();
+    }
+    Ok(Members { values, numbers })
+}
+
+/// Any JSON in which no object names a member twice: readers differ in which of the two they believe.
+struct Strict(Value);
+
+impl<'de> Deserialize<'de> for Strict {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(StrictVisitor).map(Strict)
+    }
+}
+
+struct StrictVisitor;
+
+impl<'de> Visitor<'de> for StrictVisitor {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E: Error>(self, value: bool) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_u64<E: Error>(self, value: u64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_i64<E: Error>(self, value: i64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_f64<E: Error>(self, value: f64) -> Result<Value, E> {
+        // JSON has no infinite numbers.
+        Number::from_f64(value).map(Value::Number).ok_or_else(|| E::custom("a number is out of range"))
+    }
+
+    fn visit_str<E: Error>(self, value: &str) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_string<E: Error>(self, value: String) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
+        let mut items = Vec::new();
+        while let Some(Strict(item)) = access.next_element()? {
+            items.push(item);
+        }
+        Ok(items.into())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
+        let mut members = Map::new();
+        while let Some((name, Strict(value))) = access.next_entry::<String, Strict>()? {
+            if members.insert(name, value).is_some() {
+                return Err(A::Error::custom("a member is named twice"));
+            }
+        }
+        Ok(members.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use axum::http::HeaderValue;
+    use proptest::prelude::{Strategy, any, prop, proptest};
+    use serde_json::json;
+
+    use super::*;
+
+    async fn read(kind: &'static str, bytes: &[u8], limit: usize) -> Result<Members, (u16, &'static str, String)> {
+        let mut headers = HeaderMap::new();
+        if !kind.is_empty() {
+            headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+        }
+        let read = members(&headers, Body::from(bytes.to_vec()), limit, Some("text")).await;
+        read.map_err(|e| (e.status.as_u16(), e.code.name(), e.detail.clone()))
+    }
+
+    async fn refusal(kind: &'static str, bytes: &[u8]) -> (u16, &'static str) {
+        let (status, code, _) = read(kind, bytes, 1000).await.unwrap_err();
+        (status, code)
+    }
+
+    const JSON: &str = "application/json";
+
+    #[tokio::test]
+    async fn bodies_are_json_objects() {
+        for kind in [JSON, "application/JSON; charset=utf-8", "application/vnd.api+json"] {
+            let found = read(kind, b" {\"a\": 1, \"b\": [null, {\"a\": \"x\"}]} ", 1000).await.unwrap();
+            assert_eq!(Value::Object(found.values), json!({"a": 1, "b": [null, {"a": "x"}]}));
+            assert!(found.numbers.is_empty());
+        }
+        for bytes in
+            ["", "[]", "1", "null", "{", "{\"a\"}", "{} {}", "{'a':1}", "{\"a\":01}", "{\"a\":NaN}", "\u{feff}{}"]
+        {
+            assert_eq!(refusal(JSON, bytes.as_bytes()).await, (400, "malformed_json"), "{bytes:?}");
+        }
+        for kind in ["", "text/html", "application/x-www-form-urlencoded", "multipart/form-data", "json", "é"] {
+            let kind = if kind == "é" { "image/png" } else { kind };
+            assert_eq!(refusal(kind, b"{}").await, (415, "unsupported_media_type"), "{kind}");
+        }
+    }
+
+    #[tokio::test]
+    async fn hostile_json_is_refused() {
+        let deep = format!("{{\"a\":{}1{}}}", "[".repeat(400), "]".repeat(400));
+        for bytes in [
+            deep.as_bytes(),
+            b"{\"a\":1,\"a\":1}",
+            b"{\"x\":{\"a\":1,\"\\u0061\":2}}",
+            b"{\"x\":[{\"a\":1.5,\"a\":2}]}",
+            b"{\"a\":\"\xff\"}",
+            b"{\"\xc3\x28\":1}",
+            b"{\"a\":\"\\ud800\"}",
+            b"{\"a\":1e400}",
+            b"{\"a\":\"\n\"}",
+        ] {
+            assert_eq!(refusal(JSON, bytes).await, (400, "malformed_json"), "{}", String::from_utf8_lossy(bytes));
+        }
+        let (_, _, detail) = read(JSON, b"{\n\"a\":1,\n\"a\":1}", 100).await.unwrap_err();
+        assert!(detail.starts_with("the body names a member twice: line 3"), "{detail}");
+    }
+
+    #[tokio::test]
+    async fn numbers_keep_their_digits() {
+        let body =
+            br#"{"a":0.10000000000000000001,"b":123456789012345678901234567890,"c":1e-8,"d":7,"e":-1,"f":{"g":1.5}}"#;
+        let found = read(JSON, body, 1000).await.unwrap();
+        let kept: Vec<(&str, &str)> = found.numbers.iter().map(|(a, b)| (a.as_str(), b.as_str())).collect();
+        assert_eq!(kept, [("a", "0.10000000000000000001"), ("b", "123456789012345678901234567890"), ("c", "1e-8")]);
+        assert_eq!((&found.values["d"], &found.values["e"]), (&7.into(), &(-1).into()));
+    }
+
+    #[tokio::test]
+    async fn text_where_it_is_taken() {
+        let found = read("text/plain; charset=utf-8", b"00ff\n", 1000).await.unwrap();
+        assert_eq!(Value::Object(found.values), json!({"text": "00ff\n"}));
+        assert!(read("text/plain", b"\xff\xfe", 1000).await.is_ok());
+        let mut headers = HeaderMap::new();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain"));
+        let refused = members(&headers, Body::from("00"), 1000, None).await.unwrap_err();
+        assert_eq!(refused.status, 415);
+    }
+
+    #[tokio::test]
+    async fn bodies_are_bounded() {
+        assert!(read(JSON, b"{\"a\":\"bcdefghijkl\"}", 19).await.is_ok());
+        for kind in [JSON, "text/plain"] {
+            assert_eq!(read(kind, b"{\"a\":\"bcdefghijkl\"}", 18).await.unwrap_err().0, 413);
+        }
+    }
+
+    proptest! {
+        /// What serde_json writes reads back as it was.
+        #[test]
+        fn values_survive(members in prop::collection::btree_map(".{0,5}", value(), 0..6)) {
+            let members: Map<String, Value> = members.into_iter().collect();
+            let text = Value::Object(members.clone()).to_string();
+            proptest::prop_assert_eq!(json(text.as_bytes()).unwrap().values, members);
+        }
+
+        #[test]
+        fn no_bytes_panic(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
+            let _ = json(&bytes);
+        }
+    }
+
+    fn value() -> impl Strategy<Value = Value> {
+        let leaf = proptest::prop_oneof![
+            proptest::strategy::Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<u64>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            ".{0,6}".prop_map(Value::from),
+        ];
+        leaf.prop_recursive(3, 20, 4, |inner| {
+            proptest::prop_oneof![
+                prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+                prop::collection::btree_map(".{0,3}", inner, 0..4).prop_map(|m| Value::Object(m.into_iter().collect())),
+            ]
+        })
+    }
+}

@@ -1,0 +1,103 @@
+//! From a request over HTTP to the answer of its operation, and back.
+
+use std::{convert::Infallible, sync::Arc, time::Instant};
+
+use axum::{
+    body::Body,
+    extract::Request,
+    http::{HeaderName, HeaderValue, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use futures_util::stream;
+
+use super::{
+    ask::{Answer, Content},
+    execute::{Caller, Input, execute, if_none_match},
+};
+use crate::{
+    answers::validators::set_validators,
+    contract::cost::Cost,
+    limits::{client::Client, session},
+    server::Server,
+};
+
+/// Header with the number of rows of the index that an answer took.
+pub(crate) const ROWS_READ: HeaderName = HeaderName::from_static("x-rows-read");
+/// For answers that depend on nothing but the request.
+const FOR_GOOD: HeaderValue = HeaderValue::from_static("public, max-age=31536000, immutable");
+
+/// When a request came, and its id.
+#[derive(Clone, Debug)]
+pub(crate) struct Came {
+    pub(crate) at: Instant,
+    pub(crate) id: Arc<str>,
+}
+
+/// Marks an answer that has been counted.
+#[derive(Clone, Copy)]
+pub(crate) struct Counted;
+
+/// Answers a request to the operation at `at` of the list, which came by this path template.
+pub(crate) async fn dispatch(
+    server: Arc<Server>,
+    at: usize,
+    alias: Option<&'static str>,
+    request: Request,
+) -> Response {
+    let (parts, body) = request.into_parts();
+    let headers = parts.headers.clone();
+    let personal = session::presents_any(&headers);
+    let lasts_for_good = server.operations.get(at).is_some_and(|op| op.info.freshness.is_empty()) && !personal;
+    let came = parts.extensions.get::<Came>().cloned();
+    let client = parts.extensions.get::<Client>().copied();
+    let caller = Caller {
+        client,
+        // The first unit was for coming in.
+        paid: Cost::Light.units(),
+        headers: &headers,
+        if_none_match: if_none_match(&headers),
+        id: came.as_ref().map_or("", |came| &came.id),
+        began: came.as_ref().map_or_else(Instant::now, |came| came.at),
+    };
+    let mut response = match execute(&server, at, Input::Http(Box::new(parts), body), caller).await {
+        Ok(answer) => {
+            let mut response = respond(answer);
+            if lasts_for_good {
+                response.headers_mut().insert(header::CACHE_CONTROL, FOR_GOOD);
+            }
+            response
+        }
+        Err(error) => error.into_response(),
+    };
+    if personal && response.headers().contains_key(header::ETAG) {
+        response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
+    }
+    if let Some(path) = alias
+        && let Ok(link) = HeaderValue::from_str(&format!("<{path}>; rel=\"canonical\""))
+    {
+        response.headers_mut().insert(header::LINK, link);
+    }
+    response.extensions_mut().insert(Counted);
+    response
+}
+
+fn respond(answer: Answer) -> Response {
+    let (mut response, etag) = match answer {
+        Answer::Body { media_type, content, etag, rows_read } => {
+            let body = match content {
+                Content::Whole(bytes) => Body::from(bytes),
+                Content::Parts(parts) => Body::from_stream(stream::iter(parts.map(Ok::<_, Infallible>))),
+            };
+            let mut response = body.into_response();
+            response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
+            response.headers_mut().insert(ROWS_READ, HeaderValue::from(rows_read));
+            (response, etag)
+        }
+        Answer::NotModified { etag } => (StatusCode::NOT_MODIFIED.into_response(), Some(etag)),
+    };
+    match etag {
+        Some(etag) => set_validators(response.headers_mut(), &etag),
+        None => drop(response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"))),
+    }
+    response
+}

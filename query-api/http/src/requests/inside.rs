@@ -1,0 +1,339 @@
+//! The API called from inside the process: the same routes, checks, limits and errors as over the network.
+
+use std::{
+    net::{IpAddr, SocketAddr},
+    sync::Arc,
+    time::Instant,
+};
+
+use axum::{
+    Router,
+    body::{Body, Bytes, to_bytes},
+    extract::ConnectInfo,
+    http::{HeaderName, HeaderValue, Method as HttpMethod, Request, StatusCode, Uri, header, request::Parts},
+    response::{IntoResponse, Response},
+};
+use schemars::generate::SchemaSettings;
+use serde_json::{Map, Value, json};
+use tower::ServiceExt;
+
+use tracing::Instrument;
+
+use super::{
+    ask::Answer,
+    body,
+    execute::{Caller, Input, execute},
+    parameters::target_of,
+};
+use crate::{
+    answers::{
+        code::ErrorCode,
+        error::{ApiError, Location, PROBLEM},
+        meta::Meta,
+    },
+    config::HttpConfig,
+    contract::{input::Field, offer::Tier, operation::Registered, output::JSON, tool::Effect},
+    describe::openapi,
+    limits::client::Client,
+    server::Server,
+    transport::middleware::REQUEST_ID,
+};
+
+/// The API, for other ways to reach it.
+#[derive(Clone)]
+pub struct Api {
+    pub(crate) server: Arc<Server>,
+    pub(crate) router: Router,
+}
+
+/// What an operation says about itself.
+#[derive(Clone, Debug)]
+pub struct Described {
+    /// Unique name.
+    pub name: &'static str,
+    /// `GET` or `POST`.
+    pub method: &'static str,
+    /// Path template.
+    pub path: &'static str,
+    /// The path, with the method before it if that is not GET: `_meta.endpoint` of its answers.
+    pub endpoint: String,
+    /// Area.
+    pub area: &'static str,
+    /// A line.
+    pub summary: &'static str,
+    /// A paragraph.
+    pub description: &'static str,
+    /// Whether it is sold after the beta.
+    pub premium: bool,
+    /// Name as a tool; `None` if it is not in the list of tools.
+    pub tool: Option<&'static str>,
+    /// What follows "Use when" and what follows "Not for"; empty if it is not in the list of tools.
+    pub guidance: (&'static str, &'static str),
+    /// What a call changes.
+    pub effect: Effect,
+    /// JSON schema (2020-12) of its input: path, query and body parameters in one object.
+    pub input_schema: Value,
+    /// Groups of parameters of which exactly one is to be given.
+    pub exactly_one: Vec<Vec<String>>,
+    /// Groups of parameters of which at most one may be given.
+    pub at_most_one: Vec<Vec<String>>,
+}
+
+/// An answer, read to its end.
+#[derive(Clone, Debug)]
+pub struct Reply {
+    /// HTTP status.
+    pub status: u16,
+    /// Media type, with its parameters.
+    pub media_type: String,
+    /// Id of the request.
+    pub request_id: Option<String>,
+    /// Body.
+    pub body: Bytes,
+    /// Where the same is asked over HTTP; without what stood in a body.
+    pub url: String,
+}
+
+/// Largest answer in bytes; operations bound theirs far below.
+const MAX_ANSWER: usize = 64 << 20;
+
+/// Headers that belong to one request and not to who sends it.
+const OF_THE_REQUEST: [HeaderName; 9] = [
+    header::HOST,
+    header::CONNECTION,
+    header::TRANSFER_ENCODING,
+    header::TE,
+    header::UPGRADE,
+    header::EXPECT,
+    header::RANGE,
+    header::ORIGIN,
+    header::CACHE_CONTROL,
+];
+const PREFIXES_OF_THE_REQUEST: [&str; 5] = ["accept", "content-", "if-", "mcp-", "sec-"];
+
+impl Api {
+    /// Configuration.
+    #[must_use]
+    pub fn config(&self) -> &HttpConfig {
+        &self.server.config
+    }
+
+    /// All operations that are built, in the order in which they are listed everywhere.
+    #[must_use]
+    pub fn operations(&self) -> Vec<Described> {
+        self.server.operations.iter().map(|op| described(op, &self.server)).collect()
+    }
+
+    /// JSON schema (2020-12) of what an operation answers with, as far as that is JSON; `None` if there is no such
+    /// operation.
+    #[must_use]
+    pub fn answer_schema(&self, name: &str) -> Option<AnswerSchema> {
+        let op = self.server.operations.iter().find(|op| op.info.name == name)?;
+        let settings = SchemaSettings::draft2020_12().for_serialize().with(|s| s.meta_schema = None);
+        let mut generator = settings.into_generator();
+        let output = op.output_schema(&mut generator).to_value();
+        let meta = generator.subschema_for::<Meta<'_>>().to_value();
+        let mut definitions = generator.take_definitions(true);
+        openapi::relax(op, &mut definitions);
+        let answer = match op.has_json() {
+            // A file has no `_meta`, and is wrapped by whoever cannot pass on bytes.
+            false => json!({
+                "type": "object",
+                "properties": {
+                    "content_type": {"type": "string"},
+                    "text": {"type": "string", "description": "The file, if it is text."},
+                    "base64": {"type": "string", "description": "The bytes of the file, if it is not."},
+                },
+                "required": ["content_type"],
+            }),
+            true => json!({"allOf": [
+                output,
+                {"type": "object", "required": ["_meta"], "properties": {"_meta": meta}},
+            ]}),
+        };
+        Some(AnswerSchema { answer, definitions })
+    }
+
+    /// Calls an operation with its parameters in one object; `None` if there is no such operation.
+    pub async fn call(&self, name: &str, input: &Map<String, Value>, from: &Parts) -> Option<Reply> {
+        let server = &self.server;
+        let at = server.operations.iter().position(|op| op.info.name == name)?;
+        let id = uuid::Uuid::now_v7().to_string();
+        let caller = Caller {
+            client: client_of(from, server),
+            paid: 0,
+            headers: &from.headers,
+            if_none_match: None,
+            id: &id,
+            began: Instant::now(),
+        };
+        let span = tracing::info_span!("request", %id);
+        let result = execute(server, at, Input::Object(input), caller).instrument(span).await;
+        let target = server.operations.get(at).map_or(String::new(), |op| target_of(op, input));
+        let (status, media_type, body) = match result {
+            Ok(Answer::Body { media_type, content, .. }) => (StatusCode::OK, media_type, content.into_bytes()),
+            // Nobody said which version they have.
+            Ok(Answer::NotModified { .. }) => (StatusCode::NOT_MODIFIED, JSON, Vec::new()),
+            Err(error) => {
+                let path = target.split('?').next().unwrap_or_default();
+                (error.status, PROBLEM, error.body(&server.config.base_url, &id, path))
+            }
+        };
+        Some(Reply {
+            status: status.as_u16(),
+            media_type: media_type.to_owned(),
+            request_id: Some(id),
+            body: body.into(),
+            url: self.url(&target),
+        })
+    }
+
+    /// Answers a request to any route of the API: a path, with a query string if there is one, and a JSON body for
+    /// POST.
+    pub async fn request(&self, method: &str, target: &str, body: Option<&Value>, from: &Parts) -> Reply {
+        let method = HttpMethod::from_bytes(method.as_bytes()).ok();
+        let uri = Uri::try_from(target).ok().filter(|uri| uri.scheme().is_none() && uri.authority().is_none());
+        let (Some(method), Some(uri)) = (method, uri) else {
+            return self.refused(unreadable(target), "").await;
+        };
+        let mut request = Request::new(body.map_or_else(Body::empty, |body| Body::from(body.to_string())));
+        (*request.method_mut(), *request.uri_mut()) = (method, uri);
+        if body.is_some() {
+            request.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        }
+        self.send(request, from).await
+    }
+
+    /// Whom a request is counted for: the address at the other end of the connection, or behind the proxies there that
+    /// are trusted; the network of 64 bits that it lies in, if it is of IPv6. `None` without a connection.
+    #[must_use]
+    pub fn client(&self, from: &Parts) -> Option<IpAddr> {
+        client_of(from, &self.server).map(Client::network)
+    }
+
+    async fn send(&self, mut request: Request<Body>, from: &Parts) -> Reply {
+        for (name, value) in &from.headers {
+            let of_the_request = OF_THE_REQUEST.contains(name)
+                || PREFIXES_OF_THE_REQUEST.iter().any(|prefix| name.as_str().starts_with(prefix));
+            if !of_the_request {
+                request.headers_mut().append(name, value.clone());
+            }
+        }
+        if let Some(peer) = from.extensions.get::<ConnectInfo<SocketAddr>>() {
+            request.extensions_mut().insert(*peer);
+        }
+        let url = self.url(request.uri().path_and_query().map_or("", |target| target.as_str()));
+        let response = match self.router.clone().oneshot(request).await {
+            Ok(response) => response,
+            Err(never) => match never {},
+        };
+        read(response, url).await
+    }
+
+    fn url(&self, target: &str) -> String {
+        format!("{}{target}", self.server.config.base_url)
+    }
+
+    /// The answer to what could not even become a request.
+    async fn refused(&self, error: ApiError, path: &str) -> Reply {
+        let id = uuid::Uuid::now_v7().to_string();
+        read(error.render(&self.server.config.base_url, &id, path), self.url(path)).await
+    }
+
+    /// A failure of another way to reach the API: the same body as every failure, once the layers around the routes
+    /// have seen it.
+    #[must_use]
+    pub fn problem(code: ErrorCode, detail: &str, retry_after: Option<u32>) -> Response {
+        let error = ApiError::new(code, detail);
+        match retry_after {
+            Some(seconds) => error.retryable(Some(seconds)).into_response(),
+            None => error.into_response(),
+        }
+    }
+
+    /// Reads the body of a request, as long as the configuration allows.
+    ///
+    /// # Errors
+    /// The answer that says why not: 400 `incomplete_body` or 413 `payload_too_large`.
+    pub async fn body(&self, body: Body) -> Result<Bytes, Box<Response>> {
+        let read = body::bytes(body, self.server.config.max_body_bytes).await;
+        read.map_err(|error| Box::new(error.into_response()))
+    }
+
+    /// 405 with the methods that are known.
+    #[must_use]
+    pub fn method_not_allowed(method: &HttpMethod, allow: &str) -> Response {
+        ApiError::method_not_allowed(method, allow.to_owned()).into_response()
+    }
+}
+
+/// Schema of an answer.
+#[derive(Clone, Debug)]
+pub struct AnswerSchema {
+    /// The answer with its `_meta`. References begin with `#/$defs/`.
+    pub answer: Value,
+    /// What the references name.
+    pub definitions: Map<String, Value>,
+}
+
+async fn read(response: Response, url: String) -> Reply {
+    let (parts, body) = response.into_parts();
+    let text = |name: HeaderName| parts.headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
+    let (media_type, request_id) = (text(header::CONTENT_TYPE).unwrap_or_default(), text(REQUEST_ID));
+    match to_bytes(body, MAX_ANSWER).await {
+        Ok(body) => Reply { status: parts.status.as_u16(), media_type, request_id, body, url },
+        Err(error) => {
+            tracing::error!(%error, "an answer could not be read to its end");
+            Reply { status: 500, media_type: String::new(), request_id, body: Bytes::new(), url }
+        }
+    }
+}
+
+/// Whom a request is counted for.
+fn client_of(from: &Parts, server: &Server) -> Option<Client> {
+    let ConnectInfo(peer) = from.extensions.get::<ConnectInfo<SocketAddr>>()?;
+    Some(Client::of(*peer, &from.headers, &server.config))
+}
+
+fn described(op: &Registered, server: &Server) -> Described {
+    let info = &op.info;
+    Described {
+        name: info.name,
+        method: info.method.name(),
+        path: info.path,
+        endpoint: info.endpoint(),
+        area: info.area,
+        summary: info.summary,
+        description: info.description,
+        premium: op.offer.tier == Tier::Premium,
+        tool: info.tool.listed.then(|| info.tool.name.unwrap_or(info.name)),
+        guidance: (info.tool.when, info.tool.not_for),
+        effect: info.tool.effect,
+        input_schema: input_schema(op, server),
+        exactly_one: op.input.exactly_one.clone(),
+        at_most_one: op.input.at_most_one.clone(),
+    }
+}
+
+fn input_schema(op: &Registered, server: &Server) -> Value {
+    let schema = |field: &Field| {
+        let mut schema = field.schema.clone();
+        openapi::leave_out_null(&mut schema);
+        if let (Some(example), Some(members)) = (server.about.example(&schema), schema.as_object_mut()) {
+            members.insert("examples".to_owned(), json!([example]));
+        }
+        schema
+    };
+    let properties: Map<String, Value> = op.input.fields.iter().map(|f| (f.name.clone(), schema(f))).collect();
+    let needed = |f: &&Field| f.required || f.location == Location::Path;
+    let required: Vec<&str> = op.input.fields.iter().filter(needed).map(|f| f.name.as_str()).collect();
+    json!({"type": "object", "properties": properties, "required": required})
+}
+
+fn unreadable(target: &str) -> ApiError {
+    if target.len() > usize::from(u16::MAX) {
+        ApiError::new(ErrorCode::UriTooLong, "the parameters are too long for the address of a request")
+    } else {
+        ApiError::new(ErrorCode::InvalidPath, "expected a method and a path that begins with a slash")
+    }
+}

@@ -1,0 +1,8 @@
+//! From a request to its answer.
+
+pub(crate) mod ask;
+pub(crate) mod body;
+pub(crate) mod execute;
+pub(crate) mod http;
+pub(crate) mod inside;
+pub(crate) mod parameters;

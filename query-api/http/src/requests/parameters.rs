@@ -1,0 +1,105 @@
+//! Parameters, as a request over HTTP writes them or as one object has them.
+
+use axum::{
+    extract::{FromRequestParts, Query, RawPathParams},
+    http::{Uri, request::Parts},
+};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode, utf8_percent_encode};
+use serde_json::{Map, Value};
+
+use crate::{
+    answers::{
+        code::ErrorCode,
+        error::{ApiError, Location},
+    },
+    contract::{
+        input::{Members, Raw},
+        operation::{Method, Registered},
+    },
+};
+
+/// Path and query parameters, decoded.
+pub(super) async fn from_request(parts: &mut Parts) -> Result<Raw, ApiError> {
+    let path = RawPathParams::from_request_parts(parts, &())
+        .await
+        .map_err(|_| ApiError::new(ErrorCode::InvalidPath, "the path is not valid UTF-8"))?;
+    let path = path.iter().map(|(name, text)| (name.to_owned(), text.to_owned())).collect();
+    let unreadable = |detail: &str| ApiError::new(ErrorCode::InvalidQuery, detail);
+    let Query(query) = Query::<Vec<(String, String)>>::try_from_uri(&parts.uri)
+        .map_err(|_| unreadable("the query string cannot be read"))?;
+    // What is no text has become another one.
+    if query.iter().any(|(_, value)| value.contains(char::REPLACEMENT_CHARACTER)) && !is_text(&parts.uri) {
+        return Err(unreadable("the query string is not valid UTF-8"));
+    }
+    Ok(Raw { path, query, ..Raw::default() })
+}
+
+/// Whether the bytes that a query string stands for are UTF-8.
+fn is_text(uri: &Uri) -> bool {
+    percent_decode(uri.query().unwrap_or_default().as_bytes()).decode_utf8().is_ok()
+}
+
+/// The parameters of one object, where the operation has them. What it names besides is passed on, so that it is warned
+/// of; null and an empty text in the path count as not given.
+pub(super) fn from_object(op: &Registered, members: &Map<String, Value>) -> Raw {
+    let mut raw = Raw::default();
+    for (name, value) in members.iter().filter(|(_, value)| !value.is_null()) {
+        let in_path = op.input.fields.iter().any(|f| f.location == Location::Path && f.name == *name);
+        match op.info.method {
+            _ if in_path => {
+                let text = text_of(value);
+                if !text.is_empty() {
+                    raw.path.push((name.clone(), text));
+                }
+            }
+            Method::Get => raw.query.push((name.clone(), text_of(value))),
+            Method::Post => insert(&mut raw.body, name, value),
+        }
+    }
+    raw
+}
+
+fn insert(body: &mut Members, name: &str, value: &Value) {
+    if value.is_f64() {
+        body.numbers.insert(name.to_owned(), value.to_string());
+    }
+    body.values.insert(name.to_owned(), value.clone());
+}
+
+/// Where the same is asked over HTTP: a path, with a query string if there is one; without what stands in a body.
+pub(super) fn target_of(op: &Registered, members: &Map<String, Value>) -> String {
+    let mut target = String::new();
+    let in_path = |name: &str| op.input.fields.iter().any(|f| f.location == Location::Path && f.name == name);
+    for segment in op.info.path.split('/').skip(1) {
+        target.push('/');
+        match segment.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')) {
+            None => target.push_str(segment),
+            Some(name) => match members.get(name).map(text_of).filter(|text| !text.is_empty()) {
+                Some(text) => target.extend(utf8_percent_encode(&text, KEPT)),
+                None => target.push('-'),
+            },
+        }
+    }
+    if op.info.method == Method::Get {
+        let others = members.iter().filter(|(name, value)| !in_path(name) && !value.is_null());
+        for (at, (name, value)) in others.enumerate() {
+            target.push(if at == 0 { '?' } else { '&' });
+            target.extend(utf8_percent_encode(name, KEPT));
+            target.push('=');
+            target.extend(utf8_percent_encode(&text_of(value), KEPT));
+        }
+    }
+    target
+}
+
+/// What is written as it is, beside letters and digits.
+pub(crate) const KEPT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~').remove(b':');
+
+/// A parameter as it would be written in an address.
+fn text_of(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}

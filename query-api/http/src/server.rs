@@ -1,0 +1,110 @@
+//! What all requests share, and what a service brings along.
+
+use std::{fmt, sync::Arc};
+
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use crate::{
+    answers::document::Document,
+    config::HttpConfig,
+    contract::{format::TextFormat, offer::Agreed, operation::Registered},
+    describe::{self, About},
+    limits::{admission::Admission, budget::Budgets, session::Sessions},
+    requests::ask::Backend,
+    transport::metrics::Metrics,
+};
+
+/// A service: its operations, what answers them, and what is said about it.
+pub struct Service {
+    /// Configuration.
+    pub config: HttpConfig,
+    /// What else the configuration says that answers show: another text is another state of the service.
+    pub configured: String,
+    /// The operations, in the order in which they are listed everywhere.
+    pub operations: Vec<Registered>,
+    /// All operations that were agreed upon; those that are not built answer 501.
+    pub agreed: Vec<Agreed>,
+    /// What answers the operations.
+    pub backend: Arc<dyn Backend>,
+    /// Formats of parameters.
+    pub formats: &'static [TextFormat],
+    /// The service state: who has a session or a key, and what users write. `None`: nobody, and nothing.
+    pub state: Option<cairn_state::State>,
+    /// Counts of answers; keep a clone to read them.
+    pub metrics: Arc<Metrics>,
+    /// What is said about the service.
+    pub about: About,
+    /// Pages for people, beside the reference.
+    pub pages: Vec<Document>,
+}
+
+impl fmt::Debug for Service {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Service").field("config", &self.config).finish_non_exhaustive()
+    }
+}
+
+impl Service {
+    /// The description of the interface (OpenAPI 3.1.0), as `/openapi.json` serves it.
+    #[must_use]
+    pub fn openapi(&self) -> Value {
+        describe::openapi::of(&self.operations, &self.about, self.formats, &self.config)
+    }
+}
+
+/// What all requests share.
+pub(crate) struct Server {
+    pub(crate) config: HttpConfig,
+    pub(crate) backend: Arc<dyn Backend>,
+    pub(crate) formats: &'static [TextFormat],
+    pub(crate) about: About,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) sessions: Sessions,
+    pub(crate) state: Option<cairn_state::State>,
+    pub(crate) operations: Vec<Registered>,
+    /// Those that were agreed upon and are not built.
+    pub(crate) planned: Vec<Agreed>,
+    pub(crate) admission: Admission,
+    pub(crate) budgets: Budgets,
+    /// Version of the configuration, as far as answers show it.
+    pub(crate) state_version: [u8; 16],
+    /// Where the interface is described.
+    pub(crate) docs: String,
+    pub(crate) documents: Vec<Document>,
+}
+
+impl Server {
+    pub(crate) fn new(service: Service) -> Self {
+        service.metrics.prepare(&service.operations);
+        let mut documents = describe::documents(&service);
+        documents.extend(service.pages);
+        let built = |row: &Agreed| {
+            service.operations.iter().any(|op| op.paths().any(|path| row.is(op.info.method.name(), path)))
+        };
+        let planned = service.agreed.into_iter().filter(|row| !built(row)).collect();
+        let mut state_version = [0u8; 16];
+        let digest = Sha256::digest(format!("{:?}{}", service.config, service.configured).as_bytes());
+        state_version.copy_from_slice(&digest[..16]);
+        Server {
+            sessions: Sessions::of(service.state.clone(), service.config.session_cache),
+            state: service.state,
+            admission: Admission::new(
+                service.config.max_concurrent_reads,
+                service.config.max_queued_requests,
+                Arc::clone(&service.metrics.queued),
+            ),
+            budgets: Budgets::new(service.config.rate_limit),
+            docs: format!("{}/openapi.json", service.config.base_url),
+            config: service.config,
+            backend: service.backend,
+            formats: service.formats,
+            about: service.about,
+            metrics: service.metrics,
+            operations: service.operations,
+            planned,
+            state_version,
+            documents,
+        }
+    }
+}

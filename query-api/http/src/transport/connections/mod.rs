@@ -1,0 +1,179 @@
+//! Connections of clients: how many there may be, and how long each may keep others waiting.
+//!
+//! A client that says nothing, says it a byte at a time, or does not read its answer is let go after the time limit of a
+//! request. Beyond the limits a connection gets one answer, the reason, and is closed.
+
+mod deadline;
+mod places;
+mod refusal;
+mod socket;
+
+use std::{
+    convert::Infallible,
+    future::{Future, poll_fn},
+    io,
+    net::SocketAddr,
+    pin::pin,
+    sync::Arc,
+    time::Duration,
+};
+
+use axum::{
+    Router,
+    body::Body,
+    extract::{ConnectInfo, Request},
+};
+use hyper::{body::Incoming, server::conn::http1::Builder, service::service_fn};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::watch,
+    time::sleep,
+};
+use tower::Service;
+
+use crate::{
+    answers::{code::ErrorCode, error::ApiError},
+    limits::client::Client,
+    server::Server,
+};
+use deadline::Deadline;
+use places::{Full, Places};
+use refusal::Refusals;
+use socket::Socket;
+
+/// Bytes of a request's line and headers, and of what is read ahead of a body, beyond which no more is read. A last read
+/// may bring more than fit.
+const BUFFER: usize = 64 << 10;
+/// Connections that are told at the same time that there are too many. Beyond it they are closed without a word.
+const MAX_REFUSING: usize = 64;
+/// A connection that is one too many has this long to ask and to read the answer.
+const REFUSING: Duration = Duration::from_secs(2);
+/// After a failure to accept: there are no file descriptors left, most likely.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// Accepts connections and answers what they ask, until `shutdown` resolves; then those are finished that are under way.
+///
+/// # Errors
+/// None that is known: connections that cannot be accepted are logged.
+pub(crate) async fn serve<F>(
+    listener: TcpListener,
+    router: Router,
+    refusing: impl Fn(Full) -> Router,
+    server: Arc<Server>,
+    shutdown: F,
+) -> io::Result<()>
+where
+    F: Future<Output = ()>,
+{
+    let places = Places::new(server.config.max_connections, server.config.max_connections_per_client);
+    let refusals = Places::new(MAX_REFUSING, MAX_REFUSING);
+    let routers = [refusing(Full::Server), refusing(Full::Client)];
+    let limit = server.config.request_timeout;
+    let (stopping, stopped) = watch::channel(());
+    let mut shutdown = pin!(shutdown);
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            () = &mut shutdown => break,
+        };
+        let (stream, peer) = match accepted {
+            Ok(accepted) => accepted,
+            // It was given up before it was taken.
+            Err(error) if is_of_connection(&error) => continue,
+            Err(error) => {
+                tracing::warn!(%error, "a connection cannot be accepted");
+                sleep(PAUSE).await;
+                continue;
+            }
+        };
+        let client = Client::at(peer.ip().to_canonical());
+        let is_proxy = server.config.trusted_proxies.iter().any(|net| net.contains(&peer.ip().to_canonical()));
+        let one = Connection { stream, peer, server: Arc::clone(&server), stopped: stopped.clone() };
+        match places.take((!is_proxy).then_some(client)) {
+            Ok(place) => {
+                let router = router.clone();
+                tokio::spawn(async move {
+                    one.serve(router, limit, true).await;
+                    drop(place);
+                });
+            }
+            Err(full) => {
+                let [of_server, of_client] = &routers;
+                let router = if full == Full::Server { of_server } else { of_client }.clone();
+                let Ok(place) = refusals.take(None) else { continue };
+                tokio::spawn(async move {
+                    // Whatever comes of it.
+                    let _ = tokio::time::timeout(REFUSING, one.serve(router, REFUSING, false)).await;
+                    drop(place);
+                });
+            }
+        }
+    }
+    drop(listener);
+    stopping.send_replace(());
+    drop(stopped);
+    stopping.closed().await;
+    Ok(())
+}
+
+/// Whether only the connection failed, and not the listener.
+fn is_of_connection(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
+    matches!(error.kind(), ConnectionRefused | ConnectionAborted | ConnectionReset)
+}
+
+struct Connection {
+    stream: TcpStream,
+    peer: SocketAddr,
+    server: Arc<Server>,
+    stopped: watch::Receiver<()>,
+}
+
+impl Connection {
+    /// Answers what is asked on it, one request after the other if it may stay.
+    async fn serve(self, router: Router, limit: Duration, may_stay: bool) {
+        let Connection { stream, peer, server, mut stopped } = self;
+        // Answers are written whole; waiting for more would only delay them.
+        let _ = stream.set_nodelay(true);
+        let socket = Socket::new(stream, limit, Refusals(server));
+        let service = service_fn(move |request: hyper::Request<Incoming>| {
+            let mut request: Request = request.map(|body| Body::new(Deadline::new(body, limit)));
+            request.extensions_mut().insert(ConnectInfo(peer));
+            let mut router = router.clone();
+            async move {
+                // A router is always ready.
+                let _ = poll_fn(|cx| Service::<Request>::poll_ready(&mut router, cx)).await;
+                Ok::<_, Infallible>(router.call(request).await.unwrap_or_else(|never| match never {}))
+            }
+        });
+        let mut http = Builder::new();
+        http.timer(TokioTimer::new()).header_read_timeout(limit).max_buf_size(BUFFER).keep_alive(may_stay);
+        // Whoever has asked all and closes that direction is answered: `nc -N` does so, and small HTTP/1.0 clients.
+        http.half_close(true);
+        let mut connection = pin!(http.serve_connection(TokioIo::new(socket), service));
+        let result = tokio::select! {
+            result = connection.as_mut() => result,
+            _ = stopped.changed() => {
+                connection.as_mut().graceful_shutdown();
+                connection.await
+            }
+        };
+        if let Err(error) = result {
+            tracing::debug!(%error, "a connection ended early");
+        }
+    }
+}
+
+/// What a connection beyond the limits is told.
+pub(crate) fn refused(full: Full) -> ApiError {
+    match full {
+        Full::Server => {
+            ApiError::unavailable(ErrorCode::Overloaded, "too many connections are open; try again in a moment", 1)
+        }
+        Full::Client => {
+            let detail = "this client has too many open connections; send requests one after the other on the same one";
+            ApiError::new(ErrorCode::TooManyConnections, detail).retryable(Some(1))
+        }
+    }
+}

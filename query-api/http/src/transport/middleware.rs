@@ -1,0 +1,201 @@
+//! What happens to every request, whatever its route.
+
+use std::{
+    any::Any,
+    net::SocketAddr,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use axum::{
+    extract::{ConnectInfo, Request, State},
+    http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header},
+    middleware::Next,
+    response::{IntoResponse, Response},
+};
+use tracing::Instrument;
+use uuid::Uuid;
+
+use crate::{
+    answers::{code::ErrorCode, error::ApiError},
+    contract::cost::Cost,
+    limits::{budget::WINDOW, client::Client},
+    requests::{
+        body::too_large,
+        http::{Came, Counted},
+    },
+    server::Server,
+};
+
+/// The request id's header.
+pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+/// What is left of the client's budget (IETF draft `ratelimit-headers`).
+pub(crate) const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
+/// What the budget is.
+pub(crate) const RATE_LIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
+
+/// Outermost: gives the request an id, charges its client, writes the bodies of errors, counts.
+pub(crate) async fn outermost(State(server): State<Arc<Server>>, mut request: Request, next: Next) -> Response {
+    let began = Instant::now();
+    let in_flight = server.metrics.begin();
+    let id = Uuid::now_v7();
+    let mut buffer = Uuid::encode_buffer();
+    let id: Arc<str> = Arc::from(&*id.hyphenated().encode_lower(&mut buffer));
+    let path = request.uri().path().to_owned();
+    let is_head = request.method() == Method::HEAD;
+    // Calls from inside the process have no peer, and no budget.
+    let peer = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|ConnectInfo(peer)| *peer);
+    let client = peer.map(|peer| Client::of(peer, request.headers(), &server.config));
+    let too_long = content_length(&request).is_some_and(|n| n > server.config.max_body_bytes as u64);
+    let accepted = acceptable(request.headers());
+    match accepted {
+        Some(Some(accepted)) => drop(request.headers_mut().insert(header::ACCEPT_ENCODING, accepted)),
+        Some(None) => drop(request.headers_mut().remove(header::ACCEPT_ENCODING)),
+        None => {}
+    }
+    let charged = client.map_or(Ok(()), |client| server.charge(&client, Cost::Light.units()));
+    let mut response = match charged {
+        Err(error) => error.into_response(),
+        Ok(()) if too_long => too_large(server.config.max_body_bytes).into_response(),
+        Ok(()) => {
+            if let Some(client) = client {
+                request.extensions_mut().insert(client);
+            }
+            request.extensions_mut().insert(Came { at: began, id: Arc::clone(&id) });
+            let span = tracing::info_span!("request", %id);
+            next.run(request).instrument(span).await
+        }
+    };
+    if let Some(error) = response.extensions_mut().remove::<ApiError>() {
+        let mut rendered = error.render(&server.config.base_url, &id, &path);
+        for (name, value) in response.headers() {
+            if name != header::CONTENT_LENGTH && name != header::CONTENT_TYPE {
+                rendered.headers_mut().append(name, value.clone());
+            }
+        }
+        *rendered.extensions_mut() = std::mem::take(response.extensions_mut());
+        response = rendered;
+    }
+    if let Ok(value) = HeaderValue::from_str(&id) {
+        response.headers_mut().insert(REQUEST_ID, value);
+    }
+    if let Some(client) = &client {
+        say_budget(&server, client, response.headers_mut());
+    }
+    weaken(response.headers_mut());
+    // What an operation answers is counted where it is made.
+    if response.extensions().get::<Counted>().is_none() {
+        server.record(None, response.status(), began.elapsed(), 0, &id);
+    }
+    drop(in_flight);
+    if is_head {
+        *response.body_mut() = axum::body::Body::empty();
+    }
+    response
+}
+
+/// `Accept-Encoding` without what forbids an answer as it is, where there is such: whoever can read none of the codings
+/// that there are gets the answer all the same (RFC 9110, 12.5.3). `Some(None)`: nothing is left of it.
+fn acceptable(headers: &HeaderMap) -> Option<Option<HeaderValue>> {
+    let lines = headers.get_all(header::ACCEPT_ENCODING).iter().filter_map(|line| line.to_str().ok());
+    let elements: Vec<&str> = lines.flat_map(|line| line.split(',')).map(str::trim).collect();
+    let forbids = |element: &&&str| {
+        let (coding, parameters) = element.split_once(';').unwrap_or((element, ""));
+        let weight = parameters.trim().trim_start_matches(['q', 'Q']).trim_start_matches('=').trim();
+        let is_zero = !weight.is_empty() && weight.chars().all(|c| c == '0' || c == '.');
+        is_zero && ["*", "identity"].iter().any(|name| coding.trim().eq_ignore_ascii_case(name))
+    };
+    if !elements.iter().any(|element| forbids(&element)) {
+        return None;
+    }
+    let kept: Vec<&str> = elements.iter().filter(|element| !forbids(element)).copied().collect();
+    Some(HeaderValue::from_str(&kept.join(", ")).ok().filter(|_| !kept.is_empty()))
+}
+
+fn content_length(request: &Request) -> Option<u64> {
+    request.headers().get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+}
+
+/// Says what the client's budget is and what is left of it.
+fn say_budget(server: &Server, client: &Client, headers: &mut HeaderMap) {
+    let limit = server.budgets.limit();
+    if limit == 0 {
+        return;
+    }
+    // Nothing is left if even nothing cannot be had.
+    let (units, whole_in) =
+        server.budgets.take(client, 0).map_or((0, WINDOW.as_secs()), |left| (left.units, left.whole_in));
+    let left = HeaderValue::from_str(&format!("\"client\";r={units};t={whole_in}"));
+    let policy = HeaderValue::from_str(&format!("\"client\";q={limit};w={}", WINDOW.as_secs()));
+    if let (Ok(left), Ok(policy)) = (left, policy) {
+        headers.insert(RATE_LIMIT, left);
+        headers.insert(RATE_LIMIT_POLICY, policy);
+    }
+}
+
+/// A compressed body is not the same bytes: its tag says only that it means the same.
+fn weaken(headers: &mut HeaderMap) {
+    if !headers.contains_key(header::CONTENT_ENCODING) {
+        return;
+    }
+    let strong = headers.get(header::ETAG).and_then(|tag| tag.to_str().ok()).filter(|tag| tag.starts_with('"'));
+    if let Some(weak) = strong.and_then(|tag| HeaderValue::from_str(&format!("W/{tag}")).ok()) {
+        headers.insert(header::ETAG, weak);
+    }
+}
+
+impl Server {
+    /// Takes units from a client's budget.
+    ///
+    /// # Errors
+    /// 429: there are not enough.
+    pub(crate) fn charge(&self, client: &Client, units: u32) -> Result<(), ApiError> {
+        self.budgets.take(client, units).map(drop).map_err(|wait| {
+            let limit = self.budgets.limit();
+            let detail = format!("this client has spent its budget of {limit} units a minute; try again in {wait} s");
+            ApiError::new(ErrorCode::RateLimited, detail).retryable(Some(wait))
+        })
+    }
+
+    /// Counts an answer and notes it in the log.
+    pub(crate) fn record(&self, at: Option<usize>, status: StatusCode, took: Duration, rows_read: u64, id: &str) {
+        self.metrics.count(at, status, took, rows_read);
+        let operation = at.and_then(|at| self.operations.get(at)).map_or("other", |op| op.info.name);
+        let (status, micros) = (status.as_u16(), u64::try_from(took.as_micros()).unwrap_or(u64::MAX));
+        if self.config.slow_request.is_some_and(|limit| took >= limit) {
+            tracing::warn!(id, operation, status, micros, rows_read, "a slow answer");
+        } else {
+            tracing::debug!(id, operation, status, micros, rows_read, "answered");
+        }
+    }
+}
+
+/// A panic on the way to an operation: 500, and the reason in the log.
+pub(crate) fn panicked(reason: Box<dyn Any + Send + 'static>) -> Response {
+    let text = reason.downcast_ref::<&str>().copied().or_else(|| reason.downcast_ref::<String>().map(String::as_str));
+    tracing::error!(reason = text.unwrap_or("unknown"), "a request panicked");
+    ApiError::internal().into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_as_it_is_cannot_be_forbidden() {
+        let of = |lines: &[&'static str]| {
+            let mut headers = HeaderMap::new();
+            for line in lines {
+                headers.append(header::ACCEPT_ENCODING, HeaderValue::from_static(line));
+            }
+            acceptable(&headers).map(|kept| kept.map(|kept| kept.to_str().unwrap_or_default().to_owned()))
+        };
+        for untouched in ["gzip", "gzip;q=0, br", "*", "identity", "identity;q=0.5", "*;q=0.001", ""] {
+            assert_eq!(of(&[untouched]), None, "{untouched}");
+        }
+        assert_eq!(of(&["identity;q=0"]), Some(None));
+        assert_eq!(of(&["Identity; Q=0.000", "*;q=0."]), Some(None));
+        assert_eq!(of(&["gzip;q=0, br;q=0, *;q=0"]), Some(Some("gzip;q=0, br;q=0".to_owned())));
+        assert_eq!(of(&["br;q=0.5", "identity;q=0"]), Some(Some("br;q=0.5".to_owned())));
+    }
+}

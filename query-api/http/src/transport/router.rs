@@ -1,0 +1,205 @@
+//! The router: every operation's route, the documents, and what surrounds them.
+
+use std::{collections::BTreeMap, future::Future, io, sync::Arc};
+
+use axum::{
+    Router,
+    extract::{Request, State},
+    http::{Method, header},
+    middleware::from_fn_with_state,
+    response::{IntoResponse, Response},
+    routing::any,
+};
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tower_http::{
+    CompressionLevel,
+    catch_panic::CatchPanicLayer,
+    compression::{
+        CompressionLayer, Predicate,
+        predicate::{NotForContentType, SizeAbove},
+    },
+    cors::{AllowHeaders, Any, CorsLayer},
+};
+
+use super::{connections, middleware};
+use crate::{
+    answers::{
+        code::ErrorCode,
+        document::read_only,
+        error::{ApiError, not_allowed},
+    },
+    contract::{nearest, offer::Agreed, operation::Registered},
+    limits::gate,
+    pages::shell,
+    requests::{
+        http::{ROWS_READ, dispatch},
+        inside::Api,
+    },
+    server::{Server, Service},
+};
+
+/// The router of a service.
+pub fn router(service: Service) -> Router {
+    router_with(service, |_| Router::new())
+}
+
+/// The router of a service with further routes, which are surrounded by the same layers (request ids, limits, CORS,
+/// bodies of errors) and may call its operations. They have no fallback, and no path of the service is among them.
+pub fn router_with(service: Service, more: impl FnOnce(&Api) -> Router) -> Router {
+    with_more(&Arc::new(Server::new(service)), more)
+}
+
+fn with_more(server: &Arc<Server>, more: impl FnOnce(&Api) -> Router) -> Router {
+    let own = routes_of(server);
+    let more = more(&Api { router: surround(own.clone(), server), server: Arc::clone(server) });
+    surround(own.merge(more.with_state(())), server)
+}
+
+/// What a route leads to.
+#[derive(Clone, Copy)]
+enum Target {
+    /// An operation, by its place in the list; with its own path where this is another one.
+    Operation(usize, Option<&'static str>),
+    /// One that is not built yet.
+    Planned(Agreed),
+}
+
+/// The routes of the service, without what surrounds them.
+fn routes_of(server: &Arc<Server>) -> Router<Arc<Server>> {
+    let mut by_path: BTreeMap<&'static str, Vec<(&'static str, Target)>> = BTreeMap::new();
+    for (at, op) in server.operations.iter().enumerate() {
+        for path in op.paths() {
+            let canonical = (path != op.info.path).then_some(op.info.path);
+            by_path.entry(path).or_default().push((op.info.method.name(), Target::Operation(at, canonical)));
+        }
+    }
+    for planned in &server.planned {
+        by_path.entry(planned.path).or_default().push((planned.method, Target::Planned(*planned)));
+    }
+    let mut router = Router::new();
+    for (path, methods) in by_path {
+        let route = move |State(server): State<Arc<Server>>, request: Request| {
+            let methods = methods.clone();
+            async move {
+                match find(&methods, request.method()) {
+                    Some(Target::Operation(at, canonical)) => dispatch(server, at, canonical, request).await,
+                    Some(Target::Planned(planned)) => not_implemented(&planned).into_response(),
+                    None => not_allowed(methods.iter().map(|(name, _)| *name), request.method()),
+                }
+            }
+        };
+        router = router.route(path, any(route));
+    }
+    for (at, document) in server.documents.iter().enumerate() {
+        let answer = move |State(server): State<Arc<Server>>, request: Request| async move {
+            match server.documents.get(at) {
+                Some(document) => document.answer(&request),
+                None => ApiError::internal().into_response(),
+            }
+        };
+        router = router.route(&document.path, any(answer));
+    }
+    router.route(shell::ICON_PATH, any(icon)).fallback(unknown_route)
+}
+
+/// Bodies of fewer bytes travel in a packet or two anyway.
+const COMPRESS_ABOVE: u64 = 1024;
+
+/// What surrounds every route.
+fn surround(routes: Router<Arc<Server>>, server: &Arc<Server>) -> Router {
+    let cors = CorsLayer::new()
+        .allow_origin(Any)
+        .allow_methods([Method::GET, Method::HEAD, Method::POST, Method::OPTIONS])
+        // A star would not cover Authorization.
+        .allow_headers(AllowHeaders::mirror_request())
+        .expose_headers([
+            middleware::REQUEST_ID,
+            middleware::RATE_LIMIT,
+            middleware::RATE_LIMIT_POLICY,
+            ROWS_READ,
+            header::ETAG,
+            header::RETRY_AFTER,
+            header::ALLOW,
+            header::LINK,
+            gate::PAYMENT_REQUIRED,
+        ]);
+    // Pictures are compressed already, and a stream of events must not wait for more of them.
+    let worth_it = SizeAbove::new(COMPRESS_ABOVE)
+        .and(NotForContentType::IMAGES)
+        .and(NotForContentType::SSE)
+        .and(NotForContentType::const_new("application/octet-stream"));
+    let compression = CompressionLayer::new().quality(CompressionLevel::Fastest).compress_when(worth_it);
+    routes
+        .layer(CatchPanicLayer::custom(middleware::panicked))
+        .layer(compression)
+        .layer(cors)
+        .layer(from_fn_with_state(Arc::clone(server), middleware::outermost))
+        .with_state(Arc::clone(server))
+}
+
+fn find(methods: &[(&'static str, Target)], wanted: &Method) -> Option<Target> {
+    let wanted = if wanted == Method::HEAD { "GET" } else { wanted.as_str() };
+    methods.iter().find(|(name, _)| *name == wanted).map(|(_, at)| *at)
+}
+
+/// What operations answer that are not built yet.
+fn not_implemented(planned: &Agreed) -> ApiError {
+    let detail = format!(
+        "{} {} is part of the interface, but this version of the server does not answer it yet",
+        planned.method, planned.path
+    );
+    ApiError::new(ErrorCode::NotImplemented, detail)
+}
+
+async fn icon(request: Request) -> Response {
+    let headers = [(header::CONTENT_TYPE, "image/svg+xml"), (header::CACHE_CONTROL, "public, max-age=86400")];
+    read_only(&request, || (headers, shell::ICON).into_response())
+}
+
+/// How many routes a wrong path is pointed to.
+const SUGGESTIONS: usize = 3;
+
+async fn unknown_route(State(server): State<Arc<Server>>, request: Request) -> Response {
+    let path = request.uri().path();
+    let mut near: Vec<(usize, &Registered)> =
+        server.operations.iter().map(|op| (nearest::path_distance(path, op.info.path), op)).collect();
+    near.sort_by_key(|(distance, op)| (*distance, op.info.path));
+    let suggestions: Vec<Value> = near
+        .iter()
+        .take(SUGGESTIONS)
+        .map(|(_, op)| json!({"method": op.info.method.name(), "path": op.info.path, "summary": op.info.summary}))
+        .collect();
+    let base = &server.config.base_url;
+    let links: Value =
+        server.about.ways.iter().map(|(name, path)| ((*name).to_owned(), json!(format!("{base}{path}")))).collect();
+    ApiError::new(ErrorCode::RouteNotFound, "no operation has this path")
+        .with("did_you_mean", suggestions)
+        .with("links", links)
+        .into_response()
+}
+
+/// Serves a service, with further routes as [`router_with`] takes them, until `shutdown` resolves; requests that run are
+/// finished first.
+///
+/// # Errors
+/// The listener fails.
+pub async fn serve<F>(
+    listener: TcpListener,
+    service: Service,
+    more: impl FnOnce(&Api) -> Router,
+    shutdown: F,
+) -> io::Result<()>
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    let server = Arc::new(Server::new(service));
+    let refusing = |limit| {
+        let refuse = move || async move { connections::refused(limit) };
+        surround(Router::new().fallback(refuse), &server)
+    };
+    connections::serve(listener, with_more(&server, more), refusing, Arc::clone(&server), shutdown).await
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,262 @@
+//! What surrounds every operation, shown with operations that misbehave.
+#![allow(clippy::unwrap_used)]
+
+use std::time::Duration;
+
+use axum::body::{Body, to_bytes};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tower::ServiceExt;
+
+use super::*;
+use crate::{
+    About, Answer, Ask, Backend, Format, Formatted, HttpConfig, Info, Method as OpMethod, Metrics, NoInput, Offer,
+    Output, Selection, Standing, Table,
+};
+
+#[derive(Serialize, JsonSchema)]
+struct Said {
+    text: String,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct EchoInput {
+    #[schemars(length(min = 1, max = 10))]
+    text: String,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct RowsInput {
+    #[serde(default)]
+    format: Format,
+}
+
+/// Operations that misbehave, and some that do not.
+struct Toy;
+
+impl Backend for Toy {
+    fn network(&self) -> Option<&'static str> {
+        None
+    }
+
+    fn answer(&self, ask: &Ask<'_>) -> Result<Answer, ApiError> {
+        let written = match ask.op.info.name {
+            "panics" => panic!("a secret of the server"),
+            "sleeps" => {
+                // It would work for ever, if nobody stopped it.
+                while ask.call.work.poll().is_ok() {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                std::thread::sleep(Duration::from_millis(200));
+                Said { text: "late".to_owned() }.write(Selection::All)?
+            }
+            "echo" => {
+                let input = EchoInput::deserialize(&ask.input)?;
+                Said { text: input.text }.write(Selection::All)?
+            }
+            "rows" => {
+                let rows = (0..3).map(|n| vec![n.to_string(), "x".to_owned()]);
+                let table = Table { columns: &["n", "what"], rows: Box::new(rows) };
+                match RowsInput::deserialize(&ask.input)?.format {
+                    Format::Json => Formatted::Json(Said { text: "rows".to_owned() }),
+                    Format::Csv => Formatted::Csv(table),
+                    Format::Markdown => Formatted::Markdown(table),
+                }
+                .write(Selection::All)?
+            }
+            _ => {
+                ask.call.with_state(|_| async { Ok(()) })?;
+                Said { text: "kept".to_owned() }.write(Selection::All)?
+            }
+        };
+        let etag = ask.etag(|_, _| {});
+        ask.body(written, &Standing::default(), etag, 0)
+    }
+
+    fn ready(&self) -> Result<(), String> {
+        Err("a toy is never ready".to_owned())
+    }
+
+    fn gauges(&self) -> Vec<(&'static str, &'static str, u64)> {
+        vec![("toy", "A number.", 7)]
+    }
+
+    fn explain(&self, source: &(dyn std::error::Error + Send + Sync + 'static)) -> ApiError {
+        ApiError::syncing(format!("recognized: {source}"))
+    }
+}
+
+fn service(config: HttpConfig) -> Service {
+    let operations = vec![
+        Registered::of::<NoInput, Said>(Info::get("panics", "/t/panics", "t"), &[]),
+        Registered::of::<NoInput, Said>(Info::get("sleeps", "/t/sleeps", "t"), &[]),
+        Registered::of::<EchoInput, Said>(Info { method: OpMethod::Post, ..Info::get("echo", "/t/echo", "t") }, &[]),
+        Registered::of::<RowsInput, Formatted<Said>>(
+            Info { aliases: &["/old/rows"], ..Info::get("rows", "/t/rows", "t") },
+            &[],
+        ),
+        Registered::of::<NoInput, Said>(Info::get("keeps", "/t/keeps", "t"), &[]),
+    ];
+    let agreed = |path| Agreed { method: "GET", path, offer: Offer::FREE };
+    Service {
+        config,
+        configured: String::new(),
+        operations,
+        agreed: vec![agreed("/t/rows"), agreed("/old/rows"), agreed("/t/later")],
+        backend: Arc::new(Toy),
+        formats: &[],
+        state: None,
+        metrics: Arc::default(),
+        about: About {
+            name: "Toy",
+            summary: "",
+            sentence: "",
+            conventions: "",
+            conventions_for_models: "",
+            areas: &[("t", "Toys.")],
+            definitions: &[],
+            ways: &[],
+            answer: |_| None,
+            examples: Vec::new(),
+        },
+        pages: Vec::new(),
+    }
+}
+
+fn app(config: HttpConfig) -> (Router, Arc<Metrics>) {
+    let service = service(config);
+    let counters = Arc::clone(&service.metrics);
+    (router(service), counters)
+}
+
+async fn send(router: &Router, request: Request) -> (u16, axum::http::HeaderMap, Value) {
+    let response = router.clone().oneshot(request).await.unwrap();
+    let (parts, body) = response.into_parts();
+    let bytes = to_bytes(body, 1 << 20).await.unwrap();
+    (parts.status.as_u16(), parts.headers, serde_json::from_slice(&bytes).unwrap_or_default())
+}
+
+fn get(path: &str) -> Request {
+    Request::get(path).body(Body::empty()).unwrap()
+}
+
+#[tokio::test]
+async fn a_panic_is_a_plain_500() {
+    let (router, counters) = app(HttpConfig::default());
+    let (status, headers, body) = send(&router, get("/t/panics")).await;
+    assert_eq!((status, &body["error"]), (500, &"internal_error".into()));
+    assert_eq!(headers["content-type"], "application/problem+json");
+    assert!(!body.to_string().contains("secret"));
+    assert_eq!((counters.answers(), counters.client_errors(), counters.server_errors()), (1, 0, 1));
+    // The server goes on.
+    assert_eq!(send(&router, get("/t/nothing")).await.0, 404);
+    assert_eq!((counters.answers(), counters.client_errors()), (2, 1));
+}
+
+#[tokio::test]
+async fn slow_answers_time_out_and_full_houses_say_so() {
+    let config =
+        HttpConfig { request_timeout: Duration::from_millis(100), max_concurrent_reads: 1, ..HttpConfig::default() };
+    let (router, _) = app(config);
+    let (status, headers, body) = send(&router, get("/t/sleeps")).await;
+    assert_eq!((status, &body["error"], &headers["retry-after"]), (504, &"timeout".into(), &"1".parse().unwrap()));
+    // The first one still holds the only permit.
+    let (status, _, body) = send(&router, get("/t/sleeps")).await;
+    assert_eq!((status, &body["error"], &body["retryable"]), (503, &"overloaded".into(), &true.into()));
+}
+
+#[tokio::test]
+async fn bodies_are_read_checked_and_bounded() {
+    let (router, _) = app(HttpConfig { max_body_bytes: 50, ..HttpConfig::default() });
+    let post = |kind: &str, body: &str| {
+        Request::post("/t/echo").header("content-type", kind).body(Body::from(body.to_owned())).unwrap()
+    };
+    let (status, _, body) = send(&router, post("application/json", r#"{"text":"hi","more":1}"#)).await;
+    assert_eq!((status, &body["text"]), (200, &"hi".into()));
+    assert_eq!(body["_meta"]["endpoint"], "POST /t/echo");
+    assert_eq!(body["_meta"]["warnings"][0]["code"], "unknown_parameter");
+    for (kind, text, status, code) in [
+        ("application/json", "{", 400, "malformed_json"),
+        ("application/json", "[1]", 400, "malformed_json"),
+        ("text/plain", "{}", 415, "unsupported_media_type"),
+        ("application/json", "{}", 422, "validation_error"),
+        ("application/json", r#"{"text":""}"#, 422, "validation_error"),
+        ("application/json", r#"{"text":"0123456789012345678901234567890123456789"}"#, 413, "payload_too_large"),
+    ] {
+        let (found, _, body) = send(&router, post(kind, text)).await;
+        assert_eq!((found, &body["error"]), (status, &code.into()), "{text}");
+    }
+    let (status, headers, _) = send(&router, get("/t/echo")).await;
+    assert_eq!((status, &headers["allow"]), (405, &"POST, OPTIONS".parse().unwrap()));
+}
+
+#[tokio::test]
+async fn it_serves_and_shuts_down() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    let server = tokio::spawn(serve(listener, service(HttpConfig::default()), |_| Router::new(), async {
+        let _ = stopped.await;
+    }));
+    let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();
+    let request = b"GET /t/rows HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+    tokio::io::AsyncWriteExt::write_all(&mut stream, request).await.unwrap();
+    let mut text = String::new();
+    tokio::io::AsyncReadExt::read_to_string(&mut stream, &mut text).await.unwrap();
+    assert!(text.starts_with("HTTP/1.1 200") && text.contains("\"text\":\"rows\""), "{text}");
+    stop.send(()).unwrap();
+    server.await.unwrap().unwrap();
+}
+
+async fn text(router: &Router, path: &str) -> (u16, String, String) {
+    let response = router.clone().oneshot(get(path)).await.unwrap();
+    let (parts, body) = response.into_parts();
+    let bytes = to_bytes(body, 1 << 20).await.unwrap();
+    let kind = parts.headers["content-type"].to_str().unwrap().to_owned();
+    (parts.status.as_u16(), kind, String::from_utf8(bytes.to_vec()).unwrap())
+}
+
+#[tokio::test]
+async fn a_request_chooses_the_format() {
+    let (router, _) = app(HttpConfig::default());
+    let (status, kind, body) = text(&router, "/t/rows?format=csv").await;
+    assert_eq!((status, kind.as_str(), body.as_str()), (200, crate::CSV, "n,what\r\n0,x\r\n1,x\r\n2,x\r\n"));
+    let (_, kind, body) = text(&router, "/t/rows?format=markdown").await;
+    assert_eq!((kind.as_str(), body.lines().count()), (crate::MARKDOWN, 5));
+    let (_, kind, body) = text(&router, "/t/rows").await;
+    assert!(kind == crate::JSON && body.contains("_meta"));
+    assert_eq!(text(&router, "/t/rows?format=xml").await.0, 422);
+}
+
+#[tokio::test]
+async fn aliases_lead_to_the_same_operation() {
+    let (router, _) = app(HttpConfig::default());
+    let (status, headers, body) = send(&router, get("/old/rows")).await;
+    assert_eq!((status, &headers["link"]), (200, &"</t/rows>; rel=\"canonical\"".parse().unwrap()));
+    assert_eq!(body["_meta"]["endpoint"], "/t/rows");
+    let (_, headers, _) = send(&router, get("/t/rows")).await;
+    assert!(!headers.contains_key("link"));
+}
+
+#[tokio::test]
+async fn what_is_agreed_and_not_built_says_so() {
+    let (router, _) = app(HttpConfig::default());
+    let (status, _, body) = send(&router, get("/t/later")).await;
+    assert_eq!((status, &body["error"]), (501, &"not_implemented".into()));
+}
+
+#[tokio::test]
+async fn without_a_database_nothing_can_be_kept() {
+    let (router, _) = app(HttpConfig::default());
+    let (status, _, body) = send(&router, get("/t/keeps")).await;
+    assert_eq!((status, &body["error"]), (503, &"state_unavailable".into()));
+}
+
+#[tokio::test]
+async fn operators_see_what_the_service_says() {
+    let router = crate::admin_router(&service(HttpConfig::default()));
+    let (status, _, body) = text(&router, "/readyz").await;
+    assert_eq!((status, body.as_str()), (503, "a toy is never ready\n"));
+    assert!(text(&router, "/metrics").await.2.ends_with("# HELP toy A number.\n# TYPE toy gauge\ntoy 7\n"));
+}

@@ -1,0 +1,96 @@
+//! One operation for many addresses: a single wrapper makes the batch of any operation that asks about an address. All rows
+//! of a batch are answered from the same pinned index.
+
+use std::marker::PhantomData;
+
+use cairn_http::{ApiError, Cost, ErrorCode, Info};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::{
+    context::Ctx,
+    operation::{Operation, read},
+    parameters::identifier::ADDRESS,
+};
+
+/// An operation about one address that can be asked about many at once.
+pub(crate) trait Batched: Operation<Output: Serialize + JsonSchema> {
+    /// What its batch says about itself.
+    const BATCH: Info;
+}
+
+/// The batch of an operation.
+pub(crate) struct Batch<O>(PhantomData<O>);
+
+/// The addresses.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct BatchInput {
+    /// Addresses or `scripthash:<hex>`, at most 100. Each gets a row, in this order.
+    #[schemars(length(min = 1, max = 100), inner(length(min = 1, max = 128)), example = [json!("1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa")])]
+    addresses: Vec<String>,
+}
+
+/// One row for each address, in the order of the request.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Batch{T}")]
+pub(crate) struct BatchOutput<T> {
+    /// As they were asked for.
+    addresses: Vec<String>,
+    results: Vec<Row<T>>,
+}
+
+/// What the operation answers for an address, or why it does not.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(rename = "BatchRow{T}")]
+pub(crate) enum Row<T> {
+    Answered(T),
+    Failed(Failed),
+}
+
+/// Why there is no answer for an address.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "BatchFailure")]
+pub(crate) struct Failed {
+    /// As it was asked for.
+    address: String,
+    /// Stable code.
+    error: &'static str,
+    /// What happened.
+    detail: String,
+}
+
+impl<O: Batched> Operation for Batch<O> {
+    const INFO: Info = Info {
+        cost: Cost::Heavy,
+        source: O::INFO.source,
+        freshness: O::INFO.freshness,
+        freshness_semantics: O::INFO.freshness_semantics,
+        needs_tip: O::INFO.needs_tip,
+        ..O::BATCH
+    };
+    type Input = BatchInput;
+    type Output = BatchOutput<O::Output>;
+
+    fn run(ctx: &Ctx<'_>, input: BatchInput) -> Result<Self::Output, ApiError> {
+        let network = ctx.index.map(|view| view.network().name());
+        let mut results = Vec::with_capacity(input.addresses.len());
+        for address in &input.addresses {
+            ctx.work.poll()?;
+            let failed = |code: ErrorCode, detail: String| {
+                Row::Failed(Failed { address: address.clone(), error: code.name(), detail })
+            };
+            results.push(match (ADDRESS.look)(&Value::Null, address, network) {
+                Err(bad) => failed(bad.code.unwrap_or(ErrorCode::ValidationError), bad.message),
+                Ok(()) => match O::run(ctx, read::<O>(&json!({"address": address}))?) {
+                    Ok(answer) => Row::Answered(answer),
+                    // What is wrong with one address is a row; what is wrong with the server is a failure of all.
+                    Err(error) if error.status.is_client_error() => failed(error.code, error.detail.clone()),
+                    Err(error) => return Err(error),
+                },
+            });
+        }
+        Ok(BatchOutput { addresses: input.addresses, results })
+    }
+}

@@ -1,0 +1,255 @@
+//! `GET /v1/blocks/{height_or_hash}`.
+
+use cairn_domain::{address_of, difficulty, fee_percentiles, script_type};
+use cairn_http::{ApiError, Cost, ErrorCode, Info, Tool};
+use cairn_model::{Height, TxNum};
+use cairn_reader::View;
+use cairn_tables::headers::HeaderRow;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{CoinbaseTag, block_rates, coinbase_tag};
+use crate::{
+    context::{Ctx, block_ref, confirmations, index_get},
+    operation::Operation,
+    parameters::identifier::BlockParam,
+    values::{Btc, SatVb, rfc3339, sat_vb},
+};
+
+/// A block.
+pub(crate) struct BlockDetail;
+
+/// Parameters.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct BlockDetailInput {
+    height_or_hash: BlockParam,
+    /// Transactions to show, from `tx_offset` on.
+    #[serde(default = "default_tx_limit")]
+    #[schemars(range(min = 0, max = 100))]
+    tx_limit: u32,
+    /// Place in the block of the first transaction to show; 0 is the coinbase.
+    #[serde(default)]
+    #[schemars(range(min = 0, max = 100_000))]
+    tx_offset: u32,
+}
+
+fn default_tx_limit() -> u32 {
+    25
+}
+
+/// A block.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct BlockDetailOutput {
+    height: u32,
+    hash: String,
+    confirmations: u32,
+    /// Time of the header.
+    time: String,
+    time_unix: u32,
+    /// Largest header time up to and with this block: days and ages are counted by it.
+    monotone_time: String,
+    previous_hash: Option<String>,
+    /// Hash of the next block; null at the tip.
+    next_hash: Option<String>,
+    version: i32,
+    merkle_root: String,
+    /// Compact target, hexadecimal.
+    bits: String,
+    nonce: u32,
+    difficulty: Option<f64>,
+    /// Bytes, with witnesses.
+    size: u32,
+    /// Weight units.
+    weight: u32,
+    tx_count: u32,
+    /// Pool that mined it; null without a list of pools.
+    pool: Option<String>,
+    /// Why `pool` is null; null if it is not.
+    pool_reason: Option<&'static str>,
+    coinbase: Coinbase,
+    totals: BlockTotals,
+    /// Feerates below which that share of the weight paid; null if the block has only its coinbase.
+    fee_percentiles: Option<Percentiles>,
+    /// Transactions from `tx_offset` on.
+    transactions: Vec<BlockTx>,
+    /// Place of the next transaction that was not shown; null at the end.
+    next_tx_offset: Option<u32>,
+}
+
+/// The coinbase.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Coinbase {
+    txid: String,
+    #[serde(flatten)]
+    tag: CoinbaseTag,
+    /// Sum of its outputs.
+    reward_sats: u64,
+    reward_btc: Btc,
+    /// Most that it may create at this height.
+    subsidy_sats: u64,
+    /// Its outputs.
+    outputs: Vec<Payout>,
+}
+
+/// An output of the coinbase.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Payout {
+    index: u32,
+    value_sats: u64,
+    script_type: &'static str,
+    /// Null if the script has none.
+    address: Option<String>,
+}
+
+/// Sums over the block.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct BlockTotals {
+    /// Inputs, without the coinbase's.
+    input_count: u32,
+    output_count: u32,
+    /// Sum of the outputs, without the coinbase's.
+    transferred_sats: u64,
+    transferred_btc: Btc,
+    fees_sats: u64,
+    fees_btc: Btc,
+}
+
+/// Feerates below which that share of the weight paid.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Percentiles {
+    p10_sat_vb: SatVb,
+    p25_sat_vb: SatVb,
+    p50_sat_vb: SatVb,
+    p75_sat_vb: SatVb,
+    p90_sat_vb: SatVb,
+}
+
+/// A transaction, in brief.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct BlockTx {
+    /// Place in the block.
+    index: u32,
+    txid: String,
+    vsize: u64,
+    fee_sats: u64,
+    /// Null for the coinbase.
+    fee_rate_sat_vb: Option<SatVb>,
+    input_count: u32,
+    output_count: u32,
+    output_sats: u64,
+}
+
+impl Operation for BlockDetail {
+    const INFO: Info = Info {
+        summary: "A block of the active chain by height or hash",
+        description: "Header, sizes, coinbase with its legible text, sums, feerates and a part of the transactions. \
+            Blocks that are not on the active chain are not found. Page through the transactions with `tx_offset`.",
+        errors: &[ErrorCode::BlockNotFound],
+        tool: Tool::reads(
+            "asked about one block by height or hash, or for its transactions",
+            "a list of the newest blocks (recent_blocks), or blocks that are yet to come (projected_blocks)",
+        ),
+        cost: Cost::Heavy,
+        ..index_get("block_detail", "/v1/blocks/{height_or_hash}", "blocks")
+    };
+    type Input = BlockDetailInput;
+    type Output = BlockDetailOutput;
+
+    fn run(ctx: &Ctx<'_>, input: BlockDetailInput) -> Result<BlockDetailOutput, ApiError> {
+        let view = ctx.view()?;
+        let height = match input.height_or_hash {
+            BlockParam::Height(height) => (height <= view.tip().height).then_some(height),
+            BlockParam::Hash(hash) => view.height_of(&hash)?,
+        };
+        let found = match height {
+            Some(height) => view.header(height)?.map(|row| (height, row)),
+            None => None,
+        };
+        let (height, row) = found
+            .ok_or_else(|| ctx.missing(ErrorCode::BlockNotFound, "the active chain has no such block".to_owned()))?;
+        let next_hash = match height < view.tip().height {
+            true => Some(block_ref(view, height + 1)?.hash),
+            false => None,
+        };
+        let percentiles = fee_percentiles(&mut block_rates(view, height, &row)?);
+        let shown_to = input.tx_offset.saturating_add(input.tx_limit).min(row.tx_count);
+        Ok(BlockDetailOutput {
+            height,
+            hash: row.hash.to_string(),
+            confirmations: confirmations(view.tip(), height),
+            time: rfc3339(row.time()),
+            time_unix: row.time(),
+            monotone_time: rfc3339(row.mono_time),
+            previous_hash: (height > 0).then(|| row.previous().to_string()),
+            next_hash,
+            version: row.version(),
+            merkle_root: hex::encode(row.merkle_root().iter().rev().copied().collect::<Vec<_>>()),
+            bits: format!("{:08x}", row.bits()),
+            nonce: row.nonce(),
+            difficulty: difficulty(row.bits()),
+            size: row.size,
+            weight: row.weight,
+            tx_count: row.tx_count,
+            pool: None,
+            pool_reason: Some("no list of pools is loaded"),
+            coinbase: coinbase(view, height, &row)?,
+            totals: BlockTotals {
+                input_count: row.input_count,
+                output_count: row.output_count,
+                transferred_sats: row.output_sats.saturating_sub(row.coinbase_sats),
+                transferred_btc: Btc::of(row.output_sats.saturating_sub(row.coinbase_sats)),
+                fees_sats: row.fees,
+                fees_btc: Btc::of(row.fees),
+            },
+            fee_percentiles: percentiles.map(|[p10, p25, p50, p75, p90]| Percentiles {
+                p10_sat_vb: SatVb(p10),
+                p25_sat_vb: SatVb(p25),
+                p50_sat_vb: SatVb(p50),
+                p75_sat_vb: SatVb(p75),
+                p90_sat_vb: SatVb(p90),
+            }),
+            transactions: (input.tx_offset..shown_to).map(|at| brief(view, &row, at)).collect::<Result<_, _>>()?,
+            next_tx_offset: (shown_to < row.tx_count && input.tx_offset < row.tx_count).then_some(shown_to),
+        })
+    }
+}
+
+fn stored(view: &View<'_>, row: &HeaderRow, index: u32) -> Result<cairn_reader::StoredTx, ApiError> {
+    view.tx(TxNum(row.first_tx.0 + u64::from(index)))?.ok_or_else(|| {
+        tracing::error!(index, "a transaction of a block is missing");
+        ApiError::internal()
+    })
+}
+
+fn coinbase(view: &View<'_>, height: Height, row: &HeaderRow) -> Result<Coinbase, ApiError> {
+    let tx = stored(view, row, 0)?;
+    let payout = |(at, output): (usize, &cairn_model::OutputMeta)| Payout {
+        index: at as u32,
+        value_sats: output.value,
+        script_type: script_type(tx.script(output)).name(),
+        address: address_of(tx.script(output), view.network()),
+    };
+    Ok(Coinbase {
+        txid: tx.txid().to_string(),
+        tag: coinbase_tag(&row.coinbase_script),
+        reward_sats: row.coinbase_sats,
+        reward_btc: Btc::of(row.coinbase_sats),
+        subsidy_sats: view.network().subsidy_sats(height),
+        outputs: tx.outputs().iter().enumerate().map(payout).collect(),
+    })
+}
+
+fn brief(view: &View<'_>, row: &HeaderRow, index: u32) -> Result<BlockTx, ApiError> {
+    let tx = stored(view, row, index)?;
+    let meta = tx.meta();
+    Ok(BlockTx {
+        index,
+        txid: tx.txid().to_string(),
+        vsize: meta.vsize(),
+        fee_sats: tx.fee_sats(),
+        fee_rate_sat_vb: sat_vb(tx.fee_sats(), meta.vsize()).filter(|_| index > 0),
+        input_count: if index == 0 { 1 } else { meta.inputs.len() as u32 },
+        output_count: meta.outputs.len() as u32,
+        output_sats: tx.output_sats(),
+    })
+}

@@ -1,0 +1,57 @@
+//! What several operations say about a block.
+
+use cairn_domain::{FeeRate, printable_ascii};
+use cairn_http::ApiError;
+use cairn_model::{Height, TxNum};
+use cairn_reader::View;
+use cairn_tables::headers::HeaderRow;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::values::SatVb;
+
+/// What a coinbase says.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct CoinbaseTag {
+    /// Its scriptSig, hexadecimal.
+    script_hex: String,
+    /// What is legible in it, written by whoever mined the block; anyone may write any pool's tag.
+    text: String,
+}
+
+/// Shorter runs of legible characters are chance.
+const LEAST_RUN: usize = 4;
+
+/// What a coinbase says.
+pub(crate) fn coinbase_tag(script_sig: &[u8]) -> CoinbaseTag {
+    CoinbaseTag { script_hex: hex::encode(script_sig), text: printable_ascii(script_sig, LEAST_RUN) }
+}
+
+/// Lowest, median and highest feerate.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct FeeRange {
+    min_sat_vb: SatVb,
+    median_sat_vb: SatVb,
+    max_sat_vb: SatVb,
+}
+
+/// The range of some feerates with their weights; `None` without any. The median is by weight.
+pub(crate) fn fee_range(rates: &mut [(FeeRate, u64)]) -> Option<FeeRange> {
+    let [_, _, median, _, _] = cairn_domain::fee_percentiles(rates)?;
+    let (min, max) = (rates.first()?.0, rates.last()?.0);
+    Some(FeeRange { min_sat_vb: SatVb(min), median_sat_vb: SatVb(median), max_sat_vb: SatVb(max) })
+}
+
+/// Feerate and weight of every transaction of a block but the coinbase. Reads one row for each 64 transactions.
+pub(crate) fn block_rates(view: &View<'_>, height: Height, row: &HeaderRow) -> Result<Vec<(FeeRate, u64)>, ApiError> {
+    let mut rates = Vec::with_capacity(row.tx_count as usize);
+    for index in 1..u64::from(row.tx_count) {
+        let tx = view.tx(TxNum(row.first_tx.0 + index))?.ok_or_else(|| {
+            tracing::error!(height, index, "a transaction is missing");
+            ApiError::internal()
+        })?;
+        let meta = tx.meta();
+        rates.extend(FeeRate::of(tx.fee_sats(), meta.vsize()).map(|rate| (rate, meta.weight())));
+    }
+    Ok(rates)
+}

@@ -1,0 +1,130 @@
+//! `GET /v1/chain/recent-blocks`.
+
+use cairn_http::{ApiError, ErrorCode, Info, Tool};
+use cairn_reader::View;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    blocks::{CoinbaseTag, FeeRange, block_rates, coinbase_tag, fee_range},
+    context::{Ctx, index_get},
+    operation::Operation,
+    values::{SatVb, rfc3339, sat_vb},
+    vocabulary::cursor::Cursor,
+};
+
+/// The newest blocks.
+pub(crate) struct RecentBlocks;
+
+/// Parameters.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct RecentBlocksInput {
+    /// Blocks of a page.
+    #[serde(default = "default_limit")]
+    #[schemars(range(min = 1, max = 50))]
+    limit: u32,
+    /// `next_cursor` of the page before.
+    #[schemars(length(min = 1, max = 256))]
+    cursor: Option<String>,
+}
+
+fn default_limit() -> u32 {
+    10
+}
+
+/// The newest blocks.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct RecentBlocksOutput {
+    limit: u32,
+    /// Newest first.
+    blocks: Vec<RecentBlock>,
+    /// Cursor of the next page; null at genesis.
+    next_cursor: Option<String>,
+}
+
+/// A block.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct RecentBlock {
+    height: u32,
+    hash: String,
+    /// Time of the header.
+    time: String,
+    time_unix: u32,
+    tx_count: u32,
+    /// Bytes, with witnesses.
+    size: u32,
+    /// Weight units.
+    weight: u32,
+    /// Weight / 4, rounded up.
+    vsize: u32,
+    fees_sats: u64,
+    /// Sum of the coinbase's outputs.
+    reward_sats: u64,
+    /// All fees over all virtual bytes but the coinbase's; null if the block has only its coinbase.
+    average_fee_rate_sat_vb: Option<SatVb>,
+    /// Null if the block has only its coinbase.
+    fee_range: Option<FeeRange>,
+    /// Pool that mined it; null without a list of pools.
+    pool: Option<String>,
+    coinbase: CoinbaseTag,
+}
+
+impl Operation for RecentBlocks {
+    const INFO: Info = Info {
+        summary: "The newest blocks, newest first",
+        description: "Size, fees, feerates and coinbase text of the newest blocks of the active chain. Goes back to \
+            genesis by `cursor`. Use the block itself for its transactions.",
+        needs_tip: true,
+        errors: &[ErrorCode::CursorExpired],
+        tool: Tool::reads(
+            "asked what the newest blocks are, or to walk back through blocks",
+            "the transactions of one block (block_detail), or blocks that are yet to come (projected_blocks)",
+        ),
+        ..index_get("recent_blocks", "/v1/chain/recent-blocks", "chain")
+    };
+    type Input = RecentBlocksInput;
+    type Output = RecentBlocksOutput;
+
+    fn run(ctx: &Ctx<'_>, input: RecentBlocksInput) -> Result<RecentBlocksOutput, ApiError> {
+        let view = ctx.view()?;
+        let filters: [&[u8]; 1] = [b"recent_blocks"];
+        // Counted from genesis: the page holds the blocks below this height.
+        let all = u64::from(view.tip().height) + 1;
+        let end = match &input.cursor {
+            Some(token) => Cursor::read(token, view, &filters)?.position.min(all),
+            None => all,
+        };
+        let start = end.saturating_sub(input.limit.into());
+        ctx.warn("no_pool_list", "no list of pools is loaded: pool is null");
+        let blocks = (start..end).rev().map(|height| block(view, height)).collect::<Result<_, _>>()?;
+        let next_cursor = (start > 0).then(|| Cursor { position: start }.token(view, &filters));
+        Ok(RecentBlocksOutput { limit: input.limit, blocks, next_cursor })
+    }
+}
+
+fn block(view: &View<'_>, height: u64) -> Result<RecentBlock, ApiError> {
+    // Heights up to the tip fit.
+    let height = u32::try_from(height).unwrap_or(u32::MAX);
+    let row = view.header(height)?.ok_or_else(|| {
+        tracing::error!(height, "a header is missing");
+        ApiError::internal()
+    })?;
+    let mut rates = block_rates(view, height, &row)?;
+    let weight: u64 = rates.iter().map(|(_, weight)| *weight).sum();
+    Ok(RecentBlock {
+        height,
+        hash: row.hash.to_string(),
+        time: rfc3339(row.time()),
+        time_unix: row.time(),
+        tx_count: row.tx_count,
+        size: row.size,
+        weight: row.weight,
+        vsize: row.weight.div_ceil(4),
+        fees_sats: row.fees,
+        reward_sats: row.coinbase_sats,
+        average_fee_rate_sat_vb: sat_vb(row.fees, weight.div_ceil(4)),
+        fee_range: fee_range(&mut rates),
+        pool: None,
+        coinbase: coinbase_tag(&row.coinbase_script),
+    })
+}

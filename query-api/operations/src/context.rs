@@ -1,0 +1,200 @@
+//! What an operation may use.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ops::Deref,
+    sync::Arc,
+};
+
+use cairn_domain::mempool::{Mempool, Projection};
+use cairn_http::{ApiError, Call, ErrorCode, Freshness, Info, Method};
+use cairn_link::{Absent, MempoolSlot};
+use cairn_model::{Height, SourceStatus, Txid};
+use cairn_reader::{Tip, View};
+use cairn_tables::headers::HeaderRow;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::{
+    config::ChainConfig,
+    node::NodeAccess,
+    raw_tx::NodeBytes,
+    values::{rfc3339, rfc3339_ms},
+};
+
+/// The tip of the index, and how far it lags.
+pub(crate) const TIP: Freshness = Freshness("tip");
+/// The mempool: which transactions are in it, and the projection made from it.
+pub(crate) const MEMPOOL: Freshness = Freshness("mempool");
+
+/// What answers from confirmed data depend on.
+const CONFIRMED: &str = "time of the newest block in the index (monotone block time); confirmed data only";
+
+/// A free operation that reads the index; what differs is set behind it.
+pub(crate) const fn index_get(name: &'static str, path: &'static str, area: &'static str) -> Info {
+    Info { source: "index", freshness: &[TIP], freshness_semantics: CONFIRMED, ..Info::get(name, path, area) }
+}
+
+/// A free operation that takes a body; what differs is set behind it.
+pub(crate) const fn index_post(name: &'static str, path: &'static str, area: &'static str) -> Info {
+    Info { method: Method::Post, ..index_get(name, path, area) }
+}
+
+/// The same, but it speaks of unconfirmed transactions too, where there is a mempool.
+pub(crate) const fn and_mempool(info: Info) -> Info {
+    Info {
+        source: "index+mempool",
+        freshness: &[TIP, MEMPOOL],
+        freshness_semantics: "when the mempool last changed or was confirmed; without a mempool, the time of the newest \
+            block in the index (monotone block time)",
+        ..info
+    }
+}
+
+/// Whether an operation speaks of unconfirmed transactions.
+pub(crate) fn reads_mempool(info: &Info) -> bool {
+    info.depends_on(MEMPOOL)
+}
+
+/// The mempool, at the same tip as the view of the index; it does not change during the request.
+#[derive(Clone)]
+pub(crate) struct Pool<'a> {
+    /// Its transactions.
+    pub(crate) mempool: &'a Mempool,
+    /// When it was current, in milliseconds since 1970.
+    pub(crate) as_of_ms: u64,
+    /// The blocks to come, as last projected; it may be some moments older. `None` before the first.
+    pub(crate) projection: Option<Arc<Projection>>,
+}
+
+/// What an operation may use: one view of the index, the configuration, the other operations.
+pub(crate) struct Ctx<'a> {
+    /// The rest of the request, and the server.
+    pub(crate) call: &'a Call<'a>,
+    /// The index; `None` while there is none.
+    pub(crate) index: Option<&'a View<'a>>,
+    /// Height of the best known chain.
+    pub(crate) best_height: Option<Height>,
+    /// The mempool, or why there is none to read. Only there for operations that name it among their freshness inputs.
+    pub(crate) pool: Result<Pool<'a>, Absent>,
+    /// What is known of the source of blocks.
+    pub(crate) source: Option<&'a SourceStatus>,
+    /// The place of the mempool, for operations that do not name it among their freshness inputs and only glance at it.
+    pub(crate) slot: &'a MempoolSlot,
+    /// A node to ask, if one is configured; not while `pool` is held.
+    pub(crate) node: Option<&'a dyn NodeAccess>,
+    /// Bytes that only the node has: the way to them for operations that hold `pool`.
+    pub(crate) node_bytes: NodeBytes<'a>,
+    /// Configuration of the operations.
+    pub(crate) chain: &'a ChainConfig,
+}
+
+impl<'a> Deref for Ctx<'a> {
+    type Target = Call<'a>;
+
+    fn deref(&self) -> &Call<'a> {
+        self.call
+    }
+}
+
+impl<'a> Ctx<'a> {
+    /// The index.
+    ///
+    /// # Errors
+    /// There is none yet.
+    pub(crate) fn view(&self) -> Result<&'a View<'a>, ApiError> {
+        self.index.ok_or_else(|| ApiError::syncing("nothing has been indexed yet"))
+    }
+
+    /// The mempool, for operations that are about nothing else.
+    ///
+    /// # Errors
+    /// There is none at present.
+    pub(crate) fn mempool(&self) -> Result<&Pool<'a>, ApiError> {
+        self.pool.as_ref().map_err(|absent| {
+            let wait = if *absent == Absent::OtherTip { 1 } else { 10 };
+            ApiError::unavailable(ErrorCode::MempoolUnavailable, absent.reason(), wait)
+        })
+    }
+
+    /// The mempool for operations that can do without; where there is none, or not all of it, the answer carries a warning.
+    pub(crate) fn unconfirmed(&self) -> Option<&Pool<'a>> {
+        let (found, code, message) = match &self.pool {
+            Ok(pool) => match pool.mempool.stats(pool.as_of_ms).dropped {
+                0 => return Some(pool),
+                dropped => (
+                    Some(pool),
+                    "mempool_not_whole",
+                    format!(
+                        "this server had no room for {dropped} transactions that paid least: the answer lacks them"
+                    ),
+                ),
+            },
+            Err(absent) => (None, absent.code(), format!("{}: confirmed data only", absent.reason())),
+        };
+        self.warn(code, message);
+        found
+    }
+
+    /// How many blocks the index lacks, if that is known.
+    pub(crate) fn lag(&self) -> Option<u32> {
+        self.index.zip(self.best_height).map(|(view, best)| best.saturating_sub(view.tip().height))
+    }
+
+    /// Whether the index is further behind than the configuration lets pass.
+    pub(crate) fn is_behind(&self) -> bool {
+        self.index.is_none() || self.lag().is_some_and(|lag| lag > self.chain.max_lag_blocks)
+    }
+
+    /// An error for something that was not found: while the index is behind, it may still come.
+    pub(crate) fn missing(&self, code: ErrorCode, detail: String) -> ApiError {
+        match self.lag().filter(|_| self.is_behind()) {
+            Some(lag) => ApiError::syncing(format!("{detail}; the index is {lag} blocks behind")),
+            None => ApiError::new(code, detail),
+        }
+    }
+}
+
+/// A block, in brief.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub(crate) struct BlockRef {
+    /// Height.
+    pub(crate) height: Height,
+    /// Hash.
+    pub(crate) hash: String,
+    /// Time of the header (RFC 3339, UTC).
+    pub(crate) time: String,
+    /// The same in seconds since 1970.
+    pub(crate) time_unix: u32,
+}
+
+/// The block at `height`, in brief. One row read.
+pub(crate) fn block_ref(view: &View<'_>, height: Height) -> Result<BlockRef, ApiError> {
+    brief(height, view.header(height)?)
+}
+
+/// The blocks at these heights, in brief, by height. One row read for each, all in one look-up.
+pub(crate) fn block_refs(view: &View<'_>, heights: &BTreeSet<Height>) -> Result<BTreeMap<Height, BlockRef>, ApiError> {
+    let heights: Vec<Height> = heights.iter().copied().collect();
+    let rows = view.headers(&heights)?;
+    heights.into_iter().zip(rows).map(|(height, row)| Ok((height, brief(height, row)?))).collect()
+}
+
+fn brief(height: Height, row: Option<HeaderRow>) -> Result<BlockRef, ApiError> {
+    let row = row.ok_or_else(|| {
+        tracing::error!(height, "a header is missing");
+        ApiError::internal()
+    })?;
+    Ok(BlockRef { height, hash: row.hash.to_string(), time: rfc3339(row.time()), time_unix: row.time() })
+}
+
+/// When a confirmed transaction was first seen unconfirmed; `None` if it was not, or that is forgotten.
+pub(crate) fn first_seen(ctx: &Ctx<'_>, txid: &Txid) -> Option<String> {
+    let pool = ctx.pool.as_ref().ok()?;
+    pool.mempool.departed(txid).map(|departed| rfc3339_ms(departed.first_seen_ms))
+}
+
+/// Confirmations of a block.
+pub(crate) fn confirmations(tip: &Tip, height: Height) -> u32 {
+    (tip.height + 1).saturating_sub(height)
+}

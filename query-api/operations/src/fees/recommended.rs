@@ -1,0 +1,74 @@
+//! `GET /v1/fees/recommended`.
+
+use cairn_domain::mempool::{RECOMMENDED_FEES, recommended_fees};
+use cairn_http::{ApiError, Info, NoInput, Tool};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::{
+    context::{Ctx, MEMPOOL, TIP, index_get},
+    mempool::{FRESHNESS, ProjectionFacts, UNAVAILABLE, projected, stats::NO_FLOOR},
+    operation::Operation,
+    values::SatVb,
+};
+
+/// What to pay.
+pub(crate) struct FeesRecommended;
+
+/// What to pay, never rising from the first to the last.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct FeesRecommendedOutput {
+    /// Id of the definition.
+    definition: &'static str,
+    /// For the next block.
+    fastest_fee_sat_vb: Option<SatVb>,
+    /// For one of the next three blocks.
+    half_hour_fee_sat_vb: Option<SatVb>,
+    /// For one of the next six blocks.
+    hour_fee_sat_vb: Option<SatVb>,
+    /// For one of the next eight blocks.
+    economy_fee_sat_vb: Option<SatVb>,
+    /// To get into the mempool at all.
+    minimum_fee_sat_vb: Option<SatVb>,
+    /// Why the fees are null; null if they are not.
+    reason: Option<&'static str>,
+    /// When the mempool was current.
+    as_of: String,
+    projection: ProjectionFacts,
+}
+
+impl Operation for FeesRecommended {
+    const INFO: Info = Info {
+        summary: "What to pay for a place in one of the next blocks",
+        description: "Feerates from fastest to cheapest, from projected blocks that are filled as miners fill them: \
+            packages with their ancestors, best paying first. A faster one is never cheaper, and none is below what \
+            the node demands for entry. They say what would do now; what comes later may pay more.",
+        source: "mempool",
+        freshness: &[TIP, MEMPOOL],
+        freshness_semantics: FRESHNESS,
+        errors: &[UNAVAILABLE],
+        tool: Tool::reads(
+            "asked what feerate to pay, or what a transaction of some size would cost now",
+            "how full the mempool is (mempool_stats), or which transactions the next blocks will hold (projected_blocks)",
+        ),
+        ..index_get("fees_recommended", "/v1/fees/recommended", "mempool")
+    };
+    type Input = NoInput;
+    type Output = FeesRecommendedOutput;
+
+    fn run(ctx: &Ctx<'_>, _: NoInput) -> Result<FeesRecommendedOutput, ApiError> {
+        let now = projected(ctx)?;
+        let fees = recommended_fees(now.projection, now.stats.floor.as_ref());
+        Ok(FeesRecommendedOutput {
+            definition: RECOMMENDED_FEES,
+            fastest_fee_sat_vb: fees.map(|fees| SatVb(fees.fastest)),
+            half_hour_fee_sat_vb: fees.map(|fees| SatVb(fees.half_hour)),
+            hour_fee_sat_vb: fees.map(|fees| SatVb(fees.hour)),
+            economy_fee_sat_vb: fees.map(|fees| SatVb(fees.economy)),
+            minimum_fee_sat_vb: fees.map(|fees| SatVb(fees.minimum)),
+            reason: fees.is_none().then_some(NO_FLOOR),
+            as_of: now.as_of(),
+            projection: now.facts(),
+        })
+    }
+}

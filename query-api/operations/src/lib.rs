@@ -1,0 +1,31 @@
+//! The operations: what clients ask about the chain. Each is one file under its area; its route, its entry in
+//! `/openapi.json`, its tool, its place in the catalog and its validation all derive from what that file says.
+
+mod about;
+mod backend;
+mod batch;
+mod blocks;
+mod chain;
+mod config;
+mod context;
+mod definitions;
+mod fees;
+mod mempool;
+mod network;
+mod node;
+mod operation;
+mod pages;
+mod parameters;
+mod qr;
+mod raw_tx;
+mod registry;
+mod service;
+mod start;
+mod tx;
+mod values;
+mod vocabulary;
+mod wallets;
+
+pub use config::{ApiConfig, Featured};
+pub use node::{NodeAccess, Refused, Unreachable};
+pub use start::{ApiState, admin_router, openapi_document, router, router_with, serve};

@@ -1,0 +1,309 @@
+//! `GET /v1/mempool/tx/{txid}`.
+
+use cairn_domain::{
+    FeeRate,
+    mempool::{Departed, Eta, MEMPOOL_ETA, Mempool, Package, Projection},
+};
+use cairn_http::{ApiError, ErrorCode, Info, Tool};
+use cairn_model::{MempoolTx, RemoveReason, Txid};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::{
+    BLOCK_SECONDS, FRESHNESS, ProjectionFacts, UNAVAILABLE,
+    io::{UnconfirmedInput, UnconfirmedOutput, inputs, outputs},
+    projected,
+};
+use crate::{
+    context::{Ctx, MEMPOOL, TIP, index_get},
+    operation::Operation,
+    parameters::identifier::TxidParam,
+    values::{Btc, SatVb, rfc3339_ms, sat_vb},
+};
+
+/// Relatives that are walked in each direction. Nodes allow a few dozen.
+const WALK: usize = 1_000;
+/// Replaced transactions that are listed.
+const MAX_REPLACED: usize = 100;
+
+/// An unconfirmed transaction.
+pub(crate) struct MempoolTransaction;
+
+/// Parameters.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct MempoolTransactionInput {
+    txid: TxidParam,
+    /// Most ancestors, and most descendants, to list by id.
+    #[serde(default = "default_limit")]
+    #[schemars(range(min = 0, max = 1_000))]
+    relatives_limit: u32,
+    /// Most inputs, and most outputs, to list.
+    #[serde(default = "default_limit")]
+    #[schemars(range(min = 0, max = 25_000))]
+    io_limit: u32,
+}
+
+fn default_limit() -> u32 {
+    100
+}
+
+/// An unconfirmed transaction.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct MempoolTransactionOutput {
+    txid: String,
+    /// Id with witness.
+    wtxid: String,
+    version: i32,
+    locktime: u32,
+    /// Bytes, with witness.
+    size: u32,
+    /// Virtual bytes: weight / 4, rounded up.
+    vsize: u64,
+    /// Virtual bytes as the node's mempool counts them: many signature operations make them more.
+    adjusted_vsize: u64,
+    weight: u64,
+    /// Cost of its signature operations.
+    sigop_cost: u32,
+    fee_sats: u64,
+    fee_btc: Btc,
+    /// Fee over adjusted virtual size.
+    fee_rate_sat_vb: Option<SatVb>,
+    /// When the node's watcher first saw it. It survives restarts.
+    first_seen_at: String,
+    /// Feerate of the package that it would be mined with; null if it came after the projection was made.
+    effective_fee_rate_sat_vb: Option<SatVb>,
+    /// Projected block that holds it, 0 being the next one; null if none does, or it came after the projection was made.
+    projected_block: Option<u32>,
+    eta: EtaRow,
+    ancestors: Relations,
+    descendants: Relations,
+    /// Transactions whose outputs it spends, at most `relatives_limit`.
+    parents: Vec<String>,
+    /// Transactions that spend its outputs, at most `relatives_limit`.
+    children: Vec<String>,
+    rbf: Rbf,
+    /// Transactions that it replaced, oldest first, at most 100 of those that are remembered.
+    replaces: Vec<String>,
+    input_count: usize,
+    output_count: usize,
+    inputs: Vec<UnconfirmedInput>,
+    /// Inputs beyond `io_limit`.
+    inputs_omitted: usize,
+    outputs: Vec<UnconfirmedOutput>,
+    /// Outputs beyond `io_limit`.
+    outputs_omitted: usize,
+    /// When the mempool was current.
+    as_of: String,
+    projection: ProjectionFacts,
+}
+
+/// When it will be mined if nothing else enters.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct EtaRow {
+    /// Id of the definition.
+    definition: &'static str,
+    state: EtaState,
+    /// In so many blocks, 1 being the next one; estimated for `beyond_projection`. Null if that cannot be said.
+    blocks: Option<u32>,
+    /// Not sooner than in so many blocks; null if that cannot be said.
+    at_least_blocks: Option<u32>,
+    /// `blocks` times ten minutes; null if `blocks` is.
+    seconds: Option<u64>,
+    /// Why `blocks` is null; null if it is not.
+    reason: Option<&'static str>,
+}
+
+/// What the time to confirmation rests on.
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum EtaState {
+    /// A projected block holds it.
+    Projected,
+    /// It comes after the projected blocks: estimated from what waits at its feerate or a higher one.
+    BeyondProjection,
+    /// Its package pays less than miners ask for.
+    BelowMinimum,
+    /// It came after the projection was made.
+    NotProjected,
+}
+
+/// Ancestors or descendants.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Relations {
+    /// How many, without the transaction itself; at least so many if `truncated`.
+    count: usize,
+    /// Sum of their adjusted virtual sizes.
+    vsize: u64,
+    /// Sum of their fees.
+    fees_sats: u64,
+    /// Their ids, at most `relatives_limit`.
+    txids: Vec<String>,
+    /// Those counted but not listed.
+    txids_omitted: usize,
+    /// Whether there are more than are counted.
+    truncated: bool,
+}
+
+/// Whether it can be replaced. Nodes with full replace-by-fee, the default from v28 on, replace what does not signal too.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Rbf {
+    /// Whether it signals by itself (BIP 125).
+    signals: bool,
+    /// Whether it or an unconfirmed ancestor signals; null if there are too many ancestors to tell.
+    bip125_replaceable: Option<bool>,
+}
+
+impl Operation for MempoolTransaction {
+    const INFO: Info = Info {
+        summary: "An unconfirmed transaction, with its place in line",
+        description: "Size, fee, first-seen time, unconfirmed ancestors and descendants, what it replaced, the \
+            projected block that holds it and the time until then. A transaction that is not in the mempool is \
+            answered with 404, which says whether a block holds it (`confirmed`) or why it left (`departed`), if that \
+            is known. For confirmed ones use the transaction itself.",
+        source: "mempool",
+        freshness: &[TIP, MEMPOOL],
+        freshness_semantics: FRESHNESS,
+        errors: &[ErrorCode::TxNotFound, UNAVAILABLE],
+        tool: Tool::reads(
+            "asked about a transaction that waits: its relatives, what it replaced, when it will be mined",
+            "confirmed transactions (tx_lookup), or only whether it is confirmed (tx_status)",
+        ),
+        ..index_get("mempool_tx", "/v1/mempool/tx/{txid}", "mempool")
+    };
+    type Input = MempoolTransactionInput;
+    type Output = MempoolTransactionOutput;
+
+    fn run(ctx: &Ctx<'_>, input: MempoolTransactionInput) -> Result<MempoolTransactionOutput, ApiError> {
+        let now = projected(ctx)?;
+        let (mempool, txid, network) = (now.pool.mempool, &input.txid.0, ctx.view()?.network());
+        let (limit, io_limit) = (input.relatives_limit as usize, input.io_limit as usize);
+        let found = mempool.get(txid).zip(mempool.relatives(txid, WALK));
+        let Some((tx, relatives)) = found else { return Err(missing(ctx, mempool, txid)) };
+        let place = now.projection.place(txid);
+        Ok(MempoolTransactionOutput {
+            txid: tx.txid.to_string(),
+            wtxid: tx.wtxid.to_string(),
+            version: tx.version,
+            locktime: tx.lock_time,
+            size: tx.size,
+            vsize: tx.vsize(),
+            adjusted_vsize: tx.adjusted_vsize(),
+            weight: tx.weight(),
+            sigop_cost: tx.sigop_cost,
+            fee_sats: tx.fee_sats,
+            fee_btc: Btc::of(tx.fee_sats),
+            fee_rate_sat_vb: sat_vb(tx.fee_sats, tx.adjusted_vsize()),
+            first_seen_at: rfc3339_ms(tx.first_seen_ms),
+            effective_fee_rate_sat_vb: place.map(|place| SatVb(place.rate)),
+            projected_block: place.and_then(|place| place.block),
+            eta: eta(now.projection, txid),
+            rbf: rbf(mempool, tx, &relatives.ancestors),
+            ancestors: relations(&relatives.ancestors, limit),
+            descendants: relations(&relatives.descendants, limit),
+            parents: texts(relatives.parents.iter().take(limit)),
+            children: texts(relatives.children.iter().take(limit)),
+            replaces: texts(mempool.replaced_by(txid).take(MAX_REPLACED)),
+            input_count: tx.inputs.len(),
+            output_count: tx.outputs.len(),
+            inputs: inputs(mempool, tx, network, io_limit),
+            inputs_omitted: tx.inputs.len().saturating_sub(io_limit),
+            outputs: outputs(mempool, tx, network, io_limit),
+            outputs_omitted: tx.outputs.len().saturating_sub(io_limit),
+            as_of: now.as_of(),
+            projection: now.facts(),
+        })
+    }
+}
+
+fn texts<'t>(txids: impl Iterator<Item = &'t Txid>) -> Vec<String> {
+    txids.map(Txid::to_string).collect()
+}
+
+fn relations(package: &Package, limit: usize) -> Relations {
+    let count = package.txids.len();
+    Relations {
+        count,
+        vsize: package.vsize,
+        fees_sats: package.fees_sats,
+        txids: texts(package.txids.iter().take(limit)),
+        txids_omitted: count.saturating_sub(limit),
+        truncated: package.truncated,
+    }
+}
+
+fn rbf(mempool: &Mempool, tx: &MempoolTx, ancestors: &Package) -> Rbf {
+    let signals = tx.signals_rbf();
+    let inherited = || ancestors.txids.iter().filter_map(|txid| mempool.get(txid)).any(|tx| tx.signals_rbf());
+    let replaceable = signals || inherited();
+    Rbf { signals, bip125_replaceable: (replaceable || !ancestors.truncated).then_some(replaceable) }
+}
+
+pub(crate) fn eta(projection: &Projection, txid: &Txid) -> EtaRow {
+    let (state, blocks, at_least_blocks, reason) = match projection.eta(txid) {
+        Some(Eta::Blocks(blocks)) => (EtaState::Projected, Some(blocks), Some(blocks), None),
+        Some(Eta::Beyond { at_least, estimate }) => {
+            (EtaState::BeyondProjection, Some(estimate.max(at_least)), Some(at_least), None)
+        }
+        Some(Eta::BelowMinimum) => {
+            (EtaState::BelowMinimum, None, None, Some("its package pays less than miners ask for"))
+        }
+        None => (EtaState::NotProjected, None, None, Some("it came after the projection was made")),
+    };
+    let seconds = blocks.map(|blocks| u64::from(blocks) * u64::from(BLOCK_SECONDS));
+    EtaRow { definition: MEMPOOL_ETA, state, blocks, at_least_blocks, seconds, reason }
+}
+
+/// 404, with what is known of the transaction all the same.
+fn missing(ctx: &Ctx<'_>, mempool: &Mempool, txid: &Txid) -> ApiError {
+    let confirmed = match ctx.view().and_then(|view| Ok(view.tx_by_id(txid)?)) {
+        Ok(found) => found,
+        Err(error) => return error,
+    };
+    let departed = mempool.departed(txid);
+    let detail = match (&confirmed, departed) {
+        (Some(tx), _) => format!("transaction {txid} is confirmed: the block at height {} holds it", tx.height),
+        (None, Some(left)) => format!("transaction {txid} left the mempool: {}", word(&left.reason)),
+        (None, None) => format!("transaction {txid} is not in the mempool"),
+    };
+    let mut error = match (&confirmed, departed) {
+        (None, None) => ctx.missing(ErrorCode::TxNotFound, detail),
+        _ => ApiError::new(ErrorCode::TxNotFound, detail),
+    };
+    if let Some(tx) = confirmed {
+        error = error.with("confirmed", json!({"height": tx.height, "block_index": tx.index}));
+    }
+    if let Some(departed) = departed {
+        error = error.with("departed", left(departed));
+    }
+    error
+}
+
+fn word(reason: &RemoveReason) -> &'static str {
+    match reason {
+        RemoveReason::Confirmed { .. } => "confirmed",
+        RemoveReason::Replaced { .. } => "replaced",
+        RemoveReason::Evicted => "evicted",
+        RemoveReason::Conflict => "conflict",
+        RemoveReason::Expired => "expired",
+        RemoveReason::Unknown => "unknown",
+    }
+}
+
+fn left(departed: &Departed) -> Value {
+    let mut members = Map::new();
+    let mut put = |name: &str, value: Value| members.insert(name.to_owned(), value);
+    put("reason", word(&departed.reason).into());
+    match &departed.reason {
+        RemoveReason::Replaced { by } => put("replaced_by", by.to_string().into()),
+        RemoveReason::Confirmed { height } => put("height", (*height).into()),
+        _ => None,
+    };
+    put("first_seen_at", rfc3339_ms(departed.first_seen_ms).into());
+    put("left_at", rfc3339_ms(departed.left_ms).into());
+    put("fee_sats", departed.fee_sats.into());
+    put("adjusted_vsize", departed.vsize.into());
+    let rate = FeeRate::of(departed.fee_sats, departed.vsize).and_then(|r| serde_json::to_value(SatVb(r)).ok());
+    put("fee_rate_sat_vb", rate.unwrap_or_default());
+    Value::Object(members)
+}

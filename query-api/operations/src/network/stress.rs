@@ -1,0 +1,277 @@
+//! `GET /v1/network/mempool/stress`.
+
+use cairn_domain::{
+    FeeRate,
+    mempool::{MEMPOOL_STRESS, Stress, StressInput, StressParams, feerate_percentile, stress},
+};
+use cairn_http::{ApiError, Freshness, Info, Tool};
+use cairn_model::MempoolSample;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::samples::thinned;
+use crate::{
+    context::{Ctx, MEMPOOL, TIP, index_get},
+    mempool::{
+        ProjectionFacts, UNAVAILABLE, projected,
+        stats::{NO_FLOOR, NO_INFLOW},
+    },
+    operation::Operation,
+    values::{Decimal, SatVb, rfc3339_ms},
+};
+
+/// How pressed the mempool is.
+pub(crate) struct MempoolStress;
+
+/// Parameters.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct MempoolStressInput {
+    /// Whether to say what the score is made of.
+    #[serde(default)]
+    include_components: bool,
+    /// How many hours of samples to give; 0 for none.
+    #[serde(default)]
+    #[schemars(range(min = 0, max = 720))]
+    history_hours: u32,
+}
+
+/// How pressed the mempool is.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct MempoolStressOutput {
+    /// Id of the definition.
+    definition: &'static str,
+    /// 0 is none, 100 is full stress; null if no component is known.
+    stress: Option<Decimal<4>>,
+    /// Why `stress` is null; null if it is not.
+    stress_reason: Option<&'static str>,
+    /// Whether a component is unknown, so that the weights of the others were raised.
+    renormalised: bool,
+    /// Components that are unknown.
+    unknown_components: Vec<&'static str>,
+    /// What the score is made of; null unless asked for.
+    components: Option<Vec<Component>>,
+    /// Samples of the past; null unless asked for.
+    history: Option<History>,
+    /// When the mempool was current.
+    as_of: String,
+    projection: ProjectionFacts,
+}
+
+/// A component of the score.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Component {
+    /// `backlog`, `feerate`, `inflow` or `entry`.
+    name: &'static str,
+    /// From 0 to 1; null if unknown.
+    value: Option<Decimal<6>>,
+    /// Its weight while all are known.
+    weight: Decimal<2>,
+    /// What it compares, and with what.
+    meaning: &'static str,
+    /// What was measured; null if unknown.
+    measured: Option<Decimal<3>>,
+    /// Unit of `measured`.
+    unit: &'static str,
+    /// Why `value` is null; null if it is not.
+    reason: Option<String>,
+}
+
+/// Samples of the past.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct History {
+    hours: u32,
+    /// Of samples that are closer together than this, the first is given.
+    step_seconds: u64,
+    /// Ascending; empty if nothing was sampled.
+    points: Vec<StressPoint>,
+}
+
+/// A sample.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct StressPoint {
+    time: String,
+    time_unix: u64,
+    /// Tip then; null if none was known.
+    height: Option<u32>,
+    /// 0 to 100, as computed then; null if no component was known.
+    stress: Option<Decimal<4>>,
+    /// Transactions.
+    count: u64,
+    /// Sum of their adjusted virtual sizes.
+    vsize: u64,
+    /// Sum of their fees.
+    fees_sats: u64,
+    /// Median feerate of the next block; 0 if nothing waited.
+    next_block_median_sat_vb: SatVb,
+    /// Null if no whole window had been watched.
+    inflow_vb_s: Option<Decimal<3>>,
+    /// Null if the node had not told.
+    mempool_min_fee_sat_vb: Option<SatVb>,
+    /// What the score was made of, from 0 to 1; null where unknown, and null as a whole unless components were asked for.
+    components: Option<PointComponents>,
+}
+
+/// Components of a sample.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct PointComponents {
+    backlog: Option<Decimal<6>>,
+    feerate: Option<Decimal<6>>,
+    inflow: Option<Decimal<6>>,
+    entry: Option<Decimal<6>>,
+}
+
+/// Most points of a history, and most samples that the feerate is compared with: one an hour for 30 days.
+const MAX_POINTS: u64 = 720;
+
+impl Operation for MempoolStress {
+    const INFO: Info = Info {
+        summary: "How pressed the mempool is, from 0 to 100",
+        description: "One number from the backlog, the median feerate of the next block among those of the last 30 \
+            days (one sample an hour), the inflow, and the node's entry fee: 100 × (0.35 b + 0.30 f + 0.20 g + 0.15 e). \
+            What is unknown is left out, and the other weights grow in proportion; the answer says so. Components and \
+            a history of samples on request.",
+        // The history is what will be sold.
+        source: "mempool and index",
+        freshness: &[TIP, MEMPOOL, Freshness::NOW],
+        freshness_semantics: "when this server's copy of the node's mempool last changed or was confirmed; each sample \
+            of the history names its own time",
+        errors: &[UNAVAILABLE],
+        tool: Tool::reads(
+            "asked in one number how strained the mempool is, or how that compares with the last 30 days",
+            "what to pay (fees_recommended), or counts and sizes (mempool_stats)",
+        ),
+        ..index_get("mempool_stress", "/v1/network/mempool/stress", "network")
+    };
+    type Input = MempoolStressInput;
+    type Output = MempoolStressOutput;
+
+    fn run(ctx: &Ctx<'_>, input: MempoolStressInput) -> Result<MempoolStressOutput, ApiError> {
+        let now = projected(ctx)?;
+        let view = ctx.view()?;
+        let now_unix = ctx.now_ms / 1000;
+        let params = StressParams::default();
+        let start = now_unix.saturating_sub(params.window_secs);
+        let samples = thinned(view, start, now_unix, params.window_secs / MAX_POINTS)?;
+        let median = now.projection.next_block_median();
+        let backlog = (now.projection.vsize, now.projection.template.capacity());
+        let measured = StressInput {
+            backlog: Some(backlog),
+            feerate: feerate_percentile(median, &samples, now_unix, &params),
+            inflow: now.stats.inflow,
+            floor: now.stats.floor,
+        };
+        let result = stress(&measured);
+        let known = components(&result, &measured, median, &samples, &params);
+        let history = match input.history_hours {
+            0 => None,
+            hours => {
+                let span = u64::from(hours) * 3600;
+                let step_seconds = span.div_ceil(MAX_POINTS);
+                let samples = thinned(view, now_unix.saturating_sub(span), now_unix, step_seconds)?;
+                let points = samples.iter().map(|sample| point(sample, input.include_components)).collect();
+                Some(History { hours, step_seconds, points })
+            }
+        };
+        Ok(MempoolStressOutput {
+            definition: MEMPOOL_STRESS,
+            stress: result.score.map(score),
+            stress_reason: result.score.is_none().then_some("no component is known"),
+            renormalised: result.is_renormalised(),
+            unknown_components: known.iter().filter(|c| c.value.is_none()).map(|c| c.name).collect(),
+            components: input.include_components.then_some(known),
+            history,
+            as_of: now.as_of(),
+            projection: now.facts(),
+        })
+    }
+}
+
+/// Millionths as 0 to 100.
+fn score(millionths: u32) -> Decimal<4> {
+    Decimal(millionths.into())
+}
+
+/// Millionths as 0 to 1.
+fn share(millionths: u32) -> Decimal<6> {
+    Decimal(millionths.into())
+}
+
+fn components(
+    stress: &Stress,
+    input: &StressInput,
+    median: FeeRate,
+    samples: &[MempoolSample],
+    params: &StressParams,
+) -> Vec<Component> {
+    let blocks = input.backlog.map(|(vsize, capacity)| i128::from(vsize) * 1000 / i128::from(capacity.max(1)));
+    let fees = input.floor.filter(|floor| floor.min_relay_fee > 0);
+    vec![
+        Component {
+            name: "backlog",
+            value: stress.backlog.map(share),
+            weight: Decimal(35),
+            meaning: "ln(1 + full blocks that wait) by ln 145, at most 1: a day of blocks is full stress",
+            measured: blocks.map(Decimal),
+            unit: "blocks",
+            reason: None,
+        },
+        Component {
+            name: "feerate",
+            value: stress.feerate.map(share),
+            weight: Decimal(30),
+            meaning: "share of the last 30 days with a lower median feerate of the next block",
+            measured: Some(Decimal(median.0.into())),
+            unit: "sat/vB",
+            reason: stress.feerate.is_none().then(|| {
+                format!(
+                    "{} hourly samples are at hand; {} of them, from {} days at least, are needed",
+                    samples.len(),
+                    params.min_samples,
+                    params.min_history_secs / 86_400
+                )
+            }),
+        },
+        Component {
+            name: "inflow",
+            value: stress.inflow.map(share),
+            weight: Decimal(20),
+            meaning: "(inflow by 1 667 vB/s, what blocks take up, less 1) by 2, within 0 and 1",
+            measured: input.inflow.map(|inflow| Decimal(inflow.milli_vb_per_second().into())),
+            unit: "vB/s",
+            reason: stress.inflow.is_none().then(|| NO_INFLOW.to_owned()),
+        },
+        Component {
+            name: "entry",
+            value: stress.entry.map(share),
+            weight: Decimal(15),
+            meaning: "log10(mempoolminfee by minrelaytxfee) by 2, within 0 and 1",
+            measured: fees.map(|f| Decimal(i128::from(f.mempool_min_fee) * 1000 / i128::from(f.min_relay_fee))),
+            unit: "ratio",
+            reason: stress.entry.is_none().then(|| match input.floor {
+                None => NO_FLOOR.to_owned(),
+                Some(_) => "the node relays for nothing: there is nothing to compare with".to_owned(),
+            }),
+        },
+    ]
+}
+
+fn point(sample: &MempoolSample, with_components: bool) -> StressPoint {
+    StressPoint {
+        time: rfc3339_ms(sample.time_unix.saturating_mul(1000)),
+        time_unix: sample.time_unix,
+        height: sample.height,
+        stress: sample.stress.map(score),
+        count: sample.count,
+        vsize: sample.vsize,
+        fees_sats: sample.fees_sats,
+        next_block_median_sat_vb: SatVb(FeeRate(sample.next_block_median)),
+        inflow_vb_s: sample.inflow_milli_vb_s.map(|inflow| Decimal(inflow.into())),
+        mempool_min_fee_sat_vb: sample.mempool_min_fee.map(|fee| SatVb(FeeRate(fee))),
+        components: with_components.then(|| PointComponents {
+            backlog: sample.stress_backlog.map(share),
+            feerate: sample.stress_feerate.map(share),
+            inflow: sample.stress_inflow.map(share),
+            entry: sample.stress_entry.map(share),
+        }),
+    }
+}

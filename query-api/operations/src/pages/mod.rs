@@ -1,0 +1,18 @@
+//! The pages for people that answers send them to. Each is made once, when the server starts, and is whole in itself: no
+//! script, nothing from elsewhere.
+
+mod begin;
+mod landing;
+
+use cairn_http::{CHECKOUT_PAGE, Document, GETTING_STARTED_PAGE, Registered};
+
+use crate::config::ApiConfig;
+
+/// All of them.
+pub(crate) fn all(operations: &[Registered], config: &ApiConfig) -> Vec<Document> {
+    vec![
+        Document::plain_page("/", landing::page(operations, config)),
+        Document::plain_page(CHECKOUT_PAGE, begin::checkout(operations, config)),
+        Document::plain_page(GETTING_STARTED_PAGE, begin::getting_started(operations, config)),
+    ]
+}

@@ -1,0 +1,191 @@
+//! Addresses, txids and blocks as people write them. Malformed ones have error codes of their own.
+
+use std::borrow::Cow;
+
+use cairn_domain::{AddressError, Subject, parse_address};
+use cairn_http::{BadText, ErrorCode, TextFormat};
+use cairn_model::{BlockHash, Height, Network, Txid};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, de::Error};
+
+/// Addresses.
+pub(crate) const ADDRESS: TextFormat = TextFormat {
+    name: "bitcoin-address",
+    codes: &[ErrorCode::InvalidAddress, ErrorCode::WrongNetwork],
+    takes_numbers: false,
+    look: |_, text, network| {
+        let network = network.and_then(|name| Network::ALL.into_iter().find(|network| network.name() == name));
+        parse_address(text, network).map(drop).map_err(|error| {
+            let code = match error {
+                AddressError::Invalid(_) => ErrorCode::InvalidAddress,
+                AddressError::WrongNetwork(_) => ErrorCode::WrongNetwork,
+            };
+            BadText::with_code(code, error.to_string())
+        })
+    },
+};
+/// Transaction ids.
+pub(crate) const TXID: TextFormat = TextFormat {
+    name: "bitcoin-txid",
+    codes: &[ErrorCode::InvalidTxid],
+    takes_numbers: false,
+    look: |_, text, _| {
+        text.parse::<Txid>().map(drop).map_err(|e| BadText::with_code(ErrorCode::InvalidTxid, e.to_string()))
+    },
+};
+/// Blocks, by height or hash.
+pub(crate) const BLOCK: TextFormat = TextFormat {
+    name: "bitcoin-block",
+    codes: &[ErrorCode::InvalidHash],
+    takes_numbers: false,
+    look: |_, text, _| match parse_block(text) {
+        Some(_) => Ok(()),
+        None => {
+            let message = "expected a height (decimal) or a block hash (64 hexadecimal digits)";
+            Err(BadText::with_code(ErrorCode::InvalidHash, message))
+        }
+    },
+};
+
+/// An address, or `scripthash:<hex>`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct AddressParam {
+    /// As given.
+    pub(crate) text: String,
+    /// The script that it stands for.
+    pub(crate) subject: Subject,
+}
+
+impl<'de> Deserialize<'de> for AddressParam {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        // The network was checked together with the other fields.
+        let subject = parse_address(&text, None).map_err(D::Error::custom)?;
+        Ok(AddressParam { text, subject })
+    }
+}
+
+impl JsonSchema for AddressParam {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Address".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "string",
+            "format": ADDRESS.name,
+            "minLength": 1,
+            "maxLength": 128,
+            "description": "Address on the network of the index, or scripthash:<hex> with SHA-256(scriptPubKey), \
+                first byte first (the Electrum protocol shows it reversed).",
+            "examples": ["1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa"],
+        })
+    }
+}
+
+/// A transaction id.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct TxidParam(pub(crate) Txid);
+
+impl<'de> Deserialize<'de> for TxidParam {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map(TxidParam).map_err(D::Error::custom)
+    }
+}
+
+impl JsonSchema for TxidParam {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Txid".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "string",
+            "format": TXID.name,
+            "pattern": "^[0-9a-fA-F]{64}$",
+            "description": "Transaction id: 64 hexadecimal digits.",
+            "examples": ["4a5e1e4baab89f3a32518a88c31bc87f618f76673e2cc77ab2127b7afdeda33b"],
+        })
+    }
+}
+
+/// A block, by height or hash.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum BlockParam {
+    /// By height. Heights that no u32 holds are beyond any tip and stand as its largest value.
+    Height(Height),
+    /// By hash.
+    Hash(BlockHash),
+}
+
+fn parse_block(text: &str) -> Option<BlockParam> {
+    if text.len() == 64 {
+        return text.parse().ok().map(BlockParam::Hash);
+    }
+    let digits = (1..=20).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit());
+    digits.then(|| BlockParam::Height(text.parse().unwrap_or(Height::MAX)))
+}
+
+impl<'de> Deserialize<'de> for BlockParam {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        parse_block(&text).ok_or_else(|| D::Error::custom("neither height nor hash"))
+    }
+}
+
+impl JsonSchema for BlockParam {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Block".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "string",
+            "format": BLOCK.name,
+            "pattern": "^([0-9]{1,20}|[0-9a-fA-F]{64})$",
+            "description": "Height, or block hash (64 hexadecimal digits).",
+            "examples": ["0"],
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn codes_of_malformed_identifiers() {
+        let code = |format: TextFormat, text: &str| {
+            let bad = (format.look)(&serde_json::Value::Null, text, Some("regtest")).err();
+            bad.and_then(|bad| bad.code).map(ErrorCode::name)
+        };
+        assert_eq!(code(ADDRESS, "x"), Some("invalid_address"));
+        assert_eq!(code(ADDRESS, "1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa"), Some("wrong_network"));
+        assert_eq!(code(TXID, "00"), Some("invalid_txid"));
+        assert_eq!(code(TXID, &"0f".repeat(32)), None);
+        assert_eq!(code(BLOCK, "-1"), Some("invalid_hash"));
+        assert_eq!(code(BLOCK, ""), Some("invalid_hash"));
+        assert_eq!(code(BLOCK, &"1".repeat(64)), None);
+    }
+
+    #[test]
+    fn heights_and_hashes() {
+        assert_eq!(parse_block("0170"), Some(BlockParam::Height(170)));
+        assert_eq!(parse_block("99999999999999999999"), Some(BlockParam::Height(u32::MAX)));
+        assert!(matches!(parse_block(&"0".repeat(64)), Some(BlockParam::Hash(_))));
+        assert_eq!(parse_block("1e5"), None);
+    }
+}

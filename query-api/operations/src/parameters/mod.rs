@@ -1,0 +1,13 @@
+//! Parameters that mean more than text or number: how clients write them, and what is wrong with one.
+
+pub(crate) mod amount;
+pub(crate) mod date;
+pub(crate) mod identifier;
+#[cfg(test)]
+mod tests;
+
+use cairn_http::TextFormat;
+
+/// All formats.
+pub(crate) const FORMATS: &[TextFormat] =
+    &[identifier::ADDRESS, identifier::TXID, identifier::BLOCK, amount::AMOUNT, date::DATE];

@@ -1,0 +1,168 @@
+//! Whole transactions, from the raw bytes of blocks or from the node.
+
+use std::cell::RefCell;
+
+use bitcoin::{Transaction, consensus::deserialize, hashes::Hash};
+use cairn_model::{BlockHash, FilePos, MempoolTx, Txid};
+use cairn_reader::{StoredTx, View};
+
+use crate::{
+    context::Ctx,
+    node::{NodeAccess, Unreachable},
+};
+
+/// Why a transaction's raw bytes are not at hand.
+pub(crate) const NO_SOURCE: &str = "no block files and no node at hand";
+const UNREADABLE: &str = "the block file is not readable, or no longer holds the block";
+const UNREACHABLE: &str = "no block files at hand, and the node cannot be asked at present";
+const NOT_THERE: &str = "no block files at hand, and the node does not have the transaction";
+const ONE_ONLY: &str = "no block files at hand, and a request asks the node for one transaction at most";
+const NO_NODE: &str = "no node at hand";
+
+/// What a request asks of the node: a transaction in a block, or in the mempool if none is named.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Wanted {
+    txid: Txid,
+    block: Option<BlockHash>,
+}
+
+/// A transaction, and its bytes.
+type Whole = (Transaction, Vec<u8>);
+
+/// What the node said; bytes of another transaction than the wanted one count as none.
+pub(crate) struct Brought {
+    wanted: Wanted,
+    whole: Result<Option<Whole>, Unreachable>,
+}
+
+impl Brought {
+    /// Whether the node had the bytes.
+    pub(crate) fn is_whole(&self) -> bool {
+        matches!(self.whole, Ok(Some(_)))
+    }
+}
+
+impl Wanted {
+    /// Asks the node. May take seconds: not to be called while a lock is held.
+    pub(crate) fn fetch(self, node: &dyn NodeAccess) -> Brought {
+        let bytes = node.raw_transaction(&self.txid, self.block.as_ref());
+        let whole = |bytes: Vec<u8>| {
+            let decoded = decode(&bytes, &self.txid);
+            if decoded.is_none() {
+                tracing::error!(txid = %self.txid, "the node gave something else than the transaction asked for");
+            }
+            decoded.map(|tx| (tx, bytes))
+        };
+        Brought { wanted: self, whole: bytes.map(|bytes| bytes.and_then(whole)) }
+    }
+}
+
+/// Bytes that only the node has. A request may hold the mempool, which nobody can change meanwhile, so it does not ask the
+/// node itself: its operation says beforehand what it wants, and the node is asked while nothing is held. A request gets one
+/// transaction at most.
+#[derive(Default)]
+pub(crate) struct NodeBytes<'a> {
+    brought: Option<&'a Brought>,
+    /// What the look ahead found without the node, so that it is not read twice.
+    at_hand: RefCell<Option<(Txid, Whole)>>,
+}
+
+impl<'a> NodeBytes<'a> {
+    /// With what the node said, if it was asked.
+    pub(crate) fn with(brought: Option<&'a Brought>) -> Self {
+        NodeBytes { brought, at_hand: RefCell::default() }
+    }
+
+    fn get(&self, wanted: Wanted) -> Result<Whole, &'static str> {
+        match self.brought {
+            None => Err(UNREACHABLE),
+            Some(brought) if brought.wanted != wanted => Err(ONE_ONLY),
+            Some(brought) => match &brought.whole {
+                Ok(Some(whole)) => Ok(whole.clone()),
+                Ok(None) => Err(NOT_THERE),
+                Err(Unreachable) => Err(UNREACHABLE),
+            },
+        }
+    }
+
+    fn at_hand(&self, txid: &Txid) -> Option<Whole> {
+        let mut at_hand = self.at_hand.borrow_mut();
+        at_hand.take_if(|(of, _)| of == txid).map(|(_, whole)| whole)
+    }
+}
+
+/// What has to be asked of the node for the bytes of a confirmed transaction; `None` if they are at hand.
+pub(crate) fn wanted_of(ctx: &Ctx<'_>, tx: &StoredTx, position: Option<FilePos>) -> Option<Wanted> {
+    let view = ctx.index?;
+    match raw_tx(view, tx, position) {
+        Ok(whole) => {
+            ctx.node_bytes.at_hand.replace(Some((tx.txid(), whole)));
+            None
+        }
+        Err(_) => wanted_confirmed(view, tx),
+    }
+}
+
+fn wanted_confirmed(view: &View<'_>, tx: &StoredTx) -> Option<Wanted> {
+    // A header that cannot be read shows elsewhere, as an error.
+    let block = view.header(tx.height).ok().flatten().map(|row| row.hash)?;
+    Some(Wanted { txid: tx.txid(), block: Some(block) })
+}
+
+/// What has to be asked of the node for the bytes of an unconfirmed transaction; `None` if they came with it.
+pub(crate) fn wanted_unconfirmed(tx: &MempoolTx) -> Option<Wanted> {
+    let is_known = tx.raw.as_ref().is_some_and(|bytes| decode(bytes, &tx.txid).is_some());
+    (!is_known).then_some(Wanted { txid: tx.txid, block: None })
+}
+
+/// A confirmed transaction with scripts and witnesses, and its bytes: from the block files, else from the node. Believed
+/// only if its id is the one that was asked for. One transaction of a request may come from the node.
+///
+/// # Errors
+/// The reason why there is none: never one that names a path.
+pub(crate) fn raw_of(ctx: &Ctx<'_>, tx: &StoredTx, position: Option<FilePos>) -> Result<Whole, &'static str> {
+    if let Some(whole) = ctx.node_bytes.at_hand(&tx.txid()) {
+        return Ok(whole);
+    }
+    let view = ctx.index.ok_or(NO_SOURCE)?;
+    let reason = match raw_tx(view, tx, position) {
+        Ok(found) => return Ok(found),
+        Err(reason) => reason,
+    };
+    if ctx.node.is_none() {
+        return Err(reason);
+    }
+    ctx.node_bytes.get(wanted_confirmed(view, tx).ok_or(reason)?)
+}
+
+/// An unconfirmed transaction with scripts and witnesses, and its bytes: as they came with it, else from the node.
+/// Believed only if its id is the right one. One transaction of a request may come from the node.
+///
+/// # Errors
+/// The reason why there is none.
+pub(crate) fn raw_unconfirmed(ctx: &Ctx<'_>, tx: &MempoolTx) -> Result<Whole, &'static str> {
+    let known = tx.raw.as_ref().and_then(|bytes| Some((decode(bytes, &tx.txid)?, bytes.to_vec())));
+    match known {
+        Some(whole) => Ok(whole),
+        None if ctx.node.is_none() => Err(NO_NODE),
+        None => ctx.node_bytes.get(Wanted { txid: tx.txid, block: None }),
+    }
+}
+
+fn decode(bytes: &[u8], txid: &Txid) -> Option<Transaction> {
+    let decoded: Transaction = deserialize(bytes).ok()?;
+    (decoded.compute_txid().to_byte_array() == txid.0).then_some(decoded)
+}
+
+/// A transaction with scripts and witnesses, and its bytes, from the block files alone.
+///
+/// # Errors
+/// The reason why there is none: never one that names a path.
+pub(crate) fn raw_tx(view: &View<'_>, tx: &StoredTx, position: Option<FilePos>) -> Result<Whole, &'static str> {
+    let (raw, position) = view.raw().zip(position).ok_or(NO_SOURCE)?;
+    let bytes = raw.read(position, tx.raw_offset, tx.meta().size as usize).map_err(|error| {
+        tracing::warn!(%error, "raw bytes of a transaction could not be read");
+        UNREADABLE
+    })?;
+    Ok((decode(&bytes, &tx.txid()).ok_or(UNREADABLE)?, bytes))
+}

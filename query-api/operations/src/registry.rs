@@ -1,0 +1,115 @@
+//! The operations, in the order in which they are listed everywhere. To add one: its file, its `mod` line, its line here.
+
+use std::sync::LazyLock;
+
+use cairn_http::Agreed;
+
+use crate::{
+    batch::Batch,
+    blocks, chain, fees, mempool, network,
+    operation::{Line, line},
+    qr, service, tx, wallets,
+};
+
+/// The operations of the interface as it was agreed upon, with their tiers and prices: built or not.
+pub(crate) static AGREED: LazyLock<Vec<Agreed>> = LazyLock::new(|| {
+    Agreed::table(include_str!("../agreed.tsv")).unwrap_or_else(|bad| {
+        // A test reads the table.
+        tracing::error!(line = bad, "the table of agreed operations cannot be read");
+        Vec::new()
+    })
+});
+
+/// All operations.
+pub(crate) fn operations() -> Vec<Line> {
+    let of: &[fn(&[Agreed]) -> Line] = &[
+        line::<service::health::Health>,
+        line::<service::health_full::HealthFull>,
+        line::<service::capabilities::Capabilities>,
+        line::<service::beta_status::BetaStatus>,
+        line::<wallets::index::WalletIndex>,
+        line::<wallets::overview::Overview>,
+        line::<wallets::transactions::Transactions>,
+        line::<wallets::balance_history::BalanceHistory>,
+        line::<tx::lookup::TxLookup>,
+        line::<tx::status::TxStatus>,
+        line::<tx::op_return::OpReturnOutputs>,
+        line::<tx::verify::TxVerify>,
+        line::<tx::broadcast::TxBroadcast>,
+        line::<blocks::detail::BlockDetail>,
+        line::<chain::recent_blocks::RecentBlocks>,
+        line::<chain::projected_blocks::ProjectedBlocks>,
+        line::<mempool::stats::MempoolStats>,
+        line::<mempool::fee_distribution::FeeDistribution>,
+        line::<mempool::tx::MempoolTransaction>,
+        line::<fees::recommended::FeesRecommended>,
+        line::<network::summary::NetworkSummary>,
+        line::<network::stress::MempoolStress>,
+        line::<qr::Qr>,
+        line::<Batch<wallets::overview::Overview>>,
+    ];
+    of.iter().map(|line| line(&AGREED)).collect()
+}
+
+/// All operations, as the framework sees them.
+#[cfg(test)]
+pub(crate) fn registered() -> Vec<cairn_http::Registered> {
+    operations().into_iter().map(|line| line.registered).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::collections::HashSet;
+
+    use cairn_http::JSON;
+
+    use super::*;
+
+    /// Operations that were not agreed upon: our own additions.
+    const ADDED: &[&str] = &["batch_overview"];
+
+    #[test]
+    fn the_table_of_agreed_operations_can_be_read() {
+        let table = Agreed::table(include_str!("../agreed.tsv")).unwrap();
+        let routes: HashSet<_> = table.iter().map(|row| (row.method, row.path)).collect();
+        assert!(routes.len() == table.len() && table.len() > 90, "{}", table.len());
+    }
+
+    #[test]
+    fn every_operation_is_agreed_upon_or_added() {
+        for op in registered() {
+            let agreed = AGREED.iter().any(|row| row.is(op.info.method.name(), op.info.path));
+            assert_ne!(agreed, ADDED.contains(&op.info.name), "{}", op.info.name);
+        }
+    }
+
+    #[test]
+    fn planned_operations_are_not_described() {
+        let document = crate::openapi_document(&crate::ApiConfig::default());
+        let described = document["paths"].as_object().unwrap();
+        let built = described.values().map(|methods| methods.as_object().unwrap().len()).sum::<usize>();
+        assert_eq!(built, registered().len());
+    }
+
+    #[test]
+    fn operations_describe_themselves() {
+        let operations: Vec<_> = operations().into_iter().map(|line| line.registered).collect();
+        let mut names = HashSet::new();
+        let mut routes = HashSet::new();
+        for op in &operations {
+            let info = &op.info;
+            assert!(names.insert(info.name), "{} twice", info.name);
+            assert!(routes.insert((info.method.name(), info.path)), "{} twice", info.path);
+            assert!(info.summary.len() > 10 && !info.summary.ends_with('.'), "{}", info.name);
+            assert!(info.description.len() > 40, "{}", info.name);
+            assert!(!info.freshness.is_empty() || !op.media.contains(&JSON), "{}", info.name);
+            for segment in info.path.split('/').filter(|s| s.starts_with('{')) {
+                let name = segment.trim_matches(['{', '}']);
+                assert!(op.input.fields.iter().any(|f| f.name == name && f.required), "{} {name}", info.name);
+            }
+            let takes_view = op.input.fields.iter().any(|f| f.name == "view");
+            assert_eq!(takes_view, !info.compact.is_empty(), "{}", info.name);
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! `GET /v1/beta-status`.
+
+use cairn_http::{ApiError, Cost, Freshness, Info, NoInput, Tool, WINDOW};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::posture::{self, Links, Posture};
+use crate::{
+    context::{Ctx, TIP, index_get},
+    operation::Operation,
+};
+
+/// What the beta means.
+pub(crate) struct BetaStatus;
+
+/// What the beta means.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct BetaStatusOutput {
+    /// `public_beta`.
+    product_mode: &'static str,
+    billing_mode: &'static str,
+    /// `beta_public`: no account is needed.
+    auth_mode: &'static str,
+    #[serde(flatten)]
+    posture: Posture,
+    guardrails: Vec<Guardrail>,
+    #[serde(flatten)]
+    links: Links,
+}
+
+/// A limit that holds in the beta, too.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Guardrail {
+    /// Stable name.
+    name: &'static str,
+    /// The limit, in `unit`; null if it is switched off.
+    limit: Option<u64>,
+    unit: &'static str,
+    /// What happens beyond it.
+    beyond: &'static str,
+}
+
+/// The limits under this configuration.
+pub(crate) fn guardrails(ctx: &Ctx<'_>) -> Vec<Guardrail> {
+    let config = ctx.config;
+    let guardrail = |name, limit: u64, unit, beyond| Guardrail { name, limit: Some(limit), unit, beyond };
+    vec![
+        Guardrail {
+            name: "rate_limit",
+            limit: config.limits_clients().then_some(config.rate_limit.into()),
+            unit: "units of cost for each client and minute",
+            beyond: "429 rate_limited, with Retry-After",
+        },
+        guardrail("rate_limit_window", WINDOW.as_secs(), "seconds", "the whole budget has come back"),
+        guardrail("request_timeout", config.request_timeout.as_secs(), "seconds", "504 timeout"),
+        guardrail("request_body", config.max_body_bytes as u64, "bytes", "413 payload_too_large"),
+        guardrail(
+            "concurrent_requests",
+            config.max_concurrent_reads as u64,
+            "requests of a class of cost, a quarter of it for heavy ones",
+            "the request waits",
+        ),
+        guardrail("queued_requests", config.max_queued_requests as u64, "requests", "503 overloaded, with Retry-After"),
+        guardrail(
+            "connections",
+            config.max_connections as u64,
+            "open connections of all clients",
+            "503 overloaded, and the connection is closed",
+        ),
+        guardrail(
+            "connections_per_client",
+            config.max_connections_per_client as u64,
+            "open connections of a client",
+            "429 too_many_connections, and the connection is closed",
+        ),
+    ]
+}
+
+impl Operation for BetaStatus {
+    const INFO: Info = Info {
+        summary: "Whether the public beta is on, and which limits hold",
+        description: "What is free, what needs a session all the same, what happens after the beta, and the limits that \
+            hold now, with their numbers. For the catalog of operations use /api/health.",
+        cost: Cost::Light,
+        source: "service",
+        freshness: &[Freshness::STATE, TIP],
+        freshness_semantics: "time of the newest block in the index; the rest is current",
+        tool: Tool::UNLISTED,
+        ..index_get("beta_status", "/v1/beta-status", "service")
+    };
+    type Input = NoInput;
+    type Output = BetaStatusOutput;
+
+    fn run(ctx: &Ctx<'_>, _: NoInput) -> Result<BetaStatusOutput, ApiError> {
+        Ok(BetaStatusOutput {
+            product_mode: posture::PRODUCT_MODE,
+            billing_mode: posture::BILLING_MODE,
+            auth_mode: posture::AUTH_MODE,
+            posture: posture::posture(ctx),
+            guardrails: guardrails(ctx),
+            links: Links::of(ctx.config),
+        })
+    }
+}

@@ -1,0 +1,99 @@
+//! The catalog of operations, by package and tier.
+
+use cairn_http::{HttpConfig, Registered, Tier, Unit};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// Operations of a package, by tier.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Package {
+    /// Free after the beta.
+    free: Vec<String>,
+    /// To be paid after the beta.
+    premium: Vec<String>,
+    /// Operations that need a wallet session for some requests, in the beta too.
+    conditional: Vec<String>,
+    /// Free now.
+    effective_free: Vec<String>,
+    /// To be paid now.
+    effective_premium: Vec<String>,
+    /// Operations that need a wallet session for some requests now.
+    effective_conditional: Vec<String>,
+    /// All of them.
+    endpoint_catalog: Vec<CatalogEntry>,
+}
+
+/// An operation in the catalog.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct CatalogEntry {
+    path: &'static str,
+    method: &'static str,
+    /// The path, with the method before it if that is not GET.
+    endpoint: String,
+    summary: &'static str,
+    /// Name of what is sold.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    capability: Option<&'static str>,
+    post_beta_tier: Tier,
+    /// `beta_free` or `conditional_free_then_wallet_plus`.
+    effective_tier: &'static str,
+    /// `free`, `beta_free` or `conditional_free_then_wallet_plus`.
+    live_access_model: &'static str,
+    /// False throughout the beta.
+    currently_billable: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    future_native_l402_price_sats: Option<u64>,
+    /// What the price is for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    price_unit: Option<Unit>,
+    /// Price in dollars by x402, where one is foreseen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    future_x402_price_usd: Option<&'static str>,
+}
+
+/// Access to operations of which some requests need a wallet session.
+const CONDITIONAL: &str = "conditional_free_then_wallet_plus";
+
+/// Whether some requests need a wallet session now.
+pub(crate) fn is_conditional(op: &Registered, config: &HttpConfig) -> bool {
+    config.gates_enabled && op.info.conditional
+}
+
+/// The catalog of a package.
+pub(crate) fn package(operations: &[Registered], which: cairn_http::Package, config: &HttpConfig) -> Package {
+    let members: Vec<&Registered> = operations.iter().filter(|op| op.offer.package == which).collect();
+    let of = |wanted: &dyn Fn(&Registered) -> bool| -> Vec<String> {
+        members.iter().filter(|op| wanted(op)).map(|op| op.info.endpoint()).collect()
+    };
+    Package {
+        free: of(&|op| op.offer.tier == Tier::Free),
+        premium: of(&|op| op.offer.tier == Tier::Premium),
+        conditional: of(&|op| is_conditional(op, config)),
+        effective_free: of(&|op| !is_conditional(op, config)),
+        effective_premium: Vec::new(),
+        effective_conditional: of(&|op| is_conditional(op, config)),
+        endpoint_catalog: members.iter().map(|op| entry(op, config)).collect(),
+    }
+}
+
+fn entry(op: &Registered, config: &HttpConfig) -> CatalogEntry {
+    let (info, offer, conditional) = (&op.info, &op.offer, is_conditional(op, config));
+    CatalogEntry {
+        path: info.path,
+        method: info.method.name(),
+        endpoint: info.endpoint(),
+        summary: info.summary,
+        capability: offer.capability,
+        post_beta_tier: offer.tier,
+        effective_tier: if conditional { CONDITIONAL } else { "beta_free" },
+        live_access_model: match offer.tier {
+            _ if conditional => CONDITIONAL,
+            Tier::Free => "free",
+            Tier::Premium => "beta_free",
+        },
+        currently_billable: false,
+        future_native_l402_price_sats: offer.price_sats,
+        price_unit: offer.unit,
+        future_x402_price_usd: offer.x402_usd,
+    }
+}

@@ -1,0 +1,163 @@
+//! `GET /api/health`.
+
+use cairn_http::{ApiError, Cost, Freshness, Info, NoInput, Tool};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::{
+    catalog::{Package, package},
+    posture::{self, Links, Native402Opening, PostBetaModel, Posture, X402Opening, openings},
+};
+use crate::{
+    context::{Ctx, TIP, index_get},
+    operation::Operation,
+};
+
+/// State of the service.
+pub(crate) struct Health;
+
+/// State of the service.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct HealthOutput {
+    /// `ok`; `syncing` while the index is empty or behind.
+    status: &'static str,
+    /// Identifier of the service.
+    service: &'static str,
+    version: &'static str,
+    /// `quick`: no diagnosis, only what is at hand.
+    mode: &'static str,
+    product_mode: &'static str,
+    beta: bool,
+    beta_mode: bool,
+    billing_provider: &'static str,
+    billing_mode: &'static str,
+    billing_paused: bool,
+    billing_paused_reason: &'static str,
+    beta_pricing_active: bool,
+    auth_mode: &'static str,
+    /// Header that a call needs: `none` in the beta.
+    auth_header: &'static str,
+    checkout_buy_path: &'static str,
+    /// Ways to pay at the checkout; empty while it is paused.
+    checkout_payment_methods: Vec<&'static str>,
+    post_beta_pricing_model: &'static str,
+    post_beta_model: PostBetaModel,
+    primary_package: Package,
+    timestamp_package: Package,
+    /// Operations that answer.
+    endpoints_available: usize,
+    beta_notice: Posture,
+    beta_posture: Posture,
+    #[serde(flatten)]
+    links: Links,
+    public_l402_enabled: bool,
+    /// Capabilities that are sold by L402 now.
+    native_l402_live_capabilities: Vec<&'static str>,
+    /// Capabilities that are sold by x402 now.
+    live_x402_capabilities: Vec<&'static str>,
+    /// Capabilities of this server with a price in dollars.
+    prepared_x402_capabilities: Vec<&'static str>,
+    native_402_opening: Native402Opening,
+    x402_opening: X402Opening,
+    live_data: LiveData,
+}
+
+/// State of the data.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct LiveData {
+    bitcoin_backend: Backend,
+    dashboard_snapshot: Snapshot,
+}
+
+/// State of the index.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Backend {
+    /// Null before anything is indexed.
+    tip_height: Option<u32>,
+    tip_hash: Option<String>,
+    /// Height of the best known chain; null if nobody knows.
+    best_height: Option<u32>,
+    snapshot_source: &'static str,
+}
+
+/// The precomputed dashboard.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Snapshot {
+    /// `missing`: none is computed.
+    status: &'static str,
+    cache_age_seconds: Option<f64>,
+    stale_after_seconds: u32,
+    cached_at: Option<String>,
+}
+
+impl Operation for Health {
+    const INFO: Info = Info {
+        summary: "State of the service and catalog of its operations",
+        description: "Fast liveness: the tip of the index, how the service may be used, and every operation with its \
+            tier. Answers while the index is still empty, too.",
+        cost: Cost::Light,
+        source: "service",
+        freshness: &[TIP, Freshness::STATE],
+        freshness_semantics: "time of the newest block in the index; the rest is current",
+        tool: Tool::reads(
+            "another tool fails, or asked whether the service is up to date",
+            "the state of the Bitcoin network (network_intelligence)",
+        )
+        .named("service_health"),
+        ..index_get("health", "/api/health", "service")
+    };
+    type Input = NoInput;
+    type Output = HealthOutput;
+
+    fn run(ctx: &Ctx<'_>, _: NoInput) -> Result<HealthOutput, ApiError> {
+        let tip = ctx.index.map(|view| *view.tip());
+        let openings = openings(ctx);
+        let package = |which| package(ctx.operations, which, ctx.config);
+        Ok(HealthOutput {
+            status: if ctx.is_behind() { "syncing" } else { "ok" },
+            service: "cairn",
+            version: env!("CARGO_PKG_VERSION"),
+            mode: "quick",
+            product_mode: posture::PRODUCT_MODE,
+            beta: true,
+            beta_mode: true,
+            billing_provider: "none",
+            billing_mode: posture::BILLING_MODE,
+            billing_paused: true,
+            billing_paused_reason: posture::PAUSED_REASON,
+            beta_pricing_active: true,
+            auth_mode: posture::AUTH_MODE,
+            auth_header: "none",
+            checkout_buy_path: posture::BUY_PATH,
+            checkout_payment_methods: Vec::new(),
+            post_beta_pricing_model: posture::PRICING_MODEL,
+            post_beta_model: posture::POST_BETA_MODEL,
+            primary_package: package(cairn_http::Package::Primary),
+            timestamp_package: package(cairn_http::Package::Timestamp),
+            endpoints_available: ctx.operations.len(),
+            beta_notice: posture::posture(ctx),
+            beta_posture: posture::posture(ctx),
+            links: Links::of(ctx.config),
+            public_l402_enabled: false,
+            native_l402_live_capabilities: Vec::new(),
+            live_x402_capabilities: Vec::new(),
+            prepared_x402_capabilities: openings.prepared_x402,
+            native_402_opening: openings.native,
+            x402_opening: openings.x402,
+            live_data: LiveData {
+                bitcoin_backend: Backend {
+                    tip_height: tip.map(|t| t.height),
+                    tip_hash: tip.map(|t| t.hash.to_string()),
+                    best_height: ctx.best_height,
+                    snapshot_source: "index",
+                },
+                dashboard_snapshot: Snapshot {
+                    status: "missing",
+                    cache_age_seconds: None,
+                    stale_after_seconds: 600,
+                    cached_at: None,
+                },
+            },
+        })
+    }
+}

@@ -1,0 +1,349 @@
+//! `GET /api/health/full`.
+
+use cairn_http::{ApiError, Freshness, Info, NoInput};
+use cairn_link::Absent;
+use cairn_model::{MempoolWatch, News, SourceKind, SourceStatus};
+use cairn_reader::{Needs, ReadError, View};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::{
+    context::{Ctx, MEMPOOL, TIP, index_get},
+    operation::Operation,
+    values::rfc3339_ms,
+};
+
+/// State of every component.
+pub(crate) struct HealthFull;
+
+/// State of every component.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct HealthFullOutput {
+    /// The worst of the components that are configured.
+    status: Status,
+    service: &'static str,
+    version: &'static str,
+    /// `full`: every component by itself.
+    mode: &'static str,
+    /// When this was looked at.
+    checked_at: String,
+    components: Vec<Component>,
+}
+
+/// State of a component, from best to worst; `not_configured` says nothing about the service.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Status {
+    NotConfigured,
+    Ok,
+    Degraded,
+    Down,
+}
+
+/// A component.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "HealthComponent")]
+pub(crate) struct Component {
+    /// `node`, `index`, `mempool`, `market`, `fx`, `vault` or `artifacts`.
+    name: &'static str,
+    status: Status,
+    /// Seconds since it last showed a sign of life; null if it never did.
+    age_seconds: Option<u64>,
+    /// Why it is not `ok`, or what to know although it is; null if there is nothing to say.
+    reason: Option<String>,
+    /// What is known of it; null if nothing is.
+    details: Option<Details>,
+}
+
+/// What is known of a component.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub(crate) enum Details {
+    Node(NodeDetails),
+    Index(IndexDetails),
+    Mempool(MempoolDetails),
+}
+
+/// The source of blocks.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct NodeDetails {
+    /// `node`, `files` or `demo`.
+    source: &'static str,
+    /// Whether it answered the last request.
+    reachable: bool,
+    last_answer_at: Option<String>,
+    /// When whoever writes the index last said this.
+    reported_at: String,
+    /// Height of its best block.
+    blocks: Option<u32>,
+    /// Height of its best header.
+    headers: Option<u32>,
+    /// How news come: `zmq` or `polling`.
+    news: &'static str,
+    last_message_at: Option<String>,
+    /// Possible holes in the node's messages.
+    gaps_seen: u64,
+    /// Those that a snapshot repaired.
+    gaps_repaired: u64,
+    /// Tips that no message had told of.
+    tips_found_by_polling: u64,
+}
+
+/// The index.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct IndexDetails {
+    /// Null before anything is indexed.
+    tip_height: Option<u32>,
+    tip_hash: Option<String>,
+    /// Header time of the tip.
+    tip_time_unix: Option<u32>,
+    /// Height of the best known chain; null if nobody knows.
+    best_height: Option<u32>,
+    /// Blocks that the index lacks; null if nobody knows.
+    lag_blocks: Option<u32>,
+    /// More than this is too many.
+    max_lag_blocks: u32,
+    /// Stages whose tables are being rebuilt or are behind the tip.
+    stages_unfinished: Vec<&'static str>,
+}
+
+/// The mempool.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "HealthMempoolDetails")]
+pub(crate) struct MempoolDetails {
+    /// `off`, `loading`, `synced` or `stale`, as whoever watches the node says; null if nobody said.
+    state: Option<&'static str>,
+    /// Transactions here; null while it cannot be read.
+    count: Option<u64>,
+    vsize: Option<u64>,
+    /// Transactions dropped for want of memory; null while it cannot be read.
+    dropped: Option<u64>,
+    /// When it was current; null while it cannot be read.
+    as_of: Option<String>,
+    /// Whether the blocks to come are projected, and from the present state; null while it cannot be read.
+    projection: Option<&'static str>,
+    /// Transactions of the node's mempool that are known to the watcher.
+    known: Option<u64>,
+    /// Those that are still to be read.
+    missing: Option<u64>,
+    /// When mempool and node were last compared as a whole.
+    last_reconciled_at: Option<String>,
+    last_reconciled_age_seconds: Option<u64>,
+    /// Differences that these comparisons found and repaired.
+    corrections: Option<u64>,
+    node_sequence: Option<u64>,
+}
+
+/// Silence of the indexer for longer than this is a fault, in seconds.
+const SILENCE: u64 = 180;
+
+impl Operation for HealthFull {
+    const INFO: Info = Info {
+        summary: "State of every component of the service",
+        description: "One row for each of node, index, mempool, market, fx, vault and artifacts: status, age, reason \
+            and what is known. The status of the whole is the worst of the components that are configured. Always \
+            200, also while the index is empty. For a quick check and the catalog of operations use /api/health.",
+        source: "service",
+        freshness: &[TIP, MEMPOOL, Freshness::STATE, Freshness::NOW],
+        freshness_semantics: "when the mempool was current, or without one the time of the newest block in the index; \
+            each component names its own age",
+        ..index_get("health_full", "/api/health/full", "service")
+    };
+    type Input = NoInput;
+    type Output = HealthFullOutput;
+
+    fn run(ctx: &Ctx<'_>, _: NoInput) -> Result<HealthFullOutput, ApiError> {
+        let components = vec![
+            node(ctx.source, ctx.now_ms / 1000),
+            index(ctx)?,
+            mempool(ctx),
+            absent("market", "no price source is configured"),
+            absent("fx", "no source of exchange rates is configured"),
+            absent("vault", "no claims about addresses are loaded"),
+            absent("artifacts", "neither snapshots nor reports are made"),
+        ];
+        Ok(HealthFullOutput {
+            // The index is always configured.
+            status: components.iter().map(|c| c.status).max().unwrap_or(Status::Down),
+            service: "cairn",
+            version: env!("CARGO_PKG_VERSION"),
+            mode: "full",
+            checked_at: rfc3339_ms(ctx.now_ms),
+            components,
+        })
+    }
+}
+
+fn absent(name: &'static str, reason: &str) -> Component {
+    Component { name, status: Status::NotConfigured, age_seconds: None, reason: Some(reason.to_owned()), details: None }
+}
+
+fn at(seconds: u64) -> String {
+    rfc3339_ms(seconds.saturating_mul(1000))
+}
+
+/// The worst of several findings, and all their reasons.
+#[derive(Default)]
+struct Findings(Vec<(Status, String)>);
+
+impl Findings {
+    fn add(&mut self, holds: bool, status: Status, reason: impl Into<String>) {
+        if holds {
+            self.0.push((status, reason.into()));
+        }
+    }
+
+    fn status(&self) -> Status {
+        self.0.iter().map(|(status, _)| *status).max().unwrap_or(Status::Ok).max(Status::Ok)
+    }
+
+    fn reason(&self) -> Option<String> {
+        let texts: Vec<&str> = self.0.iter().map(|(_, reason)| reason.as_str()).collect();
+        (!texts.is_empty()).then(|| texts.join("; "))
+    }
+}
+
+fn node(source: Option<&SourceStatus>, now: u64) -> Component {
+    let Some(source) = source else {
+        return absent("node", "no process that reads a node or block files has told its state");
+    };
+    let details = NodeDetails {
+        source: match source.kind {
+            SourceKind::Files => "files",
+            SourceKind::Node => "node",
+            SourceKind::Demo => "demo",
+        },
+        reachable: source.reachable,
+        last_answer_at: source.last_answer.map(at),
+        reported_at: at(source.at),
+        blocks: source.blocks,
+        headers: source.headers,
+        news: match source.news {
+            News::Polling => "polling",
+            News::Zmq => "zmq",
+        },
+        last_message_at: source.last_message.map(at),
+        gaps_seen: source.gaps_seen,
+        gaps_repaired: source.gaps_repaired,
+        tips_found_by_polling: source.tips_found_by_polling,
+    };
+    let is_node = source.kind == SourceKind::Node;
+    let mut findings = Findings::default();
+    findings.add(!source.reachable && is_node, Status::Down, "the node does not answer");
+    findings.add(!source.reachable && !is_node, Status::Down, "the block files cannot be read");
+    if is_node {
+        let silence = now.saturating_sub(source.at);
+        findings.add(silence > SILENCE, Status::Degraded, format!("the indexer has said nothing for {silence} s"));
+        let behind = source.headers.zip(source.blocks).map_or(0, |(headers, blocks)| headers.saturating_sub(blocks));
+        findings.add(behind > 1, Status::Degraded, format!("the node itself lacks {behind} blocks"));
+        let open = source.gaps_seen.saturating_sub(source.gaps_repaired);
+        findings.add(open > 0, Status::Degraded, format!("{open} gaps in the node's messages are not repaired yet"));
+        findings.add(source.news == News::Polling, Status::Ok, "no ZMQ: the node is asked again and again");
+    }
+    let status = match (findings.status(), is_node) {
+        (Status::Ok, false) => Status::NotConfigured,
+        (status, _) => status,
+    };
+    let reason = match status {
+        Status::NotConfigured if source.kind == SourceKind::Demo => {
+            Some("no node: the demo makes its chain and its unconfirmed transactions itself".to_owned())
+        }
+        Status::NotConfigured => Some("the index is fed from block files alone".to_owned()),
+        _ => findings.reason(),
+    };
+    let age_seconds = source.last_answer.map(|last| now.saturating_sub(last));
+    Component { name: "node", status, age_seconds, reason, details: Some(Details::Node(details)) }
+}
+
+/// Stages whose tables a request could not use now. One row read for each.
+fn unfinished(view: &View<'_>) -> Result<Vec<&'static str>, ApiError> {
+    let mut names = Vec::new();
+    for stage in [Needs::Spends, Needs::Coins, Needs::Scripts] {
+        match view.require(stage) {
+            Ok(()) => {}
+            Err(ReadError::Unfinished(name)) => names.push(name),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(names)
+}
+
+fn index(ctx: &Ctx<'_>) -> Result<Component, ApiError> {
+    let tip = ctx.index.map(|view| *view.tip());
+    let stages_unfinished = ctx.index.map_or(Ok(Vec::new()), unfinished)?;
+    let mut findings = Findings::default();
+    findings.add(tip.is_none(), Status::Down, "nothing has been indexed yet");
+    if let Some(lag) = ctx.lag().filter(|_| ctx.is_behind()) {
+        findings.add(true, Status::Degraded, format!("the index lacks {lag} blocks"));
+    }
+    let stages = format!("these stages are being rebuilt: {}", stages_unfinished.join(", "));
+    findings.add(!stages_unfinished.is_empty(), Status::Degraded, stages);
+    Ok(Component {
+        name: "index",
+        status: findings.status(),
+        age_seconds: tip.map(|tip| (ctx.now_ms / 1000).saturating_sub(tip.time.into())),
+        reason: findings.reason(),
+        details: Some(Details::Index(IndexDetails {
+            tip_height: tip.map(|tip| tip.height),
+            tip_hash: tip.map(|tip| tip.hash.to_string()),
+            tip_time_unix: tip.map(|tip| tip.time),
+            best_height: ctx.best_height,
+            lag_blocks: ctx.lag(),
+            max_lag_blocks: ctx.chain.max_lag_blocks,
+            stages_unfinished,
+        })),
+    })
+}
+
+fn mempool(ctx: &Ctx<'_>) -> Component {
+    let (source, now) = (ctx.source, ctx.now_ms / 1000);
+    let pool = ctx.pool.as_ref().ok();
+    let stats = pool.map(|pool| pool.mempool.stats(pool.as_of_ms));
+    let projection = pool.zip(stats).map(|(pool, stats)| match &pool.projection {
+        None => "none",
+        Some(made) if made.generation == stats.generation => "current",
+        Some(_) => "behind",
+    });
+    let mut findings = Findings::default();
+    let mut not_watched = false;
+    if let Err(absent) = &ctx.pool {
+        not_watched = *absent == Absent::NotWatched;
+        let status = if *absent == Absent::Lost { Status::Down } else { Status::Degraded };
+        findings.add(true, if not_watched { Status::NotConfigured } else { status }, absent.reason());
+    }
+    let stale = source.is_some_and(|source| source.mempool == MempoolWatch::Stale);
+    findings.add(stale, Status::Degraded, "the node cannot be asked at present: the mempool may be behind it");
+    let dropped = stats.map_or(0, |stats| stats.dropped);
+    findings.add(dropped > 0, Status::Degraded, format!("no room for {dropped} transactions that paid least"));
+    findings.add(projection == Some("none"), Status::Degraded, "the blocks to come have not been projected yet");
+    let invented = pool.is_some() && source.is_some_and(|source| source.kind == SourceKind::Demo);
+    findings.add(invented, Status::Ok, "made by the demo: no node has seen these transactions");
+    let reconciled = source.and_then(|source| source.mempool_reconciled);
+    Component {
+        name: "mempool",
+        status: if not_watched && !stale { Status::NotConfigured } else { findings.status() },
+        age_seconds: pool.map(|pool| ctx.now_ms.saturating_sub(pool.as_of_ms) / 1000),
+        reason: findings.reason(),
+        details: Some(Details::Mempool(MempoolDetails {
+            state: source.map(|source| match source.mempool {
+                MempoolWatch::Off => "off",
+                MempoolWatch::Loading => "loading",
+                MempoolWatch::Synced => "synced",
+                MempoolWatch::Stale => "stale",
+            }),
+            count: stats.map(|stats| stats.count),
+            vsize: stats.map(|stats| stats.vsize),
+            dropped: stats.map(|stats| stats.dropped),
+            as_of: pool.map(|pool| rfc3339_ms(pool.as_of_ms)),
+            projection,
+            known: source.map(|source| source.mempool_known),
+            missing: source.map(|source| source.mempool_missing),
+            last_reconciled_at: reconciled.map(at),
+            last_reconciled_age_seconds: reconciled.map(|last| now.saturating_sub(last)),
+            corrections: source.map(|source| source.mempool_corrections),
+            node_sequence: stats
+                .and_then(|stats| stats.node_sequence)
+                .or_else(|| source.and_then(|source| source.mempool_sequence)),
+        })),
+    }
+}

@@ -1,0 +1,229 @@
+//! What the public beta means for access and payment: said by `/api/health`, `/v1/beta-status` and `/v1/capabilities`.
+
+use std::collections::BTreeSet;
+
+use cairn_http::{HttpConfig, Offer, Unit};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::catalog::is_conditional;
+use crate::context::Ctx;
+
+/// What the beta is called wherever a mode is named.
+pub(crate) const PRODUCT_MODE: &str = "public_beta";
+/// How calls are billed.
+pub(crate) const BILLING_MODE: &str = "beta_free";
+/// Who may call.
+pub(crate) const AUTH_MODE: &str = "beta_public";
+/// State of the way to buy.
+pub(crate) const BUY_PATH: &str = "paused_during_public_beta";
+/// Why nothing is billed.
+pub(crate) const PAUSED_REASON: &str = "public_beta";
+/// The model after the beta, in a word.
+pub(crate) const PRICING_MODEL: &str = "free_tier_plus_per_call_402";
+
+/// What the beta means.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "BetaPosture")]
+pub(crate) struct Posture {
+    /// A sentence.
+    pub(crate) message: String,
+    /// Whether the beta is on.
+    pub(crate) active: bool,
+    /// Why access is as it is.
+    pub(crate) reason: &'static str,
+    pub(crate) current_access: &'static str,
+    /// Operations that need a wallet session for some requests; empty if the gates are switched off.
+    pub(crate) conditional_access_exceptions: Vec<&'static str>,
+    pub(crate) billing_paused: bool,
+    pub(crate) checkout_buy_path: &'static str,
+    pub(crate) rate_limits_active: bool,
+    pub(crate) post_beta_pricing_model: &'static str,
+    pub(crate) post_beta_model: PostBetaModel,
+}
+
+/// How access will be paid for after the beta.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct PostBetaModel {
+    free_tier_remains: bool,
+    paid_access: &'static str,
+    native_l402_unit: &'static str,
+    x402_asset: &'static str,
+    bridge_pass: &'static str,
+}
+
+/// The model after the beta.
+pub(crate) const POST_BETA_MODEL: PostBetaModel = PostBetaModel {
+    free_tier_remains: true,
+    paid_access: "per_call_402",
+    native_l402_unit: "sats",
+    x402_asset: "USDC",
+    bridge_pass: "fallback_or_founder_testing",
+};
+
+/// What the beta means under this configuration.
+pub(crate) fn posture(ctx: &Ctx<'_>) -> Posture {
+    let exceptions: Vec<&'static str> =
+        ctx.operations.iter().filter(|op| is_conditional(op, ctx.config)).map(|op| op.info.name).collect();
+    let but = if exceptions.is_empty() { "" } else { ", but for the listed exceptions" };
+    Posture {
+        message: format!("Every operation is free and needs no account during the public beta{but}."),
+        active: true,
+        reason: PAUSED_REASON,
+        current_access: BILLING_MODE,
+        conditional_access_exceptions: exceptions,
+        billing_paused: true,
+        checkout_buy_path: BUY_PATH,
+        rate_limits_active: ctx.config.limits_clients(),
+        post_beta_pricing_model: PRICING_MODEL,
+        post_beta_model: POST_BETA_MODEL,
+    }
+}
+
+/// Addresses that the answers about the service name.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Links {
+    pub(crate) beta_status_url: String,
+    pub(crate) full_status_url: String,
+    pub(crate) checkout_page_url: String,
+}
+
+impl Links {
+    /// Under this base.
+    pub(crate) fn of(config: &HttpConfig) -> Self {
+        let at = |path: &str| format!("{}{path}", config.base_url);
+        Links {
+            beta_status_url: at("/v1/beta-status"),
+            full_status_url: at("/api/health/full"),
+            checkout_page_url: at("/checkout"),
+        }
+    }
+}
+
+/// How far payment by L402 has been opened.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Native402Opening {
+    /// `prepared_but_closed` in the beta.
+    status: &'static str,
+    status_reason: &'static str,
+    /// Whether the operator has opened it.
+    operator_gate_enabled: bool,
+    /// Capabilities that the operator has put on sale.
+    configured_capabilities: Vec<&'static str>,
+    /// Of the recommended ones, those that this server has.
+    eligible_first_wave_capabilities: Vec<&'static str>,
+    /// Configured, but without a fixed price.
+    unsafe_configured_capabilities: Vec<&'static str>,
+    /// Configured, but unknown.
+    ignored_configured_capabilities: Vec<&'static str>,
+    public_opening_ready: bool,
+    /// Sold first: at a fixed price for a request, of at most 100 satoshis.
+    recommended_first_wave: Vec<&'static str>,
+    /// Sold later: dear ones, those that are priced by address, those whose price moves.
+    blocked_or_later_capabilities: Vec<&'static str>,
+    timestamp_submit_quote_model: &'static str,
+    debit_model: &'static str,
+}
+
+/// How far payment by x402 has been opened.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct X402Opening {
+    /// `prepared_but_closed` in the beta.
+    status: &'static str,
+    status_reason: &'static str,
+    /// Whether the operator has opened it.
+    operator_gate_enabled: bool,
+    /// Whether payments are settled.
+    live_gate_enabled: bool,
+    /// Capabilities that the operator has put on sale.
+    configured_capabilities: Vec<&'static str>,
+    /// Of the recommended ones, those that this server has.
+    eligible_first_wave_capabilities: Vec<&'static str>,
+    /// Of the prepared ones, those that this server has.
+    eligible_prepared_capabilities: Vec<&'static str>,
+    /// Configured, but without a fixed price.
+    unsafe_configured_capabilities: Vec<&'static str>,
+    /// The same, and live.
+    live_unsafe_configured_capabilities: Vec<&'static str>,
+    /// Configured, but unknown.
+    ignored_configured_capabilities: Vec<&'static str>,
+    public_opening_ready: bool,
+    /// Sold first: at a fixed price for a request.
+    recommended_first_wave: Vec<&'static str>,
+    /// All that have a price in dollars.
+    recommended_prepared_candidates: Vec<&'static str>,
+    debit_model: &'static str,
+}
+
+const CLOSED: &str = "prepared_but_closed";
+const CLOSED_REASON: &str = "nothing is billed during the public beta";
+const DEBIT_MODEL: &str = "one_payment_per_request";
+/// A capability whose price depends on the fees of the moment.
+const MOVING_PRICE: &str = "timestamp_submit";
+/// Dearest capability of the first wave, in satoshis.
+const FIRST_WAVE_SATS: u64 = 100;
+
+/// Names of capabilities, each once, in the order of the alphabet.
+fn names<'a>(offers: impl Iterator<Item = &'a Offer>, wanted: impl Fn(&Offer) -> bool) -> Vec<&'static str> {
+    let found: BTreeSet<&'static str> = offers.filter(|o| wanted(o)).filter_map(|o| o.capability).collect();
+    found.into_iter().collect()
+}
+
+fn first_wave(offer: &Offer) -> bool {
+    let cheap = offer.price_sats.is_some_and(|price| price <= FIRST_WAVE_SATS);
+    cheap && offer.unit == Some(Unit::Request) && offer.capability != Some(MOVING_PRICE)
+}
+
+fn x402_first_wave(offer: &Offer) -> bool {
+    offer.x402_usd.is_some() && offer.unit == Some(Unit::Request)
+}
+
+/// Payment of this server's operations, and what was agreed upon for all.
+pub(crate) struct Openings {
+    /// By L402.
+    pub(crate) native: Native402Opening,
+    /// By x402.
+    pub(crate) x402: X402Opening,
+    /// Capabilities of this server that have a price in dollars.
+    pub(crate) prepared_x402: Vec<&'static str>,
+}
+
+/// Both ways to pay.
+pub(crate) fn openings(ctx: &Ctx<'_>) -> Openings {
+    let built = || ctx.operations.iter().map(|op| &op.offer);
+    let all = || built().chain(ctx.planned.iter().map(|p| &p.offer));
+    let prepared = names(built(), |o| o.x402_usd.is_some());
+    Openings {
+        native: Native402Opening {
+            status: CLOSED,
+            status_reason: CLOSED_REASON,
+            operator_gate_enabled: false,
+            configured_capabilities: Vec::new(),
+            eligible_first_wave_capabilities: names(built(), first_wave),
+            unsafe_configured_capabilities: Vec::new(),
+            ignored_configured_capabilities: Vec::new(),
+            public_opening_ready: false,
+            recommended_first_wave: names(all(), first_wave),
+            blocked_or_later_capabilities: names(all(), |o| o.price_sats.is_some() && !first_wave(o)),
+            timestamp_submit_quote_model: "service_fee_plus_dynamic_anchor_fee_share",
+            debit_model: DEBIT_MODEL,
+        },
+        x402: X402Opening {
+            status: CLOSED,
+            status_reason: CLOSED_REASON,
+            operator_gate_enabled: false,
+            live_gate_enabled: false,
+            configured_capabilities: Vec::new(),
+            eligible_first_wave_capabilities: names(built(), x402_first_wave),
+            eligible_prepared_capabilities: prepared.clone(),
+            unsafe_configured_capabilities: Vec::new(),
+            live_unsafe_configured_capabilities: Vec::new(),
+            ignored_configured_capabilities: Vec::new(),
+            public_opening_ready: false,
+            recommended_first_wave: names(all(), x402_first_wave),
+            recommended_prepared_candidates: names(all(), |o| o.x402_usd.is_some()),
+            debit_model: DEBIT_MODEL,
+        },
+        prepared_x402: prepared,
+    }
+}

@@ -1,0 +1,106 @@
+//! The operations as a service: its router, its server, its description.
+
+use std::{fmt, future::Future, io, sync::Arc};
+
+use axum::Router;
+use cairn_http::{Api, Metrics, Service};
+use cairn_link::IndexSource;
+use serde_json::Value;
+use tokio::net::TcpListener;
+
+use crate::{
+    about::about,
+    backend::Chain,
+    config::ApiConfig,
+    node::NodeAccess,
+    pages,
+    parameters::FORMATS,
+    registry::{AGREED, operations},
+};
+
+/// What the API works with.
+#[derive(Clone)]
+pub struct ApiState {
+    /// Where requests get the index from.
+    pub index: Arc<dyn IndexSource>,
+    /// Configuration.
+    pub config: ApiConfig,
+    /// A node to ask what neither index nor mempool can answer.
+    pub node: Option<Arc<dyn NodeAccess>>,
+    /// The service state: who has a session or a key, and what users write. `None`: nobody, and nothing.
+    pub state: Option<cairn_state::State>,
+    /// Counts of answers; keep a clone to read them.
+    pub metrics: Arc<Metrics>,
+}
+
+impl fmt::Debug for ApiState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ApiState").field("config", &self.config).finish_non_exhaustive()
+    }
+}
+
+impl ApiState {
+    /// With fresh counters, without a node and without service state.
+    #[must_use]
+    pub fn new(index: Arc<dyn IndexSource>, config: ApiConfig) -> Self {
+        ApiState { index, config, node: None, state: None, metrics: Arc::default() }
+    }
+
+    /// The service of these operations.
+    #[must_use]
+    pub fn into_service(self) -> Service {
+        let ApiState { index, config, node, state, metrics } = self;
+        let (registered, runners): (Vec<_>, Vec<_>) =
+            operations().into_iter().map(|line| (line.registered, line.runner)).unzip();
+        let chain = config.chain();
+        Service {
+            configured: format!("{chain:?}"),
+            about: about(&config),
+            pages: pages::all(&registered, &config),
+            operations: registered,
+            agreed: AGREED.clone(),
+            backend: Arc::new(Chain { index, config: chain, node, runners }),
+            formats: FORMATS,
+            state,
+            metrics,
+            config: config.http,
+        }
+    }
+}
+
+/// The router of the API.
+pub fn router(state: ApiState) -> Router {
+    cairn_http::router(state.into_service())
+}
+
+/// The router of the API with further routes: see [`cairn_http::router_with`].
+pub fn router_with(state: ApiState, more: impl FnOnce(&Api) -> Router) -> Router {
+    cairn_http::router_with(state.into_service(), more)
+}
+
+/// `/metrics`, `/livez` and `/readyz` for the API that is served from this state.
+pub fn admin_router(state: &ApiState) -> Router {
+    cairn_http::admin_router(&state.clone().into_service())
+}
+
+/// Serves the API, with further routes as [`router_with`] takes them, until `shutdown` resolves.
+///
+/// # Errors
+/// The listener fails.
+pub async fn serve<F>(
+    listener: TcpListener,
+    state: ApiState,
+    more: impl FnOnce(&Api) -> Router,
+    shutdown: F,
+) -> io::Result<()>
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    cairn_http::serve(listener, state.into_service(), more, shutdown).await
+}
+
+/// The description of the interface (OpenAPI 3.1.0), as `/openapi.json` serves it under this configuration.
+#[must_use]
+pub fn openapi_document(config: &ApiConfig) -> Value {
+    ApiState::new(Arc::new(cairn_link::IndexSlot::new()), config.clone()).into_service().openapi()
+}

@@ -1,0 +1,295 @@
+//! `POST /v1/tx/broadcast`.
+
+use bitcoin::{Transaction, consensus::deserialize, hashes::Hash};
+use cairn_http::{ApiError, Cost, Effect, ErrorCode, FieldError, Info, Location, Tool};
+use cairn_model::Txid;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::verdict::{Verdict, verdict};
+use crate::{
+    context::{BlockRef, Ctx, block_ref, confirmations, index_post},
+    node::Refused,
+    operation::Operation,
+    values::rfc3339_ms,
+};
+
+/// Sends a transaction to the network.
+pub(crate) struct TxBroadcast;
+
+/// The transaction.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct TxBroadcastInput {
+    /// The signed transaction, serialized with its witness, in hexadecimal; its weight is at most 400 000.
+    #[schemars(extend("pattern" = "^\\s*([0-9a-fA-F]{2})+\\s*$"), example = EXAMPLE)]
+    tx_hex: String,
+}
+
+/// What became of the transaction.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct TxBroadcastOutput {
+    txid: String,
+    /// Id with witness.
+    wtxid: String,
+    state: BroadcastState,
+    /// Virtual bytes.
+    vsize: u64,
+    /// Weight units.
+    weight: u64,
+    /// When it was first seen; null unless it was in the mempool before.
+    first_seen: Option<String>,
+    /// 0 unless it is confirmed; null if it is, in a block that the index does not have yet.
+    confirmations: Option<u32>,
+    /// Its block; null unless the index has it.
+    block: Option<BlockRef>,
+}
+
+/// What became of the transaction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum BroadcastState {
+    /// The node has taken it into its mempool and sends it on.
+    Accepted,
+    /// It was there before.
+    AlreadyInMempool,
+    /// A block holds it.
+    AlreadyConfirmed,
+}
+
+/// Weight of the largest transaction that nodes relay.
+const MAX_WEIGHT: u64 = 400_000;
+/// Larger ones fit in no block.
+const MAX_BYTES: usize = 4_000_000;
+/// Seconds to wait before a node is asked again.
+const RETRY_AFTER: u32 = 5;
+
+/// The first payment ever made, in block 170 of the main chain.
+const EXAMPLE: &str = concat!(
+    "0100000001c997a5e56e104102fa209c6a852dd90660a20b2d9c352423edce25857fcd3704000000004847304402204e45e1",
+    "6932b8af514961a1d3a1a25fdf3f4f7732e9d624c6c61548ab5fb8cd410220181522ec8eca07de4860a4acdd12909d831cc5",
+    "6cbbac4622082221a8768d1d0901ffffffff0200ca9a3b00000000434104ae1a62fe09c5f51b13905f07f06b99a2f7159b22",
+    "25f374cd378d71302fa28414e7aab37397f554a7df5f142c21c1b7303b8a0626f1baded5c72a704f7e6cd84cac00286bee00",
+    "00000043410411db93e1dcdb8a016b49840f8c53bc1eb68a382e97b1482ecad7b148a6909a5cb2e0eaddfb84ccf9744464f8",
+    "2e160bfa9b8b64f9d4c03f999b8643f656b412a3ac00000000",
+);
+
+impl Operation for TxBroadcast {
+    const INFO: Info = Info {
+        summary: "Send a signed transaction to the Bitcoin network",
+        description: "Hands a signed transaction to the node, which checks it and sends it to its peers. The body is \
+            JSON, or the hexadecimal digits alone as text/plain. Sending a transaction again that the mempool or the \
+            chain has already is a success, and `state` says so. What the node refuses is answered with 400, a stable \
+            code, and the node's own words in `reject_reason`; `retryable` is true where the same transaction may be \
+            taken later (missing_inputs: its parents may still come; non_final: its time has not come; \
+            too_long_mempool_chain: its ancestors may be mined; insufficient_fee: only where a full mempool was the \
+            reason). A sent transaction cannot be taken back.",
+        cost: Cost::Heavy,
+        source: "node",
+        errors: &[
+            ErrorCode::InvalidTransaction,
+            ErrorCode::InsufficientFee,
+            ErrorCode::MissingInputs,
+            ErrorCode::Conflict,
+            ErrorCode::NonStandard,
+            ErrorCode::ScriptFailed,
+            ErrorCode::NonFinal,
+            ErrorCode::TooLongMempoolChain,
+            ErrorCode::MaxFeeExceeded,
+            ErrorCode::MaxBurnExceeded,
+            ErrorCode::NodeUnavailable,
+        ],
+        text_body: Some("tx_hex"),
+        tool: Tool::reads(
+            "the user has a complete signed transaction and has said that it is to be sent",
+            "building or signing transactions, trying one out, or asking what became of a sent one (tx_status)",
+        )
+        .with_effect(Effect::Irrevocable),
+        ..index_post("tx_broadcast", "/v1/tx/broadcast", "transactions")
+    };
+    type Input = TxBroadcastInput;
+    type Output = TxBroadcastOutput;
+
+    fn run(ctx: &Ctx<'_>, input: TxBroadcastInput) -> Result<TxBroadcastOutput, ApiError> {
+        let (tx, raw) = decode(input.tx_hex.trim()).map_err(|what| invalid(&what))?;
+        let txid = Txid(tx.compute_txid().to_byte_array());
+        let wtxid = Txid(tx.compute_wtxid().to_byte_array());
+        let output = |state| TxBroadcastOutput {
+            txid: txid.to_string(),
+            wtxid: wtxid.to_string(),
+            state,
+            vsize: tx.vsize() as u64,
+            weight: tx.weight().to_wu(),
+            first_seen: None,
+            confirmations: Some(0),
+            block: None,
+        };
+        let confirmed = output(BroadcastState::AlreadyConfirmed);
+        let confirmed = match confirmed_in(ctx, &txid) {
+            Some((confirmations, block)) => {
+                return Ok(TxBroadcastOutput { confirmations: Some(confirmations), block: Some(block), ..confirmed });
+            }
+            None => TxBroadcastOutput { confirmations: None, ..confirmed },
+        };
+        let waiting = output(BroadcastState::AlreadyInMempool);
+        if let Some(there) = in_mempool(ctx, &txid) {
+            if there.wtxid != wtxid {
+                other_witness(ctx);
+            }
+            return Ok(TxBroadcastOutput { first_seen: Some(rfc3339_ms(there.first_seen_ms)), ..waiting });
+        }
+        // Only now: a larger one may have come in a block.
+        if tx.weight().to_wu() > MAX_WEIGHT {
+            return Err(invalid(&format!("is too large: its weight is more than {MAX_WEIGHT}")));
+        }
+        let Some(node) = ctx.node else {
+            let detail = "this server has no node that could send transactions";
+            return Err(ApiError::new(ErrorCode::NodeUnavailable, detail));
+        };
+        match node.broadcast(&raw) {
+            Ok(said) if said == txid => Ok(output(BroadcastState::Accepted)),
+            Ok(said) => {
+                tracing::error!(%txid, %said, "the node took a transaction under another id");
+                Err(ApiError::internal())
+            }
+            Err(Refused::Unavailable) => Err(unavailable()),
+            Err(Refused::Rejected { code, reason }) => match verdict(code, &reason) {
+                Verdict::Waiting => Ok(waiting),
+                Verdict::OtherWitness => {
+                    other_witness(ctx);
+                    Ok(waiting)
+                }
+                Verdict::Confirmed => Ok(confirmed),
+                Verdict::Refused(refusal) => Err(refusal.into_error(&reason)),
+                Verdict::NodeFailed => {
+                    tracing::error!(code, reason, "the node could not look at a transaction");
+                    Err(unavailable())
+                }
+            },
+        }
+    }
+}
+
+/// Reads a transaction and makes the checks that need no node.
+fn decode(text: &str) -> Result<(Transaction, Vec<u8>), String> {
+    if text.len() > 2 * MAX_BYTES {
+        return Err("is too large for any block".to_owned());
+    }
+    let raw = hex::decode(text).map_err(|error| match error {
+        hex::FromHexError::OddLength => "has an odd number of hexadecimal digits".to_owned(),
+        hex::FromHexError::InvalidHexCharacter { index, .. } => {
+            format!("is not hexadecimal: see character {index}, counted from 0")
+        }
+        hex::FromHexError::InvalidStringLength => "is not hexadecimal".to_owned(),
+    })?;
+    if raw.is_empty() {
+        return Err("is empty".to_owned());
+    }
+    let tx: Transaction =
+        deserialize(&raw).map_err(|_| "is no serialized transaction, or there are bytes after its end".to_owned())?;
+    if tx.input.is_empty() || tx.output.is_empty() {
+        return Err("has no inputs or no outputs".to_owned());
+    }
+    if tx.is_coinbase() {
+        return Err("is a coinbase, which only comes in a block".to_owned());
+    }
+    Ok((tx, raw))
+}
+
+fn invalid(what: &str) -> ApiError {
+    let field = FieldError {
+        location: Location::Body,
+        name: "tx_hex".to_owned(),
+        message: what.to_owned(),
+        allowed: None,
+        example: None,
+    };
+    ApiError::of_fields(ErrorCode::InvalidTransaction, vec![field])
+}
+
+fn unavailable() -> ApiError {
+    let detail = "the node cannot be asked at present, or did not answer in time; whether it took the transaction is not \
+        known, and sending it again does no harm";
+    ApiError::unavailable(ErrorCode::NodeUnavailable, detail, RETRY_AFTER)
+}
+
+fn other_witness(ctx: &Ctx<'_>) {
+    ctx.warn("other_witness", "the mempool has the transaction with another witness: this one was not sent");
+}
+
+/// Confirmations and block of a transaction that the index has. An index that cannot be read is no reason not to send.
+fn confirmed_in(ctx: &Ctx<'_>, txid: &Txid) -> Option<(u32, BlockRef)> {
+    let view = ctx.index?;
+    let found = view.tx_by_id(txid).map_err(ApiError::from).and_then(|tx| match tx {
+        Some(tx) => Ok(Some((confirmations(view.tip(), tx.height), block_ref(view, tx.height)?))),
+        None => Ok(None),
+    });
+    found.unwrap_or_else(|error| {
+        tracing::warn!(error = error.code.name(), "a transaction to be sent could not be looked up");
+        None
+    })
+}
+
+/// What is known of a transaction in the mempool.
+struct Waiting {
+    wtxid: Txid,
+    first_seen_ms: u64,
+}
+
+/// A glance at the mempool: nothing is held while the node is asked.
+fn in_mempool(ctx: &Ctx<'_>, txid: &Txid) -> Option<Waiting> {
+    let lock = ctx.slot.lock();
+    if lock.absent(Some(&ctx.index?.tip().hash)).is_some() {
+        return None;
+    }
+    lock.mempool().get(txid).map(|tx| Waiting { wtxid: tx.wtxid, first_seen_ms: tx.first_seen_ms })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    /// 1 input, 1 output, no witness.
+    fn small() -> String {
+        let input = format!("{}{}00ffffffff", "11".repeat(32), "00000000");
+        format!("0200000001{input}01e80300000000000001516a000000")
+    }
+
+    #[test]
+    fn whole_transactions_only() {
+        let hex = small();
+        let (tx, raw) = decode(&hex.to_uppercase()).unwrap();
+        assert_eq!((tx.input.len(), hex::encode(raw)), (1, hex.clone()));
+        let cases = [
+            (String::new(), "is empty"),
+            ("zz".to_owned(), "is not hexadecimal: see character 0"),
+            (format!("{}é", &hex[..6]), "is not hexadecimal: see character 6"),
+            (format!("0x{hex}"), "is not hexadecimal: see character 1"),
+            (hex[1..].to_owned(), "has an odd number"),
+            (format!("{hex}00"), "is no serialized transaction"),
+            (hex[..hex.len() - 2].to_owned(), "is no serialized transaction"),
+            // A count of inputs that no memory holds.
+            ("02000000feffffff7f".to_owned(), "is no serialized transaction"),
+            ("020000000001000000000000".to_owned(), "has no inputs or no outputs"),
+            (hex.replacen("01e80300000000000001516a000000", "006a000000", 1), "has no inputs or no outputs"),
+            (format!("0100000001{}ffffffff0100ffffffff0100000000000000000000000000", "00".repeat(32)), "is a coinbase"),
+        ];
+        for (text, why) in cases {
+            let what = decode(&text).unwrap_err();
+            assert!(what.starts_with(why), "{text}: {what}");
+        }
+    }
+
+    #[test]
+    fn what_fits_in_no_block_is_not_decoded() {
+        assert!(decode(&"0".repeat(8_000_001)).unwrap_err().starts_with("is too large"));
+        assert!(decode(&"0".repeat(8_000_000)).unwrap_err().starts_with("is no serialized"));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_text_panics(text in "[0-9a-f]{0,200}") {
+            let _ = decode(&text);
+        }
+    }
+}

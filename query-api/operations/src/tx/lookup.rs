@@ -1,0 +1,260 @@
+//! `GET /v1/tx/{txid}`.
+
+use cairn_http::{ApiError, ErrorCode, Info, Tool};
+use cairn_model::MempoolTx;
+use cairn_reader::{StoredTx, View};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Found, find,
+    io::{InputRow, OutputRow, inputs, outputs, unconfirmed_inputs, unconfirmed_outputs},
+    pending::{Cpfp, eta_of, replaced},
+    wanted,
+};
+use crate::{
+    blocks::{CoinbaseTag, coinbase_tag},
+    context::{BlockRef, Ctx, Pool, and_mempool, confirmations, first_seen, index_get},
+    mempool::tx::EtaRow,
+    operation::Operation,
+    parameters::identifier::TxidParam,
+    raw_tx::{Wanted, raw_of, raw_unconfirmed},
+    values::{Btc, SatVb, rfc3339, rfc3339_ms, sat_vb},
+};
+
+/// A whole transaction.
+pub(crate) struct TxLookup;
+
+/// Parameters.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct TxLookupInput {
+    txid: TxidParam,
+    /// Whether to give the serialized transaction too.
+    #[serde(default)]
+    include_hex: bool,
+    /// Most inputs, and most outputs, to list; the largest transactions have more than 20 000.
+    #[serde(default = "default_io_limit")]
+    #[schemars(range(min = 1, max = 25_000))]
+    io_limit: u32,
+}
+
+fn default_io_limit() -> u32 {
+    1000
+}
+
+/// A whole transaction.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct TxLookupOutput {
+    txid: String,
+    /// Id with witness; null for a confirmed transaction whose raw bytes are not at hand, like `version`, `locktime` and
+    /// `rbf`.
+    wtxid: Option<String>,
+    version: Option<i32>,
+    locktime: Option<u32>,
+    /// Bytes, with witness.
+    size: u32,
+    /// Virtual bytes.
+    vsize: u64,
+    /// Weight units.
+    weight: u64,
+    /// 0 for a coinbase.
+    fee_sats: u64,
+    fee_btc: Btc,
+    /// Fee by virtual size; null for a coinbase.
+    fee_rate_sat_vb: Option<SatVb>,
+    input_sats: u64,
+    output_sats: u64,
+    input_count: u32,
+    output_count: u32,
+    inputs: Vec<InputRow>,
+    outputs: Vec<OutputRow>,
+    /// Inputs beyond `io_limit`.
+    inputs_omitted: u32,
+    /// Outputs beyond `io_limit`.
+    outputs_omitted: u32,
+    status: TxState,
+    /// Whether it signals that it may be replaced (BIP 125). Nodes with full replace-by-fee replace others too.
+    rbf: Option<bool>,
+    /// Ancestors and descendants in the mempool: null for a confirmed transaction.
+    cpfp: Option<Cpfp>,
+    /// When it will be mined: null for a confirmed transaction, and before blocks have been projected.
+    eta: Option<EtaRow>,
+    /// Whether it is the coinbase of its block.
+    is_coinbase: bool,
+    /// What its coinbase says; null if it is none.
+    coinbase: Option<CoinbaseTag>,
+    /// Whether it has OP_RETURN outputs; they are decoded by the operation `op-return`.
+    has_op_return: bool,
+    /// The serialized transaction, if asked for and at hand.
+    hex: Option<String>,
+    /// Why members that need the raw bytes are null; null if they are not.
+    raw_reason: Option<&'static str>,
+}
+
+/// How certain it is.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct TxState {
+    /// `mempool` or `confirmed`.
+    state: &'static str,
+    /// 0 while unconfirmed.
+    confirmations: u32,
+    /// Null while unconfirmed.
+    block: Option<BlockRef>,
+    /// Place in the block; 0 is the coinbase; null while unconfirmed.
+    block_index: Option<u32>,
+    /// When it was first seen unconfirmed; null if it was not, or that is forgotten.
+    mempool_first_seen: Option<String>,
+    /// Ids of the transactions that it replaced in the mempool, as far as they are remembered, oldest first; at most
+    /// 100.
+    replaces: Vec<String>,
+    /// Whether it replaced more.
+    replaces_truncated: bool,
+}
+
+impl Operation for TxLookup {
+    const INFO: Info = Info {
+        summary: "A transaction with its inputs, outputs, fee and block",
+        description: "Everything about a transaction, confirmed or in the mempool: each input with the coin that it \
+            spends, each output with who spends it (unconfirmed spenders too), fee, feerate, sizes and confirmations; \
+            for an unconfirmed one also when it was first seen, what it replaced, its relatives and when to expect it. \
+            Whatever needs the raw bytes is null where they are not at hand, and `raw_reason` says why. The 404 of a \
+            transaction that left the mempool lately says how in `departed`.",
+        errors: &[ErrorCode::TxNotFound],
+        tool: Tool::reads(
+            "asked what a transaction does: its inputs, outputs, fee, sizes and who spent its outputs",
+            "only whether it is confirmed (tx_status), checking a payment (tx_verify), or text inside it (op_return_decode)",
+        ),
+        ..and_mempool(index_get("tx_lookup", "/v1/tx/{txid}", "transactions"))
+    };
+    type Input = TxLookupInput;
+    type Output = TxLookupOutput;
+
+    fn wants(ctx: &Ctx<'_>, input: &Self::Input) -> Result<Option<Wanted>, ApiError> {
+        wanted(ctx, &input.txid.0)
+    }
+
+    fn run(ctx: &Ctx<'_>, input: TxLookupInput) -> Result<TxLookupOutput, ApiError> {
+        let view = ctx.view()?;
+        match find(ctx, &input.txid.0)? {
+            Found::Confirmed(tx) => confirmed(ctx, view, &tx, &input),
+            Found::Unconfirmed(pool, tx) => unconfirmed(ctx, view, pool, tx, &input),
+        }
+    }
+}
+
+/// Whether a script is an OP_RETURN.
+fn is_op_return(script: &[u8]) -> bool {
+    script.first() == Some(&0x6a)
+}
+
+fn confirmed(ctx: &Ctx<'_>, view: &View<'_>, tx: &StoredTx, input: &TxLookupInput) -> Result<TxLookupOutput, ApiError> {
+    let header = view.header(tx.height)?.ok_or_else(ApiError::internal)?;
+    let (raw, bytes, raw_reason) = match raw_of(ctx, tx, header.position) {
+        Ok((raw, bytes)) => (Some(raw), Some(bytes), None),
+        Err(reason) => (None, None, Some(reason)),
+    };
+    let (meta, limit) = (tx.meta(), input.io_limit as usize);
+    let is_coinbase = tx.is_coinbase();
+    let input_count = if is_coinbase { 1 } else { meta.inputs.len() as u32 };
+    let output_count = meta.outputs.len() as u32;
+    let outputs = outputs(ctx, view, tx, limit)?;
+    // It may have replaced others before it confirmed.
+    let (replaces, replaces_truncated) =
+        ctx.pool.as_ref().map_or((Vec::new(), false), |pool| replaced(pool, &tx.txid()));
+    Ok(TxLookupOutput {
+        txid: tx.txid().to_string(),
+        wtxid: raw.as_ref().map(|r| r.compute_wtxid().to_string()),
+        version: raw.as_ref().map(|r| r.version.0),
+        locktime: raw.as_ref().map(|r| r.lock_time.to_consensus_u32()),
+        size: meta.size,
+        vsize: meta.vsize(),
+        weight: meta.weight(),
+        fee_sats: tx.fee_sats(),
+        fee_btc: Btc::of(tx.fee_sats()),
+        fee_rate_sat_vb: sat_vb(tx.fee_sats(), meta.vsize()).filter(|_| !is_coinbase),
+        input_sats: tx.input_sats(),
+        output_sats: tx.output_sats(),
+        input_count,
+        output_count,
+        inputs: inputs(view, tx, raw.as_ref(), limit)?,
+        inputs_omitted: input_count.saturating_sub(input.io_limit),
+        outputs_omitted: output_count.saturating_sub(input.io_limit),
+        status: TxState {
+            state: "confirmed",
+            confirmations: confirmations(view.tip(), tx.height),
+            block: Some(BlockRef {
+                height: tx.height,
+                hash: header.hash.to_string(),
+                time: rfc3339(header.time()),
+                time_unix: header.time(),
+            }),
+            block_index: Some(tx.index),
+            mempool_first_seen: first_seen(ctx, &tx.txid()),
+            replaces,
+            replaces_truncated,
+        },
+        rbf: raw.as_ref().map(|r| !is_coinbase && r.is_explicitly_rbf()),
+        cpfp: None,
+        eta: None,
+        is_coinbase,
+        coinbase: is_coinbase.then(|| coinbase_tag(&header.coinbase_script)),
+        has_op_return: tx.outputs().iter().any(|o| is_op_return(tx.script(o))),
+        hex: bytes.filter(|_| input.include_hex).map(hex::encode),
+        raw_reason,
+        outputs,
+    })
+}
+
+fn unconfirmed(
+    ctx: &Ctx<'_>,
+    view: &View<'_>,
+    pool: &Pool<'_>,
+    tx: &MempoolTx,
+    input: &TxLookupInput,
+) -> Result<TxLookupOutput, ApiError> {
+    let (raw, bytes, raw_reason) = match raw_unconfirmed(ctx, tx) {
+        Ok((raw, bytes)) => (Some(raw), Some(bytes), None),
+        Err(reason) => (None, None, Some(reason)),
+    };
+    let limit = input.io_limit as usize;
+    // At most as many as fit in a block.
+    let (input_count, output_count) = (tx.inputs.len() as u32, tx.outputs.len() as u32);
+    let (replaces, replaces_truncated) = replaced(pool, &tx.txid);
+    Ok(TxLookupOutput {
+        txid: tx.txid.to_string(),
+        wtxid: Some(tx.wtxid.to_string()),
+        version: Some(tx.version),
+        locktime: Some(tx.lock_time),
+        size: tx.size,
+        vsize: tx.vsize(),
+        weight: tx.weight(),
+        fee_sats: tx.fee_sats,
+        fee_btc: Btc::of(tx.fee_sats),
+        fee_rate_sat_vb: sat_vb(tx.fee_sats, tx.vsize()),
+        input_sats: tx.inputs.iter().map(|i| i.value).sum(),
+        output_sats: tx.outputs.iter().map(|o| o.value).sum(),
+        input_count,
+        output_count,
+        inputs: unconfirmed_inputs(view, pool.mempool, tx, raw.as_ref(), limit)?,
+        outputs: unconfirmed_outputs(pool, tx, limit, view.network()),
+        inputs_omitted: input_count.saturating_sub(input.io_limit),
+        outputs_omitted: output_count.saturating_sub(input.io_limit),
+        status: TxState {
+            state: "mempool",
+            confirmations: 0,
+            block: None,
+            block_index: None,
+            mempool_first_seen: Some(rfc3339_ms(tx.first_seen_ms)),
+            replaces,
+            replaces_truncated,
+        },
+        rbf: Some(tx.signals_rbf()),
+        cpfp: Some(Cpfp::of(pool, tx)),
+        eta: eta_of(pool, &tx.txid),
+        is_coinbase: false,
+        coinbase: None,
+        has_op_return: tx.outputs.iter().any(|o| is_op_return(&o.script)),
+        hex: bytes.filter(|_| input.include_hex).map(hex::encode),
+        raw_reason,
+    })
+}

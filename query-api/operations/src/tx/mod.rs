@@ -1,0 +1,77 @@
+//! Transactions.
+
+pub(crate) mod broadcast;
+mod io;
+pub(crate) mod lookup;
+pub(crate) mod op_return;
+mod pending;
+pub(crate) mod status;
+mod verdict;
+pub(crate) mod verify;
+
+use cairn_http::{ApiError, ErrorCode};
+use cairn_link::Absent;
+use cairn_model::{MempoolTx, Txid};
+use cairn_reader::StoredTx;
+
+use self::pending::Departure;
+use crate::{
+    context::{Ctx, Pool},
+    raw_tx::{Wanted, wanted_of, wanted_unconfirmed},
+};
+
+/// A transaction, where it was found.
+enum Found<'c> {
+    /// In a block.
+    Confirmed(StoredTx),
+    /// In the mempool.
+    Unconfirmed(&'c Pool<'c>, &'c MempoolTx),
+}
+
+/// The transaction of that id, confirmed or not.
+///
+/// # Errors
+/// Nobody knows it; the error names why it left the mempool, if it did lately. Or the mempool cannot be read for the
+/// moment, so that nobody can say.
+fn find<'c>(ctx: &'c Ctx<'_>, txid: &Txid) -> Result<Found<'c>, ApiError> {
+    if let Some(tx) = ctx.view()?.tx_by_id(txid)? {
+        return Ok(Found::Confirmed(tx));
+    }
+    let nowhere = format!("no block of the index holds transaction {txid}");
+    let pool = match &ctx.pool {
+        Ok(pool) => pool,
+        Err(absent @ (Absent::NotWatched | Absent::Lost)) => {
+            return Err(ctx.missing(ErrorCode::TxNotFound, format!("{nowhere}; {}", absent.reason())));
+        }
+        Err(Absent::Loading | Absent::OtherTip) => return Err(ctx.mempool().err().unwrap_or_else(ApiError::internal)),
+    };
+    if let Some(tx) = pool.mempool.get(txid) {
+        return Ok(Found::Unconfirmed(pool, tx));
+    }
+    let nowhere = format!("{nowhere}, and it is not in the mempool");
+    Err(match Departure::of(pool, txid) {
+        None => ctx.missing(ErrorCode::TxNotFound, nowhere),
+        Some(left) => {
+            let departed = serde_json::to_value(&left).map_err(|error| {
+                tracing::error!(%error, "an answer could not be written");
+                ApiError::internal()
+            })?;
+            ctx.missing(ErrorCode::TxNotFound, format!("{nowhere}: {}", left.sentence())).with("departed", departed)
+        }
+    })
+}
+
+/// What has to be asked of the node for the bytes of the transaction of that id; `None` if they are at hand, or if nobody
+/// knows the transaction.
+///
+/// # Errors
+/// The index cannot be read.
+fn wanted(ctx: &Ctx<'_>, txid: &Txid) -> Result<Option<Wanted>, ApiError> {
+    let Some(view) = ctx.index else { return Ok(None) };
+    if let Some(tx) = view.tx_by_id(txid)? {
+        let position = view.header(tx.height)?.and_then(|header| header.position);
+        return Ok(wanted_of(ctx, &tx, position));
+    }
+    let unconfirmed = ctx.pool.as_ref().ok().and_then(|pool| pool.mempool.get(txid));
+    Ok(unconfirmed.and_then(|tx| wanted_unconfirmed(tx)))
+}

@@ -1,0 +1,155 @@
+//! What the mempool knows of a transaction besides its contents: what it replaced, with whom and when it will be mined,
+//! or why it left.
+
+use cairn_domain::{
+    FeeRate,
+    mempool::{Departed, Package},
+};
+use cairn_model::{MempoolTx, RemoveReason, Txid};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::{
+    context::Pool,
+    mempool::tx::{EtaRow, eta},
+    values::{SatVb, rfc3339_ms, sat_vb},
+};
+
+/// Most ancestors, and most descendants, that are walked. Nodes allow a few dozen.
+const MAX_RELATIVES: usize = 1_000;
+/// Most replaced transactions that are listed.
+const MAX_REPLACED: usize = 100;
+
+/// When it will be mined; `None` before the first projection.
+pub(super) fn eta_of(pool: &Pool<'_>, txid: &Txid) -> Option<EtaRow> {
+    pool.projection.as_ref().map(|projection| eta(projection, txid))
+}
+
+/// Its relatives in the mempool and the feerates that follow from them.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Cpfp {
+    /// What has to be mined before it.
+    ancestors: Kin,
+    /// What can only be mined after it.
+    descendants: Kin,
+    /// Fee of it and all its ancestors over their adjusted virtual size; null if there are more than were walked.
+    package_fee_rate_sat_vb: Option<SatVb>,
+    /// Feerate that counts for miners, that of the package or chunk that it is chosen with: a child that pays for it
+    /// raises it. Null if it came after the blocks were projected.
+    effective_fee_rate_sat_vb: Option<SatVb>,
+}
+
+/// Related transactions, without itself.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Kin {
+    count: u64,
+    /// Sum of their adjusted virtual sizes.
+    vsize: u64,
+    fees_sats: u64,
+    /// Whether there are more than were walked (1 000).
+    truncated: bool,
+}
+
+impl Kin {
+    fn of(package: &Package) -> Self {
+        let Package { txids, vsize, fees_sats, truncated } = package;
+        Kin { count: txids.len() as u64, vsize: *vsize, fees_sats: *fees_sats, truncated: *truncated }
+    }
+}
+
+impl Cpfp {
+    pub(super) fn of(pool: &Pool<'_>, tx: &MempoolTx) -> Self {
+        let relatives = pool.mempool.relatives(&tx.txid, MAX_RELATIVES).unwrap_or_default();
+        let ancestors = &relatives.ancestors;
+        let fees = ancestors.fees_sats.saturating_add(tx.fee_sats);
+        let package = sat_vb(fees, ancestors.vsize.saturating_add(tx.adjusted_vsize()));
+        let place = pool.projection.as_ref().and_then(|projection| projection.place(&tx.txid));
+        Cpfp {
+            package_fee_rate_sat_vb: package.filter(|_| !ancestors.truncated),
+            effective_fee_rate_sat_vb: place.map(|place| SatVb(place.rate)),
+            ancestors: Kin::of(ancestors),
+            descendants: Kin::of(&relatives.descendants),
+        }
+    }
+}
+
+/// Ids of what it replaced, as far as that is remembered, oldest first; and whether there are more.
+pub(super) fn replaced(pool: &Pool<'_>, txid: &Txid) -> (Vec<String>, bool) {
+    let mut all = pool.mempool.replaced_by(txid);
+    let listed = all.by_ref().take(MAX_REPLACED).map(Txid::to_string).collect();
+    (listed, all.next().is_some())
+}
+
+/// How a transaction left the mempool.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Departure {
+    /// `confirmed`, `replaced`, `evicted`, `conflict`, `expired`, or `unknown` if the node did not say.
+    reason: &'static str,
+    /// The transaction that replaced it or one that it builds on; null if none did.
+    replaced_by: Option<String>,
+    /// Height of the block that held it; null if none did.
+    height: Option<u32>,
+    /// When it was first seen.
+    first_seen_at: String,
+    /// When it left.
+    left_at: String,
+    fee_sats: u64,
+    /// Virtual bytes as the node's mempool counts them.
+    adjusted_vsize: u64,
+    /// Fee over adjusted virtual size.
+    fee_rate_sat_vb: Option<SatVb>,
+}
+
+impl Departure {
+    /// How it left; `None` if it was not there, or that is forgotten.
+    pub(super) fn of(pool: &Pool<'_>, txid: &Txid) -> Option<Self> {
+        let Departed { reason, first_seen_ms, left_ms, fee_sats, vsize } = *pool.mempool.departed(txid)?;
+        let (mut replaced_by, mut height) = (None, None);
+        let reason = match reason {
+            RemoveReason::Confirmed { height: of_block } => {
+                height = Some(of_block);
+                "confirmed"
+            }
+            RemoveReason::Replaced { by } => {
+                replaced_by = Some(by.to_string());
+                "replaced"
+            }
+            RemoveReason::Evicted => "evicted",
+            RemoveReason::Conflict => "conflict",
+            RemoveReason::Expired => "expired",
+            RemoveReason::Unknown => "unknown",
+        };
+        Some(Departure {
+            reason,
+            replaced_by,
+            height,
+            first_seen_at: rfc3339_ms(first_seen_ms),
+            left_at: rfc3339_ms(left_ms),
+            fee_sats,
+            adjusted_vsize: vsize,
+            fee_rate_sat_vb: FeeRate::of(fee_sats, vsize).map(SatVb),
+        })
+    }
+
+    /// Whether others spend its coins, so that it cannot confirm as things stand.
+    pub(super) fn is_conflicted(&self) -> bool {
+        matches!(self.reason, "replaced" | "conflict")
+    }
+
+    /// What happened, in words.
+    pub(super) fn sentence(&self) -> &'static str {
+        match self.reason {
+            "confirmed" => "it left the mempool for a block that the chain does not have any more",
+            "replaced" => "another transaction replaced it or one that it builds on",
+            "evicted" => "it was dropped from a full mempool",
+            "conflict" => "a block spends one of its coins, or a reorg made it invalid",
+            "expired" => "it waited too long and was dropped",
+            _ => "it left the mempool, and the node did not say why",
+        }
+    }
+
+    /// When it was first seen.
+    pub(super) fn first_seen_at(&self) -> String {
+        self.first_seen_at.clone()
+    }
+}

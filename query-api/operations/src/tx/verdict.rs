@@ -1,0 +1,241 @@
+//! What a node's refusal of a transaction means. Bitcoin Core says it in short words before the first comma or bracket;
+//! these are the words of the versions 25 to 31.
+
+use cairn_http::{ApiError, ErrorCode};
+
+/// What a node's refusal means.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Verdict {
+    /// The mempool has it.
+    Waiting,
+    /// The mempool has it, with another witness.
+    OtherWitness,
+    /// A block holds it.
+    Confirmed,
+    /// The transaction is refused.
+    Refused(Refusal),
+    /// The node was not able to judge.
+    NodeFailed,
+}
+
+/// Why a transaction is refused.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Refusal {
+    /// Stable code.
+    pub(super) code: ErrorCode,
+    /// A sentence without its end.
+    pub(super) detail: &'static str,
+    /// Whether the same transaction may be taken later.
+    pub(super) retryable: bool,
+}
+
+impl Refusal {
+    /// 400, with the node's words beside.
+    pub(super) fn into_error(self, reason: &str) -> ApiError {
+        let error = ApiError::new(self.code, format!("the node refused it: {}", self.detail));
+        let error = if self.retryable { error.retryable(None) } else { error };
+        error.with("reject_reason", printable(reason))
+    }
+}
+
+const INSUFFICIENT_FEE: Refusal = Refusal {
+    code: ErrorCode::InsufficientFee,
+    detail: "it pays less than nodes ask for relay, or less than it takes to replace what it conflicts with",
+    retryable: false,
+};
+const MEMPOOL_FULL: Refusal = Refusal {
+    code: ErrorCode::InsufficientFee,
+    detail: "it pays less than it takes to enter the mempool, which is full at present",
+    retryable: true,
+};
+const MISSING_INPUTS: Refusal = Refusal {
+    code: ErrorCode::MissingInputs,
+    detail: "coins that it spends are not known, or are spent already",
+    retryable: true,
+};
+const CONFLICT: Refusal = Refusal {
+    code: ErrorCode::Conflict,
+    detail: "the mempool has another transaction that spends one of its coins, and it must not replace that one",
+    retryable: false,
+};
+const NON_STANDARD: Refusal = Refusal {
+    code: ErrorCode::NonStandard,
+    detail: "it may be valid in a block, but nodes do not relay transactions like it",
+    retryable: false,
+};
+const SCRIPT_FAILED: Refusal =
+    Refusal { code: ErrorCode::ScriptFailed, detail: "a signature or script of it does not hold", retryable: false };
+const NON_FINAL: Refusal = Refusal {
+    code: ErrorCode::NonFinal,
+    detail: "its locktime, a relative locktime or the maturity of a coinbase lies ahead",
+    retryable: true,
+};
+const TOO_LONG_CHAIN: Refusal = Refusal {
+    code: ErrorCode::TooLongMempoolChain,
+    detail: "it is related to too many unconfirmed transactions",
+    retryable: true,
+};
+const MAX_FEE: Refusal =
+    Refusal { code: ErrorCode::MaxFeeExceeded, detail: "its fee is higher than the node lets pass", retryable: false };
+const MAX_BURN: Refusal = Refusal {
+    code: ErrorCode::MaxBurnExceeded,
+    detail: "it destroys coins in an unspendable output",
+    retryable: false,
+};
+const INVALID: Refusal = Refusal { code: ErrorCode::InvalidTransaction, detail: "it is not valid", retryable: false };
+
+/// The node's error codes: RPC_DESERIALIZATION_ERROR, RPC_VERIFY_ERROR, RPC_VERIFY_REJECTED and
+/// RPC_VERIFY_ALREADY_IN_UTXO_SET (formerly _IN_CHAIN).
+const UNDECODABLE: i64 = -22;
+const FAILED: i64 = -25;
+const REJECTED: i64 = -26;
+const IN_CHAIN: i64 = -27;
+
+/// First words of a reason, and what they mean. Whole words: a letter, a digit or a hyphen after them makes another.
+const WORDS: &[(&str, Verdict)] = &[
+    ("txn-already-in-mempool", Verdict::Waiting),
+    ("txn-same-nonwitness-data-in-mempool", Verdict::OtherWitness),
+    // Core looks among its coins: outputs of the transaction are there.
+    ("txn-already-known", Verdict::Confirmed),
+    ("Transaction already in block chain", Verdict::Confirmed),
+    ("Transaction outputs already in utxo set", Verdict::Confirmed),
+    ("min relay fee not met", Verdict::Refused(INSUFFICIENT_FEE)),
+    ("min-fee-not-met", Verdict::Refused(INSUFFICIENT_FEE)),
+    ("insufficient fee", Verdict::Refused(INSUFFICIENT_FEE)),
+    // It does not make the mempool better for miners.
+    ("replacement-failed", Verdict::Refused(INSUFFICIENT_FEE)),
+    ("mempool min fee not met", Verdict::Refused(MEMPOOL_FULL)),
+    ("mempool full", Verdict::Refused(MEMPOOL_FULL)),
+    ("bad-txns-inputs-missingorspent", Verdict::Refused(MISSING_INPUTS)),
+    ("bad-txns-inputs-spent", Verdict::Refused(MISSING_INPUTS)),
+    ("missing-inputs", Verdict::Refused(MISSING_INPUTS)),
+    ("Missing inputs", Verdict::Refused(MISSING_INPUTS)),
+    ("Inputs missing or spent", Verdict::Refused(MISSING_INPUTS)),
+    ("txn-mempool-conflict", Verdict::Refused(CONFLICT)),
+    ("bad-txns-spends-conflicting-tx", Verdict::Refused(CONFLICT)),
+    ("bip125-replacement-disallowed", Verdict::Refused(CONFLICT)),
+    ("too many potential replacements", Verdict::Refused(CONFLICT)),
+    ("replacement-adds-unconfirmed", Verdict::Refused(CONFLICT)),
+    ("mandatory-script-verify-flag-failed", Verdict::Refused(SCRIPT_FAILED)),
+    ("mempool-script-verify-flag-failed", Verdict::Refused(SCRIPT_FAILED)),
+    ("block-script-verify-flag-failed", Verdict::Refused(SCRIPT_FAILED)),
+    ("non-mandatory-script-verify-flag", Verdict::Refused(SCRIPT_FAILED)),
+    ("non-final", Verdict::Refused(NON_FINAL)),
+    ("bad-txns-nonfinal", Verdict::Refused(NON_FINAL)),
+    ("non-BIP68-final", Verdict::Refused(NON_FINAL)),
+    ("bad-txns-premature-spend-of-coinbase", Verdict::Refused(NON_FINAL)),
+    ("too-long-mempool-chain", Verdict::Refused(TOO_LONG_CHAIN)),
+    ("too-large-cluster", Verdict::Refused(TOO_LONG_CHAIN)),
+    ("Fee exceeds maximum configured by user", Verdict::Refused(MAX_FEE)),
+    ("max-fee-exceeded", Verdict::Refused(MAX_FEE)),
+    ("max feerate exceeded", Verdict::Refused(MAX_FEE)),
+    ("absurdly-high-fee", Verdict::Refused(MAX_FEE)),
+    ("Unspendable output exceeds maximum configured by user", Verdict::Refused(MAX_BURN)),
+    ("max-burn-exceeded", Verdict::Refused(MAX_BURN)),
+    ("version", Verdict::Refused(NON_STANDARD)),
+    ("tx-size", Verdict::Refused(NON_STANDARD)),
+    ("tx-size-small", Verdict::Refused(NON_STANDARD)),
+    ("scriptsig-size", Verdict::Refused(NON_STANDARD)),
+    ("scriptsig-not-pushonly", Verdict::Refused(NON_STANDARD)),
+    ("scriptpubkey", Verdict::Refused(NON_STANDARD)),
+    ("bare-multisig", Verdict::Refused(NON_STANDARD)),
+    ("datacarrier", Verdict::Refused(NON_STANDARD)),
+    ("multi-op-return", Verdict::Refused(NON_STANDARD)),
+    ("dust", Verdict::Refused(NON_STANDARD)),
+    ("missing-ephemeral-spends", Verdict::Refused(NON_STANDARD)),
+    ("TRUC-violation", Verdict::Refused(NON_STANDARD)),
+    ("bad-txns-nonstandard-inputs", Verdict::Refused(NON_STANDARD)),
+    ("bad-txns-too-many-sigops", Verdict::Refused(NON_STANDARD)),
+    ("bad-witness-nonstandard", Verdict::Refused(NON_STANDARD)),
+    ("Mempool internal error", Verdict::NodeFailed),
+    ("no-mempool", Verdict::NodeFailed),
+];
+
+/// What a node means that refused a transaction with this error code and these words.
+pub(super) fn verdict(code: i64, reason: &str) -> Verdict {
+    match code {
+        IN_CHAIN => Verdict::Confirmed,
+        UNDECODABLE => Verdict::Refused(INVALID),
+        FAILED | REJECTED => {
+            let found = WORDS.iter().find(|(words, _)| is_word(reason.trim_start(), words));
+            found.map_or(Verdict::Refused(INVALID), |(_, verdict)| *verdict)
+        }
+        // It did not come to look at the transaction.
+        _ => Verdict::NodeFailed,
+    }
+}
+
+fn is_word(reason: &str, words: &str) -> bool {
+    reason.strip_prefix(words).is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '-'))
+}
+
+/// Most characters of the node's words to pass on.
+const MAX_REASON: usize = 300;
+
+/// A text of the node that is safe to show anywhere.
+fn printable(reason: &str) -> String {
+    let safe = |c: char| if c == ' ' || c.is_ascii_graphic() { c } else { '?' };
+    reason.chars().take(MAX_REASON).map(safe).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn code(verdict: Verdict) -> &'static str {
+        match verdict {
+            Verdict::Refused(refusal) => refusal.code.name(),
+            Verdict::Waiting => "waiting",
+            Verdict::OtherWitness => "other witness",
+            Verdict::Confirmed => "confirmed",
+            Verdict::NodeFailed => "node failed",
+        }
+    }
+
+    #[test]
+    fn first_words_decide() {
+        for (reason, expected) in [
+            ("min relay fee not met, 0 < 110", "insufficient_fee"),
+            ("insufficient fee (including sibling eviction), rejecting replacement ab; dust", "insufficient_fee"),
+            ("tx-size-small", "non_standard"),
+            ("tx-size", "non_standard"),
+            ("dust, tx with dust output must be 0-fee", "non_standard"),
+            ("version", "non_standard"),
+            ("versions", "invalid_transaction"),
+            ("non-mandatory-script-verify-flag (No error)", "script_failed"),
+            ("non-final", "non_final"),
+            ("bad-txns-inputs-duplicate", "invalid_transaction"),
+            ("bad-txns-in-belowout, value in (0.1) < value out (0.2)", "invalid_transaction"),
+            ("bad-txns-inputvalues-outofrange", "invalid_transaction"),
+            ("coinbase", "invalid_transaction"),
+            ("", "invalid_transaction"),
+            ("é dust", "invalid_transaction"),
+        ] {
+            assert_eq!(code(verdict(REJECTED, reason)), expected, "{reason}");
+            assert_eq!(code(verdict(FAILED, reason)), expected, "{reason}");
+        }
+    }
+
+    #[test]
+    fn error_codes_decide_too() {
+        assert_eq!(code(verdict(IN_CHAIN, "anything")), "confirmed");
+        assert_eq!(code(verdict(UNDECODABLE, "dust")), "invalid_transaction");
+        for other in [-28, -32_603, -1, 0, 401, i64::MIN] {
+            assert_eq!(code(verdict(other, "dust")), "node failed");
+        }
+    }
+
+    #[test]
+    fn no_words_hide_others() {
+        for (words, expected) in WORDS {
+            assert_eq!(verdict(REJECTED, words), *expected, "{words}");
+        }
+    }
+
+    #[test]
+    fn reasons_are_safe_to_show() {
+        let hostile = format!("a\u{202e}b\n\u{1b}[31m{}", "x".repeat(10_000));
+        let shown = printable(&hostile);
+        assert!(shown.starts_with("a?b??[31mxxx") && shown.len() == MAX_REASON);
+    }
+}

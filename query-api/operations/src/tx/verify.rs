@@ -1,0 +1,382 @@
+//! `POST /v1/tx/verify`.
+
+use cairn_domain::{Subject, script_sha256};
+use cairn_http::{ApiError, Info, Tool};
+use cairn_model::{RemoveReason, Sats, Txid};
+use cairn_reader::View;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    pending::{Departure, replaced},
+    status::State,
+};
+use crate::{
+    context::{BlockRef, Ctx, and_mempool, block_ref, confirmations, first_seen, index_post},
+    operation::Operation,
+    parameters::{
+        amount::{BtcParam, MAX_SATS},
+        identifier::{AddressParam, TxidParam},
+    },
+    values::{Btc, rfc3339_ms},
+    vocabulary::caveat::Caveat,
+};
+
+/// Whether a payment landed.
+pub(crate) struct TxVerify;
+
+/// What was expected: `{ txid, expected_address, min_amount_sats?, min_confirmations? }` or
+/// `{ txid, address, expected_amount_btc }`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(extend(
+    "x-exactly-one" = [["expected_address", "address"]],
+    "x-at-most-one" = [["min_amount_sats", "expected_amount_btc"]],
+))]
+pub(crate) struct TxVerifyInput {
+    txid: TxidParam,
+    /// Who was to be paid: an address on the network of the index, or scripthash:<hex>.
+    expected_address: Option<AddressParam>,
+    /// Another name of `expected_address`; give one of the two.
+    address: Option<AddressParam>,
+    /// What was to be paid at least, in satoshis; without an amount any payment will do.
+    #[schemars(range(min = 1, max = MAX_SATS))]
+    min_amount_sats: Option<Sats>,
+    /// What was to be paid at least, in bitcoin with at most 8 decimals, in place of `min_amount_sats`. It is read as it
+    /// is written, without floating point; a string is taken too.
+    #[schemars(extend("exclusiveMinimum" = 0))]
+    expected_amount_btc: Option<BtcParam>,
+    /// Confirmations that it must have at least; 0 accepts a transaction that is only in the mempool.
+    #[serde(default = "one")]
+    #[schemars(range(min = 0, max = 1_000_000))]
+    min_confirmations: u32,
+}
+
+fn one() -> u32 {
+    1
+}
+
+/// Whether a payment landed.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct TxVerifyOutput {
+    txid: String,
+    /// Whether the transaction pays what was expected, with the confirmations that were asked for.
+    verified: bool,
+    /// Whether what was observed may still change without a deep reorg: fewer than 6 confirmations, or none.
+    provisional: bool,
+    /// Why it is verified, or every reason why it is not.
+    reasons: Vec<VerifyReason>,
+    expected: VerifyExpected,
+    observed: VerifyObserved,
+    /// What to keep in mind.
+    caveats: Vec<String>,
+    /// The same for programs.
+    caveat_codes: Vec<Caveat>,
+}
+
+/// A reason.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct VerifyReason {
+    /// Of a verified payment `paid`, and `overpaid` if more came than was expected; else `tx_not_found`,
+    /// `mempool_unavailable`, `index_behind`, `tx_left_mempool`, `tx_conflicted`, `address_not_paid`, `amount_too_low`,
+    /// `unconfirmed`, `not_enough_confirmations`.
+    code: &'static str,
+    /// A sentence.
+    message: String,
+}
+
+/// What was expected.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct VerifyExpected {
+    /// As it was given.
+    address: String,
+    /// Null if any amount will do.
+    min_amount_sats: Option<Sats>,
+    min_amount_btc: Option<Btc>,
+    min_confirmations: u32,
+}
+
+/// What was found.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct VerifyObserved {
+    state: State,
+    /// 0 unless it is confirmed.
+    confirmations: u32,
+    /// Its block; null if it is not confirmed.
+    block: Option<BlockRef>,
+    /// Whether it is the coinbase of its block, whose outputs cannot be spent for 100 blocks; null if it was not found.
+    is_coinbase: Option<bool>,
+    /// What it pays to the address, all outputs together; null if it was not found.
+    received_sats: Option<Sats>,
+    received_btc: Option<Btc>,
+    /// By how much that is more than was expected; null if no amount was expected, or less was paid.
+    overpaid_sats: Option<Sats>,
+    /// The outputs that pay the address, the first 1 000.
+    outputs: Vec<PaidOutput>,
+    /// Outputs to the address beyond those.
+    outputs_omitted: u32,
+    /// Whether it signals that it may be replaced (BIP 125); null unless it is in the mempool. Nodes replace
+    /// transactions that do not signal, too.
+    rbf: Option<bool>,
+    /// Why it cannot confirm as things stand; null unless the state is `conflicted`.
+    double_spend: Option<DoubleSpend>,
+    /// Ids of the transactions that it replaced in the mempool, as far as that is remembered, the first 100.
+    replaces: Vec<String>,
+    /// How it left the mempool without being confirmed; null if it did not, or that is forgotten.
+    departed: Option<Departure>,
+    /// When it was first seen unconfirmed; null if it was not, or that is forgotten.
+    first_seen: Option<String>,
+}
+
+/// An output that pays the address.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct PaidOutput {
+    vout: u32,
+    value_sats: Sats,
+    value_btc: Btc,
+}
+
+/// Another transaction has its coins.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct DoubleSpend {
+    /// `replaced` by an unconfirmed transaction, or `conflict` with a block.
+    kind: &'static str,
+    /// The transaction that replaced it or one that it builds on; null if that is not known.
+    by: Option<String>,
+    /// State of that one: `mempool`, `confirmed`, or `unknown` if it has left the mempool too; null if there is none.
+    by_state: Option<State>,
+}
+
+/// Confirmations from which on a transaction counts as settled.
+const SETTLED: u32 = 6;
+/// Most outputs to list.
+const MAX_OUTPUTS: usize = 1_000;
+
+impl Operation for TxVerify {
+    const INFO: Info = Info {
+        summary: "Whether a Bitcoin payment landed: address, amount and confirmations of a transaction",
+        description: "Compares a transaction with what was expected of it: the sum of its outputs to one address (or \
+            script) against the least amount, its confirmations against the least number. Every reason against it is \
+            listed, with a stable code. A transaction that nobody knows is answered with 200 and `verified: false`, so \
+            that a client may poll. With `min_confirmations: 0` a transaction in the mempool is enough, which is \
+            provisional: it may be replaced, whatever it signals. Use the overview of a wallet to see what an address \
+            received in all its transactions.",
+        tool: Tool::reads(
+            "asked whether a transaction paid an amount to an address with enough confirmations",
+            "all that an address received (wallet_overview), or a transaction without an expectation (tx_lookup)",
+        ),
+        ..and_mempool(index_post("tx_verify", "/v1/tx/verify", "transactions"))
+    };
+    type Input = TxVerifyInput;
+    type Output = TxVerifyOutput;
+
+    fn run(ctx: &Ctx<'_>, input: TxVerifyInput) -> Result<TxVerifyOutput, ApiError> {
+        let view = ctx.view()?;
+        let txid = input.txid.0;
+        // The validation saw to it that one of them is there.
+        let asked = input.expected_address.or(input.address).ok_or_else(ApiError::internal)?;
+        let least = input.min_amount_sats.or(input.expected_amount_btc.map(|btc| btc.0));
+        let mut found = observe(ctx, view, &txid, &asked.subject)?;
+        let seen = &mut found.observed;
+        seen.overpaid_sats = seen.received_sats.zip(least).and_then(|(have, want)| have.checked_sub(want));
+        let mut reasons = found.obstacles;
+        if let Some(received) = found.observed.received_sats {
+            reasons.extend(shortfall(&found.observed, received, least));
+            reasons.extend(waiting(&found.observed, input.min_confirmations));
+        }
+        let verified = reasons.is_empty();
+        if verified {
+            reasons = praise(&found.observed);
+        }
+        let confirmations = found.observed.confirmations;
+        let provisional = match found.observed.state {
+            State::Mempool => true,
+            State::Confirmed => confirmations < SETTLED,
+            State::Unknown | State::Conflicted => false,
+        };
+        let caveat = provisional.then_some(Caveat::ProvisionalConfirmations { confirmations, settled_at: SETTLED });
+        let caveat_codes: Vec<Caveat> = caveat.into_iter().collect();
+        Ok(TxVerifyOutput {
+            txid: txid.to_string(),
+            verified,
+            provisional,
+            reasons,
+            expected: VerifyExpected {
+                address: asked.text,
+                min_amount_sats: least,
+                min_amount_btc: least.map(Btc::of),
+                min_confirmations: input.min_confirmations,
+            },
+            observed: found.observed,
+            caveats: Caveat::sentences(&caveat_codes),
+            caveat_codes,
+        })
+    }
+}
+
+/// What was found, and what stands against it before any amount is looked at.
+struct Finding {
+    observed: VerifyObserved,
+    obstacles: Vec<VerifyReason>,
+}
+
+fn reason(code: &'static str, message: impl Into<String>) -> VerifyReason {
+    VerifyReason { code, message: message.into() }
+}
+
+/// Looks the transaction up in the index, in the mempool, and among those that left it.
+fn observe(ctx: &Ctx<'_>, view: &View<'_>, txid: &Txid, payee: &Subject) -> Result<Finding, ApiError> {
+    let nothing = VerifyObserved {
+        state: State::Unknown,
+        confirmations: 0,
+        block: None,
+        is_coinbase: None,
+        received_sats: None,
+        received_btc: None,
+        overpaid_sats: None,
+        outputs: Vec::new(),
+        outputs_omitted: 0,
+        rbf: None,
+        double_spend: None,
+        replaces: Vec::new(),
+        departed: None,
+        first_seen: None,
+    };
+    if let Some(tx) = view.tx_by_id(txid)? {
+        let observed = VerifyObserved {
+            state: State::Confirmed,
+            confirmations: confirmations(view.tip(), tx.height),
+            block: Some(block_ref(view, tx.height)?),
+            is_coinbase: Some(tx.is_coinbase()),
+            first_seen: first_seen(ctx, txid),
+            ..paid(nothing, payee, tx.outputs().iter().map(|o| (o.value, tx.script(o))))
+        };
+        return Ok(Finding { observed, obstacles: Vec::new() });
+    }
+    let Some(pool) = ctx.unconfirmed() else {
+        let why = ctx.pool.as_ref().err().map_or("", |absent| absent.reason());
+        let mut obstacles = not_found(ctx, view, "");
+        obstacles.push(reason("mempool_unavailable", format!("Whether it waits unconfirmed cannot be judged: {why}.")));
+        return Ok(Finding { observed: nothing, obstacles });
+    };
+    if let Some(tx) = pool.mempool.get(txid) {
+        let observed = VerifyObserved {
+            state: State::Mempool,
+            is_coinbase: Some(false),
+            rbf: Some(tx.signals_rbf()),
+            replaces: replaced(pool, txid).0,
+            first_seen: Some(rfc3339_ms(tx.first_seen_ms)),
+            ..paid(nothing, payee, tx.outputs.iter().map(|o| (o.value, &*o.script)))
+        };
+        return Ok(Finding { observed, obstacles: Vec::new() });
+    }
+    let Some(left) = Departure::of(pool, txid) else {
+        return Ok(Finding { observed: nothing, obstacles: not_found(ctx, view, ", and not in the mempool") });
+    };
+    let mut observed = VerifyObserved { first_seen: Some(left.first_seen_at()), ..nothing };
+    let sentence = format!("The transaction is not in the mempool any more: {}.", left.sentence());
+    let code = if left.is_conflicted() {
+        observed.state = State::Conflicted;
+        observed.double_spend = Some(double_spend(ctx, view, txid)?);
+        "tx_conflicted"
+    } else {
+        "tx_left_mempool"
+    };
+    observed.departed = Some(left);
+    let mut obstacles = vec![reason(code, sentence)];
+    obstacles.extend(behind(ctx));
+    Ok(Finding { observed, obstacles })
+}
+
+fn not_found(ctx: &Ctx<'_>, view: &View<'_>, also: &str) -> Vec<VerifyReason> {
+    let sentence = format!("The transaction is in no block up to height {}{also}.", view.tip().height);
+    let mut reasons = vec![reason("tx_not_found", sentence)];
+    reasons.extend(behind(ctx));
+    reasons
+}
+
+/// A block that the index lacks may hold it.
+fn behind(ctx: &Ctx<'_>) -> Option<VerifyReason> {
+    let lag = ctx.lag().filter(|lag| *lag > 0)?;
+    Some(reason("index_behind", format!("The index lacks the newest {lag} blocks; one of them may hold it.")))
+}
+
+fn double_spend(ctx: &Ctx<'_>, view: &View<'_>, txid: &Txid) -> Result<DoubleSpend, ApiError> {
+    let pool = ctx.pool.as_ref().ok();
+    let by = match pool.and_then(|pool| pool.mempool.departed(txid)).map(|left| left.reason) {
+        Some(RemoveReason::Replaced { by }) => by,
+        _ => return Ok(DoubleSpend { kind: "conflict", by: None, by_state: None }),
+    };
+    let by_state = if pool.is_some_and(|pool| pool.mempool.get(&by).is_some()) {
+        State::Mempool
+    } else if view.tx_by_id(&by)?.is_some() {
+        State::Confirmed
+    } else {
+        State::Unknown
+    };
+    Ok(DoubleSpend { kind: "replaced", by: Some(by.to_string()), by_state: Some(by_state) })
+}
+
+/// Adds what outputs pay to a script.
+fn paid<'o>(seen: VerifyObserved, payee: &Subject, outputs: impl Iterator<Item = (Sats, &'o [u8])>) -> VerifyObserved {
+    let is_payee = |script: &[u8]| match payee {
+        Subject::Script(wanted) => script == wanted.as_slice(),
+        Subject::ScriptHash(hash) => script_sha256(script) == *hash,
+    };
+    let (mut received, mut omitted, mut rows) = (0u64, 0u32, Vec::new());
+    for (vout, (value, _)) in (0u32..).zip(outputs).filter(|(_, (_, script))| is_payee(script)) {
+        // Outputs of one transaction are 21 million bitcoin at most, unless a node's mempool lies.
+        received = received.saturating_add(value);
+        if rows.len() < MAX_OUTPUTS {
+            rows.push(PaidOutput { vout, value_sats: value, value_btc: Btc::of(value) });
+        } else {
+            omitted += 1;
+        }
+    }
+    VerifyObserved {
+        received_sats: Some(received),
+        received_btc: Some(Btc::of(received)),
+        outputs: rows,
+        outputs_omitted: omitted,
+        ..seen
+    }
+}
+
+/// What is wrong with the amount.
+fn shortfall(seen: &VerifyObserved, received: Sats, least: Option<Sats>) -> Option<VerifyReason> {
+    if seen.outputs.is_empty() {
+        return Some(reason("address_not_paid", "No output of the transaction pays the address."));
+    }
+    // Without an amount, nothing is still no payment.
+    let least = least.unwrap_or(1);
+    let message = || format!("It pays {received} satoshis to the address, {} less than expected.", least - received);
+    (received < least).then(|| reason("amount_too_low", message()))
+}
+
+/// What is wrong with the confirmations.
+fn waiting(seen: &VerifyObserved, least: u32) -> Option<VerifyReason> {
+    match (seen.state, seen.confirmations) {
+        (_, have) if have >= least => None,
+        (State::Mempool, _) => Some(reason(
+            "unconfirmed",
+            format!("The transaction is in the mempool and has no confirmation; {least} are asked for."),
+        )),
+        (_, have) => Some(reason(
+            "not_enough_confirmations",
+            format!("The transaction has fewer confirmations than asked for: {have} of {least}."),
+        )),
+    }
+}
+
+fn praise(seen: &VerifyObserved) -> Vec<VerifyReason> {
+    let received = seen.received_sats.unwrap_or_default();
+    let depth = match seen.confirmations {
+        0 => "unconfirmed, in the mempool".to_owned(),
+        1 => "with 1 confirmation".to_owned(),
+        n => format!("with {n} confirmations"),
+    };
+    let mut reasons = vec![reason("paid", format!("{received} satoshis were paid to the address, {depth}."))];
+    if let Some(more) = seen.overpaid_sats.filter(|more| *more > 0) {
+        reasons.push(reason("overpaid", format!("That is {more} satoshis more than expected.")));
+    }
+    reasons
+}

@@ -1,0 +1,96 @@
+//! Cursors: opaque tokens that go on where a page ended. A cursor is bound to what was asked and to the chain as it was:
+//! after a reorg below the block that it names, it has expired.
+
+use cairn_http::{ApiError, ErrorCode, Location};
+use cairn_model::{BlockHash, Height};
+use cairn_reader::View;
+use sha2::{Digest, Sha256};
+
+/// What is wrong with a cursor of another list.
+pub(crate) const NO_FIT: &str = "cursor does not match this list with these filters";
+
+/// Where a list goes on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Cursor {
+    /// What the list counts by.
+    pub(crate) position: u64,
+}
+
+const VERSION: u8 = 1;
+const LEN: usize = 1 + 8 + 8 + 4 + 32;
+
+/// What a list was asked with: the same for all its pages.
+fn fingerprint(filters: &[&[u8]]) -> [u8; 8] {
+    let mut hash = Sha256::new();
+    for filter in filters {
+        hash.update((filter.len() as u64).to_be_bytes());
+        hash.update(filter);
+    }
+    let mut out = [0u8; 8];
+    out.copy_from_slice(&hash.finalize()[..8]);
+    out
+}
+
+impl Cursor {
+    /// The token, bound to the filters and the tip of the view.
+    pub(crate) fn token(self, view: &View<'_>, filters: &[&[u8]]) -> String {
+        self.encode(view.tip().height, &view.tip().hash.0, filters)
+    }
+
+    fn encode(self, height: Height, hash: &[u8; 32], filters: &[&[u8]]) -> String {
+        let mut bytes = Vec::with_capacity(LEN);
+        bytes.push(VERSION);
+        bytes.extend_from_slice(&fingerprint(filters));
+        bytes.extend_from_slice(&self.position.to_be_bytes());
+        bytes.extend_from_slice(&height.to_be_bytes());
+        bytes.extend_from_slice(hash);
+        hex::encode(bytes)
+    }
+
+    fn decode(token: &str, filters: &[&[u8]]) -> Option<(Self, Height, [u8; 32])> {
+        let bytes = (token.len() == 2 * LEN).then(|| hex::decode(token).ok())??;
+        let (version, rest) = bytes.split_first()?;
+        let (found, rest) = rest.split_first_chunk::<8>()?;
+        let (position, rest) = rest.split_first_chunk::<8>()?;
+        let (height, hash) = rest.split_first_chunk::<4>()?;
+        let fits = *version == VERSION && *found == fingerprint(filters);
+        let cursor = Cursor { position: u64::from_be_bytes(*position) };
+        fits.then_some((cursor, u32::from_be_bytes(*height), hash.try_into().ok()?))
+    }
+
+    /// Reads a token that was made with the same filters.
+    ///
+    /// # Errors
+    /// 422 if it is no such token; 409 if the chain was reorganized below the block that it is bound to.
+    pub(crate) fn read(token: &str, view: &View<'_>, filters: &[&[u8]]) -> Result<Self, ApiError> {
+        let (cursor, height, hash) =
+            Cursor::decode(token, filters).ok_or_else(|| ApiError::validation(Location::Query, "cursor", NO_FIT))?;
+        if view.chain().is(height, &BlockHash(hash)) { Ok(cursor) } else { Err(expired()) }
+    }
+}
+
+fn expired() -> ApiError {
+    let detail = "the chain was reorganized since the cursor was made; start again from the first page";
+    ApiError::new(ErrorCode::CursorExpired, detail)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn tokens_read_back_only_with_their_filters() {
+        let token = Cursor { position: 77 }.encode(5, &[9; 32], &[b"a", b"b"]);
+        assert_eq!(Cursor::decode(&token, &[b"a", b"b"]), Some((Cursor { position: 77 }, 5, [9; 32])));
+        assert_eq!(Cursor::decode(&token, &[b"ab"]), None);
+        assert_eq!(Cursor::decode(&token, &[b"ab", b""]), None);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn garbage_is_refused(token in "[0-9a-fé]{0,120}") {
+            proptest::prop_assert!(Cursor::decode(&token, &[b"a"]).is_none());
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! `GET /v1/wallets/{address}/balance-history`.
+
+use std::ops::{Range, RangeInclusive};
+
+use cairn_domain::{Daily, Inconsistent};
+use cairn_http::{ApiError, Cost, Info, Location, Tool};
+use cairn_model::{TxNum, day_of};
+use cairn_reader::{FoundScript, SumsBefore, View};
+use cairn_tables::history::ENTRIES_PER_ROW;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Wallet;
+use crate::{
+    context::{Ctx, index_get},
+    operation::Operation,
+    parameters::{date::DateParam, identifier::AddressParam},
+    values::{Btc, date},
+};
+
+/// The course of a balance.
+pub(crate) struct BalanceHistory;
+
+/// Parameters.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct BalanceHistoryInput {
+    address: AddressParam,
+    /// First day, as YYYY-MM-DD (UTC, monotone block time). Without it, or if it lies before: the first activity.
+    #[schemars(example = "2024-01-01")]
+    from: Option<DateParam>,
+    /// Last day, as YYYY-MM-DD: one point for each day up to it, also after the last activity, but none after the tip.
+    /// Without it: the last activity, or `from` if that is later.
+    #[schemars(example = "2024-12-31")]
+    to: Option<DateParam>,
+}
+
+/// The course of a balance.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct BalanceHistoryOutput {
+    /// As it was asked for.
+    address: String,
+    /// Every day (UTC, monotone block time) from the first to the last activity, or of the part of it that was asked
+    /// for; empty without any.
+    points: Vec<Point>,
+}
+
+/// A day.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Point {
+    /// The day, as YYYY-MM-DD.
+    date: String,
+    /// Balance at its end.
+    balance_sats: u64,
+    balance_btc: Btc,
+    received_sats: u64,
+    sent_sats: u64,
+    tx_count: u64,
+}
+
+impl Operation for BalanceHistory {
+    const INFO: Info = Info {
+        summary: "Daily balance of an address, over its whole life or a part of it",
+        description: "One point for every day, with what was received and sent on it; days without movement are there \
+            too. `from` and `to` ask for a part, `from` alone or both the same for a single day; balances count what \
+            came before. Confirmed transactions only. It reads at most one row for each day or for each 128 \
+            transactions, whichever are fewer, so that the busiest address answers too.",
+        tool: Tool::reads(
+            "asked how the balance of an address developed, or what it was on a day",
+            "the balance of this moment (wallet_overview) or unconfirmed payments (wallet_transactions)",
+        ),
+        cost: Cost::Heavy,
+        ..index_get("wallet_balance_history", "/v1/wallets/{address}/balance-history", "wallets")
+    };
+    type Input = BalanceHistoryInput;
+    type Output = BalanceHistoryOutput;
+
+    fn run(ctx: &Ctx<'_>, input: BalanceHistoryInput) -> Result<BalanceHistoryOutput, ApiError> {
+        let view = ctx.view()?;
+        if let (Some(from), Some(to)) = (input.from, input.to)
+            && from > to
+        {
+            return Err(ApiError::validation(Location::Query, "to", "lies before from"));
+        }
+        let wallet = Wallet::find(view, None, input.address)?;
+        let daily = match &wallet.found {
+            None => Daily::new(),
+            Some(script) => days(view, script, input.from, input.to)?,
+        };
+        let points = daily.finish().into_iter().map(|p| Point {
+            date: date(p.day),
+            balance_sats: p.balance,
+            balance_btc: Btc::of(p.balance),
+            received_sats: p.received,
+            sent_sats: p.sent,
+            tx_count: p.tx_count,
+        });
+        Ok(BalanceHistoryOutput { address: wallet.address, points: points.collect() })
+    }
+}
+
+/// The days from `from` to `to`, as far as the history reaches into the past and the chain into the future.
+fn days(
+    view: &View<'_>,
+    script: &FoundScript,
+    from: Option<DateParam>,
+    to: Option<DateParam>,
+) -> Result<Daily, ApiError> {
+    let first = day_of_tx(view, script.totals.first.tx_num)?;
+    let last = day_of_tx(view, script.totals.last)?;
+    let start = from.map_or(first, |from| from.day().max(first));
+    let end = to.map_or(last.max(start), DateParam::day).min(day_of(view.tip().mono_time));
+    if start > end || to.is_some_and(DateParam::is_before_all) {
+        return Ok(Daily::new());
+    }
+    let (begin, before) = if start > first {
+        let begin = end_of_day(view, start - 1);
+        (begin, view.sums_before(script, begin)?)
+    } else {
+        (TxNum(0), SumsBefore::default())
+    };
+    // Beyond the last activity there is nothing to read.
+    let stop = last.min(end);
+    let balance = before.received.checked_sub(before.sent).ok_or_else(|| broken(Inconsistent { day: start }))?;
+    let mut daily = Daily::after(balance);
+    // A first and a last day without movement are there too.
+    daily.add(start, 0, 0, 0).map_err(broken)?;
+    let rows = script.totals.tx_count.div_ceil(ENTRIES_PER_ROW);
+    if start > stop {
+        // All of its history lies before.
+    } else if rows > u64::from(stop - start) {
+        by_day(view, script, start..=stop, before, &mut daily)?;
+    } else {
+        by_entry(view, script, begin..end_of_day(view, stop), &mut daily)?;
+    }
+    daily.add(end, 0, 0, 0).map_err(broken)?;
+    Ok(daily)
+}
+
+/// Few days: the sums at the end of each.
+fn by_day(
+    view: &View<'_>,
+    script: &FoundScript,
+    days: RangeInclusive<u32>,
+    mut before: SumsBefore,
+    daily: &mut Daily,
+) -> Result<(), ApiError> {
+    for day in days {
+        let sums = view.sums_before(script, end_of_day(view, day))?;
+        let (received, sent) = (sums.received.checked_sub(before.received), sums.sent.checked_sub(before.sent));
+        let txs = sums.tx_count.checked_sub(before.tx_count);
+        let (Some(received), Some(sent), Some(txs)) = (received, sent, txs) else {
+            return Err(broken(Inconsistent { day }));
+        };
+        daily.add(day, received, sent, txs).map_err(broken)?;
+        before = sums;
+    }
+    Ok(())
+}
+
+/// Few transactions: one after the other.
+fn by_entry(view: &View<'_>, script: &FoundScript, within: Range<TxNum>, daily: &mut Daily) -> Result<(), ApiError> {
+    for row in view.history_rows(script.id)? {
+        for entry in row?.entries {
+            if entry.tx_num >= within.end {
+                return Ok(());
+            }
+            if entry.tx_num >= within.start {
+                let day = day_of_tx(view, entry.tx_num)?;
+                daily.add(day, entry.received, entry.sent, 1).map_err(broken)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn day_of_tx(view: &View<'_>, tx_num: TxNum) -> Result<u32, ApiError> {
+    let brief = view.chain().height_of(tx_num).and_then(|height| view.chain().get(height));
+    brief.map(|b| day_of(b.mono_time)).ok_or_else(|| broken(Inconsistent { day: 0 }))
+}
+
+/// One past the last transaction whose block's monotone time lies on `day` or before.
+fn end_of_day(view: &View<'_>, day: u32) -> TxNum {
+    let end = (u64::from(day) + 1) * 86_400 - 1;
+    let height = view.chain().height_at(u32::try_from(end).unwrap_or(u32::MAX)).map_or(0, |h| h + 1);
+    view.chain().get(height).map_or(view.tip().tx_end, |b| b.first_tx)
+}
+
+fn broken(error: Inconsistent) -> ApiError {
+    tracing::error!(%error, "a history contradicts itself");
+    ApiError::internal()
+}

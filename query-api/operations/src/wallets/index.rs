@@ -1,0 +1,75 @@
+//! `GET /v1/wallets`.
+
+use cairn_http::{ApiError, Cost, Freshness, Info, NoInput, Tier};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::{
+    context::{Ctx, TIP, index_get},
+    operation::Operation,
+};
+
+/// Index of the wallet operations.
+pub(crate) struct WalletIndex;
+
+/// The wallet operations.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct WalletIndexOutput {
+    /// The operations.
+    endpoints: Vec<WalletEndpoint>,
+    /// What may stand for `{address}`.
+    address_forms: Vec<&'static str>,
+}
+
+/// A wallet operation.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct WalletEndpoint {
+    /// HTTP method.
+    method: &'static str,
+    /// Path template.
+    path: &'static str,
+    /// What it answers.
+    summary: &'static str,
+    /// Query parameters that it knows.
+    parameters: Vec<String>,
+    /// Tier after the beta.
+    post_beta_tier: Tier,
+    /// A request that works, if the server has an example address.
+    example: Option<String>,
+}
+
+impl Operation for WalletIndex {
+    const INFO: Info = Info {
+        summary: "Index of the wallet operations with examples",
+        description: "Lists what can be asked about an address, with a ready example of each. Start here when all you \
+            have is an address.",
+        cost: Cost::Light,
+        source: "service",
+        freshness: &[Freshness::STATE, TIP],
+        freshness_semantics: "time of the newest block in the index; the list itself is part of the server",
+        ..index_get("wallet_index", "/v1/wallets", "wallets")
+    };
+    type Input = NoInput;
+    type Output = WalletIndexOutput;
+
+    fn run(ctx: &Ctx<'_>, _: NoInput) -> Result<WalletIndexOutput, ApiError> {
+        let config = ctx.config;
+        let example = ctx.chain.example_address();
+        let endpoint = |op: &cairn_http::Registered| WalletEndpoint {
+            method: op.info.method.name(),
+            path: op.info.path,
+            summary: op.info.summary,
+            parameters: op.input.fields.iter().filter(|f| f.name != "address").map(|f| f.name.clone()).collect(),
+            post_beta_tier: op.offer.tier,
+            example: example.map(|a| format!("{}{}", config.base_url, op.info.path.replace("{address}", a))),
+        };
+        let listed = ctx.operations.iter().filter(|op| op.info.path.starts_with("/v1/wallets/{address}"));
+        Ok(WalletIndexOutput {
+            endpoints: listed.map(endpoint).collect(),
+            address_forms: vec![
+                "an address of the network of the index",
+                "scripthash:<hex>, SHA-256(scriptPubKey) with its first byte first; for scripts without an address too",
+            ],
+        })
+    }
+}

@@ -1,0 +1,195 @@
+//! Which of a script's transactions stand on a page. The list is joined from two: the unconfirmed ones, newest first seen
+//! first, and then the confirmed ones, newest first.
+//!
+//! A cursor within the confirmed part counts from the oldest, so that new blocks do not move its page. A cursor within the
+//! unconfirmed part names the last transaction that was shown: what was first seen before it still follows, and then the
+//! confirmed part from its newest. So whatever confirms between two pages may be shown twice, but is not left out: it was
+//! shown before the cursor, or stands in one of the parts that follow.
+//!
+//! That holds as long as first-seen times stay as they are. A restart forgets those that were not stored yet: the newest
+//! ones. So the list goes on behind a cursor only while the transaction that it names is known with the same time, since
+//! then the older ones have kept theirs too. Else the unconfirmed part begins again.
+
+use cairn_domain::mempool::ScriptEffect;
+use cairn_http::{ApiError, Location};
+use cairn_model::{RemoveReason, Txid};
+use cairn_reader::View;
+use cairn_tables::history::Entry;
+
+use super::Wallet;
+use crate::{
+    context::{Ctx, Pool},
+    vocabulary::cursor::{Cursor, NO_FIT},
+};
+
+/// Largest offset; a cursor reaches further.
+const MAX_OFFSET: u64 = 10_000;
+
+/// Kinds of cursors, bound into them.
+const CONFIRMED: &[u8] = b"wallet_transactions";
+const UNCONFIRMED: &[u8] = b"wallet_transactions in the mempool";
+
+/// First-seen time and id of an unconfirmed transaction: what their list is ordered by.
+type Key = (u64, Txid);
+
+/// Where a page begins.
+#[derive(Clone, Copy)]
+enum Start {
+    /// Behind so many of the joined list.
+    Offset(u64),
+    /// Behind this unconfirmed transaction; so many were shown before.
+    Behind { key: Key, shown: u64 },
+    /// At the newest but for those that leave so many.
+    Older(u64),
+}
+
+/// A page.
+pub(super) struct Page {
+    /// Its unconfirmed transactions, which come first.
+    pub(super) unconfirmed: Vec<ScriptEffect>,
+    /// Its confirmed transactions.
+    pub(super) confirmed: Vec<Entry>,
+    /// All unconfirmed transactions of the script; `None` without a mempool.
+    pub(super) unconfirmed_total: Option<u64>,
+    /// All confirmed transactions of the script.
+    pub(super) confirmed_total: u64,
+    /// How many stand before the page.
+    pub(super) offset: u64,
+    /// Offset of the next page; `None` at the end, and beyond the largest offset.
+    pub(super) next_offset: Option<u64>,
+    /// Cursor of the next page; `None` at the end.
+    pub(super) next_cursor: Option<String>,
+}
+
+/// The page that was asked for, of at most `limit` transactions.
+pub(super) fn page(
+    ctx: &Ctx<'_>,
+    view: &View<'_>,
+    wallet: &Wallet,
+    limit: u32,
+    offset: u32,
+    cursor: Option<&str>,
+) -> Result<Page, ApiError> {
+    let (pool, limit) = (ctx.unconfirmed(), limit as usize);
+    let start = match cursor {
+        None => Start::Offset(offset.into()),
+        Some(token) => read(token, view, wallet)?,
+    };
+    let unconfirmed_total = pool.map(|pool| pool.mempool.script_totals(&wallet.script_hash).tx_count);
+    let waiting = unconfirmed_total.unwrap_or(0);
+    let confirmed_total = wallet.found.map_or(0, |f| f.totals.tx_count);
+
+    // One more than fits tells whether there are more.
+    let (mut unconfirmed, before) = match start {
+        Start::Behind { key, shown } => {
+            let (after, shown) = if pool.is_some_and(|pool| knows(pool, &key)) {
+                (Some(key), shown)
+            } else {
+                if pool.is_some() {
+                    ctx.warn(
+                        "cursor_restarted",
+                        "the transaction that the cursor names has left the mempool: its unconfirmed part begins again",
+                    );
+                }
+                (None, 0)
+            };
+            let rows = pool.map(|pool| pool.mempool.script_txs(&wallet.script_hash, after, limit + 1));
+            (rows.unwrap_or_default(), Some(shown))
+        }
+        // The largest offset bounds the walk.
+        Start::Offset(skip) if skip < waiting => {
+            let skip = usize::try_from(skip).unwrap_or(usize::MAX);
+            let reach = skip.saturating_add(limit + 1);
+            let rows = pool.map(|pool| pool.mempool.script_txs(&wallet.script_hash, None, reach));
+            (rows.unwrap_or_default().into_iter().skip(skip).collect(), None)
+        }
+        Start::Offset(_) | Start::Older(_) => (Vec::new(), None),
+    };
+    let more_unconfirmed = unconfirmed.len() > limit;
+    unconfirmed.truncate(limit);
+
+    let skip = match start {
+        Start::Offset(offset) => offset.saturating_sub(waiting),
+        Start::Behind { .. } => 0,
+        Start::Older(left) => confirmed_total.saturating_sub(left),
+    };
+    let confirmed = match &wallet.found {
+        Some(found) if unconfirmed.len() < limit => view.history(found, skip, limit - unconfirmed.len())?,
+        _ => Vec::new(),
+    };
+    let reached = skip.saturating_add(confirmed.len() as u64);
+
+    let offset = match (start, before) {
+        (Start::Offset(offset), _) => offset,
+        // Counting them would mean to walk them.
+        (_, Some(shown)) if more_unconfirmed => shown,
+        (_, Some(_)) => waiting.saturating_sub(unconfirmed.len() as u64),
+        (_, None) => waiting.saturating_add(skip),
+    };
+    let next = offset.saturating_add((unconfirmed.len() + confirmed.len()) as u64);
+    let next_cursor = match unconfirmed.last() {
+        Some(last) if more_unconfirmed => Some(behind(last, next, view, wallet)),
+        _ if reached < confirmed_total => {
+            let filters = [CONFIRMED, wallet.script_hash.as_slice()];
+            Some(Cursor { position: confirmed_total - reached }.token(view, &filters))
+        }
+        _ => None,
+    };
+    Ok(Page {
+        unconfirmed,
+        confirmed,
+        unconfirmed_total,
+        confirmed_total,
+        offset,
+        next_offset: next_cursor.is_some().then_some(next).filter(|next| *next <= MAX_OFFSET),
+        next_cursor,
+    })
+}
+
+/// Whether a transaction is known with this first-seen time: in the mempool, or by now in a block.
+fn knows(pool: &Pool<'_>, (first_seen_ms, txid): &Key) -> bool {
+    let confirmed = || {
+        let departed = pool.mempool.departed(txid)?;
+        matches!(departed.reason, RemoveReason::Confirmed { .. }).then_some(departed.first_seen_ms)
+    };
+    pool.mempool.get(txid).map(|tx| tx.first_seen_ms).or_else(confirmed) == Some(*first_seen_ms)
+}
+
+/// Cursor of the page that begins behind an unconfirmed transaction.
+fn behind(last: &ScriptEffect, shown: u64, view: &View<'_>, wallet: &Wallet) -> String {
+    let filters = [UNCONFIRMED, wallet.script_hash.as_slice()];
+    let head = Cursor { position: shown }.token(view, &filters);
+    format!("{head}-{:016x}{}", last.first_seen_ms, hex::encode(last.txid.0))
+}
+
+/// Reads a cursor of either kind.
+fn read(token: &str, view: &View<'_>, wallet: &Wallet) -> Result<Start, ApiError> {
+    let Some((head, key)) = token.split_once('-') else {
+        let filters = [CONFIRMED, wallet.script_hash.as_slice()];
+        return Ok(Start::Older(Cursor::read(token, view, &filters)?.position));
+    };
+    let filters = [UNCONFIRMED, wallet.script_hash.as_slice()];
+    let shown = Cursor::read(head, view, &filters)?.position;
+    let key = key_of(key).ok_or_else(|| ApiError::validation(Location::Query, "cursor", NO_FIT))?;
+    Ok(Start::Behind { key, shown })
+}
+
+fn key_of(text: &str) -> Option<Key> {
+    let bytes = (text.len() == 80).then(|| hex::decode(text).ok())??;
+    let (time, txid) = bytes.split_first_chunk::<8>()?;
+    Some((u64::from_be_bytes(*time), Txid(txid.try_into().ok()?)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    proptest::proptest! {
+        #[test]
+        fn keys_are_read_or_refused(text in "[0-9a-fé]{0,90}", time: u64, txid: [u8; 32]) {
+            proptest::prop_assert_eq!(key_of(&text).is_some(), text.len() == 80 && !text.contains('é'));
+            let key = format!("{time:016x}{}", hex::encode(txid));
+            proptest::prop_assert_eq!(key_of(&key), Some((time, Txid(txid))));
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! Whom a wallet question is about.
+
+use cairn_domain::{Subject, address_of, mempool::Mempool, script_sha256, script_type};
+use cairn_http::ApiError;
+use cairn_reader::{FoundScript, View};
+
+use crate::{config::ChainConfig, context::Pool, parameters::identifier::AddressParam};
+
+/// A script that a question is about, and what the index knows of it.
+pub(super) struct Wallet {
+    /// As it was asked for.
+    pub(super) address: String,
+    /// The address of the script; `None` if it has none or is not known.
+    pub(super) own_address: Option<String>,
+    /// The scriptPubKey; `None` if only its hash was given and nobody has seen it.
+    pub(super) script: Option<Vec<u8>>,
+    /// SHA-256 of the script.
+    pub(super) script_hash: [u8; 32],
+    /// Its sums; `None` if the chain has not seen it.
+    pub(super) found: Option<FoundScript>,
+}
+
+impl Wallet {
+    /// Looks the script up: two row reads, as a rule.
+    pub(super) fn find(view: &View<'_>, pool: Option<&Pool<'_>>, asked: AddressParam) -> Result<Self, ApiError> {
+        let (script, script_hash, found) = match asked.subject {
+            Subject::Script(script) => {
+                let found = view.find_script(&script)?;
+                let hash = script_sha256(&script);
+                (Some(script), hash, found)
+            }
+            Subject::ScriptHash(hash) => match view.find_script_hash(&hash)? {
+                Some((found, script)) => (Some(script), hash, Some(found)),
+                None => (pool.and_then(|pool| unconfirmed_script(pool.mempool, &hash)), hash, None),
+            },
+        };
+        let own_address = script.as_deref().and_then(|s| address_of(s, view.network()));
+        Ok(Wallet { address: asked.text, own_address, script, script_hash, found })
+    }
+
+    /// Bitcoin Core's name of the script's type.
+    pub(super) fn script_type(&self) -> &'static str {
+        self.script.as_deref().map_or("unknown", |s| script_type(s).name())
+    }
+
+    /// Whether its whole history is public.
+    pub(super) fn is_showcase(&self, config: &ChainConfig) -> bool {
+        let listed = |text: &String| *text == self.address || Some(text) == self.own_address.as_ref();
+        config.showcase_addresses.iter().any(listed)
+    }
+}
+
+/// The script with this hash, from the newest unconfirmed transaction that pays to it or spends from it.
+fn unconfirmed_script(mempool: &Mempool, hash: &[u8; 32]) -> Option<Vec<u8>> {
+    let newest = mempool.script_txs(hash, None, 1).pop()?;
+    let tx = mempool.get(&newest.txid)?;
+    let mut scripts = tx.outputs.iter().map(|o| &o.script).chain(tx.inputs.iter().map(|i| &i.script));
+    scripts.find(|script| script_sha256(script) == *hash).map(|script| script.to_vec())
+}

@@ -1,0 +1,246 @@
+//! `GET /v1/wallets/{address}/transactions`.
+
+use cairn_domain::{Direction, Effect, direction, mempool::ScriptEffect};
+use cairn_http::{ApiError, Detail, ErrorCode, Info, Location, Tool};
+use cairn_model::{TxNum, Txid};
+use cairn_reader::View;
+use cairn_tables::history::Entry;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Wallet, page::page};
+use crate::{
+    context::{Ctx, Pool, and_mempool, block_refs, confirmations, first_seen, index_get},
+    operation::Operation,
+    parameters::identifier::AddressParam,
+    values::{Btc, rfc3339_ms},
+};
+
+/// The movements of a script.
+pub(crate) struct Transactions;
+
+/// Parameters.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct TransactionsInput {
+    address: AddressParam,
+    /// Transactions of a page.
+    #[serde(default = "default_limit")]
+    #[schemars(range(min = 1, max = 100))]
+    limit: u32,
+    /// How many to leave out at the head of the list, where the unconfirmed ones stand.
+    #[serde(default)]
+    #[schemars(range(min = 0, max = 10_000))]
+    offset: u32,
+    /// `next_cursor` of the page before; instead of `offset`, and without its bound.
+    #[schemars(length(min = 1, max = 256))]
+    cursor: Option<String>,
+    /// `compact` leaves out explanatory and nested members.
+    #[serde(default)]
+    #[allow(dead_code, reason = "applied to the answer of any operation that takes it")]
+    view: Detail,
+}
+
+/// What the gate says.
+const SESSION: &str =
+    "transactions after the first page of an address that is no showcase address need a wallet session or a key";
+
+fn default_limit() -> u32 {
+    25
+}
+
+/// A page of transactions.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct TransactionsOutput {
+    /// As it was asked for.
+    address: String,
+    /// All confirmed transactions of the script. The list holds these and the unconfirmed ones.
+    total: u64,
+    /// All unconfirmed transactions of the script; null without a mempool.
+    unconfirmed_total: Option<u64>,
+    /// Why unconfirmed transactions are missing; null if they are not.
+    unconfirmed_reason: Option<&'static str>,
+    limit: u32,
+    /// How many stand before the page; behind a cursor that lies among the unconfirmed ones, as it was counted then.
+    offset: u64,
+    /// Offset of the next page; null at the end, and beyond the largest offset.
+    next_offset: Option<u64>,
+    /// Cursor of the next page; null at the end.
+    next_cursor: Option<String>,
+    /// The unconfirmed ones, newest first seen first, then the confirmed ones, newest first.
+    transactions: Vec<Movement>,
+}
+
+/// What a transaction did to the script.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Movement {
+    txid: String,
+    direction: Way,
+    /// Received less sent.
+    net_sats: i64,
+    net_btc: Btc,
+    /// Outputs to the script.
+    received_sats: u64,
+    /// Inputs from the script.
+    sent_sats: u64,
+    /// Fee of the whole transaction, whoever paid it; 0 for a coinbase.
+    fee_sats: u64,
+    /// Labels of the other side; empty where no labels are loaded.
+    counterparties: Vec<String>,
+    status: MovementStatus,
+    /// Time of the block's header; null while unconfirmed.
+    time: Option<String>,
+    time_unix: Option<u32>,
+    /// When it was first seen unconfirmed; null where no mempool was watched then, or it is forgotten.
+    mempool_first_seen: Option<String>,
+}
+
+/// Way of the value, seen from the script.
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Way {
+    In,
+    Out,
+    #[serde(rename = "self")]
+    Own,
+}
+
+/// How certain a transaction is.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct MovementStatus {
+    /// `mempool` or `confirmed`.
+    state: &'static str,
+    /// Height of the block; null while unconfirmed.
+    height: Option<u32>,
+    /// Hash of the block; null while unconfirmed.
+    hash: Option<String>,
+    /// 0 while unconfirmed.
+    confirmations: u32,
+}
+
+impl Operation for Transactions {
+    const INFO: Info = Info {
+        summary: "Transactions of an address, newest first",
+        description: "What each transaction received and sent, seen from one script, with direction, fee and block: \
+            first the unconfirmed ones (`status.state: mempool`), newest first seen first, then the confirmed ones, \
+            newest first. Any page takes the same small number of reads besides its own rows. Pages by `offset` up to \
+            10 000, by `cursor` without end. An offset counts from the head of a list that moves with every new \
+            transaction. A cursor keeps its place: a transaction that confirms between two of its pages may appear \
+            twice, but never falls between them, and `cursor_expired` follows a reorg. Later pages of addresses that \
+            are not showcase addresses need a wallet session.",
+        conditional: true,
+        compact: &[
+            "transactions.counterparties",
+            "transactions.status.hash",
+            "transactions.mempool_first_seen",
+            "transactions.time",
+            "transactions.net_btc",
+        ],
+        errors: &[ErrorCode::WalletSessionRequired, ErrorCode::CursorExpired],
+        tool: Tool::reads(
+            "asked for the single payments of an address, newest first, or to page through its history",
+            "sums and the current balance (wallet_overview), the balance day by day (wallet_balance_history), or one known transaction (tx_lookup)",
+        ),
+        ..and_mempool(index_get("wallet_transactions", "/v1/wallets/{address}/transactions", "wallets"))
+    };
+    type Input = TransactionsInput;
+    type Output = TransactionsOutput;
+
+    fn run(ctx: &Ctx<'_>, input: TransactionsInput) -> Result<TransactionsOutput, ApiError> {
+        let view = ctx.view()?;
+        if input.cursor.is_some() && input.offset > 0 {
+            return Err(ApiError::validation(Location::Query, "cursor", "cannot stand together with an offset"));
+        }
+        let later_page = input.cursor.is_some() || input.offset > 0;
+        let wallet = Wallet::find(view, ctx.pool.as_ref().ok(), input.address)?;
+        if later_page && !wallet.is_showcase(ctx.chain) {
+            ctx.need_session("wallet_transactions", SESSION)?;
+        }
+        ctx.warn("no_label_source", "no labels are loaded: counterparties are unknown");
+        let page = page(ctx, view, &wallet, input.limit, input.offset, input.cursor.as_deref())?;
+        let mut transactions = Vec::with_capacity(page.unconfirmed.len() + page.confirmed.len());
+        if let Ok(pool) = &ctx.pool {
+            transactions.extend(page.unconfirmed.iter().filter_map(|effect| unconfirmed(pool, effect)));
+        }
+        confirmed(ctx, view, &page.confirmed, &mut transactions)?;
+        Ok(TransactionsOutput {
+            address: wallet.address,
+            total: page.confirmed_total,
+            unconfirmed_total: page.unconfirmed_total,
+            unconfirmed_reason: ctx.pool.as_ref().err().map(|absent| absent.reason()),
+            limit: input.limit,
+            offset: page.offset,
+            next_offset: page.next_offset,
+            next_cursor: page.next_cursor,
+            transactions,
+        })
+    }
+}
+
+/// The row of a transaction, without what its block says.
+fn movement(txid: &Txid, effect: &Effect, fee_sats: u64, status: MovementStatus) -> Movement {
+    Movement {
+        txid: txid.to_string(),
+        direction: match direction(effect) {
+            Direction::In => Way::In,
+            Direction::Out => Way::Out,
+            Direction::OwnTransfer => Way::Own,
+        },
+        net_sats: effect.net(),
+        net_btc: Btc(effect.net()),
+        received_sats: effect.received,
+        sent_sats: effect.sent,
+        fee_sats,
+        counterparties: Vec::new(),
+        status,
+        time: None,
+        time_unix: None,
+        mempool_first_seen: None,
+    }
+}
+
+fn unconfirmed(pool: &Pool<'_>, effect: &ScriptEffect) -> Option<Movement> {
+    // A script's list names only transactions that are there.
+    let tx = pool.mempool.get(&effect.txid)?;
+    let effect = Effect {
+        received: effect.received_sats,
+        sent: effect.sent_sats,
+        all_inputs: tx.inputs.iter().map(|input| input.value).sum(),
+        all_outputs: tx.outputs.iter().map(|output| output.value).sum(),
+    };
+    let status = MovementStatus { state: "mempool", height: None, hash: None, confirmations: 0 };
+    let first_seen = Some(rfc3339_ms(tx.first_seen_ms));
+    Some(Movement { mempool_first_seen: first_seen, ..movement(&tx.txid, &effect, tx.fee_sats, status) })
+}
+
+fn confirmed(ctx: &Ctx<'_>, view: &View<'_>, entries: &[Entry], rows: &mut Vec<Movement>) -> Result<(), ApiError> {
+    // What the page needs lies all over the disk: one look-up for all of it, and not one after the other.
+    let numbers: Vec<TxNum> = entries.iter().map(|entry| entry.tx_num).collect();
+    view.fetch_txs(&numbers)?;
+    let blocks = block_refs(view, &numbers.iter().filter_map(|number| view.chain().height_of(*number)).collect())?;
+    for entry in entries {
+        let tx = view.tx(entry.tx_num)?.ok_or_else(|| {
+            tracing::error!(tx_num = entry.tx_num.0, "a history names a transaction that is not there");
+            ApiError::internal()
+        })?;
+        let block = blocks.get(&tx.height).cloned().ok_or_else(ApiError::internal)?;
+        let effect = Effect {
+            received: entry.received,
+            sent: entry.sent,
+            all_inputs: tx.input_sats(),
+            all_outputs: tx.output_sats(),
+        };
+        let status = MovementStatus {
+            state: "confirmed",
+            height: Some(block.height),
+            hash: Some(block.hash),
+            confirmations: confirmations(view.tip(), block.height),
+        };
+        rows.push(Movement {
+            time: Some(block.time),
+            time_unix: Some(block.time_unix),
+            mempool_first_seen: first_seen(ctx, &tx.txid()),
+            ..movement(&tx.txid(), &effect, tx.fee_sats(), status)
+        });
+    }
+    Ok(())
+}
