@@ -76,6 +76,7 @@ impl Subjects {
                 json!({"include_components": true}),
                 "/v1/network/mempool/stress?include_components=true".to_owned(),
             ),
+            "batch_overview" => post(json!({"addresses": [script, "x"]}), "/v1/batch/overview"),
             other => panic!("the test does not know {other}: add arguments for it"),
         }
     }
@@ -210,7 +211,7 @@ async fn failures_are_those_of_http() {
         ("tx_lookup", json!({"txid": ["a", {"b": 1}]}), 400, "invalid_txid"),
         ("tx_lookup", json!({"txid": "../../api/health"}), 400, "invalid_txid"),
         ("tx_lookup", json!({"txid": "é/%00?x=1#\u{0}"}), 400, "invalid_txid"),
-        ("tx_lookup", json!({"txid": "a".repeat(100_000)}), 414, "uri_too_long"),
+        ("tx_lookup", json!({"txid": "a".repeat(100_000)}), 400, "invalid_txid"),
         ("block_detail", json!({"height_or_hash": 99_999_999}), 404, "block_not_found"),
         ("wallet_transactions", json!({"address": nobody, "limit": 0}), 422, "validation_error"),
         ("wallet_transactions", json!({"address": nobody, "limit": "many"}), 422, "validation_error"),

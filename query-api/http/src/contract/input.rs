@@ -42,6 +42,26 @@ pub struct InputSpec {
     pub at_most_one: Vec<Vec<String>>,
 }
 
+/// The words of an enumeration are listed, and not described one by one: what they mean stands in the description of the
+/// parameter.
+fn plain(mut schema: Value) -> Value {
+    let words: Option<Vec<Value>> = schema["oneOf"]
+        .as_array()
+        .map(|all| all.iter().flat_map(|one| one["enum"].as_array().cloned().unwrap_or_else(|| vec![one["const"].clone()])))
+        .map(Iterator::collect);
+    if let (Some(words), Some(members)) = (words.filter(|words| words.iter().all(Value::is_string)), schema.as_object_mut()) {
+        members.remove("oneOf");
+        let description = members.remove("description");
+        let default = members.remove("default");
+        members.insert("type".to_owned(), "string".into());
+        members.insert("enum".to_owned(), words.into());
+        for (name, value) in [("description", description), ("default", default)] {
+            members.extend(value.map(|value| (name.to_owned(), value)));
+        }
+    }
+    schema
+}
+
 /// What a body says.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Members {
@@ -82,7 +102,7 @@ impl InputSpec {
                 Method::Post => Location::Body,
             },
             required: required.contains(&name.as_str()),
-            schema: schema.clone(),
+            schema: plain(schema.clone()),
         });
         let groups = |key: &str| serde_json::from_value(schema[key].clone()).unwrap_or_default();
         InputSpec {

@@ -2,8 +2,8 @@
 
 use std::ops::{Range, RangeInclusive};
 
-use cairn_domain::{Daily, Inconsistent};
-use cairn_http::{ApiError, Cost, Info, Location, Tool};
+use cairn_domain::{Daily, DayPoint, Inconsistent};
+use cairn_http::{ApiError, Cost, Format, Formatted, Info, Location, Table, Tool};
 use cairn_model::{TxNum, day_of};
 use cairn_reader::{FoundScript, SumsBefore, View};
 use cairn_tables::history::ENTRIES_PER_ROW;
@@ -32,6 +32,9 @@ pub(crate) struct BalanceHistoryInput {
     /// Without it: the last activity, or `from` if that is later.
     #[schemars(example = "2024-12-31")]
     to: Option<DateParam>,
+    /// Format of the answer: an object, or the rows alone as CSV (sent while it is made) or as a table in Markdown.
+    #[serde(default)]
+    format: Format,
 }
 
 /// The course of a balance.
@@ -72,9 +75,9 @@ impl Operation for BalanceHistory {
         ..index_get("wallet_balance_history", "/v1/wallets/{address}/balance-history", "wallets")
     };
     type Input = BalanceHistoryInput;
-    type Output = BalanceHistoryOutput;
+    type Output = Formatted<BalanceHistoryOutput>;
 
-    fn run(ctx: &Ctx<'_>, input: BalanceHistoryInput) -> Result<BalanceHistoryOutput, ApiError> {
+    fn run(ctx: &Ctx<'_>, input: BalanceHistoryInput) -> Result<Formatted<BalanceHistoryOutput>, ApiError> {
         let view = ctx.view()?;
         if let (Some(from), Some(to)) = (input.from, input.to)
             && from > to
@@ -84,22 +87,44 @@ impl Operation for BalanceHistory {
         let wallet = Wallet::find(view, None, input.address)?;
         let daily = match &wallet.found {
             None => Daily::new(),
-            Some(script) => days(view, script, input.from, input.to)?,
+            Some(script) => days(ctx, view, script, input.from, input.to)?,
         };
-        let points = daily.finish().into_iter().map(|p| Point {
+        let points = daily.finish().into_iter();
+        Ok(match input.format {
+            Format::Json => {
+                let points = points.map(Point::of).collect();
+                Formatted::Json(BalanceHistoryOutput { address: wallet.address, points })
+            }
+            Format::Csv => Formatted::Csv(table(points)),
+            Format::Markdown => Formatted::Markdown(table(points)),
+        })
+    }
+}
+
+impl Point {
+    fn of(p: DayPoint) -> Self {
+        Point {
             date: date(p.day),
             balance_sats: p.balance,
             balance_btc: Btc::of(p.balance),
             received_sats: p.received,
             sent_sats: p.sent,
             tx_count: p.tx_count,
-        });
-        Ok(BalanceHistoryOutput { address: wallet.address, points: points.collect() })
+        }
     }
+}
+
+/// The days as rows.
+fn table(points: impl Iterator<Item = DayPoint> + Send + 'static) -> Table {
+    let numbers = |p: &DayPoint| [p.balance, p.received, p.sent, p.tx_count].map(|number| number.to_string());
+    let row = move |p: DayPoint| std::iter::once(date(p.day)).chain(numbers(&p)).collect();
+    let columns = &["date", "balance_sats", "received_sats", "sent_sats", "tx_count"];
+    Table { columns, rows: Box::new(points.map(row)) }
 }
 
 /// The days from `from` to `to`, as far as the history reaches into the past and the chain into the future.
 fn days(
+    ctx: &Ctx<'_>,
     view: &View<'_>,
     script: &FoundScript,
     from: Option<DateParam>,
@@ -128,9 +153,9 @@ fn days(
     if start > stop {
         // All of its history lies before.
     } else if rows > u64::from(stop - start) {
-        by_day(view, script, start..=stop, before, &mut daily)?;
+        by_day(ctx, view, script, start..=stop, before, &mut daily)?;
     } else {
-        by_entry(view, script, begin..end_of_day(view, stop), &mut daily)?;
+        by_entry(ctx, view, script, begin..end_of_day(view, stop), &mut daily)?;
     }
     daily.add(end, 0, 0, 0).map_err(broken)?;
     Ok(daily)
@@ -138,6 +163,7 @@ fn days(
 
 /// Few days: the sums at the end of each.
 fn by_day(
+    ctx: &Ctx<'_>,
     view: &View<'_>,
     script: &FoundScript,
     days: RangeInclusive<u32>,
@@ -145,6 +171,7 @@ fn by_day(
     daily: &mut Daily,
 ) -> Result<(), ApiError> {
     for day in days {
+        ctx.work.poll()?;
         let sums = view.sums_before(script, end_of_day(view, day))?;
         let (received, sent) = (sums.received.checked_sub(before.received), sums.sent.checked_sub(before.sent));
         let txs = sums.tx_count.checked_sub(before.tx_count);
@@ -158,8 +185,9 @@ fn by_day(
 }
 
 /// Few transactions: one after the other.
-fn by_entry(view: &View<'_>, script: &FoundScript, within: Range<TxNum>, daily: &mut Daily) -> Result<(), ApiError> {
+fn by_entry(ctx: &Ctx<'_>, view: &View<'_>, script: &FoundScript, within: Range<TxNum>, daily: &mut Daily) -> Result<(), ApiError> {
     for row in view.history_rows(script.id)? {
+        ctx.work.poll()?;
         for entry in row?.entries {
             if entry.tx_num >= within.end {
                 return Ok(());

@@ -172,6 +172,7 @@ impl Operation for Overview {
             tip's monotone time. An address that the chain has never seen answers with zeros and `assessment.state: \
             no_history`, also while it is paid to in unconfirmed transactions. Use `transactions` for single movements \
             and `balance-history` for the course of the confirmed balance.",
+        aliases: &["/v1/address/{address}/overview"],
         needs_tip: true,
         compact: &[
             "canonical_address",
