@@ -41,7 +41,8 @@ impl<'d> Corpus<'d> {
     async fn raw(&mut self, body: &str, headers: &[(&str, &str)]) {
         let asked = Asked::get('u', "/mcp/").method("POST").body("application/json", body);
         let asked = headers.iter().fold(asked, |asked, (name, value)| asked.header(name, value));
-        self.send(asked.name(format!("message {headers:?} {}", body.chars().take(150).collect::<String>()))).await;
+        let name = format!("message {headers:?} {}", body.chars().take(150).collect::<String>());
+        self.send(Asked { name: Some(name), ..asked }).await;
     }
 
     /// Sends a message of a revision.
@@ -51,7 +52,8 @@ impl<'d> Corpus<'d> {
             name += &format!(" {tool} {}", params["arguments"]).chars().take(150).collect::<String>();
         }
         let mut params = params;
-        let mut asked = Asked::get(world, "/mcp/").method("POST").name(name).header("accept", "application/json");
+        let mut asked = Asked::get(world, "/mcp/").method("POST").header("accept", "application/json");
+        asked.name = Some(name);
         if version == NEWEST {
             params["_meta"] = json!({
                 "io.modelcontextprotocol/protocolVersion": NEWEST,

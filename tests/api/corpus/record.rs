@@ -62,10 +62,6 @@ impl Asked {
         Asked { body: body.into(), ..self.header("content-type", kind) }
     }
 
-    pub fn name(self, name: impl Into<String>) -> Self {
-        Asked { name: Some(name.into()), ..self }
-    }
-
     /// What the record calls it.
     fn label(&self) -> String {
         if let Some(name) = &self.name {
@@ -91,7 +87,6 @@ impl Asked {
 
 /// An answer.
 pub struct Got {
-    pub status: u16,
     pub headers: HeaderMap,
     pub body: Value,
 }
@@ -169,7 +164,7 @@ impl Recorder {
         }
         self.lines.push(Line { label, columns, asked });
         let body = serde_json::from_slice(&bytes).unwrap_or(Value::Null);
-        Got { status: parts.status.as_u16(), headers: parts.headers, body }
+        Got { headers: parts.headers, body }
     }
 
     /// Compares with the record in a file, or writes it.
@@ -311,7 +306,7 @@ fn of_the_moment(text: &str, now: &std::ops::RangeInclusive<u64>) -> (Option<&'s
         }
     }
     // UUIDs of version 7 begin with milliseconds.
-    if word >= 36 && text[..word].as_bytes()[14] == b'7' && text[..36].bytes().filter(|b| *b == b'-').count() == 4 {
+    if word >= 36 && text.as_bytes()[14] == b'7' && text[..36].bytes().filter(|b| *b == b'-').count() == 4 {
         let time = u64::from_str_radix(&text[..13].replace('-', ""), 16).ok();
         if time.is_some_and(|ms| now.contains(&(ms / 1000))) {
             return (Some("<id>"), 36);
