@@ -6,6 +6,7 @@ mod blocks;
 mod bounds;
 mod broadcast;
 mod connections;
+mod corpus;
 mod description;
 mod discovery;
 mod endpoints;

@@ -4,9 +4,16 @@
 
 mod bound;
 mod calls;
+mod corpus;
+#[allow(dead_code, reason = "shared with the tests of the API")]
+#[path = "../api/corpus/demo.rs"]
+mod demo;
 mod endpoints;
 mod eras;
 mod hostile;
+#[allow(dead_code, reason = "shared with the tests of the API")]
+#[path = "../api/corpus/record.rs"]
+mod record;
 mod rig;
 mod sse;
 #[allow(dead_code, reason = "shared with the tests of the API")]
