@@ -6,7 +6,9 @@ mod errors;
 mod record;
 
 use axum::Router;
-use cairn_http::{ApiConfig, ApiState, IndexSlot, router};
+use cairn_http::HttpConfig;
+use cairn_link::IndexSlot;
+use cairn_operations::{ApiConfig, ApiState, router};
 use cairn_testkit::workspace_root;
 use demo::{Demo, Paid};
 use record::{Asked, Got, Recorder};
@@ -63,7 +65,8 @@ impl<'d> Corpus<'d> {
     fn over(demo: &'d Demo) -> Self {
         let recorder = Recorder::new("api");
         let (config, waiting) = (demo.config(), demo.unconfirmed());
-        let gated = ApiConfig { gates_enabled: true, showcase_addresses: vec![demo.busy[0].clone()], ..config.clone() };
+        let http = HttpConfig { gates_enabled: true, ..config.http.clone() };
+        let gated = ApiConfig { http, showcase_addresses: vec![demo.busy[0].clone()], ..config.clone() };
         let over = |slot, config: &ApiConfig| router(ApiState::new(slot, config.clone()));
         let routers = [
             ('c', over(demo.confirmed(), &config)),

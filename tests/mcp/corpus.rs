@@ -1,8 +1,9 @@
 //! What the tools say over the demo chain: a record of some hundred answers, in `corpus.tsv`, as the API's own.
 
 use axum::Router;
-use cairn_http::{ApiConfig, router_with};
+use cairn_http::HttpConfig;
 use cairn_mcp::{Options, protocol_versions, routes};
+use cairn_operations::{ApiConfig, router_with};
 use cairn_testkit::workspace_root;
 use serde_json::{Value, json};
 
@@ -26,7 +27,9 @@ struct Corpus<'d> {
 impl<'d> Corpus<'d> {
     fn over(demo: &'d Demo) -> Self {
         let recorder = Recorder::new("mcp");
-        let config = ApiConfig { mcp_versions: protocol_versions(), ..demo.config() };
+        let config = demo.config();
+        let http = HttpConfig { mcp_versions: protocol_versions(), ..config.http.clone() };
+        let config = ApiConfig { http, ..config };
         let over = |slot| router_with(demo.with_node(&slot, config.clone()), |api| routes(api, Options::default()));
         let routers = [('c', over(demo.confirmed())), ('u', over(demo.unconfirmed()))];
         Corpus { demo, routers, recorder }

@@ -4,7 +4,9 @@ use std::cell::RefCell;
 
 use bitcoin::{Transaction, consensus::deserialize, hashes::Hash};
 use cairn_model::{BlockHash, FilePos, MempoolTx, Txid};
+use cairn_http::ApiError;
 use cairn_reader::{StoredTx, View};
+use cairn_tables::headers::HeaderRow;
 
 use crate::{
     context::Ctx,
@@ -65,12 +67,13 @@ pub(crate) struct NodeBytes<'a> {
     brought: Option<&'a Brought>,
     /// What the look ahead found without the node, so that it is not read twice.
     at_hand: RefCell<Option<(Txid, Whole)>>,
+    found: RefCell<Option<(Txid, Option<(StoredTx, HeaderRow)>)>>,
 }
 
 impl<'a> NodeBytes<'a> {
     /// With what the node said, if it was asked.
     pub(crate) fn with(brought: Option<&'a Brought>) -> Self {
-        NodeBytes { brought, at_hand: RefCell::default() }
+        NodeBytes { brought, ..NodeBytes::default() }
     }
 
     fn get(&self, wanted: Wanted) -> Result<Whole, &'static str> {
@@ -85,6 +88,25 @@ impl<'a> NodeBytes<'a> {
         }
     }
 
+    /// A confirmed transaction with the header of its block; `None` if no block has it. What the look ahead found is not read
+    /// again.
+    ///
+    /// # Errors
+    /// The index cannot be read.
+    pub(crate) fn find(&self, view: &View<'_>, txid: &Txid) -> Result<Option<(StoredTx, HeaderRow)>, ApiError> {
+        if let Some((_, found)) = self.found.borrow_mut().take_if(|(of, _)| of == txid) {
+            return Ok(found);
+        }
+        let Some(tx) = view.tx_by_id(txid)? else { return Ok(None) };
+        let header = view.header(tx.height)?.ok_or_else(ApiError::internal)?;
+        Ok(Some((tx, header)))
+    }
+
+    /// Keeps what the look ahead found.
+    pub(crate) fn keep(&self, txid: Txid, found: Option<(StoredTx, HeaderRow)>) {
+        self.found.replace(Some((txid, found)));
+    }
+
     fn at_hand(&self, txid: &Txid) -> Option<Whole> {
         let mut at_hand = self.at_hand.borrow_mut();
         at_hand.take_if(|(of, _)| of == txid).map(|(_, whole)| whole)
@@ -92,21 +114,14 @@ impl<'a> NodeBytes<'a> {
 }
 
 /// What has to be asked of the node for the bytes of a confirmed transaction; `None` if they are at hand.
-pub(crate) fn wanted_of(ctx: &Ctx<'_>, tx: &StoredTx, position: Option<FilePos>) -> Option<Wanted> {
-    let view = ctx.index?;
-    match raw_tx(view, tx, position) {
+pub(crate) fn wanted_of(ctx: &Ctx<'_>, view: &View<'_>, tx: &StoredTx, header: &HeaderRow) -> Option<Wanted> {
+    match raw_tx(view, tx, header.position) {
         Ok(whole) => {
             ctx.node_bytes.at_hand.replace(Some((tx.txid(), whole)));
             None
         }
-        Err(_) => wanted_confirmed(view, tx),
+        Err(_) => Some(Wanted { txid: tx.txid(), block: Some(header.hash) }),
     }
-}
-
-fn wanted_confirmed(view: &View<'_>, tx: &StoredTx) -> Option<Wanted> {
-    // A header that cannot be read shows elsewhere, as an error.
-    let block = view.header(tx.height).ok().flatten().map(|row| row.hash)?;
-    Some(Wanted { txid: tx.txid(), block: Some(block) })
 }
 
 /// What has to be asked of the node for the bytes of an unconfirmed transaction; `None` if they came with it.
@@ -120,19 +135,19 @@ pub(crate) fn wanted_unconfirmed(tx: &MempoolTx) -> Option<Wanted> {
 ///
 /// # Errors
 /// The reason why there is none: never one that names a path.
-pub(crate) fn raw_of(ctx: &Ctx<'_>, tx: &StoredTx, position: Option<FilePos>) -> Result<Whole, &'static str> {
+pub(crate) fn raw_of(ctx: &Ctx<'_>, tx: &StoredTx, header: &HeaderRow) -> Result<Whole, &'static str> {
     if let Some(whole) = ctx.node_bytes.at_hand(&tx.txid()) {
         return Ok(whole);
     }
     let view = ctx.index.ok_or(NO_SOURCE)?;
-    let reason = match raw_tx(view, tx, position) {
+    let reason = match raw_tx(view, tx, header.position) {
         Ok(found) => return Ok(found),
         Err(reason) => reason,
     };
     if ctx.node.is_none() {
         return Err(reason);
     }
-    ctx.node_bytes.get(wanted_confirmed(view, tx).ok_or(reason)?)
+    ctx.node_bytes.get(Wanted { txid: tx.txid(), block: Some(header.hash) })
 }
 
 /// An unconfirmed transaction with scripts and witnesses, and its bytes: as they came with it, else from the node.

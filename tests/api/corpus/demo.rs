@@ -7,11 +7,13 @@ use std::{
 
 use bitcoin::{Address, Script, ScriptBuf, Transaction, consensus::deserialize, hashes::Hash};
 use cairn_chaingen::demo::{END_TIME, Unconfirmed, actors, chain_and_mempool, showcase};
-use cairn_http::{ApiConfig, ApiState, Featured, IndexSlot, NodeAccess, Refused, Unreachable};
+use cairn_http::HttpConfig;
+use cairn_link::IndexSlot;
 use cairn_model::{
     BlockHash, MempoolDelta, MempoolInput, MempoolOutput, MempoolTx, MempoolWatch, NodeFloor, RemoveReason, SourceKind,
     SourceStatus, Txid,
 };
+use cairn_operations::{ApiConfig, ApiState, Featured, NodeAccess, Refused, Unreachable};
 
 use crate::support::{World, address, open_config, script_hash};
 
@@ -171,7 +173,8 @@ impl Demo {
             description: "An example.".to_owned(),
             address: address.clone(),
         };
-        ApiConfig { featured: self.named.iter().take(3).map(featured).collect(), rate_limit: 0, ..open_config() }
+        let http = HttpConfig { rate_limit: 0, ..open_config().http };
+        ApiConfig { featured: self.named.iter().take(3).map(featured).collect(), ..http.into() }
     }
 
     /// An API over an index, with a node that takes every transaction in.

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::{Corpus, JSON, PLAIN, record::Asked};
 
 /// The operations as they were agreed upon, those that are not built yet among them.
-const AGREED: &str = include_str!("../endpoints.tsv");
+const AGREED: &str = include_str!("../../../query-api/operations/agreed.tsv");
 const MAINNET: &str = "1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa";
 const NOBODY: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
 

@@ -47,9 +47,13 @@ pub struct InputSpec {
 fn plain(mut schema: Value) -> Value {
     let words: Option<Vec<Value>> = schema["oneOf"]
         .as_array()
-        .map(|all| all.iter().flat_map(|one| one["enum"].as_array().cloned().unwrap_or_else(|| vec![one["const"].clone()])))
+        .map(|all| {
+            all.iter().flat_map(|one| one["enum"].as_array().cloned().unwrap_or_else(|| vec![one["const"].clone()]))
+        })
         .map(Iterator::collect);
-    if let (Some(words), Some(members)) = (words.filter(|words| words.iter().all(Value::is_string)), schema.as_object_mut()) {
+    if let (Some(words), Some(members)) =
+        (words.filter(|words| words.iter().all(Value::is_string)), schema.as_object_mut())
+    {
         members.remove("oneOf");
         let description = members.remove("description");
         let default = members.remove("default");

@@ -6,10 +6,9 @@ use serde::Serialize;
 /// What an operation costs after the beta.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[allow(missing_docs, reason = "the names say it, and sentences would swell the schema of every tool")]
 pub enum Tier {
-    /// Free, now and later.
     Free,
-    /// To be paid for each call after the beta.
     Premium,
 }
 

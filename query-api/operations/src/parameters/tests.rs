@@ -10,7 +10,6 @@ use super::{
     identifier::{AddressParam, TxidParam},
 };
 
-
 #[derive(Debug, Deserialize, JsonSchema)]
 struct Example {
     address: AddressParam,

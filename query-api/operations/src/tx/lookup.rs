@@ -3,6 +3,7 @@
 use cairn_http::{ApiError, ErrorCode, Info, Tool};
 use cairn_model::MempoolTx;
 use cairn_reader::{StoredTx, View};
+use cairn_tables::headers::HeaderRow;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -136,7 +137,7 @@ impl Operation for TxLookup {
     fn run(ctx: &Ctx<'_>, input: TxLookupInput) -> Result<TxLookupOutput, ApiError> {
         let view = ctx.view()?;
         match find(ctx, &input.txid.0)? {
-            Found::Confirmed(tx) => confirmed(ctx, view, &tx, &input),
+            Found::Confirmed(tx, header) => confirmed(ctx, view, (&tx, &header), &input),
             Found::Unconfirmed(pool, tx) => unconfirmed(ctx, view, pool, tx, &input),
         }
     }
@@ -147,9 +148,13 @@ fn is_op_return(script: &[u8]) -> bool {
     script.first() == Some(&0x6a)
 }
 
-fn confirmed(ctx: &Ctx<'_>, view: &View<'_>, tx: &StoredTx, input: &TxLookupInput) -> Result<TxLookupOutput, ApiError> {
-    let header = view.header(tx.height)?.ok_or_else(ApiError::internal)?;
-    let (raw, bytes, raw_reason) = match raw_of(ctx, tx, header.position) {
+fn confirmed(
+    ctx: &Ctx<'_>,
+    view: &View<'_>,
+    (tx, header): (&StoredTx, &HeaderRow),
+    input: &TxLookupInput,
+) -> Result<TxLookupOutput, ApiError> {
+    let (raw, bytes, raw_reason) = match raw_of(ctx, tx, header) {
         Ok((raw, bytes)) => (Some(raw), Some(bytes), None),
         Err(reason) => (None, None, Some(reason)),
     };

@@ -13,6 +13,7 @@ use cairn_http::{ApiError, ErrorCode};
 use cairn_link::Absent;
 use cairn_model::{MempoolTx, Txid};
 use cairn_reader::StoredTx;
+use cairn_tables::headers::HeaderRow;
 
 use self::pending::Departure;
 use crate::{
@@ -22,8 +23,8 @@ use crate::{
 
 /// A transaction, where it was found.
 enum Found<'c> {
-    /// In a block.
-    Confirmed(StoredTx),
+    /// In a block, with its header.
+    Confirmed(StoredTx, HeaderRow),
     /// In the mempool.
     Unconfirmed(&'c Pool<'c>, &'c MempoolTx),
 }
@@ -34,8 +35,8 @@ enum Found<'c> {
 /// Nobody knows it; the error names why it left the mempool, if it did lately. Or the mempool cannot be read for the
 /// moment, so that nobody can say.
 fn find<'c>(ctx: &'c Ctx<'_>, txid: &Txid) -> Result<Found<'c>, ApiError> {
-    if let Some(tx) = ctx.view()?.tx_by_id(txid)? {
-        return Ok(Found::Confirmed(tx));
+    if let Some((tx, header)) = ctx.node_bytes.find(ctx.view()?, txid)? {
+        return Ok(Found::Confirmed(tx, header));
     }
     let nowhere = format!("no block of the index holds transaction {txid}");
     let pool = match &ctx.pool {
@@ -68,10 +69,11 @@ fn find<'c>(ctx: &'c Ctx<'_>, txid: &Txid) -> Result<Found<'c>, ApiError> {
 /// The index cannot be read.
 fn wanted(ctx: &Ctx<'_>, txid: &Txid) -> Result<Option<Wanted>, ApiError> {
     let Some(view) = ctx.index else { return Ok(None) };
-    if let Some(tx) = view.tx_by_id(txid)? {
-        let position = view.header(tx.height)?.and_then(|header| header.position);
-        return Ok(wanted_of(ctx, &tx, position));
-    }
-    let unconfirmed = ctx.pool.as_ref().ok().and_then(|pool| pool.mempool.get(txid));
-    Ok(unconfirmed.and_then(|tx| wanted_unconfirmed(tx)))
+    let found = ctx.node_bytes.find(view, txid)?;
+    let wanted = match &found {
+        Some((tx, header)) => wanted_of(ctx, view, tx, header),
+        None => ctx.pool.as_ref().ok().and_then(|pool| pool.mempool.get(txid)).and_then(|tx| wanted_unconfirmed(tx)),
+    };
+    ctx.node_bytes.keep(*txid, found);
+    Ok(wanted)
 }

@@ -7,9 +7,9 @@ use serde::Serialize;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum AssessmentState {
-    /// No label source is loaded.
+    // No label source is loaded.
     NotExamined,
-    /// No block has a transaction of it, whatever is unconfirmed.
+    // No block has a transaction of it, whatever is unconfirmed.
     NoHistory,
 }
 

@@ -7,7 +7,7 @@ use cairn_reader::View;
 use sha2::{Digest, Sha256};
 
 /// What is wrong with a cursor of another list.
-pub(crate) const NO_FIT: &str = "cursor does not match this list with these filters";
+pub(crate) const NO_FIT: &str = "does not match this list with these filters";
 
 /// Where a list goes on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -185,7 +185,13 @@ fn by_day(
 }
 
 /// Few transactions: one after the other.
-fn by_entry(ctx: &Ctx<'_>, view: &View<'_>, script: &FoundScript, within: Range<TxNum>, daily: &mut Daily) -> Result<(), ApiError> {
+fn by_entry(
+    ctx: &Ctx<'_>,
+    view: &View<'_>,
+    script: &FoundScript,
+    within: Range<TxNum>,
+    daily: &mut Daily,
+) -> Result<(), ApiError> {
     for row in view.history_rows(script.id)? {
         ctx.work.poll()?;
         for entry in row?.entries {
