@@ -6,7 +6,7 @@ use cairn_link::{Absent, IndexSource};
 use cairn_model::{BlockHash, MempoolWatch, SourceKind};
 use cairn_testkit::temp_dir;
 
-use crate::support::{Scene, Told, files, generator, write};
+use crate::support::{Scene, Told, append, eventually, files, generator, write};
 
 #[test]
 fn readers_are_told_what_the_files_hold() {
@@ -32,10 +32,9 @@ fn a_height_is_waited_for() {
     write(blocks.path(), made.chain());
     let follower = Follower::new(scene.open(), vec![Box::new(files(blocks.path()))]);
     let following = std::thread::spawn(move || follower.follow(Until::Height(50)));
-    crate::support::eventually("the first blocks", || scene.recorder.told().iter().any(|t| matches!(t, Told::Tip(_))));
+    eventually("the first blocks", || scene.recorder.told().iter().any(|t| matches!(t, Told::Tip(_))));
     made.grow(20).unwrap();
-    // The node's own copy grows in place; here the folder is written anew, with the same blocks first.
-    write(blocks.path(), made.chain());
+    append(blocks.path(), made.chain());
     assert_eq!(following.join().unwrap().unwrap(), Outcome::Done);
     assert_eq!((scene.height(), scene.slot.best_height()), (50, Some(60)));
 }
@@ -46,7 +45,7 @@ fn cancelled_while_it_waits() {
     write(blocks.path(), made.chain());
     let follower = Follower::new(scene.open(), vec![Box::new(files(blocks.path()))]);
     let following = std::thread::spawn(move || follower.follow(Until::Cancelled));
-    crate::support::eventually("the blocks", || scene.recorder.told().iter().any(|t| matches!(t, Told::Tip(_))));
+    eventually("the blocks", || scene.recorder.told().iter().any(|t| matches!(t, Told::Tip(_))));
     scene.cancel.cancel();
     assert_eq!(following.join().unwrap().unwrap(), Outcome::Cancelled);
     assert_eq!(scene.height(), 20);
@@ -56,18 +55,20 @@ fn cancelled_while_it_waits() {
 #[test]
 fn damage_is_told_by_the_last_source_alone() {
     let (blocks, made) = (temp_dir(), generator(40));
-    write(blocks.path(), made.chain());
+    let written = write(blocks.path(), made.chain());
+    let victim = made.chain().active()[20].hash();
+    let at = written.blocks.iter().find(|(hash, _)| *hash == victim).unwrap().1.offset as usize;
     let file = blocks.path().join("blk00000.dat");
     let mut bytes = std::fs::read(&file).unwrap();
-    let at = bytes.len() / 2;
-    bytes[at..at + 2_000].fill(0x55);
+    // Its size: it is no record any more, and the blocks behind it have lost their ancestors.
+    bytes[at - 1] ^= 0x7f;
     std::fs::write(&file, bytes).unwrap();
     let alone = Scene::new();
     let follower = Follower::new(alone.open(), vec![Box::new(files(blocks.path()))]);
     match follower.follow(Until::Tip { to: None }) {
         Err(FollowError::CutShort { place, tip }) => {
-            assert!(place.starts_with("blk00000.dat, offset "), "{place}");
-            assert_eq!(tip, Some(alone.height()));
+            assert_eq!(place, format!("blk00000.dat, offset {}", at - 8));
+            assert_eq!((tip, alone.height()), (Some(19), 19));
         }
         other => panic!("{other:?}"),
     }

@@ -93,5 +93,5 @@ fn a_reorganization() {
     eventually("the other branch", || scene.recorder.told().contains(&Told::Tip(Some((112, tip)))));
     scene.cancel.cancel();
     assert_eq!(following.join().unwrap().unwrap(), Outcome::Cancelled);
-    assert_eq!(scene.slot.reader().unwrap().view().unwrap().tip().hash, tip);
+    assert_eq!(scene.tip().1, tip);
 }

@@ -25,11 +25,14 @@ struct Found {
 }
 
 fn found(index: &dyn IndexSource, tip: &BlockHash) -> Found {
+    let mut mempool = index.mempool().snapshot();
+    // In which order it lists transactions says nothing.
+    mempool.sort_by_cached_key(|delta| format!("{delta:?}"));
     Found {
         best: index.best_height(),
         source: index.source(),
         absent: index.mempool().lock().absent(Some(tip)),
-        mempool: index.mempool().snapshot(),
+        mempool,
     }
 }
 
@@ -120,7 +123,7 @@ fn add(number: u8) -> MempoolDelta {
             prev_txid: Txid([number ^ 0x80; 32]),
             prev_vout: 0,
             sequence: 0xffff_fffd,
-            value: 50_000,
+            value: 41_000 + u64::from(number),
             script: [0x51].as_slice().into(),
             birth: Some(1),
         }]

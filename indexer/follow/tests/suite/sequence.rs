@@ -15,7 +15,7 @@ use crate::support::{Scene, files, generator, write};
 type Asked = Arc<Mutex<Vec<String>>>;
 
 /// What a source does instead of what it is asked for.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 enum Deed {
     /// It is not at the tip yet.
     Further,
@@ -188,11 +188,11 @@ fn a_height_ends_whichever_source_reaches_it() {
             plot.asked(),
             [
                 // All but the last are used up and not waited for.
-                &format!("low begin Tip {{ to: Some({to}) }}"),
-                &format!("low advance Some({to})"),
+                format!("low begin Tip {{ to: Some({to}) }}").as_str(),
+                format!("low advance Some({to})").as_str(),
                 "low end",
-                &format!("high begin Height({to})"),
-                &format!("high advance Some({to})"),
+                format!("high begin Height({to})").as_str(),
+                format!("high advance Some({to})").as_str(),
                 "high end",
             ]
         );
@@ -238,9 +238,8 @@ fn nothing_begins_after_a_cancellation() {
 
 #[test]
 fn a_tip_that_is_reached_counts_although_it_was_cancelled() {
-    let plot = Plot::new().with(|_| {}, "one");
+    let mut plot = Plot::new().with(|_| {}, "one");
     plot.scene.cancel.cancel();
-    let mut plot = plot;
     assert_eq!(plot.follow(Until::Tip { to: None }).unwrap(), Outcome::Done);
 }
 

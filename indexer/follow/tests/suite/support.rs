@@ -1,6 +1,8 @@
 //! An index in a folder of its own, and a reader that writes down what it is told.
 
 use std::{
+    fs::{self, OpenOptions},
+    io::Write,
     path::Path,
     sync::{Arc, Mutex},
     thread,
@@ -9,13 +11,13 @@ use std::{
 
 use cairn_chaingen::{
     Chain, Everything,
-    corefiles::{FileOptions, Layout, write_chain},
+    corefiles::{FileOptions, Layout, Written, write_chain},
 };
 use cairn_follow::{FileSource, OpenIndex};
 use cairn_link::{IndexSlot, Publish, Publishers};
 use cairn_model::{BlockHash, CancelToken, Height, MempoolDelta, Network, SourceStatus};
 use cairn_pipeline::{Engine, Progress, ProgressStep};
-use cairn_reader::Facts;
+use cairn_reader::{Facts, Reader};
 use cairn_testkit::temp_dir;
 use tempfile::TempDir;
 
@@ -30,9 +32,21 @@ pub fn generator(blocks: u32) -> Everything {
 }
 
 /// Writes a chain as block files.
-pub fn write(folder: &Path, chain: &Chain) {
+pub fn write(folder: &Path, chain: &Chain) -> Written {
     let files = FileOptions::new(Network::Regtest.to_bitcoin(), [7; 8]);
-    write_chain(folder, chain, &Layout::tidy(files)).unwrap();
+    write_chain(folder, chain, &Layout::tidy(files)).unwrap()
+}
+
+/// Appends to the files of a folder what a longer chain has more, undo data first.
+pub fn append(folder: &Path, chain: &Chain) {
+    let longer = temp_dir();
+    write(longer.path(), chain);
+    for name in ["rev00000.dat", "blk00000.dat"] {
+        let (old, new) = (fs::read(folder.join(name)).unwrap(), fs::read(longer.path().join(name)).unwrap());
+        assert!(new.starts_with(&old), "{name} is another");
+        let mut file = OpenOptions::new().append(true).open(folder.join(name)).unwrap();
+        file.write_all(&new[old.len()..]).unwrap();
+    }
 }
 
 /// Block files as a source.
@@ -113,16 +127,21 @@ impl Scene {
     /// The index, opened for writing.
     pub fn open(&self) -> OpenIndex {
         let engine = Engine::open(self.dir.path(), &Facts::of(Network::Regtest)).unwrap();
-        self.slot.set_reader(engine.reader());
         let readers =
             Publishers::new(vec![Arc::<IndexSlot>::clone(&self.slot), Arc::<Recorder>::clone(&self.recorder)]);
         OpenIndex::new(engine, self.dir.path(), readers, self.slot.pool(), Arc::new(Silent(self.cancel.clone())))
     }
 
-    /// Height of the index, read as a request would.
+    /// Height and hash of the tip on disk.
+    pub fn tip(&self) -> (Height, BlockHash) {
+        let reader = Reader::open(&self.dir.path().join("index")).unwrap();
+        let tip = *reader.view().unwrap().tip();
+        (tip.height, tip.hash)
+    }
+
+    /// Its height.
     pub fn height(&self) -> Height {
-        use cairn_link::IndexSource;
-        self.slot.reader().unwrap().view().unwrap().tip().height
+        self.tip().0
     }
 }
 
