@@ -23,7 +23,7 @@ pub enum Reached {
 }
 
 /// A source that is being followed. It publishes what it knows: the best height, its state, the mempool.
-pub trait ActiveSource {
+pub trait ActiveSource: Send {
     /// Brings the index nearer to the source's best chain, and not above `to` by itself. A fault that may pass is waited
     /// out here.
     ///
