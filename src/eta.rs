@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use cairn_pipeline::{Phase, Step};
+use cairn_pipeline::{Phase, ProgressStep};
 
 /// Before this much time the rest would be a guess.
 const SETTLED: Duration = Duration::from_secs(1);
@@ -26,7 +26,7 @@ pub(crate) struct Eta {
 
 /// Where a step stands in all of the work, from 0 to the sum of the shares; `None` if it is not of bulk work. `coins`:
 /// the share of that phase counts.
-fn place(step: &Step, coins: bool) -> Option<f64> {
+fn place(step: &ProgressStep, coins: bool) -> Option<f64> {
     let at = SHARES.iter().position(|(phase, _)| *phase == step.phase)?;
     let counts = |(phase, share): &(Phase, f64)| if *phase == Phase::Coins && !coins { 0.0 } else { *share };
     let before: f64 = SHARES[..at].iter().map(counts).sum();
@@ -36,7 +36,7 @@ fn place(step: &Step, coins: bool) -> Option<f64> {
 
 impl Eta {
     /// Seconds that are left after a step; `None` if it is not of bulk work, or too early to tell.
-    pub(crate) fn left(&mut self, now: Instant, step: &Step) -> Option<u64> {
+    pub(crate) fn left(&mut self, now: Instant, step: &ProgressStep) -> Option<u64> {
         let coins = step.phase == Phase::Coins;
         let at = place(step, coins)?;
         // A run that goes on where an earlier one was stopped begins somewhere.
@@ -57,8 +57,8 @@ impl Eta {
 mod tests {
     use super::*;
 
-    fn step(phase: Phase, done: u64, bytes: u64) -> Step {
-        Step { phase, done, total: 100, bytes, of_bytes: if bytes > 0 { 1_000 } else { 0 } }
+    fn step(phase: Phase, done: u64, bytes: u64) -> ProgressStep {
+        ProgressStep { phase, done, total: 100, bytes, of_bytes: if bytes > 0 { 1_000 } else { 0 } }
     }
 
     /// Work whose phases take what they should: every estimate is right, from the first on.

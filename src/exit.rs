@@ -2,6 +2,7 @@
 
 use std::{fmt, io};
 
+use cairn_follow::FollowError;
 use cairn_node::NodeError;
 use cairn_pipeline::PipelineError;
 use cairn_reader::ReadError;
@@ -191,6 +192,25 @@ impl From<WriteError> for Failure {
     }
 }
 
+impl From<FollowError> for Failure {
+    fn from(error: FollowError) -> Self {
+        let message = error.to_string();
+        match error {
+            FollowError::Files(error) => error.into(),
+            FollowError::Node(error) => error.into(),
+            FollowError::Pipeline(error) => error.into(),
+            FollowError::Read(error) => error.into(),
+            FollowError::Folder { path, error } => Failure::io(&path)(error),
+            FollowError::Thread(error) => error.into(),
+            FollowError::CutShort { .. } => Failure::new(Exit::Corrupt, message)
+                .hint("copy this file again, or let the node repair it (bitcoind -reindex); then start again"),
+            FollowError::Coins(_) | FollowError::Panicked(_) | FollowError::NoSource => {
+                Failure::new(Exit::Other, message)
+            }
+        }
+    }
+}
+
 impl From<NodeError> for Failure {
     fn from(error: NodeError) -> Self {
         let hint = match &error {
@@ -246,6 +266,25 @@ mod tests {
     fn a_message_is_one_line() {
         let failure = Failure::new(Exit::Other, "two\n  lines").hint("do this");
         assert_eq!(failure.to_string(), "error: two lines\n hint: do this");
+    }
+
+    #[test]
+    fn a_failure_of_following_is_that_of_its_cause() {
+        let io = || io::Error::from(io::ErrorKind::StorageFull);
+        let (path, place) = (PathBuf::from("x"), "blk00000.dat, offset 9".to_owned());
+        let expected = [
+            (FollowError::from(ReadError::Empty), Exit::Index),
+            (FollowError::Files(SourceError::FolderMissing { path: path.clone() }), Exit::Source),
+            (FollowError::Pipeline(PipelineError::Write(WriteError::io(path.clone())(io()))), Exit::DiskFull),
+            (FollowError::Folder { path, error: io() }, Exit::DiskFull),
+            (FollowError::CutShort { place, tip: Some(3) }, Exit::Corrupt),
+            (FollowError::NoSource, Exit::Other),
+        ];
+        for (error, exit) in expected {
+            let message = error.to_string();
+            let failure = Failure::from(error);
+            assert_eq!((failure.exit, failure.message), (exit, message));
+        }
     }
 
     #[test]

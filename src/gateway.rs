@@ -2,8 +2,8 @@
 
 use std::{sync::Arc, time::Duration};
 
-use cairn_model::{BlockHash, Txid};
-use cairn_node::{NodeClient, NodeError, RetryPolicy, StopFlag};
+use cairn_model::{BlockHash, CancelToken, Txid};
+use cairn_node::{NodeClient, NodeError, RetryPolicy};
 use cairn_operations::{NodeAccess, Refused, Unreachable};
 
 use crate::{config::Node, exit::Failure};
@@ -25,7 +25,8 @@ impl Gateway {
     pub(crate) fn of(node: &Node) -> Result<Option<Arc<dyn NodeAccess>>, Failure> {
         let Some(config) = node.config(8)? else { return Ok(None) };
         // A request of ours that fails is an answer of ours that fails: the client may ask again.
-        let client = NodeClient::new(&config, StopFlag::new())?.with_retry(RetryPolicy::NONE).with_timeout(PATIENCE);
+        let client =
+            NodeClient::new(&config, CancelToken::never())?.with_retry(RetryPolicy::NONE).with_timeout(PATIENCE);
         Ok(Some(Arc::new(Gateway(client))))
     }
 }

@@ -1,44 +1,54 @@
-//! Indexing from wherever the blocks come: block files first where they are given, then a node where one is.
+//! Wires up what indexes: sources, index, and who is told of it.
 
-use std::{path::Path, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
-use cairn_link::IndexSlot;
-use cairn_model::Network;
-use cairn_node::{NodeClient, ZmqEndpoint};
-use cairn_pipeline::Engine;
+use cairn_follow::{FileSource, Follower, NodeSource, OpenIndex, Outcome, Source, Until, connect};
+use cairn_link::{IndexSlot, Publishers, SocketPublisher};
+use cairn_model::{CancelToken, Network};
+use cairn_node::{NodeConfig, ZmqEndpoint};
+use cairn_pipeline::{Engine, survey_memory};
 use cairn_reader::Facts;
 
 use crate::{
-    announce::Announce,
     config::{BlocksDir, Limits, Node},
     exit::{Exit, Failure},
-    follow::{Follower, Until},
-    live::{Live, connect},
-    progress::Screen,
-    stop::Stop,
+    progress::{Reporter, Screen},
+    signals::Signals,
 };
 
-/// An index, opened for writing, and where its blocks come from.
-pub(crate) enum Indexing {
-    /// Block files alone.
-    Files(Box<Follower>),
-    /// A node, after block files if there are some.
-    Node {
-        /// The files, until they are used up.
-        files: Option<Box<Follower>>,
-        /// What is needed to go on with the node.
-        then: Box<Then>,
-    },
+/// Where the blocks come from: block files, a node, or the one after the other.
+pub(crate) struct Sources {
+    blocks: Option<PathBuf>,
+    node: Option<(NodeConfig, Vec<ZmqEndpoint>)>,
 }
 
-/// The node that takes over from the files.
-pub(crate) struct Then {
-    client: NodeClient,
-    endpoints: Vec<ZmqEndpoint>,
-    screen: Screen,
-    stop: Stop,
-    /// The engine, where there are no files to hold it.
-    engine: Option<(Engine, Arc<IndexSlot>, Announce)>,
+impl Sources {
+    /// As the settings say.
+    ///
+    /// # Errors
+    /// Neither is set, or credentials are missing.
+    pub(crate) fn of(network: Network, blocks: &BlocksDir, node: &Node) -> Result<Self, Failure> {
+        let config = node.config(Facts::of(network).script_prefix)?;
+        let blocks = match config {
+            Some(_) => blocks.blocks_dir.clone(),
+            None => Some(blocks.required()?.clone()),
+        };
+        Ok(Sources { blocks, node: config.map(|config| (config, node.endpoints())) })
+    }
+
+    /// Block files alone.
+    pub(crate) fn files(blocks: PathBuf) -> Self {
+        Sources { blocks: Some(blocks), node: None }
+    }
+}
+
+/// An index, opened for writing, and where its blocks come from.
+pub(crate) struct Indexing {
+    follower: Follower,
+    slot: Arc<IndexSlot>,
 }
 
 impl Indexing {
@@ -49,88 +59,52 @@ impl Indexing {
     pub(crate) fn open(
         network: Network,
         datadir: &Path,
-        blocks: &BlocksDir,
-        node: &Node,
+        from: Sources,
         limits: Limits,
         screen: &Screen,
-        stop: &Stop,
+        cancel: &CancelToken,
     ) -> Result<Self, Failure> {
-        let Some(config) = node.config(Facts::of(network).script_prefix)? else {
-            let follower = Follower::open(network, datadir, blocks.required()?, limits, screen, stop)?;
-            return Ok(Indexing::Files(Box::new(follower)));
-        };
-        // The node first: no index is made for one that cannot fill it.
-        let (client, info) = connect(&config, network, stop)?;
-        if blocks.blocks_dir.is_none() && !datadir.join("index").join("CURRENT").exists() {
-            info.chain.needs_block(0)?;
-        }
-        let files = match &blocks.blocks_dir {
-            Some(dir) => Some(Box::new(Follower::open(network, datadir, dir, limits, screen, stop)?)),
-            None => None,
-        };
-        let engine = match files {
-            Some(_) => None,
-            None => {
-                let mut engine = Engine::open_within(datadir, &Facts::of(network), limits.memory)?;
-                limits.apply(&mut engine);
-                tracing::info!(%network, datadir = %datadir.display(), "index opened");
-                let slot = Arc::new(IndexSlot::with(engine.reader()));
-                let announce = Announce::open(datadir, slot.pool());
-                Some((engine, slot, announce))
+        // The sources first: no index is made for one that cannot fill it.
+        let node = from.node.map(|(config, endpoints)| {
+            let (client, info) = connect(&config, network, cancel)?;
+            if from.blocks.is_none() && !datadir.join("index").join("CURRENT").exists() {
+                info.chain.needs_block(0)?;
             }
-        };
-        let then = Then { client, endpoints: node.endpoints(), screen: screen.clone(), stop: stop.clone(), engine };
-        Ok(Indexing::Node { files, then: Box::new(then) })
+            Ok::<_, Failure>(NodeSource::new(client, endpoints))
+        });
+        let node = node.transpose()?;
+        let open = |folder: &PathBuf| FileSource::open(folder, network, survey_memory(limits.memory));
+        let files = from.blocks.as_ref().map(open).transpose()?;
+        let blocks_dir = files.as_ref().map(|files| files.folder().to_owned());
+        let mut engine = Engine::open_within(datadir, &Facts { blocks_dir, ..Facts::of(network) }, limits.memory)?;
+        limits.apply(&mut engine);
+        let (height, version) = (engine.tip()?.map(|(height, _)| height), env!("CARGO_PKG_VERSION"));
+        let blocks_dir = from.blocks.as_ref().map(|dir| tracing::field::display(dir.display()));
+        tracing::info!(version, %network, datadir = %datadir.display(), blocks_dir, height, "index opened");
+
+        let slot = Arc::new(IndexSlot::with(engine.reader()));
+        let socket = SocketPublisher::open(datadir, slot.pool());
+        let readers = Publishers::new(vec![Arc::<IndexSlot>::clone(&slot), Arc::new(socket)]);
+        let progress = Arc::new(Reporter::new(screen, cancel, None));
+        let index = OpenIndex::new(engine, datadir, readers, slot.pool(), progress);
+        let files = files.map(|files| Box::new(files) as Box<dyn Source>);
+        let node = node.map(|node| Box::new(node) as Box<dyn Source>);
+        Ok(Indexing { follower: Follower::new(index, files.into_iter().chain(node).collect()), slot })
     }
 
-    /// The index for requests.
+    /// The index for requests: they see every commit, and how far the source goes.
     pub(crate) fn slot(&self) -> Arc<IndexSlot> {
-        match self {
-            Indexing::Files(files) | Indexing::Node { files: Some(files), .. } => files.slot(),
-            Indexing::Node { files: None, then } => match &then.engine {
-                Some((_, slot, _)) => Arc::clone(slot),
-                None => Arc::default(),
-            },
-        }
+        Arc::clone(&self.slot)
     }
 
-    /// Indexes until the end that is asked for, or until asked to stop.
+    /// Indexes until the end that is asked for, or until cancelled.
     ///
     /// # Errors
     /// A source, the index or the disk fails. What was committed stays.
-    pub(crate) fn follow(self, until: Until) -> Result<Exit, Failure> {
-        match self {
-            Indexing::Files(mut files) => {
-                let exit = files.follow(until)?;
-                // A node could fill the gap; where there are only files, the operator has to know.
-                if let (Exit::Done, Until::Tip { to }) = (&exit, until) {
-                    files.whole(to)?;
-                }
-                Ok(exit)
-            }
-            Indexing::Node { files, then } => then.follow(files, until),
-        }
-    }
-}
-
-impl Then {
-    fn follow(mut self, files: Option<Box<Follower>>, until: Until) -> Result<Exit, Failure> {
-        let (engine, slot, announce) = match (files, self.engine.take()) {
-            (Some(mut files), _) => {
-                let to = match until {
-                    Until::Stopped => None,
-                    Until::Height(to) => Some(to),
-                    Until::Tip { to } => to,
-                };
-                let exit = files.follow(Until::Tip { to })?;
-                if exit != Exit::Done {
-                    return Ok(exit);
-                }
-                files.into_parts()
-            }
-            (None, Some(parts)) => parts,
-            (None, None) => return Err(Failure::new(Exit::Other, "no source of blocks; this is a bug")),
-        };
-        Live::new(engine, slot, announce, self.client, self.endpoints, &self.screen, &self.stop).follow(until)
+    pub(crate) fn follow(self, until: Until, signals: &Signals) -> Result<Exit, Failure> {
+        Ok(match self.follower.follow(until)? {
+            Outcome::Done => Exit::Done,
+            Outcome::Cancelled => signals.exit_of_cancelled(),
+        })
     }
 }

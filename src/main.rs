@@ -1,24 +1,18 @@
 //! The `cairn` command: reads settings, starts logging, runs one command, ends with a documented exit code.
 
-mod announce;
 mod cli;
 mod commands;
 mod config;
 mod eta;
 mod exit;
-mod follow;
-mod footprint;
 mod gateway;
 mod indexing;
-mod live;
 mod logs;
 mod out;
 mod progress;
-mod projector;
 mod service;
 mod serving;
-mod stop;
-mod unconfirmed;
+mod signals;
 
 use std::{ffi::OsString, io::Write, process::ExitCode};
 

@@ -50,17 +50,6 @@ pub(crate) fn thousands(number: u64) -> String {
     text
 }
 
-/// Bytes as kB, MB, GB.
-pub(crate) fn size(bytes: u64) -> String {
-    let (unit, name) = match bytes {
-        0..1_000 => return format!("{bytes} B"),
-        1_000..1_000_000 => (1_000, "kB"),
-        1_000_000..1_000_000_000 => (1_000_000, "MB"),
-        _ => (1_000_000_000, "GB"),
-    };
-    format!("{:.1} {name}", bytes as f64 / f64::from(unit))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -74,6 +63,5 @@ mod tests {
     #[test]
     fn numbers() {
         assert_eq!([0, 999, 1_000, 1_234_567].map(thousands), ["0", "999", "1,000", "1,234,567"]);
-        assert_eq!([12, 1_500, 2_000_000].map(size), ["12 B", "1.5 kB", "2.0 MB"]);
     }
 }

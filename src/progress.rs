@@ -7,12 +7,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use cairn_pipeline::{Phase, Progress, Step};
-use cairn_sources::{SurveyPhase, SurveyProgress};
+use cairn_follow::round;
+use cairn_model::CancelToken;
+use cairn_pipeline::{Phase, Progress, ProgressStep};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tracing_subscriber::fmt::MakeWriter;
 
-use crate::{eta::Eta, stop::Stop};
+use crate::eta::Eta;
 
 /// Time between two log lines of one phase.
 const LINE_EVERY: Duration = Duration::from_secs(10);
@@ -65,12 +66,12 @@ impl<'a> MakeWriter<'a> for Screen {
     }
 }
 
-/// Shows the steps of long work, and passes on that it shall stop.
+/// Shows the steps of long work, and has the token that cancels it.
 pub(crate) struct Reporter {
     screen: Screen,
-    stop: Stop,
+    cancel: CancelToken,
     /// Height of the index when the work began: `None` if it was empty.
-    height: Option<u32>,
+    height: Mutex<Option<u32>>,
     now: Mutex<Option<Current>>,
     eta: Mutex<Eta>,
 }
@@ -86,30 +87,21 @@ struct Current {
 
 impl Reporter {
     /// For work on an index at this height.
-    pub(crate) fn new(screen: &Screen, stop: &Stop, height: Option<u32>) -> Self {
-        Reporter { screen: screen.clone(), stop: stop.clone(), height, now: Mutex::new(None), eta: Mutex::default() }
-    }
-
-    /// A step of a survey.
-    pub(crate) fn survey(&self, at: SurveyProgress) {
-        // Undo files come second; both together are one phase.
-        let behind = if at.phase == SurveyPhase::Undo { at.files_total } else { 0 };
-        let total = (at.files_total * 2) as u64;
-        self.step(Step { phase: Phase::Survey, done: (at.files_done + behind) as u64, total, bytes: 0, of_bytes: 0 });
-    }
-
-    /// Ends the phase that is running, so that its bar does not stay.
-    pub(crate) fn finish(&self) {
-        if let Some(current) = self.current().take() {
-            current.end(self.screen.terminal);
+    pub(crate) fn new(screen: &Screen, cancel: &CancelToken, height: Option<u32>) -> Self {
+        Reporter {
+            screen: screen.clone(),
+            cancel: cancel.clone(),
+            height: Mutex::new(height),
+            now: Mutex::new(None),
+            eta: Mutex::default(),
         }
     }
 
     fn current(&self) -> MutexGuard<'_, Option<Current>> {
-        self.now.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.now)
     }
 
-    fn start(&self, step: &Step) -> Current {
+    fn start(&self, step: &ProgressStep) -> Current {
         let bar = self.screen.bars.add(ProgressBar::new(step.total));
         // The template is a constant; were it wrong, indicatif's own style would do.
         if let Ok(style) = ProgressStyle::with_template("{prefix:>8} [{bar:24}] {percent:>3}% {wide_msg}") {
@@ -121,18 +113,23 @@ impl Reporter {
     }
 
     /// The height that a step has reached, where the phase goes along the chain.
-    fn height_at(&self, step: &Step) -> Option<u64> {
+    fn height_at(&self, step: &ProgressStep) -> Option<u64> {
+        let height = *lock(&self.height);
         match step.phase {
-            Phase::Connect => Some(self.height.map_or(0, |h| u64::from(h) + 1) + step.done.saturating_sub(1)),
-            Phase::Unwind => Some(u64::from(self.height?).saturating_sub(step.done)),
+            Phase::Connect => Some(height.map_or(0, |h| u64::from(h) + 1) + step.done.saturating_sub(1)),
+            Phase::Unwind => Some(u64::from(height?).saturating_sub(step.done)),
             Phase::Link | Phase::Fold => Some(step.done.saturating_sub(1)),
             _ => None,
         }
     }
 }
 
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 impl Progress for Reporter {
-    fn step(&self, step: Step) {
+    fn step(&self, step: ProgressStep) {
         let mut slot = self.current();
         // Work that starts over in the same phase (a survey each second, stage after stage) is shown from its start.
         if let Some(old) = slot.take_if(|c| c.phase != step.phase || c.done > step.done) {
@@ -143,7 +140,7 @@ impl Progress for Reporter {
         let now = Instant::now();
         let speed = current.rate.take(now, step.done, step.bytes);
         // Bulk work knows how long all of its phases take; other work has only the one.
-        let in_all = self.eta.lock().unwrap_or_else(PoisonError::into_inner).left(now, &step);
+        let in_all = lock(&self.eta).left(now, &step);
         let left = if is_bulk(step.phase) { in_all } else { seconds_left(&step, speed) };
         if self.screen.terminal {
             current.bar.set_length(step.total);
@@ -155,14 +152,27 @@ impl Progress for Reporter {
         }
     }
 
-    fn stopped(&self) -> bool {
-        self.stop.asked().is_some()
+    fn begin(&self, height: Option<u32>) {
+        self.end();
+        *lock(&self.height) = height;
+        *lock(&self.eta) = Eta::default();
+    }
+
+    /// Ends the phase that is running, so that its bar does not stay.
+    fn end(&self) {
+        if let Some(current) = self.current().take() {
+            current.end(self.screen.terminal);
+        }
+    }
+
+    fn cancel_token(&self) -> &CancelToken {
+        &self.cancel
     }
 }
 
 impl Drop for Reporter {
     fn drop(&mut self) {
-        self.finish();
+        self.end();
     }
 }
 
@@ -192,7 +202,7 @@ struct Rate {
 
 impl Rate {
     /// Begins at a phase's first step, which need not be at its beginning: work that was stopped goes on.
-    fn new(now: Instant, first: &Step) -> Self {
+    fn new(now: Instant, first: &ProgressStep) -> Self {
         Rate { start: now, samples: VecDeque::from([(now, first.done, first.bytes)]) }
     }
 
@@ -228,18 +238,13 @@ fn is_bulk(phase: Phase) -> bool {
     matches!(phase, Phase::Link | Phase::Join | Phase::Coins | Phase::Fold | Phase::Tables | Phase::Ingest)
 }
 
-fn seconds_left(step: &Step, speed: Option<Speed>) -> Option<u64> {
+fn seconds_left(step: &ProgressStep, speed: Option<Speed>) -> Option<u64> {
     let speed = speed.filter(|s| s.units > 0.0)?;
     Some((step.total.saturating_sub(step.done) as f64 / speed.units).round() as u64)
 }
 
-/// To one decimal, for log lines.
-pub(crate) fn round(number: f64) -> f64 {
-    (number * 10.0).round() / 10.0
-}
-
 /// The text behind a bar.
-fn message(step: &Step, height: Option<u64>, speed: Option<Speed>, left: Option<u64>) -> String {
+fn message(step: &ProgressStep, height: Option<u64>, speed: Option<Speed>, left: Option<u64>) -> String {
     let unit = unit(step.phase);
     let mut parts = vec![format!("{}/{} {unit}", step.done, step.total)];
     parts.extend(height.map(|height| format!("height {height}")));
@@ -254,7 +259,7 @@ fn message(step: &Step, height: Option<u64>, speed: Option<Speed>, left: Option<
 }
 
 /// The same as a log line.
-fn log(step: &Step, height: Option<u64>, speed: Option<Speed>, left: Option<u64>) {
+fn log(step: &ProgressStep, height: Option<u64>, speed: Option<Speed>, left: Option<u64>) {
     let rate = speed.map(|s| round(s.units));
     let megabytes = speed.filter(|_| step.bytes > 0).map(|s| round(s.bytes / 1e6));
     tracing::info!(
@@ -286,7 +291,7 @@ mod tests {
     #[test]
     fn speed_follows_the_window() {
         let start = Instant::now();
-        let first = Step { phase: Phase::Fold, done: 40, total: 10_000, bytes: 500, of_bytes: 0 };
+        let first = ProgressStep { phase: Phase::Fold, done: 40, total: 10_000, bytes: 500, of_bytes: 0 };
         let mut rate = Rate::new(start, &first);
         assert_eq!(rate.take(start + Duration::from_millis(1), 45, 600), None);
         let at = |seconds: u64| start + Duration::from_secs(seconds);
@@ -302,7 +307,7 @@ mod tests {
 
     #[test]
     fn the_bar_says_where_and_how_long() {
-        let step = Step { phase: Phase::Connect, done: 50, total: 150, bytes: 1, of_bytes: 0 };
+        let step = ProgressStep { phase: Phase::Connect, done: 50, total: 150, bytes: 1, of_bytes: 0 };
         let speed = Some(Speed { units: 2.0, bytes: 3_400_000.0 });
         let left = seconds_left(&step, speed);
         assert_eq!(
@@ -310,7 +315,7 @@ mod tests {
             "50/150 blocks, height 1049, 2 blocks/s, 3.4 MB/s, 50s left"
         );
         assert_eq!(
-            message(&Step { phase: Phase::Join, done: 1, total: 2, bytes: 0, of_bytes: 0 }, None, None, None),
+            message(&ProgressStep { phase: Phase::Join, done: 1, total: 2, bytes: 0, of_bytes: 0 }, None, None, None),
             "1/2 parts"
         );
     }

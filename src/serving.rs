@@ -8,6 +8,7 @@ use std::{
 
 use cairn_http::HttpConfig;
 use cairn_link::IndexSource;
+use cairn_model::CancelToken;
 use cairn_operations::{ApiConfig, ApiState, Featured, NodeAccess};
 use cairn_state::StateUrl;
 
@@ -15,7 +16,6 @@ use crate::{
     config::Http,
     exit::{Exit, Failure},
     service,
-    stop::Stop,
 };
 
 /// Requests that run have this long to finish after the stop.
@@ -91,18 +91,12 @@ impl Server {
         &self.config.http.base_url
     }
 
-    /// Answers requests until asked to stop, or until `over` completes.
+    /// Answers requests until cancelled.
     ///
     /// # Errors
     /// The listener or the runtime fails.
-    pub(crate) fn serve(
-        self,
-        index: Arc<dyn IndexSource>,
-        stop: &Stop,
-        over: impl Future<Output = ()> + Send + 'static,
-    ) -> Result<(), Failure> {
+    pub(crate) fn serve(self, index: Arc<dyn IndexSource>, cancel: &CancelToken) -> Result<(), Failure> {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().thread_name("http").build()?;
-        let requested = stop.clone().requested();
         let service = self.state.as_ref().map(|url| runtime.block_on(service::open(url))).transpose()?;
         let result = runtime.block_on(async move {
             let listener = tokio::net::TcpListener::from_std(self.listener)?;
@@ -114,21 +108,11 @@ impl Server {
                 // It ends with the runtime: what happens while requests drain can be watched.
                 tokio::spawn(cairn_http::serve_admin(admin, cairn_operations::admin_router(&state), std::future::pending()));
             }
-            let (ending, ended) = tokio::sync::oneshot::channel::<()>();
-            let options = cairn_mcp::Options::default();
-            let streams = options.stop.clone();
-            let shutdown = async move {
-                tokio::select! {
-                    () = requested => {},
-                    () = over => {},
-                }
-                // Streams have no end of their own.
-                streams.cancel();
-                // The other side is gone only if serving has ended by itself.
-                let _ = ending.send(());
-            };
+            // Streams have no end of their own.
+            let options = cairn_mcp::Options { stop: cancel.clone(), ..cairn_mcp::Options::default() };
+            let shutdown = cancel.cancelled();
             let drained = async {
-                let _ = ended.await;
+                cancel.cancelled().await;
                 tokio::time::sleep(DRAIN).await;
             };
             tokio::select! {

@@ -81,6 +81,39 @@ const RULES: &[Rule] = &[
         why: "the mempool is watched over the node's interfaces; our coins come through a trait",
     },
     Rule {
+        who: Crate("cairn-link"),
+        never: &[Crate("cairn-writer"), Crate("tokio"), Crate("axum")],
+        why: "the link is what readers and whoever writes share",
+    },
+    Rule {
+        who: Crate("cairn-node"),
+        never: &[
+            Crate("cairn-reader"),
+            Crate("cairn-writer"),
+            Crate("cairn-pipeline"),
+            Crate("cairn-link"),
+            Crate("rocksdb"),
+            Crate("tokio"),
+        ],
+        why: "a source only brings blocks",
+    },
+    Rule {
+        who: Crate("cairn-pipeline"),
+        never: &[
+            Crate("cairn-node"),
+            Crate("cairn-mempool"),
+            Crate("cairn-link"),
+            Crate("cairn-follow"),
+            Crate("tokio"),
+        ],
+        why: "the pipeline indexes what it is given; the follower decides what and when, and tells readers",
+    },
+    Rule {
+        who: Crate("cairn-follow"),
+        never: &[Crate("tokio"), Crate("clap"), Crate("indicatif")],
+        why: "the follower runs on threads, and the command line is above it",
+    },
+    Rule {
         who: Under("query-api"),
         never: &[Under("indexer"), Under("tests"), Crate("cairn"), Crate("cairn-writer")],
         why: "the query API is read-only",
@@ -125,10 +158,13 @@ const MUST_EXIST: &[&str] = &[
     "cairn-tables",
     "cairn-reader",
     "cairn-writer",
+    "cairn-link",
     "cairn-sources",
+    "cairn-node",
     "cairn-mempool",
     "cairn-stages",
     "cairn-pipeline",
+    "cairn-follow",
     "cairn-domain",
     "cairn-state",
     "cairn-http",
@@ -138,6 +174,8 @@ const MUST_EXIST: &[&str] = &[
     "librocksdb-sys",
     "axum",
     "tokio",
+    "clap",
+    "indicatif",
 ];
 
 #[derive(Clone, Default)]

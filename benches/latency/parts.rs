@@ -7,7 +7,7 @@ use std::{
 
 use cairn_model::BlockHash;
 use cairn_pipeline::Engine;
-use cairn_reader::Follower;
+use cairn_reader::SecondaryReader;
 use cairn_sources::decode_block;
 use cairn_standin::StandIn;
 
@@ -17,7 +17,7 @@ use crate::percentiles;
 pub(crate) fn measure(datadir: &Path, node: &StandIn, smallest: usize) {
     let mut engine = Engine::open_existing(datadir).unwrap();
     let prefix = engine.facts().script_prefix;
-    let follower = Follower::open(&datadir.join("index"), &datadir.join("scratch"), None, 64 << 20).unwrap();
+    let follower = SecondaryReader::open(&datadir.join("index"), &datadir.join("scratch"), None, 64 << 20).unwrap();
     let from = engine.tip().unwrap().unwrap().0 + 1;
     let top = node.world().height();
     let blocks: Vec<Vec<u8>> = (from..=top)
@@ -30,7 +30,7 @@ pub(crate) fn measure(datadir: &Path, node: &StandIn, smallest: usize) {
         ("decode the block (done twice: announced and taken)", Vec::new()),
         ("resolve, fold, write (Engine::extend)", Vec::new()),
         ("flush (Engine::settle)", Vec::new()),
-        ("catch up and swap (Follower::advance)", Vec::new()),
+        ("catch up and swap (SecondaryReader::advance)", Vec::new()),
         ("all", Vec::new()),
     ];
     let mut reopened = 0;

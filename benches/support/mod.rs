@@ -15,7 +15,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use cairn_pipeline::{Phase, Progress, Step};
+use cairn_pipeline::{Phase, Progress, ProgressStep};
 
 pub(crate) use self::disk::disk_bytes;
 
@@ -100,7 +100,7 @@ impl Phases {
 }
 
 impl Progress for Phases {
-    fn step(&self, step: Step) {
+    fn step(&self, step: ProgressStep) {
         // Following the tip of a chain that bulk indexing has just finished does nothing.
         if step.phase != Phase::Connect {
             self.note(step.phase.name());

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use cairn_follow::size;
 use cairn_reader::{Reader, View};
 use cairn_stages::Order;
 use cairn_tables::{TABLES, TableInfo};
@@ -10,7 +11,7 @@ use crate::{
     cli::{DbCommand, DbGet},
     config::IndexDir,
     exit::{Exit, Failure},
-    out::{print, size, table, thousands},
+    out::{print, table, thousands},
 };
 
 /// Opens the index in a data folder for reading.

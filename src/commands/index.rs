@@ -1,23 +1,25 @@
 //! `cairn index`.
 
+use cairn_follow::Until;
+
 use crate::{
     cli::Index,
     commands::Context,
     exit::{Exit, Failure},
-    follow::Until,
-    indexing::Indexing,
-    stop::Stop,
+    indexing::{Indexing, Sources},
+    signals::Signals,
 };
 
 /// Indexes block files, or what a node has, and follows either.
 pub(crate) fn index(args: &Index, context: &Context) -> Result<Exit, Failure> {
     let (network, datadir) = (args.chain.network()?, args.index.datadir()?);
-    let stop = Stop::on_signals()?;
-    let indexing = Indexing::open(network, datadir, &args.blocks, &args.node, args.limits, &context.screen, &stop)?;
+    let signals = Signals::take_over()?;
+    let sources = Sources::of(network, &args.blocks, &args.node)?;
+    let indexing = Indexing::open(network, datadir, sources, args.limits, &context.screen, signals.cancel_token())?;
     let until = match (args.to, args.once) {
         (to, true) => Until::Tip { to },
         (Some(to), false) => Until::Height(to),
-        (None, false) => Until::Stopped,
+        (None, false) => Until::Cancelled,
     };
-    indexing.follow(until)
+    indexing.follow(until, &signals)
 }

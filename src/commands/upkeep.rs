@@ -8,7 +8,7 @@ use crate::{
     exit::{Exit, Failure},
     out,
     progress::Reporter,
-    stop::Stop,
+    signals::Signals,
 };
 
 /// Name that means every stage but the journal's.
@@ -17,19 +17,19 @@ const ALL: &str = "all";
 /// Rebuilds stages from the journal.
 pub(crate) fn reindex(args: &Reindex, context: &Context) -> Result<Exit, Failure> {
     let datadir = args.index.datadir()?;
-    let stop = Stop::on_signals()?;
+    let signals = Signals::take_over()?;
     let mut engine = Engine::open_existing_within(datadir, args.limits.memory)?;
     args.limits.apply(&mut engine);
     let known: Vec<&str> = engine.stages()?.iter().map(|s| s.name).collect();
     let rebuildable = || known.iter().copied().filter(|name| *name != cairn_stages::CHAIN);
     let chosen: Vec<&str> = if args.stage == ALL { rebuildable().collect() } else { vec![&args.stage] };
     for stage in chosen {
-        let reporter = Reporter::new(&context.screen, &stop, None);
+        let reporter = Reporter::new(&context.screen, signals.cancel_token(), None);
         match engine.reindex(stage, &reporter) {
             Ok(()) => {}
             Err(PipelineError::Stopped) => {
                 tracing::warn!(stage, "stopped: this stage is incomplete until it has been rebuilt");
-                return Ok(stop.asked().unwrap_or(Exit::Interrupted));
+                return Ok(signals.exit_of_cancelled());
             }
             Err(error @ (PipelineError::UnknownStage(_) | PipelineError::ChainIsTheJournal)) => {
                 let names = rebuildable().collect::<Vec<_>>().join(", ");
@@ -46,15 +46,15 @@ pub(crate) fn reindex(args: &Reindex, context: &Context) -> Result<Exit, Failure
 /// Disconnects blocks.
 pub(crate) fn unwind(args: &Unwind, context: &Context) -> Result<Exit, Failure> {
     let datadir = args.index.datadir()?;
-    let stop = Stop::on_signals()?;
+    let signals = Signals::take_over()?;
     let mut engine = Engine::open_existing(datadir)?;
     let before = engine.tip()?.map(|(height, _)| height);
-    let reporter = Reporter::new(&context.screen, &stop, before);
+    let reporter = Reporter::new(&context.screen, signals.cancel_token(), before);
     let result = engine.unwind(args.to, &reporter);
     drop(reporter);
     let exit = match result {
         Ok(()) => Exit::Done,
-        Err(PipelineError::Stopped) => stop.asked().unwrap_or(Exit::Interrupted),
+        Err(PipelineError::Stopped) => signals.exit_of_cancelled(),
         Err(error) => return Err(error.into()),
     };
     if let (Some(before), Some((height, hash))) = (before, engine.tip()?) {

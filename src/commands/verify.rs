@@ -1,5 +1,6 @@
 //! `cairn verify`.
 
+use cairn_follow::connect;
 use cairn_model::{BlockHash, Height};
 use cairn_node::{NodeClient, TxOutSetInfo};
 use cairn_pipeline::{
@@ -12,10 +13,9 @@ use crate::{
     cli::Verify,
     commands::{Context, db},
     exit::{Exit, Failure},
-    live::connect,
     out::{print, table, thousands},
     progress::Reporter,
-    stop::Stop,
+    signals::Signals,
 };
 
 /// Headers asked of the node at a time.
@@ -25,12 +25,12 @@ const HEADERS: u32 = 2_000;
 pub(crate) fn verify(args: &Verify, context: &Context) -> Result<Exit, Failure> {
     let reader = db::open(args.index.datadir()?)?;
     let config = args.node.config(reader.facts().script_prefix)?;
-    let stop = Stop::on_signals()?;
-    let reporter = Reporter::new(&context.screen, &stop, None);
+    let signals = Signals::take_over()?;
+    let reporter = Reporter::new(&context.screen, signals.cancel_token(), None);
     let view = reader.view()?;
     let audit = match audit(&view, &reporter) {
         Ok(audit) => audit,
-        Err(PipelineError::Stopped) => return Ok(stop.asked().unwrap_or(Exit::Interrupted)),
+        Err(PipelineError::Stopped) => return Ok(signals.exit_of_cancelled()),
         Err(error) => return Err(error.into()),
     };
     drop(reporter);
@@ -40,7 +40,7 @@ pub(crate) fn verify(args: &Verify, context: &Context) -> Result<Exit, Failure> 
     let mut rows: Vec<Vec<String>> = audit.checks.iter().map(|c| row(c.ok, c.name, &c.detail)).collect();
     let mut ok = audit.checks.iter().all(|c| c.ok);
     if let Some(config) = config {
-        let (client, _) = connect(&config, reader.facts().network, &stop)?;
+        let (client, _) = connect(&config, reader.facts().network, signals.cancel_token())?;
         for found in [headers(&client, &view)?].into_iter().chain(coins(&client, &audit)?) {
             ok &= found.ok;
             rows.push(row(found.ok, found.name, &found.detail));

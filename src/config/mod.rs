@@ -22,7 +22,7 @@ use clap::{Arg, ArgAction, ArgMatches, Args, Command, ValueEnum};
 pub(crate) use clients::ClientLimits;
 pub(crate) use file::ConfigFile;
 pub(crate) use limits::{Limits, ReadCache};
-pub(crate) use node::{Node, TOPICS};
+pub(crate) use node::Node;
 pub(crate) use reference::reference;
 pub(crate) use show::show;
 pub(crate) use state::StateDb;

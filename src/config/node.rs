@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use cairn_node::{NodeAuth, NodeConfig, Topic, ZmqEndpoint};
+use cairn_follow::TOPICS;
+use cairn_node::{NodeAuth, NodeConfig, ZmqEndpoint};
 use clap::Args;
 
 use crate::exit::{Exit, Failure};
@@ -59,6 +60,3 @@ impl Node {
         self.zmq.iter().map(endpoint).collect()
     }
 }
-
-/// Topics that tell of blocks and of the mempool.
-pub(crate) const TOPICS: [Topic; 4] = [Topic::RawBlock, Topic::HashBlock, Topic::RawTx, Topic::Sequence];

@@ -10,7 +10,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use cairn_node::{NodeAuth, NodeClient, NodeConfig, StopFlag};
+use cairn_model::CancelToken;
+use cairn_node::{NodeAuth, NodeClient, NodeConfig};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -87,7 +88,7 @@ impl Node {
             let child = spawn(program, &dir, ports, &settings);
             let cookie = NodeAuth::Cookie(dir.path().join("regtest/.cookie"));
             let config = NodeConfig::new(format!("http://127.0.0.1:{}", ports.rpc), cookie);
-            let client = NodeClient::new(&config, StopFlag::new()).unwrap();
+            let client = NodeClient::new(&config, CancelToken::new()).unwrap();
             let mut node = Node { program: program.clone(), dir, ports, settings: settings.clone(), child, client };
             if node.is_up() {
                 return node;

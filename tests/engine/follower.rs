@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use cairn_pipeline::{Driver, Engine, NoProgress, SyncOptions, verify};
-use cairn_reader::Follower;
+use cairn_reader::SecondaryReader;
 use cairn_sources::BlockFiles;
 use cairn_testkit::temp_dir;
 
@@ -23,7 +23,7 @@ fn every_announced_tip_is_served_whole() {
     let start = 100;
     engine.sync(&files, &survey, &to(start), &NoProgress).unwrap();
     let scratch = dir.path().join("serve");
-    let follower = Follower::open(&dir.path().join("index"), &scratch, None, 64 << 20).unwrap();
+    let follower = SecondaryReader::open(&dir.path().join("index"), &scratch, None, 64 << 20).unwrap();
     let mut oracle = oracle_of(&chain);
     let all = oracle.blocks().to_vec();
     oracle.truncate(start as usize + 1);
@@ -78,7 +78,7 @@ fn the_writer_may_restart_and_rebuild() {
     let to = |to| SyncOptions { to: Some(to), ..SyncOptions::default() };
     let mut engine = Engine::open(dir.path(), &facts(&blocks)).unwrap();
     engine.sync(&files, &survey, &to(tip - 10), &NoProgress).unwrap();
-    let follower = Follower::open(&dir.path().join("index"), &dir.path().join("serve"), None, 64 << 20).unwrap();
+    let follower = SecondaryReader::open(&dir.path().join("index"), &dir.path().join("serve"), None, 64 << 20).unwrap();
     drop(engine);
     assert_eq!(follower.advance(None).unwrap().tip.height, tip - 10);
     let mut engine = Engine::open(dir.path(), &facts(&blocks)).unwrap();
@@ -99,7 +99,7 @@ fn the_writer_may_restart_and_rebuild() {
 struct StopSoon(std::sync::atomic::AtomicU32);
 
 impl cairn_pipeline::Progress for StopSoon {
-    fn step(&self, _: cairn_pipeline::Step) {
+    fn step(&self, _: cairn_pipeline::ProgressStep) {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 
@@ -117,7 +117,7 @@ fn an_unfinished_stage_answers_nothing() {
     write_tidy(&blocks, &chain);
     let mut engine = Engine::open(dir.path(), &facts(&blocks)).unwrap();
     let report = sync(&mut engine, &blocks, Driver::Auto);
-    let follower = Follower::open(&dir.path().join("index"), &dir.path().join("serve"), None, 64 << 20).unwrap();
+    let follower = SecondaryReader::open(&dir.path().join("index"), &dir.path().join("serve"), None, 64 << 20).unwrap();
     let oracle = oracle_of(&chain);
     let script = oracle.all_totals().keys().next().unwrap().clone();
     let unfinished = |reader: &cairn_reader::Reader| {
@@ -130,7 +130,7 @@ fn an_unfinished_stage_answers_nothing() {
     assert!(unfinished(&engine.reader()));
     // The other process has not looked yet: it serves what it has, whole. Once it looks, it knows.
     assert!(!unfinished(&follower.reader()));
-    let fresh = Follower::open(&dir.path().join("index"), &dir.path().join("other"), None, 64 << 20).unwrap();
+    let fresh = SecondaryReader::open(&dir.path().join("index"), &dir.path().join("other"), None, 64 << 20).unwrap();
     assert!(unfinished(&fresh.reader()));
     // What needs other stages is answered.
     let view_reader = engine.reader();

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use cairn_chaingen::{Chain, Everything};
-use cairn_pipeline::{BulkSizes, Driver, Engine, NoProgress, Phase, Progress, Step, SyncOptions};
+use cairn_pipeline::{BulkSizes, Driver, Engine, NoProgress, Phase, Progress, ProgressStep, SyncOptions};
 use cairn_reader::Facts;
 use cairn_testkit::temp_dir;
 
@@ -111,7 +111,7 @@ fn cut_again_and_again() {
 /// A run that dies, and what was heard of it.
 struct Heard {
     cut: Cut,
-    steps: std::sync::Mutex<Vec<Step>>,
+    steps: std::sync::Mutex<Vec<ProgressStep>>,
 }
 
 impl Heard {
@@ -119,13 +119,13 @@ impl Heard {
         Heard { cut, steps: std::sync::Mutex::default() }
     }
 
-    fn steps(&self) -> Vec<Step> {
+    fn steps(&self) -> Vec<ProgressStep> {
         self.steps.lock().unwrap().clone()
     }
 }
 
 impl Progress for Heard {
-    fn step(&self, step: Step) {
+    fn step(&self, step: ProgressStep) {
         self.steps.lock().unwrap().push(step);
         self.cut.step(step);
     }
@@ -246,7 +246,7 @@ fn what_a_killed_run_left_behind_is_removed() {
 struct Phases(std::sync::Mutex<HashSet<Phase>>);
 
 impl Progress for Phases {
-    fn step(&self, step: Step) {
+    fn step(&self, step: ProgressStep) {
         assert!(step.total == 0 || step.done <= step.total, "{step:?}");
         self.0.lock().unwrap().insert(step.phase);
     }

@@ -6,7 +6,7 @@ use std::{fs, path::Path, sync::Arc};
 use bitcoin::consensus::serialize;
 use cairn_model::{MempoolInput, MempoolOutput, MempoolSample, MempoolTx, Network, Txid};
 use cairn_pipeline::{Driver, Engine, NoProgress, SyncOptions};
-use cairn_reader::{Facts, Follower, ReadError, Reader};
+use cairn_reader::{Facts, ReadError, Reader, SecondaryReader};
 use cairn_sources::decode_block;
 use cairn_tables::{
     Family, Table, TableInfo, encode_key, encode_value,
@@ -278,11 +278,12 @@ fn an_index_of_before_is_read_and_goes_on() {
         assert_eq!(reader.table_size(&mempool).unwrap().rows, 0);
         let refused = view.get::<KeptMempool>(&Txid([1; 32]));
         assert!(matches!(&refused, Err(ReadError::Unusable(text)) if text.contains("mempool")), "{refused:?}");
-        let follower = Follower::open(&dir.path().join("index"), &dir.path().join("serve"), None, 64 << 20).unwrap();
+        let follower =
+            SecondaryReader::open(&dir.path().join("index"), &dir.path().join("serve"), None, 64 << 20).unwrap();
         assert_equal(&follower.reader().view().unwrap(), &oracle);
     }
     // Written: made anew, while a reader follows from before.
-    let follower = Follower::open(&dir.path().join("index"), &dir.path().join("serve"), None, 64 << 20).unwrap();
+    let follower = SecondaryReader::open(&dir.path().join("index"), &dir.path().join("serve"), None, 64 << 20).unwrap();
     let mut engine = Engine::open_existing(dir.path()).unwrap();
     assert!(engine.kept_mempool().unwrap().is_empty());
     engine.keep_mempool(&txs(0..9), &[]).unwrap();
@@ -318,7 +319,7 @@ fn a_reader_in_another_process_sees_samples() {
     let tip = chain.tip().height;
     let to = |to| SyncOptions { driver: Driver::Tip, to: Some(to), ..SyncOptions::default() };
     sync_with(&mut engine, blocks.path(), &to(tip - 10), &NoProgress).unwrap();
-    let follower = Follower::open(&dir.path().join("index"), &dir.path().join("serve"), None, 64 << 20).unwrap();
+    let follower = SecondaryReader::open(&dir.path().join("index"), &dir.path().join("serve"), None, 64 << 20).unwrap();
     let seen = || times(&follower.reader().view().unwrap().mempool_samples(0, u64::MAX, 1_000).unwrap());
     let mut expected = Vec::new();
     let mut oracle = oracle_of(&chain);

@@ -5,7 +5,7 @@ use std::time::Instant;
 use cairn_chaingen::{EverythingOptions, everything};
 use cairn_model::{Network, Txid};
 use cairn_pipeline::{Driver, Engine, NoProgress, SyncOptions};
-use cairn_reader::{Facts, Follower, ReadError, Reader, UnspentCoin, View};
+use cairn_reader::{Facts, ReadError, Reader, SecondaryReader, UnspentCoin, View};
 use cairn_testkit::{Oracle, temp_dir};
 use rand::{Rng, SeedableRng, seq::SliceRandom};
 use rand_chacha::ChaCha8Rng;
@@ -93,7 +93,7 @@ fn readers_of_every_kind() {
     let all = oracle.blocks().to_vec();
     let reader = engine.reader();
     let pinned = reader.view().unwrap();
-    let follower = Follower::open(&dir.path().join("index"), &dir.path().join("serve"), None, 64 << 20).unwrap();
+    let follower = SecondaryReader::open(&dir.path().join("index"), &dir.path().join("serve"), None, 64 << 20).unwrap();
     for height in tip - 4..=tip {
         let options = SyncOptions { to: Some(height), ..options };
         let report = sync_with(&mut engine, &blocks, &options, &NoProgress).unwrap();

@@ -16,9 +16,9 @@ use cairn_chaingen::{
     corefiles::{FileOptions, Layout, write_chain},
     everything,
 };
-use cairn_model::{Height, Network};
+use cairn_model::{CancelToken, Height, Network};
 use cairn_pipeline::{
-    Driver, Engine, NoProgress, Phase, PipelineError, Progress, Step, SyncOptions, SyncReport, verify,
+    Driver, Engine, NoProgress, Phase, PipelineError, Progress, ProgressStep, SyncOptions, SyncReport, verify,
 };
 use cairn_reader::{Facts, TableSum, View};
 use cairn_sources::{BlockFiles, Survey};
@@ -214,17 +214,22 @@ pub struct Cut {
     dies: bool,
     steps: AtomicU64,
     only: Option<Phase>,
+    cancel: CancelToken,
 }
 
 impl Cut {
     /// Asks to stop after so many steps.
     pub fn stop(after: u64) -> Self {
-        Cut { after, dies: false, steps: AtomicU64::new(0), only: None }
+        let cancel = CancelToken::new();
+        if after == 0 {
+            cancel.cancel();
+        }
+        Cut { after, dies: false, steps: AtomicU64::new(0), only: None, cancel }
     }
 
     /// Panics at the step after so many.
     pub fn die(after: u64) -> Self {
-        Cut { dies: true, ..Cut::stop(after) }
+        Cut { dies: true, cancel: CancelToken::never(), ..Cut::stop(after) }
     }
 
     /// Counts steps of one phase only.
@@ -239,17 +244,20 @@ impl Cut {
 }
 
 impl Progress for Cut {
-    fn step(&self, step: Step) {
+    fn step(&self, step: ProgressStep) {
         if self.only.is_none_or(|phase| phase == step.phase) {
             let before = self.steps.fetch_add(1, Ordering::Relaxed);
             if self.dies && before >= self.after {
                 // As a panic, but without a word: this one is wanted.
                 std::panic::resume_unwind(Box::new(Died));
             }
+            if before + 1 >= self.after {
+                self.cancel.cancel();
+            }
         }
     }
 
-    fn stopped(&self) -> bool {
-        !self.dies && self.steps() >= self.after
+    fn cancel_token(&self) -> &CancelToken {
+        &self.cancel
     }
 }

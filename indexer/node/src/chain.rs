@@ -93,7 +93,7 @@ impl HeaderChain {
             if let Some(update) = self.try_update(ours, limit)? {
                 return Ok(update);
             }
-            if self.client.stop_flag().wait(SETTLE) {
+            if self.client.cancel_token().wait(SETTLE) {
                 return Err(NodeError::Stopped);
             }
         }

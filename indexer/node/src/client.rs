@@ -10,6 +10,7 @@ use std::{
     time::Duration,
 };
 
+use cairn_model::CancelToken;
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, json, value::RawValue};
 
@@ -18,7 +19,6 @@ use crate::{
     error::NodeError,
     http::{Answer, Http, Limits},
     retry::{Backoff, RetryPolicy},
-    stop::StopFlag,
 };
 
 /// Longest answer to a call in bytes: that of `getrawmempool` with some millions of transactions.
@@ -27,7 +27,7 @@ const MAX_ANSWER: u64 = 256 << 20;
 pub(crate) const BATCH: usize = 500;
 /// Error code of a node that is still starting.
 const WARMING_UP: i64 = -28;
-/// Between two looks at the stop flag while a long call runs.
+/// Between two looks at the cancel token while a long call runs.
 const GLANCE: Duration = Duration::from_millis(100);
 
 /// How to reach a node.
@@ -62,13 +62,13 @@ impl NodeConfig {
     }
 }
 
-/// A connection pool to one node. Clones share it; a clone may have a retry policy and a stop flag of its own.
+/// A connection pool to one node. Clones share it; a clone may have a retry policy and a cancel token of its own.
 #[derive(Clone)]
 pub struct NodeClient {
     pub(crate) shared: Arc<Shared>,
     retry: RetryPolicy,
     timeout: Duration,
-    stop: StopFlag,
+    cancel: CancelToken,
 }
 
 pub(crate) struct Shared {
@@ -116,7 +116,7 @@ impl NodeClient {
     ///
     /// # Errors
     /// The address is none.
-    pub fn new(config: &NodeConfig, stop: StopFlag) -> Result<Self, NodeError> {
+    pub fn new(config: &NodeConfig, cancel: CancelToken) -> Result<Self, NodeError> {
         let shared = Shared {
             http: Http::new(&config.url, config.connections)?,
             credentials: Credentials::new(config.auth.clone()),
@@ -124,7 +124,7 @@ impl NodeClient {
             rest: AtomicU8::new(0),
             prefix_len: config.prefix_len,
         };
-        Ok(NodeClient { shared: Arc::new(shared), retry: config.retry, timeout: config.timeout, stop })
+        Ok(NodeClient { shared: Arc::new(shared), retry: config.retry, timeout: config.timeout, cancel })
     }
 
     /// The same connections with another retry policy.
@@ -139,10 +139,10 @@ impl NodeClient {
         NodeClient { timeout, ..self.clone() }
     }
 
-    /// The same connections under another stop flag.
+    /// The same connections under another cancel token.
     #[must_use]
-    pub fn with_stop(&self, stop: StopFlag) -> Self {
-        NodeClient { stop, ..self.clone() }
+    pub fn with_cancel(&self, cancel: CancelToken) -> Self {
+        NodeClient { cancel, ..self.clone() }
     }
 
     /// The node's address, without credentials.
@@ -151,10 +151,10 @@ impl NodeClient {
         self.shared.http.url()
     }
 
-    /// The flag that ends retries.
+    /// The token that ends retries.
     #[must_use]
-    pub fn stop_flag(&self) -> &StopFlag {
-        &self.stop
+    pub fn cancel_token(&self) -> &CancelToken {
+        &self.cancel
     }
 
     /// Calls a method and reads its answer.
@@ -166,7 +166,7 @@ impl NodeClient {
         read(method, &raw)
     }
 
-    /// Calls a method that may take minutes; asked to stop, it does not wait for the answer.
+    /// Calls a method that may take minutes; cancelled, it does not wait for the answer.
     pub(crate) fn call_long<T: DeserializeOwned>(
         &self,
         method: &'static str,
@@ -178,14 +178,14 @@ impl NodeClient {
         thread::Builder::new()
             .name(format!("node {method}"))
             .spawn(move || {
-                // Nobody listens any more after a stop.
+                // Nobody listens any more once it is cancelled.
                 let _ = sender.send(client.call_raw(method, &params, timeout));
             })
             .map_err(NodeError::Thread)?;
         loop {
             match receiver.recv_timeout(GLANCE) {
                 Ok(outcome) => return read(method, &outcome?),
-                Err(crossbeam_channel::RecvTimeoutError::Timeout) if !self.stop.is_stopped() => {}
+                Err(crossbeam_channel::RecvTimeoutError::Timeout) if !self.cancel.is_cancelled() => {}
                 Err(_) => return Err(NodeError::Stopped),
             }
         }
@@ -257,14 +257,14 @@ impl NodeClient {
     pub(crate) fn retrying<T>(&self, mut request: impl FnMut() -> Result<T, NodeError>) -> Result<T, NodeError> {
         let mut backoff = Backoff::new(self.retry);
         loop {
-            if self.stop.is_stopped() {
+            if self.cancel.is_cancelled() {
                 return Err(NodeError::Stopped);
             }
             match request() {
                 Err(error) if error.is_transient() => {
                     let Some(pause) = backoff.next_pause() else { return Err(error) };
                     tracing::debug!(%error, ?pause, "asking the node again");
-                    if self.stop.wait(pause) {
+                    if self.cancel.wait(pause) {
                         return Err(NodeError::Stopped);
                     }
                 }

@@ -25,7 +25,7 @@ const MAX_OFFERED: usize = 4;
 
 /// What to do next.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Step {
+pub enum ChainStep {
     /// Take off our highest blocks, down to the fork.
     Disconnect {
         /// How many.
@@ -40,7 +40,7 @@ pub enum Step {
 }
 
 /// Follows the node's best chain: from genesis on, at the tip, through reorgs, with blocks fetched ahead.
-pub struct Follower {
+pub struct ChainFollower {
     client: NodeClient,
     chain: HeaderChain,
     options: FetchOptions,
@@ -50,12 +50,12 @@ pub struct Follower {
     node_tip: Option<BlockAt>,
 }
 
-impl Follower {
+impl ChainFollower {
     /// Follows the node behind `client`.
     #[must_use]
     pub fn new(client: NodeClient, options: FetchOptions) -> Self {
         let chain = HeaderChain::new(client.clone());
-        Follower {
+        ChainFollower {
             client,
             chain,
             options,
@@ -108,9 +108,9 @@ impl Follower {
     ///
     /// # Errors
     /// See [`NodeError`]; after [`NodeError::is_worth_waiting`] a later call goes on.
-    pub fn next_step(&mut self, ours: &dyn OurChain) -> Result<Step, NodeError> {
+    pub fn next_step(&mut self, ours: &dyn OurChain) -> Result<ChainStep, NodeError> {
         loop {
-            if self.client.stop_flag().is_stopped() {
+            if self.client.cancel_token().is_cancelled() {
                 return Err(NodeError::Stopped);
             }
             let tip = ours.tip().map_err(NodeError::Owner)?;
@@ -120,14 +120,14 @@ impl Follower {
                 && self.client.block_hash(block.height)? == Some(block.hash())
             {
                 self.node_tip = Some(BlockAt { height: block.height, hash: block.hash() });
-                return Ok(Step::Connect(Box::new(block)));
+                return Ok(ChainStep::Connect(Box::new(block)));
             }
             if self.checked.elapsed() >= RECHECK {
                 self.recheck()?;
             }
             if let Some(feed) = &mut self.feed {
                 match feed.next_block() {
-                    Some(Ok(block)) if goes_on(tip, &block) => return Ok(Step::Connect(Box::new(block))),
+                    Some(Ok(block)) if goes_on(tip, &block) => return Ok(ChainStep::Connect(Box::new(block))),
                     Some(Err(error)) => {
                         self.feed = None;
                         return Err(error);
@@ -144,14 +144,14 @@ impl Follower {
                 self.offered.clear();
             }
             if update.is_empty() {
-                return Ok(Step::AtTip(update.node_tip));
+                return Ok(ChainStep::AtTip(update.node_tip));
             }
             self.checked = Instant::now();
             if !update.connect.is_empty() {
                 self.feed = Some(BlockFeed::start(&self.client, update.connect, self.options)?);
             }
             if let Some(fork) = update.fork_height.filter(|_| update.disconnect > 0) {
-                return Ok(Step::Disconnect { blocks: update.disconnect, fork });
+                return Ok(ChainStep::Disconnect { blocks: update.disconnect, fork });
             }
         }
     }

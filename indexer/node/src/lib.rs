@@ -1,7 +1,7 @@
 //! A Bitcoin Core node as a source of blocks: its RPC and REST interfaces, its ZMQ notifications, and its best chain
 //! followed block by block.
 //!
-//! [`NodeClient`] asks, with retries and errors in words. [`Follower`] says what to undo and what to connect, block by
+//! [`NodeClient`] asks, with retries and errors in words. [`ChainFollower`] says what to undo and what to connect, block by
 //! block, until we are where the node is. [`TipWatcher`] says when to ask it again. All of it runs on plain threads.
 
 mod amount;
@@ -18,7 +18,6 @@ mod follow;
 mod http;
 mod retry;
 mod status;
-mod stop;
 mod watch;
 mod zmq;
 
@@ -33,9 +32,8 @@ pub use check::{NodeInfo, core_name};
 pub use client::{NodeClient, NodeConfig};
 pub use error::{BlockFault, NodeError, OwnerError};
 pub use feed::FetchOptions;
-pub use follow::{Follower, Step};
+pub use follow::{ChainFollower, ChainStep};
 pub use retry::RetryPolicy;
 pub use status::{NodeStatus, Notifications, TopicStatus};
-pub use stop::StopFlag;
 pub use watch::{TipWatcher, WatchOptions};
 pub use zmq::{Event, Gap, GapCause, Payload, Topic, ZmqEndpoint, endpoints};

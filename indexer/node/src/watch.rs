@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use cairn_model::BlockHash;
+use cairn_model::{BlockHash, CancelToken};
 use crossbeam_channel::Receiver;
 
 use crate::{
@@ -14,7 +14,6 @@ use crate::{
     error::NodeError,
     retry::RetryPolicy,
     status::{NodeStatus, SharedStatus},
-    stop::StopFlag,
     zmq::{Event, Observer, Queue, QueueLimits, Subscriber, ZmqEndpoint},
 };
 
@@ -57,7 +56,7 @@ const GLANCE: Duration = Duration::from_millis(250);
 pub struct TipWatcher {
     events: Receiver<Event>,
     status: Arc<SharedStatus>,
-    stop: StopFlag,
+    cancel: CancelToken,
     poller: Option<JoinHandle<()>>,
     _subscribers: Vec<Subscriber>,
 }
@@ -68,27 +67,27 @@ impl TipWatcher {
     /// # Errors
     /// An endpoint's address is none, or no thread can be started.
     pub fn start(client: &NodeClient, options: WatchOptions) -> Result<Self, NodeError> {
-        let stop = StopFlag::new();
+        let cancel = CancelToken::new();
         let limits = QueueLimits { events: options.queue_events, bytes: options.queue_bytes };
-        let (queue, events) = Queue::new(limits, stop.clone());
+        let (queue, events) = Queue::new(limits, cancel.clone());
         let status = Arc::new(SharedStatus::new(client.url(), &options.endpoints));
         let mut subscribers = Vec::new();
         for endpoint in &options.endpoints {
             let observer: Arc<dyn Observer> = Arc::<SharedStatus>::clone(&status);
-            subscribers.push(Subscriber::start(endpoint.clone(), queue.clone(), observer, stop.clone())?);
+            subscribers.push(Subscriber::start(endpoint.clone(), queue.clone(), observer, cancel.clone())?);
         }
         let poller = Poller {
-            client: client.with_retry(RetryPolicy::NONE).with_timeout(options.poll_timeout).with_stop(stop.clone()),
+            client: client.with_retry(RetryPolicy::NONE).with_timeout(options.poll_timeout).with_cancel(cancel.clone()),
             status: Arc::clone(&status),
             queue,
-            stop: stop.clone(),
+            cancel: cancel.clone(),
             options,
             chain_asked: None,
             owed: false,
         };
         let poller = thread::Builder::new().name("node poll".to_owned()).spawn(move || poller.run());
         let poller = poller.map_err(NodeError::Thread)?;
-        Ok(TipWatcher { events, status, stop, poller: Some(poller), _subscribers: subscribers })
+        Ok(TipWatcher { events, status, cancel, poller: Some(poller), _subscribers: subscribers })
     }
 
     /// What happens, in order. Wait for it with a timeout: a node may be silent for long.
@@ -111,7 +110,7 @@ impl TipWatcher {
 
 impl Drop for TipWatcher {
     fn drop(&mut self) {
-        self.stop.stop();
+        self.cancel.cancel();
         // The poller may wait for an answer; it ends by itself after that. Subscribers are waited for.
         if let Some(poller) = self.poller.take().filter(JoinHandle::is_finished) {
             // A panic in it has been reported by itself.
@@ -124,7 +123,7 @@ struct Poller {
     client: NodeClient,
     status: Arc<SharedStatus>,
     queue: Queue,
-    stop: StopFlag,
+    cancel: CancelToken,
     options: WatchOptions,
     chain_asked: Option<Instant>,
     /// The owner is to be told of what a look found.
@@ -133,7 +132,7 @@ struct Poller {
 
 impl Poller {
     fn run(mut self) {
-        while !self.stop.is_stopped() {
+        while !self.cancel.is_cancelled() {
             let asked = Instant::now();
             match self.client.best_block_hash() {
                 Ok(best) => self.answered(best),
@@ -148,7 +147,7 @@ impl Poller {
             loop {
                 let pause = if self.status.has_zmq() { self.options.safety_poll } else { self.options.poll };
                 let Some(left) = pause.checked_sub(asked.elapsed()) else { break };
-                if self.stop.wait(left.min(GLANCE)) {
+                if self.cancel.wait(left.min(GLANCE)) {
                     return;
                 }
             }

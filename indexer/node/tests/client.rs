@@ -13,8 +13,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use cairn_model::{BlockHash, Network, Txid};
-use cairn_node::{BlockFault, NodeAuth, NodeClient, NodeConfig, NodeError, RetryPolicy, StopFlag};
+use cairn_model::{BlockHash, CancelToken, Network, Txid};
+use cairn_node::{BlockFault, NodeAuth, NodeClient, NodeConfig, NodeError, RetryPolicy};
 use common::{Response, Server, quick, reply, toy};
 use serde_json::json;
 
@@ -92,7 +92,7 @@ fn nobody_there() {
     };
     let auth = NodeAuth::UserPassword { user: "ann".to_owned(), password: "hunter2".to_owned() };
     let config = NodeConfig { retry: quick(), ..NodeConfig::new(format!("http://{address}"), auth) };
-    let client = NodeClient::new(&config, StopFlag::new()).unwrap();
+    let client = NodeClient::new(&config, CancelToken::new()).unwrap();
     thread::sleep(Duration::from_millis(50));
     let error = client.best_block_hash().unwrap_err();
     assert!(matches!(error, NodeError::Unreachable { .. }), "{error}");
@@ -103,28 +103,28 @@ fn nobody_there() {
 #[test]
 fn a_stop_ends_the_retries() {
     let (server, _) = after(usize::MAX, Response::text(503, "busy"));
-    let stop = StopFlag::new();
+    let cancel = CancelToken::new();
     let retry = RetryPolicy { first: Duration::from_secs(60), ..RetryPolicy::default() };
     let policy = RetryPolicy { longest: Duration::from_secs(60), total: Duration::from_secs(600), ..retry };
     let config = NodeConfig { retry: policy, ..server.config() };
-    let client = NodeClient::new(&config, stop.clone()).unwrap();
+    let client = NodeClient::new(&config, cancel.clone()).unwrap();
     let asking = thread::spawn(move || client.best_block_hash());
     thread::sleep(Duration::from_millis(100));
-    stop.stop();
+    cancel.cancel();
     assert!(matches!(asking.join().unwrap(), Err(NodeError::Stopped)));
 }
 
 #[test]
 fn a_stop_ends_a_long_call() {
     let (server, count) = after(usize::MAX, Response::Silence(Duration::from_secs(5)));
-    let stop = StopFlag::new();
-    let client = NodeClient::new(&server.config(), stop.clone()).unwrap();
+    let cancel = CancelToken::new();
+    let client = NodeClient::new(&server.config(), cancel.clone()).unwrap();
     let started = Instant::now();
     let asking = thread::spawn(move || client.tx_out_set_info());
     while count.load(Ordering::SeqCst) == 0 {
         thread::sleep(Duration::from_millis(5));
     }
-    stop.stop();
+    cancel.cancel();
     assert!(matches!(asking.join().unwrap(), Err(NodeError::Stopped)));
     assert!(started.elapsed() < Duration::from_secs(4));
 }
@@ -161,7 +161,7 @@ fn the_cookie_of_a_restarted_node_is_read_again() {
     let cookie = Arc::new(Mutex::new("__cookie__:one".to_owned()));
     let server = cookie_node(&cookie);
     let config = NodeConfig { auth: NodeAuth::Cookie(path.clone()), ..server.config() };
-    let client = NodeClient::new(&config, StopFlag::new()).unwrap();
+    let client = NodeClient::new(&config, CancelToken::new()).unwrap();
     // Not there yet: the node is starting.
     let writing = {
         let path = path.clone();

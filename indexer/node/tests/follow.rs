@@ -11,30 +11,30 @@ use std::{
     time::Duration,
 };
 
-use cairn_model::BlockHash;
-use cairn_node::{ChainUpdate, FetchOptions, Follower, HeaderChain, NodeClient, NodeError, Step, StopFlag};
+use cairn_model::{BlockHash, CancelToken};
+use cairn_node::{ChainFollower, ChainStep, ChainUpdate, FetchOptions, HeaderChain, NodeClient, NodeError};
 use common::{
     Server, toy,
     toy::{Ours, SharedToy, Toy, serve},
 };
 
 /// Does what the follower says until the tip; what it said, in short.
-fn run(follower: &mut Follower, ours: &mut Ours) -> Result<(u32, u32), NodeError> {
+fn run(follower: &mut ChainFollower, ours: &mut Ours) -> Result<(u32, u32), NodeError> {
     let (mut on, mut off) = (0, 0);
     loop {
         match follower.next_step(&*ours)? {
-            Step::Disconnect { blocks, fork } => {
+            ChainStep::Disconnect { blocks, fork } => {
                 ours.0.truncate(ours.0.len() - blocks as usize);
                 assert_eq!(ours.0.len() as u32 - 1, fork);
                 off += blocks;
             }
-            Step::Connect(block) => {
+            ChainStep::Connect(block) => {
                 assert_eq!(block.height as usize, ours.0.len());
                 assert_eq!(block.previous(), ours.0.last().copied().unwrap_or_default());
                 ours.0.push(block.hash());
                 on += 1;
             }
-            Step::AtTip(tip) => {
+            ChainStep::AtTip(tip) => {
                 assert_eq!((tip.height as usize + 1, Some(&tip.hash)), (ours.0.len(), ours.0.last()));
                 return Ok((on, off));
             }
@@ -45,14 +45,14 @@ fn run(follower: &mut Follower, ours: &mut Ours) -> Result<(u32, u32), NodeError
 struct Setup {
     toy: SharedToy,
     server: Server,
-    follower: Follower,
+    follower: ChainFollower,
     ours: Ours,
 }
 
 fn setup(height: u32) -> Setup {
     let toy = Toy::new(height);
     let server = serve(&toy);
-    let follower = Follower::new(server.client(), FetchOptions::default());
+    let follower = ChainFollower::new(server.client(), FetchOptions::default());
     Setup { toy, server, follower, ours: Ours::default() }
 }
 
@@ -177,10 +177,10 @@ fn a_reorg_while_blocks_are_fetched() {
     // After some blocks, at the next request whatever it is, the node goes elsewhere: below and above where we are.
     for (at, off) in [(50usize, 180usize), (120, 20)] {
         s.ours = Ours::default();
-        s.follower = Follower::new(s.server.client(), FetchOptions { ahead_blocks: 4, ..FetchOptions::default() });
+        s.follower = ChainFollower::new(s.server.client(), FetchOptions { ahead_blocks: 4, ..FetchOptions::default() });
         while s.ours.0.len() < at {
             match s.follower.next_step(&s.ours).unwrap() {
-                Step::Connect(block) => s.ours.0.push(block.hash()),
+                ChainStep::Connect(block) => s.ours.0.push(block.hash()),
                 other => panic!("{other:?}"),
             }
         }
@@ -268,7 +268,7 @@ fn announced_blocks_are_not_fetched() {
         toy.blocks[&toy.tip().hash].clone()
     };
     let hash = s.follower.offer(raw).unwrap();
-    let Step::Connect(block) = s.follower.next_step(&s.ours).unwrap() else { panic!("nothing to connect") };
+    let ChainStep::Connect(block) = s.follower.next_step(&s.ours).unwrap() else { panic!("nothing to connect") };
     assert_eq!((block.hash(), block.height), (hash, 11));
     // Whether the node still has it there is asked, and nothing else.
     assert_eq!(s.server.count(), before + 1);
@@ -322,9 +322,9 @@ fn blocks_ahead_are_bounded_and_in_order() {
     let toy = Toy::new(120);
     let server = serve(&toy);
     let options = FetchOptions { parallel: 3, ahead_blocks: 10, ahead_bytes: usize::MAX };
-    let mut follower = Follower::new(server.client(), options);
+    let mut follower = ChainFollower::new(server.client(), options);
     let mut ours = Ours::default();
-    let Step::Connect(first) = follower.next_step(&ours).unwrap() else { panic!("nothing to connect") };
+    let ChainStep::Connect(first) = follower.next_step(&ours).unwrap() else { panic!("nothing to connect") };
     ours.0.push(first.hash());
     std::thread::sleep(Duration::from_millis(200));
     let fetched = || {
@@ -337,10 +337,10 @@ fn blocks_ahead_are_bounded_and_in_order() {
     assert_eq!(fetched(), 121);
     // By bytes: one waits at least, and each thread may hold one more.
     let options = FetchOptions { parallel: 3, ahead_blocks: 1000, ahead_bytes: 1 };
-    let mut follower = Follower::new(server.client(), options);
+    let mut follower = ChainFollower::new(server.client(), options);
     let before = fetched();
     let mut ours = Ours::default();
-    let Step::Connect(first) = follower.next_step(&ours).unwrap() else { panic!("nothing to connect") };
+    let ChainStep::Connect(first) = follower.next_step(&ours).unwrap() else { panic!("nothing to connect") };
     ours.0.push(first.hash());
     std::thread::sleep(Duration::from_millis(200));
     assert!(fetched() - before <= 5, "{} blocks", fetched() - before);
@@ -366,15 +366,15 @@ fn an_error_in_the_middle_is_told_and_survived() {
 fn stopped_in_the_middle() {
     let toy = Toy::new(500);
     let server = serve(&toy);
-    let stop = StopFlag::new();
-    let client = NodeClient::new(&server.config(), stop.clone()).unwrap();
-    let mut follower = Follower::new(client, FetchOptions::default());
+    let cancel = CancelToken::new();
+    let client = NodeClient::new(&server.config(), cancel.clone()).unwrap();
+    let mut follower = ChainFollower::new(client, FetchOptions::default());
     let mut ours = Ours::default();
     for _ in 0..5 {
-        let Step::Connect(block) = follower.next_step(&ours).unwrap() else { panic!("nothing to connect") };
+        let ChainStep::Connect(block) = follower.next_step(&ours).unwrap() else { panic!("nothing to connect") };
         ours.0.push(block.hash());
     }
-    stop.stop();
+    cancel.cancel();
     assert!(matches!(follower.next_step(&ours), Err(NodeError::Stopped)));
 }
 

@@ -8,10 +8,10 @@ use std::{
 };
 
 use bitcoin::{consensus::serialize, hashes::Hash};
-use cairn_model::{BlockHash, Height, Network, Txid};
+use cairn_model::{BlockHash, CancelToken, Height, Network, Txid};
 use cairn_node::{
-    BlockAt, Event, FetchOptions, Follower, NodeAuth, NodeClient, NodeConfig, NodeError, Notifications, OurChain,
-    OwnerError, RetryPolicy, Step, StopFlag, TipWatcher, Topic, WatchOptions, endpoints,
+    BlockAt, ChainFollower, ChainStep, Event, FetchOptions, NodeAuth, NodeClient, NodeConfig, NodeError, Notifications,
+    OurChain, OwnerError, RetryPolicy, TipWatcher, Topic, WatchOptions, endpoints,
 };
 use cairn_standin::{HttpFault, HttpRule, Match, Payment, Restart, StandIn, StandInOptions, When, ZmqFault, ZmqRule};
 use rand::{Rng, SeedableRng};
@@ -35,7 +35,7 @@ impl OurChain for Ours {
 struct Owner {
     client: NodeClient,
     watcher: TipWatcher,
-    follower: Follower,
+    follower: ChainFollower,
     ours: Ours,
     mempool: BTreeSet<Txid>,
     /// Changes below this number are in the snapshot already.
@@ -58,7 +58,7 @@ fn client(node: &StandIn) -> NodeClient {
         total: Duration::from_secs(20),
     };
     let config = NodeConfig { retry, timeout: Duration::from_secs(10), ..NodeConfig::new(node.url(), auth) };
-    NodeClient::new(&config, StopFlag::new()).unwrap()
+    NodeClient::new(&config, CancelToken::new()).unwrap()
 }
 
 fn ours(hash: bitcoin::BlockHash) -> BlockHash {
@@ -75,7 +75,7 @@ impl Owner {
         let options = WatchOptions { endpoints, poll, safety_poll: Duration::from_secs(2), ..WatchOptions::default() };
         Owner {
             watcher: TipWatcher::start(&client, options).unwrap(),
-            follower: Follower::new(client.clone(), FetchOptions::default()),
+            follower: ChainFollower::new(client.clone(), FetchOptions::default()),
             client,
             ours: Ours::default(),
             mempool: BTreeSet::new(),
@@ -116,18 +116,18 @@ impl Owner {
         loop {
             let before = self.follower.node_tip();
             match self.follower.next_step(&self.ours)? {
-                Step::Disconnect { blocks, .. } => {
+                ChainStep::Disconnect { blocks, .. } => {
                     let left = self.ours.0.len() - blocks as usize;
                     self.ours.0.truncate(left);
                 }
-                Step::Connect(block) => {
+                ChainStep::Connect(block) => {
                     assert_eq!(block.height as usize, self.ours.0.len());
                     if self.follower.node_tip() != before {
                         self.unasked += 1;
                     }
                     self.ours.0.push((block.hash(), block.raw));
                 }
-                Step::AtTip(_) => break,
+                ChainStep::AtTip(_) => break,
             }
         }
         if self.snapshot_due {
@@ -325,7 +325,7 @@ fn nodes_that_cannot_be_used_say_why() {
     client(&node).check(Network::Regtest).unwrap();
 
     node.world().prune(Some(20));
-    let mut follower = Follower::new(client(&node), FetchOptions::default());
+    let mut follower = ChainFollower::new(client(&node), FetchOptions::default());
     let error = follower.next_step(&Ours::default()).unwrap_err();
     assert!(matches!(error, NodeError::Pruned { lowest: Some(20), .. }), "{error}");
     node.world().prune(None);

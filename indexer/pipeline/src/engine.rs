@@ -16,7 +16,7 @@ use cairn_tables::{TableInfo, journal::Checkpoint, journal::Collisions as Collis
 use cairn_writer::Writer;
 
 use crate::{
-    BulkOptions, BulkSizes, Phase, PipelineError, Progress, Step, bulk,
+    BulkOptions, BulkSizes, Phase, PipelineError, Progress, ProgressStep, bulk,
     collisions::Collisions,
     resolve::{Place, resolve, unresolved},
     tip,
@@ -238,7 +238,7 @@ impl Engine {
         let mut collisions = self.collisions()?;
         let (mut buf, mut since, mut flushed) = (Vec::new(), 0, Instant::now());
         for at in survey.blocks(from..to + 1) {
-            if progress.stopped() {
+            if progress.cancel_token().is_cancelled() {
                 self.writer.flush()?;
                 return Err(PipelineError::Stopped);
             }
@@ -251,7 +251,7 @@ impl Engine {
                 (since, flushed) = (0, Instant::now());
             }
             let done = u64::from(at.height - from) + 1;
-            progress.step(Step {
+            progress.step(ProgressStep {
                 phase: Phase::Connect,
                 done,
                 total: u64::from(to - from) + 1,
@@ -385,7 +385,7 @@ impl Engine {
         let stages: Vec<&dyn Stage> = self.stages.iter().map(AsRef::as_ref).collect();
         let mut flushed = Instant::now();
         for height in (to + 1..=tip).rev() {
-            if progress.stopped() {
+            if progress.cancel_token().is_cancelled() {
                 self.writer.flush()?;
                 return Err(PipelineError::Stopped);
             }
@@ -397,7 +397,13 @@ impl Engine {
             collisions.forget_from(block.first_tx, prefixes);
             tip::apply(&self.writer, &stages, &self.settings(), &block, Way::Back, Some(&mut collisions))?;
             let done = u64::from(tip - height) + 1;
-            progress.step(Step { phase: Phase::Unwind, done, total: u64::from(tip - to), bytes: 0, of_bytes: 0 });
+            progress.step(ProgressStep {
+                phase: Phase::Unwind,
+                done,
+                total: u64::from(tip - to),
+                bytes: 0,
+                of_bytes: 0,
+            });
             if done.is_multiple_of(u64::from(FLUSH_BLOCKS)) || flushed.elapsed() > FLUSH_TIME {
                 self.writer.flush()?;
                 flushed = Instant::now();

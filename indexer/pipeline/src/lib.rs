@@ -18,4 +18,4 @@ pub use bulk::{BulkOptions, BulkSizes};
 pub use engine::{Driver, Engine, StageState, SyncOptions, SyncReport, survey_memory};
 pub use error::PipelineError;
 pub use open::DEFAULT_MEMORY;
-pub use progress::{NoProgress, Phase, Progress, Step};
+pub use progress::{NoProgress, Phase, Progress, ProgressStep};

@@ -1,5 +1,7 @@
 //! Telling how far long work has come.
 
+use cairn_model::{CancelToken, Height};
+
 /// What long work is doing.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Phase {
@@ -46,7 +48,7 @@ impl Phase {
 
 /// A step of long work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Step {
+pub struct ProgressStep {
     /// What is being done.
     pub phase: Phase,
     /// Units done: blocks, or partitions where there are no blocks.
@@ -60,20 +62,29 @@ pub struct Step {
     pub of_bytes: u64,
 }
 
-/// Hears of steps, and says when to stop.
+/// Nobody cancels the work of who does not say otherwise.
+static NEVER: CancelToken = CancelToken::never();
+
+/// Hears of the steps of long work, and has the token that cancels it.
 pub trait Progress: Sync {
     /// A step was done.
-    fn step(&self, step: Step);
+    fn step(&self, step: ProgressStep);
 
-    /// Whether to stop at the next safe point.
-    fn stopped(&self) -> bool {
-        false
+    /// Other work begins, on an index at this height; `None` if it is empty or its height does not matter.
+    fn begin(&self, _height: Option<Height>) {}
+
+    /// The work has ended, well or not.
+    fn end(&self) {}
+
+    /// Cancels the work, which then ends at its next safe point.
+    fn cancel_token(&self) -> &CancelToken {
+        &NEVER
     }
 }
 
-/// Tells nobody and never stops.
+/// Tells nobody, and nobody cancels.
 pub struct NoProgress;
 
 impl Progress for NoProgress {
-    fn step(&self, _: Step) {}
+    fn step(&self, _: ProgressStep) {}
 }

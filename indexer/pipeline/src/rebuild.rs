@@ -6,7 +6,7 @@ use cairn_stages::{CHAIN, Order, Way};
 use cairn_tables::journal::{Checkpoint, Checkpoints};
 use cairn_writer::WriteError;
 
-use crate::{Engine, Phase, PipelineError, Progress, Step, bulk, engine::FLUSH_BLOCKS, tip};
+use crate::{Engine, Phase, PipelineError, Progress, ProgressStep, bulk, engine::FLUSH_BLOCKS, tip};
 
 impl Engine {
     /// Rebuilds stages without a checkpoint or of another version, and lets those behind the journal catch up. Leaves an
@@ -76,7 +76,7 @@ impl Engine {
         let view = self.reader.view()?;
         let stage = self.stages[index].as_ref();
         for block in view.journal(from, to)? {
-            if progress.stopped() {
+            if progress.cancel_token().is_cancelled() {
                 self.writer.flush()?;
                 return Err(PipelineError::Stopped);
             }
@@ -86,7 +86,7 @@ impl Engine {
                 self.writer.flush()?;
             }
             let (done, total) = (u64::from(block.height - from) + 1, u64::from(to - from) + 1);
-            progress.step(Step { phase: Phase::Fold, done, total, bytes: 0, of_bytes: 0 });
+            progress.step(ProgressStep { phase: Phase::Fold, done, total, bytes: 0, of_bytes: 0 });
         }
         Ok(self.writer.flush()?)
     }

@@ -11,7 +11,7 @@ use cairn_tables::{
     totals::TotalsTable,
 };
 
-use crate::{Phase, PipelineError, Progress, Step, bulk::step};
+use crate::{Phase, PipelineError, Progress, ProgressStep, bulk::step};
 
 /// One comparison.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -170,7 +170,7 @@ fn audit_chain(view: &View<'_>, progress: &dyn Progress) -> Result<ChainAudit, P
             }
         }
         let (done, bytes) = (u64::from(block.height) + 1, 0);
-        step(progress, Step { phase: Phase::Verify, done, total, bytes, of_bytes: 0 })?;
+        step(progress, ProgressStep { phase: Phase::Verify, done, total, bytes, of_bytes: 0 })?;
     }
     let extra = table.next().transpose()?;
     coins.expect(extra.is_none(), || format!("a coin of no output: {:?}", extra.map(|(o, _)| o)));
@@ -246,7 +246,7 @@ fn audit_scripts(view: &View<'_>, supply: Sats, progress: &dyn Progress) -> Resu
         }
         (scripts, sum) = (scripts + 1, sum.saturating_add(held));
         if scripts.is_multiple_of(4096) {
-            step(progress, Step { phase: Phase::Verify, done: scripts, total: 0, bytes: 0, of_bytes: 0 })?;
+            step(progress, ProgressStep { phase: Phase::Verify, done: scripts, total: 0, bytes: 0, of_bytes: 0 })?;
         }
     }
     finding.expect(coins.next().is_none() && history.next().is_none(), || "rows of a script without totals".to_owned());

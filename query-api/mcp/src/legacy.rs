@@ -15,9 +15,9 @@ use axum::{
     response::{IntoResponse, Response, Sse, sse::Event, sse::KeepAlive},
 };
 use cairn_http::{Api, ErrorCode};
+use cairn_model::CancelToken;
 use futures_util::{Stream, stream};
 use tokio::sync::mpsc::{self, Receiver, Sender};
-use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::{
@@ -59,7 +59,7 @@ struct Place {
     id: Uuid,
     streams: Arc<Streams>,
     receiver: Receiver<String>,
-    stop: CancellationToken,
+    stop: CancelToken,
     /// The first event, until it is sent.
     first: Option<String>,
 }

@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use axum::{Router, extract::DefaultBodyLimit, routing::any};
 use cairn_http::{Api, MAX_TOOL_ANSWER};
-use tokio_util::sync::CancellationToken;
+use cairn_model::CancelToken;
 
 use crate::front::Front;
 pub use crate::front::protocol_versions;
@@ -43,7 +43,7 @@ pub struct Options {
     /// Largest answer of a tool in bytes of JSON; a larger one becomes a failure that says how to ask for less.
     pub max_answer_bytes: usize,
     /// Cancelled when the server stops: streams end then.
-    pub stop: CancellationToken,
+    pub stop: CancelToken,
 }
 
 impl Default for Options {
@@ -53,7 +53,7 @@ impl Default for Options {
             max_streams_per_client: 32,
             max_batch: 20,
             max_answer_bytes: MAX_TOOL_ANSWER,
-            stop: CancellationToken::new(),
+            stop: CancelToken::new(),
         }
     }
 }

@@ -6,19 +6,22 @@ use std::{
     path::{Path, PathBuf},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, Ordering},
         mpsc::{Receiver, SyncSender, TrySendError, sync_channel},
     },
     thread::{self, JoinHandle},
     time::Duration,
 };
 
+use cairn_model::CancelToken;
+
 use crate::{Message, VERSION};
 
 /// Frames that may wait for a reader. Beyond, it is cut off: it comes again and gets the present state.
 const QUEUE: usize = 16_384;
-/// How often a thread looks whether it should end.
-const TICK: Duration = Duration::from_millis(100);
+/// Between two looks for a new reader.
+const LOOK: Duration = Duration::from_millis(25);
+/// Pause after a failure to take one in.
+const PAUSE: Duration = Duration::from_millis(100);
 /// How long a reader may leave a write unread.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -38,16 +41,12 @@ pub struct Announcer {
 struct Shared {
     readers: Mutex<Vec<SyncSender<Frame>>>,
     present: Present,
-    stopped: AtomicBool,
+    cancel: CancelToken,
 }
 
 impl Shared {
     fn readers(&self) -> MutexGuard<'_, Vec<SyncSender<Frame>>> {
         self.readers.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn stopped(&self) -> bool {
-        self.stopped.load(Ordering::Relaxed)
     }
 }
 
@@ -64,7 +63,7 @@ impl Announcer {
         }
         let listener = UnixListener::bind(path)?;
         listener.set_nonblocking(true)?;
-        let shared = Arc::new(Shared { readers: Mutex::default(), present, stopped: AtomicBool::new(false) });
+        let shared = Arc::new(Shared { readers: Mutex::default(), present, cancel: CancelToken::new() });
         let accepting = {
             let shared = Arc::clone(&shared);
             thread::Builder::new().name("announcer".to_owned()).spawn(move || accept(&listener, &shared))?
@@ -98,7 +97,7 @@ impl Announcer {
 
 impl Drop for Announcer {
     fn drop(&mut self) {
-        self.shared.stopped.store(true, Ordering::Relaxed);
+        self.shared.cancel.cancel();
         self.shared.readers().clear();
         if let Some(accepting) = self.accepting.take() {
             let _ = accepting.join();
@@ -108,13 +107,13 @@ impl Drop for Announcer {
 }
 
 fn accept(listener: &UnixListener, shared: &Arc<Shared>) {
-    while !shared.stopped() {
+    while !shared.cancel.is_cancelled() {
         match listener.accept() {
             Ok((stream, _)) => welcome(stream, shared),
-            Err(e) if e.kind() == io::ErrorKind::WouldBlock => thread::sleep(TICK / 4),
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => drop(shared.cancel.wait(LOOK)),
             Err(error) => {
                 tracing::warn!(%error, "the link cannot accept a reader");
-                thread::sleep(TICK);
+                shared.cancel.wait(PAUSE);
             }
         }
     }

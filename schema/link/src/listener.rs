@@ -4,13 +4,11 @@ use std::{
     io,
     os::unix::net::UnixStream,
     path::{Path, PathBuf},
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
     thread::{self, JoinHandle},
     time::Duration,
 };
+
+use cairn_model::CancelToken;
 
 use crate::{Message, VERSION};
 
@@ -18,7 +16,7 @@ use crate::{Message, VERSION};
 const PAUSE: Duration = Duration::from_millis(50);
 /// Longest pause.
 const LONGEST: Duration = Duration::from_secs(2);
-/// How often a silent link is asked whether to stop.
+/// How often a silent link is left to look whether to end.
 const TICK: Duration = Duration::from_millis(250);
 
 /// What a reader hears.
@@ -34,7 +32,7 @@ pub enum Event {
 
 /// Listens to a writer, whenever there is one.
 pub struct Listener {
-    stop: Arc<AtomicBool>,
+    cancel: CancelToken,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -44,33 +42,33 @@ impl Listener {
     /// # Errors
     /// There is no thread to be had.
     pub fn start(path: &Path, mut hear: impl FnMut(Event) + Send + 'static) -> io::Result<Self> {
-        let stop = Arc::new(AtomicBool::new(false));
-        let (path, stopped) = (path.to_owned(), Arc::clone(&stop));
-        let listen = move || listen(&path, &stopped, &mut hear);
+        let cancel = CancelToken::new();
+        let (path, cancelled) = (path.to_owned(), cancel.clone());
+        let listen = move || listen(&path, &cancelled, &mut hear);
         let thread = thread::Builder::new().name("listener".to_owned()).spawn(listen)?;
-        Ok(Listener { stop, thread: Some(thread) })
+        Ok(Listener { cancel, thread: Some(thread) })
     }
 }
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
+        self.cancel.cancel();
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
     }
 }
 
-fn listen(path: &PathBuf, stop: &AtomicBool, hear: &mut impl FnMut(Event)) {
+fn listen(path: &PathBuf, cancel: &CancelToken, hear: &mut impl FnMut(Event)) {
     let mut pause = PAUSE;
-    while !stop.load(Ordering::Relaxed) {
+    while !cancel.is_cancelled() {
         if let Ok(stream) = UnixStream::connect(path) {
             let mut found = false;
-            let end = converse(stream, stop, &mut |event| {
+            let end = converse(stream, cancel, &mut |event| {
                 found = true;
                 hear(event);
             });
-            if stop.load(Ordering::Relaxed) {
+            if cancel.is_cancelled() {
                 return;
             }
             if found {
@@ -78,19 +76,14 @@ fn listen(path: &PathBuf, stop: &AtomicBool, hear: &mut impl FnMut(Event)) {
             }
             hear(Event::Lost(end.map_or_else(|e| e.to_string(), |()| "closed".to_owned())));
         }
-        let mut left = pause;
-        while !left.is_zero() && !stop.load(Ordering::Relaxed) {
-            let step = left.min(TICK);
-            thread::sleep(step);
-            left -= step;
-        }
+        cancel.wait(pause);
         pause = (pause * 2).min(LONGEST);
     }
 }
 
-fn converse(stream: UnixStream, stop: &AtomicBool, hear: &mut impl FnMut(Event)) -> io::Result<()> {
+fn converse(stream: UnixStream, cancel: &CancelToken, hear: &mut impl FnMut(Event)) -> io::Result<()> {
     stream.set_read_timeout(Some(TICK))?;
-    let mut stream = Patient { stream, stop };
+    let mut stream = Patient { stream, cancel };
     match Message::read(&mut stream)? {
         Message::Hello { version: VERSION } => hear(Event::Found),
         other => return Err(io::Error::other(format!("expected version {VERSION}, heard {other:?}"))),
@@ -100,10 +93,10 @@ fn converse(stream: UnixStream, stop: &AtomicBool, hear: &mut impl FnMut(Event))
     }
 }
 
-/// Reads on through timeouts until asked to stop, so that no frame is torn by one.
-struct Patient<'s> {
+/// Reads on through timeouts until cancelled, so that no frame is torn by one.
+struct Patient<'c> {
     stream: UnixStream,
-    stop: &'s AtomicBool,
+    cancel: &'c CancelToken,
 }
 
 impl io::Read for Patient<'_> {
@@ -111,12 +104,12 @@ impl io::Read for Patient<'_> {
         loop {
             match self.stream.read(buf) {
                 Err(e) if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
-                    if self.stop.load(Ordering::Relaxed) {
+                    if self.cancel.is_cancelled() {
                         return Err(io::ErrorKind::ConnectionAborted.into());
                     }
                 }
                 // `read_exact` would try again for ever.
-                Err(e) if e.kind() == io::ErrorKind::Interrupted && self.stop.load(Ordering::Relaxed) => {
+                Err(e) if e.kind() == io::ErrorKind::Interrupted && self.cancel.is_cancelled() => {
                     return Err(io::ErrorKind::ConnectionAborted.into());
                 }
                 other => return other,

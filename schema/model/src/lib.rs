@@ -1,7 +1,8 @@
 //! The types that every part of Cairn shares: heights, transaction numbers, amounts, script ids and
-//! the blocks that flow from a source through the journal into the stages. No I/O.
+//! the blocks that flow from a source through the journal into the stages; and the token that cancels work. No I/O.
 
 mod block;
+mod cancel;
 mod ids;
 mod mempool;
 mod muhash;
@@ -10,6 +11,7 @@ mod source_status;
 mod time;
 
 pub use block::{Block, FilePos, InputFlags, OutputMeta, Overwritten, SpentCoin, TxMeta};
+pub use cancel::{CancelOnDrop, CancelToken, Cancelled};
 pub use ids::{BlockHash, Height, Outpoint, Sats, ScriptId, ScriptPrefix, TxNum, Txid, is_unspendable};
 pub use mempool::{
     BYTES_PER_SIGOP, BadMempoolBytes, MAX_DELTA_BYTES, MempoolDelta, MempoolInput, MempoolOutput, MempoolSample,

@@ -4,7 +4,6 @@
 mod chain_index;
 mod coins;
 mod error;
-mod follower;
 mod journal;
 mod mempool;
 mod open;
@@ -12,17 +11,18 @@ mod raw;
 mod rows;
 mod script_hash;
 mod scripts;
+mod secondary;
 mod txs;
 mod view;
 
 pub use chain_index::{Brief, ChainIndex};
 pub use coins::UnspentCoin;
 pub use error::ReadError;
-pub use follower::{Advanced, Follower};
 pub use journal::JournalBlocks;
 pub use open::{Db, Facts, Reader, db_options, family_options, family_options_within};
 pub use raw::{RawBlocks, RawError};
 pub use rows::{TableSize, TableSum};
 pub use scripts::{FoundScript, SumsBefore};
+pub use secondary::{Advanced, SecondaryReader};
 pub use txs::StoredTx;
 pub use view::{Needs, Scan, Tip, View};

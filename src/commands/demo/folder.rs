@@ -11,6 +11,7 @@ use cairn_chaingen::{
     corefiles::{FileOptions, Layout, write_chain},
     demo::{DEMO_BLOCKS, END_TIME, chain_and_mempool, showcase},
 };
+use cairn_follow::{Until, round};
 use cairn_model::{MempoolDelta, Network};
 use cairn_reader::Reader;
 use serde::{Deserialize, Serialize};
@@ -20,9 +21,9 @@ use crate::{
     commands::db,
     config::Limits,
     exit::{Exit, Failure},
-    follow::{Follower, Until},
-    progress::{Screen, round},
-    stop::Stop,
+    indexing::{Indexing, Sources},
+    progress::Screen,
+    signals::Signals,
 };
 
 /// Decides who pays whom, and when.
@@ -79,7 +80,7 @@ impl DemoFolder {
     ///
     /// # Errors
     /// The folder holds something else, another process is at it, or the disk refuses.
-    pub(super) fn make(&self, screen: &Screen, stop: &Stop) -> Result<Exit, Failure> {
+    pub(super) fn make(&self, screen: &Screen, signals: &Signals) -> Result<Exit, Failure> {
         fs::create_dir_all(&self.dir).map_err(Failure::io(&self.dir))?;
         let known = self.note()?.is_some();
         if !known && fs::read_dir(&self.dir).map_err(Failure::io(&self.dir))?.next().is_some() {
@@ -107,8 +108,9 @@ impl DemoFolder {
         let tip = made.tip().hash().to_string();
         let seconds = round(started.elapsed().as_secs_f64());
         tracing::info!(blocks = made.arrivals().len(), unconfirmed = waiting.len(), seconds, "block files written");
-        let exit = Follower::open(network, &self.dir, &blocks, Limits::default(), screen, stop)?
-            .follow(Until::Tip { to: None })?;
+        let (sources, cancel) = (Sources::files(blocks), signals.cancel_token());
+        let indexing = Indexing::open(network, &self.dir, sources, Limits::default(), screen, cancel)?;
+        let exit = indexing.follow(Until::Tip { to: None }, signals)?;
         if exit == Exit::Done {
             self.write_note(Some(tip))?;
         }

@@ -17,13 +17,13 @@ use crate::{
     exit::{Exit, Failure},
     out::{print, thousands},
     serving::{Examples, Server},
-    stop::Stop,
+    signals::Signals,
 };
 use folder::DemoFolder;
 
 /// Makes the demo, or takes the one that is there, and serves it.
 pub(crate) fn demo(args: &Demo, context: &Context) -> Result<Exit, Failure> {
-    let stop = Stop::on_signals()?;
+    let signals = Signals::take_over()?;
     let (actors, showcase) = (actors().map_err(generator)?, showcase().map_err(generator)?);
     // The address first: whoever has to name another one should not wait for that.
     let server = Server::bind(&args.http, examples(&actors, &showcase), None)?;
@@ -34,7 +34,7 @@ pub(crate) fn demo(args: &Demo, context: &Context) -> Result<Exit, Failure> {
     let reader = match folder.open()? {
         Some(reader) => reader,
         None => {
-            let exit = folder.make(&context.screen, &stop)?;
+            let exit = folder.make(&context.screen, &signals)?;
             if exit != Exit::Done {
                 return Ok(exit);
             }
@@ -57,8 +57,8 @@ pub(crate) fn demo(args: &Demo, context: &Context) -> Result<Exit, Failure> {
     print(&welcome(server.url(), &what, height, &actors, &showcase))?;
     // Its own, never the one of CAIRN_STATE_URL.
     let server = server.with_state(StateUrl::in_folder(folder.dir()));
-    server.serve(Arc::new(slot), &stop, std::future::pending())?;
-    Ok(stop.asked().unwrap_or(Exit::Done))
+    server.serve(Arc::new(slot), signals.cancel_token())?;
+    Ok(signals.exit().unwrap_or(Exit::Done))
 }
 
 /// A failure of the chain generator.

@@ -14,8 +14,8 @@ use bitcoin::{
     hashes::Hash, transaction::Version,
 };
 use cairn_mempool::{Coin, Coins, CoinsError, MempoolOptions, MempoolState, MempoolWatcher, Tip};
-use cairn_model::{BlockHash, MempoolDelta, RemoveReason, Txid};
-use cairn_node::{Event, NodeAuth, NodeClient, NodeConfig, RetryPolicy, StopFlag};
+use cairn_model::{BlockHash, CancelToken, MempoolDelta, RemoveReason, Txid};
+use cairn_node::{Event, NodeAuth, NodeClient, NodeConfig, RetryPolicy};
 use serde_json::{Value, json};
 
 use crate::chain::txid;
@@ -156,7 +156,7 @@ impl Hostile {
         });
         let auth = NodeAuth::UserPassword { user: "u".to_owned(), password: "p".to_owned() };
         let config = NodeConfig { retry: RetryPolicy::NONE, ..NodeConfig::new(format!("http://{address}"), auth) };
-        let client = NodeClient::new(&config, StopFlag::new()).unwrap();
+        let client = NodeClient::new(&config, CancelToken::new()).unwrap();
         Hostile {
             says,
             watcher: MempoolWatcher::new(client, options),

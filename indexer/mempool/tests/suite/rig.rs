@@ -8,8 +8,8 @@ use std::{
 
 use bitcoin::{consensus::serialize, hashes::Hash};
 use cairn_mempool::{MempoolOptions, MempoolState, MempoolWatcher};
-use cairn_model::{MempoolDelta, MempoolTx, Txid};
-use cairn_node::{NodeAuth, NodeClient, NodeConfig, RetryPolicy, StopFlag, TipWatcher, Topic, WatchOptions, endpoints};
+use cairn_model::{CancelToken, MempoolDelta, MempoolTx, Txid};
+use cairn_node::{NodeAuth, NodeClient, NodeConfig, RetryPolicy, TipWatcher, Topic, WatchOptions, endpoints};
 use cairn_standin::{PoolTx, StandIn, StandInOptions};
 
 use crate::{
@@ -52,7 +52,7 @@ pub fn node(premine: u32) -> StandIn {
 pub fn client(node: &StandIn) -> NodeClient {
     let auth = NodeAuth::Cookie(node.cookie_file().to_owned());
     let config = NodeConfig { retry: RetryPolicy::NONE, ..NodeConfig::new(node.url(), auth) };
-    NodeClient::new(&config, StopFlag::new()).unwrap()
+    NodeClient::new(&config, CancelToken::new()).unwrap()
 }
 
 impl Rig {

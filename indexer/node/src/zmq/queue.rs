@@ -10,12 +10,12 @@ use std::{
     time::Duration,
 };
 
+use cairn_model::CancelToken;
 use crossbeam_channel::{Receiver, SendTimeoutError, Sender, TrySendError, bounded};
 
 use super::event::Event;
-use crate::stop::StopFlag;
 
-/// Between two looks at the stop flag while the queue is full.
+/// Between two looks at the cancel token while the queue is full.
 const GLANCE: Duration = Duration::from_millis(50);
 
 /// Bytes of a block or a transaction. They count as queued until this is dropped.
@@ -67,7 +67,7 @@ pub(crate) struct Queue {
     sender: Sender<Event>,
     queued: Arc<AtomicUsize>,
     limits: QueueLimits,
-    stop: StopFlag,
+    cancel: CancelToken,
 }
 
 /// Nobody takes events any more.
@@ -75,9 +75,9 @@ pub(crate) struct Queue {
 pub(crate) struct Closed;
 
 impl Queue {
-    pub(crate) fn new(limits: QueueLimits, stop: StopFlag) -> (Queue, Receiver<Event>) {
+    pub(crate) fn new(limits: QueueLimits, cancel: CancelToken) -> (Queue, Receiver<Event>) {
         let (sender, receiver) = bounded(limits.events.max(1));
-        (Queue { sender, queued: Arc::default(), limits, stop }, receiver)
+        (Queue { sender, queued: Arc::default(), limits, cancel }, receiver)
     }
 
     /// Counts bytes as queued, as soon as there is room for them. One payload always has room.
@@ -89,7 +89,7 @@ impl Queue {
                 return Ok(Payload { bytes, queued: Arc::clone(&self.queued), counted });
             }
             self.queued.fetch_sub(counted, Ordering::AcqRel);
-            if self.stop.wait(GLANCE) {
+            if self.cancel.wait(GLANCE) {
                 return Err(Closed);
             }
         }
@@ -97,7 +97,7 @@ impl Queue {
 
     /// Queues an event, waiting for room.
     pub(crate) fn send(&self, mut event: Event) -> Result<(), Closed> {
-        while !self.stop.is_stopped() {
+        while !self.cancel.is_cancelled() {
             match self.sender.send_timeout(event, GLANCE) {
                 Ok(()) => return Ok(()),
                 Err(SendTimeoutError::Timeout(back)) => event = back,
@@ -125,15 +125,15 @@ mod tests {
 
     use super::*;
 
-    fn queue(events: usize, bytes: usize) -> (Queue, Receiver<Event>, StopFlag) {
-        let stop = StopFlag::new();
-        let (queue, receiver) = Queue::new(QueueLimits { events, bytes }, stop.clone());
-        (queue, receiver, stop)
+    fn queue(events: usize, bytes: usize) -> (Queue, Receiver<Event>, CancelToken) {
+        let cancel = CancelToken::new();
+        let (queue, receiver) = Queue::new(QueueLimits { events, bytes }, cancel.clone());
+        (queue, receiver, cancel)
     }
 
     #[test]
     fn bytes_wait_for_room() {
-        let (queue, receiver, _stop) = queue(10, 100);
+        let (queue, receiver, _cancel) = queue(10, 100);
         // One is never refused, however long.
         let long = queue.payload(vec![1; 500]).unwrap();
         let sending = thread::spawn(move || {
@@ -148,14 +148,14 @@ mod tests {
     }
 
     #[test]
-    fn a_full_queue_ends_with_the_stop_flag_or_the_receiver() {
-        let (queue, receiver, stop) = queue(1, 100);
+    fn a_full_queue_ends_with_the_cancel_token_or_the_receiver() {
+        let (queue, receiver, cancel) = queue(1, 100);
         let event = || Event::Tip(BlockHash::default());
         assert_eq!((queue.try_send(event()), queue.try_send(event())), (Ok(true), Ok(false)));
-        let (other, stopping) = (queue.clone(), stop.clone());
+        let (other, stopping) = (queue.clone(), cancel.clone());
         let waiting = thread::spawn(move || other.send(event()));
         thread::sleep(Duration::from_millis(20));
-        stopping.stop();
+        stopping.cancel();
         assert_eq!(waiting.join().unwrap(), Err(Closed));
         drop(receiver);
         assert_eq!(queue.try_send(event()), Err(Closed));

@@ -6,6 +6,7 @@
 use std::{thread, thread::JoinHandle};
 
 use bitcoincore_zmq::{MonitorMessage, SocketEvent};
+use cairn_model::CancelToken;
 use cairn_sources::MAX_BLOCK_SIZE;
 
 use super::{
@@ -15,9 +16,9 @@ use super::{
     sequence::Sequences,
     topic::{Topic, ZmqEndpoint},
 };
-use crate::{error::NodeError, stop::StopFlag};
+use crate::error::NodeError;
 
-/// Between two looks at the stop flag, in milliseconds.
+/// Between two looks at the cancel token, in milliseconds.
 const GLANCE: i64 = 200;
 /// Silence after which the other side is asked whether it is there, and after which it is taken for gone: a connection
 /// that a router forgot would stay silent for ever.
@@ -44,7 +45,7 @@ pub(crate) trait Observer: Send + Sync {
 /// A running subscription.
 pub(crate) struct Subscriber {
     thread: Option<JoinHandle<()>>,
-    stop: StopFlag,
+    cancel: CancelToken,
 }
 
 struct Sockets {
@@ -60,30 +61,30 @@ impl Subscriber {
         endpoint: ZmqEndpoint,
         queue: Queue,
         observer: std::sync::Arc<dyn Observer>,
-        stop: StopFlag,
+        cancel: CancelToken,
     ) -> Result<Self, NodeError> {
         let failed =
             |error: zmq::Error| NodeError::Zmq { address: endpoint.address.clone(), reason: error.to_string() };
         let sockets = Sockets::open(&endpoint).map_err(failed)?;
         let sequences = Sequences::new(&endpoint.topics);
-        let stopping = stop.clone();
+        let cancelled = cancel.clone();
         let thread = thread::Builder::new()
             .name("zmq".to_owned())
             .spawn(move || {
                 let mut connection = Connection { endpoint, queue, observer, sequences };
-                if let Err(Ended::Library(error)) = connection.run(&sockets, &stopping) {
+                if let Err(Ended::Library(error)) = connection.run(&sockets, &cancelled) {
                     tracing::error!(address = connection.endpoint.address, %error, "the ZMQ subscription ended");
                     connection.observer.connection(&connection.endpoint, false);
                 }
             })
             .map_err(NodeError::Thread)?;
-        Ok(Subscriber { thread: Some(thread), stop })
+        Ok(Subscriber { thread: Some(thread), cancel })
     }
 }
 
 impl Drop for Subscriber {
     fn drop(&mut self) {
-        self.stop.stop();
+        self.cancel.cancel();
         if let Some(thread) = self.thread.take() {
             // A panic in it has been reported by itself.
             let _ = thread.join();
@@ -138,8 +139,8 @@ impl From<Closed> for Ended {
 }
 
 impl Connection {
-    fn run(&mut self, sockets: &Sockets, stop: &StopFlag) -> Result<(), Ended> {
-        while !stop.is_stopped() {
+    fn run(&mut self, sockets: &Sockets, cancel: &CancelToken) -> Result<(), Ended> {
+        while !cancel.is_cancelled() {
             let mut items = [sockets.data.as_poll_item(zmq::POLLIN), sockets.monitor.as_poll_item(zmq::POLLIN)];
             match zmq::poll(&mut items, GLANCE) {
                 Ok(0) | Err(zmq::Error::EINTR) => continue,

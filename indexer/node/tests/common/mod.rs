@@ -14,7 +14,8 @@ use std::{
     time::Duration,
 };
 
-use cairn_node::{NodeAuth, NodeClient, NodeConfig, RetryPolicy, StopFlag};
+use cairn_model::CancelToken;
+use cairn_node::{NodeAuth, NodeClient, NodeConfig, RetryPolicy};
 use serde_json::{Value, json};
 
 /// A request as it came.
@@ -121,7 +122,7 @@ impl Server {
     }
 
     pub fn client(&self) -> NodeClient {
-        NodeClient::new(&self.config(), StopFlag::new()).unwrap()
+        NodeClient::new(&self.config(), CancelToken::new()).unwrap()
     }
 
     pub fn count(&self) -> usize {

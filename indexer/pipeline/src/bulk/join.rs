@@ -17,7 +17,7 @@ use super::{
     spill::{Chunks, SpillWriter, partition_bytes, remove_partition},
     step,
 };
-use crate::{Phase, PipelineError, Progress, Step};
+use crate::{Phase, PipelineError, Progress, ProgressStep};
 
 /// By spender, chunks of: spender's TxNum less the one before │ vin │ spender − funding TxNum │ vout.
 pub(crate) const PREVOUTS: &str = "join-prevouts";
@@ -65,7 +65,10 @@ pub(crate) fn run(
             // Not before it is noted: until then the join may have to read them again.
             clean(manifest, done as usize)?;
         }
-        step(progress, Step { phase: Phase::Join, done, total: plan.partitions as u64, bytes: 0, of_bytes: 0 })?;
+        step(
+            progress,
+            ProgressStep { phase: Phase::Join, done, total: plan.partitions as u64, bytes: 0, of_bytes: 0 },
+        )?;
     }
     Ok(())
 }

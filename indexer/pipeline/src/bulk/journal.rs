@@ -14,7 +14,7 @@ use super::{
     spill::Lengths,
     streams::{Spent, Stream, of_block},
 };
-use crate::{Phase, PipelineError, Progress, Step};
+use crate::{Phase, PipelineError, Progress, ProgressStep};
 
 /// Bytes of spent outpoints that are collected before they are written.
 const COLLECTED: usize = 4 << 20;
@@ -45,7 +45,7 @@ pub(crate) fn spill_spent(
             }
             super::step(
                 progress,
-                Step { phase: Phase::Join, done: first.0, total: plan.tx_end, bytes: 0, of_bytes: 0 },
+                ProgressStep { phase: Phase::Join, done: first.0, total: plan.tx_end, bytes: 0, of_bytes: 0 },
             )?;
         }
     }

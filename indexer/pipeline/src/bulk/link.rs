@@ -14,7 +14,7 @@ use super::{
     notes::NOTES,
     spill::{Lengths, SpillWriter, for_each_record, partition_bytes, remove_partition},
 };
-use crate::{Phase, PipelineError, Progress, Step};
+use crate::{Phase, PipelineError, Progress, ProgressStep};
 
 /// Chunks of: txid (32) │ TxNum less the one before.
 pub(crate) const TXIDS: &str = "link-txids";
@@ -122,7 +122,7 @@ pub(crate) fn run(
         let find = |partition: &usize| collisions_in(manifest, *partition);
         let found = few.par_iter().map(find).collect::<Result<Vec<_>, PipelineError>>()?;
         manifest.colliding_prefixes.extend(found.into_iter().flatten());
-        progress.step(Step { phase: Phase::Link, done, total: u64::from(options.to) + 1, bytes, of_bytes });
+        progress.step(ProgressStep { phase: Phase::Link, done, total: u64::from(options.to) + 1, bytes, of_bytes });
     }
     Ok(())
 }

@@ -47,7 +47,7 @@ use self::{
     manifest::{Done, Manifest, Saver},
     plan::Plan,
 };
-use crate::{Phase, PipelineError, Progress, Step};
+use crate::{Phase, PipelineError, Progress, ProgressStep};
 
 /// Counts the forms that working files have had: a run does not go on with those of another form.
 const WORKING_FILES: u32 = 2;
@@ -90,9 +90,9 @@ fn jobs<'e>(stages: impl Iterator<Item = &'e dyn Stage>) -> Vec<Job<'e>> {
 }
 
 /// Reports a step; an error if asked to stop.
-pub(crate) fn step(progress: &dyn Progress, step: Step) -> Result<(), PipelineError> {
+pub(crate) fn step(progress: &dyn Progress, step: ProgressStep) -> Result<(), PipelineError> {
     progress.step(step);
-    if progress.stopped() { Err(PipelineError::Stopped) } else { Ok(()) }
+    if progress.cancel_token().is_cancelled() { Err(PipelineError::Stopped) } else { Ok(()) }
 }
 
 /// Indexes the files' best chain up to `options.to` into an empty index. Returns the bytes of its blocks.
@@ -304,5 +304,5 @@ pub(crate) fn blocks_step(
     (done, total): (u64, u64),
     (bytes, of_bytes): (u64, u64),
 ) -> Result<(), PipelineError> {
-    step(progress, Step { phase, done, total, bytes, of_bytes })
+    step(progress, ProgressStep { phase, done, total, bytes, of_bytes })
 }

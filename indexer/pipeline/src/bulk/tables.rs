@@ -16,7 +16,7 @@ use super::{
     step,
 };
 use crate::{
-    Phase, PipelineError, Progress, Step,
+    Phase, PipelineError, Progress, ProgressStep,
     error::{as_stage_write, unwrap_stage},
     groups::{Folding, Sorted, take_record},
 };
@@ -78,7 +78,7 @@ pub(crate) fn run(manifest: &mut Manifest, jobs: &[Job<'_>], progress: &dyn Prog
         if shared.saver.due() || shared.fresh.iter().map(|unit| unit.bytes).sum::<u64>() > much {
             shared.save(jobs)?;
         }
-        step(progress, Step { phase: Phase::Tables, done: shared.done, total, bytes: 0, of_bytes: 0 })
+        step(progress, ProgressStep { phase: Phase::Tables, done: shared.done, total, bytes: 0, of_bytes: 0 })
     })?;
     shared.into_inner().unwrap_or_else(PoisonError::into_inner).save(jobs)
 }
@@ -159,7 +159,7 @@ pub(crate) fn ingest(writer: &Writer, manifest: &Manifest, progress: &dyn Progre
             }
             e.into()
         })?;
-        progress.step(Step { phase: Phase::Ingest, done: done as u64 + 1, total, bytes: 0, of_bytes: 0 });
+        progress.step(ProgressStep { phase: Phase::Ingest, done: done as u64 + 1, total, bytes: 0, of_bytes: 0 });
     }
     Ok(())
 }

@@ -5,10 +5,12 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
-use cairn_model::{Height, SourceStatus};
+use cairn_domain::{FeeRate, mempool::Template};
+use cairn_model::{BlockHash, Height, MempoolDelta, MempoolWatch, SourceStatus};
 use cairn_reader::Reader;
 
-use super::mempool::MempoolSlot;
+use super::mempool::{Absent, MempoolSlot};
+use crate::Publish;
 
 /// Provides the index to requests.
 pub trait IndexSource: Send + Sync + 'static {
@@ -59,9 +61,7 @@ impl IndexSlot {
     pub fn set_best_height(&self, height: Option<Height>) {
         self.best.store(height.map_or(0, |h| u64::from(h) + 1), Ordering::Relaxed);
     }
-}
 
-impl IndexSlot {
     /// The place of the mempool that belongs to it.
     #[must_use]
     pub fn pool(&self) -> Arc<MempoolSlot> {
@@ -91,6 +91,45 @@ impl IndexSource for IndexSlot {
     fn source(&self) -> Option<SourceStatus> {
         self.source.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
+}
+
+/// Told of an index in the same process. Its readers see every commit, so nothing waits for the disk.
+impl Publish for IndexSlot {
+    fn publish_tip(&self, _: Option<(Height, BlockHash)>) {}
+
+    fn publish_best_height(&self, best: Option<Height>) {
+        self.set_best_height(best);
+    }
+
+    fn publish_source(&self, status: &SourceStatus) {
+        let before = self.source().map(|source| source.mempool);
+        match status.mempool {
+            MempoolWatch::Off => self.mempool.set_absent(Absent::NotWatched),
+            MempoolWatch::Stale => self.mempool.set_absent(Absent::Lost),
+            MempoolWatch::Loading | MempoolWatch::Synced if before == Some(MempoolWatch::Stale) => {
+                self.mempool.found_again();
+            }
+            MempoolWatch::Loading | MempoolWatch::Synced => {}
+        }
+        self.mempool.set_template(template(status));
+        self.set_source(Some(status.clone()));
+    }
+
+    fn publish_connected(&self, deltas: &[MempoolDelta]) {
+        self.publish_mempool(deltas);
+    }
+
+    fn publish_mempool(&self, deltas: &[MempoolDelta]) {
+        if !deltas.is_empty() {
+            self.mempool.apply(deltas);
+        }
+    }
+}
+
+/// The rules by which a node of this state fills its blocks; the newest ones if it did not say.
+fn template(source: &SourceStatus) -> Template {
+    let rules = source.node_version.map_or_else(Template::default, Template::of_node);
+    Template { min_rate: source.block_min_fee.map_or(rules.min_rate, FeeRate), ..rules }
 }
 
 #[cfg(test)]

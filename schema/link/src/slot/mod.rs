@@ -2,6 +2,8 @@
 
 mod index;
 mod mempool;
+mod projector;
 
 pub use index::{IndexSlot, IndexSource};
 pub use mempool::{Absent, Lock, MempoolSlot, now_ms};
+pub use projector::Projector;

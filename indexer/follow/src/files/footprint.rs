@@ -18,19 +18,19 @@ const LOOK: Duration = Duration::from_millis(200);
 
 /// What was taken.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Taken {
+pub(super) struct Taken {
     /// Bytes in the folder now.
-    pub(crate) disk: u64,
+    pub(super) disk: u64,
     /// Most bytes that were in it at a time.
-    pub(crate) most_disk: u64,
+    pub(super) most_disk: u64,
     /// Bytes that the process has sent to the disk; `None` where the system does not tell.
-    pub(crate) written: Option<u64>,
+    pub(super) written: Option<u64>,
     /// Most bytes of memory that the process ever had; `None` where the system does not tell.
-    pub(crate) most_memory: Option<u64>,
+    pub(super) most_memory: Option<u64>,
 }
 
 /// Watches a folder and this process.
-pub(crate) struct Footprint {
+pub(super) struct Footprint {
     folder: PathBuf,
     before: u64,
     written: Option<u64>,
@@ -42,7 +42,7 @@ pub(crate) struct Footprint {
 
 impl Footprint {
     /// Begins to watch.
-    pub(crate) fn watch(folder: &Path) -> Self {
+    pub(super) fn watch(folder: &Path) -> Self {
         let most = Arc::new(AtomicU64::new(0));
         let (end, ended) = mpsc::channel();
         let (path, seen) = (folder.to_owned(), Arc::clone(&most));
@@ -64,7 +64,7 @@ impl Footprint {
     }
 
     /// What was taken since.
-    pub(crate) fn taken(mut self) -> Taken {
+    pub(super) fn taken(mut self) -> Taken {
         self.stop();
         let disk = disk_bytes(&self.folder);
         Taken {

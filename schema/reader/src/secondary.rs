@@ -43,7 +43,7 @@ pub struct Advanced {
 }
 
 /// Follows a writer in another process.
-pub struct Follower {
+pub struct SecondaryReader {
     dir: PathBuf,
     scratch: PathBuf,
     blocks_dir: Option<PathBuf>,
@@ -54,7 +54,7 @@ pub struct Follower {
     opened: AtomicU64,
 }
 
-impl Follower {
+impl SecondaryReader {
     /// Opens the index in `dir` twice. `scratch` is a folder of this process's own, for RocksDB's logs; it is made, and
     /// removed in the end. Raw blocks are read from `blocks_dir` if that is given. Blocks of the tables are kept in a cache
     /// of so many bytes.
@@ -68,7 +68,7 @@ impl Follower {
         let opened = AtomicU64::new(0);
         let cache = Cache::new_lru_cache(usize::try_from(cache).unwrap_or(usize::MAX));
         let (active, _) = open_secondary(dir, scratch, blocks_dir.as_deref(), &cache, &opened)?;
-        Ok(Follower {
+        Ok(SecondaryReader {
             dir: dir.to_owned(),
             scratch: scratch.to_owned(),
             blocks_dir,
@@ -146,7 +146,7 @@ impl Follower {
     }
 }
 
-impl Drop for Follower {
+impl Drop for SecondaryReader {
     fn drop(&mut self) {
         // Only RocksDB's own logs are in it; leaving them behind harms nothing.
         let _ = std::fs::remove_dir_all(&self.scratch);

@@ -10,12 +10,12 @@ use std::{
     time::Duration,
 };
 
+use cairn_model::CancelToken;
 use signal_hook::{
     consts::{SIGINT, SIGTERM},
-    iterator::Signals,
+    iterator::Signals as SignalsIterator,
     low_level,
 };
-use tokio::sync::watch;
 
 use crate::exit::Exit;
 
@@ -23,34 +23,31 @@ use crate::exit::Exit;
 /// start goes on from there.
 const GRACE: Duration = Duration::from_millis(4_500);
 
-/// Whether to stop. Clones share the answer.
-#[derive(Clone)]
-pub(crate) struct Stop {
+/// Cancels the work of a command when a signal asks for it, and remembers which.
+pub(crate) struct Signals {
+    cancel: CancelToken,
     /// The exit code of the signal that came; 0: none.
     code: Arc<AtomicU8>,
-    changes: watch::Receiver<bool>,
 }
 
-impl Stop {
+impl Signals {
     /// Takes over SIGINT and SIGTERM. Only for commands with something to finish: others are ended by the signal itself.
     ///
     /// # Errors
     /// The operating system refuses.
-    pub(crate) fn on_signals() -> io::Result<Self> {
-        let mut signals = Signals::new([SIGINT, SIGTERM])?;
-        let code = Arc::new(AtomicU8::new(0));
-        let (sender, changes) = watch::channel(false);
-        let stop = Stop { code: Arc::clone(&code), changes };
+    pub(crate) fn take_over() -> io::Result<Self> {
+        let mut arriving = SignalsIterator::new([SIGINT, SIGTERM])?;
+        let signals = Signals { cancel: CancelToken::new(), code: Arc::default() };
+        let (cancel, code) = (signals.cancel.clone(), Arc::clone(&signals.code));
         thread::Builder::new().name("signals".to_owned()).spawn(move || {
-            for signal in signals.forever() {
+            for signal in arriving.forever() {
                 let exit = if signal == SIGINT { Exit::Interrupted } else { Exit::Terminated };
                 if code.swap(exit.code(), Ordering::SeqCst) != 0 {
                     // Asked twice: at once.
                     low_level::exit(i32::from(exit.code()));
                 }
                 tracing::info!(signal = low_level::signal_name(signal).unwrap_or_default(), "stopping");
-                // Nobody may be waiting; whoever asks later sees the code.
-                let _ = sender.send(true);
+                cancel.cancel();
                 let late = move || {
                     thread::sleep(GRACE);
                     tracing::warn!("still busy: ending now, what is committed is safe");
@@ -61,11 +58,16 @@ impl Stop {
                 }
             }
         })?;
-        Ok(stop)
+        Ok(signals)
     }
 
-    /// How the process ends if it was asked to stop; `None` if it was not.
-    pub(crate) fn asked(&self) -> Option<Exit> {
+    /// The token that a signal cancels. Others may cancel it as well: what depends on them ends with them.
+    pub(crate) fn cancel_token(&self) -> &CancelToken {
+        &self.cancel
+    }
+
+    /// How the process ends if a signal came; `None` if none did.
+    pub(crate) fn exit(&self) -> Option<Exit> {
         match self.code.load(Ordering::SeqCst) {
             0 => None,
             code if code == Exit::Interrupted.code() => Some(Exit::Interrupted),
@@ -73,24 +75,8 @@ impl Stop {
         }
     }
 
-    /// Waits until asked to stop, at most this long; whether it was asked.
-    pub(crate) fn wait(&self, at_most: Duration) -> bool {
-        // Short naps: this runs on plain threads, once a second.
-        let nap = Duration::from_millis(50);
-        let mut left = at_most;
-        while self.asked().is_none() && !left.is_zero() {
-            let now = nap.min(left);
-            thread::sleep(now);
-            left -= now;
-        }
-        self.asked().is_some()
-    }
-
-    /// Completes when asked to stop.
-    pub(crate) async fn requested(mut self) {
-        // An error means that the sender is gone; then no signal will ever come.
-        if self.changes.wait_for(|asked| *asked).await.is_err() {
-            std::future::pending::<()>().await;
-        }
+    /// How the process ends after work that was cancelled.
+    pub(crate) fn exit_of_cancelled(&self) -> Exit {
+        self.exit().unwrap_or(Exit::Interrupted)
     }
 }

@@ -1,0 +1,90 @@
+//! What can go wrong while a source is followed.
+
+use std::{io, path::PathBuf};
+
+use cairn_mempool::CoinsError;
+use cairn_model::Height;
+use cairn_node::NodeError;
+use cairn_pipeline::PipelineError;
+use cairn_reader::ReadError;
+use cairn_sources::SourceError;
+
+/// Following ended. What was committed stays, and the next run goes on from there.
+#[derive(Debug, thiserror::Error)]
+pub enum FollowError {
+    /// The block files cannot be used.
+    #[error(transparent)]
+    Files(#[from] SourceError),
+    /// The node cannot be used.
+    #[error(transparent)]
+    Node(#[from] NodeError),
+    /// The index cannot be written.
+    #[error(transparent)]
+    Pipeline(#[from] PipelineError),
+    /// The index cannot be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// The coins that unconfirmed transactions spend cannot be read.
+    #[error("{0}")]
+    Coins(CoinsError),
+    /// A folder cannot be used.
+    #[error("{}: {error}", path.display())]
+    Folder {
+        /// Which.
+        path: PathBuf,
+        /// What the system says.
+        error: io::Error,
+    },
+    /// The system gives no thread.
+    #[error("no thread: {0}")]
+    Thread(io::Error),
+    /// A thread panicked.
+    #[error("the {0} panicked; this is a bug")]
+    Panicked(&'static str),
+    /// Damage cuts the files' chain short before it reaches what was asked for.
+    #[error("a damaged record cuts the chain short: {place}; indexed up to {}", up_to(*tip))]
+    CutShort {
+        /// File and offset of the first damaged record.
+        place: String,
+        /// Height of the index; `None` if it is empty.
+        tip: Option<Height>,
+    },
+    /// There is nothing to follow.
+    #[error("no source of blocks; this is a bug")]
+    NoSource,
+}
+
+impl FollowError {
+    /// Whether nothing failed: the work was cancelled.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        matches!(self, FollowError::Pipeline(PipelineError::Stopped) | FollowError::Node(NodeError::Stopped))
+    }
+}
+
+fn up_to(tip: Option<Height>) -> String {
+    tip.map_or("no block".to_owned(), |height| format!("height {height}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_cancelled_run_has_not_failed() {
+        for error in [FollowError::from(PipelineError::Stopped), NodeError::Stopped.into()] {
+            assert!(error.is_cancelled(), "{error}");
+        }
+        for error in [FollowError::from(ReadError::Empty), FollowError::NoSource] {
+            assert!(!error.is_cancelled(), "{error}");
+        }
+    }
+
+    #[test]
+    fn damage_names_its_place_and_what_is_indexed() {
+        let cut = |tip| FollowError::CutShort { place: "blk00001.dat, offset 8".to_owned(), tip }.to_string();
+        let text = "a damaged record cuts the chain short: blk00001.dat, offset 8; indexed up to ";
+        assert_eq!(cut(None), format!("{text}no block"));
+        assert_eq!(cut(Some(7)), format!("{text}height 7"));
+    }
+}

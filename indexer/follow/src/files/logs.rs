@@ -1,0 +1,76 @@
+//! Log lines about block files and what became of them.
+
+use std::time::Duration;
+
+use cairn_pipeline::SyncReport;
+use cairn_sources::SurveyStats;
+
+use super::footprint::Taken;
+use crate::{round, size};
+
+/// Says what bringing the index along did.
+pub(super) fn sync(report: &SyncReport, took: Duration) {
+    let Some((height, hash)) = report.tip else { return };
+    let seconds = round(took.as_secs_f64());
+    let SyncReport { connected, disconnected, bytes, bulk, .. } = *report;
+    if disconnected > 0 {
+        tracing::warn!(disconnected, connected, height, %hash, seconds, "reorganization");
+    } else if bulk {
+        tracing::info!(connected, height, %hash, bytes, seconds, "indexed in bulk");
+    } else if connected > 0 {
+        tracing::info!(connected, height, %hash, bytes, seconds, "indexed");
+    } else {
+        tracing::info!(height, %hash, "the index is at the tip");
+    }
+}
+
+/// Says what bulk indexing took, for each byte of block data where that is what counts.
+pub(super) fn cost(report: &SyncReport, took: Duration, taken: Taken) {
+    let per_byte = |bytes: u64| (bytes as f64 * 1_000.0 / report.bytes.max(1) as f64).round() / 1_000.0;
+    tracing::info!(
+        mb_per_second = round(report.bytes as f64 / 1e6 / took.as_secs_f64()),
+        index = size(taken.disk),
+        index_per_block_byte = per_byte(taken.disk),
+        most_disk_of_index = (taken.most_disk as f64 * 100.0 / taken.disk.max(1) as f64).round() / 100.0,
+        written_per_block_byte = taken.written.map(per_byte),
+        most_memory = taken.most_memory.map(size),
+        "cost"
+    );
+}
+
+/// Says what the files hold; what needs a look, as a warning of its own.
+pub(super) fn survey(found: &SurveyStats) {
+    tracing::info!(
+        files = found.files,
+        size = size(found.bytes),
+        chain_blocks = found.chain_blocks,
+        stale_blocks = found.stale_blocks,
+        duplicates = found.duplicates,
+        half_written = found.half_written,
+        unfinished = found.unfinished,
+        missing_undo = found.missing_undo,
+        "block files surveyed"
+    );
+    if found.missing_files > 0 {
+        tracing::warn!(files = found.missing_files, "block files are missing between the first and the last");
+    }
+    if found.orphan_blocks > 0 {
+        let first = found.missing_parents.first().map(ToString::to_string);
+        tracing::warn!(
+            blocks = found.orphan_blocks,
+            missing_parent = first,
+            "blocks without their ancestors: the chain may end too early"
+        );
+    }
+    if found.damaged > 0 {
+        let first = found.damaged_places.first().map(|at| format!("blk{:05}.dat, offset {}", at.file, at.offset));
+        tracing::warn!(records = found.damaged, first, "damaged records");
+    }
+    if found.missing_undo > 0 {
+        tracing::warn!(
+            blocks = found.missing_undo,
+            files = found.missing_undo_files,
+            "blocks without undo data (rev*.dat): the coins that they spend are joined from the chain, which takes longer"
+        );
+    }
+}

@@ -1,0 +1,176 @@
+//! Block files as a source: surveyed, indexed in bulk or block by block, looked at again each second.
+
+mod footprint;
+mod logs;
+
+use std::{
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+use cairn_link::{Publish, now_ms};
+use cairn_model::{Height, Network, SourceKind, SourceStatus};
+use cairn_pipeline::{Driver, Phase, PipelineError, ProgressStep, SyncOptions};
+use cairn_sources::{BlockFiles, SourceError, Survey, SurveyPhase, SurveyProgress, SurveyStats};
+
+use crate::{ActiveSource, FollowError, OpenIndex, Reached, Source, Until};
+use footprint::Footprint;
+
+/// Time between two looks at the block files.
+const POLL: Duration = Duration::from_secs(1);
+/// How often in a row a block may have moved under our hands before that is an error: a node appends and, after a
+/// crash, overwrites; it does not do so all the time.
+const MOVES: u32 = 5;
+
+/// A folder of block files.
+pub struct FileSource {
+    files: BlockFiles,
+    folder: PathBuf,
+}
+
+impl FileSource {
+    /// The block files in a folder. A survey of them takes so many bytes of memory at most.
+    ///
+    /// # Errors
+    /// There are none, or they cannot be used.
+    pub fn open(folder: &Path, network: Network, memory: u64) -> Result<Self, FollowError> {
+        let files = BlockFiles::open(folder, network)?.with_survey_memory(memory);
+        let canonical = folder.canonicalize();
+        let folder = canonical.map_err(|error| FollowError::Folder { path: folder.to_owned(), error })?;
+        Ok(FileSource { files, folder })
+    }
+
+    /// The folder, by a path that holds wherever the next command is called.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+}
+
+impl Source for FileSource {
+    fn begin(self: Box<Self>, index: &mut OpenIndex, until: Until) -> Result<Box<dyn ActiveSource>, FollowError> {
+        let progress = index.progress.as_ref();
+        progress.begin(None);
+        let survey = self.files.survey(&|at| progress.step(survey_step(at)));
+        progress.end();
+        let survey = survey?;
+        let stats = survey.stats();
+        logs::survey(&stats);
+        Ok(Box::new(SurveyedFiles {
+            files: self.files,
+            survey,
+            cut_at: cut_at(&stats),
+            waits_for_more: !matches!(until, Until::Tip { .. }),
+            moves: 0,
+            unusable: 0,
+        }))
+    }
+}
+
+/// Undo files come second; both together are one phase.
+fn survey_step(at: SurveyProgress) -> ProgressStep {
+    let behind = if at.phase == SurveyPhase::Undo { at.files_total } else { 0 };
+    let total = (at.files_total * 2) as u64;
+    ProgressStep { phase: Phase::Survey, done: (at.files_done + behind) as u64, total, bytes: 0, of_bytes: 0 }
+}
+
+/// Where damage cuts the chain short: a damaged record, and blocks without their ancestors.
+fn cut_at(found: &SurveyStats) -> Option<String> {
+    let first = found.damaged_places.first().filter(|_| found.damaged > 0 && found.orphan_blocks > 0)?;
+    Some(format!("blk{:05}.dat, offset {}", first.file, first.offset))
+}
+
+/// Block files, and what is known of the chain in them.
+struct SurveyedFiles {
+    files: BlockFiles,
+    survey: Survey,
+    /// First damaged record, if blocks lie behind it that the chain does not reach.
+    cut_at: Option<String>,
+    waits_for_more: bool,
+    /// How often in a row a block had moved.
+    moves: u32,
+    /// Blocks whose undo data cannot be used, as far as that was told.
+    unusable: u64,
+}
+
+impl SurveyedFiles {
+    fn best_height(&self) -> Option<Height> {
+        self.survey.tip().map(|tip| tip.height)
+    }
+
+    /// Says that blocks come from files that could be read, and that nobody watches a mempool.
+    fn publish_source(&self, index: &OpenIndex) {
+        let now = now_ms() / 1_000;
+        index.readers.publish_source(&SourceStatus {
+            kind: SourceKind::Files,
+            at: now,
+            reachable: true,
+            last_answer: Some(now),
+            blocks: self.best_height(),
+            ..SourceStatus::default()
+        });
+    }
+
+    fn sync(&self, index: &mut OpenIndex, to: Option<Height>) -> Result<(), PipelineError> {
+        let started = Instant::now();
+        let tip = index.engine.tip()?;
+        index.progress.begin(tip.map(|(height, _)| height));
+        let options = SyncOptions { driver: Driver::Auto, to, ignore_undo: false };
+        // What an index costs is told where one is made from nothing.
+        let footprint = tip.is_none().then(|| Footprint::watch(&index.datadir));
+        let report = index.engine.sync(&self.files, &self.survey, &options, index.progress.as_ref());
+        index.progress.end();
+        let report = report?;
+        index.readers.publish_tip(report.tip);
+        logs::sync(&report, started.elapsed());
+        if let Some(footprint) = footprint.filter(|_| report.bulk) {
+            logs::cost(&report, started.elapsed(), footprint.taken());
+        }
+        Ok(())
+    }
+}
+
+impl ActiveSource for SurveyedFiles {
+    fn advance(&mut self, index: &mut OpenIndex, to: Option<Height>) -> Result<Reached, FollowError> {
+        index.readers.publish_best_height(self.best_height());
+        self.publish_source(index);
+        match self.sync(index, to) {
+            Ok(()) => self.moves = 0,
+            Err(PipelineError::Source(error @ SourceError::BlockChanged { .. }))
+                if self.moves < MOVES && self.waits_for_more =>
+            {
+                self.moves += 1;
+                tracing::warn!(%error, "looking at the files again");
+            }
+            Err(error) => return Err(error.into()),
+        }
+        if self.files.unusable_undo() > self.unusable {
+            self.unusable = self.files.unusable_undo();
+            tracing::warn!(blocks = self.unusable, "undo data of a very old node: read without it, which takes longer");
+        }
+        Ok(Reached::Tip)
+    }
+
+    fn wait(&mut self, index: &mut OpenIndex) -> Result<(), FollowError> {
+        while !index.cancel_token().wait(POLL) {
+            let changed = self.survey.refresh(&self.files)?.changed();
+            self.publish_source(index);
+            if changed || self.moves > 0 {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn check_complete(&self, index: &OpenIndex, to: Option<Height>) -> Result<(), FollowError> {
+        let tip = index.height()?;
+        match &self.cut_at {
+            Some(place) if to.is_none() || tip < to => Err(FollowError::CutShort { place: place.clone(), tip }),
+            _ => Ok(()),
+        }
+    }
+
+    fn end(self: Box<Self>, _: &mut OpenIndex) -> Result<(), FollowError> {
+        Ok(())
+    }
+}

@@ -1,0 +1,113 @@
+//! The one loop that drives any source.
+
+use cairn_model::Height;
+
+use crate::{ActiveSource, FollowError, OpenIndex, Reached, Source};
+
+/// When to end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Until {
+    /// When cancelled.
+    Cancelled,
+    /// At this height, waiting for it if need be.
+    Height(Height),
+    /// At the tip of the source as it is now, or at this height if that is lower.
+    Tip {
+        /// Highest height wanted.
+        to: Option<Height>,
+    },
+}
+
+impl Until {
+    /// The highest height wanted, if there is one.
+    #[must_use]
+    pub fn highest(self) -> Option<Height> {
+        match self {
+            Until::Cancelled => None,
+            Until::Height(to) => Some(to),
+            Until::Tip { to } => to,
+        }
+    }
+}
+
+/// How it ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Outcome {
+    /// The end that was asked for is reached.
+    Done,
+    /// Cancelled before that.
+    Cancelled,
+}
+
+/// Brings an index to where its sources are.
+pub struct Follower {
+    index: OpenIndex,
+    sources: Vec<Box<dyn Source>>,
+}
+
+impl Follower {
+    /// Follows the last of `sources`, after the others are used up in this order.
+    #[must_use]
+    pub fn new(index: OpenIndex, sources: Vec<Box<dyn Source>>) -> Self {
+        Follower { index, sources }
+    }
+
+    /// Indexes until the end that is asked for, or until cancelled.
+    ///
+    /// # Errors
+    /// A source, the index or the disk fails. What was committed stays.
+    pub fn follow(mut self, until: Until) -> Result<Outcome, FollowError> {
+        let Some(last) = self.sources.pop() else { return Err(FollowError::NoSource) };
+        for source in self.sources {
+            // What is missing in it, the next source may have.
+            let outcome = bring(&mut self.index, source, Until::Tip { to: until.highest() }, false)?;
+            if outcome == Outcome::Cancelled {
+                return Ok(outcome);
+            }
+        }
+        bring(&mut self.index, last, until, true)
+    }
+}
+
+/// Follows one source. `last`: no other one makes up for what it lacks.
+fn bring(index: &mut OpenIndex, source: Box<dyn Source>, until: Until, last: bool) -> Result<Outcome, FollowError> {
+    let outcome = source.begin(index, until).and_then(|mut source| {
+        let outcome = drive(index, source.as_mut(), until);
+        let complete = match (&outcome, until) {
+            (Ok(Outcome::Done), Until::Tip { to }) if last => source.check_complete(index, to),
+            _ => Ok(()),
+        };
+        let ended = source.end(index);
+        // What went wrong first is said.
+        let outcome = outcome?;
+        complete.and(ended).map(|()| outcome)
+    });
+    index.progress.end();
+    let outcome = match outcome {
+        Err(error) if error.is_cancelled() => Outcome::Cancelled,
+        other => other?,
+    };
+    if outcome == Outcome::Cancelled
+        && let Ok(Some((height, hash))) = index.tip()
+    {
+        tracing::info!(height, %hash, "stopped; the next start goes on from here");
+    }
+    Ok(outcome)
+}
+
+fn drive(index: &mut OpenIndex, source: &mut dyn ActiveSource, until: Until) -> Result<Outcome, FollowError> {
+    let to = until.highest();
+    loop {
+        let reached = source.advance(index, to)?;
+        let high_enough = to.map_or(Ok(false), |to| index.is_at(to))?;
+        if high_enough || reached == Reached::Tip && matches!(until, Until::Tip { .. }) {
+            return Ok(Outcome::Done);
+        }
+        if reached == Reached::Tip && !index.cancel_token().is_cancelled() {
+            source.wait(index)?;
+        }
+        if index.cancel_token().is_cancelled() {
+            return Ok(Outcome::Cancelled);
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! What a block does to the mempool.
+
+use cairn_mempool::Tip;
+use cairn_model::{BlockHash, Height, Txid};
+use cairn_sources::Decoded;
+
+/// What has to be remembered of a block until it is connected.
+pub(super) struct BlockEffects {
+    pub(super) txids: Vec<Txid>,
+    pub(super) spent: Vec<(Txid, u32)>,
+    hash: BlockHash,
+    time: u32,
+}
+
+impl BlockEffects {
+    /// Of a block that is about to be connected.
+    pub(super) fn of(block: &Decoded) -> Self {
+        let time = block.header.get(68..72).and_then(|b| b.first_chunk::<4>()).map_or(0, |b| u32::from_le_bytes(*b));
+        BlockEffects {
+            txids: block.txs.iter().map(|tx| tx.txid).collect(),
+            spent: block.prevouts.iter().map(|p| (p.txid, p.vout)).collect(),
+            hash: block.hash,
+            time,
+        }
+    }
+
+    /// The tip that the block is at this height.
+    pub(super) fn tip(&self, height: Height) -> Tip {
+        Tip { height, hash: self.hash, time: self.time }
+    }
+}

@@ -1,0 +1,305 @@
+//! A node as a source: blocks by RPC or REST, news by ZMQ or by asking, and its mempool once the index is at its tip.
+
+mod coins;
+mod connection;
+mod effects;
+mod mempool;
+mod samples;
+mod status;
+
+use std::time::{Duration, Instant};
+
+use cairn_link::{Projector, Publish};
+use cairn_model::{BlockHash, Height};
+use cairn_node::{
+    BlockAt, ChainFollower, ChainStep, Event, FetchOptions, NodeBlock, NodeClient, NodeError, OurChain, OwnerError,
+    RetryPolicy, TipWatcher, Topic, WatchOptions, ZmqEndpoint,
+};
+use cairn_pipeline::{Engine, Phase, ProgressStep};
+use cairn_reader::Reader;
+
+use crate::{ActiveSource, FollowError, OpenIndex, Reached, Source, Until};
+pub use connection::connect;
+use effects::BlockEffects;
+use mempool::WatchedMempool;
+
+/// Topics that tell of blocks and of the mempool.
+pub const TOPICS: [Topic; 4] = [Topic::RawBlock, Topic::HashBlock, Topic::RawTx, Topic::Sequence];
+
+/// Blocks between two flushes while catching up.
+const FLUSH_BLOCKS: u32 = 256;
+/// Time between two flushes while catching up.
+const FLUSH_TIME: Duration = Duration::from_secs(10);
+/// Longest wait at the tip before the node is asked again, whatever was heard.
+const GLANCE: Duration = Duration::from_millis(250);
+/// Longest wait for a block or for another answer of the node.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// Events that are taken in before the mempool works on them.
+const EVENTS: usize = 2_000;
+/// Pause after a fault that may pass.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// A node that can be followed.
+pub struct NodeSource {
+    client: NodeClient,
+    /// Publishers to hear; empty: those that the node names.
+    endpoints: Vec<ZmqEndpoint>,
+}
+
+impl NodeSource {
+    /// The node behind `client`, heard at `endpoints`; if there are none, the node is asked for them.
+    #[must_use]
+    pub fn new(client: NodeClient, endpoints: Vec<ZmqEndpoint>) -> Self {
+        NodeSource { client, endpoints }
+    }
+}
+
+impl Source for NodeSource {
+    fn begin(self: Box<Self>, index: &mut OpenIndex, until: Until) -> Result<Box<dyn ActiveSource>, FollowError> {
+        let endpoints = if self.endpoints.is_empty() { connection::published(&self.client) } else { self.endpoints };
+        let addresses: Vec<&str> = endpoints.iter().map(|e| e.address.as_str()).collect();
+        tracing::info!(
+            zmq = addresses.join(" "),
+            "{}",
+            if endpoints.is_empty() { "no ZMQ: the node is polled" } else { "ZMQ" }
+        );
+        let watcher = TipWatcher::start(&self.client, WatchOptions { endpoints, ..WatchOptions::default() })?;
+        // Whoever waits for the tip anyway asks once and then looks around: health has to notice a silent node.
+        let client = match until {
+            Until::Cancelled => self.client.with_retry(RetryPolicy::NONE).with_timeout(PATIENCE),
+            Until::Height(_) | Until::Tip { .. } => self.client.clone(),
+        };
+        index.progress.begin(index.height()?);
+        index.engine.prepare(index.progress.as_ref())?;
+        index.readers.publish_tip(index.tip()?);
+        let projector = match until {
+            Until::Cancelled => {
+                let started = Projector::start(index.mempool.clone(), index.cancel_token());
+                Some(started.map_err(FollowError::Thread)?)
+            }
+            Until::Height(_) | Until::Tip { .. } => None,
+        };
+        Ok(Box::new(FollowedNode {
+            client: self.client,
+            watcher,
+            chain: ChainFollower::new(client, FetchOptions::default()),
+            mempool: None,
+            projector,
+            first: index.height()?.map_or(0, |height| u64::from(height) + 1),
+            connected: 0,
+            bytes: 0,
+            pending: 0,
+            flushed: Instant::now(),
+        }))
+    }
+}
+
+/// What the node client needs to know of our chain.
+struct Ours<'e> {
+    engine: &'e Engine,
+    reader: &'e Reader,
+}
+
+impl OurChain for Ours<'_> {
+    fn tip(&self) -> Result<Option<BlockAt>, OwnerError> {
+        Ok(self.engine.tip()?.map(|(height, hash)| BlockAt { height, hash }))
+    }
+
+    fn hash_at(&self, height: Height) -> Result<Option<BlockHash>, OwnerError> {
+        if self.engine.tip()?.is_none() {
+            return Ok(None);
+        }
+        Ok(self.reader.view()?.header(height)?.map(|row| row.hash))
+    }
+}
+
+/// A node that is being followed.
+struct FollowedNode {
+    client: NodeClient,
+    watcher: TipWatcher,
+    chain: ChainFollower,
+    /// Watched from the first wait at the tip on: before, its transactions could not be resolved.
+    mempool: Option<WatchedMempool>,
+    projector: Option<Projector>,
+    /// Height of the first block that this run may connect.
+    first: u64,
+    /// Blocks and their bytes since the tip was reached last.
+    connected: u64,
+    bytes: u64,
+    /// Blocks that are not durable, and the last time that none was.
+    pending: u32,
+    flushed: Instant,
+}
+
+impl ActiveSource for FollowedNode {
+    fn advance(&mut self, index: &mut OpenIndex, to: Option<Height>) -> Result<Reached, FollowError> {
+        if to.map_or(Ok(false), |to| index.is_at(to))? {
+            return Ok(Reached::Tip);
+        }
+        let reader = index.engine.reader();
+        let step = self.chain.next_step(&Ours { engine: &index.engine, reader: &reader });
+        let best = self.chain.node_tip().map(|tip| tip.height);
+        index.readers.publish_best_height(best);
+        match step {
+            Ok(ChainStep::Disconnect { blocks, fork }) => self.disconnect(index, &reader, blocks, fork)?,
+            Ok(ChainStep::Connect(block)) => self.connect(index, *block, best, to)?,
+            Ok(ChainStep::AtTip(at)) => {
+                self.settle(index)?;
+                if self.connected > 0 {
+                    let (connected, bytes) = (self.connected, self.bytes);
+                    tracing::info!(connected, height = at.height, hash = %at.hash, bytes, "at the node's tip");
+                    (self.connected, self.bytes) = (0, 0);
+                    // The bar of catching up ends here.
+                    index.progress.begin(Some(at.height));
+                }
+                return Ok(Reached::Tip);
+            }
+            Err(error) if error.is_worth_waiting() => self.wait_out(index, &error)?,
+            Err(error) => return Err(error.into()),
+        }
+        Ok(Reached::Further)
+    }
+
+    fn wait(&mut self, index: &mut OpenIndex) -> Result<(), FollowError> {
+        let FollowedNode { client, watcher, chain, mempool, .. } = self;
+        let mempool = match mempool {
+            Some(mempool) => mempool,
+            None => mempool.insert(WatchedMempool::begin(client, index)?),
+        };
+        let until = Instant::now() + GLANCE;
+        let reader = index.engine.reader();
+        let mut again_in = Duration::ZERO;
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            let mut moved = false;
+            if let Ok(first) = watcher.events().recv_timeout(left.min(again_in)) {
+                for event in std::iter::once(first).chain(watcher.events().try_iter().take(EVENTS)) {
+                    mempool.hear(&event);
+                    moved |= hear(event, watcher, chain);
+                }
+            }
+            let (deltas, next) = mempool.step(&reader)?;
+            index.readers.publish_mempool(&deltas);
+            if let Some(status) = mempool.status(&watcher.status()) {
+                index.readers.publish_source(&status);
+            }
+            if mempool.tick(&index.engine)? {
+                index.engine.settle()?;
+            }
+            if moved || left.is_zero() || index.cancel_token().is_cancelled() {
+                return Ok(());
+            }
+            again_in = next;
+        }
+    }
+
+    /// A node has its chain, or it is not at its tip.
+    fn check_complete(&self, _: &OpenIndex, _: Option<Height>) -> Result<(), FollowError> {
+        Ok(())
+    }
+
+    fn end(mut self: Box<Self>, index: &mut OpenIndex) -> Result<(), FollowError> {
+        // What is known of the mempool is kept, however it ends.
+        if let Some(mempool) = &mut self.mempool {
+            mempool.keep(&index.engine)?;
+        }
+        index.settle()?;
+        // Without a cancellation the projector goes on: whoever has what it projects may still be there.
+        let cancelled = index.cancel_token().is_cancelled();
+        match self.projector.filter(|_| cancelled).map(Projector::join) {
+            Some(false) => Err(FollowError::Panicked("projector")),
+            Some(true) | None => Ok(()),
+        }
+    }
+}
+
+impl FollowedNode {
+    fn disconnect(
+        &mut self,
+        index: &mut OpenIndex,
+        reader: &Reader,
+        blocks: u32,
+        fork: Height,
+    ) -> Result<(), FollowError> {
+        tracing::warn!(blocks, fork, "reorganization");
+        index.engine.unwind(fork, index.progress.as_ref())?;
+        if let Some(mempool) = &mut self.mempool {
+            mempool.disconnected(reader)?;
+        }
+        index.progress.begin(Some(fork));
+        Ok(())
+    }
+
+    fn connect(
+        &mut self,
+        index: &mut OpenIndex,
+        block: NodeBlock,
+        best: Option<Height>,
+        to: Option<Height>,
+    ) -> Result<(), FollowError> {
+        let (height, size) = (block.height, block.raw.len() as u64);
+        let effects = self.mempool.as_ref().map(|_| BlockEffects::of(&block.decoded));
+        index.engine.extend(block.decoded)?;
+        // Requests see the block from here on: so must they see what it does to the mempool.
+        if let Some((mempool, effects)) = self.mempool.as_mut().zip(effects) {
+            index.readers.publish_connected(&mempool.connected(height, effects));
+            mempool.keep(&index.engine)?;
+        }
+        self.connected += 1;
+        self.bytes += size;
+        self.pending += 1;
+        let total = u64::from(to.or(best).unwrap_or(height).max(height)) + 1 - self.first.min(u64::from(height));
+        index.progress.step(ProgressStep {
+            phase: Phase::Connect,
+            done: self.connected.min(total),
+            total,
+            bytes: self.bytes,
+            of_bytes: 0,
+        });
+        // At the tip each block is made durable and announced at once.
+        if best.is_none_or(|best| height >= best) || self.pending >= FLUSH_BLOCKS || self.flushed.elapsed() > FLUSH_TIME
+        {
+            self.settle(index)?;
+        }
+        Ok(())
+    }
+
+    /// Makes what was connected durable and tells of it, and of what it did to the mempool.
+    fn settle(&mut self, index: &OpenIndex) -> Result<(), FollowError> {
+        index.settle()?;
+        (self.pending, self.flushed) = (0, Instant::now());
+        Ok(())
+    }
+
+    /// A fault that may pass.
+    fn wait_out(&mut self, index: &OpenIndex, error: &NodeError) -> Result<(), FollowError> {
+        self.settle(index)?;
+        tracing::warn!(%error, "waiting for the node");
+        index.readers.publish_best_height(None);
+        if let Some(status) = self.mempool.as_mut().and_then(|mempool| mempool.status(&self.watcher.status())) {
+            index.readers.publish_source(&status);
+        }
+        index.cancel_token().wait(PAUSE);
+        Ok(())
+    }
+}
+
+/// Passes on to the chain's follower what an event tells of blocks. Returns whether there may be a new tip.
+fn hear(event: Event, watcher: &TipWatcher, chain: &mut ChainFollower) -> bool {
+    match event {
+        Event::Tip(hash) | Event::Polling { best: hash } | Event::Connected(hash) => chain.announced(&hash),
+        Event::Block { raw, .. } => {
+            if let Some(hash) = chain.offer(raw.into_bytes()) {
+                chain.announced(&hash);
+            }
+        }
+        // The node is asked after this: whatever the hole swallowed is found out now, and the mempool takes a snapshot.
+        Event::Gap(gap) => {
+            tracing::debug!(%gap, "messages of the node may have been missed");
+            watcher.repaired(1);
+        }
+        Event::Disconnected(_) => {}
+        Event::Accepted { .. } | Event::Removed { .. } | Event::Tx(_) => return false,
+    }
+    true
+}

@@ -1,0 +1,52 @@
+//! A sample of the mempool each minute: what stress is measured by, and what the index keeps of the mempool's past.
+
+use std::time::{Duration, Instant};
+
+use cairn_domain::mempool::{StressParams, sample};
+use cairn_link::{MempoolSlot, now_ms};
+use cairn_model::MempoolSample;
+use cairn_pipeline::Engine;
+
+use crate::FollowError;
+
+/// Time between two samples.
+pub(super) const SAMPLE: Duration = Duration::from_secs(60);
+
+/// The samples of the time that stress looks back on.
+pub(super) struct Samples {
+    samples: Vec<MempoolSample>,
+    taken_at: Option<Instant>,
+}
+
+impl Samples {
+    /// Those that the index has.
+    ///
+    /// # Errors
+    /// The index cannot be read.
+    pub(super) fn begin(engine: &Engine) -> Result<Self, FollowError> {
+        let now = now_ms() / 1_000;
+        let from = now.saturating_sub(StressParams::default().window_secs);
+        let samples = engine.reader().view()?.mempool_samples(from, now, usize::MAX)?;
+        Ok(Samples { samples, taken_at: None })
+    }
+
+    /// Takes a sample if one is due and the mempool is whole. Returns whether it did.
+    ///
+    /// # Errors
+    /// The index cannot be written.
+    pub(super) fn take(&mut self, mempool: &MempoolSlot, engine: &Engine) -> Result<bool, FollowError> {
+        if self.taken_at.is_some_and(|at| at.elapsed() < SAMPLE) {
+            return Ok(false);
+        }
+        let Some((projection, stats)) = mempool.projection().zip(mempool.stats()) else { return Ok(false) };
+        self.taken_at = Some(Instant::now());
+        let (now, params) = (now_ms() / 1_000, StressParams::default());
+        let start = now.saturating_sub(params.window_secs);
+        let old = self.samples.partition_point(|s| s.time_unix < start);
+        self.samples.drain(..old);
+        let taken = sample(&projection, &stats, &self.samples, now, &params);
+        engine.put_sample(&taken)?;
+        self.samples.push(taken);
+        Ok(true)
+    }
+}

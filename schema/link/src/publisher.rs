@@ -1,0 +1,116 @@
+//! The socket as one of those who are told what becomes of an index: readers in other processes hear it there.
+
+use std::{
+    mem,
+    path::Path,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use cairn_model::{BlockHash, Height, MempoolDelta, SourceStatus};
+
+use crate::{Announcer, MempoolSlot, Message, Publish, mempool_messages};
+
+/// Name of the socket in the data folder.
+pub const SOCKET: &str = "cairn.sock";
+
+/// What a reader that comes late is told, beside the mempool.
+#[derive(Default)]
+struct Known {
+    tip: Option<(Height, BlockHash)>,
+    best: Option<Height>,
+    source: SourceStatus,
+}
+
+impl Known {
+    fn messages(&self) -> Vec<Message> {
+        let mut messages = vec![Message::Best(self.best), Message::Source(Box::new(self.source.clone()))];
+        messages.extend(self.tip.map(|(height, hash)| Message::Tip { height, hash }));
+        messages
+    }
+}
+
+/// Tells readers in other processes. Where no socket can be made they find new blocks by looking, a second later.
+pub struct SocketPublisher {
+    announcer: Option<Announcer>,
+    known: Arc<Mutex<Known>>,
+    /// What blocks that are not on disk yet did to the mempool.
+    held: Mutex<Vec<MempoolDelta>>,
+}
+
+impl SocketPublisher {
+    /// Opens the socket in the data folder. The caller holds the index for writing, and keeps its mempool in `mempool`.
+    #[must_use]
+    pub fn open(datadir: &Path, mempool: Arc<MempoolSlot>) -> Self {
+        let known = Arc::<Mutex<Known>>::default();
+        let present = Arc::clone(&known);
+        let present = move || {
+            let mut messages = lock(&present).messages();
+            messages.extend(mempool_messages(&mempool.snapshot()));
+            messages
+        };
+        let path = datadir.join(SOCKET);
+        let announcer = match Announcer::bind(&path, Box::new(present)) {
+            Ok(announcer) => Some(announcer),
+            Err(error) => {
+                tracing::warn!(path = %path.display(), %error, "no socket: `cairn serve` sees new blocks a second later");
+                None
+            }
+        };
+        SocketPublisher { announcer, known, held: Mutex::default() }
+    }
+
+    fn announce(&self, message: &Message) {
+        if let Some(announcer) = &self.announcer {
+            announcer.announce(message);
+        }
+    }
+
+    fn announce_mempool(&self, deltas: &[MempoolDelta]) {
+        if let Some(announcer) = self.announcer.as_ref().filter(|a| a.readers() > 0) {
+            for message in mempool_messages(deltas) {
+                announcer.announce(&message);
+            }
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Publish for SocketPublisher {
+    fn publish_tip(&self, tip: Option<(Height, BlockHash)>) {
+        let known = mem::replace(&mut lock(&self.known).tip, tip);
+        if let Some((height, hash)) = tip.filter(|_| known != tip) {
+            self.announce(&Message::Tip { height, hash });
+        }
+        let held = mem::take(&mut *lock(&self.held));
+        self.announce_mempool(&held);
+    }
+
+    fn publish_best_height(&self, best: Option<Height>) {
+        if mem::replace(&mut lock(&self.known).best, best) != best {
+            self.announce(&Message::Best(best));
+        }
+    }
+
+    fn publish_source(&self, status: &SourceStatus) {
+        lock(&self.known).source = status.clone();
+        self.announce(&Message::Source(Box::new(status.clone())));
+    }
+
+    fn publish_connected(&self, deltas: &[MempoolDelta]) {
+        lock(&self.held).extend_from_slice(deltas);
+    }
+
+    fn publish_mempool(&self, deltas: &[MempoolDelta]) {
+        let mut held = lock(&self.held);
+        if held.is_empty() {
+            drop(held);
+            self.announce_mempool(deltas);
+        } else {
+            // In order: these come after a block that is not on disk yet.
+            held.extend_from_slice(deltas);
+        }
+    }
+}
