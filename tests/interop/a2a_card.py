@@ -1,7 +1,7 @@
 """The A2A project's Python kit reads the agent card: found over HTTP by its own resolver, and parsed by its own types
 without leave for any member that they do not know.
 
-Usage: interop-a2a.py BASE_URL
+Usage: a2a_card.py BASE_URL
 """
 
 import asyncio

@@ -6,7 +6,7 @@ set -euo pipefail
 base=$1
 here=$(cd "$(dirname "$0")" && pwd)
 
-# shellcheck source=deploy/interop-tools.sh
-. "$here/interop-tools.sh"
+# shellcheck source=tests/interop/install-pinned.sh
+. "$here/install-pinned.sh"
 install_pinned interop-a2a a2a-sdk==1.3.0
-"$tools/bin/python" "$here/interop-a2a.py" "$base"
+"$tools/bin/python" "$here/a2a_card.py" "$base"

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Installs what the build needs from outside Cargo, and only where it is missing.
+# Installs what the build or the tests need from outside Cargo, and only where it is missing.
 #
-#   deploy/setup.sh build   a compiler for C++20, make, cmake, pkg-config, libclang, ccache (RocksDB, jemalloc)
-#   deploy/setup.sh test    the same, the Boost headers (the tests build Bitcoin Core's kernel), strace and Valgrind
+#   .ci/install-tools.sh build   a compiler for C++20, make, cmake, pkg-config, libclang, ccache (RocksDB, jemalloc)
+#   .ci/install-tools.sh test    the same, the Boost headers (the tests build Bitcoin Core's kernel), strace, Valgrind
 #
 # Debian and its relatives: by apt-get, through sudo if not root. Elsewhere it names what is missing and stops.
 set -euo pipefail
@@ -17,7 +17,7 @@ build | test) ;;
 esac
 
 if ! command -v cargo >/dev/null; then
-    echo "setup: cargo is missing; Rust comes from https://rustup.rs" >&2
+    echo "install-tools: cargo is missing; Rust comes from https://rustup.rs" >&2
     exit 1
 fi
 
@@ -88,7 +88,7 @@ elif [ "$(id -u)" -ne 0 ]; then
 fi
 
 if [ "$can_install" = yes ]; then
-    echo "setup: installing ${packages[*]} ${wanted[*]}"
+    echo "install-tools: installing ${packages[*]} ${wanted[*]}"
     install=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends)
     # The package lists of a fresh machine are empty or old: refresh them, but only when an install needs it.
     if ! "${install[@]}" "${packages[@]}" "${wanted[@]}"; then
@@ -99,14 +99,15 @@ if [ "$can_install" = yes ]; then
 fi
 
 if [ ${#wanted[@]} -gt 0 ]; then
-    echo "setup: no ${wanted[*]}: everything works, but without ccache RocksDB may compile more than once (20 minutes on" \
-        "2 cores), and without strace or valgrind some tests are skipped" >&2
+    echo "install-tools: no ${wanted[*]}: everything works, but without ccache RocksDB may compile more than once" \
+        "(20 minutes on 2 cores), and without strace or valgrind some tests are skipped" >&2
 fi
 if [ ${#packages[@]} -gt 0 ]; then
-    echo "setup: missing and not installed: ${packages[*]} (Debian's names)" >&2
-    echo "setup: the build needs a C++20 compiler, make, cmake, pkg-config and libclang; the tests also Boost's headers." >&2
-    echo "setup: on Debian or Ubuntu, as root: apt-get update && apt-get install ${packages[*]}" >&2
-    echo "setup: on Fedora: dnf install gcc-c++ make cmake pkgconf clang-devel boost-devel ccache" >&2
-    echo "setup: on macOS: xcode-select --install; brew install llvm cmake pkgconf boost ccache; set LIBCLANG_PATH" >&2
+    echo "install-tools: missing and not installed: ${packages[*]} (Debian's names)" >&2
+    echo "install-tools: the build needs a C++20 compiler, make, cmake, pkg-config and libclang;" \
+        "the tests also need the Boost headers" >&2
+    echo "install-tools: on Debian or Ubuntu, as root: apt-get update && apt-get install ${packages[*]}" >&2
+    echo "install-tools: on Fedora: dnf install gcc-c++ make cmake pkgconf clang-devel boost-devel ccache" >&2
+    echo "install-tools: on macOS: xcode-select --install; brew install llvm cmake pkgconf boost ccache; set LIBCLANG_PATH" >&2
     exit 1
 fi

@@ -6,8 +6,8 @@ set -euo pipefail
 document=$1
 here=$(cd "$(dirname "$0")" && pwd)
 
-# shellcheck source=deploy/interop-tools.sh
-. "$here/interop-tools.sh"
+# shellcheck source=tests/interop/install-pinned.sh
+. "$here/install-pinned.sh"
 install_pinned interop-openapi openapi-spec-validator==0.9.0 @stoplight/spectral-cli@6.16.3
 
 work=$(mktemp -d)

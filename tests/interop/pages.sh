@@ -13,12 +13,12 @@ if [ -z "$browser" ]; then
     echo "interop: skipped interop-pages: no Chromium (Debian: chromium)" >&2
     exit 0
 fi
-# shellcheck source=deploy/interop-tools.sh
-. "$here/interop-tools.sh"
+# shellcheck source=tests/interop/install-pinned.sh
+. "$here/install-pinned.sh"
 install_pinned interop-pages playwright-core@1.65.1
 
 # Below the home folder: a browser that comes as a snap may not read elsewhere.
 profile=$(mktemp -d -p "$tools")
 trap 'rm -rf "$profile"' EXIT
 PLAYWRIGHT="$tools/node_modules/playwright-core/index.js" BROWSER="$browser" PROFILE="$profile" PICTURES="$pictures" \
-    timeout 300 node "$here/interop-pages.mjs" "$base"
+    timeout 300 node "$here/pages.mjs" "$base"

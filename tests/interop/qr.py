@@ -1,6 +1,6 @@
 """Asks for QR codes of all kinds of text, has zbarimg read them, and compares bytes.
 
-Usage: interop-qr.py BASE_URL
+Usage: qr.py BASE_URL
 """
 
 import json

@@ -7,13 +7,13 @@ set -euo pipefail
 base=$1
 here=$(cd "$(dirname "$0")" && pwd)
 # The Inspector wants a newer Node than many systems have; that one comes from the registry too.
-# shellcheck source=deploy/interop-tools.sh
-. "$here/interop-tools.sh"
+# shellcheck source=tests/interop/install-pinned.sh
+. "$here/install-pinned.sh"
 install_pinned interop-mcp mcp==2.3.0 jsonschema==4.26.0 node@22.23.3 @modelcontextprotocol/inspector@2.12.0
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-"$tools/bin/python" "$here/interop-mcp.py" "$base" "$work/arguments"
+"$tools/bin/python" "$here/mcp_client.py" "$base" "$work/arguments"
 
 inspect() {
     PATH="$tools/node_modules/.bin:$PATH" HOME="$work" \

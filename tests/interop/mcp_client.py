@@ -1,7 +1,7 @@
 """The Python client of the Model Context Protocol lists and calls every tool: in the present revision, in those with a
 handshake, and over the old transport of server-sent events. Every answer is checked against the tool's own schema.
 
-Usage: interop-mcp.py BASE_URL ARGUMENTS_FILE, where the arguments of each call are written for other clients to use.
+Usage: mcp_client.py BASE_URL ARGUMENTS_FILE, where the arguments of each call are written for other clients to use.
 """
 
 import asyncio

@@ -8,7 +8,7 @@ version=0.20.2
 tools="${XDG_CACHE_HOME:-$HOME/.cache}/cairn/tools"
 
 if [ "$("$tools/bin/cargo-deny" --version 2>/dev/null)" != "cargo-deny $version" ]; then
-    echo "deny: compiling cargo-deny $version (once; 2 minutes on 2 cores)"
+    echo "check-dependencies: compiling cargo-deny $version (once; 2 minutes on 2 cores)"
     # A target folder of its own: the project's would keep cargo-deny's dependencies for nothing.
     build=$(mktemp -d)
     trap 'rm -rf "$build"' EXIT
@@ -20,5 +20,5 @@ if "$deny" --locked fetch db; then
     "$deny" --locked check
 else
     "$deny" --locked check licenses bans sources
-    echo "deny: SKIPPED advisories: the advisory database could not be fetched (no network?)"
+    echo "check-dependencies: SKIPPED advisories: the advisory database could not be fetched (no network?)"
 fi

@@ -9,4 +9,4 @@ if ! command -v zbarimg >/dev/null; then
     echo "interop: skipped interop-qr: no zbarimg (Debian: zbar-tools)" >&2
     exit 0
 fi
-timeout 120 python3 "$here/interop-qr.py" "$base"
+timeout 120 python3 "$here/qr.py" "$base"

@@ -7,8 +7,8 @@ set -euo pipefail
 
 listen=127.0.0.1:18333
 here=$(cd "$(dirname "$0")" && pwd)
-# shellcheck source=deploy/interop-tools.sh
-. "$here/interop-tools.sh"
+# shellcheck source=tests/interop/install-pinned.sh
+. "$here/install-pinned.sh"
 install_pinned interop schemathesis==4.32.5
 
 cargo build --locked --release --bin cairn
@@ -35,11 +35,11 @@ for attempt in $(seq 1 120); do
     sleep 1
 done
 
-"$here/interop-openapi.sh" "$document"
-"$here/interop-a2a.sh" "http://$listen"
-"$here/interop-mcp.sh" "http://$listen"
-"$here/interop-pages.sh" "http://$listen"
-"$here/interop-qr.sh" "http://$listen"
+"$here/openapi.sh" "$document"
+"$here/a2a.sh" "http://$listen"
+"$here/mcp.sh" "http://$listen"
+"$here/pages.sh" "http://$listen"
+"$here/qr.sh" "http://$listen"
 
 # What schemathesis cannot know: sending a transaction needs a node, which the demo has not, and says so by a 503 that is
 # in the document; and an unconfirmed transaction has to be one that waits here and now.
@@ -68,4 +68,4 @@ api_test "$work/examples.toml" --phases examples
 # One check is left out: that whatever fits the schema is accepted. No schema can say that an address's checksum is right,
 # or that a cursor was issued by this server.
 api_test "$work/schemathesis.toml" --phases coverage,fuzzing,stateful --max-examples 100 --exclude-checks positive_data_acceptance
-"$here/interop-hostile.sh"
+"$here/hostile.sh"

@@ -1,7 +1,7 @@
 // Looks at every page below an address in a browser, at two widths and in two colour schemes: errors, requests to other
 // hosts, overflow, contrast, focus, what is left without scripts, and whether operations can be tried out.
 //
-// Usage: interop-pages.mjs BASE_URL, with PLAYWRIGHT, BROWSER, PROFILE and perhaps PICTURES in the environment.
+// Usage: pages.mjs BASE_URL, with PLAYWRIGHT, BROWSER, PROFILE and perhaps PICTURES in the environment.
 
 import { createRequire } from "node:module";
 import { mkdirSync } from "node:fs";
