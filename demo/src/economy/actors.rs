@@ -3,7 +3,8 @@
 use bitcoin::{Address, ScriptBuf};
 
 use super::address;
-use crate::{Error, KeyForm, Keyring, Lock};
+use crate::build::{KeyForm, Keyring, Lock};
+use crate::error::Error;
 
 /// A named participant of the demo chain.
 #[derive(Clone, Debug)]

@@ -7,7 +7,8 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::actors::{PEOPLE, Who};
-use crate::{BlockSpec, COINBASE_MATURITY, Chain, ChainBuilder, Coin, Error, KeyForm, Lock, Style};
+use crate::build::{BlockSpec, COINBASE_MATURITY, Chain, ChainBuilder, Coin, KeyForm, Lock, Style};
+use crate::error::Error;
 
 /// Outputs below this are not worth making, in satoshis.
 pub(super) const DUST: u64 = 546;

@@ -10,7 +10,8 @@ use rand_chacha::ChaCha8Rng;
 
 use super::codec::write_undo;
 use super::writer::{FileOptions, Location, Writer};
-use crate::{Chain, Error};
+use crate::build::Chain;
+use crate::error::Error;
 
 /// How a tree is laid out.
 #[derive(Clone, Debug)]

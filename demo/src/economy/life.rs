@@ -6,8 +6,8 @@ use rand::Rng;
 use rand::seq::IndexedRandom;
 
 use super::actors::{PEOPLE, Who};
-use super::economy::{DUST, Economy};
-use crate::Error;
+use super::purses::{DUST, Economy};
+use crate::error::Error;
 
 const BTC: u64 = 100_000_000;
 /// The first block in which mined coins can move.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use bitcoin::hashes::{Hash, HashEngine, sha256d};
 use bitcoin::{BlockHash, Network};
 
-use crate::Error;
+use crate::error::Error;
 
 /// Size at which Bitcoin Core starts the next block file, in bytes.
 pub const MAX_FILE_SIZE: u64 = 128 << 20;

@@ -7,9 +7,9 @@ use rand::Rng;
 use rand::seq::IndexedRandom;
 
 use super::actors::{PEOPLE, Who};
-use super::economy::DUST;
+use super::purses::DUST;
 use super::unconfirmed::{Draft, From, HIGHEST, LOWEST, Pool};
-use crate::Error;
+use crate::error::Error;
 
 const BTC: u64 = 100_000_000;
 /// Things that happen.

@@ -13,11 +13,12 @@ use bitcoin::{
     TxOut, Txid, Witness, opcodes, transaction,
 };
 
-use crate::chain::{Chain, Mined};
-use crate::coin::{Coin, CoinSet, is_unspendable};
-use crate::lock::push_bytes;
-use crate::spec::{BlockSpec, Commitment, Style};
-use crate::{Error, Keyring};
+use super::chain::{Chain, Mined};
+use super::coin::{Coin, CoinSet, is_unspendable};
+use super::keyring::Keyring;
+use super::lock::push_bytes;
+use super::spec::{BlockSpec, Commitment, Style};
+use crate::error::Error;
 
 /// Blocks that must follow a coinbase before its outputs can be spent, counting its own.
 pub const COINBASE_MATURITY: u32 = 100;

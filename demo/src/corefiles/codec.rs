@@ -3,7 +3,7 @@
 use bitcoin::Script;
 use bitcoin::secp256k1::PublicKey;
 
-use crate::Coin;
+use crate::build::Coin;
 
 /// Script "types" 0 to 5 are the compressed forms, so raw scripts give their size plus this.
 const SPECIAL_SCRIPTS: u64 = 6;

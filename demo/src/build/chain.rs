@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use bitcoin::{Block, BlockHash};
 
-use crate::Coin;
+use super::coin::Coin;
 
 /// A block with the coins it spends.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,17 +7,18 @@
 //! Over the tip wait unconfirmed transactions ([`chain_and_mempool`]): what was sent in half an hour without a block.
 
 mod actors;
-mod economy;
 mod half_hour;
 mod life;
+mod purses;
 mod unconfirmed;
 
 use bitcoin::Address;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use crate::{BlockSpec, Chain, Error, Keyring};
-use economy::Economy;
+use crate::build::{BlockSpec, Chain, Keyring};
+use crate::error::Error;
+use purses::Economy;
 use unconfirmed::Pool;
 
 pub use actors::{Actor, Showcase};

@@ -10,8 +10,8 @@ use bitcoin::sighash::{EcdsaSighashType, Prevouts, SighashCache, TapSighashType}
 use bitcoin::taproot::{LeafVersion, TapLeafHash, TaprootBuilder, TaprootSpendInfo};
 use bitcoin::{Amount, Network, Script, Transaction, TxOut, Witness};
 
-use crate::Error;
-use crate::lock::{KeyForm, Lock, checksig_script, multisig_script, push_bytes};
+use super::lock::{KeyForm, Lock, checksig_script, multisig_script, push_bytes};
+use crate::error::Error;
 
 /// Keys derived from a seed by index, and every lock that was made with them.
 ///

@@ -9,8 +9,9 @@ use rand::Rng;
 
 use super::DEMO_BLOCKS;
 use super::actors::Who;
-use super::economy::{DUST, Economy, Held, pay_to};
-use crate::{Chain, Coin, Error, KeyForm, Lock, Style};
+use super::purses::{DUST, Economy, Held, pay_to};
+use crate::build::{Chain, Coin, KeyForm, Lock, Style};
+use crate::error::Error;
 
 /// How long ago the oldest of the unconfirmed transactions was first seen.
 pub const WAITING_SPAN: Duration = Duration::from_secs(1_800);
