@@ -30,10 +30,10 @@ help: ## Shows this list.
 	@sed -n 's/^\([a-z-]*\):[^#]*## /  make \1	/p' $(MAKEFILE_LIST)
 
 setup: ## Installs what the build needs, where it is missing.
-	@deploy/setup.sh build
+	@.ci/install-tools.sh build
 
 setup-test:
-	@deploy/setup.sh test
+	@.ci/install-tools.sh test
 
 run: setup ## Builds Cairn and serves the demo chain (ARGS='--listen …').
 	$(CARGO) run $(FLAGS) --bin cairn -- demo $(ARGS)
@@ -45,14 +45,14 @@ lint:
 	$(CARGO) clippy $(FLAGS) --workspace --all-targets -- -D warnings
 
 deny:
-	@deploy/deny.sh
+	@.ci/check-dependencies.sh
 
 # The runner's summary stays the last line of a green run, so the skipped tests are named before it.
 test-only: setup-test ## Only the tests (TESTS=substring).
-	@deploy/tests.sh $(TESTS)
+	@tests/run.sh $(TESTS)
 
 interop: setup-test ## The clients that we did not write.
-	@deploy/interop.sh
+	@tests/interop/run.sh
 
 bench: setup-test ## The benches (benches/RESULTS.md keeps results; criterion's lie in target/criterion).
 	$(CARGO) bench --locked --profile release --workspace --bench mempool --bench overhead --bench decode --bench index --bench http --bench latency

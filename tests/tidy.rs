@@ -1,5 +1,5 @@
 //! House rules that no compiler knows: lengths, leftovers, large files, paths of one machine, pinned dependencies,
-//! banned calls, numbered decisions.
+//! banned calls, numbered decisions, links between documents.
 
 use std::{
     collections::BTreeSet,
@@ -231,6 +231,17 @@ fn problems_of_decisions(files: &[(String, String)]) -> Vec<String> {
     problems
 }
 
+/// Links to files in a document that lead nowhere. Links to the web and within the page are not looked at.
+fn broken_links(path: &str, text: &str, exists: &dyn Fn(&Path) -> bool) -> Vec<String> {
+    let folder = Path::new(path).parent().unwrap_or(Path::new(""));
+    let targets = text.split("](").skip(1).filter_map(|after| after.split([')', '\n']).next());
+    targets
+        .map(|target| target.split('#').next().unwrap_or_default())
+        .filter(|target| !target.is_empty() && !target.contains(':') && !exists(&folder.join(target)))
+        .map(|target| format!("{path}: a link to {target}, which is not there"))
+        .collect()
+}
+
 fn none(problems: Vec<String>) {
     assert!(problems.is_empty(), "\n{}", problems.join("\n"));
 }
@@ -310,6 +321,14 @@ fn decisions_are_numbered() {
     let decisions: Vec<_> = sources(".md").into_iter().filter(|(path, _)| path.starts_with("schema/adr/")).collect();
     assert!(decisions.len() >= 2, "schema/adr/ holds the template and the first decision");
     none(problems_of_decisions(&decisions));
+}
+
+#[test]
+fn links_between_documents_lead_somewhere() {
+    let exists = |path: &Path| root().join(path).exists();
+    let documents = sources(".md");
+    assert!(documents.iter().any(|(_, text)| text.contains("](docs/operators.md)")), "the README links to the guide");
+    none(documents.iter().flat_map(|(path, text)| broken_links(path, text, &exists)).collect());
 }
 
 #[test]
@@ -404,6 +423,13 @@ mod made_up {
         found(problems_of_versions(&table), &["a: no plain", "b: no plain", "b: from git", "bitcoin: its version"]);
         table.remove("bitcoin");
         found(problems_of_versions(&table), &["a: ", "b: ", "b: ", "bitcoin: named in this test"]);
+    }
+
+    #[test]
+    fn links() {
+        let exists = |path: &Path| path == Path::new("docs/../src/a.rs");
+        let text = "[a](../src/a.rs#here) [web](https://x.example/a.rs) [here](#a) [b](b.md)\n";
+        found(broken_links("docs/x.md", text, &exists), &["docs/x.md: a link to b.md"]);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 mod common;
 mod demo;
+mod deployed;
 mod exit_codes;
 mod flow;
 mod following;

@@ -7,9 +7,10 @@ use std::{
     time::Instant,
 };
 
-use cairn_chaingen::{
+use cairn_demo::{
+    DEMO_BLOCKS, END_TIME, chain_and_mempool,
     corefiles::{FileOptions, Layout, write_chain},
-    demo::{DEMO_BLOCKS, END_TIME, chain_and_mempool, showcase},
+    showcase,
 };
 use cairn_follow::{Until, round};
 use cairn_model::{MempoolDelta, Network};

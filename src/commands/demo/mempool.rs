@@ -5,7 +5,7 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
-use cairn_chaingen::demo::{Unconfirmed, WAITING_SPAN};
+use cairn_demo::{Unconfirmed, WAITING_SPAN};
 use cairn_link::IndexSlot;
 use cairn_model::{
     MempoolDelta, MempoolInput, MempoolOutput, MempoolTx, MempoolWatch, NodeFloor, RemoveReason, SourceKind,

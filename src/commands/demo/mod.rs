@@ -6,7 +6,7 @@ mod mempool;
 
 use std::{path::PathBuf, sync::Arc};
 
-use cairn_chaingen::demo::{Actor, Showcase, actors, showcase};
+use cairn_demo::{Actor, Showcase, actors, showcase};
 use cairn_link::IndexSlot;
 use cairn_operations::Featured;
 use cairn_state::StateUrl;
@@ -62,9 +62,9 @@ pub(crate) fn demo(args: &Demo, context: &Context) -> Result<Exit, Failure> {
 }
 
 /// A failure of the chain generator.
-fn generator(error: cairn_chaingen::Error) -> Failure {
+fn generator(error: cairn_demo::Error) -> Failure {
     match error {
-        cairn_chaingen::Error::Io(error) => error.into(),
+        cairn_demo::Error::Io(error) => error.into(),
         other => Failure::new(Exit::Other, format!("the demo chain could not be made: {other}")),
     }
 }

@@ -1,0 +1,431 @@
+//! Builds consensus-valid regtest blocks on any parent.
+
+use std::collections::HashMap;
+
+use bitcoin::absolute::LockTime;
+use bitcoin::block::{Header, Version};
+use bitcoin::hashes::Hash;
+use bitcoin::params::Params;
+use bitcoin::script::Builder;
+use bitcoin::sighash::EcdsaSighashType;
+use bitcoin::{
+    Amount, Block, BlockHash, CompactTarget, OutPoint, ScriptBuf, Sequence, Target, Transaction, TxIn, TxMerkleNode,
+    TxOut, Txid, Witness, opcodes, transaction,
+};
+
+use super::chain::{Chain, Mined};
+use super::coin::{Coin, CoinSet, is_unspendable};
+use super::keyring::Keyring;
+use super::lock::push_bytes;
+use super::spec::{BlockSpec, Commitment, Style};
+use crate::error::Error;
+
+/// Blocks that must follow a coinbase before its outputs can be spent, counting its own.
+pub const COINBASE_MATURITY: u32 = 100;
+/// Blocks between two halvings on regtest.
+pub const HALVING_INTERVAL: u32 = 150;
+const MAX_WEIGHT: u64 = 4_000_000;
+const MAX_SIGOP_COST: usize = 80_000;
+/// Room kept for header, transaction count and coinbase while transactions are added.
+const RESERVED_WEIGHT: u64 = 40_000;
+const RESERVED_SIGOP_COST: usize = 1_000;
+
+/// The block being filled.
+#[derive(Debug, Default)]
+struct Open {
+    txs: Vec<Transaction>,
+    spent: Vec<Vec<Coin>>,
+    fees: u64,
+    weight: u64,
+    sigops: usize,
+}
+
+/// Builds regtest blocks: add transactions to the open block, mine it, go on, or check out any other block first.
+///
+/// It enforces what a miner must: coins exist and are mature, values balance, weight and signature operation limits,
+/// BIP 34 heights, median time past, witness commitments and proof of work. Scripts are made right by [`Keyring::sign`];
+/// they are not executed here.
+#[derive(Debug)]
+pub struct ChainBuilder {
+    chain: Chain,
+    keyring: Keyring,
+    coins: CoinSet,
+    head: usize,
+    open: Open,
+}
+
+impl ChainBuilder {
+    /// A builder that holds the regtest genesis block; `seed` decides the keys.
+    pub fn new(seed: u64) -> Self {
+        let genesis = bitcoin::constants::genesis_block(Params::REGTEST);
+        Self {
+            chain: Chain::new(genesis),
+            keyring: Keyring::new(seed),
+            coins: CoinSet::default(),
+            head: 0,
+            open: Open::default(),
+        }
+    }
+
+    /// A builder that goes on from the tip of a chain that another one made; `seed` decides the keys, of which it knows
+    /// none yet.
+    pub fn resume(chain: Chain, seed: u64) -> Self {
+        let mut coins = CoinSet::default();
+        let keyring = Keyring::new(seed);
+        for mined in chain.active().into_iter().skip(1) {
+            connect(&mut coins, &keyring, mined);
+        }
+        let head = chain.tip_index();
+        Self { chain, keyring, coins, head, open: Open::default() }
+    }
+
+    /// The blocks mined so far.
+    pub fn chain(&self) -> &Chain {
+        &self.chain
+    }
+
+    /// Ends building.
+    pub fn into_chain(self) -> Chain {
+        self.chain
+    }
+
+    /// The keys.
+    pub fn keyring(&mut self) -> &mut Keyring {
+        &mut self.keyring
+    }
+
+    /// The block that the open block builds on.
+    pub fn head(&self) -> &Mined {
+        self.chain.at(self.head)
+    }
+
+    /// Height of the open block.
+    pub fn next_height(&self) -> u32 {
+        self.head().height + 1
+    }
+
+    /// Count of transactions in the open block, without the coinbase.
+    pub fn open_count(&self) -> usize {
+        self.open.txs.len()
+    }
+
+    /// Weight units that transactions can still take in the open block.
+    pub fn room(&self) -> u64 {
+        (MAX_WEIGHT - RESERVED_WEIGHT).saturating_sub(self.open.weight)
+    }
+
+    /// A coin that exists now, outputs of the open block included.
+    pub fn coin(&self, outpoint: &OutPoint) -> Option<&Coin> {
+        self.coins.get(outpoint)
+    }
+
+    /// Count of coins that exist now.
+    pub fn coin_count(&self) -> usize {
+        self.coins.len()
+    }
+
+    /// The coins the keyring can sign for, immature ones included, roughly from old to young; the order is a function
+    /// of the calls made so far.
+    pub fn spendable(&self) -> &[OutPoint] {
+        self.coins.listed()
+    }
+
+    /// Whether a coin exists and may be spent in the open block.
+    pub fn is_mature(&self, outpoint: &OutPoint) -> bool {
+        self.coin(outpoint).is_some_and(|coin| self.mature(coin))
+    }
+
+    fn mature(&self, coin: &Coin) -> bool {
+        !coin.coinbase || self.next_height() - coin.height >= COINBASE_MATURITY
+    }
+
+    /// The hash of the block `depth` blocks below the head (genesis if the chain is shorter).
+    pub fn ancestor(&self, depth: u32) -> BlockHash {
+        let mut index = self.head;
+        for _ in 0..depth {
+            index = self.chain.parent(index);
+        }
+        self.chain.at(index).hash()
+    }
+
+    /// Makes another block the parent of the next one; the open block is discarded.
+    ///
+    /// # Errors
+    /// [`Error::UnknownBlock`].
+    pub fn checkout(&mut self, hash: &BlockHash) -> Result<(), Error> {
+        let target = self.chain.find(hash).ok_or(Error::UnknownBlock(*hash))?;
+        self.discard();
+        let (down, up) = self.chain.path(self.head, target);
+        for index in down {
+            let mined = self.chain.at(index);
+            for (position, tx) in mined.block.txdata.iter().enumerate().rev() {
+                let spent = position.checked_sub(1).map_or(&[][..], |i| &mined.spent[i]);
+                undo_tx(&mut self.coins, &self.keyring, tx, spent);
+            }
+        }
+        for index in up {
+            connect(&mut self.coins, &self.keyring, self.chain.at(index));
+        }
+        self.head = target;
+        Ok(())
+    }
+
+    /// Drops the transactions of the open block.
+    pub fn discard(&mut self) {
+        let open = std::mem::take(&mut self.open);
+        for (tx, spent) in open.txs.iter().zip(&open.spent).rev() {
+            undo_tx(&mut self.coins, &self.keyring, tx, spent);
+        }
+    }
+
+    /// Makes a signed transaction that spends coins of the keyring. It is not added to the open block.
+    ///
+    /// # Errors
+    /// [`Error::MissingCoin`], [`Error::UnknownScript`], [`Error::EmptyTransaction`].
+    pub fn spend(&self, inputs: &[OutPoint], outputs: Vec<TxOut>, style: &Style) -> Result<Transaction, Error> {
+        if inputs.is_empty() || outputs.is_empty() {
+            return Err(Error::EmptyTransaction);
+        }
+        let spent = inputs
+            .iter()
+            .map(|outpoint| Ok(self.coin(outpoint).ok_or(Error::MissingCoin(*outpoint))?.txout.clone()))
+            .collect::<Result<Vec<_>, Error>>()?;
+        let mut tx = Transaction {
+            version: transaction::Version(style.version),
+            lock_time: style.lock_time,
+            input: inputs
+                .iter()
+                .map(|&previous_output| TxIn {
+                    previous_output,
+                    script_sig: ScriptBuf::new(),
+                    sequence: style.sequence,
+                    witness: Witness::new(),
+                })
+                .collect(),
+            output: outputs,
+        };
+        let kinds = &style.sighash;
+        self.keyring.sign(&mut tx, &spent, |input| match kinds.len() {
+            0 => EcdsaSighashType::All,
+            count => kinds[input % count],
+        })?;
+        Ok(tx)
+    }
+
+    /// Adds a transaction to the open block; its outputs can be spent at once.
+    ///
+    /// # Errors
+    /// Every reason for which a block with it would be invalid, signatures apart; the open block is then unchanged.
+    pub fn add(&mut self, tx: Transaction) -> Result<Txid, Error> {
+        self.admit(tx, true)
+    }
+
+    /// The same as for a mempool, which may hold more than one block: without the limits of weight and signature
+    /// operations. An open block that outgrew them cannot be mined.
+    ///
+    /// # Errors
+    /// As [`Self::add`], but never [`Error::BlockFull`].
+    pub fn add_unconfirmed(&mut self, tx: Transaction) -> Result<Txid, Error> {
+        self.admit(tx, false)
+    }
+
+    fn admit(&mut self, tx: Transaction, limited: bool) -> Result<Txid, Error> {
+        if tx.input.is_empty() || tx.output.is_empty() {
+            return Err(Error::EmptyTransaction);
+        }
+        let mut input = 0;
+        let mut coins: HashMap<OutPoint, TxOut> = HashMap::with_capacity(tx.input.len());
+        for outpoint in tx.input.iter().map(|input| input.previous_output) {
+            let coin = self.coin(&outpoint).ok_or(Error::MissingCoin(outpoint))?;
+            if !self.mature(coin) {
+                return Err(Error::Immature(outpoint));
+            }
+            input += coin.txout.value.to_sat();
+            if coins.insert(outpoint, coin.txout.clone()).is_some() {
+                return Err(Error::MissingCoin(outpoint));
+            }
+        }
+        let output = tx.output.iter().fold(0u64, |sum, txout| sum.saturating_add(txout.value.to_sat()));
+        if output > input {
+            return Err(Error::Overspent { input, output });
+        }
+        let weight = tx.weight().to_wu();
+        let sigops = tx.total_sigop_cost(|outpoint| coins.get(outpoint).cloned());
+        let full = weight > self.room() || self.open.sigops + sigops > MAX_SIGOP_COST - RESERVED_SIGOP_COST;
+        if limited && full {
+            return Err(Error::BlockFull);
+        }
+        let spent = tx.input.iter().filter_map(|input| self.coins.remove(&input.previous_output)).collect();
+        let height = self.next_height();
+        create(&mut self.coins, &self.keyring, &tx, height, false);
+        let txid = tx.compute_txid();
+        self.open.fees += input - output;
+        self.open.weight += weight;
+        self.open.sigops += sigops;
+        self.open.spent.push(spent);
+        self.open.txs.push(tx);
+        Ok(txid)
+    }
+
+    /// Median time past of the head, Unix seconds: the next block must be later.
+    pub fn median_time(&self) -> u32 {
+        let mut times = Vec::with_capacity(11);
+        let mut index = self.head;
+        while times.len() < 11 {
+            times.push(self.chain.at(index).block.header.time);
+            if self.chain.at(index).height == 0 {
+                break;
+            }
+            index = self.chain.parent(index);
+        }
+        times.sort_unstable();
+        times[times.len() / 2]
+    }
+
+    /// Satoshis that the open block's coinbase may claim: subsidy and fees.
+    pub fn claimable(&self) -> u64 {
+        subsidy(self.next_height()) + self.open.fees
+    }
+
+    /// Mines the open block and makes it the head.
+    ///
+    /// # Errors
+    /// [`Error::TimeTooOld`], [`Error::TagTooLong`], [`Error::Unclaimed`], [`Error::BlockFull`] (the coinbase does not
+    /// fit); the open block is then unchanged.
+    pub fn mine(&mut self, spec: &BlockSpec) -> Result<BlockHash, Error> {
+        let median = self.median_time();
+        let parent = self.head();
+        let time =
+            spec.time.unwrap_or_else(|| parent.block.header.time.saturating_add(600).max(median.saturating_add(1)));
+        if time <= median {
+            return Err(Error::TimeTooOld { time, median });
+        }
+        let prev_blockhash = parent.hash();
+        let height = self.next_height();
+        let coinbase = self.coinbase(height, spec)?;
+        let mut txdata = Vec::with_capacity(1 + self.open.txs.len());
+        txdata.push(coinbase);
+        txdata.append(&mut self.open.txs);
+        let header = Header {
+            version: Version::from_consensus(0x2000_0000),
+            prev_blockhash,
+            merkle_root: TxMerkleNode::all_zeros(),
+            time,
+            bits: CompactTarget::from_consensus(0x207f_ffff),
+            nonce: 0,
+        };
+        let mut block = Block { header, txdata };
+        if block.txdata.iter().skip(1).any(|tx| tx.input.iter().any(|input| !input.witness.is_empty()))
+            || spec.commitment == Commitment::Always
+        {
+            commit_to_witnesses(&mut block);
+        }
+        let sigops = self.open.sigops + block.txdata[0].total_sigop_cost(|_| None);
+        if block.weight().to_wu() > MAX_WEIGHT || sigops > MAX_SIGOP_COST {
+            self.open.txs = block.txdata.split_off(1);
+            return Err(Error::BlockFull);
+        }
+        block.header.merkle_root = block.compute_merkle_root().unwrap_or_else(TxMerkleNode::all_zeros);
+        let target = Target::from_compact(block.header.bits);
+        // Blocks equal in every other way must still differ, hence the look into the tree.
+        while block.header.validate_pow(target).is_err() || self.chain.find(&block.block_hash()).is_some() {
+            block.header.nonce = block.header.nonce.wrapping_add(1);
+        }
+        let hash = block.block_hash();
+        create(&mut self.coins, &self.keyring, &block.txdata[0], height, true);
+        let open = std::mem::take(&mut self.open);
+        self.head = self.chain.push(self.head, Mined { block, height, spent: open.spent });
+        Ok(hash)
+    }
+
+    fn coinbase(&self, height: u32, spec: &BlockSpec) -> Result<Transaction, Error> {
+        let script_sig = Builder::new().push_int(i64::from(height)).push_slice(push_bytes(&spec.tag)).into_script();
+        if script_sig.len() > 100 {
+            return Err(Error::TagTooLong(spec.tag.len()));
+        }
+        let claimable = self.claimable();
+        let claim =
+            claimable.checked_sub(spec.unclaimed).ok_or(Error::Unclaimed { unclaimed: spec.unclaimed, claimable })?;
+        let weights: u128 = spec.payees.iter().map(|(_, weight)| u128::from(*weight)).sum();
+        let mut left = claim;
+        let mut output = Vec::with_capacity(spec.payees.len() + spec.notes.len() + 1);
+        for (index, (script, weight)) in spec.payees.iter().enumerate() {
+            let share = match (index + 1 == spec.payees.len(), weights) {
+                (true, _) => left,
+                (false, 0) => 0,
+                (false, _) => (u128::from(claim) * u128::from(*weight) / weights) as u64,
+            };
+            left -= share;
+            output.push(TxOut { value: Amount::from_sat(share), script_pubkey: script.clone() });
+        }
+        if spec.payees.is_empty() {
+            let script_pubkey = Builder::new().push_opcode(opcodes::OP_TRUE).into_script();
+            output.push(TxOut { value: Amount::from_sat(claim), script_pubkey });
+        }
+        for note in &spec.notes {
+            output.push(TxOut { value: Amount::ZERO, script_pubkey: note.clone() });
+        }
+        Ok(Transaction {
+            version: transaction::Version::TWO,
+            lock_time: LockTime::ZERO,
+            input: vec![TxIn {
+                previous_output: OutPoint::null(),
+                script_sig,
+                sequence: Sequence::MAX,
+                witness: Witness::new(),
+            }],
+            output,
+        })
+    }
+}
+
+/// Satoshis of new money in a regtest block.
+pub fn subsidy(height: u32) -> u64 {
+    5_000_000_000u64.checked_shr(height / HALVING_INTERVAL).unwrap_or(0)
+}
+
+/// Adds the reserved value and the commitment output of BIP 141 to the coinbase.
+fn commit_to_witnesses(block: &mut Block) {
+    let reserved = [0u8; 32];
+    block.txdata[0].input[0].witness = Witness::from_slice(&[reserved]);
+    if let Some(root) = block.witness_root() {
+        let commitment = Block::compute_witness_commitment(&root, &reserved);
+        let mut script = vec![0x6a, 0x24, 0xaa, 0x21, 0xa9, 0xed];
+        script.extend_from_slice(commitment.as_byte_array());
+        let script_pubkey = ScriptBuf::from_bytes(script);
+        block.txdata[0].output.push(TxOut { value: Amount::ZERO, script_pubkey });
+    }
+}
+
+/// Takes a block's spent coins out and puts its new ones in.
+fn connect(coins: &mut CoinSet, keyring: &Keyring, mined: &Mined) {
+    for (position, tx) in mined.block.txdata.iter().enumerate() {
+        if position > 0 {
+            for input in &tx.input {
+                coins.remove(&input.previous_output);
+            }
+        }
+        create(coins, keyring, tx, mined.height, position == 0);
+    }
+}
+
+fn create(coins: &mut CoinSet, keyring: &Keyring, tx: &Transaction, height: u32, coinbase: bool) {
+    let txid = tx.compute_txid();
+    for (vout, txout) in tx.output.iter().enumerate() {
+        if !is_unspendable(&txout.script_pubkey) {
+            let listed = keyring.knows(&txout.script_pubkey);
+            let coin = Coin { txout: txout.clone(), height, coinbase };
+            coins.insert(OutPoint { txid, vout: vout as u32 }, coin, listed);
+        }
+    }
+}
+
+fn undo_tx(coins: &mut CoinSet, keyring: &Keyring, tx: &Transaction, spent: &[Coin]) {
+    let txid = tx.compute_txid();
+    for vout in 0..tx.output.len() {
+        coins.remove(&OutPoint { txid, vout: vout as u32 });
+    }
+    for (input, coin) in tx.input.iter().zip(spent) {
+        coins.insert(input.previous_output, coin.clone(), keyring.knows(&coin.txout.script_pubkey));
+    }
+}

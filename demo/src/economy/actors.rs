@@ -1,0 +1,139 @@
+//! Who takes part in the demo's economy, and their fixed addresses.
+
+use bitcoin::{Address, ScriptBuf};
+
+use super::address;
+use crate::build::{KeyForm, Keyring, Lock};
+use crate::error::Error;
+
+/// A named participant of the demo chain.
+#[derive(Clone, Debug)]
+pub struct Actor {
+    /// A short name.
+    pub name: &'static str,
+    /// What it does, in a sentence.
+    pub description: &'static str,
+    /// Its fixed addresses (regtest), the most telling first. It may use further ones.
+    pub addresses: Vec<Address>,
+}
+
+/// An address to show.
+#[derive(Clone, Debug)]
+pub struct Showcase {
+    /// The address (regtest).
+    pub address: Address,
+    /// What is to be seen there, in a sentence.
+    pub what: &'static str,
+}
+
+/// Count of people without a name.
+pub(super) const PEOPLE: u32 = 80;
+
+/// Participants, as indexes of purses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Who {
+    Pool,
+    Rival,
+    Hot,
+    Cold,
+    Deposits,
+    Whale,
+    Mixer,
+    Merchant,
+    Sleeper,
+    /// Earned in 2011 and never seen again.
+    Lost,
+    Duster,
+    Person(u32),
+}
+
+impl Who {
+    pub(super) fn index(self) -> usize {
+        match self {
+            Self::Pool => 0,
+            Self::Rival => 1,
+            Self::Hot => 2,
+            Self::Cold => 3,
+            Self::Deposits => 4,
+            Self::Whale => 5,
+            Self::Mixer => 6,
+            Self::Merchant => 7,
+            Self::Sleeper => 8,
+            Self::Lost => 9,
+            Self::Duster => 10,
+            Self::Person(person) => 11 + person as usize,
+        }
+    }
+
+    /// The index of the participant's `n`-th key.
+    pub(super) fn key(self, n: u32) -> u32 {
+        self.index() as u32 * 100_000 + n
+    }
+
+    /// The fixed lock of participants that keep one address for years; `n` counts them.
+    pub(super) fn lock(self, n: u32) -> Lock {
+        let key = self.key(n);
+        match self {
+            Self::Pool | Self::Rival => Lock::P2pkh { key, form: KeyForm::Compressed },
+            Self::Hot | Self::Merchant | Self::Duster | Self::Person(_) => Lock::P2wpkh { key },
+            Self::Cold => Lock::P2wsh { needed: 2, keys: vec![key, self.key(1_000 + n), self.key(2_000 + n)] },
+            Self::Deposits => Lock::P2shP2wpkh { key },
+            Self::Whale => Lock::P2trKey { key },
+            Self::Mixer => Lock::P2trScript { internal: key, leaves: [self.key(1_000 + n), self.key(2_000 + n)] },
+            Self::Sleeper | Self::Lost => Lock::P2pkh { key, form: KeyForm::Uncompressed },
+        }
+    }
+}
+
+fn addresses(ring: &mut Keyring, locks: &[Lock]) -> Result<Vec<Address>, Error> {
+    let scripts = locks.iter().map(|lock| ring.script(lock)).collect::<Result<Vec<ScriptBuf>, Error>>()?;
+    Ok(scripts.iter().filter_map(|script| address(script)).collect())
+}
+
+pub(super) fn list(ring: &mut Keyring) -> Result<Vec<Actor>, Error> {
+    let mut actor = |name, description, locks: &[Lock]| {
+        Ok::<_, Error>(Actor { name, description, addresses: addresses(ring, locks)? })
+    };
+    Ok(vec![
+        actor(
+            "exchange",
+            "Cairn Exchange: customers pay to deposit addresses, which are swept into one hot wallet; withdrawals \
+             leave in batches; what is too much goes to a 2-of-3 vault.",
+            &[Who::Hot.lock(0), Who::Cold.lock(0), Who::Deposits.lock(0), Who::Deposits.lock(1), Who::Deposits.lock(2)],
+        )?,
+        actor("pool", "Stone Pool: mines most blocks and pays its members in batches.", &[Who::Pool.lock(0)])?,
+        actor(
+            "whale",
+            "Buys for years in large pieces, sells a part in one day in 2021.",
+            &[Who::Whale.lock(0), Who::Whale.lock(1)],
+        )?,
+        actor(
+            "mixer",
+            "Coordinates joint transactions with equal outputs and takes a small fee.",
+            &[Who::Mixer.lock(0)],
+        )?,
+        actor(
+            "merchant",
+            "A shop: one new address per sale, a donation address, a yearly OP_RETURN with the hash of its books.",
+            &[Who::Merchant.lock(0), Who::Merchant.lock(1), Who::Merchant.lock(2)],
+        )?,
+        actor(
+            "sleeper",
+            "Mined in the first weeks of 2011 and moved nothing until 2024. A second key from those days is lost.",
+            &[Who::Sleeper.lock(0), Who::Lost.lock(0)],
+        )?,
+    ])
+}
+
+pub(super) fn showcase(ring: &mut Keyring) -> Result<[Showcase; 3], Error> {
+    let mut show = |lock: Lock, what| {
+        let script = ring.script(&lock)?;
+        let address = address(&script).ok_or(Error::UnknownScript(script))?;
+        Ok::<_, Error>(Showcase { address, what })
+    };
+    Ok([
+        show(Who::Hot.lock(0), "The exchange's hot wallet: thousands of transactions.")?,
+        show(Who::Sleeper.lock(0), "Mined in 2011, asleep for thirteen years, awake in 2024.")?,
+        show(Who::Lost.lock(0), "Mined in 2011 and never moved.")?,
+    ])
+}

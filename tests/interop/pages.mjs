@@ -1,0 +1,295 @@
+// Looks at every page below an address in a browser, at two widths and in two colour schemes: errors, requests to other
+// hosts, overflow, contrast, focus, what is left without scripts, and whether operations can be tried out.
+//
+// Usage: pages.mjs BASE_URL, with PLAYWRIGHT, BROWSER, PROFILE and perhaps PICTURES in the environment.
+
+import { createRequire } from "node:module";
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+
+const { PLAYWRIGHT, BROWSER, PROFILE, PICTURES } = process.env;
+const { chromium } = createRequire(import.meta.url)(PLAYWRIGHT);
+const base = new URL(process.argv[2]);
+
+const WIDTHS = [375, 1440];
+const SCHEMES = ["light", "dark"];
+const FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+  "--disable-component-update", "--disable-sync"];
+// What the demo may lack.
+const ABSENT = ["node_unavailable", "mempool_unavailable", "mempool_syncing"];
+// No transaction can be named that is unconfirmed for ever.
+const mayFail = (path) => (path === "/v1/mempool/tx/{txid}" ? [...ABSENT, "tx_not_found"] : ABSENT);
+
+const faults = [];
+const fault = (where, what) => { if (faults.length < 100) faults.push(`${where}: ${what}`); };
+
+/// What a page looks like, from within.
+function inspect() {
+  const faults = [];
+  const width = document.documentElement.clientWidth;
+  const needed = document.documentElement.scrollWidth;
+  if (needed > width) faults.push(`${needed} px wide on ${width}`);
+  const scrolls = (element) => {
+    for (let up = element; up && up !== document.body; up = up.parentElement) {
+      if (["auto", "scroll"].includes(getComputedStyle(up).overflowX)) return true;
+    }
+    return false;
+  };
+  const shown = (element) => element.checkVisibility({ checkOpacity: true, checkVisibilityCSS: true });
+  const name = (element) => `<${element.tagName.toLowerCase()}> ${(element.textContent || "").trim().slice(0, 40)}`;
+  for (const element of document.body.querySelectorAll("*")) {
+    const box = element.getBoundingClientRect();
+    const beyond = box.width > 0 && box.right > width + 1;
+    if (beyond && shown(element) && !scrolls(element)) faults.push(`reaches over the edge: ${name(element)}`);
+  }
+
+  // Contrast (WCAG 2.1): 4.5, or 3 for large text.
+  const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+  const rgba = (color) => {
+    canvas.clearRect(0, 0, 1, 1);
+    canvas.fillStyle = color;
+    canvas.fillRect(0, 0, 1, 1);
+    const [r, g, b, a] = canvas.getImageData(0, 0, 1, 1).data;
+    return [r, g, b, a / 255];
+  };
+  const over = ([r, g, b, a], [R, G, B]) => [r * a + R * (1 - a), g * a + G * (1 - a), b * a + B * (1 - a), 1];
+  const luminance = (color) => {
+    const linear = (c) => (c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
+    const [r, g, b] = color.map((c) => linear(c / 255));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const ground = (element) => {
+    // What lies below the whole page.
+    if (!element) return rgba(matchMedia("(prefers-color-scheme: dark)").matches ? "#121212" : "#fff");
+    return over(rgba(getComputedStyle(element).backgroundColor), ground(element.parentElement));
+  };
+  const opacity = (element) => (element ? Number(getComputedStyle(element).opacity) * opacity(element.parentElement) : 1);
+  let weakest = 21;
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+    const element = node.parentElement;
+    if (!node.data.trim() || !element || ["SCRIPT", "STYLE"].includes(element.tagName) || !shown(element)) continue;
+    const style = getComputedStyle(element);
+    const back = ground(element);
+    const [r, g, b, a] = rgba(style.color);
+    const both = [luminance(over([r, g, b, a * opacity(element)], back)), luminance(back)];
+    const ratio = (Math.max(...both) + 0.05) / (Math.min(...both) + 0.05);
+    const size = parseFloat(style.fontSize);
+    const large = size >= 24 || (size >= 18.66 && Number(style.fontWeight) >= 700);
+    weakest = Math.min(weakest, ratio);
+    if (ratio < (large ? 3 : 4.5)) faults.push(`contrast ${ratio.toFixed(2)}: ${name(element)}`);
+    if (size < 12) faults.push(`${size} px small: ${name(element)}`);
+  }
+
+  const ids = [...document.querySelectorAll("[id]")].map((element) => element.id);
+  for (const id of ids) if (ids.indexOf(id) !== ids.lastIndexOf(id)) faults.push(`two elements have the id ${id}`);
+  for (const [selector, count] of [["h1", 1], ["main", 1], ["title", 1], ["meta[name=viewport]", 1]]) {
+    const found = document.querySelectorAll(selector).length;
+    if (found !== count) faults.push(`${found} of ${selector}`);
+  }
+  if (!document.documentElement.lang) faults.push("no language");
+  for (const input of document.querySelectorAll("input, select, textarea")) {
+    if (!input.labels.length && !input.ariaLabel) faults.push(`no label: ${input.name}`);
+  }
+  for (const control of document.querySelectorAll("button, input, summary")) {
+    const box = control.getBoundingClientRect();
+    const small = shown(control) && box.height < 24;
+    if (small) faults.push(`${box.height} px high: ${name(control)} ${control.name || ""}`);
+  }
+  let level = 0;
+  for (const heading of document.querySelectorAll("h1, h2, h3, h4, h5, h6")) {
+    const next = Number(heading.tagName[1]);
+    if (next > level + 1) faults.push(`from h${level} to h${next}: ${name(heading)}`);
+    level = next;
+  }
+  const links = [...document.querySelectorAll("a[href]")].map((a) => a.href);
+  return { faults: [...new Set(faults)], weakest, links, ids };
+}
+
+/// A page that tells of whatever goes wrong on it.
+async function open(context, where) {
+  const page = await context.newPage();
+  page.on("console", (message) => {
+    const bad = ["error", "warning"].includes(message.type()) && !page.expectsErrors;
+    if (bad) fault(where(), `console: ${message.text()}`);
+  });
+  page.on("pageerror", (error) => fault(where(), `error: ${error.message}`));
+  page.on("requestfailed", (request) => fault(where(), `failed: ${request.url()} ${request.failure()?.errorText}`));
+  page.on("request", (request) => {
+    const url = new URL(request.url());
+    if (url.protocol !== "data:" && url.host !== base.host) fault(where(), `asks another host: ${url}`);
+  });
+  return page;
+}
+
+/// Every element that the keyboard reaches shows that it has been reached.
+async function keyboard(page, where) {
+  const seen = new Set();
+  for (let at = 0; at < 60; at += 1) {
+    await page.keyboard.press("Tab");
+    const found = await page.evaluate(() => {
+      const element = document.activeElement;
+      if (!element || element === document.body) return null;
+      const style = getComputedStyle(element);
+      const visible = style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 1;
+      const all = [...document.querySelectorAll("*")];
+      const name = `${element.tagName} ${(element.textContent || element.name || "").slice(0, 30)}`;
+      return { at: all.indexOf(element), visible, name };
+    });
+    if (!found) break;
+    if (!found.visible) fault(where, `focus is not visible: ${found.name}`);
+    seen.add(found.at);
+  }
+  return seen.size;
+}
+
+/// Every form of the reference can be sent, by the keyboard alone, and shows status, headers and body.
+async function tryOut(page, where) {
+  page.expectsErrors = true;
+  const forms = page.locator("form.try");
+  const count = await forms.count();
+  let succeeded = 0;
+  for (let at = 0; at < count; at += 1) {
+    const form = forms.nth(at);
+    const path = await form.getAttribute("data-path");
+    await form.locator("button").focus();
+    await page.keyboard.press("Enter");
+    const said = await shown(form);
+    const status = Number(/^HTTP (\d{3})/m.exec(said)?.[1]);
+    if (status === 200) succeeded += 1;
+    else if (!mayFail(path).some((code) => said.includes(`"${code}"`))) fault(where, `trying ${path}: ${said.slice(0, 300)}`);
+    const hasHeaders = ["content-type", "x-request-id"].every((header) => said.includes(`\n${header}: `));
+    if (!hasHeaders) fault(where, `trying ${path}: no headers: ${said.slice(0, 300)}`);
+    if (said.includes("{") === said.includes("image/")) fault(where, `trying ${path}: no body: ${said.slice(0, 300)}`);
+    if (said.includes("image/")) {
+      const width = await form.locator("img").evaluate((image) => image.decode().then(() => image.naturalWidth));
+      if (!(width > 20)) fault(where, `trying ${path}: no picture`);
+    }
+  }
+  // A path with parameters of both kinds, and an error with its fields.
+  const form = page.locator('form.try[data-path="/v1/wallets/{address}/transactions"]');
+  await form.locator('input[name="limit"]').fill("1");
+  await form.locator("button").click();
+  const one = await shown(form);
+  const asked = /^GET \/v1\/wallets\/[^?]+\/transactions\?limit=1$/m.test(one) && one.includes('"limit": 1');
+  if (!asked) fault(where, `path and query: ${one.slice(0, 300)}`);
+  await form.locator('input[name="limit"]').fill("0");
+  await form.locator('input[name="address"]').fill("not an address/?#%");
+  await page.keyboard.press("Enter");
+  const refused = await shown(form);
+  const expected = ["HTTP 4", "application/problem+json", '"errors"', '"request_id"', "not%20an%20address%2F%3F%23%25"];
+  for (const part of expected) {
+    if (!refused.includes(part)) fault(where, `an error: no ${part} in ${refused.slice(0, 400)}`);
+  }
+  page.expectsErrors = false;
+  return [count, succeeded];
+}
+
+async function shown(form) {
+  const pre = form.locator("pre");
+  await pre.waitFor({ state: "visible" });
+  for (let wait = 0; wait < 200; wait += 1) {
+    const said = await pre.innerText();
+    if (!said.endsWith("…")) return said;
+    await new Promise((resolve) => { setTimeout(resolve, 50); });
+  }
+  return "no answer";
+}
+
+const launch = { executablePath: BROWSER, headless: true, args: FLAGS };
+const browser = await chromium.launchPersistentContext(PROFILE, { ...launch, viewport: { width: 1440, height: 900 } });
+const todo = ["/"];
+const checked = new Map();
+const status = new Map();
+let weakest = 21;
+let forms = [0, 0];
+let stops = 0;
+try {
+  let where = "";
+  const page = await open(browser, () => where);
+  for (let path = todo.shift(); path; path = todo.shift()) {
+    if (checked.has(path)) continue;
+    for (const scheme of SCHEMES) {
+      await page.emulateMedia({ colorScheme: scheme });
+      for (const width of WIDTHS) {
+        where = `${path} (${width} px, ${scheme})`;
+        await page.setViewportSize({ width, height: width < 600 ? 812 : 900 });
+        const answer = await page.goto(new URL(path, base).href);
+        if (answer.status() !== 200) fault(where, `status ${answer.status()}`);
+        // What is folded up is part of the page.
+        if (PICTURES) await picture(page, path, `${width}-${scheme}`);
+        await page.evaluate(() => { for (const details of document.querySelectorAll("details")) details.open = true; });
+        const found = await page.evaluate(inspect);
+        for (const what of found.faults) fault(where, what);
+        weakest = Math.min(weakest, found.weakest);
+        checked.set(path, found.ids);
+        for (const link of found.links) {
+          const url = new URL(link);
+          if (url.host !== base.host) { fault(where, `links to another host: ${link}`); continue; }
+          if (!status.has(url.pathname + url.search)) {
+            const reply = await browser.request.get(url.href, { maxRedirects: 0 });
+            const type = reply.headers()["content-type"] || "";
+            status.set(url.pathname + url.search, reply.status());
+            if (reply.status() !== 200) fault(where, `links to ${link}: ${reply.status()}`);
+            if (type.startsWith("text/html")) todo.push(url.pathname);
+          }
+        }
+        if (scheme === "light" && width === 1440) stops += await keyboard(page, where);
+        if (path === "/api/reference/" && scheme === "light") {
+          forms = await tryOut(page, where);
+          const after = await page.evaluate(inspect);
+          for (const what of after.faults) fault(`${where}, with answers`, what);
+          if (PICTURES) {
+            for (const tried of ["wallet_transactions", "qr_code"]) {
+              await page.locator(`#${tried}`).screenshot({ path: join(PICTURES, `${tried}-${width}.png`) });
+            }
+          }
+        }
+      }
+    }
+  }
+  // Links to a place on a page lead to one.
+  for (const path of checked.keys()) {
+    await page.goto(new URL(path, base).href);
+    const links = await page.evaluate(() => [...document.querySelectorAll("a[href*='#']")].map((a) => a.href));
+    for (const link of links) {
+      const url = new URL(link);
+      const ids = checked.get(url.pathname);
+      if (ids && !ids.includes(decodeURIComponent(url.hash.slice(1)))) fault(path, `links to ${link}, which is not there`);
+    }
+  }
+  // Without scripts the same can be read.
+  const plain = await chromium.launch(launch);
+  const context = await plain.newContext({ javaScriptEnabled: false, viewport: { width: 1440, height: 900 } });
+  const still = await open(context, () => where);
+  for (const path of checked.keys()) {
+    where = `${path} (no scripts)`;
+    await still.goto(new URL(path, base).href);
+    await page.goto(new URL(path, base).href);
+    const [without, with_] = [await still.locator("main").innerText(), await page.evaluate(() => {
+      for (const form of document.querySelectorAll("form.try")) form.remove();
+      return document.querySelector("main").innerText;
+    })];
+    if (without.replace(/\s+/g, " ") !== with_.replace(/\s+/g, " ")) fault(where, "the text is not the same");
+    if (without.length < 80) fault(where, "next to nothing to read");
+  }
+  await plain.close();
+} finally {
+  await browser.close();
+}
+
+async function picture(page, path, suffix) {
+  mkdirSync(PICTURES, { recursive: true });
+  const name = path.replaceAll("/", "_").replace(/^_$/, "_start");
+  const whole = await page.evaluate(() => document.documentElement.scrollHeight);
+  const clip = { x: 0, y: 0, width: page.viewportSize().width, height: Math.min(whole, 6000) };
+  await page.screenshot({ path: join(PICTURES, `${name}-${suffix}.png`), fullPage: true, clip });
+}
+
+console.log(`pages: ${checked.size} pages at ${WIDTHS.join(" and ")} px in ${SCHEMES.join(" and ")}, `
+  + `${status.size} links, weakest contrast ${weakest.toFixed(1)}, ${stops} stops of the keyboard, `
+  + `${forms[0]} forms tried, ${forms[1]} answered with data`);
+if (faults.length > 0) {
+  console.error(faults.join("\n"));
+  process.exit(1);
+}

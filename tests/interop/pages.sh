@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# A browser that we did not write looks at every page of the server at $1, as a phone and as a desk would show it, in
+# the light and in the dark. A folder as $2 receives pictures of the pages.
+# The driver's version is pinned and lies in the user's cache; the browser is the system's (Debian: chromium).
+set -euo pipefail
+
+base=$1
+pictures=${2:-}
+here=$(cd "$(dirname "$0")" && pwd)
+
+browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome || true)
+if [ -z "$browser" ]; then
+    echo "interop: skipped interop-pages: no Chromium (Debian: chromium)" >&2
+    exit 0
+fi
+# shellcheck source=tests/interop/install-pinned.sh
+. "$here/install-pinned.sh"
+install_pinned interop-pages playwright-core@1.65.1
+
+# Below the home folder: a browser that comes as a snap may not read elsewhere.
+profile=$(mktemp -d -p "$tools")
+trap 'rm -rf "$profile"' EXIT
+PLAYWRIGHT="$tools/node_modules/playwright-core/index.js" BROWSER="$browser" PROFILE="$profile" PICTURES="$pictures" \
+    timeout 300 node "$here/pages.mjs" "$base"
