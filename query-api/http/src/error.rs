@@ -225,7 +225,16 @@ impl From<ReadError> for ApiError {
         match error {
             ReadError::Empty => ApiError::syncing("nothing has been indexed yet"),
             ReadError::Unfinished(stage) => ApiError::syncing(format!("the tables of stage {stage} are being rebuilt")),
-            ReadError::Database(_) | ReadError::Decode(_) | ReadError::Broken(_) | ReadError::Unusable(_) => {
+            ReadError::StageVersion { stage, .. } => {
+                // Until the program that serves is that which indexes, or the tables are rebuilt.
+                tracing::error!(%error, "tables of another version");
+                ApiError::syncing(format!("the tables of stage {stage} are of another version"))
+            }
+            ReadError::NewerFormat { .. }
+            | ReadError::Database(_)
+            | ReadError::Decode(_)
+            | ReadError::Broken(_)
+            | ReadError::Unusable(_) => {
                 tracing::error!(%error, "the index could not be read");
                 ApiError::internal()
             }
