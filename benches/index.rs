@@ -87,7 +87,7 @@ fn bulk(blocks: &Path, datadir: &Path, table: &mut Table) -> u64 {
 /// Rebuilds every stage but the journal.
 fn reindex(datadir: &Path, bytes: u64, table: &mut Table) {
     let mut engine = Engine::open_existing(datadir).unwrap();
-    for stage in engine.stages().unwrap().iter().filter(|stage| stage.name != CHAIN) {
+    for (stage, _) in engine.stages().unwrap().iter().filter(|(stage, _)| stage.name != CHAIN) {
         let (start, written) = (Instant::now(), written_bytes());
         engine.reindex(stage.name, &NoProgress).unwrap();
         let seconds = start.elapsed().as_secs_f64();

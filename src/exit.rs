@@ -168,6 +168,10 @@ impl From<SourceError> for Failure {
 impl From<ReadError> for Failure {
     fn from(error: ReadError) -> Self {
         let hint = match &error {
+            // They say it themselves.
+            ReadError::NewerFormat { .. } | ReadError::StageVersion { .. } => {
+                return Failure::new(Exit::Index, error.to_string());
+            }
             ReadError::Empty | ReadError::Unusable(_) => "`cairn index` fills an index; --datadir names its folder",
             ReadError::Unfinished(_) => "the next command that writes (`cairn index`, `cairn reindex`) finishes it",
             ReadError::Database(_) => "the folder may be on a failing disk, or not be an index",

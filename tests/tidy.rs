@@ -323,6 +323,21 @@ fn decisions_are_numbered() {
     none(problems_of_decisions(&decisions));
 }
 
+/// `cargo fmt` does not see modules that a macro declares, as the registries of tables and stages do.
+#[test]
+fn every_rust_file_is_formatted() {
+    let paths: Vec<String> = sources(".rs").into_iter().map(|(path, _)| path).collect();
+    let mut rustfmt = Command::new("rustfmt");
+    let output = rustfmt.args(["--edition", "2024", "--check", "-l"]).args(&paths).current_dir(root()).output();
+    let output = output.unwrap_or_else(|error| panic!("rustfmt: {error}"));
+    let unformatted: BTreeSet<&str> = str::from_utf8(&output.stdout).unwrap_or_default().lines().collect();
+    assert!(
+        output.status.success() && unformatted.is_empty(),
+        "not formatted: {unformatted:#?} {}\nrustfmt --edition 2024 FILE formats them",
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
 #[test]
 fn links_between_documents_lead_somewhere() {
     let exists = |path: &Path| root().join(path).exists();

@@ -12,10 +12,10 @@ use cairn_tables::{
     coins::{Coins, CoinsByScript},
     headers::Headers,
     history::History,
-    lookups::TxNums,
     prevouts::Prevouts,
     spenders::Spenders,
     totals::TotalsTable,
+    tx_nums::TxNums,
 };
 use gungraun::{LibraryBenchmarkConfig, library_benchmark, library_benchmark_group, main};
 

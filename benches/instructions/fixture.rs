@@ -20,10 +20,10 @@ use cairn_tables::{
     coins::{Coins, CoinsByScript},
     headers::Headers,
     history::History,
-    lookups::TxNums,
     prevouts::Prevouts,
     spenders::Spenders,
     totals::TotalsTable,
+    tx_nums::TxNums,
 };
 
 /// Names the folder to the counted processes.

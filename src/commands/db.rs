@@ -3,8 +3,7 @@
 use std::path::Path;
 
 use cairn_follow::size;
-use cairn_reader::{Reader, View};
-use cairn_stages::Order;
+use cairn_reader::{Reader, StageState, View};
 use cairn_tables::{TABLES, TableInfo};
 
 use crate::{
@@ -32,26 +31,24 @@ pub(crate) fn stages(index: &IndexDir) -> Result<Exit, Failure> {
     let reader = open(index.datadir()?)?;
     let view = reader.view()?;
     let mut lines = Vec::new();
-    for stage in cairn_stages::all() {
-        let checkpoint = view.checkpoint(stage.name())?;
+    for StageState { stage, checkpoint, .. } in view.stages()? {
         let version = match &checkpoint {
-            Some(c) if c.version != stage.version() => format!("{} (program: {})", c.version, stage.version()),
-            _ => stage.version().to_string(),
+            Some(c) if c.version != stage.version => format!("{} (program: {})", c.version, stage.version),
+            _ => stage.version.to_string(),
         };
         let at = match &checkpoint {
-            Some(c) => format!("{} {}", c.height, cairn_model::BlockHash(c.hash)),
+            Some(c) => format!("{} {}", c.height, c.hash),
             None => "none: to be rebuilt".to_owned(),
         };
-        let order = if stage.order() == Order::Free { "free" } else { "ordered" };
         let (mut row_count, mut bytes, mut counted) = (0, 0, true);
-        for table in stage.tables() {
+        for table in stage.tables {
             let size = reader.table_size(table)?;
             row_count += size.rows;
             bytes += size.bytes;
             counted &= size.counted;
         }
         let rows = rows(row_count, counted);
-        lines.push(vec![stage.name().to_owned(), version, order.to_owned(), rows, size(bytes), at]);
+        lines.push(vec![stage.name.to_owned(), version, stage.order.name().to_owned(), rows, size(bytes), at]);
     }
     print(&table(&["stage", ">version", "order", ">rows", ">bytes", "checkpoint"], &lines))?;
     Ok(Exit::Done)

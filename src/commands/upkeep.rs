@@ -20,7 +20,7 @@ pub(crate) fn reindex(args: &Reindex, context: &Context) -> Result<Exit, Failure
     let signals = Signals::take_over()?;
     let mut engine = Engine::open_existing_within(datadir, args.limits.memory)?;
     args.limits.apply(&mut engine);
-    let known: Vec<&str> = engine.stages()?.iter().map(|s| s.name).collect();
+    let known: Vec<&str> = engine.stages()?.iter().map(|(stage, _)| stage.name).collect();
     let rebuildable = || known.iter().copied().filter(|name| *name != cairn_stages::CHAIN);
     let chosen: Vec<&str> = if args.stage == ALL { rebuildable().collect() } else { vec![&args.stage] };
     for stage in chosen {

@@ -232,7 +232,9 @@ fn the_unit_allows_every_system_call_of_a_run() {
         let mut command = world.command("");
         let removed: Vec<_> = command.get_envs().map(|(name, _)| name.to_owned()).collect();
         command = Command::new("strace");
-        removed.iter().for_each(|name| drop(command.env_remove(name)));
+        for name in removed {
+            command.env_remove(name);
+        }
         command.current_dir(world.path("")).args(["-f", "-qq", "-o", "calls"]).args(words);
         command
     };

@@ -5,7 +5,7 @@ use std::{fs, net::TcpListener, process::Command};
 use bitcoin::{consensus::serialize, constants::genesis_block};
 use cairn_chaingen::corefiles::{Layout, write_chain};
 use cairn_reader::Reader;
-use cairn_tables::{Family, TableInfo, coins::Coins};
+use cairn_tables::{Table, TableInfo, coins::Coins};
 use cairn_writer::{WriteError, Writer};
 
 use crate::common::{KEY, World, fails, grown, layout};
@@ -188,7 +188,7 @@ fn verify_finds_a_difference() {
     let key = first.unwrap();
     let writer = Writer::open(&world.path("data/index")).unwrap();
     let delete = |batch: &mut cairn_writer::Batch<'_>| -> Result<(), WriteError> {
-        batch.delete(Family::Coins, &key);
+        batch.delete(Coins::FAMILY, &key);
         Ok(())
     };
     writer.commit(delete).unwrap();

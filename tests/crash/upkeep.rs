@@ -1,5 +1,7 @@
 //! Rebuilding stages and unwinding.
 
+use cairn_tables::stages::{CHAIN, STAGES};
+
 use crate::{
     killing::{After, MORE, ON_THE_WAY, Tally, choices, kill_often, kill_on_the_way},
     machine::{Line, Machine, Timeline},
@@ -28,7 +30,8 @@ fn reindexing_every_stage() {
     };
     let time = |stage: &str| Machine::copy_of(&start, "undisturbed").timed(&Line::reindex(stage));
     let mut missing = None;
-    for (n, stage) in (0..).zip(["spends", "coins", "scripts", "all"]) {
+    let rebuildable = STAGES.iter().map(|stage| stage.name).filter(|name| *name != CHAIN.name);
+    for (n, stage) in (0..).zip(rebuildable.chain(["all"])) {
         let time = time(stage);
         for (m, phase) in (0..).zip([None].into_iter().chain(Phase::OF_JOURNAL.map(Some))) {
             for round in 0..scaled(1) {

@@ -60,7 +60,7 @@ fn colliding_prefixes_change_no_answer() {
         let mut tip = index_of(&facts, &by_tip);
         tip.sums().assert_equal(&expected, &format!("{what}, tip"));
         tip.view(|view| assert_equal(view, &oracle_of(&before)));
-        for stage in ["spends", "coins", "scripts"] {
+        for stage in rebuildable() {
             bulk.engine.reindex(stage, &NoProgress).unwrap();
         }
         bulk.sums().assert_equal(&expected, &format!("{what}, rebuilt"));

@@ -118,7 +118,7 @@ fn a_disk_that_fills_up_while_the_index_is_in_use() {
     assert!(error.is_disk_full(), "{error:?}");
     let error = engine.unwind(100, &NoProgress).unwrap_err();
     assert!(error.is_disk_full(), "{error:?}");
-    for stage in ["spends", "coins", "scripts"] {
+    for stage in rebuildable() {
         let error = engine.reindex(stage, &NoProgress).unwrap_err();
         assert!(error.is_disk_full(), "{error:?}");
     }

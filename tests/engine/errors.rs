@@ -12,7 +12,10 @@ use cairn_pipeline::{Driver, Engine, NoProgress, Phase, PipelineError, SyncOptio
 use cairn_reader::{Facts, ReadError, Reader};
 use cairn_sources::SourceError;
 use cairn_stages::StageError;
-use cairn_tables::journal::{Checkpoint, Checkpoints};
+use cairn_tables::{
+    checkpoints::{Checkpoint, Checkpoints},
+    stages::CHAIN,
+};
 use cairn_testkit::temp_dir;
 use cairn_writer::{WriteError, Writer};
 
@@ -311,7 +314,7 @@ fn no_index_and_no_usable_index() {
     // As a program with another journal would leave it, and as this one does.
     for (version, usable) in [(99, false), (1, true)] {
         let writer = Writer::open(&dir.path().join("index")).unwrap();
-        let row = Checkpoint { version, height, hash: hash.0 };
+        let row = Checkpoint { version, ..Checkpoint::of(&CHAIN, height, hash) };
         let fill = |batch: &mut cairn_writer::Batch<'_>| {
             batch.put_row::<Checkpoints>(&"chain".to_owned(), &row);
             Ok(())

@@ -96,15 +96,16 @@ fn the_writer_may_restart_and_rebuild() {
 }
 
 /// Stops at the first step of the second phase: the stage is dropped and not rebuilt.
-struct StopSoon(std::sync::atomic::AtomicU32);
+#[derive(Default)]
+struct StopSoon(cairn_model::CancelToken);
 
 impl cairn_pipeline::Progress for StopSoon {
     fn step(&self, _: cairn_pipeline::ProgressStep) {
-        self.0.fetch_add(1, Ordering::Relaxed);
+        self.0.cancel();
     }
 
-    fn stopped(&self) -> bool {
-        self.0.load(Ordering::Relaxed) > 0
+    fn cancel_token(&self) -> &cairn_model::CancelToken {
+        &self.0
     }
 }
 
@@ -125,7 +126,7 @@ fn an_unfinished_stage_answers_nothing() {
         matches!(view.find_script(script.as_bytes()), Err(cairn_reader::ReadError::Unfinished("scripts")))
     };
     assert!(!unfinished(&engine.reader()));
-    let stopped = engine.reindex("scripts", &StopSoon(Default::default()));
+    let stopped = engine.reindex("scripts", &StopSoon::default());
     assert!(matches!(stopped, Err(cairn_pipeline::PipelineError::Stopped)), "{stopped:?}");
     assert!(unfinished(&engine.reader()));
     // The other process has not looked yet: it serves what it has, whole. Once it looks, it knows.

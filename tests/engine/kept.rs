@@ -9,7 +9,7 @@ use cairn_pipeline::{Driver, Engine, NoProgress, SyncOptions};
 use cairn_reader::{Facts, ReadError, Reader, SecondaryReader};
 use cairn_sources::decode_block;
 use cairn_tables::{
-    Family, Table, TableInfo, encode_key, encode_value,
+    Table, TableInfo, encode_key, encode_value,
     mempool::{KeptMempool, MempoolSamples},
 };
 use cairn_testkit::temp_dir;
@@ -204,7 +204,7 @@ fn chain_and_observations_do_not_touch_each_other() {
         check(&index, "indexed");
         index.sums().assert_equal(&expected, "an index with samples");
         index.assert_sound();
-        for stage in ["spends", "coins", "scripts"] {
+        for stage in rebuildable() {
             index.engine.reindex(stage, &NoProgress).unwrap();
             check(&index, stage);
         }
@@ -257,7 +257,7 @@ fn old_index(blocks: &Path) -> TempDir {
     let Index { engine, dir } = Index::of(blocks, Driver::Bulk);
     drop(engine);
     let writer = Writer::open(&dir.path().join("index")).unwrap();
-    writer.db().drop_cf(Family::Mempool.name()).unwrap();
+    writer.db().drop_cf(KeptMempool::FAMILY.name()).unwrap();
     drop(writer);
     dir
 }
@@ -367,10 +367,10 @@ fn damaged_rows_are_forgotten() {
         .commit::<WriteError>(|batch| {
             let key = |n| encode_key::<KeptMempool>(&tx(n, 0).txid);
             let value = encode_value::<KeptMempool>(&tx(3, 0));
-            batch.put(Family::Mempool, &key(3), &value[..value.len() - 1]);
-            batch.put(Family::Mempool, &key(4), b"");
-            batch.put(Family::Mempool, &key(5), &value);
-            batch.put(Family::Mempool, b"short", &value);
+            batch.put(KeptMempool::FAMILY, &key(3), &value[..value.len() - 1]);
+            batch.put(KeptMempool::FAMILY, &key(4), b"");
+            batch.put(KeptMempool::FAMILY, &key(5), &value);
+            batch.put(KeptMempool::FAMILY, b"short", &value);
             Ok(())
         })
         .unwrap();
@@ -403,7 +403,7 @@ fn a_damaged_file_is_forgotten() {
     drop(engine);
     let writer = Writer::open(&dir.path().join("index")).unwrap();
     let files = writer.db().live_files().unwrap();
-    let mut files = files.iter().filter(|file| file.column_family_name == Family::Mempool.name());
+    let mut files = files.iter().filter(|file| file.column_family_name == KeptMempool::FAMILY.name());
     let (file, none) = (files.next().unwrap().name.clone(), files.next());
     assert!(none.is_none());
     drop(writer);
@@ -433,7 +433,7 @@ fn a_damaged_sample_is_an_error() {
     for value in [encode_value::<MempoolSamples>(&sample(61)), b"\x01".to_vec()] {
         let writer = Writer::open(&dir.path().join("index")).unwrap();
         let put = |batch: &mut cairn_writer::Batch<'_>| {
-            batch.put(Family::Small, &encode_key::<MempoolSamples>(&60), &value);
+            batch.put(MempoolSamples::FAMILY, &encode_key::<MempoolSamples>(&60), &value);
             Ok::<_, WriteError>(())
         };
         writer.commit(put).unwrap();

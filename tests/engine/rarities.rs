@@ -21,7 +21,7 @@ fn check(forge: &Forge, what: &str) {
     let mut tip = Index::of(blocks.path(), Driver::Tip);
     let sums = bulk.sums();
     tip.sums().assert_equal(&sums, what);
-    for stage in ["spends", "coins", "scripts"] {
+    for stage in rebuildable() {
         bulk.engine.reindex(stage, &NoProgress).unwrap();
     }
     bulk.sums().assert_equal(&sums, &format!("{what}, rebuilt"));

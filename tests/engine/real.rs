@@ -38,7 +38,7 @@ fn the_first_blocks_of_mainnet() {
         index.engine.unwind(2_000, &NoProgress).unwrap();
         index.sync(blocks.path(), Driver::Auto);
         index.sums().assert_equal(&sums, "unwound and synced");
-        for stage in ["spends", "coins", "scripts"] {
+        for stage in rebuildable() {
             index.engine.reindex(stage, &NoProgress).unwrap();
         }
         index.sums().assert_equal(&sums, "rebuilt");

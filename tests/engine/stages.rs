@@ -113,7 +113,7 @@ fn stages_that_are_new_or_of_another_version_are_built_with_the_next_sync() {
     late.sync(blocks.path(), Driver::Bulk);
     late.open(blocks.path(), Some(1));
     let missing: Vec<_> =
-        late.engine().stages().unwrap().into_iter().filter(|s| s.checkpoint.is_none()).map(|s| s.name).collect();
+        late.engine().stages().unwrap().into_iter().filter(|(_, c)| c.is_none()).map(|(s, _)| s.name).collect();
     assert_eq!(missing, ["toy-record", "toy-plain"]);
     late.sync(blocks.path(), Driver::Auto);
     assert_eq!(late.sums(), expected, "stages that came later");
@@ -121,7 +121,7 @@ fn stages_that_are_new_or_of_another_version_are_built_with_the_next_sync() {
     late.open(blocks.path(), Some(2));
     late.sync(blocks.path(), Driver::Auto);
     assert_eq!(late.sums(), expected, "another version");
-    let versions: Vec<_> = late.engine().stages().unwrap().into_iter().map(|s| s.checkpoint.unwrap().version).collect();
+    let versions: Vec<_> = late.engine().stages().unwrap().into_iter().map(|(_, c)| c.unwrap().version).collect();
     assert_eq!(versions, [1, 2, 1, 1, 1, 1]);
 
     // Left out while the chain went another way, and taken in again.

@@ -22,6 +22,7 @@ use cairn_pipeline::{
 };
 use cairn_reader::{Facts, TableSum, View};
 use cairn_sources::{BlockFiles, Survey};
+use cairn_tables::stages::{CHAIN, STAGES};
 use cairn_testkit::{Oracle, temp_dir};
 use tempfile::TempDir;
 
@@ -50,6 +51,11 @@ fn free_kilobytes(path: &Path) -> Option<u64> {
 /// A chain in which everything occurs, small enough for many runs.
 pub fn small_chain(seed: u64) -> Chain {
     everything(seed, &EverythingOptions { blocks: 150, max_txs: 8, forks: vec![1, 5], showpieces: false }).unwrap()
+}
+
+/// Names of the stages that are rebuilt from the journal: all but the journal's own.
+pub fn rebuildable() -> impl Iterator<Item = &'static str> {
+    STAGES.iter().map(|stage| stage.name).filter(|name| *name != CHAIN.name)
 }
 
 /// The oracle at the tip of the active chain.
@@ -152,7 +158,7 @@ impl Index {
         self.engine.tip().unwrap().map(|(height, _)| height)
     }
 
-    /// Checksums of all tables but `checkpoints` and `facts`.
+    /// Checksums of all tables that blocks are folded into.
     pub fn sums(&self) -> Sums {
         Sums(self.view(|view| view.checksums().unwrap()))
     }
@@ -235,11 +241,6 @@ impl Cut {
     /// Counts steps of one phase only.
     pub fn of(self, phase: Phase) -> Self {
         Cut { only: Some(phase), ..self }
-    }
-
-    /// Steps so far.
-    pub fn steps(&self) -> u64 {
-        self.steps.load(Ordering::Relaxed)
     }
 }
 

@@ -1,10 +1,16 @@
 //! Stages for the tests of the stage trait: small, and each of another kind.
 
 use cairn_model::Block;
-use cairn_stages::{Delta, Group, Lane, Merge, Order, Prior, Rows, Settings, Spread, Stage, StageError, Way};
-use cairn_tables::{Family, TableInfo};
+use cairn_stages::{
+    Delta, Group, Lane, Merge, Order, Prior, Rows, Settings, Spread, Stage, StageError, StageInfo, Way,
+};
+use cairn_tables::{Family, Origin, TableInfo};
 
-const SMALL: &[Family] = &[Family::Small];
+const SMALL: &[Family] = &[Family::SHARED];
+
+const fn table(name: &'static str, tag: u8) -> TableInfo {
+    TableInfo { name, family: Family::SHARED, tag: Some(tag), origin: Origin::Stage("toy") }
+}
 
 /// Ordered: the largest output so far. A row for each height that broke the record, and one for the record itself, which
 /// only the rows of the blocks before can tell how to take back.
@@ -14,7 +20,7 @@ pub struct Record {
 
 const RECORD: [Lane; 1] =
     [Lane { name: "toy-record", group_len: 1, spread: Spread::Hash { skip: 1 }, merge: Merge::Fold, families: SMALL }];
-pub const RECORDS: TableInfo = TableInfo { name: "toy_records", family: Family::Small, tag: Some(b'R') };
+pub const RECORDS: TableInfo = table("toy_records", b'R');
 const CURRENT: [u8; 5] = [b'R', 0xff, 0xff, 0xff, 0xff];
 
 fn numbers(bytes: &[u8]) -> (u64, u32) {
@@ -23,20 +29,9 @@ fn numbers(bytes: &[u8]) -> (u64, u32) {
 }
 
 impl Stage for Record {
-    fn name(&self) -> &'static str {
-        "toy-record"
-    }
-
-    fn version(&self) -> u32 {
-        self.version
-    }
-
-    fn order(&self) -> Order {
-        Order::Ordered
-    }
-
-    fn tables(&self) -> &'static [TableInfo] {
-        const { &[RECORDS] }
+    fn info(&self) -> StageInfo {
+        let (name, version, order) = ("toy-record", self.version, Order::Ordered);
+        StageInfo { name, version, order, depends_on: &[], tables: const { &[RECORDS] } }
     }
 
     fn lanes(&self) -> &'static [Lane] {
@@ -58,7 +53,7 @@ impl Stage for Record {
         prior: &dyn Prior,
         rows: &mut dyn Rows,
     ) -> Result<(), StageError> {
-        let get = |key: &[u8]| prior.get(Family::Small, key).map_err(StageError::Prior);
+        let get = |key: &[u8]| prior.get(Family::SHARED, key).map_err(StageError::Prior);
         let current = get(&CURRENT)?.map(|b| numbers(&b));
         let height = u32::from_be_bytes(g[0].key[1..].try_into().unwrap());
         let largest = u64::from_be_bytes(g[0].value.try_into().unwrap());
@@ -67,15 +62,15 @@ impl Stage for Record {
             (Way::Forward, Some((value, _))) if largest <= value => Ok(()),
             (Way::Forward, current) => {
                 let before = current.map_or(u32::MAX, |(_, height)| height);
-                rows.put(Family::Small, g[0].key, &row(largest, before))?;
-                rows.put(Family::Small, &CURRENT, &row(largest, height))
+                rows.put(Family::SHARED, g[0].key, &row(largest, before))?;
+                rows.put(Family::SHARED, &CURRENT, &row(largest, height))
             }
             (Way::Back, Some((_, at))) if at == height => {
                 let (_, before) = numbers(&get(g[0].key)?.expect("its own row"));
                 let (value, _) =
                     numbers(&get(&[&[b'R'][..], &before.to_be_bytes()].concat())?.expect("the row before"));
-                rows.delete(Family::Small, g[0].key)?;
-                rows.put(Family::Small, &CURRENT, &row(value, before))
+                rows.delete(Family::SHARED, g[0].key)?;
+                rows.put(Family::SHARED, &CURRENT, &row(value, before))
             }
             (Way::Back, _) => Ok(()),
         }
@@ -91,23 +86,11 @@ const PLAIN: [Lane; 3] = [
     Lane { name: "toy-txids", group_len: 3, spread: Spread::Hash { skip: 1 }, merge: Merge::Put, families: SMALL },
     Lane { name: "toy-days", group_len: 5, spread: Spread::Hash { skip: 1 }, merge: Merge::Fold, families: SMALL },
 ];
-pub const PLAINS: [TableInfo; 3] = [
-    TableInfo { name: "toy_heights", family: Family::Small, tag: Some(b'H') },
-    TableInfo { name: "toy_txids", family: Family::Small, tag: Some(b'T') },
-    TableInfo { name: "toy_days", family: Family::Small, tag: Some(b'D') },
-];
+pub const PLAINS: [TableInfo; 3] = [table("toy_heights", b'H'), table("toy_txids", b'T'), table("toy_days", b'D')];
 
 impl Stage for Plain {
-    fn name(&self) -> &'static str {
-        "toy-plain"
-    }
-
-    fn version(&self) -> u32 {
-        1
-    }
-
-    fn tables(&self) -> &'static [TableInfo] {
-        &PLAINS
+    fn info(&self) -> StageInfo {
+        StageInfo { name: "toy-plain", version: 1, order: Order::Free, depends_on: &[], tables: &PLAINS }
     }
 
     fn lanes(&self) -> &'static [Lane] {
@@ -133,11 +116,11 @@ impl Stage for Plain {
         rows: &mut dyn Rows,
     ) -> Result<(), StageError> {
         let number = |bytes: &[u8]| u64::from_be_bytes(bytes.try_into().unwrap());
-        let old = prior.get(Family::Small, g[0].key).map_err(StageError::Prior)?.map_or(0, |b| number(&b));
+        let old = prior.get(Family::SHARED, g[0].key).map_err(StageError::Prior)?.map_or(0, |b| number(&b));
         let sum: u64 = g.iter().map(|d: &Delta<'_>| number(d.value)).sum();
         match if way == Way::Forward { old + sum } else { old - sum } {
-            0 => rows.delete(Family::Small, g[0].key),
-            new => rows.put(Family::Small, g[0].key, &new.to_be_bytes()),
+            0 => rows.delete(Family::SHARED, g[0].key),
+            new => rows.put(Family::SHARED, g[0].key, &new.to_be_bytes()),
         }
     }
 }
@@ -146,16 +129,9 @@ impl Stage for Plain {
 pub struct Twice;
 
 impl Stage for Twice {
-    fn name(&self) -> &'static str {
-        "toy-twice"
-    }
-
-    fn version(&self) -> u32 {
-        1
-    }
-
-    fn tables(&self) -> &'static [TableInfo] {
-        const { &[TableInfo { name: "toy_twice", family: Family::Small, tag: Some(b'W') }] }
+    fn info(&self) -> StageInfo {
+        let tables = const { &[table("toy_twice", b'W')] };
+        StageInfo { name: "toy-twice", version: 1, order: Order::Free, depends_on: &[], tables }
     }
 
     fn lanes(&self) -> &'static [Lane] {
@@ -172,6 +148,40 @@ impl Stage for Twice {
 
     fn map(&self, block: &Block, _: &Settings, emit: &mut dyn FnMut(usize, &[u8], &[u8])) {
         emit(0, b"Wone", &block.height.to_be_bytes());
+    }
+
+    fn fold(&self, _: usize, _: &Group<'_>, _: Way, _: &dyn Prior, _: &mut dyn Rows) -> Result<(), StageError> {
+        unreachable!("its lane only puts")
+    }
+}
+
+/// Order-free, with a dependency: a row for each block.
+pub struct Dependent {
+    pub on: &'static [&'static StageInfo],
+}
+
+pub const DEPENDENT: TableInfo = table("toy_dependent", b'Y');
+
+impl Stage for Dependent {
+    fn info(&self) -> StageInfo {
+        let tables = const { &[DEPENDENT] };
+        StageInfo { name: "toy-dependent", version: 1, order: Order::Free, depends_on: self.on, tables }
+    }
+
+    fn lanes(&self) -> &'static [Lane] {
+        const {
+            &[Lane {
+                name: "toy-dependent",
+                group_len: 5,
+                spread: Spread::Ascending,
+                merge: Merge::Put,
+                families: SMALL,
+            }]
+        }
+    }
+
+    fn map(&self, block: &Block, _: &Settings, emit: &mut dyn FnMut(usize, &[u8], &[u8])) {
+        emit(0, &[&[b'Y'][..], &block.height.to_be_bytes()].concat(), &block.hash.0);
     }
 
     fn fold(&self, _: usize, _: &Group<'_>, _: Way, _: &dyn Prior, _: &mut dyn Rows) -> Result<(), StageError> {

@@ -15,30 +15,23 @@ fn decode<T: Table>(bytes: &[u8], rows: &mut Vec<Vec<u8>>) {
         assert_eq!(encode_key::<T>(&key), bytes, "{}: a key has a second form", T::NAME);
     }
     if let Ok(value) = within_bounds(bytes, T::decode_value) {
-        assert_eq!(encode_value::<T>(&value), bytes, "{}: a value has a second form", T::NAME);
-        rows.push(bytes.to_vec());
+        let again = encode_value::<T>(&value);
+        // What is written anew is grown as well.
+        let is_earlier = T::is_earlier_form(bytes) && !T::is_earlier_form(&again);
+        assert!(is_earlier || again == bytes, "{}: a value has a second form", T::NAME);
+        rows.push(again);
     }
 }
 
-fn decode_all(bytes: &[u8], rows: &mut Vec<Vec<u8>>) {
-    use cairn_tables::*;
-    decode::<headers::Headers>(bytes, rows);
-    decode::<block_log::BlockLog>(bytes, rows);
-    decode::<prevouts::Prevouts>(bytes, rows);
-    decode::<lookups::TxNums>(bytes, rows);
-    decode::<spenders::Spenders>(bytes, rows);
-    decode::<coins::Coins>(bytes, rows);
-    decode::<coins::CoinsByScript>(bytes, rows);
-    decode::<history::History>(bytes, rows);
-    decode::<history::HistoryIndex>(bytes, rows);
-    decode::<totals::TotalsTable>(bytes, rows);
-    decode::<lookups::HeightByHash>(bytes, rows);
-    decode::<lookups::HeightByTime>(bytes, rows);
-    decode::<journal::Collisions>(bytes, rows);
-    decode::<journal::OverwrittenCoins>(bytes, rows);
-    decode::<journal::Checkpoints>(bytes, rows);
-    decode::<journal::Facts>(bytes, rows);
+macro_rules! decode_all {
+    ($($file:ident: $($table:ident),+;)*) => {
+        fn decode_all(bytes: &[u8], rows: &mut Vec<Vec<u8>>) {
+            $($(decode::<cairn_tables::$file::$table>(bytes, rows);)+)*
+        }
+    };
 }
+
+cairn_tables::for_each_table!(decode_all);
 
 /// Grows rows: what decodes as some table's row is changed further, so that cases get deeper than noise does.
 fn grow(rng: &mut ChaCha8Rng) {

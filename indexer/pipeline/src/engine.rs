@@ -11,8 +11,8 @@ use bitcoin::{constants::genesis_block, hashes::Hash};
 use cairn_model::{BlockHash, Height, TxNum};
 use cairn_reader::{Facts, ReadError, Reader};
 use cairn_sources::{BlockFiles, BlockRef, Decoded, Survey};
-use cairn_stages::{CHAIN, Order, Settings, Stage, Way};
-use cairn_tables::{TableInfo, journal::Checkpoint, journal::Collisions as CollisionsTable};
+use cairn_stages::{CHAIN, Settings, Stage, StageInfo, Way};
+use cairn_tables::{checkpoints::Checkpoint, journal::Collisions as CollisionsTable};
 use cairn_writer::Writer;
 
 use crate::{
@@ -75,21 +75,6 @@ pub fn survey_memory(memory: u64) -> u64 {
     memory.saturating_sub(WORKING_MEMORY) / 6 * 5
 }
 
-/// A stage and how far it has come.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct StageState {
-    /// Its name.
-    pub name: &'static str,
-    /// Version of what this program writes.
-    pub version: u32,
-    /// Whether it sees blocks in any order.
-    pub order: Order,
-    /// Its newest block; `None` if it has to be rebuilt.
-    pub checkpoint: Option<Checkpoint>,
-    /// Its tables.
-    pub tables: &'static [TableInfo],
-}
-
 /// Holds an index for writing.
 pub struct Engine {
     pub(crate) writer: Writer,
@@ -127,7 +112,7 @@ impl Engine {
     /// # Errors
     /// The database cannot be read.
     pub fn tip(&self) -> Result<Option<(Height, BlockHash)>, PipelineError> {
-        Ok(self.writer.checkpoint(CHAIN)?.map(|c| (c.height, BlockHash(c.hash))))
+        Ok(self.writer.checkpoint(CHAIN)?.map(|c| (c.height, c.hash)))
     }
 
     /// A reader that shares the handle: its views see every commit at once.
@@ -136,21 +121,13 @@ impl Engine {
         Arc::clone(&self.reader)
     }
 
-    /// The stages and how far they have come.
+    /// The stages that it runs, each with its checkpoint; without one it has to be rebuilt.
     ///
     /// # Errors
     /// The database cannot be read.
-    pub fn stages(&self) -> Result<Vec<StageState>, PipelineError> {
-        let state = |stage: &dyn Stage| {
-            Ok(StageState {
-                name: stage.name(),
-                version: stage.version(),
-                order: stage.order(),
-                checkpoint: self.writer.checkpoint(stage.name())?,
-                tables: stage.tables(),
-            })
-        };
-        self.stages.iter().map(|stage| state(stage.as_ref())).collect()
+    pub fn stages(&self) -> Result<Vec<(StageInfo, Option<Checkpoint>)>, PipelineError> {
+        let of = |stage: &dyn Stage| Ok((stage.info(), self.writer.checkpoint(stage.name())?));
+        self.stages.iter().map(|stage| of(stage.as_ref())).collect()
     }
 
     pub(crate) fn settings(&self) -> Settings {

@@ -15,7 +15,7 @@ mod tip;
 pub mod verify;
 
 pub use bulk::{BulkOptions, BulkSizes};
-pub use engine::{Driver, Engine, StageState, SyncOptions, SyncReport, survey_memory};
+pub use engine::{Driver, Engine, SyncOptions, SyncReport, survey_memory};
 pub use error::PipelineError;
 pub use open::DEFAULT_MEMORY;
 pub use progress::{NoProgress, Phase, Progress, ProgressStep};

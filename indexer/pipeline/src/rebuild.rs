@@ -3,14 +3,14 @@
 use cairn_model::Height;
 use cairn_reader::ReadError;
 use cairn_stages::{CHAIN, Order, Way};
-use cairn_tables::journal::{Checkpoint, Checkpoints};
+use cairn_tables::checkpoints::{Checkpoint, Checkpoints};
 use cairn_writer::WriteError;
 
 use crate::{Engine, Phase, PipelineError, Progress, ProgressStep, bulk, engine::FLUSH_BLOCKS, tip};
 
 impl Engine {
-    /// Rebuilds stages without a checkpoint or of another version, and lets those behind the journal catch up. Leaves an
-    /// empty index as it is: its working files are of use.
+    /// Rebuilds stages without a checkpoint, of another version, or that depended on another version of a stage, and lets
+    /// those behind the journal catch up. Leaves an empty index as it is: its working files are of use.
     pub(crate) fn repair(&mut self, progress: &dyn Progress) -> Result<(), PipelineError> {
         let Some((height, _)) = self.tip()? else { return Ok(()) };
         for i in 1..self.stages.len() {
@@ -18,7 +18,7 @@ impl Engine {
             let found = self.writer.checkpoint(stage.name())?;
             // A stage that was left out for a while may stand on a block that is gone.
             let usable = match found {
-                Some(c) if c.version == stage.version() && self.on_chain(&c)? => Some(c.height),
+                Some(c) if c.is_of(&stage.info()) && self.on_chain(&c)? => Some(c.height),
                 _ => None,
             };
             match usable {
@@ -33,7 +33,7 @@ impl Engine {
 
     fn on_chain(&self, checkpoint: &Checkpoint) -> Result<bool, PipelineError> {
         let header = self.reader.view()?.header(checkpoint.height)?;
-        Ok(header.is_some_and(|h| h.hash.0 == checkpoint.hash))
+        Ok(header.is_some_and(|h| h.hash == checkpoint.hash))
     }
 
     /// Drops a stage's tables and rebuilds them from the journal; the block files are not needed.

@@ -1,10 +1,11 @@
 //! The tip driver: one block at a time, connected or disconnected, all stages in one commit.
 
-use cairn_model::Block;
+use cairn_model::{Block, BlockHash, Height};
 use cairn_stages::{Order, Prior, PriorError, Rows, Settings, Stage, StageError, Way};
 use cairn_tables::{
     Family,
-    journal::{Checkpoint, Checkpoints, Collisions as CollisionsTable},
+    checkpoints::{Checkpoint, Checkpoints},
+    journal::Collisions as CollisionsTable,
 };
 use cairn_writer::{Batch, Writer};
 
@@ -37,11 +38,11 @@ impl Rows for BatchRows<'_, '_> {
     }
 }
 
-/// Where the stages stand after a block.
-pub(crate) fn checkpoint_after(block: &Block, way: Way) -> Checkpoint {
+/// The newest block of the stages' tables, once a block is connected or disconnected.
+fn newest_after(block: &Block, way: Way) -> (Height, BlockHash) {
     match way {
-        Way::Forward => Checkpoint { version: 0, height: block.height, hash: block.hash.0 },
-        Way::Back => Checkpoint { version: 0, height: block.height - 1, hash: block.previous().0 },
+        Way::Forward => (block.height, block.hash),
+        Way::Back => (block.height - 1, block.previous()),
     }
 }
 
@@ -64,7 +65,7 @@ pub(crate) fn apply(
     if way == Way::Back {
         ordered.reverse();
     }
-    let checkpoint = checkpoint_after(block, way);
+    let (height, hash) = newest_after(block, way);
     writer.commit::<PipelineError>(|batch| {
         for stage in &ordered {
             let mut lanes = vec![Vec::new(); stage.lanes().len()];
@@ -74,8 +75,8 @@ pub(crate) fn apply(
                 let deltas: Vec<_> = Sorted::new(bytes).map(|sorted| sorted.iter().collect()).unwrap_or_default();
                 fold_sorted(*stage, i, &deltas, way, &Table(writer), &mut BatchRows(batch)).map_err(unwrap_stage)?;
             }
-            let checkpoint = Checkpoint { version: stage.version(), ..checkpoint.clone() };
-            batch.put_row::<Checkpoints>(&stage.name().to_owned(), &checkpoint);
+            let stage = stage.info();
+            batch.put_row::<Checkpoints>(&stage.name.to_owned(), &Checkpoint::of(&stage, height, hash));
         }
         for (prefix, row) in collisions.map(Collisions::take_changes).unwrap_or_default() {
             match row {

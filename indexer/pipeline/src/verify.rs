@@ -1,8 +1,7 @@
 //! Auditing the index from within: what the tables say of each other must agree, coin by coin and script by script.
 
 use cairn_model::{BlockHash, Height, MuHash, MuHashDigest, Outpoint, Sats, ScriptId, coin_bytes};
-use cairn_reader::{ReadError, Scan, View};
-use cairn_stages::Stage;
+use cairn_reader::{ReadError, Scan, StageStatus, View};
 use cairn_tables::{
     coins::{CoinValue, Coins, CoinsByScript},
     headers::Headers,
@@ -101,13 +100,10 @@ pub fn audit(view: &View<'_>, progress: &dyn Progress) -> Result<Audit, Pipeline
 
 fn checkpoints(view: &View<'_>) -> Result<Check, PipelineError> {
     let mut finding = Finding::new("stages stand at the tip");
-    let stages = cairn_stages::all();
-    for stage in &stages {
-        let found = view.checkpoint(stage.name())?;
-        let at_tip = found.as_ref().is_some_and(|c| {
-            c.height == view.tip().height && c.hash == view.tip().hash.0 && c.version == Stage::version(stage.as_ref())
-        });
-        finding.expect(at_tip, || format!("{}: {found:?}", stage.name()));
+    let stages = view.stages()?;
+    for state in &stages {
+        let is_finished = state.status == StageStatus::Finished;
+        finding.expect(is_finished, || format!("{}: {:?}", state.stage.name, state.checkpoint));
     }
     Ok(finding.into_check(format!("{} stages at height {}", stages.len(), view.tip().height)))
 }

@@ -2,11 +2,16 @@
 
 use cairn_model::Block;
 use cairn_tables::{
-    Family, KeyCodec, TableInfo, ValueCodec, block_log, encode_key, encode_value,
+    KeyCodec, Table, ValueCodec,
+    block_log::{self, BlockLog},
+    encode_key, encode_value,
     headers::{HeaderRow, Headers},
+    heights::{HeightByHash, HeightByTime},
     journal::{OverwrittenCoins, OverwrittenRow},
-    lookups::{HashPrefix, HeightByHash, HeightByTime, TxNums},
-    prevouts,
+    keys::HashPrefix,
+    prevouts::{self, Prevouts},
+    stages::{self, StageInfo},
+    tx_nums::TxNums,
 };
 
 use crate::stage::{Group, Lane, Merge, Prior, Rows, Settings, Spread, Stage, StageError, Way};
@@ -14,44 +19,24 @@ use crate::stage::{Group, Lane, Merge, Prior, Rows, Settings, Spread, Stage, Sta
 /// The stage.
 pub(crate) struct Chain;
 
-const fn put(name: &'static str, spread: Spread, family: &'static [Family]) -> Lane {
+const fn put<T: Table>(spread: Spread) -> Lane {
     // Every row is its own group.
-    Lane { name, group_len: usize::MAX, spread, merge: Merge::Put, families: family }
+    Lane { name: T::NAME, group_len: usize::MAX, spread, merge: Merge::Put, families: const { &[T::FAMILY] } }
 }
 
 const LANES: [Lane; 7] = [
-    put("headers", Spread::Ascending, &[Family::Headers]),
-    put("block_log", Spread::Ascending, &[Family::BlockLog]),
-    put("prevouts", Spread::Ascending, &[Family::Prevouts]),
-    put("tx_nums", Spread::Hash { skip: 0 }, &[Family::TxNums]),
-    put("height_by_hash", Spread::Hash { skip: 1 }, &[Family::Small]),
-    put("height_by_time", Spread::Ascending, &[Family::Small]),
-    put("overwritten", Spread::Ascending, &[Family::Small]),
-];
-
-const TABLES: [TableInfo; 8] = [
-    TableInfo::of::<Headers>(),
-    TableInfo::of::<block_log::BlockLog>(),
-    TableInfo::of::<prevouts::Prevouts>(),
-    TableInfo::of::<TxNums>(),
-    TableInfo::of::<HeightByHash>(),
-    TableInfo::of::<HeightByTime>(),
-    TableInfo::of::<OverwrittenCoins>(),
-    // Written by the resolver, which alone sees a script before it has an id.
-    TableInfo::of::<cairn_tables::journal::Collisions>(),
+    put::<Headers>(Spread::Ascending),
+    put::<BlockLog>(Spread::Ascending),
+    put::<Prevouts>(Spread::Ascending),
+    put::<TxNums>(Spread::Hash { skip: 0 }),
+    put::<HeightByHash>(Spread::Hash { skip: 1 }),
+    put::<HeightByTime>(Spread::Ascending),
+    put::<OverwrittenCoins>(Spread::Ascending),
 ];
 
 impl Stage for Chain {
-    fn name(&self) -> &'static str {
-        crate::CHAIN
-    }
-
-    fn version(&self) -> u32 {
-        1
-    }
-
-    fn tables(&self) -> &'static [TableInfo] {
-        &TABLES
+    fn info(&self) -> StageInfo {
+        stages::CHAIN
     }
 
     fn lanes(&self) -> &'static [Lane] {
@@ -62,7 +47,7 @@ impl Stage for Chain {
         let height = block.height;
         emit(0, &encode_key::<Headers>(&height), &encode_value::<Headers>(&HeaderRow::of(block)));
         block_log::encode_block(block, |first, value| emit(1, &first.to_be5(), value));
-        prevouts::encode_block(block, |first, row| emit(2, &first.to_be5(), &encode_value::<prevouts::Prevouts>(&row)));
+        prevouts::encode_block(block, |first, row| emit(2, &first.to_be5(), &encode_value::<Prevouts>(&row)));
         let mut key = Vec::with_capacity(13);
         for (i, tx) in block.txs.iter().enumerate() {
             key.clear();

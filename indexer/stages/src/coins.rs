@@ -2,8 +2,9 @@
 
 use cairn_model::{Block, Outpoint, ScriptId, SpentCoin};
 use cairn_tables::{
-    Family, KeyCodec, TableInfo, ValueCodec,
+    KeyCodec, Table, ValueCodec,
     coins::{Coin, CoinValue, Coins as CoinsTable, CoinsByScript},
+    stages::{self, StageInfo},
 };
 
 use crate::stage::{COIN_MADE, COIN_SPENT, Group, Lane, Merge, Prior, Rows, Settings, Spread, Stage, StageError, Way};
@@ -11,7 +12,7 @@ use crate::stage::{COIN_MADE, COIN_SPENT, Group, Lane, Merge, Prior, Rows, Setti
 /// The stage.
 pub(crate) struct Coins;
 
-const NAME: &str = "coins";
+const NAME: &str = stages::COINS.name;
 
 const LANES: [Lane; 2] = [
     Lane {
@@ -19,18 +20,16 @@ const LANES: [Lane; 2] = [
         group_len: 9,
         spread: Spread::TxNum,
         merge: Merge::Coin { outpoint: 0 },
-        families: &[Family::Coins],
+        families: &[CoinsTable::FAMILY],
     },
     Lane {
         name: "coins_by_script",
         group_len: 18,
         spread: Spread::Hash { skip: 0 },
         merge: Merge::Coin { outpoint: ScriptId::LEN },
-        families: &[Family::CoinsByScript],
+        families: &[CoinsByScript::FAMILY],
     },
 ];
-
-const TABLES: [TableInfo; 2] = [TableInfo::of::<CoinsTable>(), TableInfo::of::<CoinsByScript>()];
 
 /// A delta is its kind and the row's value, so that a spend can be taken back without the table.
 struct Emitter<'e> {
@@ -61,16 +60,8 @@ impl Emitter<'_> {
 }
 
 impl Stage for Coins {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn version(&self) -> u32 {
-        1
-    }
-
-    fn tables(&self) -> &'static [TableInfo] {
-        &TABLES
+    fn info(&self) -> StageInfo {
+        stages::COINS
     }
 
     fn lanes(&self) -> &'static [Lane] {

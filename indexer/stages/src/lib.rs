@@ -5,22 +5,28 @@
 //! *folded* together into rows. In bulk all deltas of the chain meet in one fold per group; at the tip those of one
 //! block meet what the table already holds. Both end with the same rows.
 
-mod chain;
-mod coins;
-mod scripts;
-mod spends;
 mod stage;
 
+pub use cairn_tables::stages::{Order, StageInfo};
 pub use stage::{
-    COIN_MADE, COIN_SPENT, Delta, Group, Lane, Merge, NoPrior, Order, Prior, PriorError, Rows, Settings, Spread, Stage,
+    COIN_MADE, COIN_SPENT, Delta, Group, Lane, Merge, NoPrior, Prior, PriorError, Rows, Settings, Spread, Stage,
     StageError, Way,
 };
 
-/// Every stage, in the order in which they are applied. The first is the journal itself.
-#[must_use]
-pub fn all() -> Vec<Box<dyn Stage>> {
-    vec![Box::new(chain::Chain), Box::new(spends::Spends), Box::new(coins::Coins), Box::new(scripts::Scripts)]
+/// Name of the stage that is the journal.
+pub const CHAIN: &str = cairn_tables::stages::CHAIN.name;
+
+macro_rules! declare_stages {
+    ($($NAME:ident = $module:ident::$stage:ident { $($identity:tt)* })*) => {
+        $(mod $module;)*
+
+        /// Every stage, in the order in which they are applied. The first is the journal itself.
+        #[must_use]
+        pub fn all() -> Vec<Box<dyn Stage>> {
+            vec![$(Box::new($module::$stage)),*]
+        }
+    };
 }
 
-/// Name of the stage that is the journal.
-pub const CHAIN: &str = "chain";
+// A stage is a file here and an entry in the registry, which holds what readers need to know of it.
+cairn_tables::for_each_stage!(declare_stages);

@@ -2,10 +2,11 @@
 
 use cairn_model::{Block, Outpoint, Sats, ScriptId, TxNum};
 use cairn_tables::{
-    Family, KeyCodec, Table, TableInfo,
+    KeyCodec, Table,
     codec::{Input, put_amount, put_varint},
     encode_key, encode_value,
     history::{ENTRIES_PER_ROW, Entry, History, HistoryIndex, HistoryRow, IndexRow, ROWS_PER_INDEX},
+    stages::{self, StageInfo},
     totals::{Totals, TotalsTable},
 };
 
@@ -14,18 +15,15 @@ use crate::stage::{Group, Lane, Merge, Prior, Rows, Settings, Spread, Stage, Sta
 /// The stage.
 pub(crate) struct Scripts;
 
-const NAME: &str = "scripts";
+const NAME: &str = stages::SCRIPTS.name;
 
 const LANES: [Lane; 1] = [Lane {
     name: "scripts",
     group_len: ScriptId::LEN,
     spread: Spread::Hash { skip: 0 },
     merge: Merge::Fold,
-    families: &[Family::History, Family::Totals, Family::Small],
+    families: &[History::FAMILY, TotalsTable::FAMILY, HistoryIndex::FAMILY],
 }];
-
-const TABLES: [TableInfo; 3] =
-    [TableInfo::of::<History>(), TableInfo::of::<HistoryIndex>(), TableInfo::of::<TotalsTable>()];
 
 /// First byte of a delta. Received: vout and amount follow; sent: the amount.
 const RECEIVED: u8 = 1;
@@ -87,7 +85,8 @@ struct Script<'p> {
 
 impl<'p> Script<'p> {
     fn load(id: ScriptId, prior: &'p dyn Prior) -> Result<Option<Self>, StageError> {
-        let Some(bytes) = prior.get(Family::Totals, &encode_key::<TotalsTable>(&id)).map_err(StageError::Prior)? else {
+        let Some(bytes) = prior.get(TotalsTable::FAMILY, &encode_key::<TotalsTable>(&id)).map_err(StageError::Prior)?
+        else {
             return Ok(None);
         };
         let totals = TotalsTable::decode_value(&bytes)?;
@@ -103,7 +102,7 @@ impl<'p> Script<'p> {
     /// The history's row of that number, which begins with `first`.
     fn row(id: ScriptId, prior: &dyn Prior, number: u64, first: TxNum) -> Result<HistoryRow, StageError> {
         let key = encode_key::<History>(&(id, first));
-        let bytes = prior.get(Family::History, &key).map_err(StageError::Prior)?;
+        let bytes = prior.get(History::FAMILY, &key).map_err(StageError::Prior)?;
         let bytes = bytes.ok_or_else(|| contradiction("a history row is missing"))?;
         let row = History::decode_value(&bytes)?.absolute(first)?;
         if row.number == number { Ok(row) } else { Err(contradiction("a history row has another number")) }
@@ -123,18 +122,18 @@ impl<'p> Script<'p> {
 
     fn index(&self, slot: u64) -> Result<Vec<TxNum>, StageError> {
         let key = encode_key::<HistoryIndex>(&(self.id, slot as u32));
-        let bytes = self.prior.get(Family::Small, &key).map_err(StageError::Prior)?;
+        let bytes = self.prior.get(HistoryIndex::FAMILY, &key).map_err(StageError::Prior)?;
         Ok(bytes.map(|b| HistoryIndex::decode_value(&b)).transpose()?.unwrap_or_default().0)
     }
 
     fn put_row(&self, rows: &mut dyn Rows) -> Result<(), StageError> {
         let first = self.row.entries.first().map_or(TxNum(0), |e| e.tx_num);
         let key = encode_key::<History>(&(self.id, first));
-        rows.put(Family::History, &key, &encode_value::<History>(&self.row))
+        rows.put(History::FAMILY, &key, &encode_value::<History>(&self.row))
     }
 
     fn put_totals(&self, rows: &mut dyn Rows) -> Result<(), StageError> {
-        rows.put(Family::Totals, &encode_key::<TotalsTable>(&self.id), &encode_value::<TotalsTable>(&self.totals))
+        rows.put(TotalsTable::FAMILY, &encode_key::<TotalsTable>(&self.id), &encode_value::<TotalsTable>(&self.totals))
     }
 
     fn put_index(&self, slot: u64, firsts: Vec<TxNum>, rows: &mut dyn Rows) -> Result<(), StageError> {
@@ -142,7 +141,7 @@ impl<'p> Script<'p> {
             return Err(contradiction("the index of a history does not ascend"));
         }
         let key = encode_key::<HistoryIndex>(&(self.id, slot as u32));
-        rows.put(Family::Small, &key, &encode_value::<HistoryIndex>(&IndexRow(firsts)))
+        rows.put(HistoryIndex::FAMILY, &key, &encode_value::<HistoryIndex>(&IndexRow(firsts)))
     }
 }
 
@@ -233,7 +232,7 @@ fn take_off(id: ScriptId, changes: &[Change], prior: &dyn Prior, rows: &mut dyn 
             return Err(contradiction("undoing what is not the newest entry"));
         }
         if script.row.entries.is_empty() {
-            rows.delete(Family::History, &encode_key::<History>(&(id, script.totals.tail)))?;
+            rows.delete(History::FAMILY, &encode_key::<History>(&(id, script.totals.tail)))?;
         }
         let t = &mut script.totals;
         let less = |a: u64, b: u64| a.checked_sub(b).ok_or_else(|| contradiction("undoing more than there is"));
@@ -255,7 +254,7 @@ fn take_off(id: ScriptId, changes: &[Change], prior: &dyn Prior, rows: &mut dyn 
             script.totals.last = newest.tx_num;
             script.put_totals(rows)
         }
-        None => rows.delete(Family::Totals, &encode_key::<TotalsTable>(&id)),
+        None => rows.delete(TotalsTable::FAMILY, &encode_key::<TotalsTable>(&id)),
     }
 }
 
@@ -268,7 +267,7 @@ fn cut_index(script: &Script<'_>, rows_before: u64, rows: &mut dyn Rows) -> Resu
     for slot in left / ROWS_PER_INDEX..=(rows_before - 1) / ROWS_PER_INDEX {
         let keep = left.saturating_sub(slot * ROWS_PER_INDEX).min(ROWS_PER_INDEX) as usize;
         if keep == 0 {
-            rows.delete(Family::Small, &encode_key::<HistoryIndex>(&(script.id, slot as u32)))?;
+            rows.delete(HistoryIndex::FAMILY, &encode_key::<HistoryIndex>(&(script.id, slot as u32)))?;
         } else {
             let mut firsts = script.index(slot)?;
             firsts.truncate(keep);
@@ -279,16 +278,8 @@ fn cut_index(script: &Script<'_>, rows_before: u64, rows: &mut dyn Rows) -> Resu
 }
 
 impl Stage for Scripts {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn version(&self) -> u32 {
-        1
-    }
-
-    fn tables(&self) -> &'static [TableInfo] {
-        &TABLES
+    fn info(&self) -> StageInfo {
+        stages::SCRIPTS
     }
 
     fn lanes(&self) -> &'static [Lane] {

@@ -2,10 +2,11 @@
 
 use cairn_model::{Block, TxNum};
 use cairn_tables::{
-    Family, KeyCodec, Table, TableInfo,
+    KeyCodec, Table,
     codec::{Input, put_varint},
     encode_value,
     spenders::{Spender, SpenderRow, Spenders},
+    stages::{self, StageInfo},
 };
 
 use crate::stage::{Delta, Group, Lane, Merge, Prior, Rows, Settings, Spread, Stage, StageError, Way};
@@ -13,12 +14,10 @@ use crate::stage::{Delta, Group, Lane, Merge, Prior, Rows, Settings, Spread, Sta
 /// The stage.
 pub(crate) struct Spends;
 
-const NAME: &str = "spends";
+const NAME: &str = stages::SPENDS.name;
 
 const LANES: [Lane; 1] =
-    [Lane { name: "spenders", group_len: 5, spread: Spread::TxNum, merge: Merge::Fold, families: &[Family::Spenders] }];
-
-const TABLES: [TableInfo; 1] = [TableInfo::of::<Spenders>()];
+    [Lane { name: "spenders", group_len: 5, spread: Spread::TxNum, merge: Merge::Fold, families: &[Spenders::FAMILY] }];
 
 fn spender(delta: &Delta<'_>) -> Result<Spender, StageError> {
     let mut key = Input::new(NAME, delta.key);
@@ -32,16 +31,8 @@ fn spender(delta: &Delta<'_>) -> Result<Spender, StageError> {
 }
 
 impl Stage for Spends {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn version(&self) -> u32 {
-        1
-    }
-
-    fn tables(&self) -> &'static [TableInfo] {
-        &TABLES
+    fn info(&self) -> StageInfo {
+        stages::SPENDS
     }
 
     fn lanes(&self) -> &'static [Lane] {
@@ -73,7 +64,7 @@ impl Stage for Spends {
         rows: &mut dyn Rows,
     ) -> Result<(), StageError> {
         let key = &group[0].key[..5];
-        let old = prior.get(Family::Spenders, key).map_err(StageError::Prior)?;
+        let old = prior.get(Spenders::FAMILY, key).map_err(StageError::Prior)?;
         let mut row = old.map(|b| Spenders::decode_value(&b)).transpose()?.unwrap_or_default().0;
         let before = row.len();
         for delta in group {
@@ -89,9 +80,9 @@ impl Stage for Spends {
             return Err(StageError::Contradiction { stage: NAME, what: "an output is spent twice, or never was" });
         }
         if row.is_empty() {
-            rows.delete(Family::Spenders, key)
+            rows.delete(Spenders::FAMILY, key)
         } else {
-            rows.put(Family::Spenders, key, &encode_value::<Spenders>(&SpenderRow(row)))
+            rows.put(Spenders::FAMILY, key, &encode_value::<Spenders>(&SpenderRow(row)))
         }
     }
 }

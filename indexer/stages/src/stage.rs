@@ -1,16 +1,10 @@
 //! What a stage promises, and what it may ask for.
 
 use cairn_model::Block;
-use cairn_tables::{DecodeError, Family, TableInfo};
-
-/// Whether a stage sees blocks in any order or one after the other.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Order {
-    /// Deltas of all blocks can be collected in any order and folded group by group.
-    Free,
-    /// Each block needs the tables as the block before left them. Runs after the order-free stages.
-    Ordered,
-}
+use cairn_tables::{
+    DecodeError, Family, TableInfo,
+    stages::{Order, StageInfo},
+};
 
 /// How the keys of a lane are spread, so that bulk indexing can cut them into ranges.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -151,19 +145,28 @@ pub enum StageError {
 
 /// A fold over the journal.
 pub trait Stage: Send + Sync {
-    /// Name on the command line and of its checkpoint.
-    fn name(&self) -> &'static str;
+    /// What it is: for the stages of the index, their entry in the registry.
+    fn info(&self) -> StageInfo;
 
-    /// Version of what it writes. A stage whose tables have another version is rebuilt from the journal.
-    fn version(&self) -> u32;
+    /// Name on the command line and of its checkpoint.
+    fn name(&self) -> &'static str {
+        self.info().name
+    }
+
+    /// Version of what it writes.
+    fn version(&self) -> u32 {
+        self.info().version
+    }
 
     /// Whether it sees blocks in any order.
     fn order(&self) -> Order {
-        Order::Free
+        self.info().order
     }
 
-    /// The tables it owns; no other stage writes them.
-    fn tables(&self) -> &'static [TableInfo];
+    /// The tables it owns.
+    fn tables(&self) -> &'static [TableInfo] {
+        self.info().tables
+    }
 
     /// Its lanes.
     fn lanes(&self) -> &'static [Lane];

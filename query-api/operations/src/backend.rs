@@ -144,6 +144,11 @@ impl Backend for Chain {
             Some(ReadError::Unfinished(stage)) => {
                 ApiError::syncing(format!("the tables of stage {stage} are being rebuilt"))
             }
+            Some(error @ ReadError::StageVersion { stage, .. }) => {
+                // Until the program that serves is that which indexes, or the tables are rebuilt.
+                tracing::error!(%error, "tables of another version");
+                ApiError::syncing(format!("the tables of stage {stage} are of another version"))
+            }
             Some(error) => {
                 tracing::error!(%error, "the index could not be read");
                 ApiError::internal()

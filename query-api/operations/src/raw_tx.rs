@@ -3,8 +3,8 @@
 use std::cell::RefCell;
 
 use bitcoin::{Transaction, consensus::deserialize, hashes::Hash};
-use cairn_model::{BlockHash, FilePos, MempoolTx, Txid};
 use cairn_http::ApiError;
+use cairn_model::{BlockHash, FilePos, MempoolTx, Txid};
 use cairn_reader::{StoredTx, View};
 use cairn_tables::headers::HeaderRow;
 

@@ -5,11 +5,12 @@ use cairn_tables::{
     Table,
     block_log::{BlockLog, Decoded, LogRow, TXS_PER_ROW},
     coins::{Coin, Coins},
-    lookups::TxNums,
+    stages::COINS,
+    tx_nums::TxNums,
 };
 use rocksdb::DBPinnableSlice;
 
-use crate::{Needs, ReadError, View};
+use crate::{ReadError, View};
 
 /// Rows that are held at a time while many are looked up.
 const AT_A_TIME: usize = 64;
@@ -51,7 +52,7 @@ impl View<'_> {
     /// # Errors
     /// As [`View::coin_of`].
     pub fn coins_of_outpoints(&self, outpoints: &[(Txid, u32)]) -> Result<Vec<Option<UnspentCoin>>, ReadError> {
-        self.require(Needs::Coins)?;
+        self.require(&COINS)?;
         let mut found = vec![None; outpoints.len()];
         let (mut decoded, mut row) = (Decoded::default(), None);
         for candidate in self.candidates(outpoints)? {

@@ -9,11 +9,11 @@ use std::{
 use cairn_model::Network;
 use cairn_tables::{
     Compression, Family, Table, encode_key,
-    journal::{Fact, Facts as FactsTable},
+    facts::{Fact, Facts as FactsTable},
 };
 use rocksdb::{BlockBasedOptions, Cache, DBCompressionType, DBWithThreadMode, MultiThreaded, Options, SliceTransform};
 
-use crate::{ChainIndex, RawBlocks, ReadError, View};
+use crate::{ChainIndex, RawBlocks, ReadError, View, check_format, check_format_in};
 
 /// The database handle.
 pub type Db = DBWithThreadMode<MultiThreaded>;
@@ -60,7 +60,7 @@ impl Facts {
     /// # Errors
     /// The database cannot be read, or the row is damaged.
     pub fn families_made(db: &Db) -> Result<u64, ReadError> {
-        let family = db.cf_handle(Family::Small.name()).ok_or(ReadError::Empty)?;
+        let family = db.cf_handle(FactsTable::FAMILY.name()).ok_or(ReadError::Empty)?;
         let Some(bytes) = db.get_pinned_cf(&family, encode_key::<FactsTable>(&Self::FAMILIES.to_owned()))? else {
             return Ok(0);
         };
@@ -73,7 +73,7 @@ impl Facts {
     /// # Errors
     /// The database cannot be read, or holds facts that this version does not know.
     pub fn read(db: &Db) -> Result<Option<Self>, ReadError> {
-        let family = db.cf_handle(Family::Small.name()).ok_or(ReadError::Empty)?;
+        let family = db.cf_handle(FactsTable::FAMILY.name()).ok_or(ReadError::Empty)?;
         let fact = |name: &str| -> Result<Option<String>, ReadError> {
             let bytes = db.get_pinned_cf(&family, encode_key::<FactsTable>(&name.to_owned()))?;
             bytes.map(|b| Ok(FactsTable::decode_value(&b)?.0)).transpose()
@@ -152,11 +152,13 @@ fn options_with(family: Family, caching: impl FnOnce(&mut BlockBasedOptions)) ->
     options
 }
 
+pub(crate) fn read_only(dir: &Path, families: &[Family]) -> Result<Db, rocksdb::Error> {
+    let families = families.iter().map(|f| rocksdb::ColumnFamilyDescriptor::new(f.name(), family_options(*f)));
+    Db::open_cf_descriptors_read_only(&db_options(), dir, families, false)
+}
+
 fn open_read_only(dir: &Path, families: &[Family]) -> Result<Db, rocksdb::Error> {
-    while_written(dir, || {
-        let families = families.iter().map(|f| rocksdb::ColumnFamilyDescriptor::new(f.name(), family_options(*f)));
-        Db::open_cf_descriptors_read_only(&db_options(), dir, families, false)
-    })
+    while_written(dir, || read_only(dir, families))
 }
 
 /// How often an index that a writer changes meanwhile is tried to be opened.
@@ -203,9 +205,12 @@ pub(crate) fn readers_families() -> Vec<Family> {
     Family::ALL.into_iter().filter(|f| !f.is_writers_own()).collect()
 }
 
-/// What it means that families are missing: a writer was killed while it made the index, or while it emptied a table.
-/// `None` if all are there.
-fn lacking(dir: &Path) -> Option<ReadError> {
+/// What it means that an index cannot be opened: its format is newer, or families are missing, because a writer was killed
+/// while it made the index, or while it emptied a table. `None` if all are there.
+pub(crate) fn lacking(dir: &Path) -> Option<ReadError> {
+    if let Err(e) = check_format_in(dir) {
+        return Some(e);
+    }
     let found = Db::list_cf(&db_options(), dir).ok()?;
     let (there, missing): (Vec<Family>, Vec<Family>) =
         readers_families().into_iter().partition(|f| found.iter().any(|name| name == f.name()));
@@ -237,7 +242,7 @@ impl Reader {
     /// Opens the index in `dir` for reading only, as it is now: it does not follow a writer.
     ///
     /// # Errors
-    /// There is no index, it is empty, or it cannot be read.
+    /// There is no index, it is empty, of a newer format, or it cannot be read.
     pub fn open(dir: &Path) -> Result<Self, ReadError> {
         if !dir.join("CURRENT").exists() {
             return Err(ReadError::Unusable(format!("no index in {}", dir.display())));
@@ -263,6 +268,7 @@ impl Reader {
     }
 
     fn over(db: Arc<Db>, pinned: bool) -> Result<Self, ReadError> {
+        check_format(&db)?;
         let facts = Facts::read(&db)?.ok_or(ReadError::Empty)?;
         let raw = facts.blocks_dir.as_deref().map(|dir| RawBlocks::new(dir.to_owned()));
         let families_made = Facts::families_made(&db)?;

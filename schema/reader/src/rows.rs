@@ -1,10 +1,6 @@
 //! Tables as rows of bytes: for checksums, statistics and a look at a single row.
 
-use cairn_tables::{
-    TABLES, Table, TableInfo,
-    journal::{Checkpoints, Facts},
-    mempool::{KeptMempool, MempoolSamples},
-};
+use cairn_tables::{TABLES, TableInfo};
 use sha2::{Digest, Sha256};
 
 use crate::{ReadError, Reader, View};
@@ -89,9 +85,8 @@ impl View<'_> {
         Ok(TableSum { rows, bytes, sha256: hash.finalize().into() })
     }
 
-    /// The checksums of all tables that blocks are folded into: not of `checkpoints` and `facts`, nor of what was seen
-    /// of the mempool; in those, two indexes of one chain may differ (versions, the folder of block files, when and what
-    /// they observed).
+    /// The checksums of all tables that blocks are folded into. In the others two indexes of one chain may differ:
+    /// versions, the folder of block files, when and what they observed.
     ///
     /// # Errors
     /// The database cannot be read.
@@ -101,8 +96,7 @@ impl View<'_> {
 
     /// The tables that [`View::checksums`] is about.
     pub fn summed_tables() -> impl Iterator<Item = &'static TableInfo> {
-        const OTHERS: [&str; 4] = [Checkpoints::NAME, Facts::NAME, KeptMempool::NAME, MempoolSamples::NAME];
-        TABLES.iter().filter(|table| !OTHERS.contains(&table.name))
+        TABLES.iter().filter(|table| table.is_summed())
     }
 }
 

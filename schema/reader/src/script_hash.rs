@@ -2,7 +2,7 @@
 
 use bitcoin::hashes::{Hash, sha256};
 use cairn_model::{ScriptId, ScriptPrefix};
-use cairn_tables::totals::TotalsTable;
+use cairn_tables::{stages::SCRIPTS, totals::TotalsTable};
 
 use crate::{FoundScript, ReadError, View};
 
@@ -14,7 +14,7 @@ impl View<'_> {
     /// # Errors
     /// The database cannot be read, or rows are damaged.
     pub fn find_script_hash(&self, digest: &[u8; 32]) -> Result<Option<(FoundScript, Vec<u8>)>, ReadError> {
-        self.require(crate::Needs::Scripts)?;
+        self.require(&SCRIPTS)?;
         let mut prefix = [0u8; 8];
         let significant = self.facts().script_prefix.min(8);
         prefix[..significant].copy_from_slice(&digest[..significant]);

@@ -7,12 +7,13 @@ use cairn_tables::{
     coins::{CoinValue, CoinsByScript},
     encode_key,
     history::{ENTRIES_PER_ROW, Entry, History, HistoryIndex, HistoryRow, ROWS_PER_INDEX},
+    stages::{COINS, SCRIPTS},
     totals::{Totals, TotalsTable},
 };
 
 use rocksdb::DBRawIteratorWithThreadMode;
 
-use crate::{Db, Needs, ReadError, View};
+use crate::{Db, ReadError, View};
 
 /// A script that the chain has seen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -49,7 +50,7 @@ impl View<'_> {
     /// # Errors
     /// The database cannot be read, or rows are damaged.
     pub fn find_script(&self, script_pubkey: &[u8]) -> Result<Option<FoundScript>, ReadError> {
-        self.require(Needs::Scripts)?;
+        self.require(&SCRIPTS)?;
         let prefix = ScriptPrefix::of(script_pubkey, self.facts().script_prefix);
         for ordinal in 0..=u8::MAX {
             let id = ScriptId { prefix, ordinal };
@@ -66,7 +67,7 @@ impl View<'_> {
     /// # Errors
     /// The database cannot be read, or rows are damaged.
     pub fn script_of(&self, id: ScriptId) -> Result<Option<Vec<u8>>, ReadError> {
-        self.require(Needs::Scripts)?;
+        self.require(&SCRIPTS)?;
         let Some(totals) = self.get::<TotalsTable>(&id)? else { return Ok(None) };
         self.script_at(totals.first).map(Some)
     }
@@ -208,7 +209,7 @@ impl View<'_> {
         if limit == 0 {
             return Ok(coins);
         }
-        self.require(Needs::Coins)?;
+        self.require(&COINS)?;
         for row in self.scan::<CoinsByScript>(Some(&(id, from)))? {
             let ((found, outpoint), CoinValue(value)) = row?;
             if found != id {

@@ -20,7 +20,7 @@ use cairn_tables::Family;
 use rocksdb::{Cache, ColumnFamilyDescriptor};
 
 use crate::{
-    Db, Facts, ReadError, Reader, Tip, db_options,
+    Db, Facts, ReadError, Reader, Tip, check_format, check_format_in, db_options,
     open::{family_options_cached, readers_families, while_written},
 };
 
@@ -171,6 +171,8 @@ fn reached(tip: &Tip, wanted: Option<(Height, BlockHash)>) -> bool {
 
 fn catch_up(reader: &Reader) -> Result<Tip, ReadError> {
     reader.db.try_catch_up_with_primary()?;
+    // Another program may be writing by now.
+    check_format(&reader.db)?;
     if Facts::families_made(&reader.db)? != reader.families_made {
         // A stage was rebuilt: this instance still holds the family that it dropped, with the rows of then.
         return Err(ReadError::Unusable("families were made anew".to_owned()));
@@ -192,7 +194,8 @@ fn open_secondary(
         let options = |family: Family| ColumnFamilyDescriptor::new(family.name(), family_options_cached(family, cache));
         let families = readers_families().into_iter().map(options);
         Db::open_cf_descriptors_as_secondary(&db_options(), dir, &own, families)
-    })?;
+    });
+    let db = db.or_else(|e| check_format_in(dir).and(Err(e.into())))?;
     let reader = Reader::still(Arc::new(db))?.with_blocks_dir(blocks_dir.map(Path::to_owned));
     let tip = *reader.view()?.tip();
     Ok((Arc::new(reader), tip))

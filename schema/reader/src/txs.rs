@@ -7,13 +7,15 @@ use cairn_tables::{
     Table,
     block_log::{BlockLog, Decoded, LogRow, LoggedTx, TXS_PER_ROW},
     encode_key,
-    lookups::{HashPrefix, TxNums},
+    keys::HashPrefix,
     prevouts::{PrevoutRow, Prevouts},
     spenders::{SpenderRow, Spenders},
+    stages::SPENDS,
+    tx_nums::TxNums,
 };
 use rocksdb::{DBPinnableSlice, DBRawIteratorWithThreadMode};
 
-use crate::{Db, Needs, ReadError, View};
+use crate::{Db, ReadError, View};
 
 /// Rows of `block_log` that a view keeps.
 const KEPT_ROWS: usize = 128;
@@ -278,7 +280,7 @@ impl View<'_> {
     /// # Errors
     /// The database cannot be read, or the row is damaged.
     pub fn spenders(&self, tx_num: TxNum) -> Result<Vec<(u32, TxNum, u32)>, ReadError> {
-        self.require(Needs::Spends)?;
+        self.require(&SPENDS)?;
         let SpenderRow(rows) = self.get::<Spenders>(&tx_num)?.unwrap_or_default();
         Ok(rows.into_iter().map(|s| (s.vout, TxNum(tx_num.0.saturating_add(s.distance)), s.vin)).collect())
     }

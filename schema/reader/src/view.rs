@@ -2,7 +2,7 @@
 
 use std::{
     cell::{Cell, RefCell},
-    collections::HashMap,
+    collections::{BTreeSet, HashMap},
     marker::PhantomData,
     rc::Rc,
     sync::Arc,
@@ -12,8 +12,9 @@ use cairn_model::{BlockHash, Height, MonoTime, Network, TxNum};
 use cairn_tables::{
     Family, Table, encode_key,
     headers::{HeaderRow, Headers},
-    journal::{Checkpoint, Checkpoints},
-    lookups::{HashPrefix, HeightByHash},
+    heights::HeightByHash,
+    keys::HashPrefix,
+    stages::CHAIN,
 };
 use rocksdb::{BoundColumnFamily, DBPinnableSlice, DBRawIteratorWithThreadMode, ReadOptions, SnapshotWithThreadMode};
 
@@ -34,29 +35,6 @@ pub struct Tip {
     pub tx_end: TxNum,
 }
 
-/// A stage whose tables a question needs. The journal's own stage is the tip itself.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Needs {
-    /// Who spent an output.
-    Spends,
-    /// The coin set.
-    Coins,
-    /// History and totals.
-    Scripts,
-}
-
-impl Needs {
-    /// The stage's name.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Needs::Spends => "spends",
-            Needs::Coins => "coins",
-            Needs::Scripts => "scripts",
-        }
-    }
-}
-
 /// The index at one tip. Not shared between threads: a request reads from one.
 pub struct View<'r> {
     pub(crate) db: &'r Db,
@@ -70,8 +48,8 @@ pub struct View<'r> {
     tip: Tip,
     chain: ChainIndex,
     rows_read: Cell<u64>,
-    /// Stages that were seen to stand at the tip, one bit each.
-    finished: Cell<u8>,
+    /// Names of the stages that were seen to stand at the tip.
+    pub(crate) finished: RefCell<BTreeSet<&'static str>>,
     /// Rows of `block_log` that this view has read: a page often asks for the same one again. A long one is only noted.
     pub(crate) log_rows: RefCell<HashMap<TxNum, Option<Rc<[u8]>>>>,
 }
@@ -97,16 +75,17 @@ impl<'r> View<'r> {
             tip: Tip { height: 0, hash: BlockHash::default(), time: 0, mono_time: 0, tx_end: TxNum(0) },
             chain: ChainIndex::default(),
             rows_read: Cell::new(0),
-            finished: Cell::new(0),
+            finished: RefCell::default(),
             log_rows: RefCell::default(),
         };
-        let checkpoint = view.checkpoint("chain")?.ok_or(ReadError::Empty)?;
-        if let Some(tip) = known.filter(|t| t.height == checkpoint.height && t.hash.0 == checkpoint.hash) {
+        let checkpoint = view.checkpoint(CHAIN.name)?.ok_or(ReadError::Empty)?;
+        crate::stages::check_version(&CHAIN, &checkpoint)?;
+        if let Some(tip) = known.filter(|t| t.height == checkpoint.height && t.hash == checkpoint.hash) {
             view.tip = tip;
             return Ok(view);
         }
         let row = view.header(checkpoint.height)?.ok_or_else(|| view.broken("the tip has no header"))?;
-        if row.hash.0 != checkpoint.hash {
+        if row.hash != checkpoint.hash {
             return Err(view.broken("the tip's header has another hash"));
         }
         view.tip = Tip {
@@ -284,30 +263,6 @@ impl<'r> View<'r> {
             options.set_snapshot(snapshot);
         }
         options
-    }
-
-    /// A stage's checkpoint.
-    ///
-    /// # Errors
-    /// The database cannot be read, or the row is damaged.
-    pub fn checkpoint(&self, stage: &str) -> Result<Option<Checkpoint>, ReadError> {
-        self.get::<Checkpoints>(&stage.to_owned())
-    }
-
-    /// Makes sure that a stage's tables are whole and at this view's tip. One row read, once a view.
-    ///
-    /// # Errors
-    /// [`ReadError::Unfinished`]: they are being rebuilt, or wait for it.
-    pub fn require(&self, stage: Needs) -> Result<(), ReadError> {
-        let bit = 1 << stage as u8;
-        if self.finished.get() & bit == 0 {
-            let found = self.checkpoint(stage.name())?;
-            if found.is_none_or(|c| c.height != self.tip.height || c.hash != self.tip.hash.0) {
-                return Err(ReadError::Unfinished(stage.name()));
-            }
-            self.finished.set(self.finished.get() | bit);
-        }
-        Ok(())
     }
 
     /// A block's row.

@@ -20,7 +20,8 @@ use cairn_model::{
 
 use crate::{
     codec::{DecodeError, Input, MAX_BLOCK_SIZE, put_amount, put_varint},
-    table::{Family, Table, ValueCodec},
+    family::{Compression, Home, Tuning},
+    table::{Origin, Table, ValueCodec},
 };
 
 /// Transactions of a row.
@@ -31,7 +32,9 @@ pub struct BlockLog;
 
 impl Table for BlockLog {
     const NAME: &'static str = "block_log";
-    const FAMILY: Family = Family::BlockLog;
+    // Rows of some 10 KB, nearly all hashes and scripts; scripts repeat within a block, so LZ4 pays a little.
+    const HOME: Home = Home::Own(Tuning { block_size: 32 << 10, compression: Compression::Lz4, ..Tuning::PLAIN });
+    const ORIGIN: Origin = Origin::Stage("chain");
     type Key = TxNum;
     type Value = LogRow;
 }

@@ -9,7 +9,8 @@ use cairn_model::{Outpoint, Sats, ScriptId, ScriptPrefix};
 
 use crate::{
     codec::{DecodeError, Input, put_amount},
-    table::{Family, KeyCodec, Table, ValueCodec},
+    family::{Home, Tuning},
+    table::{KeyCodec, Origin, Table, ValueCodec},
 };
 
 impl KeyCodec for Outpoint {
@@ -28,7 +29,9 @@ pub struct Coins;
 
 impl Table for Coins {
     const NAME: &'static str = "coins";
-    const FAMILY: Family = Family::Coins;
+    // Each spend at the tip is a point look-up that hits, so a filter would only cost.
+    const HOME: Home = Home::Own(Tuning::SHORT);
+    const ORIGIN: Origin = Origin::Stage("coins");
     type Key = Outpoint;
     type Value = Coin;
 }
@@ -38,7 +41,9 @@ pub struct CoinsByScript;
 
 impl Table for CoinsByScript {
     const NAME: &'static str = "coins_by_script";
-    const FAMILY: Family = Family::CoinsByScript;
+    // Keys of one script share 9 bytes; restart intervals already drop them, LZ4 drops the rest.
+    const HOME: Home = Home::Own(Tuning { block_size: 8 << 10, ..Tuning::SHORT });
+    const ORIGIN: Origin = Origin::Stage("coins");
     type Key = (ScriptId, Outpoint);
     type Value = CoinValue;
 }

@@ -10,7 +10,8 @@ use cairn_model::{Block, BlockHash, FilePos, Height, MonoTime, Sats, TxNum};
 
 use crate::{
     codec::{DecodeError, Input, MAX_BLOCK_SIZE, put_amount, put_varint},
-    table::{Family, Table, ValueCodec},
+    family::{Home, Tuning},
+    table::{Origin, Table, ValueCodec},
 };
 
 /// The table.
@@ -18,7 +19,9 @@ pub struct Headers;
 
 impl Table for Headers {
     const NAME: &'static str = "headers";
-    const FAMILY: Family = Family::Headers;
+    // Read in runs by height and one by one; hashes do not compress.
+    const HOME: Home = Home::Own(Tuning { block_size: 4 << 10, ..Tuning::PLAIN });
+    const ORIGIN: Origin = Origin::Stage("chain");
     type Key = Height;
     type Value = HeaderRow;
 }

@@ -16,7 +16,8 @@ use cairn_model::{Sats, ScriptId, TxNum};
 
 use crate::{
     codec::{DecodeError, Input, put_amount, put_varint},
-    table::{Family, Table, ValueCodec},
+    family::{Home, Tuning},
+    table::{Origin, Table, ValueCodec},
 };
 
 /// Entries of a full row.
@@ -29,7 +30,8 @@ pub struct History;
 
 impl Table for History {
     const NAME: &'static str = "history";
-    const FAMILY: Family = Family::History;
+    const HOME: Home = Home::Own(Tuning { block_size: 8 << 10, ..Tuning::SHORT });
+    const ORIGIN: Origin = Origin::Stage("scripts");
     type Key = (ScriptId, TxNum);
     type Value = HistoryRow;
 }
@@ -39,8 +41,8 @@ pub struct HistoryIndex;
 
 impl Table for HistoryIndex {
     const NAME: &'static str = "history_index";
-    const FAMILY: Family = Family::Small;
-    const TAG: Option<u8> = Some(b'i');
+    const HOME: Home = Home::Shared(b'i');
+    const ORIGIN: Origin = Origin::Stage("scripts");
     type Key = (ScriptId, u32);
     type Value = IndexRow;
 }

@@ -1,18 +1,16 @@
-//! The parts of the journal that are not blocks, and what the index knows of itself.
+//! The parts of the journal that are not blocks.
 //!
 //! ```text
 //! collisions   'c' ‖ script prefix (8)  → the scripts with that prefix, in order of first appearance
 //! overwritten  'o' ‖ height (4)         → coins that the block overwrote (BIP 30)
-//! checkpoints  's' ‖ stage name         → format version, height, hash
-//! facts        'f' ‖ name               → text: network, prefix lengths, block folder
 //! ```
 
-use bincode::{Decode, Encode};
 use cairn_model::{Height, InputFlags, Outpoint, Overwritten, ScriptId, ScriptPrefix, SpentCoin, TxNum};
 
 use crate::{
     codec::{DecodeError, Input, put_amount, put_varint},
-    table::{Family, Table, ValueCodec},
+    family::Home,
+    table::{Origin, Table, ValueCodec},
 };
 
 /// Scripts that share a prefix. Only prefixes with at least two scripts have a row, so mainnet is expected to have none.
@@ -20,8 +18,9 @@ pub struct Collisions;
 
 impl Table for Collisions {
     const NAME: &'static str = "collisions";
-    const FAMILY: Family = Family::Small;
-    const TAG: Option<u8> = Some(b'c');
+    const HOME: Home = Home::Shared(b'c');
+    // The resolver writes it, which alone sees a script before it has an id.
+    const ORIGIN: Origin = Origin::Stage("chain");
     type Key = ScriptPrefix;
     type Value = CollidingScripts;
 }
@@ -56,8 +55,8 @@ pub struct OverwrittenCoins;
 
 impl Table for OverwrittenCoins {
     const NAME: &'static str = "overwritten";
-    const FAMILY: Family = Family::Small;
-    const TAG: Option<u8> = Some(b'o');
+    const HOME: Home = Home::Shared(b'o');
+    const ORIGIN: Origin = Origin::Stage("chain");
     type Key = Height;
     type Value = OverwrittenRow;
 }
@@ -91,70 +90,3 @@ impl ValueCodec for OverwrittenRow {
         Ok(OverwrittenRow(rows))
     }
 }
-
-/// How far each stage has come.
-pub struct Checkpoints;
-
-impl Table for Checkpoints {
-    const NAME: &'static str = "checkpoints";
-    const FAMILY: Family = Family::Small;
-    const TAG: Option<u8> = Some(b's');
-    type Key = String;
-    type Value = Checkpoint;
-}
-
-/// The newest block that a stage's tables contain.
-#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode)]
-pub struct Checkpoint {
-    /// Format version of the stage's tables.
-    pub version: u32,
-    /// Height of the block.
-    pub height: Height,
-    /// Its hash, protocol byte order.
-    pub hash: [u8; 32],
-}
-
-/// What the index knows of itself.
-pub struct Facts;
-
-impl Table for Facts {
-    const NAME: &'static str = "facts";
-    const FAMILY: Family = Family::Small;
-    const TAG: Option<u8> = Some(b'f');
-    type Key = String;
-    type Value = Fact;
-}
-
-/// A text.
-#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode)]
-pub struct Fact(pub String);
-
-/// Cold rows go through bincode's standard configuration; golden bytes in the tests hold it still.
-macro_rules! bincode_value {
-    ($($ty:ty),*) => {$(
-        impl ValueCodec for $ty {
-            fn encode(&self, out: &mut Vec<u8>) {
-                // Encoding these plain types into a Vec cannot fail.
-                if let Ok(bytes) = bincode::encode_to_vec(self, bincode::config::standard()) {
-                    out.extend_from_slice(&bytes);
-                }
-            }
-
-            fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
-                let all = b.take(b.left())?;
-                let config = bincode::config::standard().with_limit::<65536>();
-                let (value, used): (Self, usize) =
-                    bincode::decode_from_slice(all, config).map_err(|_| b.error("not bincode"))?;
-                if used != all.len() {
-                    return Err(b.error("too long"));
-                }
-                // bincode reads numbers in longer forms than it writes; a row has one form.
-                let mut again = Vec::with_capacity(all.len());
-                ValueCodec::encode(&value, &mut again);
-                if again == all { Ok(value) } else { Err(b.error("not as written")) }
-            }
-        }
-    )*};
-}
-
-bincode_value!(Checkpoint, Fact);

@@ -1,20 +1,31 @@
 //! The tables of the index, one file each: what a key and a value hold, drawn in the file's documentation, with the
-//! codec and the tuning beside it. No I/O here: the reader and the writer share these.
+//! codec and the tuning beside it; and the identities of the stages that write them. No I/O here: the reader and the
+//! writer share these.
 
-pub mod block_log;
-pub mod codec;
-pub mod coins;
-pub mod headers;
-pub mod history;
-pub mod journal;
-pub mod lookups;
-pub mod mempool;
-pub mod prevouts;
+#[macro_use]
 mod registry;
-pub mod spenders;
+
+pub mod codec;
+mod family;
+pub mod keys;
+pub mod stages;
 mod table;
-pub mod totals;
 
 pub use codec::DecodeError;
-pub use registry::TABLES;
-pub use table::{Compression, Family, KeyCodec, Table, TableInfo, Tuning, ValueCodec, encode_key, encode_value};
+pub use family::{Compression, Family, Home, Tuning};
+pub use table::{KeyCodec, Origin, Table, TableInfo, ValueCodec, encode_key, encode_value};
+
+macro_rules! declare_tables {
+    ($($module:ident: $($table:ident),+;)*) => {
+        $(pub mod $module;)*
+
+        /// Every table of the index.
+        pub const TABLES: [TableInfo; DECLARED.len()] = [$($(TableInfo::of::<$module::$table>()),+),*];
+
+        /// Name and home of every table, from which the families follow.
+        pub(crate) const DECLARED: &[(&str, Home)] =
+            &[$($((<$module::$table as Table>::NAME, <$module::$table as Table>::HOME)),+),*];
+    };
+}
+
+for_each_table!(declare_tables);

@@ -15,7 +15,8 @@ use cairn_model::{MempoolSample, MempoolTx, Txid};
 
 use crate::{
     codec::{DecodeError, Input},
-    table::{Family, KeyCodec, Table, ValueCodec},
+    family::{Compression, Home, Tuning},
+    table::{KeyCodec, Origin, Table, ValueCodec},
 };
 
 impl KeyCodec for Txid {
@@ -33,7 +34,10 @@ pub struct KeptMempool;
 
 impl Table for KeptMempool {
     const NAME: &'static str = "mempool";
-    const FAMILY: Family = Family::Mempool;
+    // Rows come and go within the hour: in a family of their own, so that compaction does not move anything else with
+    // them. Written blindly and read back as a whole; scripts and coins' hashes repeat a little.
+    const HOME: Home = Home::WritersOwn(Tuning { compression: Compression::Lz4, ..Tuning::PLAIN });
+    const ORIGIN: Origin = Origin::Observations;
     type Key = Txid;
     type Value = MempoolTx;
 }
@@ -54,8 +58,8 @@ pub struct MempoolSamples;
 
 impl Table for MempoolSamples {
     const NAME: &'static str = "mempool_samples";
-    const FAMILY: Family = Family::Small;
-    const TAG: Option<u8> = Some(b'm');
+    const HOME: Home = Home::Shared(b'm');
+    const ORIGIN: Origin = Origin::Observations;
     type Key = u64;
     type Value = MempoolSample;
 }

@@ -14,7 +14,8 @@ use cairn_model::{Block, Outpoint, TxNum};
 use crate::{
     block_log::TXS_PER_ROW,
     codec::{DecodeError, Input, put_varint},
-    table::{Family, Table, ValueCodec},
+    family::{Home, Tuning},
+    table::{Origin, Table, ValueCodec},
 };
 
 /// The table.
@@ -22,7 +23,8 @@ pub struct Prevouts;
 
 impl Table for Prevouts {
     const NAME: &'static str = "prevouts";
-    const FAMILY: Family = Family::Prevouts;
+    const HOME: Home = Home::Own(Tuning::PLAIN);
+    const ORIGIN: Origin = Origin::Stage("chain");
     type Key = TxNum;
     type Value = PrevoutRow;
 }

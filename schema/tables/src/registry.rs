@@ -1,25 +1,45 @@
-//! The list of all tables, for whoever walks through them: command line, checks, documents.
+//! The two registries. A table is a file in this folder and a line in [`for_each_table!`]; a stage is a file in
+//! `indexer/stages/src` and a line in [`for_each_stage!`]; its tables are those that name it as their origin. Everything that walks through tables or stages is made from
+//! these: modules, column families, checksums, `cairn db`, `cairn stages`, health, and the lists of what is tested.
+//!
+//! `cargo fmt` does not see modules that a macro declares: `rustfmt --edition 2024 schema/tables/src/*.rs` formats them, and
+//! `tests/tidy.rs` checks it.
 
-use crate::TableInfo;
+/// Calls the macro `$then` with every table: for each file its module, then the types in it that implement
+/// [`Table`](crate::Table). New ones go to the end: the order is that of listings, and column families keep their places.
+#[macro_export]
+macro_rules! for_each_table {
+    ($then:ident) => {
+        $then! {
+            headers: Headers;
+            block_log: BlockLog;
+            prevouts: Prevouts;
+            tx_nums: TxNums;
+            spenders: Spenders;
+            coins: Coins, CoinsByScript;
+            history: History, HistoryIndex;
+            totals: TotalsTable;
+            heights: HeightByHash, HeightByTime;
+            journal: Collisions, OverwrittenCoins;
+            checkpoints: Checkpoints;
+            facts: Facts;
+            mempool: KeptMempool, MempoolSamples;
+            format: Format;
+        }
+    };
+}
 
-/// Every table of the index.
-pub const TABLES: [TableInfo; 18] = [
-    TableInfo::of::<crate::headers::Headers>(),
-    TableInfo::of::<crate::block_log::BlockLog>(),
-    TableInfo::of::<crate::prevouts::Prevouts>(),
-    TableInfo::of::<crate::lookups::TxNums>(),
-    TableInfo::of::<crate::spenders::Spenders>(),
-    TableInfo::of::<crate::coins::Coins>(),
-    TableInfo::of::<crate::coins::CoinsByScript>(),
-    TableInfo::of::<crate::history::History>(),
-    TableInfo::of::<crate::history::HistoryIndex>(),
-    TableInfo::of::<crate::totals::TotalsTable>(),
-    TableInfo::of::<crate::lookups::HeightByHash>(),
-    TableInfo::of::<crate::lookups::HeightByTime>(),
-    TableInfo::of::<crate::journal::Collisions>(),
-    TableInfo::of::<crate::journal::OverwrittenCoins>(),
-    TableInfo::of::<crate::journal::Checkpoints>(),
-    TableInfo::of::<crate::journal::Facts>(),
-    TableInfo::of::<crate::mempool::KeptMempool>(),
-    TableInfo::of::<crate::mempool::MempoolSamples>(),
-];
+/// Calls the macro `$then` with every stage, in the order in which they are applied: the journal first, a stage after
+/// those that it depends on. For each its constant in [`stages`](crate::stages), its module and type in `cairn-stages`,
+/// and its identity. The module's name is the stage's: on the command line and of its checkpoint.
+#[macro_export]
+macro_rules! for_each_stage {
+    ($then:ident) => {
+        $then! {
+            CHAIN = chain::Chain { version: 1, order: Free, depends_on: [] }
+            SPENDS = spends::Spends { version: 1, order: Free, depends_on: [] }
+            COINS = coins::Coins { version: 1, order: Free, depends_on: [] }
+            SCRIPTS = scripts::Scripts { version: 1, order: Free, depends_on: [] }
+        }
+    };
+}

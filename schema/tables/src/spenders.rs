@@ -10,7 +10,8 @@ use cairn_model::TxNum;
 
 use crate::{
     codec::{DecodeError, Input, put_varint},
-    table::{Family, Table, ValueCodec},
+    family::{Home, Tuning},
+    table::{Origin, Table, ValueCodec},
 };
 
 /// The table.
@@ -18,7 +19,9 @@ pub struct Spenders;
 
 impl Table for Spenders {
     const NAME: &'static str = "spenders";
-    const FAMILY: Family = Family::Spenders;
+    // Unspent transactions have no row; the filter spares their look-up.
+    const HOME: Home = Home::Own(Tuning { filter_bits: 10, ..Tuning::SHORT });
+    const ORIGIN: Origin = Origin::Stage("spends");
     type Key = TxNum;
     type Value = SpenderRow;
 }

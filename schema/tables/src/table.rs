@@ -1,134 +1,20 @@
-//! What makes a table: a name, a column family, a key that sorts, a value.
+//! What makes a table: a name, a home in the database, a key that sorts, a value.
 
-use crate::codec::{DecodeError, Input};
+use crate::{
+    codec::{DecodeError, Input},
+    family::{Family, Home, same},
+};
 
-/// A column family of the database. Small tables share one, told apart by a first byte, because every family costs a
-/// file at each commit.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
-pub enum Family {
-    /// One row a block.
-    Headers,
-    /// Transactions, 64 to a row.
-    BlockLog,
-    /// What the inputs spend, beside `BlockLog`.
-    Prevouts,
-    /// txid prefix to number.
-    TxNums,
-    /// Who spent an output.
-    Spenders,
-    /// The coin set.
-    Coins,
-    /// The coin set by script.
-    CoinsByScript,
-    /// What happened to a script, 128 transactions to a row.
-    History,
-    /// Sums per script.
-    Totals,
-    /// Small tables, each behind its tag.
-    Small,
-    /// The mempool as it was last kept.
-    Mempool,
-}
-
-/// How the rows of a family are compressed on disk.
+/// Where a table's rows come from, and so whether all indexes of a chain agree on them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Compression {
-    /// Long rows of hashes and packed numbers: compression would cost and save nothing.
-    None,
-    /// Short rows, or repeating keys or scripts.
-    Lz4,
-}
-
-/// How the database should keep a family; the reason stands in the table's documentation.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Tuning {
-    /// Uncompressed bytes of a data block.
-    pub block_size: usize,
-    /// Compression of data blocks.
-    pub compression: Compression,
-    /// Bits per key of the filter for point look-ups; 0 for none.
-    pub filter_bits: u8,
-    /// Bytes of the key that the filter covers; 0 for the whole key.
-    pub filter_prefix: usize,
-}
-
-impl Family {
-    /// All families, in the order in which they are opened.
-    pub const ALL: [Family; 11] = [
-        Family::Headers,
-        Family::BlockLog,
-        Family::Prevouts,
-        Family::TxNums,
-        Family::Spenders,
-        Family::Coins,
-        Family::CoinsByScript,
-        Family::History,
-        Family::Totals,
-        Family::Small,
-        Family::Mempool,
-    ];
-
-    /// Its name in the database.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Family::Headers => "headers",
-            Family::BlockLog => "block_log",
-            Family::Prevouts => "prevouts",
-            Family::TxNums => "tx_nums",
-            Family::Spenders => "spenders",
-            Family::Coins => "coins",
-            Family::CoinsByScript => "coins_by_script",
-            Family::History => "history",
-            Family::Totals => "totals",
-            Family::Small => "small",
-            Family::Mempool => "mempool",
-        }
-    }
-
-    /// Whether only the writer reads it back. A reader in another process does without it: its table files are replaced
-    /// with nearly every commit, and an index of before it had a place is still readable.
-    #[must_use]
-    pub fn is_writers_own(self) -> bool {
-        matches!(self, Family::Mempool)
-    }
-
-    /// Its place in [`Family::ALL`].
-    #[must_use]
-    pub fn index(self) -> usize {
-        self as usize
-    }
-
-    /// How it is kept.
-    #[must_use]
-    pub fn tuning(self) -> Tuning {
-        let plain = Tuning { block_size: 16 << 10, compression: Compression::None, filter_bits: 0, filter_prefix: 0 };
-        // Beside a key RocksDB stores eight bytes that are the same in every row of a table file. Where rows are short,
-        // LZ4 takes off a quarter for those alone, hashes or not.
-        let short = Tuning { block_size: 4 << 10, compression: Compression::Lz4, ..plain };
-        match self {
-            // Read in runs by height and one by one; hashes do not compress.
-            Family::Headers => Tuning { block_size: 4 << 10, ..plain },
-            // Rows of some 10 KB, nearly all hashes and scripts; scripts repeat within a block, so LZ4 pays a little.
-            Family::BlockLog => Tuning { block_size: 32 << 10, compression: Compression::Lz4, ..plain },
-            Family::Prevouts => plain,
-            // Asked for txids that do not exist as well: the filter on the 8 prefix bytes answers those from memory.
-            Family::TxNums => Tuning { filter_bits: 10, filter_prefix: 8, ..short },
-            // Unspent transactions have no row; the filter spares their look-up.
-            Family::Spenders => Tuning { filter_bits: 10, ..short },
-            // Each spend at the tip is a point look-up that hits, so a filter would only cost.
-            Family::Coins => short,
-            // Keys of one script share 9 bytes; restart intervals already drop them, LZ4 drops the rest.
-            Family::CoinsByScript => Tuning { block_size: 8 << 10, ..short },
-            Family::History => Tuning { block_size: 8 << 10, ..short },
-            // Every output at the tip asks whether its script is known; new ones are the common case.
-            Family::Totals => Tuning { filter_bits: 10, filter_prefix: 8, ..short },
-            Family::Small => Tuning { block_size: 4 << 10, filter_bits: 10, ..plain },
-            // Rows come and go within the hour: in a family of their own, so that compaction does not move anything else
-            // with them. Written blindly and read back as a whole; scripts and coins' hashes repeat a little.
-            Family::Mempool => Tuning { compression: Compression::Lz4, ..plain },
-        }
-    }
+pub enum Origin {
+    /// Blocks, folded by the stage of this name, which owns the table: the same rows in every index of the chain. Checksums
+    /// cover them.
+    Stage(&'static str),
+    /// The index itself: versions, checkpoints, the folder of block files.
+    Index,
+    /// What this index saw, and when: of no stage, and left alone when stages are rebuilt.
+    Observations,
 }
 
 /// A key whose bytes sort as the key does.
@@ -157,10 +43,14 @@ pub trait ValueCodec: Sized {
 pub trait Table {
     /// Name in the registry, on the command line and in documents.
     const NAME: &'static str;
-    /// The family that holds it.
-    const FAMILY: Family;
-    /// First byte of its keys where the family is shared.
-    const TAG: Option<u8> = None;
+    /// Where its rows lie.
+    const HOME: Home;
+    /// Where its rows come from.
+    const ORIGIN: Origin;
+    /// The family that holds it; follows from [`Table::HOME`].
+    const FAMILY: Family = Family::of(Self::NAME, Self::HOME);
+    /// First byte of its keys where the family is shared; follows from [`Table::HOME`].
+    const TAG: Option<u8> = Self::HOME.tag();
     /// Key type.
     type Key: KeyCodec;
     /// Value type.
@@ -180,6 +70,12 @@ pub trait Table {
         let key = Self::Key::decode(&mut input)?;
         input.finish()?;
         Ok(key)
+    }
+
+    /// Whether a value has a form of before that is still read; it is written anew in today's. Every other value has one
+    /// form.
+    fn is_earlier_form(_: &[u8]) -> bool {
+        false
     }
 
     /// Reads a value.
@@ -220,12 +116,29 @@ pub struct TableInfo {
     pub family: Family,
     /// First byte of its keys where the family is shared.
     pub tag: Option<u8>,
+    /// Where its rows come from.
+    pub origin: Origin,
 }
 
 impl TableInfo {
     /// Of a table.
     #[must_use]
     pub const fn of<T: Table>() -> Self {
-        TableInfo { name: T::NAME, family: T::FAMILY, tag: T::TAG }
+        TableInfo { name: T::NAME, family: T::FAMILY, tag: T::TAG, origin: T::ORIGIN }
+    }
+
+    /// Whether its checksum is the same in every index of a chain.
+    #[must_use]
+    pub const fn is_summed(&self) -> bool {
+        matches!(self.origin, Origin::Stage(_))
+    }
+
+    /// Whether the stage of that name owns it.
+    #[must_use]
+    pub const fn is_of(&self, stage: &str) -> bool {
+        match self.origin {
+            Origin::Stage(owner) => same(owner, stage),
+            Origin::Index | Origin::Observations => false,
+        }
     }
 }

@@ -10,8 +10,9 @@ use cairn_model::{Outpoint, Sats, ScriptId, TxNum};
 
 use crate::{
     codec::{DecodeError, Input, put_amount, put_varint},
+    family::{Home, Tuning},
     history::ENTRIES_PER_ROW,
-    table::{Family, Table, ValueCodec},
+    table::{Origin, Table, ValueCodec},
 };
 
 /// The table.
@@ -19,7 +20,9 @@ pub struct TotalsTable;
 
 impl Table for TotalsTable {
     const NAME: &'static str = "totals";
-    const FAMILY: Family = Family::Totals;
+    // Every output at the tip asks whether its script is known; new ones are the common case.
+    const HOME: Home = Home::Own(Tuning { filter_bits: 10, filter_prefix: 8, ..Tuning::SHORT });
+    const ORIGIN: Origin = Origin::Stage("scripts");
     type Key = ScriptId;
     type Value = Totals;
 }

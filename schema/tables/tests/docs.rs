@@ -9,7 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use cairn_tables::{Compression, Family, TABLES};
+use cairn_tables::{Compression, Family, TABLES, stages::STAGES};
 
 fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
@@ -48,8 +48,9 @@ const HEAD: &str = "# Tables
 Generated from the sources in `schema/tables/src`; do not edit. A test compares; to write this page anew:
 `CAIRN_UPDATE_DOCS=1 cargo test --release -p cairn-tables --test docs`.
 
-Every table but `mempool` is a fold over the journal; `headers`, `block_log`, `prevouts` and `overwritten` are the
-journal of blocks, `mempool_samples` that of observations. Keys sort by their bytes.
+A table with a stage is a fold over the journal, and has the same rows in every index of a chain: checksums cover it. Of
+these, `headers`, `block_log`, `prevouts` and `overwritten` are the journal of blocks itself. The others hold what the
+index knows of itself and what it observed; `mempool_samples` is the journal of observations. Keys sort by their bytes.
 
 In the drawings, `‖` joins the parts of a key and `│` stands between the fields of a value; `[…]` is left out where it
 would say nothing. A number in parentheses is a length in bytes. Numbers in keys are big-endian; in values they are
@@ -63,13 +64,16 @@ fn page() -> String {
     let sources = sources();
     let files = files(&sources);
     let mut page = HEAD.to_owned();
-    page.push_str("| table | column family | first byte | drawn under |\n|---|---|---|---|\n");
+    page.push_str("| table | column family | first byte | stage | drawn under |\n|---|---|---|---|---|\n");
     for table in &TABLES {
         let tag = table.tag.map(|tag| format!("`{}`", char::from(tag))).unwrap_or_default();
         let file = files.iter().find(|(_, tables)| tables.contains(&table.name)).unwrap().0;
-        writeln!(page, "| `{}` | `{}` | {tag} | [{file}](#{file}) |", table.name, table.family.name()).unwrap();
+        let owner = STAGES.iter().find(|stage| stage.tables.contains(table));
+        let owner = owner.map(|stage| format!("`{}`", stage.name)).unwrap_or_default();
+        let (name, family) = (table.name, table.family.name());
+        writeln!(page, "| `{name}` | `{family}` | {tag} | {owner} | [{file}](#{file}) |").unwrap();
     }
-    page.push_str("\n## Column families\n\nThe reason for each choice stands in `schema/tables/src/table.rs`.\n\n");
+    page.push_str("\n## Column families\n\nThe reason for each choice stands beside the table's declaration.\n\n");
     page.push_str("| family | block size | compression | filter |\n|---|---|---|---|\n");
     for family in Family::ALL {
         let tuning = family.tuning();

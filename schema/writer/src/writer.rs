@@ -6,10 +6,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use cairn_reader::{Db, Facts, db_options, family_options_within};
+use cairn_reader::{Db, Facts, check_format, check_format_in, db_options, family_options_within};
 use cairn_tables::{
     Family, Table, TableInfo,
-    journal::{Checkpoint, Checkpoints, Fact, Facts as FactsTable},
+    checkpoints::{Checkpoint, Checkpoints},
+    encode_key,
+    facts::{Fact, Facts as FactsTable},
+    format::{FORMAT, Format, FormatVersion},
 };
 use rocksdb::{
     BoundColumnFamily, Cache, ColumnFamilyDescriptor, FlushOptions, IngestExternalFileOptions, ReadOptions, WriteBatch,
@@ -42,7 +45,7 @@ impl Writer {
     /// Opens the index in `dir`, or makes an empty one.
     ///
     /// # Errors
-    /// Another process writes it, it is no index of this version, or the disk refuses.
+    /// Another process writes it, its format is newer than this program, or the disk refuses.
     pub fn open(dir: &Path) -> Result<Self, WriteError> {
         Self::open_within(dir, DEFAULT_MEMORY)
     }
@@ -54,6 +57,8 @@ impl Writer {
     /// As [`Writer::open`].
     pub fn open_within(dir: &Path, memory: u64) -> Result<Self, WriteError> {
         std::fs::create_dir_all(dir).map_err(WriteError::io(dir))?;
+        // Opening makes families that are missing: nothing is changed in an index of a newer format.
+        check_format_in(dir)?;
         let mut options = db_options();
         options.create_if_missing(true);
         options.create_missing_column_families(true);
@@ -71,7 +76,21 @@ impl Writer {
                 WriteError::from(e)
             }
         })?;
-        Ok(Writer { db: Arc::new(db), dir: dir.to_owned(), kept_since: Mutex::default(), cache })
+        let writer = Writer { db: Arc::new(db), dir: dir.to_owned(), kept_since: Mutex::default(), cache };
+        writer.note_format()?;
+        Ok(writer)
+    }
+
+    /// Adds the row of the format to an index of before that row. A new index gets it with its facts.
+    fn note_format(&self) -> Result<(), WriteError> {
+        if check_format(&self.db)?.is_some() || self.is_clear(&TableInfo::of::<FactsTable>())? {
+            return Ok(());
+        }
+        self.commit::<WriteError>(|batch| {
+            batch.put_row::<Format>(&(), &FormatVersion::FIRST);
+            Ok(())
+        })?;
+        self.flush()
     }
 
     /// The handle, for a reader in the same process.
@@ -214,6 +233,7 @@ impl Writer {
     /// The database cannot be written.
     pub fn put_facts(&self, facts: &Facts) -> Result<(), WriteError> {
         self.commit::<WriteError>(|batch| {
+            batch.put_row::<Format>(&(), &FORMAT);
             facts.rows().iter().for_each(|(name, fact)| batch.put_row::<FactsTable>(name, fact));
             Ok(())
         })?;
@@ -265,8 +285,7 @@ impl Writer {
     /// # Errors
     /// The database cannot be read, or the row is damaged.
     pub fn checkpoint(&self, stage: &str) -> Result<Option<Checkpoint>, WriteError> {
-        use cairn_tables::encode_key;
-        let bytes = self.get(Family::Small, &encode_key::<Checkpoints>(&stage.to_owned()))?;
+        let bytes = self.get(Checkpoints::FAMILY, &encode_key::<Checkpoints>(&stage.to_owned()))?;
         let row = bytes.map(|b| Checkpoints::decode_value(&b)).transpose();
         Ok(row.map_err(cairn_reader::ReadError::from)?)
     }

@@ -4,7 +4,7 @@
 
 use cairn_model::Network;
 use cairn_reader::{Db, Facts, ReadError, Reader, db_options};
-use cairn_tables::Family;
+use cairn_tables::{Family, Table, history::History};
 use cairn_writer::Writer;
 
 #[test]
@@ -26,7 +26,7 @@ fn a_table_that_is_gone_is_being_rebuilt() {
     let writer = Writer::open(dir.path()).unwrap();
     writer.put_facts(&Facts::of(Network::Regtest)).unwrap();
     assert!(Reader::open(dir.path()).is_ok());
-    writer.db().drop_cf(Family::History.name()).unwrap();
+    writer.db().drop_cf(History::FAMILY.name()).unwrap();
     drop(writer);
     match Reader::open(dir.path()).err().unwrap() {
         ReadError::Unusable(text) => assert!(text.contains("table history") && text.contains("interrupted"), "{text}"),

@@ -33,11 +33,14 @@ mod tables;
 
 use std::path::PathBuf;
 
-use cairn_model::Height;
+use cairn_model::{BlockHash, Height};
 use cairn_reader::{Facts, Reader};
 use cairn_sources::{BlockFiles, Survey};
 use cairn_stages::{CHAIN, Lane, Merge, Order, Settings, Stage, StageError};
-use cairn_tables::journal::{Checkpoint, Checkpoints, Collisions as CollisionsTable};
+use cairn_tables::{
+    checkpoints::{Checkpoint, Checkpoints},
+    journal::Collisions as CollisionsTable,
+};
 use cairn_writer::Writer;
 use sha2::{Digest, Sha256};
 
@@ -185,7 +188,7 @@ fn try_from_files(
         fold::run(&mut manifest, source, &jobs, &settings, start, total, progress)?;
         manifest.finish(Done::Fold)?;
     }
-    finish(target, &mut manifest, &jobs, Checkpoint { version: 0, height: options.to, hash: tip.hash.0 }, progress)?;
+    finish(target, &mut manifest, &jobs, (options.to, tip.hash), progress)?;
     Ok(bytes)
 }
 
@@ -261,15 +264,15 @@ fn try_from_journal(
         fold::run(&mut manifest, source, &jobs, &settings, (from, 0), (u64::from(tip.height) + 1, 0), progress)?;
         manifest.finish(Done::Fold)?;
     }
-    finish(target, &mut manifest, &jobs, Checkpoint { version: 0, height: tip.height, hash: tip.hash.0 }, progress)
+    finish(target, &mut manifest, &jobs, (tip.height, tip.hash), progress)
 }
 
-/// Sorts and writes the tables, takes them in, and commits.
+/// Sorts and writes the tables of a chain up to that block, takes them in, and commits.
 fn finish(
     target: &Target<'_>,
     manifest: &mut Manifest,
     jobs: &[Job<'_>],
-    checkpoint: Checkpoint,
+    (height, hash): (Height, BlockHash),
     progress: &dyn Progress,
 ) -> Result<(), PipelineError> {
     if !manifest.done(Done::Tables) {
@@ -280,8 +283,8 @@ fn finish(
     let chain = jobs.iter().any(|j| j.stage.name() == CHAIN);
     target.writer.commit::<PipelineError>(|batch| {
         for job in jobs {
-            let row = Checkpoint { version: job.stage.version(), ..checkpoint.clone() };
-            batch.put_row::<Checkpoints>(&job.stage.name().to_owned(), &row);
+            let stage = job.stage.info();
+            batch.put_row::<Checkpoints>(&stage.name.to_owned(), &Checkpoint::of(&stage, height, hash));
         }
         if chain {
             manifest.collision_rows().for_each(|(prefix, row)| batch.put_row::<CollisionsTable>(&prefix, &row));

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use cairn_stages::{Stage, Way};
-use cairn_tables::{Family, Table, coins, headers, history, journal, lookups, totals};
+use cairn_tables::{Family, Table, journal};
 use rand::{Rng, SeedableRng, seq::SliceRandom};
 use rand_chacha::ChaCha8Rng;
 
@@ -142,33 +142,24 @@ pub(crate) fn a_reorg_ends_like_the_straight_way(stage: &dyn Stage) {
     }
 }
 
-/// Whether a row is one of the table of that name.
-fn is_row(table: &str, key: &[u8], value: &[u8]) -> bool {
-    macro_rules! one_of {
-        ($($t:ty),* $(,)?) => {
+macro_rules! is_row {
+    ($($file:ident: $($table:ident),+;)*) => {
+        /// Whether a row is one of the table of that name.
+        fn is_row(table: &str, key: &[u8], value: &[u8]) -> bool {
+            fn is_row_of<T: Table>(key: &[u8], value: &[u8]) -> bool {
+                T::decode_key(key).is_ok() && T::decode_value(value).is_ok()
+            }
             match table {
-                $(name if name == <$t>::NAME => <$t>::decode_key(key).is_ok() && <$t>::decode_value(value).is_ok(),)*
+                $($(name if name == cairn_tables::$file::$table::NAME => {
+                    is_row_of::<cairn_tables::$file::$table>(key, value)
+                })+)*
                 other => panic!("table {other} is not known here"),
             }
-        };
-    }
-    one_of!(
-        headers::Headers,
-        cairn_tables::block_log::BlockLog,
-        cairn_tables::prevouts::Prevouts,
-        lookups::TxNums,
-        lookups::HeightByHash,
-        lookups::HeightByTime,
-        cairn_tables::spenders::Spenders,
-        coins::Coins,
-        coins::CoinsByScript,
-        history::History,
-        history::HistoryIndex,
-        totals::TotalsTable,
-        journal::Collisions,
-        journal::OverwrittenCoins,
-    )
+        }
+    };
 }
+
+cairn_tables::for_each_table!(is_row);
 
 pub(crate) fn rows_are_of_its_own_tables(stage: &dyn Stage) {
     let mut seen = BTreeSet::new();

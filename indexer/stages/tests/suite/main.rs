@@ -11,10 +11,10 @@ mod registry;
 mod toy;
 
 macro_rules! stage_test_suite {
-    ($($stage:ident),* $(,)?) => {
+    ($($NAME:ident = $stage:ident::$type:ident { $($identity:tt)* })*) => {
         $(mod $stage {
             use crate::{damage, driver::stage, laws};
-            const NAME: &str = stringify!($stage);
+            const NAME: &str = cairn_tables::stages::$NAME.name;
 
             #[test]
             fn nothing_comes_from_nothing() {
@@ -71,10 +71,7 @@ macro_rules! stage_test_suite {
                 damage::wrong_blocks_are_errors(&*stage(NAME));
             }
         })*
-
-        /// Names of the stages that are tested here.
-        const TESTED: &[&str] = &[$(stringify!($stage)),*];
     };
 }
 
-stage_test_suite!(chain, spends, coins, scripts);
+cairn_tables::for_each_stage!(stage_test_suite);

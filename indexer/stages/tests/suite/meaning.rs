@@ -9,12 +9,14 @@ use cairn_tables::{
     block_log::BlockLog,
     coins::{Coin, CoinValue, Coins, CoinsByScript},
     headers::Headers,
+    heights::{HeightByHash, HeightByTime},
     history::{Entry, History, HistoryIndex},
     journal::OverwrittenCoins,
-    lookups::{HashPrefix, HeightByHash, HeightByTime, TxNums},
+    keys::HashPrefix,
     prevouts::Prevouts,
     spenders::Spenders,
     totals::TotalsTable,
+    tx_nums::TxNums,
 };
 
 use crate::{

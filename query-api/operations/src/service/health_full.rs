@@ -3,7 +3,7 @@
 use cairn_http::{ApiError, Freshness, Info, NoInput};
 use cairn_link::Absent;
 use cairn_model::{MempoolWatch, News, SourceKind, SourceStatus};
-use cairn_reader::{Needs, ReadError, View};
+use cairn_reader::View;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -255,22 +255,9 @@ fn node(source: Option<&SourceStatus>, now: u64) -> Component {
     Component { name: "node", status, age_seconds, reason, details: Some(Details::Node(details)) }
 }
 
-/// Stages whose tables a request could not use now. One row read for each.
-fn unfinished(view: &View<'_>) -> Result<Vec<&'static str>, ApiError> {
-    let mut names = Vec::new();
-    for stage in [Needs::Spends, Needs::Coins, Needs::Scripts] {
-        match view.require(stage) {
-            Ok(()) => {}
-            Err(ReadError::Unfinished(name)) => names.push(name),
-            Err(error) => return Err(error.into()),
-        }
-    }
-    Ok(names)
-}
-
 fn index(ctx: &Ctx<'_>) -> Result<Component, ApiError> {
     let tip = ctx.index.map(|view| *view.tip());
-    let stages_unfinished = ctx.index.map_or(Ok(Vec::new()), unfinished)?;
+    let stages_unfinished = ctx.index.map_or(Ok(Vec::new()), View::unfinished)?;
     let mut findings = Findings::default();
     findings.add(tip.is_none(), Status::Down, "nothing has been indexed yet");
     if let Some(lag) = ctx.lag().filter(|_| ctx.is_behind()) {

@@ -9,18 +9,21 @@ use cairn_tables::{
     block_log::{BlockLog, Decoded, LogRow, LoggedInput},
     coins::{Coin, CoinValue, Coins, CoinsByScript},
     headers::{HeaderRow, Headers},
+    heights::{HeightByHash, HeightByTime},
     history::{Entry, History, HistoryIndex, HistoryRow, IndexRow},
-    journal::{Checkpoint, Checkpoints, CollidingScripts, Collisions, Fact, Facts, OverwrittenCoins, OverwrittenRow},
-    lookups::{HashPrefix, HeightByHash, HeightByTime, TxNums},
+    journal::{CollidingScripts, Collisions, OverwrittenCoins, OverwrittenRow},
+    keys::HashPrefix,
     prevouts::{PrevoutRow, Prevouts},
     spenders::{Spender, SpenderRow, Spenders},
     totals::{Totals, TotalsTable},
+    tx_nums::TxNums,
 };
 use proptest::{collection::vec, prelude::*, strategy::BoxedStrategy};
 
 use crate::{Tested, values};
 
-type Golden<T> = Vec<(<T as cairn_tables::Table>::Key, <T as cairn_tables::Table>::Value, &'static str, &'static str)>;
+pub(crate) type Golden<T> =
+    Vec<(<T as cairn_tables::Table>::Key, <T as cairn_tables::Table>::Value, &'static str, &'static str)>;
 
 const TX: TxNum = TxNum(0x01_0203_0405);
 const SCRIPT: ScriptId =
@@ -28,10 +31,6 @@ const SCRIPT: ScriptId =
 const SECOND: ScriptId = ScriptId { ordinal: 1, ..SCRIPT };
 const HASH: HashPrefix = HashPrefix([0xb0, 0xb1, 0xb2, 0xb3, 0xb4, 0xb5, 0xb6, 0xb7]);
 const BTC: u64 = 100_000_000;
-
-fn text() -> impl Strategy<Value = String> {
-    prop_oneof!["[a-z_]{0,20}", "\\PC{0,30}"]
-}
 
 impl Tested for Headers {
     fn keys() -> BoxedStrategy<u32> {
@@ -390,50 +389,4 @@ impl Tested for OverwrittenCoins {
             "0001020304050032a0a1a2a3a4a5a6a701cacc0501",
         )]
     }
-}
-
-impl Tested for Checkpoints {
-    fn keys() -> BoxedStrategy<String> {
-        text().boxed()
-    }
-
-    fn values() -> BoxedStrategy<Checkpoint> {
-        let checkpoint = (values::number(), values::number(), any::<[u8; 32]>());
-        checkpoint.prop_map(|(version, height, hash)| Checkpoint { version, height, hash }).boxed()
-    }
-
-    fn golden() -> Golden<Self> {
-        let checkpoint = |version, height| Checkpoint { version, height, hash: [0xd1; 32] };
-        vec![
-            (
-                "scripts".to_owned(),
-                checkpoint(1, 840_000),
-                "7373637269707473",
-                "01fc40d10c00d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1",
-            ),
-            (
-                "chain".to_owned(),
-                checkpoint(300, 0),
-                "73636861696e",
-                "fb2c0100d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1",
-            ),
-        ]
-    }
-}
-
-impl Tested for Facts {
-    fn keys() -> BoxedStrategy<String> {
-        text().boxed()
-    }
-
-    fn values() -> BoxedStrategy<Fact> {
-        prop_oneof![text(), "[a-z/]{240,400}"].prop_map(Fact).boxed()
-    }
-
-    fn golden() -> Golden<Self> {
-        vec![("network".to_owned(), Fact("mainnet".to_owned()), "666e6574776f726b", "076d61696e6e6574")]
-    }
-
-    // A text of 64 KiB at most: bincode makes room for what the row claims.
-    const FREE_BYTES: u64 = 66 << 10;
 }

@@ -9,7 +9,7 @@ use cairn_tables::{
     codec::MAX_MONEY,
     headers::HeaderRow,
     history::{Entry, HistoryRow, IndexRow},
-    lookups::HashPrefix,
+    keys::HashPrefix,
     spenders::{Spender, SpenderRow},
     totals::Totals,
 };

@@ -4,9 +4,7 @@ use cairn_model::{MempoolInput, MempoolOutput, MempoolSample, MempoolTx, Txid};
 use cairn_tables::mempool::{KeptMempool, MempoolSamples};
 use proptest::{collection::vec, option, prelude::*, strategy::BoxedStrategy};
 
-use crate::{Tested, values};
-
-type Golden<T> = Vec<(<T as cairn_tables::Table>::Key, <T as cairn_tables::Table>::Value, &'static str, &'static str)>;
+use crate::{Tested, golden::Golden, values};
 
 fn txid() -> impl Strategy<Value = Txid> + Clone {
     prop_oneof![any::<[u8; 32]>(), (0..3u8).prop_map(|b| [b; 32])].prop_map(Txid)

@@ -1,0 +1,101 @@
+//! How far the stages are, and whether a question may use their tables.
+
+use cairn_tables::{
+    checkpoints::{Checkpoint, Checkpoints},
+    stages::{CHAIN, STAGES, StageInfo},
+};
+
+use crate::{ReadError, View};
+
+/// Whether a stage's tables can be used.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum StageStatus {
+    /// They are whole and at the tip.
+    Finished,
+    /// They are being rebuilt, or wait for it.
+    Unfinished,
+    /// A program with another version of the stage wrote them.
+    OtherVersion,
+}
+
+/// A stage and what the index says of it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct StageState {
+    /// The stage.
+    pub stage: &'static StageInfo,
+    /// Its checkpoint; `None` while it is being rebuilt.
+    pub checkpoint: Option<Checkpoint>,
+    /// Whether its tables can be used.
+    pub status: StageStatus,
+}
+
+/// An error if the checkpoint is that of another version of the stage.
+pub(crate) fn check_version(stage: &StageInfo, checkpoint: &Checkpoint) -> Result<(), ReadError> {
+    let (found, expected) = (checkpoint.version, stage.version);
+    if found == expected { Ok(()) } else { Err(ReadError::StageVersion { stage: stage.name, found, expected }) }
+}
+
+impl View<'_> {
+    /// A stage's checkpoint.
+    ///
+    /// # Errors
+    /// The database cannot be read, or the row is damaged.
+    pub fn checkpoint(&self, stage: &str) -> Result<Option<Checkpoint>, ReadError> {
+        self.get::<Checkpoints>(&stage.to_owned())
+    }
+
+    /// Makes sure that a stage's tables are whole, of this program's version and at this view's tip. One row read, once a
+    /// view.
+    ///
+    /// # Errors
+    /// [`ReadError::Unfinished`]: they are being rebuilt, or wait for it. [`ReadError::StageVersion`]: their rows are
+    /// those of another program.
+    pub fn require(&self, stage: &StageInfo) -> Result<(), ReadError> {
+        if !self.finished.borrow().contains(stage.name) {
+            self.check_finished(stage, self.checkpoint(stage.name)?.as_ref())?;
+            self.finished.borrow_mut().insert(stage.name);
+        }
+        Ok(())
+    }
+
+    fn check_finished(&self, stage: &StageInfo, checkpoint: Option<&Checkpoint>) -> Result<(), ReadError> {
+        let found = checkpoint.ok_or(ReadError::Unfinished(stage.name))?;
+        check_version(stage, found)?;
+        let is_at_tip = found.height == self.tip().height && found.hash == self.tip().hash;
+        if is_at_tip && found.is_of(stage) { Ok(()) } else { Err(ReadError::Unfinished(stage.name)) }
+    }
+
+    /// Every stage and what the index says of it. One row read for each.
+    ///
+    /// # Errors
+    /// The database cannot be read, or a row is damaged.
+    pub fn stages(&self) -> Result<Vec<StageState>, ReadError> {
+        let state = |stage: &'static StageInfo| {
+            let checkpoint = self.checkpoint(stage.name)?;
+            let status = match self.check_finished(stage, checkpoint.as_ref()) {
+                Ok(()) => StageStatus::Finished,
+                Err(ReadError::StageVersion { .. }) => StageStatus::OtherVersion,
+                Err(_) => StageStatus::Unfinished,
+            };
+            Ok(StageState { stage, checkpoint, status })
+        };
+        STAGES.iter().map(state).collect()
+    }
+
+    /// Names of the stages whose tables no question may use now. One row read for each that was not asked for before; the
+    /// journal's own stage is the tip itself.
+    ///
+    /// # Errors
+    /// The database cannot be read, or a row is damaged.
+    pub fn unfinished(&self) -> Result<Vec<&'static str>, ReadError> {
+        let mut names = Vec::new();
+        for stage in STAGES.iter().filter(|stage| stage.name != CHAIN.name) {
+            match self.require(stage) {
+                Ok(()) => {}
+                Err(ReadError::Unfinished(_) | ReadError::StageVersion { .. }) => names.push(stage.name),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(names)
+    }
+}

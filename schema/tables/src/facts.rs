@@ -1,0 +1,30 @@
+//! What the index was made for.
+//!
+//! ```text
+//! facts  'f' ‖ name → text: network, prefix lengths, block folder
+//! ```
+
+use bincode::{Decode, Encode};
+
+use crate::{
+    codec::bincode_value,
+    family::Home,
+    table::{Origin, Table},
+};
+
+/// What the index was made for.
+pub struct Facts;
+
+impl Table for Facts {
+    const NAME: &'static str = "facts";
+    const HOME: Home = Home::Shared(b'f');
+    const ORIGIN: Origin = Origin::Index;
+    type Key = String;
+    type Value = Fact;
+}
+
+/// A text.
+#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode)]
+pub struct Fact(pub String);
+
+bincode_value!(Fact);

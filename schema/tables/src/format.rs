@@ -1,0 +1,51 @@
+//! The version of the index's format: of everything that all stages share, as the encoding of checkpoints and facts. What
+//! a stage writes has a version of its own.
+//!
+//! ```text
+//! format  'v' → version (4, big-endian)
+//! ```
+//!
+//! This row is read before any other, so it stays where it is and as it is in every format to come. An index without it
+//! is of before the row and has format 1; the next writer adds it.
+
+use crate::{
+    codec::{DecodeError, Input},
+    family::Home,
+    table::{Origin, Table, ValueCodec},
+};
+
+/// The newest format, which this program writes. It reads all up to it.
+pub const FORMAT: FormatVersion = FormatVersion(1);
+
+/// The table, of one row.
+pub struct Format;
+
+impl Table for Format {
+    const NAME: &'static str = "format";
+    const HOME: Home = Home::Shared(b'v');
+    const ORIGIN: Origin = Origin::Index;
+    type Key = ();
+    type Value = FormatVersion;
+}
+
+/// A version of the format.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct FormatVersion(pub u32);
+
+impl FormatVersion {
+    /// That of an index without the row.
+    pub const FIRST: FormatVersion = FormatVersion(1);
+}
+
+impl ValueCodec for FormatVersion {
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.0.to_be_bytes());
+    }
+
+    fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
+        match u32::from_be_bytes(b.array()?) {
+            0 => Err(b.error("format 0")),
+            version => Ok(FormatVersion(version)),
+        }
+    }
+}

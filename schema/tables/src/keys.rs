@@ -1,0 +1,126 @@
+//! Parts that keys are made of.
+
+use cairn_model::{BlockHash, ScriptId, ScriptPrefix, TxNum, Txid};
+
+use crate::{
+    codec::{DecodeError, Input},
+    table::KeyCodec,
+};
+
+/// First 8 bytes of a hash.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct HashPrefix(pub [u8; 8]);
+
+impl HashPrefix {
+    /// Of a txid, using its first `significant` bytes: 8 always, but for tests that want collisions.
+    #[must_use]
+    pub fn of_txid(txid: &Txid, significant: usize) -> Self {
+        Self::cut(&txid.0, significant)
+    }
+
+    /// Of a block hash. Its last bytes (the zeros of the proof of work) come last in protocol order, so the first
+    /// bytes are the random ones.
+    #[must_use]
+    pub fn of_block(hash: &BlockHash) -> Self {
+        Self::cut(&hash.0, 8)
+    }
+
+    fn cut(bytes: &[u8; 32], significant: usize) -> Self {
+        let mut prefix = [0u8; 8];
+        let n = significant.min(8);
+        prefix[..n].copy_from_slice(&bytes[..n]);
+        HashPrefix(prefix)
+    }
+}
+
+impl KeyCodec for HashPrefix {
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.0);
+    }
+
+    fn decode(bytes: &mut Input<'_>) -> Result<Self, DecodeError> {
+        Ok(HashPrefix(bytes.array()?))
+    }
+}
+
+/// The key of a table that has one row.
+impl KeyCodec for () {
+    fn encode(&self, _: &mut Vec<u8>) {}
+
+    fn decode(_: &mut Input<'_>) -> Result<Self, DecodeError> {
+        Ok(())
+    }
+}
+
+impl KeyCodec for ScriptId {
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.to_bytes());
+    }
+
+    fn decode(bytes: &mut Input<'_>) -> Result<Self, DecodeError> {
+        Ok(ScriptId::from_bytes(bytes.array()?))
+    }
+}
+
+impl KeyCodec for ScriptPrefix {
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.0);
+    }
+
+    fn decode(bytes: &mut Input<'_>) -> Result<Self, DecodeError> {
+        Ok(ScriptPrefix(bytes.array()?))
+    }
+}
+
+impl KeyCodec for TxNum {
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.to_be5());
+    }
+
+    fn decode(bytes: &mut Input<'_>) -> Result<Self, DecodeError> {
+        bytes.tx_num()
+    }
+}
+
+impl KeyCodec for u32 {
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.to_be_bytes());
+    }
+
+    fn decode(bytes: &mut Input<'_>) -> Result<Self, DecodeError> {
+        Ok(u32::from_be_bytes(bytes.array()?))
+    }
+}
+
+impl KeyCodec for u64 {
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.to_be_bytes());
+    }
+
+    fn decode(bytes: &mut Input<'_>) -> Result<Self, DecodeError> {
+        Ok(u64::from_be_bytes(bytes.array()?))
+    }
+}
+
+impl<A: KeyCodec, B: KeyCodec> KeyCodec for (A, B) {
+    fn encode(&self, out: &mut Vec<u8>) {
+        self.0.encode(out);
+        self.1.encode(out);
+    }
+
+    fn decode(bytes: &mut Input<'_>) -> Result<Self, DecodeError> {
+        Ok((A::decode(bytes)?, B::decode(bytes)?))
+    }
+}
+
+/// A text key of up to 255 bytes; sorts by its bytes.
+impl KeyCodec for String {
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.as_bytes());
+    }
+
+    fn decode(bytes: &mut Input<'_>) -> Result<Self, DecodeError> {
+        let all = bytes.take(bytes.left())?;
+        String::from_utf8(all.to_vec()).map_err(|_| bytes.error("not UTF-8"))
+    }
+}

@@ -1,0 +1,99 @@
+//! The identities of the stages. What a stage does stands in `indexer/stages`; what it is called, which version its tables
+//! have and which tables those are, readers need to know as well.
+
+use crate::{TABLES, TableInfo};
+
+/// Whether a stage sees blocks in any order or one after the other.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Order {
+    /// Deltas of all blocks can be collected in any order and folded group by group.
+    Free,
+    /// Each block needs the tables as the block before left them. Runs after the order-free stages.
+    Ordered,
+}
+
+impl Order {
+    /// In a word.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Order::Free => "free",
+            Order::Ordered => "ordered",
+        }
+    }
+}
+
+/// What a stage is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct StageInfo {
+    /// Name on the command line and of its checkpoint.
+    pub name: &'static str,
+    /// Version of what it writes. A stage whose tables have another version is rebuilt from the journal.
+    pub version: u32,
+    /// Whether it sees blocks in any order.
+    pub order: Order,
+    /// The stages whose tables it reads. It is rebuilt with another version of one. The journal is not named: every stage
+    /// is made from it, and an index with another version of it cannot be used.
+    pub depends_on: &'static [&'static StageInfo],
+    /// The tables it owns; no other stage writes them.
+    pub tables: &'static [TableInfo],
+}
+
+impl StageInfo {
+    /// Names and versions of what it depends on, ascending by name.
+    #[must_use]
+    pub fn dependencies(&self) -> Vec<(String, u32)> {
+        let mut found: Vec<_> = self.depends_on.iter().map(|stage| (stage.name.to_owned(), stage.version)).collect();
+        found.sort_unstable();
+        found
+    }
+}
+
+const fn count_tables(stage: &str) -> usize {
+    let (mut count, mut at) = (0, 0);
+    while at < TABLES.len() {
+        if TABLES[at].is_of(stage) {
+            count += 1;
+        }
+        at += 1;
+    }
+    count
+}
+
+/// The tables of a stage, of which there are so many.
+const fn tables_of<const COUNT: usize>(stage: &str) -> [TableInfo; COUNT] {
+    let (mut found, mut count, mut at) = ([TABLES[0]; COUNT], 0, 0);
+    while at < TABLES.len() {
+        if TABLES[at].is_of(stage) {
+            found[count] = TABLES[at];
+            count += 1;
+        }
+        at += 1;
+    }
+    found
+}
+
+macro_rules! declare_stages {
+    ($($NAME:ident = $module:ident::$stage:ident {
+        version: $version:literal, order: $order:ident, depends_on: [$($other:ident),*]
+    })*) => {
+        $(
+            #[doc = concat!("Stage `", stringify!($module), "`.")]
+            pub const $NAME: StageInfo = StageInfo {
+                name: stringify!($module),
+                version: $version,
+                order: Order::$order,
+                depends_on: &[$(&$other),*],
+                tables: {
+                    const TABLES: [TableInfo; count_tables(stringify!($module))] = tables_of(stringify!($module));
+                    &TABLES
+                },
+            };
+        )*
+
+        /// Every stage, in the order in which they are applied. The first is the journal itself.
+        pub const STAGES: &[StageInfo] = &[$($NAME),*];
+    };
+}
+
+for_each_stage!(declare_stages);

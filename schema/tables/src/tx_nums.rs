@@ -1,0 +1,27 @@
+//! Numbers of transactions by their ids.
+//!
+//! ```text
+//! tx_nums  txid prefix (8) ‖ TxNum (5) → ∅
+//! ```
+//!
+//! A prefix is a hint: several rows may share one, and the full id is compared before one is believed.
+
+use cairn_model::TxNum;
+
+use crate::{
+    family::{Home, Tuning},
+    keys::HashPrefix,
+    table::{Origin, Table},
+};
+
+/// txid to number.
+pub struct TxNums;
+
+impl Table for TxNums {
+    const NAME: &'static str = "tx_nums";
+    // Asked for txids that do not exist as well: the filter on the 8 prefix bytes answers those from memory.
+    const HOME: Home = Home::Own(Tuning { filter_bits: 10, filter_prefix: 8, ..Tuning::SHORT });
+    const ORIGIN: Origin = Origin::Stage("chain");
+    type Key = (HashPrefix, TxNum);
+    type Value = ();
+}
