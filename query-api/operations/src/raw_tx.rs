@@ -28,6 +28,9 @@ pub(crate) struct Wanted {
     block: Option<BlockHash>,
 }
 
+/// A confirmed transaction with the header of its block.
+pub(crate) type InBlock = Box<(StoredTx, HeaderRow)>;
+
 /// A transaction, and its bytes.
 type Whole = (Transaction, Vec<u8>);
 
@@ -67,7 +70,7 @@ pub(crate) struct NodeBytes<'a> {
     brought: Option<&'a Brought>,
     /// What the look ahead found without the node, so that it is not read twice.
     at_hand: RefCell<Option<(Txid, Whole)>>,
-    found: RefCell<Option<(Txid, Option<(StoredTx, HeaderRow)>)>>,
+    found: RefCell<Option<(Txid, Option<InBlock>)>>,
 }
 
 impl<'a> NodeBytes<'a> {
@@ -93,17 +96,17 @@ impl<'a> NodeBytes<'a> {
     ///
     /// # Errors
     /// The index cannot be read.
-    pub(crate) fn find(&self, view: &View<'_>, txid: &Txid) -> Result<Option<(StoredTx, HeaderRow)>, ApiError> {
+    pub(crate) fn find(&self, view: &View<'_>, txid: &Txid) -> Result<Option<InBlock>, ApiError> {
         if let Some((_, found)) = self.found.borrow_mut().take_if(|(of, _)| of == txid) {
             return Ok(found);
         }
         let Some(tx) = view.tx_by_id(txid)? else { return Ok(None) };
         let header = view.header(tx.height)?.ok_or_else(ApiError::internal)?;
-        Ok(Some((tx, header)))
+        Ok(Some(Box::new((tx, header))))
     }
 
     /// Keeps what the look ahead found.
-    pub(crate) fn keep(&self, txid: Txid, found: Option<(StoredTx, HeaderRow)>) {
+    pub(crate) fn keep(&self, txid: Txid, found: Option<InBlock>) {
         self.found.replace(Some((txid, found)));
     }
 

@@ -137,7 +137,7 @@ impl Operation for TxLookup {
     fn run(ctx: &Ctx<'_>, input: TxLookupInput) -> Result<TxLookupOutput, ApiError> {
         let view = ctx.view()?;
         match find(ctx, &input.txid.0)? {
-            Found::Confirmed(tx, header) => confirmed(ctx, view, (&tx, &header), &input),
+            Found::Confirmed(found) => confirmed(ctx, view, &found, &input),
             Found::Unconfirmed(pool, tx) => unconfirmed(ctx, view, pool, tx, &input),
         }
     }
@@ -151,7 +151,7 @@ fn is_op_return(script: &[u8]) -> bool {
 fn confirmed(
     ctx: &Ctx<'_>,
     view: &View<'_>,
-    (tx, header): (&StoredTx, &HeaderRow),
+    (tx, header): &(StoredTx, HeaderRow),
     input: &TxLookupInput,
 ) -> Result<TxLookupOutput, ApiError> {
     let (raw, bytes, raw_reason) = match raw_of(ctx, tx, header) {

@@ -12,19 +12,17 @@ pub(crate) mod verify;
 use cairn_http::{ApiError, ErrorCode};
 use cairn_link::Absent;
 use cairn_model::{MempoolTx, Txid};
-use cairn_reader::StoredTx;
-use cairn_tables::headers::HeaderRow;
 
 use self::pending::Departure;
 use crate::{
     context::{Ctx, Pool},
-    raw_tx::{Wanted, wanted_of, wanted_unconfirmed},
+    raw_tx::{InBlock, Wanted, wanted_of, wanted_unconfirmed},
 };
 
 /// A transaction, where it was found.
 enum Found<'c> {
     /// In a block, with its header.
-    Confirmed(StoredTx, HeaderRow),
+    Confirmed(InBlock),
     /// In the mempool.
     Unconfirmed(&'c Pool<'c>, &'c MempoolTx),
 }
@@ -35,8 +33,8 @@ enum Found<'c> {
 /// Nobody knows it; the error names why it left the mempool, if it did lately. Or the mempool cannot be read for the
 /// moment, so that nobody can say.
 fn find<'c>(ctx: &'c Ctx<'_>, txid: &Txid) -> Result<Found<'c>, ApiError> {
-    if let Some((tx, header)) = ctx.node_bytes.find(ctx.view()?, txid)? {
-        return Ok(Found::Confirmed(tx, header));
+    if let Some(found) = ctx.node_bytes.find(ctx.view()?, txid)? {
+        return Ok(Found::Confirmed(found));
     }
     let nowhere = format!("no block of the index holds transaction {txid}");
     let pool = match &ctx.pool {
@@ -70,7 +68,7 @@ fn find<'c>(ctx: &'c Ctx<'_>, txid: &Txid) -> Result<Found<'c>, ApiError> {
 fn wanted(ctx: &Ctx<'_>, txid: &Txid) -> Result<Option<Wanted>, ApiError> {
     let Some(view) = ctx.index else { return Ok(None) };
     let found = ctx.node_bytes.find(view, txid)?;
-    let wanted = match &found {
+    let wanted = match found.as_deref() {
         Some((tx, header)) => wanted_of(ctx, view, tx, header),
         None => ctx.pool.as_ref().ok().and_then(|pool| pool.mempool.get(txid)).and_then(|tx| wanted_unconfirmed(tx)),
     };

@@ -132,7 +132,10 @@ impl Operation for OpReturnOutputs {
     fn run(ctx: &Ctx<'_>, input: OpReturnInput) -> Result<OpReturnOutput, ApiError> {
         let view = ctx.view()?;
         let (outputs, raw, height) = match find(ctx, &input.txid.0)? {
-            Found::Confirmed(tx, header) => (carriers(view, &tx)?, raw_of(ctx, &tx, &header), Some(tx.height)),
+            Found::Confirmed(found) => {
+                let (tx, header) = &*found;
+                (carriers(view, tx)?, raw_of(ctx, tx, header), Some(tx.height))
+            }
             Found::Unconfirmed(_, tx) => (unconfirmed_carriers(tx), raw_unconfirmed(ctx, tx), None),
         };
         let (inscriptions, inscriptions_reason) = match raw {
