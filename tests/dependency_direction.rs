@@ -142,8 +142,25 @@ const RULES: &[Rule] = &[
     },
     Rule {
         who: Crate("cairn-http"),
+        never: &[
+            Under("schema"),
+            Crate("cairn-operations"),
+            Crate("cairn-mcp"),
+            Crate("rmcp"),
+            Crate("bitcoin"),
+            Crate("rocksdb"),
+        ],
+        why: "the framework knows nothing of chains",
+    },
+    Rule {
+        who: Crate("cairn-operations"),
         never: &[Crate("cairn-mcp"), Crate("rmcp")],
         why: "MCP tools derive from the operations",
+    },
+    Rule {
+        who: Crate("cairn-mcp"),
+        never: &[Crate("cairn-operations"), Crate("cairn-reader"), Crate("rocksdb")],
+        why: "MCP calls operations through the framework",
     },
     Rule {
         who: Crate("cairn-state"),
@@ -188,6 +205,7 @@ const MUST_EXIST: &[&str] = &[
     "cairn-domain",
     "cairn-state",
     "cairn-http",
+    "cairn-operations",
     "cairn-mcp",
     "cairn-demo",
     "rmcp",
