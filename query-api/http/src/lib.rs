@@ -33,14 +33,15 @@ pub use contract::{
     cost::Cost,
     format::{BadText, Look, TextFormat},
     input::{Field, InputSpec, Members, Raw},
+    method::Method,
     offer::{Agreed, Offer, Package, Tier, Unit},
-    operation::{Detail, Freshness, Info, Method, NoInput, Registered},
+    operation::{Detail, Freshness, Info, NoInput, Registered},
     output::{CSV, File, Format, Formatted, JSON, MARKDOWN, Media, Output, Parts, Png, Table, Written},
     tool::{Effect, MAX_TOOL_ANSWER, Tool},
     work::Work,
 };
 pub use describe::{
-    About, Definition,
+    about::{About, Definition},
     discovery::{MCP, links},
 };
 pub use ipnet::IpNet;

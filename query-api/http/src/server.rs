@@ -9,7 +9,7 @@ use crate::{
     answers::document::Document,
     config::HttpConfig,
     contract::{format::TextFormat, offer::Agreed, operation::Registered},
-    describe::{self, About},
+    describe::{self, about::About},
     limits::{admission::Admission, budget::Budgets, session::Sessions},
     requests::ask::Backend,
     transport::metrics::Metrics,
@@ -77,7 +77,7 @@ pub(crate) struct Server {
 impl Server {
     pub(crate) fn new(service: Service) -> Self {
         service.metrics.prepare(&service.operations);
-        let mut documents = describe::documents(&service);
+        let mut documents = describe::documents(&service.operations, &service.about, service.formats, &service.config);
         documents.extend(service.pages);
         let built = |row: &Agreed| {
             service.operations.iter().any(|op| op.paths().any(|path| row.is(op.info.method.name(), path)))

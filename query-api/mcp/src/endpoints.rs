@@ -10,8 +10,7 @@ use serde_json::{Map, Value, json};
 use crate::{
     answer::{self, Answer},
     bound,
-    portable::portable,
-    tools::object,
+    portable::{object, portable},
 };
 
 pub(crate) const SEARCH: &str = "search_endpoints";

@@ -4,7 +4,7 @@ use std::{net::SocketAddr, sync::Arc};
 
 use axum::{
     body::{Body, Bytes, to_bytes},
-    extract::{ConnectInfo, Request, State},
+    extract::{ConnectInfo, Request},
     http::{HeaderMap, HeaderValue, Method, StatusCode, header, request::Parts},
     response::Response,
 };
@@ -12,15 +12,15 @@ use cairn_http::{Api, ErrorCode};
 use rmcp::transport::{
     StreamableHttpServerConfig, StreamableHttpService, streamable_http_server::session::never::NeverSessionManager,
 };
-use serde_json::{Value, json};
+use serde_json::Value;
 use tower::{Service, ServiceExt};
 
 use crate::{
-    Options, PATHS,
+    Options,
     handler::Handler,
     hosts::Hosts,
-    legacy::{self, Streams},
     rpc::{self, INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, RpcError},
+    streams::Streams,
 };
 
 /// Headers by which clients of Streamable HTTP are known.
@@ -172,30 +172,6 @@ pub(crate) fn accepted() -> Response {
     response
 }
 
-/// The protocol's endpoint.
-pub(crate) async fn endpoint(State(front): State<Arc<Front>>, request: Request) -> Response {
-    let (parts, body) = request.into_parts();
-    if let Err(refused) = front.hosts.check(&parts.uri, &parts.headers) {
-        return *refused;
-    }
-    match parts.method {
-        Method::POST => match post_body(&front.api, &parts.headers, body).await {
-            Ok(body) => front.answer(&parts, body).await,
-            Err(refused) => refused,
-        },
-        Method::GET if wants_events(&parts.headers) => {
-            // A client of Streamable HTTP asks for a stream of the server's own messages: there are none. One that
-            // names neither session nor revision knows the old transport only.
-            if parts.headers.contains_key(SESSION) || parts.headers.contains_key(VERSION) {
-                return Api::method_not_allowed(&parts.method, "POST");
-            }
-            legacy::stream(&front, &parts)
-        }
-        Method::GET | Method::HEAD => rpc::json_response(StatusCode::OK, about(&front).to_string()),
-        _ => Api::method_not_allowed(&parts.method, "GET, HEAD, POST, OPTIONS"),
-    }
-}
-
 /// The body of a POST, of the right type and length; else the answer that says what is wrong with it.
 pub(crate) async fn post_body(api: &Api, headers: &HeaderMap, body: Body) -> Result<Bytes, Response> {
     let kind = headers.get(header::CONTENT_TYPE).and_then(|v| v.to_str().ok()).unwrap_or_default();
@@ -205,27 +181,6 @@ pub(crate) async fn post_body(api: &Api, headers: &HeaderMap, body: Body) -> Res
         return Err(Api::problem(ErrorCode::UnsupportedMediaType, detail, None));
     }
     api.body(body).await.map_err(|refused| *refused)
-}
-
-fn wants_events(headers: &HeaderMap) -> bool {
-    let accepted = headers.get_all(header::ACCEPT).iter().filter_map(|v| v.to_str().ok()).flat_map(|v| v.split(','));
-    accepted
-        .into_iter()
-        .any(|kind| kind.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("text/event-stream"))
-}
-
-/// For whoever opens the endpoint in a browser.
-fn about(front: &Front) -> Value {
-    let base = &front.api.config().base_url;
-    json!({
-        "name": "cairn",
-        "version": env!("CARGO_PKG_VERSION"),
-        "description": "Endpoint of the Model Context Protocol: send messages by POST.",
-        "url": format!("{base}{}", PATHS.first().copied().unwrap_or_default()),
-        "transports": ["streamable-http", "sse"],
-        "protocol_versions": protocol_versions(),
-        "authentication": "none",
-    })
 }
 
 /// The revisions of the protocol that are spoken, newest first.

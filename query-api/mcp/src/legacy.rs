@@ -1,13 +1,7 @@
 //! The old transport (revision 2024-11-05): a stream of events carries the answers to messages that are sent by POST to
 //! an address that the stream's first event names.
 
-use std::{
-    collections::HashMap,
-    convert::Infallible,
-    net::IpAddr,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{convert::Infallible, sync::Arc, time::Duration};
 
 use axum::{
     extract::{Request, State},
@@ -17,12 +11,13 @@ use axum::{
 use cairn_http::{Api, ErrorCode};
 use cairn_model::CancelToken;
 use futures_util::{Stream, stream};
-use tokio::sync::mpsc::{self, Receiver, Sender};
+use tokio::sync::mpsc::{self, Receiver};
 use uuid::Uuid;
 
 use crate::{
     MESSAGES,
     front::{Front, accepted, post_body},
+    streams::{Entry, Streams},
 };
 
 /// Answers that wait for a slow reader; beyond that its messages are refused.
@@ -32,27 +27,6 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// A stream without a message for this long ends.
 const IDLE: Duration = Duration::from_secs(30 * 60);
 const RETRY_AFTER: u32 = 10;
-
-/// The open streams.
-#[derive(Default)]
-pub(crate) struct Streams {
-    open: Mutex<HashMap<Uuid, Entry>>,
-}
-
-struct Entry {
-    sender: Sender<String>,
-    client: Option<IpAddr>,
-}
-
-impl Streams {
-    fn with<T>(&self, work: impl FnOnce(&mut HashMap<Uuid, Entry>) -> T) -> T {
-        work(&mut self.open.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    fn sender(&self, id: &Uuid) -> Option<Sender<String>> {
-        self.with(|open| open.get(id).map(|entry| entry.sender.clone()))
-    }
-}
 
 /// A stream's place among the open ones, given back when its reader is gone.
 struct Place {

@@ -7,6 +7,7 @@
 
 mod answer;
 mod bound;
+mod endpoint;
 mod endpoints;
 mod front;
 mod handler;
@@ -14,6 +15,7 @@ mod hosts;
 mod legacy;
 mod portable;
 mod rpc;
+mod streams;
 mod tools;
 
 use std::sync::Arc;
@@ -63,7 +65,7 @@ pub fn routes(api: &Api, options: Options) -> Router {
     let front = Arc::new(Front::new(api.clone(), options));
     let mut router = Router::new();
     for path in PATHS {
-        router = router.route(path, any(front::endpoint));
+        router = router.route(path, any(endpoint::endpoint));
     }
     // The body's limit is the API's own.
     router.route(MESSAGES, any(legacy::messages)).layer(DefaultBodyLimit::disable()).with_state(front)

@@ -1,6 +1,9 @@
 //! Schemas in the form that the most hosts of models understand: some know one type for each value only, and refuse a tool
 //! or drop what it says where a schema lists several.
 
+use std::sync::Arc;
+
+use rmcp::model::JsonObject;
 use serde_json::{Map, Value, json};
 
 /// Keywords that speak of one type alone.
@@ -22,6 +25,14 @@ pub(crate) fn portable(schema: Value) -> Value {
         }
         Value::Array(items) => items.into_iter().map(portable).collect(),
         other => other,
+    }
+}
+
+/// A schema as the protocol wants it.
+pub(crate) fn object(schema: Value) -> Arc<JsonObject> {
+    match portable(schema) {
+        Value::Object(members) => Arc::new(members),
+        _ => Arc::default(),
     }
 }
 

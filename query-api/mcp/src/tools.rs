@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use cairn_http::{Api, Described, Effect};
-use rmcp::model::{JsonObject, Tool, ToolAnnotations};
-use serde_json::Value;
+use rmcp::model::{Tool, ToolAnnotations};
 
-use crate::{answer, endpoints, portable::portable};
+use crate::{answer, endpoints, portable::object};
 
 /// What a tool does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -86,12 +85,4 @@ fn annotations(effects: &[Effect]) -> ToolAnnotations {
         .idempotent(!any(Effect::Adds))
         // What a reading tool says comes from this server's own tables.
         .open_world(any(Effect::Irrevocable))
-}
-
-/// A schema as the protocol wants it.
-pub(crate) fn object(schema: Value) -> Arc<JsonObject> {
-    match portable(schema) {
-        Value::Object(members) => Arc::new(members),
-        _ => Arc::default(),
-    }
 }

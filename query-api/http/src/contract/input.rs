@@ -9,8 +9,8 @@ use serde_json::{Map, Value};
 use super::{
     check::{Check, coerce},
     format::{self, TextFormat},
+    method::Method,
     nearest::nearest,
-    operation::Method,
 };
 use crate::answers::{
     error::{ApiError, Location},

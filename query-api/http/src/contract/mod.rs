@@ -4,6 +4,7 @@ pub(crate) mod check;
 pub(crate) mod cost;
 pub(crate) mod format;
 pub(crate) mod input;
+pub(crate) mod method;
 pub(crate) mod nearest;
 pub(crate) mod offer;
 pub(crate) mod operation;

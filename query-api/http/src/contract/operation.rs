@@ -8,31 +8,12 @@ use crate::{
     contract::{
         cost::Cost,
         input::InputSpec,
+        method::Method,
         offer::{Agreed, Offer},
         output::{JSON, Output},
         tool::Tool,
     },
 };
-
-/// HTTP method of an operation.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Method {
-    /// GET; HEAD comes with it.
-    Get,
-    /// POST with a JSON body. Its answers are never stored and have no ETag.
-    Post,
-}
-
-impl Method {
-    /// The method as HTTP writes it.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Method::Get => "GET",
-            Method::Post => "POST",
-        }
-    }
-}
 
 /// Something that an answer depends on: its ETag is made of the versions of all that its operation names. The service
 /// names its own kinds; two are known to every service.

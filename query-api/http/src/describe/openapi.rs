@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::{SchemaGenerator, generate::SchemaSettings};
 use serde_json::{Map, Value, json};
 
-use super::About;
+use super::about::About;
 use crate::{
     answers::{
         code::ErrorCode,
@@ -13,13 +13,7 @@ use crate::{
         meta::Meta,
     },
     config::HttpConfig,
-    contract::{
-        format::TextFormat,
-        input::Field,
-        offer::Tier,
-        operation::{Method, Registered},
-        output::JSON,
-    },
+    contract::{format::TextFormat, input::Field, method::Method, offer::Tier, operation::Registered, output::JSON},
     pages::escaping::segment,
 };
 

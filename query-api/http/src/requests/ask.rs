@@ -17,13 +17,13 @@ use crate::{
     },
     config::HttpConfig,
     contract::{
-        operation::{Freshness, Method, Registered},
+        method::Method,
+        operation::{Freshness, Registered},
         output::{JSON, Parts, Written},
         work::Work,
     },
-    describe::About,
+    describe::about::About,
     limits::gate::session_required,
-    server::Server,
 };
 
 /// What answers the operations of a service.
@@ -67,9 +67,9 @@ pub struct Call<'a> {
     /// How long it may work.
     pub work: Work,
     /// What goes into `_meta.warnings`.
-    warnings: RefCell<Vec<Warning>>,
-    state: Option<&'a State>,
-    runtime: Handle,
+    pub(crate) warnings: RefCell<Vec<Warning>>,
+    pub(crate) state: Option<&'a State>,
+    pub(crate) runtime: Handle,
 }
 
 impl fmt::Debug for Call<'_> {
@@ -79,27 +79,6 @@ impl fmt::Debug for Call<'_> {
 }
 
 impl<'a> Call<'a> {
-    pub(crate) fn new(
-        server: &'a Server,
-        has_session: bool,
-        warnings: Vec<Warning>,
-        work: Work,
-        runtime: Handle,
-    ) -> Self {
-        Call {
-            config: &server.config,
-            about: &server.about,
-            operations: &server.operations,
-            planned: &server.planned,
-            now_ms: crate::clock::now_ms(),
-            has_session,
-            work,
-            warnings: RefCell::new(warnings),
-            state: server.state.as_ref(),
-            runtime,
-        }
-    }
-
     /// Adds a warning to the answer; one of each code is enough.
     pub fn warn(&self, code: &'static str, message: impl Into<String>) {
         let mut warnings = self.warnings.borrow_mut();
@@ -165,7 +144,10 @@ pub struct Ask<'a> {
     pub input: Value,
     /// The rest of it.
     pub call: Call<'a>,
-    pub(crate) server: &'a Server,
+    /// Version of configuration and state, as far as answers show them.
+    pub(crate) state_version: &'a [u8],
+    /// Where the interface is described.
+    pub(crate) docs: &'a str,
     pub(crate) if_none_match: Option<&'a str>,
 }
 
@@ -261,7 +243,7 @@ impl Ask<'_> {
         }
         for what in info.freshness {
             match *what {
-                Freshness::STATE => versions.add(&self.server.state_version),
+                Freshness::STATE => versions.add(self.state_version),
                 Freshness::NOW => versions.add(&self.call.now_ms.to_be_bytes()),
                 other => add(other, &mut versions),
             }
@@ -305,7 +287,7 @@ impl Ask<'_> {
                     freshness: standing.freshness.as_deref(),
                     source: info.source,
                     price_sats: 0,
-                    docs: &self.server.docs,
+                    docs: self.docs,
                     freshness_semantics: info.freshness_semantics,
                     warnings: &self.call.warnings.borrow(),
                     tip: standing.tip.as_ref(),

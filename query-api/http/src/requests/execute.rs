@@ -1,7 +1,7 @@
 //! The one way to an answer, whoever asks: HTTP, MCP, pages. Budget, sessions, admission, validation, time limit, ETag
 //! and metrics are in here.
 
-use std::{sync::Arc, time::Instant};
+use std::{cell::RefCell, sync::Arc, time::Instant};
 
 use axum::{
     body::Body,
@@ -17,8 +17,9 @@ use super::{
 };
 use crate::{
     answers::{code::ErrorCode, error::ApiError},
+    clock::now_ms,
     contract::{
-        operation::Method,
+        method::Method,
         work::{Work, timed_out},
     },
     limits::client::Client,
@@ -104,8 +105,27 @@ async fn answer(server: &Arc<Server>, at: usize, input: Input<'_>, caller: Calle
             let op = shared.operations.get(at).ok_or_else(ApiError::internal)?;
             let (input, mut warnings) = op.input.bind(&raw, shared.formats, shared.backend.network())?;
             warnings.extend(access.warnings);
-            let call = Call::new(&shared, access.has_session, warnings, work, runtime);
-            let ask = Ask { at, op, input, call, server: &shared, if_none_match: if_none_match.as_deref() };
+            let call = Call {
+                config: &shared.config,
+                about: &shared.about,
+                operations: &shared.operations,
+                planned: &shared.planned,
+                now_ms: now_ms(),
+                has_session: access.has_session,
+                work,
+                warnings: RefCell::new(warnings),
+                state: shared.state.as_ref(),
+                runtime,
+            };
+            let ask = Ask {
+                at,
+                op,
+                input,
+                call,
+                state_version: &shared.state_version,
+                docs: &shared.docs,
+                if_none_match: if_none_match.as_deref(),
+            };
             shared.backend.answer(&ask).map_err(|error| match &error.source {
                 Some(source) => shared.backend.explain(&**source),
                 None => error,

@@ -14,7 +14,8 @@ use crate::{
     },
     contract::{
         input::{Members, Raw},
-        operation::{Method, Registered},
+        method::Method,
+        operation::Registered,
     },
 };
 

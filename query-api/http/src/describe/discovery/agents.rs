@@ -6,7 +6,7 @@ use super::MCP;
 use crate::{
     config::HttpConfig,
     contract::{offer::Tier, operation::Registered},
-    describe::{About, openapi::example_of},
+    describe::{about::About, openapi::example_of},
 };
 
 /// The agent card of A2A 1.0. The interfaces are those that are really spoken: neither is one of A2A's own bindings.

@@ -6,7 +6,7 @@ use super::{MCP, links};
 use crate::{
     config::HttpConfig,
     contract::{cost::Cost, offer::Tier, operation::Registered},
-    describe::{About, openapi::example_of},
+    describe::{about::About, openapi::example_of},
 };
 
 /// A link and a line for each operation, by tier.

@@ -6,7 +6,7 @@ mod llms;
 use axum::http::{HeaderValue, header};
 use serde_json::{Value, json};
 
-use super::About;
+use super::about::About;
 use crate::{answers::document::Document, config::HttpConfig, contract::operation::Registered};
 
 /// Where the endpoint for agents is.

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::{ROOT, shell};
-use crate::{describe::Definition, pages::shell::prose};
+use crate::{describe::about::Definition, pages::shell::prose};
 
 /// A page for each.
 pub(super) fn pages(definitions: &'static [Definition]) -> impl Iterator<Item = (&'static str, String)> {

@@ -9,19 +9,24 @@ use serde_json::Value;
 
 use crate::{
     answers::{code, document::Document},
+    contract::{format::TextFormat, operation::Registered},
+    describe::about::About,
     pages::shell,
-    server::Service,
 };
 
 /// Where it begins.
 pub(crate) const ROOT: &str = "/api/reference/";
 
 /// All pages.
-pub(crate) fn documents(service: &Service, openapi: &Value) -> Vec<Document> {
-    let Service { operations, about, .. } = service;
+pub(crate) fn documents(
+    operations: &[Registered],
+    about: &About,
+    formats: &[TextFormat],
+    openapi: &Value,
+) -> Vec<Document> {
     let mut all = vec![
         Document::page(ROOT, operations::page(operations, openapi, about)),
-        Document::page(code::PAGE, errors::page(operations, service.formats)),
+        Document::page(code::PAGE, errors::page(operations, formats)),
         Document::page(format!("{ROOT}definitions/"), definitions::index(about.definitions)),
         Document::new(format!("{ROOT}try.js"), "text/javascript; charset=utf-8", include_str!("try.js").to_owned()),
     ];

@@ -7,11 +7,8 @@ use serde_json::Value;
 use super::{ROOT, shell};
 use crate::{
     answers::error::Location,
-    contract::{
-        offer::Tier,
-        operation::{Method, Registered},
-    },
-    describe::{About, openapi::example_of},
+    contract::{method::Method, offer::Tier, operation::Registered},
+    describe::{about::About, openapi::example_of},
     pages::{escaping::escape, shell::prose},
 };
 

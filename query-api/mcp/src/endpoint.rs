@@ -1,0 +1,62 @@
+//! The protocol's endpoint: which transport a request speaks.
+
+use std::sync::Arc;
+
+use axum::{
+    extract::{Request, State},
+    http::{HeaderMap, Method, StatusCode, header},
+    response::Response,
+};
+use cairn_http::Api;
+use serde_json::{Value, json};
+
+use crate::{
+    PATHS,
+    front::{Front, SESSION, VERSION, post_body, protocol_versions},
+    legacy, rpc,
+};
+
+/// The protocol's endpoint.
+pub(crate) async fn endpoint(State(front): State<Arc<Front>>, request: Request) -> Response {
+    let (parts, body) = request.into_parts();
+    if let Err(refused) = front.hosts.check(&parts.uri, &parts.headers) {
+        return *refused;
+    }
+    match parts.method {
+        Method::POST => match post_body(&front.api, &parts.headers, body).await {
+            Ok(body) => front.answer(&parts, body).await,
+            Err(refused) => refused,
+        },
+        Method::GET if wants_events(&parts.headers) => {
+            // A client of Streamable HTTP asks for a stream of the server's own messages: there are none. One that
+            // names neither session nor revision knows the old transport only.
+            if parts.headers.contains_key(SESSION) || parts.headers.contains_key(VERSION) {
+                return Api::method_not_allowed(&parts.method, "POST");
+            }
+            legacy::stream(&front, &parts)
+        }
+        Method::GET | Method::HEAD => rpc::json_response(StatusCode::OK, about(&front).to_string()),
+        _ => Api::method_not_allowed(&parts.method, "GET, HEAD, POST, OPTIONS"),
+    }
+}
+
+fn wants_events(headers: &HeaderMap) -> bool {
+    let accepted = headers.get_all(header::ACCEPT).iter().filter_map(|v| v.to_str().ok()).flat_map(|v| v.split(','));
+    accepted
+        .into_iter()
+        .any(|kind| kind.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("text/event-stream"))
+}
+
+/// For whoever opens the endpoint in a browser.
+fn about(front: &Front) -> Value {
+    let base = &front.api.config().base_url;
+    json!({
+        "name": "cairn",
+        "version": env!("CARGO_PKG_VERSION"),
+        "description": "Endpoint of the Model Context Protocol: send messages by POST.",
+        "url": format!("{base}{}", PATHS.first().copied().unwrap_or_default()),
+        "transports": ["streamable-http", "sse"],
+        "protocol_versions": protocol_versions(),
+        "authentication": "none",
+    })
+}
