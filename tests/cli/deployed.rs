@@ -258,6 +258,9 @@ fn the_unit_allows_every_system_call_of_a_run() {
         .collect();
     assert!(called.contains("accept4") && called.contains("fsync") && called.len() > 40, "{called:?}");
     let allowed = allowed(&unit);
-    let denied: Vec<&&str> = called.iter().filter(|call| !allowed.contains(**call)).collect();
+    // As root, which the unit is not, SQLite gives its side files the owner of the database.
+    let is_root = std::os::unix::fs::MetadataExt::uid(&fs::metadata("/proc/self").unwrap()) == 0;
+    let of_root_only = |call: &str| is_root && call == "fchown";
+    let denied: Vec<&&str> = called.iter().filter(|call| !allowed.contains(**call) && !of_root_only(call)).collect();
     assert!(denied.is_empty(), "the unit's filter refuses {denied:?}");
 }
