@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use cairn_state::KeyKind;
+use cairn_state::{KeyKind, TicketState};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
 use crate::{
@@ -48,6 +48,8 @@ pub(crate) enum Command {
     Verify(Verify),
     /// Issues, lists and revokes bridge keys and wallet sessions; beside a running server, too.
     Keys(Keys),
+    /// Lists and closes the tickets that clients opened with POST /v1/feedback; beside a running server, too.
+    Feedback(Feedback),
     /// Prints the settings in force, and where each comes from.
     Config(Config),
     /// Prints the API's description (OpenAPI, JSON).
@@ -206,6 +208,74 @@ pub(crate) struct KeysRevoke {
     #[command(flatten)]
     pub(crate) at: KeysAt,
     /// Its id, or its first characters as `cairn keys list` shows them.
+    pub(crate) id: String,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Feedback {
+    #[command(subcommand)]
+    pub(crate) what: FeedbackCommand,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum FeedbackCommand {
+    /// Prints tickets, the oldest first.
+    List(FeedbackList),
+    /// Closes an open ticket.
+    Resolve(FeedbackResolve),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct FeedbackList {
+    #[command(flatten)]
+    pub(crate) index: IndexDir,
+    #[command(flatten)]
+    pub(crate) state: StateDb,
+    /// Which tickets.
+    #[arg(long = "only", value_name = "STATE", value_enum, default_value_t = Tickets::Open)]
+    pub(crate) only: Tickets,
+    /// How many tickets at most.
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    pub(crate) limit: u32,
+}
+
+/// Which tickets.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Tickets {
+    /// Those that nobody has closed.
+    Open,
+    /// Those that an operator has acted on.
+    Resolved,
+    /// Those that an operator has decided not to act on.
+    Rejected,
+    /// All of them.
+    All,
+}
+
+impl From<Tickets> for Option<TicketState> {
+    fn from(tickets: Tickets) -> Self {
+        match tickets {
+            Tickets::Open => Some(TicketState::Open),
+            Tickets::Resolved => Some(TicketState::Resolved),
+            Tickets::Rejected => Some(TicketState::Rejected),
+            Tickets::All => None,
+        }
+    }
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct FeedbackResolve {
+    #[command(flatten)]
+    pub(crate) index: IndexDir,
+    #[command(flatten)]
+    pub(crate) state: StateDb,
+    /// Closes the ticket as rejected: nothing is done about it.
+    #[arg(long)]
+    pub(crate) reject: bool,
+    /// A note to keep with the ticket. Clients do not see it.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) note: Option<String>,
+    /// Id of the ticket, as `cairn feedback list` prints it.
     pub(crate) id: String,
 }
 

@@ -45,17 +45,17 @@ pub(crate) fn keys(command: &KeysCommand) -> Result<Exit, Failure> {
     })
 }
 
-async fn open(url: StateUrl) -> Result<State, Failure> {
+pub(super) async fn open(url: StateUrl) -> Result<State, Failure> {
     Ok(State::open(&url).await?)
 }
 
 /// Seconds since 1970.
-fn now() -> u64 {
+pub(super) fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
 /// A time as people and programs read it.
-fn time(seconds: u64) -> String {
+pub(super) fn time(seconds: u64) -> String {
     let time = i64::try_from(seconds).ok().and_then(|seconds| Timestamp::from_second(seconds).ok());
     time.map_or_else(|| format!("@{seconds}"), |time| time.to_string())
 }

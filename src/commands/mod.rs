@@ -2,6 +2,7 @@
 
 mod db;
 mod demo;
+mod feedback;
 mod index;
 mod keys;
 mod serve;
@@ -48,6 +49,7 @@ pub(crate) fn run(command: Command, context: &Context) -> Result<Exit, Failure> 
         Command::Unwind(args) => upkeep::unwind(&args, context),
         Command::Db(args) => db::db(&args.what),
         Command::Keys(args) => keys::keys(&args.what),
+        Command::Feedback(args) => feedback::feedback(&args.what),
         Command::Verify(args) => verify::verify(&args, context),
         Command::Config(args) => {
             let plain = crate::cli::command();

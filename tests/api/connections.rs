@@ -233,36 +233,61 @@ async fn all_clients_together_are_bounded() {
 }
 
 #[tokio::test]
-async fn what_is_no_request_is_a_problem() {
+async fn long_heads_are_problems() {
     let server = server(limited(5000)).await;
-    let long = "a".repeat(300_000);
     let many = "x: y\r\n".repeat(200);
     for (bytes, status, code) in [
-        ("\x16\x03\x01\x02\x00\x01".to_owned(), 400, "malformed_request"),
-        ("GET\r\n\r\n".to_owned(), 400, "malformed_request"),
-        ("GET / HTTP/9.9\r\n\r\n".to_owned(), 400, "malformed_request"),
-        ("GET /a b HTTP/1.1\r\n\r\n".to_owned(), 400, "malformed_request"),
-        ("GET / HTTP/1.1\r\nbad header\r\n\r\n".to_owned(), 400, "malformed_request"),
-        ("GET / HTTP/1.1\r\nHost: x\r\n folded\r\n\r\n".to_owned(), 400, "malformed_request"),
-        ("POST / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab".to_owned(), 400, "malformed_request"),
-        ("POST / HTTP/1.1\r\nContent-Length: -1\r\n\r\n".to_owned(), 400, "malformed_request"),
-        ("POST / HTTP/1.1\r\nTransfer-Encoding: gzip\r\n\r\n".to_owned(), 400, "malformed_request"),
+        (format!("GET /{} HTTP/1.1\r\n\r\n", "a".repeat(62_000)), 414, "uri_too_long"),
         (format!("GET / HTTP/1.1\r\n{many}\r\n"), 431, "headers_too_large"),
-        (format!("GET / HTTP/1.1\r\nx: {long}\r\n\r\n"), 431, "headers_too_large"),
+        (format!("GET / HTTP/1.1\r\nx: {}\r\n\r\n", "a".repeat(80_000)), 431, "headers_too_large"),
     ] {
-        let answer = server.say(bytes.as_bytes()).await;
-        assert_problem(&answer, status, code);
-        assert!(answer.contains("\r\nconnection: close\r\n"), "{answer}");
+        // The connection may stay open: the request was read to its end.
+        let mut stream = server.connect().await;
+        stream.write_all(bytes.as_bytes()).await.unwrap();
+        let (head, body) = one(&mut stream).await;
+        assert_problem(&format!("{head}\r\n\r\n{body}"), status, code);
+        stream.write_all(HEALTH).await.unwrap();
+        assert!(one(&mut stream).await.0.starts_with("HTTP/1.1 200"));
+    }
+}
+
+/// What the HTTP library refuses gets a status and no body, and the connection ends.
+#[tokio::test]
+async fn what_is_no_request_is_refused() {
+    let server = server(limited(5000)).await;
+    let assert_refused = |answer: &str, status: u16| {
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{answer}");
+        assert!(
+            answer.contains("\r\nconnection: close\r\n") && answer.contains("\r\ncontent-length: 0\r\n"),
+            "{answer}"
+        );
+        assert!(answer.ends_with("\r\n\r\n"), "{answer}");
+    };
+    for (bytes, status) in [
+        ("\x16\x03\x01\x02\x00\x01".to_owned(), 400),
+        ("GET\r\n\r\n".to_owned(), 400),
+        ("GET / HTTP/9.9\r\n\r\n".to_owned(), 400),
+        ("GET /a b HTTP/1.1\r\n\r\n".to_owned(), 400),
+        ("GET / HTTP/1.1\r\nbad header\r\n\r\n".to_owned(), 400),
+        ("GET / HTTP/1.1\r\nHost: x\r\n folded\r\n\r\n".to_owned(), 400),
+        ("POST / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab".to_owned(), 400),
+        ("POST / HTTP/1.1\r\nContent-Length: -1\r\n\r\n".to_owned(), 400),
+        ("POST / HTTP/1.1\r\nTransfer-Encoding: gzip\r\n\r\n".to_owned(), 400),
+        (format!("GET / HTTP/1.1\r\n{}\r\n", "x: y\r\n".repeat(1_000)), 431),
+        (format!("GET / HTTP/1.1\r\nx: {}\r\n\r\n", "a".repeat(300_000)), 431),
+    ] {
+        assert_refused(&server.say(bytes.as_bytes()).await, status);
     }
     // After an answer, too.
     let both = server.say(&[HEALTH, b"NONSENSE\r\n\r\n"].concat()).await;
     assert!(both.starts_with("HTTP/1.1 200"), "{both}");
-    assert_problem(&both[both.rfind("HTTP/1.1 ").unwrap()..], 400, "malformed_request");
+    assert_refused(&both[both.rfind("HTTP/1.1 ").unwrap()..], 400);
     let counted = server.metrics.text();
-    assert!(
-        counted.contains("cairn_http_requests_total{operation=\"other\",class=\"light\",status=\"431\"} 2"),
-        "{counted}"
-    );
+    for (status, times) in [(400, 10), (431, 2)] {
+        let line =
+            format!("cairn_http_requests_total{{operation=\"other\",class=\"light\",status=\"{status}\"}} {times}");
+        assert!(counted.contains(&line), "{line}: {counted}");
+    }
     // The other protocol's greeting is not answered in this one.
     assert_eq!(server.say(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").await, "");
 }

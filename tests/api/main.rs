@@ -12,6 +12,7 @@ mod discovery;
 mod endpoints;
 mod errors;
 mod examples;
+mod feedback;
 mod gates;
 mod health_full;
 mod limits;

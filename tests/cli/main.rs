@@ -5,6 +5,7 @@ mod common;
 mod demo;
 mod deployed;
 mod exit_codes;
+mod feedback;
 mod flow;
 mod following;
 mod hostile;

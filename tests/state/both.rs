@@ -1,6 +1,12 @@
 //! What holds on both databases.
 
-use cairn_state::{Key, KeyKind, KeyState, MAX_LABEL_CHARS, NewKey, Revocation, Secret, State, StateError, Verdict};
+use std::collections::BTreeSet;
+
+use cairn_state::{
+    CLIENT_WINDOW, Closing, Key, KeyKind, KeyState, MAX_LABEL_CHARS, MAX_MESSAGE_CHARS, MAX_OPEN_TICKETS,
+    MAX_TEXT_CHARS, MAX_TICKETS_OF_CLIENT, NewKey, NewTicket, Revocation, Secret, State, StateError, Submission,
+    Ticket, TicketKind, TicketState, Verdict,
+};
 use sha2::{Digest, Sha256};
 
 use crate::place::Place;
@@ -41,6 +47,11 @@ on_both!(
     texts_are_kept_as_they_are,
     what_cannot_be_kept_is_refused,
     damaged_rows_are_errors,
+    feedback_is_kept_listed_and_closed,
+    the_same_feedback_is_one_ticket_while_it_is_open,
+    feedback_has_limits,
+    feedback_that_cannot_be_kept_is_refused,
+    an_older_database_is_extended,
 );
 
 pub(crate) fn new_key(kind: KeyKind, expires_at: Option<u64>) -> NewKey {
@@ -58,7 +69,7 @@ async fn an_empty_database_is_made_ready_and_found_again(place: &Place) {
     // Even without being told to be ready.
     let lazy = State::of(&place.state_url());
     assert_eq!(lazy.keys().await.unwrap().len(), 1);
-    assert_eq!(place.text("SELECT CAST(count(*) AS TEXT) FROM cairn_schema").await, "1");
+    assert_eq!(place.text("SELECT CAST(count(*) AS TEXT) FROM cairn_schema").await, "2");
 }
 
 async fn many_that_open_at_once_agree(place: &Place) {
@@ -83,7 +94,7 @@ async fn a_newer_schema_is_refused_in_words(place: &Place) {
     place.open().await.close().await;
     place.execute("INSERT INTO cairn_schema (version, name, sha256) VALUES (99, 'later', 'x')").await;
     let error = State::open(&place.state_url()).await.unwrap_err();
-    assert!(matches!(error, StateError::Newer { found: 99, known: 1 }), "{error:?}");
+    assert!(matches!(error, StateError::Newer { found: 99, known: 2 }), "{error:?}");
     assert!(error.to_string().contains("schema version 99, made by a newer Cairn"), "{error}");
     assert!(!error.may_pass());
     // And it stays refused for whoever does not look.
@@ -235,4 +246,145 @@ async fn damaged_rows_are_errors(place: &Place) {
     // A table that has gone is an error too, and never a verdict.
     place.execute("DROP TABLE access_keys").await;
     assert!(matches!(state.check(&secret, 1_001).await.unwrap_err(), StateError::Database { .. }));
+}
+
+fn feedback(message: &str) -> NewTicket {
+    NewTicket {
+        kind: TicketKind::LabelCorrection,
+        address: Some("bc1q".to_owned()),
+        message: message.to_owned(),
+        suggested_label: Some("'; DROP TABLE feedback; --".to_owned()),
+        suggested_category: None,
+        source_url: Some("https://example.com/日本語".to_owned()),
+    }
+}
+
+async fn received(state: &State, message: &str, client: Option<&str>, now: u64) -> Ticket {
+    match state.submit(feedback(message), client, now).await.unwrap() {
+        Submission::Received(ticket) => ticket,
+        other => panic!("{other:?}"),
+    }
+}
+
+async fn feedback_is_kept_listed_and_closed(place: &Place) {
+    let state = place.open().await;
+    let first = received(&state, "first\n\tof two", Some("c"), 1_000).await;
+    let second = received(&state, "second", None, 1_001).await;
+    assert!(first.id.starts_with("fb_") && first.id.len() == 19 && first.id != second.id);
+    assert_eq!(first.feedback, feedback("first\n\tof two"));
+    let list = |which, limit| state.tickets(which, limit);
+    assert_eq!(list(None, 9).await.unwrap(), [first.clone(), second.clone()]);
+    assert_eq!(list(None, 1).await.unwrap(), [first.clone()]);
+    assert_eq!(list(Some(TicketState::Resolved), 9).await.unwrap(), []);
+
+    assert_eq!(state.close_ticket(&first.id, true, Some("label changed"), 2_000).await.unwrap(), Closing::Done);
+    assert_eq!(state.close_ticket(&second.id, false, None, 2_001).await.unwrap(), Closing::Done);
+    for (id, before) in [(&first.id, TicketState::Resolved), (&second.id, TicketState::Rejected)] {
+        assert_eq!(state.close_ticket(id, false, Some("again"), 3_000).await.unwrap(), Closing::Before(before));
+    }
+    for nonsense in ["", "fb_", "' OR '1' = '1", "%"] {
+        assert_eq!(state.close_ticket(nonsense, true, None, 3_000).await.unwrap(), Closing::Unknown);
+    }
+    let resolved = state.ticket(&first.id).await.unwrap().unwrap();
+    let expected = Ticket {
+        state: TicketState::Resolved,
+        closed_at: Some(2_000),
+        note: Some("label changed".to_owned()),
+        ..first.clone()
+    };
+    assert_eq!(resolved, expected);
+    assert_eq!(list(Some(TicketState::Rejected), 9).await.unwrap()[0].id, second.id);
+    assert_eq!(list(Some(TicketState::Open), 9).await.unwrap(), []);
+}
+
+async fn the_same_feedback_is_one_ticket_while_it_is_open(place: &Place) {
+    let state = place.open().await;
+    let ticket = received(&state, "same", Some("a"), 1_000).await;
+    for client in [Some("a"), Some("b"), None] {
+        let again = state.submit(feedback("same"), client, 2_000).await.unwrap();
+        assert_eq!(again, Submission::Known(ticket.clone()));
+    }
+    // Any other word is another ticket, and so is a text that has moved from one member to another.
+    let moved =
+        NewTicket { suggested_category: feedback("").suggested_label, suggested_label: None, ..feedback("same") };
+    assert!(matches!(state.submit(moved, None, 2_000).await.unwrap(), Submission::Received(_)));
+    state.close_ticket(&ticket.id, true, None, 3_000).await.unwrap();
+    assert_ne!(received(&state, "same", Some("a"), 4_000).await.id, ticket.id);
+    // Of those who say it at the same time, one opens the ticket.
+    let all = (0..8).map(|_| {
+        let state = state.clone();
+        tokio::spawn(async move { state.submit(feedback("at once"), None, 5_000).await.unwrap() })
+    });
+    let mut ids = BTreeSet::new();
+    let mut opened = 0;
+    for one in all.collect::<Vec<_>>() {
+        match one.await.unwrap() {
+            Submission::Received(ticket) => {
+                opened += 1;
+                ids.insert(ticket.id);
+            }
+            Submission::Known(ticket) => drop(ids.insert(ticket.id)),
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!((opened, ids.len()), (1, 1));
+}
+
+async fn feedback_has_limits(place: &Place) {
+    let state = place.open().await;
+    for n in 0..MAX_TICKETS_OF_CLIENT {
+        received(&state, &format!("{n}"), Some("a"), 1_000_000 + u64::from(n)).await;
+    }
+    let late = 1_000_000 + CLIENT_WINDOW;
+    let by_a = |now| state.submit(feedback("more"), Some("a"), now);
+    assert_eq!(by_a(late - 1).await.unwrap(), Submission::TooManyOfClient);
+    // What is known costs nothing; others are not concerned; the first ticket leaves the window.
+    assert!(matches!(state.submit(feedback("0"), Some("a"), late - 1).await.unwrap(), Submission::Known(_)));
+    received(&state, "of b", Some("b"), late - 1).await;
+    assert!(matches!(by_a(late).await.unwrap(), Submission::Received(_)));
+
+    let open = state.tickets(Some(TicketState::Open), u32::MAX).await.unwrap();
+    let missing = MAX_OPEN_TICKETS as usize - open.len();
+    place
+        .execute(&format!(
+            "INSERT INTO feedback (id, kind, message, content_sha256, state, created_at) \
+             WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {missing}) \
+             SELECT 'x' || i, 'general', 'm', substr('{zeros}' || i, length('' || i) + 1), 'open', 1 FROM n",
+            zeros = "0".repeat(64)
+        ))
+        .await;
+    assert_eq!(state.submit(feedback("one too many"), Some("c"), late).await.unwrap(), Submission::Full);
+    state.close_ticket(&open[0].id, true, None, late).await.unwrap();
+    received(&state, "one too many", Some("c"), late).await;
+}
+
+async fn feedback_that_cannot_be_kept_is_refused(place: &Place) {
+    let state = place.open().await;
+    let mut bad = Vec::new();
+    for message in ["", " \n", "nul\0", "\u{1b}[31m", &"é".repeat(MAX_MESSAGE_CHARS + 1)] {
+        bad.push(feedback(message));
+    }
+    bad.push(NewTicket { suggested_label: Some("a\nb".to_owned()), ..feedback("m") });
+    bad.push(NewTicket { source_url: Some("x".repeat(MAX_TEXT_CHARS + 1)), ..feedback("m") });
+    for new in bad {
+        let error = state.submit(new.clone(), None, 1).await.unwrap_err();
+        assert!(matches!(error, StateError::Feedback), "{new:?}: {error:?}");
+    }
+    assert!(matches!(state.submit(feedback("m"), None, u64::MAX).await.unwrap_err(), StateError::Time));
+    assert_eq!(state.tickets(None, 9).await.unwrap(), []);
+    received(&state, &"é".repeat(MAX_MESSAGE_CHARS), None, 1).await;
+    place.execute("UPDATE feedback SET created_at = -1").await;
+    assert!(matches!(state.tickets(None, 9).await.unwrap_err(), StateError::Row(_)));
+}
+
+/// A database of the version before gets what it lacks, and keeps what it has.
+async fn an_older_database_is_extended(place: &Place) {
+    let state = place.open().await;
+    let (key, _) = state.issue(new_key(KeyKind::Bridge, None), 1_000).await.unwrap();
+    state.close().await;
+    place.execute("DROP TABLE feedback").await;
+    place.execute("DELETE FROM cairn_schema WHERE version = 2").await;
+    let again = place.open().await;
+    assert_eq!(again.keys().await.unwrap(), [key]);
+    received(&again, "m", None, 1).await;
 }

@@ -1,6 +1,6 @@
 //! What all requests share, and what a service brings along.
 
-use std::{fmt, sync::Arc};
+use std::{fmt, hash::RandomState, sync::Arc};
 
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -67,6 +67,8 @@ pub(crate) struct Server {
     pub(crate) planned: Vec<Agreed>,
     pub(crate) admission: Admission,
     pub(crate) budgets: Budgets,
+    /// Makes pseudonyms of clients: a keyed hash, whose random key never leaves the process.
+    pub(crate) pseudonyms: RandomState,
     /// Version of the configuration, as far as answers show it.
     pub(crate) state_version: [u8; 16],
     /// Where the interface is described.
@@ -95,6 +97,7 @@ impl Server {
                 Arc::clone(&service.metrics.queued),
             ),
             budgets: Budgets::new(service.config.rate_limit),
+            pseudonyms: RandomState::new(),
             docs: format!("{}/openapi.json", service.config.base_url),
             config: service.config,
             backend: service.backend,

@@ -27,6 +27,7 @@ pub(crate) fn operations() -> Vec<Line> {
         line::<service::health_full::HealthFull>,
         line::<service::capabilities::Capabilities>,
         line::<service::beta_status::BetaStatus>,
+        line::<service::feedback::SubmitFeedback>,
         line::<wallets::index::WalletIndex>,
         line::<wallets::overview::Overview>,
         line::<wallets::transactions::Transactions>,

@@ -45,6 +45,12 @@ pub enum StateError {
     /// A label that cannot be kept.
     #[error("a label has at most {max} characters, and no control characters", max = crate::MAX_LABEL_CHARS)]
     Label,
+    /// A text of a ticket that cannot be kept.
+    #[error(
+        "a message has 1 to {message} characters and other texts at most {text}; control characters are not allowed",
+        message = crate::MAX_MESSAGE_CHARS, text = crate::MAX_TEXT_CHARS
+    )]
+    Feedback,
     /// A time that cannot be kept.
     #[error("a time is out of range")]
     Time,

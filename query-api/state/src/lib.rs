@@ -1,9 +1,11 @@
 //! Service state: what users and operators write, apart from the index, in SQL. SQLite in a file by default, PostgreSQL
 //! by URL, with the same statements on both.
 //!
-//! Kept here so far: bridge keys and wallet sessions ([`Key`]), of which only hashes are stored.
+//! Kept here so far: bridge keys and wallet sessions ([`Key`]), of which only hashes are stored, and what clients have
+//! to say about data and labels ([`Ticket`]).
 
 mod error;
+mod feedback;
 mod keys;
 mod migrations;
 mod secret;
@@ -11,6 +13,10 @@ mod store;
 mod url;
 
 pub use error::StateError;
+pub use feedback::{
+    CLIENT_WINDOW, Closing, MAX_MESSAGE_CHARS, MAX_OPEN_TICKETS, MAX_TEXT_CHARS, MAX_TICKETS_OF_CLIENT, NewTicket,
+    Submission, Ticket, TicketKind, TicketState,
+};
 pub use keys::{Key, KeyState, MAX_LABEL_CHARS, NewKey, Revocation, Verdict};
 pub use secret::{BadSecret, KeyKind, Secret};
 pub use store::State;

@@ -12,8 +12,10 @@ struct Step {
 }
 
 /// All steps, numbered from 1 without gaps.
-const STEPS: &[Step] =
-    &[Step { version: 1, name: "access_keys", sql: include_str!("../migrations/0001_access_keys.sql") }];
+const STEPS: &[Step] = &[
+    Step { version: 1, name: "access_keys", sql: include_str!("../migrations/0001_access_keys.sql") },
+    Step { version: 2, name: "feedback", sql: include_str!("../migrations/0002_feedback.sql") },
+];
 
 impl Step {
     fn sha256(&self) -> String {
@@ -116,7 +118,10 @@ mod tests {
         let hashes: Vec<String> = STEPS.iter().map(Step::sha256).collect();
         assert_eq!(hashes, RELEASED);
     }
-    const RELEASED: &[&str] = &["b356abf05f2c42490713674fd4ae0c67b2ae6003df65046b69ba6b52b4772144"];
+    const RELEASED: &[&str] = &[
+        "b356abf05f2c42490713674fd4ae0c67b2ae6003df65046b69ba6b52b4772144",
+        "31ce2983a89a9040a8e7f7e88f5d83f016ce416bfabb95725e60cfa9a61863ae",
+    ];
 
     #[test]
     fn what_is_missing_is_what_comes_after() {

@@ -34,7 +34,6 @@ error_codes! {
     InvalidTxid, 400, "invalid_txid", "Invalid transaction id", "A transaction id has 64 hexadecimal digits.";
     InvalidHash, 400, "invalid_hash", "Invalid block",
         "Give a block height in decimal digits, or a block hash of 64 hexadecimal digits.";
-    MalformedRequest, 400, "malformed_request", "Malformed request", "The bytes sent are not an HTTP request.";
     IncompleteBody, 400, "incomplete_body", "Incomplete body",
         "The body ended early, or its chunked encoding is broken.";
     InvalidPath, 400, "invalid_path", "Invalid path", "The path is not valid UTF-8, or is not a path.";
@@ -77,7 +76,7 @@ error_codes! {
     CursorExpired, 409, "cursor_expired", "Cursor expired",
         "A reorganization replaced blocks that the cursor refers to. Start again from the first page.";
     PayloadTooLarge, 413, "payload_too_large", "Body too large", "The body is larger than the server accepts.";
-    UriTooLong, 414, "uri_too_long", "Address too long", "The request address is longer than the server accepts.";
+    UriTooLong, 414, "uri_too_long", "Address too long", "The path and query string are longer than the server accepts.";
     UnsupportedMediaType, 415, "unsupported_media_type", "Unsupported media type",
         "The body must be JSON, or a type that the operation names.";
     ValidationError, 422, "validation_error", "Validation error",
@@ -92,7 +91,7 @@ error_codes! {
     TooManyConnections, 429, "too_many_connections", "Too many connections",
         "The client has too many open connections. Send requests one after the other on the same connection.";
     HeadersTooLarge, 431, "headers_too_large", "Headers too large",
-        "The headers are more, or longer, than the server accepts.";
+        "The request has more headers, or longer ones, than the server accepts.";
     InternalError, 500, "internal_error", "Internal error",
         "The server failed. Its log has more under the request id.";
     NotImplemented, 501, "not_implemented", "Not implemented",
@@ -103,6 +102,8 @@ error_codes! {
     NodeUnavailable, 503, "node_unavailable", "Node unavailable", "No node is configured, or it does not answer.";
     StateUnavailable, 503, "state_unavailable", "Service state unavailable",
         "No database for what users write is configured, or it does not answer.";
+    FeedbackFull, 503, "feedback_full", "Too much open feedback",
+        "The server keeps no more feedback until its operator has closed some.";
     StreamFull, 503, "stream_full", "Stream full",
         "Answers on a stream of the legacy MCP transport wait to be read. Read them first.";
     TooManyStreams, 503, "too_many_streams", "Too many streams",

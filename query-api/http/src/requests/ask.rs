@@ -68,6 +68,8 @@ pub struct Call<'a> {
     pub work: Work,
     /// What goes into `_meta.warnings`.
     pub(crate) warnings: RefCell<Vec<Warning>>,
+    /// See [`Call::client`].
+    pub(crate) client: Option<u64>,
     pub(crate) state: Option<&'a State>,
     pub(crate) runtime: Handle,
 }
@@ -105,6 +107,13 @@ impl<'a> Call<'a> {
             return Ok(());
         }
         Err(session_required(&self.config.base_url, capability, detail))
+    }
+
+    /// A pseudonym of the client, for limits: 16 hexadecimal digits that stand for its address or network as long as this
+    /// process runs, and from which nobody can compute the address. `None` for calls that no client makes.
+    #[must_use]
+    pub fn client(&self) -> Option<String> {
+        self.client.map(|hash| format!("{hash:016x}"))
     }
 
     /// Reads or writes the service state, and waits for it within the time of the request. Nothing that others wait for

@@ -1,7 +1,7 @@
 //! The one way to an answer, whoever asks: HTTP, MCP, pages. Budget, sessions, admission, validation, time limit, ETag
 //! and metrics are in here.
 
-use std::{cell::RefCell, sync::Arc, time::Instant};
+use std::{cell::RefCell, hash::BuildHasher, sync::Arc, time::Instant};
 
 use axum::{
     body::Body,
@@ -114,6 +114,7 @@ async fn answer(server: &Arc<Server>, at: usize, input: Input<'_>, caller: Calle
                 has_session: access.has_session,
                 work,
                 warnings: RefCell::new(warnings),
+                client: caller.client.map(|client| shared.pseudonyms.hash_one(client)),
                 state: shared.state.as_ref(),
                 runtime,
             };

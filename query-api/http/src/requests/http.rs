@@ -37,7 +37,8 @@ pub(crate) struct Came {
 #[derive(Clone, Copy)]
 pub(crate) struct Counted;
 
-/// Answers a request to the operation at `at` of the list, which came by this path template.
+/// Answers a request to the operation at `at` of the list, which came by this alias if it did not come by the
+/// operation's own path.
 pub(crate) async fn dispatch(
     server: Arc<Server>,
     at: usize,
@@ -45,6 +46,11 @@ pub(crate) async fn dispatch(
     request: Request,
 ) -> Response {
     let (parts, body) = request.into_parts();
+    let canonical = alias.zip(server.operations.get(at)).and_then(|(alias, op)| {
+        let query = parts.uri.query().map(|query| format!("?{query}")).unwrap_or_default();
+        let path = same_parameters(alias, parts.uri.path(), op.info.path);
+        HeaderValue::from_str(&format!("<{path}{query}>; rel=\"canonical\"")).ok()
+    });
     let headers = parts.headers.clone();
     let personal = session::presents_any(&headers);
     let lasts_for_good = server.operations.get(at).is_some_and(|op| op.info.freshness.is_empty()) && !personal;
@@ -72,13 +78,18 @@ pub(crate) async fn dispatch(
     if personal && response.headers().contains_key(header::ETAG) {
         response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
     }
-    if let Some(path) = alias
-        && let Ok(link) = HeaderValue::from_str(&format!("<{path}>; rel=\"canonical\""))
-    {
+    if let Some(link) = canonical {
         response.headers_mut().insert(header::LINK, link);
     }
     response.extensions_mut().insert(Counted);
     response
+}
+
+/// A path of the template `to` with the parameters that `path` has by the template `from`, as they were sent.
+fn same_parameters(from: &str, path: &str, to: &str) -> String {
+    let given: Vec<_> = from.split('/').zip(path.split('/')).filter(|(name, _)| name.starts_with('{')).collect();
+    let value = |segment| given.iter().find(|(name, _)| *name == segment).map_or(segment, |(_, value)| *value);
+    to.split('/').map(value).collect::<Vec<_>>().join("/")
 }
 
 fn respond(answer: Answer) -> Response {
@@ -100,4 +111,15 @@ fn respond(answer: Answer) -> Response {
         None => drop(response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"))),
     }
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_are_taken_over() {
+        let of = |path| same_parameters("/v1/address/{address}/of/{n}", path, "/v1/{n}/wallets/{address}");
+        assert_eq!(of("/v1/address/a%20b/of/7"), "/v1/7/wallets/a%20b");
+    }
 }

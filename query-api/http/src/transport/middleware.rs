@@ -25,6 +25,7 @@ use crate::{
         http::{Came, Counted},
     },
     server::Server,
+    transport::head,
 };
 
 /// The request id's header.
@@ -54,7 +55,7 @@ pub(crate) async fn outermost(State(server): State<Arc<Server>>, mut request: Re
         None => {}
     }
     let charged = client.map_or(Ok(()), |client| server.charge(&client, Cost::Light.units()));
-    let mut response = match charged {
+    let mut response = match charged.and_then(|()| head::check(&request)) {
         Err(error) => error.into_response(),
         Ok(()) if too_long => too_large(server.config.max_body_bytes).into_response(),
         Ok(()) => {

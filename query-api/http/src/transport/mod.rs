@@ -2,6 +2,7 @@
 
 pub(crate) mod admin;
 pub(crate) mod connections;
+mod head;
 pub(crate) mod metrics;
 pub(crate) mod middleware;
 pub(crate) mod router;

@@ -59,7 +59,7 @@ fn with_more(server: &Arc<Server>, more: impl FnOnce(&Api) -> Router) -> Router 
 /// What a route leads to.
 #[derive(Clone, Copy)]
 enum Target {
-    /// An operation, by its place in the list; with its own path where this is another one.
+    /// An operation, by its place in the list; with this path where it is an alias.
     Operation(usize, Option<&'static str>),
     /// One that is not built yet.
     Planned(Agreed),
@@ -70,8 +70,8 @@ fn routes_of(server: &Arc<Server>) -> Router<Arc<Server>> {
     let mut by_path: BTreeMap<&'static str, Vec<(&'static str, Target)>> = BTreeMap::new();
     for (at, op) in server.operations.iter().enumerate() {
         for path in op.paths() {
-            let canonical = (path != op.info.path).then_some(op.info.path);
-            by_path.entry(path).or_default().push((op.info.method.name(), Target::Operation(at, canonical)));
+            let alias = (path != op.info.path).then_some(path);
+            by_path.entry(path).or_default().push((op.info.method.name(), Target::Operation(at, alias)));
         }
     }
     for planned in &server.planned {
@@ -83,7 +83,7 @@ fn routes_of(server: &Arc<Server>) -> Router<Arc<Server>> {
             let methods = methods.clone();
             async move {
                 match find(&methods, request.method()) {
-                    Some(Target::Operation(at, canonical)) => dispatch(server, at, canonical, request).await,
+                    Some(Target::Operation(at, alias)) => dispatch(server, at, alias, request).await,
                     Some(Target::Planned(planned)) => not_implemented(&planned).into_response(),
                     None => not_allowed(methods.iter().map(|(name, _)| *name), request.method()),
                 }

@@ -5,7 +5,6 @@
 
 mod deadline;
 mod places;
-mod refusal;
 mod socket;
 
 use std::{
@@ -22,6 +21,7 @@ use axum::{
     Router,
     body::Body,
     extract::{ConnectInfo, Request},
+    http::StatusCode,
 };
 use hyper::{body::Incoming, server::conn::http1::Builder, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -36,15 +36,12 @@ use crate::{
     answers::{code::ErrorCode, error::ApiError},
     limits::client::Client,
     server::Server,
+    transport::head,
 };
 use deadline::Deadline;
 use places::{Full, Places};
-use refusal::Refusals;
 use socket::Socket;
 
-/// Bytes of a request's line and headers, and of what is read ahead of a body, beyond which no more is read. A last read
-/// may bring more than fit.
-const BUFFER: usize = 64 << 10;
 /// Connections that are told at the same time that there are too many. Beyond it they are closed without a word.
 const MAX_REFUSING: usize = 64;
 /// A connection that is one too many has this long to ask and to read the answer.
@@ -136,7 +133,7 @@ impl Connection {
         let Connection { stream, peer, server, mut stopped } = self;
         // Answers are written whole; waiting for more would only delay them.
         let _ = stream.set_nodelay(true);
-        let socket = Socket::new(stream, limit, Refusals(server));
+        let socket = Socket::new(stream, limit);
         let service = service_fn(move |request: hyper::Request<Incoming>| {
             let mut request: Request = request.map(|body| Body::new(Deadline::new(body, limit)));
             request.extensions_mut().insert(ConnectInfo(peer));
@@ -148,7 +145,8 @@ impl Connection {
             }
         });
         let mut http = Builder::new();
-        http.timer(TokioTimer::new()).header_read_timeout(limit).max_buf_size(BUFFER).keep_alive(may_stay);
+        http.timer(TokioTimer::new()).header_read_timeout(limit).keep_alive(may_stay);
+        http.max_buf_size(head::READ_BYTES).max_headers(head::READ_HEADERS);
         // Whoever has asked all and closes that direction is answered: `nc -N` does so, and small HTTP/1.0 clients.
         http.half_close(true);
         let mut connection = pin!(http.serve_connection(TokioIo::new(socket), service));
@@ -160,6 +158,13 @@ impl Connection {
             }
         };
         if let Err(error) = result {
+            // What is no HTTP request never reaches the router: the HTTP library has answered it, with a status alone.
+            if error.is_parse() {
+                let too_large = error.is_parse_too_large();
+                let status =
+                    if too_large { StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE } else { StatusCode::BAD_REQUEST };
+                server.metrics.count(None, status, Duration::ZERO, 0);
+            }
             tracing::debug!(%error, "a connection ended early");
         }
     }

@@ -235,6 +235,8 @@ async fn aliases_lead_to_the_same_operation() {
     let (status, headers, body) = send(&router, get("/old/rows")).await;
     assert_eq!((status, &headers["link"]), (200, &"</t/rows>; rel=\"canonical\"".parse().unwrap()));
     assert_eq!(body["_meta"]["endpoint"], "/t/rows");
+    let (_, headers, _) = send(&router, get("/old/rows?a=%20")).await;
+    assert_eq!(headers["link"], "</t/rows?a=%20>; rel=\"canonical\"");
     let (_, headers, _) = send(&router, get("/t/rows")).await;
     assert!(!headers.contains_key("link"));
 }

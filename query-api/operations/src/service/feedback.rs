@@ -1,0 +1,192 @@
+//! `POST /v1/feedback`.
+
+use cairn_http::{ApiError, Cost, Effect, ErrorCode, FieldError, Freshness, Info, Location, Method, Tool};
+use cairn_state::{
+    CLIENT_WINDOW, MAX_MESSAGE_CHARS, MAX_OPEN_TICKETS, MAX_TEXT_CHARS, MAX_TICKETS_OF_CLIENT, NewTicket, Submission,
+    TicketKind,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{context::Ctx, operation::Operation, parameters::identifier::AddressParam, values::rfc3339_ms};
+
+/// Takes feedback about labels and data.
+pub(crate) struct SubmitFeedback;
+
+/// The feedback.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(extend("x-exactly-one" = [["type", "feedback_type"], ["message", "reason"]]))]
+pub(crate) struct FeedbackInput {
+    /// What the feedback is about. `label_correction` and `missing_label` need an `address`.
+    #[serde(rename = "type")]
+    kind: Option<FeedbackType>,
+    /// Another name of `type`; give one of the two.
+    feedback_type: Option<FeedbackType>,
+    /// The address that the feedback is about.
+    address: Option<AddressParam>,
+    /// What is wrong or missing, in words. Do not send personal data or secrets.
+    #[schemars(length(min = 1, max = MAX_MESSAGE_CHARS), example = "This address belongs to another exchange.")]
+    message: Option<String>,
+    /// Another name of `message`; give one of the two.
+    #[schemars(length(min = 1, max = MAX_MESSAGE_CHARS))]
+    reason: Option<String>,
+    /// The label that you think is right.
+    #[schemars(length(min = 1, max = MAX_TEXT_CHARS))]
+    suggested_label: Option<String>,
+    /// The category that you think is right, such as `exchange`.
+    #[schemars(length(min = 1, max = MAX_TEXT_CHARS))]
+    suggested_category: Option<String>,
+    /// A web page with evidence that others can check.
+    #[schemars(length(min = 1, max = MAX_TEXT_CHARS), extend("pattern" = "^https?://"))]
+    source_url: Option<String>,
+}
+
+/// What feedback is about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum FeedbackType {
+    /// A label is wrong.
+    LabelCorrection,
+    /// A label is missing.
+    MissingLabel,
+    /// Other data is wrong or missing.
+    DataQuality,
+    /// Anything else.
+    General,
+}
+
+impl From<FeedbackType> for TicketKind {
+    fn from(kind: FeedbackType) -> Self {
+        match kind {
+            FeedbackType::LabelCorrection => TicketKind::LabelCorrection,
+            FeedbackType::MissingLabel => TicketKind::MissingLabel,
+            FeedbackType::DataQuality => TicketKind::DataQuality,
+            FeedbackType::General => TicketKind::General,
+        }
+    }
+}
+
+/// The ticket for the operator.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct FeedbackOutput {
+    /// Id of the ticket.
+    ticket_id: String,
+    /// `open`: the operator has not decided yet.
+    state: &'static str,
+    feedback_type: FeedbackType,
+    /// The address that the feedback is about, as it was given.
+    address: Option<String>,
+    /// When the ticket was opened.
+    received_at: String,
+    /// Whether an open ticket with the same content existed before; `ticket_id` is that ticket.
+    already_received: bool,
+}
+
+impl Operation for SubmitFeedback {
+    const INFO: Info = Info {
+        method: Method::Post,
+        summary: "Report a wrong or missing label, or another problem with the data",
+        description: "Opens a ticket for the operator of this server and answers its id. Feedback is never published \
+            and changes no answer by itself: labels change only when the operator accepts evidence. Sending the same \
+            content again while the ticket is open returns the same ticket. A client can open 20 tickets a day.",
+        cost: Cost::Heavy,
+        source: "service",
+        freshness: &[Freshness::NOW],
+        freshness_semantics: "time of the request",
+        errors: &[
+            ErrorCode::InvalidAddress,
+            ErrorCode::WrongNetwork,
+            ErrorCode::RateLimited,
+            ErrorCode::StateUnavailable,
+            ErrorCode::FeedbackFull,
+        ],
+        tool: Tool::reads(
+            "the user wants to report a wrong label, a missing label or wrong data to the operator",
+            "accusing somebody in public, or asking for data",
+        )
+        .with_effect(Effect::Adds),
+        ..Info::get("submit_feedback", "/v1/feedback", "service")
+    };
+    type Input = FeedbackInput;
+    type Output = FeedbackOutput;
+
+    fn run(ctx: &Ctx<'_>, input: FeedbackInput) -> Result<FeedbackOutput, ApiError> {
+        let (Some(kind), Some(message)) = (input.kind.or(input.feedback_type), input.message.or(input.reason)) else {
+            // The check of the input lets nothing else pass.
+            return Err(ApiError::internal());
+        };
+        let address = input.address.map(|address| address.text);
+        let new = NewTicket {
+            kind: kind.into(),
+            address: address.clone(),
+            message: message.trim().to_owned(),
+            suggested_label: input.suggested_label,
+            suggested_category: input.suggested_category,
+            source_url: input.source_url,
+        };
+        check(&new)?;
+        let client = ctx.client();
+        let now = ctx.now_ms / 1_000;
+        let submission = ctx.with_state(async |state| state.submit(new, client.as_deref(), now).await)?;
+        let (ticket, already_received) = match submission {
+            Submission::Received(ticket) => (ticket, false),
+            Submission::Known(ticket) => (ticket, true),
+            Submission::TooManyOfClient => {
+                let hours = CLIENT_WINDOW / 3_600;
+                let detail = format!("this client has sent {MAX_TICKETS_OF_CLIENT} tickets within {hours} hours");
+                return Err(ApiError::new(ErrorCode::RateLimited, detail).retryable(Some(3_600)));
+            }
+            Submission::Full => {
+                let detail = format!(
+                    "{MAX_OPEN_TICKETS} tickets wait for the operator; no more are taken until some are closed"
+                );
+                return Err(ApiError::unavailable(ErrorCode::FeedbackFull, detail, 3_600));
+            }
+        };
+        Ok(FeedbackOutput {
+            ticket_id: ticket.id,
+            state: ticket.state.name(),
+            feedback_type: kind,
+            address,
+            received_at: rfc3339_ms(ticket.created_at.saturating_mul(1_000)),
+            already_received,
+        })
+    }
+}
+
+/// What the schema cannot say.
+fn check(new: &NewTicket) -> Result<(), ApiError> {
+    let mut errors = Vec::new();
+    let mut error = |name: &str, message: &str| {
+        let (name, message) = (name.to_owned(), message.to_owned());
+        errors.push(FieldError { location: Location::Body, name, message, allowed: None, example: None });
+    };
+    if matches!(new.kind, TicketKind::LabelCorrection | TicketKind::MissingLabel) && new.address.is_none() {
+        error("address", "is required for feedback about a label");
+    }
+    if new.message.is_empty() {
+        error("message", "has only white space");
+    }
+    if new.message.contains(|c: char| c.is_control() && c != '\n' && c != '\t') {
+        error("message", "contains control characters other than line breaks and tabs");
+    }
+    let others = [
+        ("suggested_label", &new.suggested_label),
+        ("suggested_category", &new.suggested_category),
+        ("source_url", &new.source_url),
+    ];
+    for (name, text) in others {
+        if text.as_ref().is_some_and(|text| text.contains(char::is_control)) {
+            error(name, "contains control characters");
+        }
+    }
+    let web = |url: &str| {
+        ["http://", "https://"]
+            .iter()
+            .any(|scheme| url.strip_prefix(scheme).is_some_and(|rest| rest.contains(|c: char| c.is_alphanumeric())))
+    };
+    if new.source_url.as_ref().is_some_and(|url| !web(url) || url.contains(char::is_whitespace)) {
+        error("source_url", "is not an http or https URL");
+    }
+    if errors.is_empty() { Ok(()) } else { Err(ApiError::of_fields(ErrorCode::ValidationError, errors)) }
+}

@@ -1,0 +1,141 @@
+//! `cairn feedback`: the tickets that clients opened. It works beside a running server, which uses the same database.
+
+use cairn_state::{Closing, State, Ticket};
+
+use super::keys::{now, open, time};
+use crate::{
+    cli::{FeedbackCommand, FeedbackResolve},
+    exit::{Exit, Failure},
+    out::print,
+};
+
+/// Runs one of the commands.
+pub(crate) fn feedback(command: &FeedbackCommand) -> Result<Exit, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        match command {
+            FeedbackCommand::List(args) => {
+                let state = open(args.state.url(&args.index)?).await?;
+                // One more than is printed tells whether there are more.
+                let tickets = state.tickets(args.only.into(), args.limit.saturating_add(1)).await;
+                state.close().await;
+                print(&listed(&tickets?, args.limit))?;
+                Ok(Exit::Done)
+            }
+            FeedbackCommand::Resolve(args) => {
+                let state = open(args.state.url(&args.index)?).await?;
+                let result = resolve(&state, args).await;
+                state.close().await;
+                result
+            }
+        }
+    })
+}
+
+/// The first `limit` tickets, one paragraph each.
+fn listed(tickets: &[Ticket], limit: u32) -> String {
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let paragraphs: Vec<String> = tickets.iter().take(limit).map(paragraph).collect();
+    let mut text = paragraphs.join("\n");
+    if tickets.len() > limit {
+        text += &format!("\nThere are more than {limit}: see --limit.\n");
+    }
+    text
+}
+
+fn paragraph(ticket: &Ticket) -> String {
+    let feedback = &ticket.feedback;
+    let mut text =
+        format!("{} {} {} {}\n", ticket.id, ticket.state.name(), feedback.kind.name(), time(ticket.created_at));
+    let closed = ticket.closed_at.map(time);
+    let members = [
+        ("address", &feedback.address),
+        ("suggested label", &feedback.suggested_label),
+        ("suggested category", &feedback.suggested_category),
+        ("source", &feedback.source_url),
+        ("closed", &closed),
+        ("note", &ticket.note),
+    ];
+    for (name, value) in members {
+        if let Some(value) = value {
+            text += &format!("  {name}: {}\n", harmless(value));
+        }
+    }
+    for line in feedback.message.lines() {
+        text += &format!("  | {}\n", harmless(line));
+    }
+    text
+}
+
+/// A text of a stranger without what a terminal would obey: control characters, and those that change the order or the
+/// place of others, are shown as their code points.
+fn harmless(text: &str) -> String {
+    let moves = |c: char| {
+        matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+    };
+    let mut shown = String::new();
+    for c in text.chars() {
+        if c == '\t' {
+            shown.push(' ');
+        } else if c.is_control() || moves(c) {
+            shown.extend(c.escape_unicode());
+        } else {
+            shown.push(c);
+        }
+    }
+    shown
+}
+
+async fn resolve(state: &State, args: &FeedbackResolve) -> Result<Exit, Failure> {
+    let (id, word) = (&args.id, if args.reject { "rejected" } else { "resolved" });
+    match state.close_ticket(id, !args.reject, args.note.as_deref(), now()).await? {
+        Closing::Done => print(&format!("{word} {id}\n"))?,
+        Closing::Before(state) => {
+            return Err(Failure::new(Exit::Other, format!("ticket {id} is already {}", state.name())));
+        }
+        Closing::Unknown => {
+            let hint = "`cairn feedback list --only all` prints the ids";
+            return Err(Failure::new(Exit::Other, format!("there is no ticket {id:?}")).hint(hint));
+        }
+    }
+    Ok(Exit::Done)
+}
+
+#[cfg(test)]
+mod tests {
+    use cairn_state::{NewTicket, TicketKind, TicketState};
+
+    use super::*;
+
+    fn ticket(message: &str) -> Ticket {
+        let feedback = NewTicket {
+            kind: TicketKind::DataQuality,
+            address: None,
+            message: message.to_owned(),
+            suggested_label: Some("A\u{202e}B".to_owned()),
+            suggested_category: None,
+            source_url: None,
+        };
+        let id = "fb_0123456789abcdef".to_owned();
+        Ticket { id, feedback, state: TicketState::Open, created_at: 0, closed_at: None, note: None }
+    }
+
+    #[test]
+    fn texts_of_strangers_are_harmless() {
+        let text = paragraph(&ticket("one\ttwo\nfb_0000000000000000 open\r\u{1b}[31mred"));
+        assert_eq!(
+            text,
+            "fb_0123456789abcdef open data_quality 1970-01-01T00:00:00Z\n  suggested label: A\\u{202e}B\n  | one two\n  \
+             | fb_0000000000000000 open\\u{d}\\u{1b}[31mred\n"
+        );
+    }
+
+    #[test]
+    fn the_limit_is_told() {
+        let two = [ticket("a"), ticket("b")];
+        assert!(listed(&two, 1).ends_with("\nThere are more than 1: see --limit.\n"));
+        assert!(!listed(&two, 2).contains("more than"));
+        assert_eq!(listed(&[], 5), "");
+    }
+}
