@@ -28,14 +28,14 @@ pub(crate) trait Row: Sized + Ord + Send {
 
 /// The outpoint that an input names.
 #[derive(PartialEq, Eq, PartialOrd, Ord, Clone, Copy, Debug)]
-pub(crate) struct Prevout {
+pub(crate) struct SpilledPrevout {
     pub(crate) spender: u64,
     pub(crate) vin: u32,
     pub(crate) vout: u32,
     pub(crate) funding: u64,
 }
 
-impl Row for Prevout {
+impl Row for SpilledPrevout {
     const NAME: &'static str = PREVOUTS;
     const GROWTH: u64 = 5;
 
@@ -43,7 +43,7 @@ impl Row for Prevout {
         let spender = last.wrapping_add(b.varint()?);
         let (vin, back, vout) = (b.varint32()?, b.varint()?, b.varint32()?);
         let funding = spender.checked_sub(back).filter(|_| back > 0).ok_or_else(|| b.error("distance"))?;
-        Ok(Prevout { spender, vin, vout, funding })
+        Ok(SpilledPrevout { spender, vin, vout, funding })
     }
 
     fn tx(&self) -> u64 {
