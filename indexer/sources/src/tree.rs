@@ -40,7 +40,7 @@ impl PackedWork {
     }
 }
 
-pub(crate) struct Node {
+pub(crate) struct HeaderNode {
     hash: Hash32,
     /// Work up to and with this block; 0 until it is known to descend from genesis.
     work: PackedWork,
@@ -57,7 +57,7 @@ pub(crate) struct Node {
     first_tx: u64,
 }
 
-impl Node {
+impl HeaderNode {
     pub(crate) fn undo(&self) -> Option<UndoRef> {
         (self.undo_size > 0).then_some(UndoRef { offset: self.undo_offset, size: self.undo_size })
     }
@@ -85,7 +85,7 @@ pub(crate) enum Inserted {
 
 pub(crate) struct Tree {
     genesis: Hash32,
-    nodes: Segments<Node>,
+    nodes: Segments<HeaderNode>,
     /// All nodes, by their hash.
     index: HashTable<NodeId>,
     /// Nodes whose parent is not known, with its hash.
@@ -118,11 +118,11 @@ impl Tree {
         &self.chain
     }
 
-    pub(crate) fn node(&self, id: NodeId) -> &Node {
+    pub(crate) fn node(&self, id: NodeId) -> &HeaderNode {
         &self.nodes[id]
     }
 
-    pub(crate) fn node_mut(&mut self, id: NodeId) -> &mut Node {
+    pub(crate) fn node_mut(&mut self, id: NodeId) -> &mut HeaderNode {
         &mut self.nodes[id]
     }
 
@@ -151,7 +151,7 @@ impl Tree {
         if self.nodes.len() >= NONE as usize {
             return Inserted::Full;
         }
-        self.nodes.push(Node {
+        self.nodes.push(HeaderNode {
             hash: record.hash,
             time: record.time,
             bits: record.bits,
@@ -196,7 +196,7 @@ impl Tree {
         for id in &detached {
             self.attach(*id, genesis, &mut path, &mut hopeless);
             let (node, tip) = (self.node(*id), self.node(best));
-            let location = |n: &Node| (n.location.file, n.location.offset);
+            let location = |n: &HeaderNode| (n.location.file, n.location.offset);
             // A tie never moves an older tip: the node does not move either.
             let earlier = location(node) < location(tip) && self.chain.last().is_none_or(|old| *old != best);
             let (work, most) = (node.work.get(), tip.work.get());
@@ -305,7 +305,7 @@ impl Tree {
 
     /// Bytes of memory that it may take for a moment while `more` blocks come: lists that grow have a second copy then.
     pub(crate) fn memory_to_grow(&self, more: usize) -> usize {
-        let nodes = (self.nodes.len() + more) * size_of::<Node>();
+        let nodes = (self.nodes.len() + more) * size_of::<HeaderNode>();
         let grows = self.index.len() + more > self.index.capacity();
         let index = self.index.allocation_size() * if grows { 3 } else { 1 };
         let waiting = (self.waiting.len() + more) * size_of::<(NodeId, Hash32)>();
@@ -375,7 +375,7 @@ mod tests {
 
     #[test]
     fn a_node_is_small() {
-        assert!(size_of::<Node>() <= 104);
+        assert!(size_of::<HeaderNode>() <= 104);
     }
 
     #[test]
