@@ -288,7 +288,7 @@ fn reads(c: &mut Criterion) {
     group.bench_function("script_totals", |b| b.iter(|| black_box(pool.script_totals(&scripts[next()]))));
     group.bench_function("script_txs", |b| b.iter(|| black_box(pool.script_txs(&scripts[next()], None, 25))));
     group.bench_function("stats", |b| b.iter(|| black_box(pool.stats(1))));
-    group.bench_function("place", |b| b.iter(|| black_box(projection.place(&txids[next()]))));
+    group.bench_function("place", |b| b.iter(|| black_box(projection.position(&txids[next()]))));
     group.bench_function("eta", |b| b.iter(|| black_box(projection.eta(&txids[next()]))));
     group.finish();
 }

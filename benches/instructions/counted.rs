@@ -5,7 +5,7 @@ use std::hint::black_box;
 
 use cairn_model::Block;
 use cairn_sources::{IdNotes, decode_block, decode_undo};
-use cairn_stages::{Delta, Merge, NoPrior, Rows, Settings, Stage, StageError, Way, all};
+use cairn_stages::{Delta, FoldDirection, Merge, NoPrior, Rows, Settings, Stage, StageError, all};
 use cairn_tables::{
     Family, KeyCodec, Table, ValueCodec,
     block_log::BlockLog,
@@ -150,7 +150,7 @@ fn folding(name: &str) -> Work {
             for &end in ends {
                 group.clear();
                 group.extend(deltas[start..end].iter().map(|(key, value)| Delta { key, value }));
-                stage.fold(*lane, black_box(&group), Way::Forward, &NoPrior, &mut sink).unwrap();
+                stage.fold(*lane, black_box(&group), FoldDirection::Forward, &NoPrior, &mut sink).unwrap();
                 start = end;
             }
         }

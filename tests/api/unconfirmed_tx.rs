@@ -75,7 +75,7 @@ async fn check(
     let told = body["cpfp"]["package_fee_rate_sat_vb"].as_f64().unwrap();
     assert!((told - rate).abs() < 0.001, "{told} instead of {rate}");
     // What the miner's rules make of it is tested with them.
-    let place = world.slot.pool().projection().unwrap().place(&of_pool.txid).unwrap();
+    let place = world.slot.pool().projection().unwrap().position(&of_pool.txid).unwrap();
     assert_eq!(body["cpfp"]["effective_fee_rate_sat_vb"].as_f64().unwrap(), place.rate.0 as f64 / 1000.0);
 
     let inputs = body["inputs"].as_array().unwrap();

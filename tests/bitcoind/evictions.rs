@@ -13,7 +13,7 @@ use crate::{
     coins::{Draft, coins_of},
     common::wait_until,
     node::{Node, Settings, bitcoind_or_skip},
-    pool::{Pool, agrees, left},
+    pool::{NodeMempool, agrees, left},
     served::Served,
 };
 
@@ -123,7 +123,7 @@ fn of_the_old() {
     node.rpc("setmocktime", json!([(now + Duration::from_secs(2 * 3600)).as_secs()]));
     // The old ones go when a new one comes.
     let new = node.send(&Draft::of(coins[1], 2_000).make());
-    assert_eq!(Pool::of(&node).txids(), BTreeSet::from([new]));
+    assert_eq!(NodeMempool::of(&node).txids(), BTreeSet::from([new]));
     agrees(&node, &served);
     for txid in &old {
         let (state, reason) = left(&served, txid);

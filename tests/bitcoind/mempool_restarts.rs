@@ -11,7 +11,7 @@ use crate::{
     coins::{Coin, Draft, anyone, coins_of},
     common::wait_until,
     node::{Node, Settings, bitcoind_or_skip},
-    pool::{Pool, agrees, first_seen},
+    pool::{NodeMempool, agrees, first_seen},
     served::Served,
     wallet::{KINDS, address_of},
 };
@@ -54,7 +54,7 @@ fn of_the_node(node: &mut Node, served: &mut Served) {
     assert_eq!(first_seen(served, &sent), seen);
     node.begin();
     wait_until("the node is back", || component(served, "node")["status"] == "ok");
-    wait_until("the node has loaded its mempool", || Pool::of(node).txids() == sent);
+    wait_until("the node has loaded its mempool", || NodeMempool::of(node).txids() == sent);
     assert_eq!(agrees(node, served).txids(), sent);
     assert_eq!(first_seen(served, &sent), seen, "with the mempool kept");
 

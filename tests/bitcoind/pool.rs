@@ -30,7 +30,7 @@ struct Effect {
 
 /// The mempool at one moment.
 #[derive(Debug)]
-pub(crate) struct Pool {
+pub(crate) struct NodeMempool {
     best: String,
     sequence: u64,
     info: Value,
@@ -51,7 +51,7 @@ fn texts(value: &Value) -> BTreeSet<String> {
     value.as_array().unwrap().iter().map(|text| text.as_str().unwrap().to_owned()).collect()
 }
 
-impl Pool {
+impl NodeMempool {
     /// Asks the node, which must be at rest.
     #[track_caller]
     pub(crate) fn of(node: &Node) -> Self {
@@ -60,7 +60,7 @@ impl Pool {
         let entries: BTreeMap<String, Value> = node.ask("getrawmempool", json!([true]));
         let txs: BTreeMap<String, Transaction> =
             entries.keys().map(|txid| (txid.clone(), node.transaction(txid, None))).collect();
-        let mut pool = Pool {
+        let mut pool = NodeMempool {
             best: node.best(),
             sequence: before.unwrap(),
             info: node.rpc("getmempoolinfo", json!([])),
@@ -231,8 +231,8 @@ fn ok(served: &Served, path: &str) -> Result<Value, String> {
 /// Waits until the served mempool is the node's, and compares everything. Once it claims to know everything that the node
 /// told, nothing may differ. (A block moves the node's number without telling, so after one the number may lag behind.)
 #[track_caller]
-pub(crate) fn agrees(node: &Node, served: &Served) -> Pool {
-    let pool = Pool::of(node);
+pub(crate) fn agrees(node: &Node, served: &Served) -> NodeMempool {
+    let pool = NodeMempool::of(node);
     let (started, mut claims) = (Instant::now(), 0);
     loop {
         claims = if pool.is_reached(served) { claims + 1 } else { 0 };

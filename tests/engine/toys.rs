@@ -2,7 +2,7 @@
 
 use cairn_model::Block;
 use cairn_stages::{
-    Delta, Group, Lane, Merge, Order, Prior, Rows, Settings, Spread, Stage, StageError, StageInfo, Way,
+    Delta, FoldDirection, Group, Lane, Merge, Order, Prior, Rows, Settings, Spread, Stage, StageError, StageInfo,
 };
 use cairn_tables::{Family, Origin, TableInfo};
 
@@ -49,7 +49,7 @@ impl Stage for Record {
         &self,
         _: usize,
         g: &Group<'_>,
-        way: Way,
+        direction: FoldDirection,
         prior: &dyn Prior,
         rows: &mut dyn Rows,
     ) -> Result<(), StageError> {
@@ -58,21 +58,21 @@ impl Stage for Record {
         let height = u32::from_be_bytes(g[0].key[1..].try_into().unwrap());
         let largest = u64::from_be_bytes(g[0].value.try_into().unwrap());
         let row = |value: u64, height: u32| [&value.to_be_bytes()[..], &height.to_be_bytes()].concat();
-        match (way, current) {
-            (Way::Forward, Some((value, _))) if largest <= value => Ok(()),
-            (Way::Forward, current) => {
+        match (direction, current) {
+            (FoldDirection::Forward, Some((value, _))) if largest <= value => Ok(()),
+            (FoldDirection::Forward, current) => {
                 let before = current.map_or(u32::MAX, |(_, height)| height);
                 rows.put(Family::SHARED, g[0].key, &row(largest, before))?;
                 rows.put(Family::SHARED, &CURRENT, &row(largest, height))
             }
-            (Way::Back, Some((_, at))) if at == height => {
+            (FoldDirection::Back, Some((_, at))) if at == height => {
                 let (_, before) = numbers(&get(g[0].key)?.expect("its own row"));
                 let (value, _) =
                     numbers(&get(&[&[b'R'][..], &before.to_be_bytes()].concat())?.expect("the row before"));
                 rows.delete(Family::SHARED, g[0].key)?;
                 rows.put(Family::SHARED, &CURRENT, &row(value, before))
             }
-            (Way::Back, _) => Ok(()),
+            (FoldDirection::Back, _) => Ok(()),
         }
     }
 }
@@ -111,14 +111,14 @@ impl Stage for Plain {
         &self,
         _: usize,
         g: &Group<'_>,
-        way: Way,
+        direction: FoldDirection,
         prior: &dyn Prior,
         rows: &mut dyn Rows,
     ) -> Result<(), StageError> {
         let number = |bytes: &[u8]| u64::from_be_bytes(bytes.try_into().unwrap());
         let old = prior.get(Family::SHARED, g[0].key).map_err(StageError::Prior)?.map_or(0, |b| number(&b));
         let sum: u64 = g.iter().map(|d: &Delta<'_>| number(d.value)).sum();
-        match if way == Way::Forward { old + sum } else { old - sum } {
+        match if direction == FoldDirection::Forward { old + sum } else { old - sum } {
             0 => rows.delete(Family::SHARED, g[0].key),
             new => rows.put(Family::SHARED, g[0].key, &new.to_be_bytes()),
         }
@@ -150,7 +150,14 @@ impl Stage for Twice {
         emit(0, b"Wone", &block.height.to_be_bytes());
     }
 
-    fn fold(&self, _: usize, _: &Group<'_>, _: Way, _: &dyn Prior, _: &mut dyn Rows) -> Result<(), StageError> {
+    fn fold(
+        &self,
+        _: usize,
+        _: &Group<'_>,
+        _: FoldDirection,
+        _: &dyn Prior,
+        _: &mut dyn Rows,
+    ) -> Result<(), StageError> {
         unreachable!("its lane only puts")
     }
 }
@@ -184,7 +191,14 @@ impl Stage for Dependent {
         emit(0, &[&[b'Y'][..], &block.height.to_be_bytes()].concat(), &block.hash.0);
     }
 
-    fn fold(&self, _: usize, _: &Group<'_>, _: Way, _: &dyn Prior, _: &mut dyn Rows) -> Result<(), StageError> {
+    fn fold(
+        &self,
+        _: usize,
+        _: &Group<'_>,
+        _: FoldDirection,
+        _: &dyn Prior,
+        _: &mut dyn Rows,
+    ) -> Result<(), StageError> {
         unreachable!("its lane only puts")
     }
 }

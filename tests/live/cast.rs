@@ -31,12 +31,12 @@ pub(crate) enum Form {
 
 /// Where the processes serve, for whoever watches them from outside.
 #[derive(Default)]
-pub(crate) struct Place {
+pub(crate) struct ServedAddress {
     address: Mutex<String>,
     up: AtomicBool,
 }
 
-impl Place {
+impl ServedAddress {
     /// The address; `None` while nobody serves.
     pub(crate) fn address(&self) -> Option<String> {
         self.up.load(Ordering::SeqCst).then(|| self.address.lock().unwrap().clone())
@@ -56,7 +56,7 @@ impl Place {
 pub(crate) struct Cast {
     pub(crate) world: World,
     pub(crate) form: Form,
-    pub(crate) place: Arc<Place>,
+    pub(crate) served: Arc<ServedAddress>,
     /// Arguments that name the node.
     node: String,
     writer: Option<Running>,
@@ -67,7 +67,7 @@ impl Cast {
     /// Processes for a node, in an empty folder; none is started.
     pub(crate) fn new(node: &StandIn, form: Form) -> Self {
         let node = format!("--node {} --node-cookie {}", node.url(), node.cookie_file().display());
-        Cast { world: World::empty(), form, place: Arc::default(), node, writer: None, reader: None }
+        Cast { world: World::empty(), form, served: Arc::default(), node, writer: None, reader: None }
     }
 
     /// Starts them all, with an empty index.
@@ -116,7 +116,7 @@ impl Cast {
             Form::Two => format!("index {index}"),
         });
         if self.form == Form::One {
-            self.place.enter(running.address());
+            self.served.enter(running.address());
         }
         self.writer = Some(running);
     }
@@ -124,21 +124,21 @@ impl Cast {
     /// Starts the process that serves, where it is another one.
     pub(crate) fn start_reader(&mut self) {
         let mut running = self.begin("serve --datadir data --listen 127.0.0.1:0");
-        self.place.enter(running.address());
+        self.served.enter(running.address());
         self.reader = Some(running);
     }
 
     /// Ends the process that writes.
     pub(crate) fn end_writer(&mut self, signal: &str) {
         if self.form == Form::One {
-            self.place.leave();
+            self.served.leave();
         }
         end(self.writer.take(), signal);
     }
 
     /// Ends the process that serves, where it is another one.
     pub(crate) fn end_reader(&mut self, signal: &str) {
-        self.place.leave();
+        self.served.leave();
         end(self.reader.take(), signal);
     }
 
@@ -169,7 +169,7 @@ impl Cast {
 
     /// A client of whoever serves.
     pub(crate) fn client(&self) -> Client {
-        Client::new(&self.place.address().expect("nobody serves"))
+        Client::new(&self.served.address().expect("nobody serves"))
     }
 
     /// The last lines that the processes said.

@@ -118,7 +118,7 @@ fn play(lane: &Lane, seeds: &[u64], done: &Mutex<BTreeMap<Act, u32>>) {
     let mut node = StandIn::start(options).unwrap();
     node.world().fan_out(60, 3_000_000).unwrap();
     let mut cast = Cast::start(&node, lane.form);
-    let mut witness = Witness::start(cast.place.clone());
+    let mut witness = Witness::start(cast.served.clone());
     for &seed in seeds {
         let _reproduce = Reproduce(lane, seed);
         let script = Script::of(&mut ChaCha8Rng::seed_from_u64(seed ^ 0xac75));

@@ -16,7 +16,7 @@ use std::{
 use bitcoin::{ScriptBuf, Txid, hashes::Hash};
 use serde_json::Value;
 
-use crate::{cast::Place, client::Client, truth::name_of};
+use crate::{cast::ServedAddress, client::Client, truth::name_of};
 
 /// Value of the first payment, satoshis.
 pub(crate) const UNIT: u64 = 10_000;
@@ -88,7 +88,7 @@ pub(crate) struct Count {
 
 impl Witness {
     /// Begins to ask.
-    pub(crate) fn start(place: Arc<Place>) -> Self {
+    pub(crate) fn start(served: Arc<ServedAddress>) -> Self {
         let watch = Arc::new(Mutex::new(Arc::new(Watch::new(u64::MAX))));
         let stop = Arc::new(AtomicBool::new(false));
         let (asked, ended) = (Arc::clone(&watch), Arc::clone(&stop));
@@ -100,7 +100,7 @@ impl Witness {
                 if !Arc::ptr_eq(&watch, &seen.0) {
                     seen = (watch, 0);
                 }
-                look(&place, &mut client, &seen.0, &mut seen.1, &mut count)?;
+                look(&served, &mut client, &seen.0, &mut seen.1, &mut count)?;
                 thread::sleep(PAUSE);
             }
             Ok(count)
@@ -137,13 +137,13 @@ fn payments(sats: u64) -> Result<u64, String> {
 
 /// Asks once; `seen` are the payments that were there before.
 fn look(
-    place: &Arc<Place>,
+    served: &Arc<ServedAddress>,
     client: &mut Client,
     watch: &Watch,
     seen: &mut u64,
     count: &mut Count,
 ) -> Result<(), String> {
-    let Some(address) = place.address() else {
+    let Some(address) = served.address() else {
         count.none += 1;
         return Ok(());
     };
@@ -154,7 +154,7 @@ fn look(
     let before = strict();
     let (status, overview) = match client.get(&format!("/v1/wallets/{}/overview", name_of(&watch.script))) {
         Ok(answer) => answer,
-        Err(_) if place.address().as_ref() != Some(&address) => return Ok(()),
+        Err(_) if served.address().as_ref() != Some(&address) => return Ok(()),
         Err(error) => return Err(format!("no answer: {error}")),
     };
     if status == 503 {
@@ -194,11 +194,11 @@ fn look(
         return Ok(());
     }
     let at = count.whole as usize % sent.len();
-    one(place, client, &address, sent[at], *seen & (1 << at) != 0, &strict)
+    one(served, client, &address, sent[at], *seen & (1 << at) != 0, &strict)
 }
 
 fn one(
-    place: &Arc<Place>,
+    served: &Arc<ServedAddress>,
     client: &mut Client,
     address: &String,
     txid: Txid,
@@ -208,7 +208,7 @@ fn one(
     let before = strict();
     let (status, answer) = match client.get(&format!("/v1/tx/{txid}/status")) {
         Ok(answer) => answer,
-        Err(_) if place.address().as_ref() != Some(address) => return Ok(()),
+        Err(_) if served.address().as_ref() != Some(address) => return Ok(()),
         Err(error) => return Err(format!("no answer: {error}")),
     };
     if status == 503 {

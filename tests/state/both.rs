@@ -9,25 +9,25 @@ use cairn_state::{
 };
 use sha2::{Digest, Sha256};
 
-use crate::place::Place;
+use crate::database::TestDatabase;
 
 /// Makes of every function named a test on either database.
 macro_rules! on_both {
     ($($name:ident),+ $(,)?) => {
         mod on_sqlite {
-            $(#[tokio::test] async fn $name() { super::$name(&crate::place::Place::sqlite()).await; })+
+            $(#[tokio::test] async fn $name() { super::$name(&crate::database::TestDatabase::sqlite()).await; })+
         }
         mod on_postgres {
             $(#[tokio::test] async fn $name() {
-                let Some(place) = crate::place::Place::postgres().await else {
+                let Some(database) = crate::database::TestDatabase::postgres().await else {
                     cairn_testkit::note_skipped(
                         concat!(module_path!(), "::", stringify!($name)),
                         concat!("no PostgreSQL server (", "CAIRN_TEST_POSTGRES_URL", ")"),
                     );
                     return;
                 };
-                super::$name(&place).await;
-                place.remove().await;
+                super::$name(&database).await;
+                database.remove().await;
             })+
         }
     };
@@ -58,22 +58,22 @@ pub(crate) fn new_key(kind: KeyKind, expires_at: Option<u64>) -> NewKey {
     NewKey { kind, label: "a label".to_owned(), expires_at }
 }
 
-async fn an_empty_database_is_made_ready_and_found_again(place: &Place) {
-    let first = place.open().await;
+async fn an_empty_database_is_made_ready_and_found_again(database: &TestDatabase) {
+    let first = database.open().await;
     assert_eq!(first.keys().await.unwrap(), []);
     let (key, secret) = first.issue(new_key(KeyKind::Bridge, None), 1_000).await.unwrap();
     first.close().await;
-    let again = place.open().await;
+    let again = database.open().await;
     assert_eq!(again.keys().await.unwrap(), [key]);
     assert!(matches!(again.check(&secret, 1_001).await.unwrap(), Verdict::Valid(_)));
     // Even without being told to be ready.
-    let lazy = State::of(&place.state_url());
+    let lazy = State::of(&database.state_url());
     assert_eq!(lazy.keys().await.unwrap().len(), 1);
     assert_eq!(place.text("SELECT CAST(count(*) AS TEXT) FROM cairn_schema").await, "2");
 }
 
-async fn many_that_open_at_once_agree(place: &Place) {
-    let url = place.state_url();
+async fn many_that_open_at_once_agree(database: &TestDatabase) {
+    let url = database.state_url();
     let openings: Vec<_> = (0..6)
         .map(|n| {
             let url = url.clone();
@@ -87,7 +87,7 @@ async fn many_that_open_at_once_agree(place: &Place) {
     for opening in openings {
         opening.await.unwrap();
     }
-    assert_eq!(place.open().await.keys().await.unwrap().len(), 6);
+    assert_eq!(database.open().await.keys().await.unwrap().len(), 6);
 }
 
 async fn a_newer_schema_is_refused_in_words(place: &Place) {
@@ -98,29 +98,29 @@ async fn a_newer_schema_is_refused_in_words(place: &Place) {
     assert!(error.to_string().contains("schema version 99, made by a newer Cairn"), "{error}");
     assert!(!error.may_pass());
     // And it stays refused for whoever does not look.
-    assert!(State::of(&place.state_url()).keys().await.is_err());
+    assert!(State::of(&database.state_url()).keys().await.is_err());
 }
 
-async fn a_changed_step_is_refused(place: &Place) {
-    place.open().await.close().await;
-    place.execute("UPDATE cairn_schema SET sha256 = 'x'").await;
-    let error = State::open(&place.state_url()).await.unwrap_err();
+async fn a_changed_step_is_refused(database: &TestDatabase) {
+    database.open().await.close().await;
+    database.execute("UPDATE cairn_schema SET sha256 = 'x'").await;
+    let error = State::open(&database.state_url()).await.unwrap_err();
     assert!(matches!(error, StateError::Foreign { version: 1 }), "{error:?}");
 }
 
-async fn a_step_that_fails_leaves_nothing_behind(place: &Place) {
-    place.execute("CREATE TABLE access_keys (something_else TEXT)").await;
-    let error = State::open(&place.state_url()).await.unwrap_err();
+async fn a_step_that_fails_leaves_nothing_behind(database: &TestDatabase) {
+    database.execute("CREATE TABLE access_keys (something_else TEXT)").await;
+    let error = State::open(&database.state_url()).await.unwrap_err();
     assert!(error.to_string().contains("access_keys"), "{error}");
-    place.execute("DROP TABLE access_keys").await;
+    database.execute("DROP TABLE access_keys").await;
     // Would fail if the history had stayed.
-    place.execute("CREATE TABLE cairn_schema (version TEXT)").await;
-    place.execute("DROP TABLE cairn_schema").await;
-    assert_eq!(place.open().await.keys().await.unwrap(), []);
+    database.execute("CREATE TABLE cairn_schema (version TEXT)").await;
+    database.execute("DROP TABLE cairn_schema").await;
+    assert_eq!(database.open().await.keys().await.unwrap(), []);
 }
 
-async fn keys_are_issued_checked_and_revoked(place: &Place) {
-    let state = place.open().await;
+async fn keys_are_issued_checked_and_revoked(database: &TestDatabase) {
+    let state = database.open().await;
     for (at, kind) in KeyKind::ALL.into_iter().enumerate() {
         let now = 1_000 + at as u64;
         let (key, secret) = state.issue(new_key(kind, Some(5_000)), now).await.unwrap();
@@ -150,8 +150,8 @@ async fn keys_are_issued_checked_and_revoked(place: &Place) {
     }
 }
 
-async fn keys_end_at_their_time(place: &Place) {
-    let state = place.open().await;
+async fn keys_end_at_their_time(database: &TestDatabase) {
+    let state = database.open().await;
     let (key, secret) = state.issue(new_key(KeyKind::Session, Some(2_000)), 1_000).await.unwrap();
     assert!(matches!(state.check(&secret, 1_999).await.unwrap(), Verdict::Valid(_)));
     assert_eq!(state.check(&secret, 2_000).await.unwrap(), Verdict::Expired);
@@ -169,8 +169,8 @@ fn forged(text: &str) -> Secret {
     format!("{body}{}", hex::encode(&Sha256::digest(body.as_bytes())[..4])).parse().unwrap()
 }
 
-async fn only_the_whole_secret_counts(place: &Place) {
-    let state = place.open().await;
+async fn only_the_whole_secret_counts(database: &TestDatabase) {
+    let state = database.open().await;
     let (key, secret) = state.issue(new_key(KeyKind::Bridge, None), 1_000).await.unwrap();
     let text = secret.expose();
     assert_eq!(forged(text).sha256(), secret.sha256(), "the forger can forge");
@@ -187,8 +187,8 @@ async fn only_the_whole_secret_counts(place: &Place) {
     assert_eq!(state.check(&forged(&last), 1_003).await.unwrap(), Verdict::Unknown);
 }
 
-async fn use_is_noted_once_a_minute(place: &Place) {
-    let state = place.open().await;
+async fn use_is_noted_once_a_minute(database: &TestDatabase) {
+    let state = database.open().await;
     let (_, secret) = state.issue(new_key(KeyKind::Bridge, None), 1_000).await.unwrap();
     let (_, unused) = state.issue(new_key(KeyKind::Bridge, None), 1_001).await.unwrap();
     for (now, noted) in [(2_000, 2_000), (2_059, 2_000), (2_060, 2_060), (2_061, 2_060), (9_000, 9_000)] {
@@ -199,11 +199,11 @@ async fn use_is_noted_once_a_minute(place: &Place) {
     }
 }
 
-async fn secrets_are_nowhere_in_the_tables(place: &Place) {
-    let state = place.open().await;
+async fn secrets_are_nowhere_in_the_tables(database: &TestDatabase) {
+    let state = database.open().await;
     let (_, secret) = state.issue(new_key(KeyKind::Bridge, None), 1_000).await.unwrap();
     state.check(&secret, 1_001).await.unwrap();
-    let row = place
+    let row = database
         .text(
             "SELECT id || ' ' || kind || ' ' || secret_sha256 || ' ' || label || ' ' || CAST(created_at AS TEXT) \
              || ' ' || CAST(last_used_at AS TEXT) FROM access_keys",
@@ -215,8 +215,8 @@ async fn secrets_are_nowhere_in_the_tables(place: &Place) {
     assert!(!row.contains(random) && !row.contains(&secret.expose()[87..]));
 }
 
-async fn texts_are_kept_as_they_are(place: &Place) {
-    let state = place.open().await;
+async fn texts_are_kept_as_they_are(database: &TestDatabase) {
+    let state = database.open().await;
     let labels = ["", "'; DROP TABLE access_keys; --", "日本語 \u{1f511} $1 ? \\ \"", &"é".repeat(MAX_LABEL_CHARS)];
     for (at, label) in labels.iter().enumerate() {
         let new = NewKey { kind: KeyKind::Bridge, label: (*label).to_owned(), expires_at: None };
@@ -225,8 +225,8 @@ async fn texts_are_kept_as_they_are(place: &Place) {
     assert_eq!(state.keys().await.unwrap().iter().map(|k| k.label.clone()).collect::<Vec<_>>(), labels);
 }
 
-async fn what_cannot_be_kept_is_refused(place: &Place) {
-    let state = place.open().await;
+async fn what_cannot_be_kept_is_refused(database: &TestDatabase) {
+    let state = database.open().await;
     let issue = |label: &str, expires_at| NewKey { kind: KeyKind::Bridge, label: label.to_owned(), expires_at };
     for label in ["a\nb", "\u{1b}[31m", "nul\0", &"x".repeat(MAX_LABEL_CHARS + 1)] {
         let error = state.issue(issue(label, None), 1).await.unwrap_err();
@@ -237,14 +237,14 @@ async fn what_cannot_be_kept_is_refused(place: &Place) {
     assert_eq!(state.keys().await.unwrap(), []);
 }
 
-async fn damaged_rows_are_errors(place: &Place) {
-    let state = place.open().await;
+async fn damaged_rows_are_errors(database: &TestDatabase) {
+    let state = database.open().await;
     let (_, secret) = state.issue(new_key(KeyKind::Bridge, None), 1_000).await.unwrap();
-    place.execute("UPDATE access_keys SET created_at = -1").await;
+    database.execute("UPDATE access_keys SET created_at = -1").await;
     assert!(matches!(state.check(&secret, 1_001).await.unwrap_err(), StateError::Row(_)));
     assert!(matches!(state.keys().await.unwrap_err(), StateError::Row(_)));
     // A table that has gone is an error too, and never a verdict.
-    place.execute("DROP TABLE access_keys").await;
+    database.execute("DROP TABLE access_keys").await;
     assert!(matches!(state.check(&secret, 1_001).await.unwrap_err(), StateError::Database { .. }));
 }
 

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod both;
-mod place;
+mod database;
 mod processes;
 mod sqlite;
 mod unreachable;

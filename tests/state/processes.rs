@@ -6,7 +6,7 @@ use cairn_state::{KeyKind, Revocation, State, StateUrl, Verdict};
 
 use crate::{
     both::new_key,
-    place::{POSTGRES, Place},
+    database::{POSTGRES, TestDatabase},
 };
 
 /// Names the database in the other process.
@@ -35,8 +35,8 @@ async fn the_other_process() {
     }
 }
 
-async fn two_processes(place: &Place) {
-    let url = place.url();
+async fn two_processes(database: &TestDatabase) {
+    let url = database.url();
     let mut children: Vec<_> = (0..2)
         .map(|_| {
             let mut command = Command::new(env::current_exe().unwrap());
@@ -48,19 +48,21 @@ async fn two_processes(place: &Place) {
     for child in &mut children {
         assert!(child.wait().unwrap().success());
     }
-    let keys = place.open().await.keys().await.unwrap();
+    let keys = database.open().await.keys().await.unwrap();
     assert_eq!(keys.len() as u64, 3 * EACH);
     assert_eq!(keys.iter().filter(|key| key.revoked_at.is_some()).count() as u64, 3 * EACH.div_ceil(2));
 }
 
 #[tokio::test]
 async fn two_processes_at_one_sqlite_file() {
-    two_processes(&Place::sqlite()).await;
+    two_processes(&TestDatabase::sqlite()).await;
 }
 
 #[tokio::test]
 async fn two_processes_at_one_postgres_schema() {
-    let Some(place) = Place::postgres().await else { cairn_testkit::skip!("no PostgreSQL server ({POSTGRES})") };
-    two_processes(&place).await;
-    place.remove().await;
+    let Some(database) = TestDatabase::postgres().await else {
+        cairn_testkit::skip!("no PostgreSQL server ({POSTGRES})")
+    };
+    two_processes(&database).await;
+    database.remove().await;
 }

@@ -4,7 +4,7 @@ use std::{fs, path::Path};
 
 use cairn_state::{KeyKind, State, StateError, StateUrl};
 
-use crate::{both::new_key, place::Place};
+use crate::{both::new_key, database::TestDatabase};
 
 fn holds(haystack: &[u8], needle: &[u8]) -> bool {
     haystack.windows(needle.len()).any(|window| window == needle)
@@ -79,5 +79,5 @@ async fn an_odd_path_is_taken_as_it_is() {
     let state = State::open(&StateUrl::in_folder(&odd)).await.unwrap();
     state.issue(new_key(KeyKind::Bridge, None), 1).await.unwrap();
     assert!(odd.join("state.sqlite").exists());
-    assert_eq!(Place::sqlite().open().await.keys().await.unwrap(), []);
+    assert_eq!(TestDatabase::sqlite().open().await.keys().await.unwrap(), []);
 }

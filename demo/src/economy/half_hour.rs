@@ -8,7 +8,7 @@ use rand::seq::IndexedRandom;
 
 use super::actors::{PEOPLE, Who};
 use super::purses::DUST;
-use super::unconfirmed::{Draft, From, HIGHEST, LOWEST, Pool};
+use super::unconfirmed::{Draft, From, HIGHEST, LOWEST, MempoolBuilder};
 use crate::error::Error;
 
 const BTC: u64 = 100_000_000;
@@ -45,7 +45,7 @@ struct Hasty {
 }
 
 /// Fills a mempool.
-pub(super) fn pass(pool: &mut Pool) -> Result<(), Error> {
+pub(super) fn pass(pool: &mut MempoolBuilder) -> Result<(), Error> {
     let mut hasty: Vec<Hasty> = Vec::new();
     for step in 0..STEPS {
         pool.anyone_acts()?;
@@ -71,7 +71,7 @@ pub(super) fn pass(pool: &mut Pool) -> Result<(), Error> {
     Ok(())
 }
 
-impl Pool {
+impl MempoolBuilder {
     fn person(&mut self) -> u32 {
         self.economy.rng.random_range(0..PEOPLE)
     }

@@ -19,7 +19,7 @@ use rand_chacha::ChaCha8Rng;
 use crate::build::{BlockSpec, Chain, Keyring};
 use crate::error::Error;
 use purses::Economy;
-use unconfirmed::Pool;
+use unconfirmed::MempoolBuilder;
 
 pub use actors::{Actor, Showcase};
 pub use unconfirmed::{Unconfirmed, WAITING_SPAN};
@@ -65,7 +65,7 @@ pub fn chain(seed: u64) -> Result<Chain, Error> {
 /// # Errors
 /// None that a seed is known to cause; the builder's checks are passed on.
 pub fn chain_and_mempool(seed: u64) -> Result<(Chain, Vec<Unconfirmed>), Error> {
-    let mut pool = Pool::over(economy(seed)?);
+    let mut pool = MempoolBuilder::over(economy(seed)?);
     half_hour::pass(&mut pool)?;
     Ok(pool.into_parts())
 }

@@ -121,13 +121,13 @@ pub(super) struct Draft {
 
 /// The mempool while it is filled.
 #[derive(Debug)]
-pub(super) struct Pool {
+pub(super) struct MempoolBuilder {
     pub(super) economy: Economy,
     made: Vec<Unconfirmed>,
     clusters: Clusters,
 }
 
-impl Pool {
+impl MempoolBuilder {
     /// An empty one over the tip of an economy.
     pub(super) fn over(mut economy: Economy) -> Self {
         economy.height = DEMO_BLOCKS + 1;

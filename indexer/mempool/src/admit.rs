@@ -5,7 +5,7 @@ use std::{collections::HashMap, sync::Arc};
 use cairn_model::{MempoolDelta, MempoolTx, RemoveReason, Txid};
 
 use crate::{
-    Coin, Coins, MempoolWatcher, WatchError,
+    CoinSource, ConfirmedCoin, MempoolWatcher, WatchError,
     arrivals::Stage,
     body::Body,
     pool::rate_of,
@@ -16,7 +16,7 @@ use crate::{
 const CHUNK: usize = 256;
 
 /// The coins that were asked for, and what was found.
-type Found = HashMap<(Txid, u32), Option<Coin>>;
+type FoundCoins = HashMap<(Txid, u32), Option<ConfirmedCoin>>;
 
 /// What a look at a transaction's inputs found.
 enum Look {
@@ -31,7 +31,7 @@ enum Look {
 
 impl MempoolWatcher {
     /// Looks up the coins of arrivals and hands over those that have them all, as many as a step may.
-    pub(crate) fn admit(&mut self, coins: &dyn Coins) -> Result<(), WatchError> {
+    pub(crate) fn admit(&mut self, coins: &dyn CoinSource) -> Result<(), WatchError> {
         let mut left = self.options.work_batch.max(1);
         while left > 0 {
             let some = self.arrivals.ready(left.min(CHUNK));
@@ -52,7 +52,7 @@ impl MempoolWatcher {
     }
 
     /// The confirmed coins of arrivals that wait for no parent.
-    fn find_coins(&mut self, txids: &[Txid], coins: &dyn Coins) -> Result<Found, WatchError> {
+    fn find_coins(&mut self, txids: &[Txid], coins: &dyn CoinSource) -> Result<FoundCoins, WatchError> {
         let mut asked = Vec::new();
         for txid in txids {
             let Some(body) = self.arrivals.get(txid).and_then(|arrival| arrival.body()) else { continue };
@@ -78,7 +78,7 @@ impl MempoolWatcher {
         }
     }
 
-    fn admit_one(&mut self, txid: Txid, found: &Found) {
+    fn admit_one(&mut self, txid: Txid, found: &FoundCoins) {
         let Some(arrival) = self.arrivals.get(&txid) else { return };
         let (order, seen, verified) = (arrival.order, arrival.first_seen_ms, arrival.verified);
         let Some(body) = arrival.body() else { return };
@@ -123,7 +123,7 @@ impl MempoolWatcher {
     }
 
     /// Looks for the coins of all inputs.
-    fn look(&self, body: &Body, verified: bool, found: &Found) -> Look {
+    fn look(&self, body: &Body, verified: bool, found: &FoundCoins) -> Look {
         let mut spent = Vec::with_capacity(body.tx.input.len());
         for input in &body.tx.input {
             let (parent, vout) = outpoint(&input.previous_output);

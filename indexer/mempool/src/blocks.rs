@@ -7,7 +7,7 @@ use cairn_model::{Height, MempoolDelta, MempoolTx, RemoveReason, Txid};
 use crate::{
     MempoolWatcher,
     arrivals::Stage,
-    watcher::{Tip, block},
+    watcher::{IndexTip, block},
 };
 
 impl MempoolWatcher {
@@ -16,7 +16,7 @@ impl MempoolWatcher {
     /// what can only be told with the new coins.
     pub fn connected(
         &mut self,
-        tip: Tip,
+        tip: IndexTip,
         txids: impl IntoIterator<Item = Txid>,
         spent: impl IntoIterator<Item = (Txid, u32)>,
         now_ms: u64,
@@ -42,7 +42,7 @@ impl MempoolWatcher {
 
     /// Our index has taken blocks off, down to `tip`. The node tells what is unconfirmed again; a step right after this
     /// brings what it has told already.
-    pub fn disconnected(&mut self, tip: Tip, now_ms: u64) -> Vec<MempoolDelta> {
+    pub fn disconnected(&mut self, tip: IndexTip, now_ms: u64) -> Vec<MempoolDelta> {
         self.clock.set(now_ms);
         self.remembered.disconnected(tip.height);
         self.came_apart();
@@ -51,7 +51,7 @@ impl MempoolWatcher {
     }
 
     /// Makes sure that the tip is the one that the owner says it is.
-    pub(crate) fn meet(&mut self, tip: Tip) {
+    pub(crate) fn meet(&mut self, tip: IndexTip) {
         if self.chain.tip == Some(tip) {
             return;
         }
@@ -76,7 +76,7 @@ impl MempoolWatcher {
         }
     }
 
-    fn move_to(&mut self, tip: Tip) {
+    fn move_to(&mut self, tip: IndexTip) {
         self.chain.tip = Some(tip);
         if !self.chain.apart {
             // We follow the node: it was there before us, even if no message told so.

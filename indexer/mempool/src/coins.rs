@@ -9,7 +9,7 @@ pub type CoinsError = Box<dyn Error + Send + Sync>;
 
 /// A confirmed coin.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Coin {
+pub struct ConfirmedCoin {
     /// Its value in satoshis.
     pub value: Sats,
     /// Its scriptPubKey.
@@ -19,18 +19,18 @@ pub struct Coin {
 }
 
 /// The confirmed and unspent coins of our index at our tip: the tip that [`crate::MempoolWatcher::step`] is told.
-pub trait Coins {
+pub trait CoinSource {
     /// The coin made by output `vout` of transaction `txid`; `None` if there is none, or it is spent.
     ///
     /// # Errors
     /// The index cannot be read.
-    fn coin(&self, txid: &Txid, vout: u32) -> Result<Option<Coin>, CoinsError>;
+    fn coin(&self, txid: &Txid, vout: u32) -> Result<Option<ConfirmedCoin>, CoinsError>;
 
     /// The same for many, in the order asked for.
     ///
     /// # Errors
     /// The index cannot be read.
-    fn coins(&self, outpoints: &[(Txid, u32)]) -> Result<Vec<Option<Coin>>, CoinsError> {
+    fn coins(&self, outpoints: &[(Txid, u32)]) -> Result<Vec<Option<ConfirmedCoin>>, CoinsError> {
         outpoints.iter().map(|(txid, vout)| self.coin(txid, *vout)).collect()
     }
 }

@@ -35,7 +35,7 @@ mod status;
 mod trim;
 mod watcher;
 
-pub use coins::{Coin, Coins, CoinsError};
+pub use coins::{CoinSource, CoinsError, ConfirmedCoin};
 pub use options::MempoolOptions;
 pub use status::{Corrections, MempoolState, MempoolStatus};
-pub use watcher::{MempoolWatcher, Step, Tip, WatchError};
+pub use watcher::{IndexTip, MempoolUpdate, MempoolWatcher, WatchError};

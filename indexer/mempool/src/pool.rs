@@ -9,7 +9,7 @@ use cairn_model::{MempoolInput, MempoolOutput, MempoolTx, Txid};
 
 /// A transaction that readers have.
 #[derive(Debug)]
-pub(crate) struct Entry {
+pub(crate) struct PublishedTx {
     pub(crate) tx: Arc<MempoolTx>,
     /// When the node took it in, as a place among all the changes that we learnt of.
     pub(crate) order: u64,
@@ -17,8 +17,8 @@ pub(crate) struct Entry {
 
 /// The transactions.
 #[derive(Debug, Default)]
-pub(crate) struct Pool {
-    entries: HashMap<Txid, Entry>,
+pub(crate) struct PublishedMempool {
+    entries: HashMap<Txid, PublishedTx>,
     /// Coins, confirmed or not, with the transaction here that spends them.
     spends: BTreeMap<(Txid, u32), Txid>,
     bytes: u64,
@@ -39,11 +39,11 @@ pub(crate) fn bytes_of(tx: &MempoolTx) -> u64 {
     let lists = size_of_val::<[MempoolInput]>(&tx.inputs) + size_of_val::<[MempoolOutput]>(&tx.outputs) + 2 * HEAP;
     let raw = tx.raw.as_ref().map_or(0, |raw| raw.len() + HEAP);
     // Places in maps are on average two thirds full.
-    let places = (size_of::<(Txid, Entry)>() + size_of::<((Txid, u32), Txid)>() * tx.inputs.len()) * 3 / 2;
+    let places = (size_of::<(Txid, PublishedTx)>() + size_of::<((Txid, u32), Txid)>() * tx.inputs.len()) * 3 / 2;
     (size_of::<MempoolTx>() + HEAP + scripts + lists + raw + places) as u64
 }
 
-impl Pool {
+impl PublishedMempool {
     pub(crate) fn len(&self) -> usize {
         self.entries.len()
     }
@@ -61,7 +61,7 @@ impl Pool {
         self.entries.contains_key(txid)
     }
 
-    pub(crate) fn entry_mut(&mut self, txid: &Txid) -> Option<&mut Entry> {
+    pub(crate) fn entry_mut(&mut self, txid: &Txid) -> Option<&mut PublishedTx> {
         self.entries.get_mut(txid)
     }
 
@@ -112,7 +112,7 @@ impl Pool {
         for input in &tx.inputs {
             self.spends.insert((input.prev_txid, input.prev_vout), tx.txid);
         }
-        self.entries.insert(tx.txid, Entry { tx, order });
+        self.entries.insert(tx.txid, PublishedTx { tx, order });
     }
 
     /// Takes one transaction out, without those that depend on it.
@@ -187,7 +187,7 @@ mod tests {
 
     #[test]
     fn relatives() {
-        let mut pool = Pool::default();
+        let mut pool = PublishedMempool::default();
         // 1 -> 2 -> 4, 1 -> 3 -> 4, and 9 alone; 100 is confirmed.
         for tx in [tx(4, &[(2, 0), (3, 0)]), tx(9, &[(100, 7)]), tx(3, &[(1, 1)]), tx(2, &[(1, 0)]), tx(1, &[(100, 0)])]
         {

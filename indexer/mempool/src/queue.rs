@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use cairn_model::{BlockHash, Txid};
-use cairn_node::{Event, Topic};
+use cairn_node::{NodeEvent, Topic};
 
 use crate::MempoolOptions;
 
@@ -34,15 +34,18 @@ pub(crate) struct Queue {
 
 impl Queue {
     /// Takes in an event, heard at `now_ms`.
-    pub(crate) fn push(&mut self, event: &Event, now_ms: u64, options: &MempoolOptions) {
+    pub(crate) fn push(&mut self, event: &NodeEvent, now_ms: u64, options: &MempoolOptions) {
         let news = match event {
-            Event::Tip(hash) | Event::Block { hash, .. } | Event::Connected(hash) | Event::Polling { best: hash } => {
-                News::Tip(*hash)
+            NodeEvent::Tip(hash)
+            | NodeEvent::Block { hash, .. }
+            | NodeEvent::Connected(hash)
+            | NodeEvent::Polling { best: hash } => News::Tip(*hash),
+            NodeEvent::Disconnected(hash) => News::TakenOff(*hash),
+            NodeEvent::Accepted { txid, mempool_sequence } => {
+                News::Accepted { txid: *txid, sequence: *mempool_sequence }
             }
-            Event::Disconnected(hash) => News::TakenOff(*hash),
-            Event::Accepted { txid, mempool_sequence } => News::Accepted { txid: *txid, sequence: *mempool_sequence },
-            Event::Removed { txid, mempool_sequence } => News::Removed { txid: *txid, sequence: *mempool_sequence },
-            Event::Tx(raw) => {
+            NodeEvent::Removed { txid, mempool_sequence } => News::Removed { txid: *txid, sequence: *mempool_sequence },
+            NodeEvent::Tx(raw) => {
                 // A body that finds no room can be asked for.
                 if self.bytes.saturating_add(raw.len()) > options.max_queue_bytes {
                     return;
@@ -50,7 +53,7 @@ impl Queue {
                 self.bytes += raw.len();
                 News::Body((**raw).into())
             }
-            Event::Gap(gap) => News::Gap(gap.topic),
+            NodeEvent::Gap(gap) => News::Gap(gap.topic),
         };
         if self.news.len() < options.max_queue_events {
             self.news.push_back((now_ms, news));
@@ -86,8 +89,8 @@ impl Queue {
 mod tests {
     use super::*;
 
-    fn accepted(sequence: u64) -> Event {
-        Event::Accepted { txid: Txid([1; 32]), mempool_sequence: sequence }
+    fn accepted(sequence: u64) -> NodeEvent {
+        NodeEvent::Accepted { txid: Txid([1; 32]), mempool_sequence: sequence }
     }
 
     #[test]
@@ -98,7 +101,7 @@ mod tests {
             queue.push(&accepted(sequence), 5, &options);
         }
         // The loss of a tip is no loss: it is asked for.
-        queue.push(&Event::Tip(BlockHash::default()), 5, &options);
+        queue.push(&NodeEvent::Tip(BlockHash::default()), 5, &options);
         assert!(!queue.take_overflow());
         queue.push(&accepted(2), 5, &options);
         assert!(queue.take_overflow() && !queue.take_overflow());

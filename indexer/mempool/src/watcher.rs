@@ -3,11 +3,12 @@
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use cairn_model::{BlockHash, Height, MempoolDelta, MempoolTx, NodeFloor, Txid};
-use cairn_node::{Event, NodeClient, RetryPolicy, Topic};
+use cairn_node::{NodeClient, NodeEvent, RetryPolicy, Topic};
 
 use crate::{
-    Coins, CoinsError, Corrections, MempoolOptions, MempoolState, MempoolStatus, arrivals::Arrivals, body::BodyCache,
-    clock::Clock, departures::Departures, options::ms, pool::Pool, queue::Queue, remembered::Remembered, rpc::Rpc,
+    CoinSource, CoinsError, Corrections, MempoolOptions, MempoolState, MempoolStatus, arrivals::Arrivals,
+    body::BodyCache, clock::Clock, departures::Departures, options::ms, pool::PublishedMempool, queue::Queue,
+    remembered::Remembered, rpc::Rpc,
 };
 
 /// Longest time between two steps.
@@ -15,7 +16,7 @@ const LONGEST_WAIT: u64 = 1_000;
 
 /// The tip of our index.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Tip {
+pub struct IndexTip {
     /// Its height.
     pub height: Height,
     /// Its hash.
@@ -26,7 +27,7 @@ pub struct Tip {
 
 /// What a step did.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Step {
+pub struct MempoolUpdate {
     /// What readers are to apply, in this order.
     pub deltas: Vec<MempoolDelta>,
     /// When to call again, whatever is heard meanwhile; zero if there is work left. After news, call at once.
@@ -43,9 +44,9 @@ pub enum WatchError {
 
 /// What is known of the chains.
 #[derive(Debug, Default)]
-pub(crate) struct Chain {
+pub(crate) struct TipState {
     /// Our tip.
-    pub(crate) tip: Option<Tip>,
+    pub(crate) tip: Option<IndexTip>,
     /// The node's tip, as far as it told.
     pub(crate) node: Option<BlockHash>,
     /// The node is on the move: its tip is not ours.
@@ -96,11 +97,11 @@ pub struct MempoolWatcher {
     pub(crate) bodies: BodyCache,
     /// Transactions of an earlier run, until the mempool is loaded.
     pub(crate) kept: HashMap<Txid, Arc<MempoolTx>>,
-    pub(crate) pool: Pool,
+    pub(crate) pool: PublishedMempool,
     pub(crate) arrivals: Arrivals,
     pub(crate) departures: Departures,
     pub(crate) remembered: Remembered,
-    pub(crate) chain: Chain,
+    pub(crate) chain: TipState,
     pub(crate) sync: Sync,
     pub(crate) rpc: Rpc,
     /// Transactions to ask for at once.
@@ -132,11 +133,11 @@ impl MempoolWatcher {
             queue: Queue::default(),
             bodies: BodyCache::default(),
             kept: HashMap::new(),
-            pool: Pool::default(),
+            pool: PublishedMempool::default(),
             arrivals: Arrivals::default(),
             departures: Departures::default(),
             remembered: Remembered::new(options.max_remembered),
-            chain: Chain::default(),
+            chain: TipState::default(),
             sync: Sync::default(),
             rpc: Rpc::default(),
             batch: options.fetch_batch.max(1),
@@ -167,7 +168,7 @@ impl MempoolWatcher {
     }
 
     /// Takes in an event that was heard at `now_ms` (milliseconds since 1970). Cheap: it is only queued.
-    pub fn hear(&mut self, event: &Event, now_ms: u64) {
+    pub fn hear(&mut self, event: &NodeEvent, now_ms: u64) {
         self.queue.push(event, now_ms, &self.options);
     }
 
@@ -176,7 +177,7 @@ impl MempoolWatcher {
     ///
     /// # Errors
     /// [`WatchError`]; the next step goes on where this one ended.
-    pub fn step(&mut self, coins: &dyn Coins, tip: Tip, now_ms: u64) -> Result<Step, WatchError> {
+    pub fn step(&mut self, coins: &dyn CoinSource, tip: IndexTip, now_ms: u64) -> Result<MempoolUpdate, WatchError> {
         self.clock.set(now_ms);
         self.meet(tip);
         self.listen();
@@ -194,7 +195,7 @@ impl MempoolWatcher {
         }
         self.conclude();
         let deltas = std::mem::take(&mut self.out);
-        Ok(Step { deltas, again_in: Duration::from_millis(self.wait()) })
+        Ok(MempoolUpdate { deltas, again_in: Duration::from_millis(self.wait()) })
     }
 
     /// Readers get what they need in order to know that they have it all.
@@ -316,6 +317,6 @@ impl MempoolWatcher {
 }
 
 /// The delta that tells of a tip.
-pub(crate) fn block(tip: Tip) -> MempoolDelta {
+pub(crate) fn block(tip: IndexTip) -> MempoolDelta {
     MempoolDelta::Block { height: tip.height, hash: tip.hash, time: tip.time }
 }

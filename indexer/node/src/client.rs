@@ -17,7 +17,7 @@ use serde_json::{Value, json, value::RawValue};
 use crate::{
     auth::{Credentials, NodeAuth},
     error::NodeError,
-    http::{Answer, Http, Limits},
+    http::{Http, HttpAnswer, HttpLimits},
     retry::{Backoff, RetryPolicy},
 };
 
@@ -192,7 +192,7 @@ impl NodeClient {
     }
 
     fn call_raw(&self, method: &str, params: &Value, timeout: Duration) -> Outcome {
-        let limits = Limits { time: timeout, body: MAX_ANSWER };
+        let limits = HttpLimits { time: timeout, body: MAX_ANSWER };
         self.retrying(|| {
             let id = self.shared.next_id.fetch_add(1, Ordering::Relaxed);
             let body = json!({ "jsonrpc": "1.0", "id": id, "method": method, "params": params }).to_string();
@@ -218,7 +218,7 @@ impl NodeClient {
     }
 
     fn batch_once(&self, method: &str, params: &[Value]) -> Result<Vec<Outcome>, NodeError> {
-        let limits = Limits { time: self.timeout, body: MAX_ANSWER };
+        let limits = HttpLimits { time: self.timeout, body: MAX_ANSWER };
         let first = self.shared.next_id.fetch_add(params.len() as u64, Ordering::Relaxed);
         let requests = (first..)
             .zip(params)
@@ -274,12 +274,12 @@ impl NodeClient {
     }
 
     /// Longest wait and largest answer of an ordinary request.
-    pub(crate) fn limits(&self, body: u64) -> Limits {
-        Limits { time: self.timeout, body }
+    pub(crate) fn limits(&self, body: u64) -> HttpLimits {
+        HttpLimits { time: self.timeout, body }
     }
 
     /// Posts with credentials; after a 401 once more if the cookie is another by now.
-    fn post(&self, method: &str, body: &[u8], limits: Limits) -> Result<Answer, NodeError> {
+    fn post(&self, method: &str, body: &[u8], limits: HttpLimits) -> Result<HttpAnswer, NodeError> {
         let Shared { http, credentials, .. } = &*self.shared;
         let header = credentials.header()?;
         let mut answer = http.post(method, header.clone(), body, limits)?;
@@ -301,7 +301,7 @@ impl NodeClient {
     }
 
     /// What an answer means that is not the JSON of an RPC interface.
-    fn no_json(&self, method: &str, answer: &Answer) -> NodeError {
+    fn no_json(&self, method: &str, answer: &HttpAnswer) -> NodeError {
         let url = self.url().to_owned();
         match answer.status {
             200 if answer.body.starts_with(b"{") || answer.body.starts_with(b"[") => {

@@ -12,12 +12,12 @@ const CONNECT: Duration = Duration::from_secs(5);
 const IDLE: Duration = Duration::from_secs(15);
 
 /// A whole answer.
-pub(crate) struct Answer {
+pub(crate) struct HttpAnswer {
     pub(crate) status: u16,
     pub(crate) body: Vec<u8>,
 }
 
-impl Answer {
+impl HttpAnswer {
     /// The beginning of the body as one line, for messages.
     pub(crate) fn words(&self) -> String {
         let text = String::from_utf8_lossy(&self.body[..self.body.len().min(400)]);
@@ -28,7 +28,7 @@ impl Answer {
 
 /// Limits of one exchange.
 #[derive(Clone, Copy)]
-pub(crate) struct Limits {
+pub(crate) struct HttpLimits {
     /// For all of it.
     pub(crate) time: Duration,
     /// Bytes of the answer's body.
@@ -72,8 +72,8 @@ impl Http {
         what: &str,
         authorization: HeaderValue,
         body: &[u8],
-        limits: Limits,
-    ) -> Result<Answer, NodeError> {
+        limits: HttpLimits,
+    ) -> Result<HttpAnswer, NodeError> {
         let request = self
             .agent
             .post(format!("{}{}", self.url, self.path))
@@ -84,7 +84,7 @@ impl Http {
     }
 
     /// REST needs no credentials and gets none.
-    pub(crate) fn get(&self, path: &str, limits: Limits) -> Result<Answer, NodeError> {
+    pub(crate) fn get(&self, path: &str, limits: HttpLimits) -> Result<HttpAnswer, NodeError> {
         let request = self.agent.get(format!("{}{path}", self.url));
         let request = request.config().timeout_global(Some(limits.time)).build();
         self.finish(path, request.call(), limits)
@@ -94,16 +94,16 @@ impl Http {
         &self,
         what: &str,
         sent: Result<ureq::http::Response<ureq::Body>, ureq::Error>,
-        limits: Limits,
-    ) -> Result<Answer, NodeError> {
+        limits: HttpLimits,
+    ) -> Result<HttpAnswer, NodeError> {
         let fail = |error| self.error(what, limits, error);
         let mut response = sent.map_err(fail)?;
         let status = response.status().as_u16();
         let body = response.body_mut().with_config().limit(limits.body).read_to_vec().map_err(fail)?;
-        Ok(Answer { status, body })
+        Ok(HttpAnswer { status, body })
     }
 
-    fn error(&self, what: &str, limits: Limits, error: ureq::Error) -> NodeError {
+    fn error(&self, what: &str, limits: HttpLimits, error: ureq::Error) -> NodeError {
         let url = self.url.clone();
         let unreachable = |reason: String| NodeError::Unreachable { url: self.url.clone(), reason };
         match error {
@@ -191,8 +191,8 @@ mod tests {
 
     #[test]
     fn words_are_one_short_line() {
-        let answer = Answer { status: 404, body: b"<html>\n\n <b>no\x07\xff</b>".to_vec() };
+        let answer = HttpAnswer { status: 404, body: b"<html>\n\n <b>no\x07\xff</b>".to_vec() };
         assert_eq!(answer.words(), "<html> <b>no\u{fffd}</b>");
-        assert_eq!(Answer { status: 200, body: vec![b'x'; 5000] }.words().len(), 160);
+        assert_eq!(HttpAnswer { status: 200, body: vec![b'x'; 5000] }.words().len(), 160);
     }
 }

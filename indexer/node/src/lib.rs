@@ -36,4 +36,4 @@ pub use follow::{ChainFollower, ChainStep};
 pub use retry::RetryPolicy;
 pub use status::{NodeStatus, Notifications, TopicStatus};
 pub use watch::{TipWatcher, WatchOptions};
-pub use zmq::{Event, Gap, GapCause, Payload, Topic, ZmqEndpoint, endpoints};
+pub use zmq::{Gap, GapCause, NodeEvent, Payload, Topic, ZmqEndpoint, endpoints};

@@ -14,7 +14,7 @@ use crate::{
     error::NodeError,
     retry::RetryPolicy,
     status::{NodeStatus, SharedStatus},
-    zmq::{Event, Observer, Queue, QueueLimits, Subscriber, ZmqEndpoint},
+    zmq::{NodeEvent, Observer, Queue, QueueLimits, Subscriber, ZmqEndpoint},
 };
 
 /// How the node is watched.
@@ -54,7 +54,7 @@ const GLANCE: Duration = Duration::from_millis(250);
 
 /// Watches a node on threads of its own until dropped.
 pub struct TipWatcher {
-    events: Receiver<Event>,
+    events: Receiver<NodeEvent>,
     status: Arc<SharedStatus>,
     cancel: CancelToken,
     poller: Option<JoinHandle<()>>,
@@ -92,7 +92,7 @@ impl TipWatcher {
 
     /// What happens, in order. Wait for it with a timeout: a node may be silent for long.
     #[must_use]
-    pub fn events(&self) -> &Receiver<Event> {
+    pub fn events(&self) -> &Receiver<NodeEvent> {
         &self.events
     }
 
@@ -161,7 +161,7 @@ impl Poller {
         }
         self.owed |= back || news;
         // If the queue is full, the owner has enough to look at; this is told at a later look.
-        if self.owed && self.queue.try_send(Event::Polling { best }) == Ok(true) {
+        if self.owed && self.queue.try_send(NodeEvent::Polling { best }) == Ok(true) {
             self.owed = false;
             if news {
                 self.status.polled(best);

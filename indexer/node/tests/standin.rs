@@ -10,8 +10,8 @@ use std::{
 use bitcoin::{consensus::serialize, hashes::Hash};
 use cairn_model::{BlockHash, CancelToken, Height, Network, Txid};
 use cairn_node::{
-    BlockAt, ChainFollower, ChainStep, Event, FetchOptions, NodeAuth, NodeClient, NodeConfig, NodeError, Notifications,
-    OurChain, OwnerError, RetryPolicy, TipWatcher, Topic, WatchOptions, endpoints,
+    BlockAt, ChainFollower, ChainStep, FetchOptions, NodeAuth, NodeClient, NodeConfig, NodeError, NodeEvent,
+    Notifications, OurChain, OwnerError, RetryPolicy, TipWatcher, Topic, WatchOptions, endpoints,
 };
 use cairn_standin::{HttpFault, HttpRule, Match, Payment, Restart, StandIn, StandInOptions, When, ZmqFault, ZmqRule};
 use rand::{Rng, SeedableRng};
@@ -87,27 +87,27 @@ impl Owner {
     }
 
     /// Takes in one event.
-    fn event(&mut self, event: Event) {
+    fn event(&mut self, event: NodeEvent) {
         match event {
-            Event::Gap(_) => {
+            NodeEvent::Gap(_) => {
                 self.gaps += 1;
                 self.snapshot_due = true;
             }
-            Event::Block { raw, .. } => {
+            NodeEvent::Block { raw, .. } => {
                 if let Some(hash) = self.follower.offer(raw.into_bytes()) {
                     self.follower.announced(&hash);
                 }
             }
-            Event::Tip(hash) | Event::Polling { best: hash } => self.follower.announced(&hash),
+            NodeEvent::Tip(hash) | NodeEvent::Polling { best: hash } => self.follower.announced(&hash),
             // What a block takes from the mempool or gives back to it is not announced one by one.
-            Event::Connected(_) | Event::Disconnected(_) => self.snapshot_due = true,
-            Event::Accepted { txid, mempool_sequence } if mempool_sequence >= self.mempool_sequence => {
+            NodeEvent::Connected(_) | NodeEvent::Disconnected(_) => self.snapshot_due = true,
+            NodeEvent::Accepted { txid, mempool_sequence } if mempool_sequence >= self.mempool_sequence => {
                 self.mempool.insert(txid);
             }
-            Event::Removed { txid, mempool_sequence } if mempool_sequence >= self.mempool_sequence => {
+            NodeEvent::Removed { txid, mempool_sequence } if mempool_sequence >= self.mempool_sequence => {
                 self.mempool.remove(&txid);
             }
-            Event::Accepted { .. } | Event::Removed { .. } | Event::Tx(_) => {}
+            NodeEvent::Accepted { .. } | NodeEvent::Removed { .. } | NodeEvent::Tx(_) => {}
         }
     }
 

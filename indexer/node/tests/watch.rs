@@ -6,7 +6,7 @@ mod common;
 use std::time::{Duration, Instant};
 
 use cairn_model::BlockHash;
-use cairn_node::{Event, GapCause, Notifications, Payload, TipWatcher, Topic, WatchOptions, ZmqEndpoint};
+use cairn_node::{GapCause, NodeEvent, Notifications, Payload, TipWatcher, Topic, WatchOptions, ZmqEndpoint};
 use common::toy::{SharedToy, Toy, serve};
 
 /// A publisher as the node has it.
@@ -49,7 +49,7 @@ fn options(endpoints: Vec<ZmqEndpoint>) -> WatchOptions {
 }
 
 /// The next event that is wanted, or a panic after a while.
-fn next<T>(watcher: &TipWatcher, mut wanted: impl FnMut(&Event) -> Option<T>) -> T {
+fn next<T>(watcher: &TipWatcher, mut wanted: impl FnMut(&NodeEvent) -> Option<T>) -> T {
     let until = Instant::now() + Duration::from_secs(20);
     loop {
         let event = watcher.events().recv_deadline(until).expect("no such event");
@@ -60,7 +60,7 @@ fn next<T>(watcher: &TipWatcher, mut wanted: impl FnMut(&Event) -> Option<T>) ->
 }
 
 fn connected(watcher: &TipWatcher) {
-    next(watcher, |event| matches!(event, Event::Gap(gap) if gap.cause == GapCause::Connected).then_some(()));
+    next(watcher, |event| matches!(event, NodeEvent::Gap(gap) if gap.cause == GapCause::Connected).then_some(()));
     // The subscription follows the connection.
     std::thread::sleep(Duration::from_millis(150));
 }
@@ -70,11 +70,11 @@ fn story(watcher: &TipWatcher, last: &[u8]) -> Vec<String> {
     let mut story = Vec::new();
     next(watcher, |event| {
         match event {
-            Event::Gap(gap) => story.push(gap.to_string()),
-            Event::Tx(raw) => story.push(String::from_utf8_lossy(raw).into_owned()),
+            NodeEvent::Gap(gap) => story.push(gap.to_string()),
+            NodeEvent::Tx(raw) => story.push(String::from_utf8_lossy(raw).into_owned()),
             _ => {}
         }
-        matches!(event, Event::Tx(raw) if **raw == *last).then_some(())
+        matches!(event, NodeEvent::Tx(raw) if **raw == *last).then_some(())
     });
     story
 }
@@ -155,22 +155,22 @@ fn blocks_and_changes_of_the_mempool_are_read() {
     publisher.send("sequence", &[&shown[..], b"A", &77u64.to_le_bytes()].concat(), 1);
     publisher.send("sequence", &[&shown[..], b"?"].concat(), 2);
     publisher.send("sequence", &[&shown[..], b"D"].concat(), 3);
-    next(&watcher, |event| matches!(event, Event::Tip(tip) if *tip == hash).then_some(()));
+    next(&watcher, |event| matches!(event, NodeEvent::Tip(tip) if *tip == hash).then_some(()));
     let block: Vec<u8> = next(&watcher, |event| match event {
-        Event::Block { hash: of, raw } if *of == hash => Some(raw.to_vec()),
+        NodeEvent::Block { hash: of, raw } if *of == hash => Some(raw.to_vec()),
         _ => None,
     });
     assert_eq!(block, raw);
-    next(&watcher, |event| matches!(event, Event::Connected(of) if *of == hash).then_some(()));
+    next(&watcher, |event| matches!(event, NodeEvent::Connected(of) if *of == hash).then_some(()));
     next(&watcher, |event| {
-        matches!(event, Event::Accepted { txid, mempool_sequence: 77 } if txid.0 == hash.0).then_some(())
+        matches!(event, NodeEvent::Accepted { txid, mempool_sequence: 77 } if txid.0 == hash.0).then_some(())
     });
     let cause = next(&watcher, |event| match event {
-        Event::Gap(gap) => Some((gap.topic, gap.cause)),
+        NodeEvent::Gap(gap) => Some((gap.topic, gap.cause)),
         _ => None,
     });
     assert_eq!(cause, (Topic::Sequence, GapCause::Garbled));
-    next(&watcher, |event| matches!(event, Event::Disconnected(of) if *of == hash).then_some(()));
+    next(&watcher, |event| matches!(event, NodeEvent::Disconnected(of) if *of == hash).then_some(()));
 }
 
 #[test]
@@ -179,7 +179,7 @@ fn without_zmq_the_node_is_polled() {
     let watcher = TipWatcher::start(&server.client(), options(vec![])).unwrap();
     let tip = || toy.lock().unwrap().tip().hash;
     let polled = |hash: BlockHash| {
-        next(&watcher, |event| matches!(event, Event::Polling { best } if *best == hash).then_some(()));
+        next(&watcher, |event| matches!(event, NodeEvent::Polling { best } if *best == hash).then_some(()));
     };
     polled(tip());
     toy.lock().unwrap().mine(1, 0);
@@ -206,7 +206,7 @@ fn silence_is_found_out_by_the_safety_poll() {
     let found = watcher.status().tips_found_by_polling;
     toy.lock().unwrap().mine(1, 0);
     let hash = toy.lock().unwrap().tip().hash;
-    next(&watcher, |event| matches!(event, Event::Polling { best } if *best == hash).then_some(()));
+    next(&watcher, |event| matches!(event, NodeEvent::Polling { best } if *best == hash).then_some(()));
     std::thread::sleep(Duration::from_millis(50));
     assert_eq!(watcher.status().tips_found_by_polling, found + 1);
     // One that ZMQ announced is no news.
@@ -215,7 +215,7 @@ fn silence_is_found_out_by_the_safety_poll() {
     let mut shown = hash.0;
     shown.reverse();
     publisher.send("hashblock", &shown, 0);
-    next(&watcher, |event| matches!(event, Event::Tip(tip) if *tip == hash).then_some(()));
+    next(&watcher, |event| matches!(event, NodeEvent::Tip(tip) if *tip == hash).then_some(()));
     // The connection lost, the node is polled at the faster pace again.
     drop(publisher);
     let until = Instant::now() + Duration::from_secs(20);
@@ -234,7 +234,7 @@ fn a_node_that_goes_and_comes_back_is_told() {
     let watcher = TipWatcher::start(&client, options(vec![])).unwrap();
     let tip = toy.lock().unwrap().tip().hash;
     let polled = |watcher: &TipWatcher| {
-        next(watcher, |event| matches!(event, Event::Polling { best } if *best == tip).then_some(()));
+        next(watcher, |event| matches!(event, NodeEvent::Polling { best } if *best == tip).then_some(()));
     };
     polled(&watcher);
     drop(server);
@@ -276,7 +276,7 @@ fn a_slow_owner_loses_nothing_unnoticed() {
     let until = Instant::now() + Duration::from_secs(20);
     while seen < 200 {
         match watcher.events().recv_deadline(until).unwrap() {
-            Event::Tx(payload) => {
+            NodeEvent::Tx(payload) => {
                 assert_eq!(payload[0], seen as u8);
                 seen += 1;
                 // Two may be held at a time.
@@ -285,7 +285,7 @@ fn a_slow_owner_loses_nothing_unnoticed() {
                     held.clear();
                 }
             }
-            Event::Gap(gap) => assert_eq!((gap.cause, seen), (GapCause::First, 0)),
+            NodeEvent::Gap(gap) => assert_eq!((gap.cause, seen), (GapCause::First, 0)),
             _ => {}
         }
     }

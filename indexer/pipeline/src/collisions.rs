@@ -8,12 +8,12 @@ use cairn_tables::journal::CollidingScripts;
 use crate::PipelineError;
 
 /// The scripts of a prefix, in order of first appearance.
-pub(crate) type Scripts = Vec<(TxNum, Vec<u8>)>;
+pub(crate) type PrefixScripts = Vec<(TxNum, Vec<u8>)>;
 
 /// Prefixes that more than one script has; on mainnet, none is expected.
 #[derive(Default)]
 pub(crate) struct Collisions {
-    scripts: HashMap<ScriptPrefix, Scripts>,
+    scripts: HashMap<ScriptPrefix, PrefixScripts>,
     changed: HashSet<ScriptPrefix>,
 }
 
@@ -24,12 +24,12 @@ impl Collisions {
     }
 
     /// Learns what an earlier run had assigned (bulk).
-    pub(crate) fn know(&mut self, rows: impl Iterator<Item = (ScriptPrefix, Scripts)>) {
+    pub(crate) fn know(&mut self, rows: impl Iterator<Item = (ScriptPrefix, PrefixScripts)>) {
         self.scripts.extend(rows);
     }
 
     /// Every prefix that is known to collide, with the scripts that were met, by ascending prefix.
-    pub(crate) fn rows(&self) -> Vec<(ScriptPrefix, Scripts)> {
+    pub(crate) fn rows(&self) -> Vec<(ScriptPrefix, PrefixScripts)> {
         let met = self.scripts.iter().filter(|(_, scripts)| !scripts.is_empty());
         let mut rows: Vec<_> = met.map(|(prefix, scripts)| (*prefix, scripts.clone())).collect();
         rows.sort_unstable_by_key(|(prefix, _)| *prefix);

@@ -11,14 +11,14 @@ use bitcoin::{constants::genesis_block, hashes::Hash};
 use cairn_model::{BlockHash, Height, TxNum};
 use cairn_reader::{Facts, ReadError, Reader};
 use cairn_sources::{BlockFiles, BlockRef, Decoded, Survey};
-use cairn_stages::{CHAIN, Settings, Stage, StageInfo, Way};
+use cairn_stages::{CHAIN, FoldDirection, Settings, Stage, StageInfo};
 use cairn_tables::{checkpoints::Checkpoint, journal::Collisions as CollisionsTable};
 use cairn_writer::Writer;
 
 use crate::{
     BulkOptions, BulkSizes, Phase, PipelineError, Progress, ProgressStep, bulk,
     collisions::Collisions,
-    resolve::{Place, resolve, unresolved},
+    resolve::{ChainPosition, resolve, unresolved},
     tip,
 };
 
@@ -171,13 +171,13 @@ impl Engine {
     }
 
     /// What bulk work is done on, where so many bytes of memory are taken already.
-    pub(crate) fn bulk_target(&self, taken: u64) -> bulk::Target<'_> {
+    pub(crate) fn bulk_target(&self, taken: u64) -> bulk::BulkTarget<'_> {
         let (writer, stages, facts) = (&self.writer, &self.stages, &self.facts);
         let sizes = self.sizes.unwrap_or_else(|| {
             let memory = self.memory.saturating_sub(taken);
             BulkSizes { save_seconds: self.save_seconds, ..BulkSizes::of_memory(memory, rayon::current_num_threads()) }
         });
-        bulk::Target { writer, stages, facts, dir: self.bulk_dir(), sizes }
+        bulk::BulkTarget { writer, stages, facts, dir: self.bulk_dir(), sizes }
     }
 
     /// Connects and disconnects blocks until the tip is the files' block at `to`.
@@ -279,14 +279,14 @@ impl Engine {
         buf: &mut Vec<u8>,
     ) -> Result<(), PipelineError> {
         let decoded = files.read_decoded(at, self.facts.script_prefix, buf)?;
-        self.connect_decoded(decoded, Place::of(at), collisions)
+        self.connect_decoded(decoded, ChainPosition::of(at), collisions)
     }
 
     /// Connects a block on the tip; not durable until the writer flushes.
     fn connect_decoded(
         &self,
         mut decoded: Decoded,
-        place: Place,
+        place: ChainPosition,
         collisions: &mut Collisions,
     ) -> Result<(), PipelineError> {
         let block = if place.height == 0 {
@@ -300,7 +300,7 @@ impl Engine {
             resolve(&view, &mut decoded, place, collisions)?
         };
         let stages: Vec<&dyn Stage> = self.stages.iter().map(AsRef::as_ref).collect();
-        tip::apply(&self.writer, &stages, &self.settings(), &block, Way::Forward, Some(collisions))
+        tip::apply(&self.writer, &stages, &self.settings(), &block, FoldDirection::Forward, Some(collisions))
     }
 
     /// Connects a block that did not come out of a block file, on the tip. Visible at once, durable with the next
@@ -311,10 +311,10 @@ impl Engine {
     pub fn extend(&mut self, decoded: Decoded) -> Result<(), PipelineError> {
         let time = decoded.header.get(68..72).and_then(|b| b.first_chunk::<4>()).map_or(0, |b| u32::from_le_bytes(*b));
         let place = match self.tip()? {
-            None => Place { height: 0, first_tx: TxNum(0), mono_time: time, position: None },
+            None => ChainPosition { height: 0, first_tx: TxNum(0), mono_time: time, position: None },
             Some(_) => {
                 let tip = *self.reader.view()?.tip();
-                Place {
+                ChainPosition {
                     height: tip.height + 1,
                     first_tx: tip.tx_end,
                     mono_time: tip.mono_time.max(time),
@@ -372,7 +372,7 @@ impl Engine {
             drop(view);
             let prefixes = block.outputs.iter().filter(|o| o.spendable).map(|o| o.id.prefix);
             collisions.forget_from(block.first_tx, prefixes);
-            tip::apply(&self.writer, &stages, &self.settings(), &block, Way::Back, Some(&mut collisions))?;
+            tip::apply(&self.writer, &stages, &self.settings(), &block, FoldDirection::Back, Some(&mut collisions))?;
             let done = u64::from(tip - height) + 1;
             progress.step(ProgressStep {
                 phase: Phase::Unwind,

@@ -1,6 +1,6 @@
 //! Deltas sorted and cut into groups. Both drivers pass through here.
 
-use cairn_stages::{Delta, Lane, Merge, Prior, PriorError, Rows, Stage, StageError, Way};
+use cairn_stages::{Delta, FoldDirection, Lane, Merge, Prior, PriorError, Rows, Stage, StageError};
 use cairn_tables::{
     Family,
     codec::{Input, put_varint},
@@ -127,18 +127,18 @@ pub(crate) fn fold_sorted(
     stage: &dyn Stage,
     lane_index: usize,
     deltas: &[Delta<'_>],
-    way: Way,
+    direction: FoldDirection,
     prior: &dyn Prior,
     rows: &mut dyn Rows,
 ) -> Result<(), StageError> {
     let lane = &stage.lanes()[lane_index];
-    deltas.chunk_by(|a, b| same_group(lane, a.key, b.key)).try_for_each(|group| match (lane.merge, way) {
-        (Merge::Put, Way::Back) => rows.delete(lane.families[0], put_once(stage, group)?.key),
-        (Merge::Put, Way::Forward) => {
+    deltas.chunk_by(|a, b| same_group(lane, a.key, b.key)).try_for_each(|group| match (lane.merge, direction) {
+        (Merge::Put, FoldDirection::Back) => rows.delete(lane.families[0], put_once(stage, group)?.key),
+        (Merge::Put, FoldDirection::Forward) => {
             let row = put_once(stage, group)?;
             rows.put(lane.families[0], row.key, row.value)
         }
-        _ => stage.fold(lane_index, group, way, prior, rows),
+        _ => stage.fold(lane_index, group, direction, prior, rows),
     })
 }
 
@@ -203,9 +203,15 @@ impl<'f, R: Rows> Folding<'f, R> {
         self.rows.holding |= more;
         if self.rows.holding {
             let prior = HeldRows(self.rows.held.clone());
-            self.stage.fold(self.lane_index, group, Way::Forward, &prior, &mut self.rows)?;
+            self.stage.fold(self.lane_index, group, FoldDirection::Forward, &prior, &mut self.rows)?;
         } else {
-            self.stage.fold(self.lane_index, group, Way::Forward, &cairn_stages::NoPrior, &mut self.rows.rows)?;
+            self.stage.fold(
+                self.lane_index,
+                group,
+                FoldDirection::Forward,
+                &cairn_stages::NoPrior,
+                &mut self.rows.rows,
+            )?;
         }
         if more {
             self.open = Some(first.key.to_vec());

@@ -2,7 +2,7 @@
 
 use cairn_model::Height;
 use cairn_reader::ReadError;
-use cairn_stages::{CHAIN, Order, Way};
+use cairn_stages::{CHAIN, FoldDirection, Order};
 use cairn_tables::checkpoints::{Checkpoint, Checkpoints};
 use cairn_writer::WriteError;
 
@@ -81,7 +81,7 @@ impl Engine {
                 return Err(PipelineError::Stopped);
             }
             let block = block?;
-            tip::apply(&self.writer, &[stage], &self.settings(), &block, Way::Forward, None)?;
+            tip::apply(&self.writer, &[stage], &self.settings(), &block, FoldDirection::Forward, None)?;
             if block.height % FLUSH_BLOCKS == 0 {
                 self.writer.flush()?;
             }

@@ -14,24 +14,24 @@ use crate::{PipelineError, collisions::Collisions};
 
 /// Where a block goes on the chain.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
+pub(crate) struct ChainPosition {
     pub(crate) height: Height,
     pub(crate) first_tx: TxNum,
     pub(crate) mono_time: MonoTime,
     pub(crate) position: Option<FilePos>,
 }
 
-impl Place {
+impl ChainPosition {
     /// Where the survey of block files says.
     pub(crate) fn of(at: &BlockRef) -> Self {
         let position = Some(at.position());
-        Place { height: at.height, first_tx: at.first_tx, mono_time: at.mono_time, position }
+        ChainPosition { height: at.height, first_tx: at.first_tx, mono_time: at.mono_time, position }
     }
 }
 
 /// The block with nothing resolved: no inputs, ordinals 0. Genesis makes no coins: its coinbase is not in Bitcoin
 /// Core's coin set and can never be spent.
-pub(crate) fn unresolved(decoded: &mut Decoded, place: Place) -> Block {
+pub(crate) fn unresolved(decoded: &mut Decoded, place: ChainPosition) -> Block {
     let mut outputs = std::mem::take(&mut decoded.outputs);
     if place.height == 0 {
         for output in &mut outputs {
@@ -63,7 +63,7 @@ pub(crate) fn unresolved(decoded: &mut Decoded, place: Place) -> Block {
 pub(crate) fn resolve(
     view: &View<'_>,
     decoded: &mut Decoded,
-    place: Place,
+    place: ChainPosition,
     collisions: &mut Collisions,
 ) -> Result<Block, PipelineError> {
     let mut block = unresolved(decoded, place);

@@ -1,7 +1,7 @@
 //! The tip driver: one block at a time, connected or disconnected, all stages in one commit.
 
 use cairn_model::{Block, BlockHash, Height};
-use cairn_stages::{Order, Prior, PriorError, Rows, Settings, Stage, StageError, Way};
+use cairn_stages::{FoldDirection, Order, Prior, PriorError, Rows, Settings, Stage, StageError};
 use cairn_tables::{
     Family,
     checkpoints::{Checkpoint, Checkpoints},
@@ -16,9 +16,9 @@ use crate::{
     groups::{Sorted, fold_sorted, put_record},
 };
 
-struct Table<'w>(&'w Writer);
+struct StoredRows<'w>(&'w Writer);
 
-impl Prior for Table<'_> {
+impl Prior for StoredRows<'_> {
     fn get(&self, family: Family, key: &[u8]) -> Result<Option<Vec<u8>>, PriorError> {
         Ok(self.0.get(family, key)?)
     }
@@ -39,10 +39,10 @@ impl Rows for BatchRows<'_, '_> {
 }
 
 /// The newest block of the stages' tables, once a block is connected or disconnected.
-fn newest_after(block: &Block, way: Way) -> (Height, BlockHash) {
-    match way {
-        Way::Forward => (block.height, block.hash),
-        Way::Back => (block.height - 1, block.previous()),
+fn newest_after(block: &Block, direction: FoldDirection) -> (Height, BlockHash) {
+    match direction {
+        FoldDirection::Forward => (block.height, block.hash),
+        FoldDirection::Back => (block.height - 1, block.previous()),
     }
 }
 
@@ -56,16 +56,16 @@ pub(crate) fn apply(
     stages: &[&dyn Stage],
     settings: &Settings,
     block: &Block,
-    way: Way,
+    direction: FoldDirection,
     collisions: Option<&mut Collisions>,
 ) -> Result<(), PipelineError> {
     let mut ordered: Vec<&dyn Stage> = stages.to_vec();
     // Order-free stages first; backwards the other way round.
     ordered.sort_by_key(|s| s.order() == Order::Ordered);
-    if way == Way::Back {
+    if direction == FoldDirection::Back {
         ordered.reverse();
     }
-    let (height, hash) = newest_after(block, way);
+    let (height, hash) = newest_after(block, direction);
     writer.commit::<PipelineError>(|batch| {
         for stage in &ordered {
             let mut lanes = vec![Vec::new(); stage.lanes().len()];
@@ -73,7 +73,8 @@ pub(crate) fn apply(
             for (i, bytes) in lanes.iter().enumerate() {
                 // What `put_record` wrote above is whole.
                 let deltas: Vec<_> = Sorted::new(bytes).map(|sorted| sorted.iter().collect()).unwrap_or_default();
-                fold_sorted(*stage, i, &deltas, way, &Table(writer), &mut BatchRows(batch)).map_err(unwrap_stage)?;
+                fold_sorted(*stage, i, &deltas, direction, &StoredRows(writer), &mut BatchRows(batch))
+                    .map_err(unwrap_stage)?;
             }
             let stage = stage.info();
             batch.put_row::<Checkpoints>(&stage.name.to_owned(), &Checkpoint::of(&stage, height, hash));

@@ -21,7 +21,7 @@ struct Spend<'a> {
     last_item: Option<&'a [u8]>,
 }
 
-enum Verdict {
+enum SpendEvidence {
     Proven,
     Open,
     Refuted,
@@ -48,9 +48,9 @@ pub(crate) fn proofs(raw: &[u8], block: &Decoded, undo: &Undo, height: Height, s
             }
             None if coin.birth >= height => return None,
             None => match verdict(script, *spend) {
-                Verdict::Proven => proven += 1,
-                Verdict::Open => {}
-                Verdict::Refuted => return None,
+                SpendEvidence::Proven => proven += 1,
+                SpendEvidence::Open => {}
+                SpendEvidence::Refuted => return None,
             },
         }
     }
@@ -78,13 +78,13 @@ fn amounts_add_up(block: &Decoded, undo: &Undo, subsidy: Sats) -> bool {
     sent(0) <= subsidy.saturating_add(fees)
 }
 
-fn verdict(script: &[u8], spend: Spend<'_>) -> Verdict {
+fn verdict(script: &[u8], spend: Spend<'_>) -> SpendEvidence {
     let hash160 = |data: Option<&[u8]>| data.map(|d| hash160::Hash::hash(d).to_byte_array());
-    let proof = |matches: bool| if matches { Verdict::Proven } else { Verdict::Refuted };
+    let proof = |matches: bool| if matches { SpendEvidence::Proven } else { SpendEvidence::Refuted };
     let witness_program =
         matches!(script, [0x00 | 0x51..=0x60, n @ 2..=40, rest @ ..] if rest.len() == usize::from(*n));
     if witness_program && !spend.script_sig.is_empty() {
-        return Verdict::Refuted;
+        return SpendEvidence::Refuted;
     }
     match script {
         [0x76, 0xa9, 20, hash @ .., 0x88, 0xac] if hash.len() == 20 => {
@@ -100,8 +100,8 @@ fn verdict(script: &[u8], spend: Spend<'_>) -> Verdict {
         [0x00, 32, hash @ ..] if hash.len() == 32 && spend.last_item.is_some() => {
             proof(spend.last_item.is_some_and(|item| Sha256::digest(item)[..] == *hash))
         }
-        _ if !witness_program && spend.last_item.is_some() => Verdict::Refuted,
-        _ => Verdict::Open,
+        _ if !witness_program && spend.last_item.is_some() => SpendEvidence::Refuted,
+        _ => SpendEvidence::Open,
     }
 }
 

@@ -69,7 +69,7 @@ impl UndoRecord {
 }
 
 fn one_to_one(tree: &Tree, blocks: &FileBlocks, records: &[UndoRecord]) -> bool {
-    let spending = |id: &NodeId| tree.node(*id).place.tx_count - 1;
+    let spending = |id: &NodeId| tree.node(*id).location.tx_count - 1;
     blocks.chain.iter().all(|id| tree.node(*id).undo().is_none())
         && records.len() == blocks.chain.len()
         && blocks.chain.iter().zip(records).all(|(id, record)| record.txs == spending(id))
@@ -166,8 +166,8 @@ impl Search<'_> {
         let (stale, parent) = (&self.blocks.stale, self.tree.parent(id));
         let from = stale.partition_point(|(p, _)| Some(*p) < parent);
         let siblings = stale[from..].iter().take_while(move |(p, _)| Some(*p) == parent).map(|(_, s)| *s);
-        let count = self.tree.node(id).place.tx_count;
-        siblings.filter(move |s| self.tree.node(*s).place.tx_count == count)
+        let count = self.tree.node(id).location.tx_count;
+        siblings.filter(move |s| self.tree.node(*s).location.tx_count == count)
     }
 
     /// Records whose checksum binds them to the block's parent: after the record of the block before, then before it.
@@ -228,7 +228,7 @@ impl Search<'_> {
         let best = scored.iter().map(|(proofs, _)| *proofs).max();
         scored.retain(|(proofs, _)| Some(*proofs) == best);
         // Siblings mostly connect in the order in which they came, which is their order in the block file.
-        let earlier = self.siblings(id).filter(|s| self.tree.node(*s).place.offset < block.offset).count();
+        let earlier = self.siblings(id).filter(|s| self.tree.node(*s).location.offset < block.offset).count();
         Ok(scored.get(earlier).or(scored.last()).map(|(_, i)| *i))
     }
 }

@@ -19,7 +19,7 @@ use crate::{
     pow::PowCheck,
     scan::{MAX_RECORDS, Record, Scan, ScanCounts, scan_blocks},
     stats::{DamagedPlace, SurveyPhase, SurveyProgress, SurveyStats},
-    tree::{Inserted, NodeId, Place, Tree},
+    tree::{BlockLocation, Inserted, NodeId, Tree},
 };
 
 /// Bytes of memory of what the survey notes of a further copy of a block, and of what it takes to choose among copies.
@@ -51,7 +51,7 @@ pub struct Survey {
     tree: Tree,
     files: BTreeMap<u32, FileState>,
     /// Further copies of blocks, by place.
-    copies: BTreeMap<(u32, u64), (NodeId, Place)>,
+    copies: BTreeMap<(u32, u64), (NodeId, BlockLocation)>,
     undo_files: HashMap<u32, Stamp>,
 }
 
@@ -199,8 +199,8 @@ impl Survey {
             let node = self.tree.node(*id);
             if node.undo().is_none() {
                 stats.missing_undo += 1;
-                if !self.undo_files.contains_key(&node.place.file) {
-                    without_file.insert(node.place.file);
+                if !self.undo_files.contains_key(&node.location.file) {
+                    without_file.insert(node.location.file);
                 }
             }
         }
@@ -291,9 +291,13 @@ impl Survey {
             match self.tree.insert(number, record) {
                 Inserted::New | Inserted::Seen => {}
                 Inserted::Copy(id) => {
-                    let place =
-                        Place { offset: record.offset, file: number, size: record.size, tx_count: record.tx_count };
-                    if self.copies.insert((number, record.offset), (id, place)).is_none() {
+                    let location = BlockLocation {
+                        offset: record.offset,
+                        file: number,
+                        size: record.size,
+                        tx_count: record.tx_count,
+                    };
+                    if self.copies.insert((number, record.offset), (id, location)).is_none() {
                         again.push(id);
                     }
                 }
@@ -324,23 +328,23 @@ impl Survey {
     /// `again` are the blocks to look at, in ascending order.
     fn choose_copies(&mut self, files: &BlockFiles, again: &[NodeId]) -> Result<Option<usize>, SourceError> {
         let mut lowest = None;
-        let mut places: Vec<(NodeId, Place)> = self.copies.values().copied().collect();
-        places.retain(|(id, _)| again.binary_search(id).is_ok());
+        let mut copies: Vec<(NodeId, BlockLocation)> = self.copies.values().copied().collect();
+        copies.retain(|(id, _)| again.binary_search(id).is_ok());
         // Stable: copies of one block stay in the order of the files.
-        places.sort_by_key(|(id, _)| *id);
+        copies.sort_by_key(|(id, _)| *id);
         let mut buf = Vec::new();
-        for places in places.chunk_by(|(a, _), (b, _)| a == b) {
-            let id = places[0].0;
-            let used = self.tree.node(id).place;
+        for copies in copies.chunk_by(|(a, _), (b, _)| a == b) {
+            let id = copies[0].0;
+            let used = self.tree.node(id).location;
             if decodes(files, &used, &mut buf)? {
                 continue;
             }
-            for (_, place) in places {
-                if decodes(files, place, &mut buf)? {
-                    self.copies.remove(&(place.file, place.offset));
+            for (_, location) in copies {
+                if decodes(files, location, &mut buf)? {
+                    self.copies.remove(&(location.file, location.offset));
                     self.copies.insert((used.file, used.offset), (id, used));
                     let node = self.tree.node_mut(id);
-                    node.place = *place;
+                    node.location = *location;
                     node.set_undo(None);
                     if self.tree.is_active(id) {
                         let height = self.tree.height(id) as usize;
@@ -365,7 +369,7 @@ impl Survey {
         for (height, id) in self.tree.chain().iter().enumerate().skip(1) {
             let node = self.tree.node(*id);
             if node.undo().is_none() {
-                *missing.entry(node.place.file).or_default() |= height >= kept;
+                *missing.entry(node.location.file).or_default() |= height >= kept;
             }
         }
         if missing.is_empty() {
@@ -385,7 +389,7 @@ impl Survey {
         }
         if !wanted.is_empty() {
             for id in self.tree.chain().iter().skip(1) {
-                if let Some(file) = wanted.get_mut(&self.tree.node(*id).place.file) {
+                if let Some(file) = wanted.get_mut(&self.tree.node(*id).location.file) {
                     file.chain.push(*id);
                 }
             }
@@ -394,7 +398,7 @@ impl Survey {
             for id in self.tree.ids() {
                 let node = self.tree.node(id);
                 if !self.tree.is_active(id)
-                    && let (Some(parent), Some(file)) = (self.tree.parent(id), wanted.get_mut(&node.place.file))
+                    && let (Some(parent), Some(file)) = (self.tree.parent(id), wanted.get_mut(&node.location.file))
                 {
                     file.stale.push((parent, id));
                 }
@@ -434,7 +438,7 @@ impl Stamp {
     }
 }
 
-fn decodes(files: &BlockFiles, place: &Place, buf: &mut Vec<u8>) -> Result<bool, SourceError> {
-    files.open_raw(Kind::Block, place.file)?.read(place.offset, place.size as usize, buf)?;
-    Ok(buf.len() == place.size as usize && is_sound(buf))
+fn decodes(files: &BlockFiles, location: &BlockLocation, buf: &mut Vec<u8>) -> Result<bool, SourceError> {
+    files.open_raw(Kind::Block, location.file)?.read(location.offset, location.size as usize, buf)?;
+    Ok(buf.len() == location.size as usize && is_sound(buf))
 }

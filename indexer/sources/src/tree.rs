@@ -22,7 +22,7 @@ const NONE: u32 = u32::MAX;
 /// Where a copy of a block lies. Four bytes less than with its own alignment, in every node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C, packed(4))]
-pub(crate) struct Place {
+pub(crate) struct BlockLocation {
     pub(crate) offset: u64,
     pub(crate) file: u32,
     pub(crate) size: u32,
@@ -32,21 +32,21 @@ pub(crate) struct Place {
 /// Expected number of hashes. On a boundary of 16 bytes it would make every node longer.
 #[derive(Clone, Copy)]
 #[repr(C, packed(8))]
-struct Work(u128);
+struct PackedWork(u128);
 
-impl Work {
+impl PackedWork {
     fn get(self) -> u128 {
         self.0
     }
 }
 
-pub(crate) struct Node {
+pub(crate) struct HeaderNode {
     hash: Hash32,
     /// Work up to and with this block; 0 until it is known to descend from genesis.
-    work: Work,
+    work: PackedWork,
     parent: NodeId,
     height: Height,
-    pub(crate) place: Place,
+    pub(crate) location: BlockLocation,
     /// Undo data; `undo_size` 0 stands for none.
     undo_offset: u64,
     undo_size: u32,
@@ -57,7 +57,7 @@ pub(crate) struct Node {
     first_tx: u64,
 }
 
-impl Node {
+impl HeaderNode {
     pub(crate) fn undo(&self) -> Option<UndoRef> {
         (self.undo_size > 0).then_some(UndoRef { offset: self.undo_offset, size: self.undo_size })
     }
@@ -85,7 +85,7 @@ pub(crate) enum Inserted {
 
 pub(crate) struct Tree {
     genesis: Hash32,
-    nodes: Segments<Node>,
+    nodes: Segments<HeaderNode>,
     /// All nodes, by their hash.
     index: HashTable<NodeId>,
     /// Nodes whose parent is not known, with its hash.
@@ -118,11 +118,11 @@ impl Tree {
         &self.chain
     }
 
-    pub(crate) fn node(&self, id: NodeId) -> &Node {
+    pub(crate) fn node(&self, id: NodeId) -> &HeaderNode {
         &self.nodes[id]
     }
 
-    pub(crate) fn node_mut(&mut self, id: NodeId) -> &mut Node {
+    pub(crate) fn node_mut(&mut self, id: NodeId) -> &mut HeaderNode {
         &mut self.nodes[id]
     }
 
@@ -141,24 +141,24 @@ impl Tree {
     }
 
     pub(crate) fn insert(&mut self, file: u32, record: &Record) -> Inserted {
-        let place = Place { offset: record.offset, file, size: record.size, tx_count: record.tx_count };
+        let location = BlockLocation { offset: record.offset, file, size: record.size, tx_count: record.tx_count };
         if let Some(id) = self.find(&record.hash) {
-            let old = self.node(id).place;
-            let same = (old.file, old.offset) == (place.file, place.offset);
+            let old = self.node(id).location;
+            let same = (old.file, old.offset) == (location.file, location.offset);
             return if same { Inserted::Seen } else { Inserted::Copy(id) };
         }
         let id = self.nodes.len() as NodeId;
         if self.nodes.len() >= NONE as usize {
             return Inserted::Full;
         }
-        self.nodes.push(Node {
+        self.nodes.push(HeaderNode {
             hash: record.hash,
             time: record.time,
             bits: record.bits,
-            work: Work(0),
+            work: PackedWork(0),
             parent: NONE,
             height: 0,
-            place,
+            location,
             undo_offset: 0,
             undo_size: 0,
             first_tx: 0,
@@ -196,9 +196,9 @@ impl Tree {
         for id in &detached {
             self.attach(*id, genesis, &mut path, &mut hopeless);
             let (node, tip) = (self.node(*id), self.node(best));
-            let place = |n: &Node| (n.place.file, n.place.offset);
+            let location = |n: &HeaderNode| (n.location.file, n.location.offset);
             // A tie never moves an older tip: the node does not move either.
-            let earlier = place(node) < place(tip) && self.chain.last().is_none_or(|old| *old != best);
+            let earlier = location(node) < location(tip) && self.chain.last().is_none_or(|old| *old != best);
             let (work, most) = (node.work.get(), tip.work.get());
             if work > most || (work == most && earlier) {
                 best = *id;
@@ -235,7 +235,7 @@ impl Tree {
             let own = self.work(next);
             let node = self.node_mut(next);
             node.height = height;
-            node.work = Work(work.saturating_add(own));
+            node.work = PackedWork(work.saturating_add(own));
         }
     }
 
@@ -274,14 +274,14 @@ impl Tree {
     /// Sets first transaction number and monotone time of the chain's blocks from `height` on.
     pub(crate) fn number(&mut self, height: usize) {
         let before = height.checked_sub(1).map(|h| self.node(self.chain[h]));
-        let (mut next_tx, mut time) = before.map_or((0, 0), |n| (n.first_tx + u64::from(n.place.tx_count), n.time));
+        let (mut next_tx, mut time) = before.map_or((0, 0), |n| (n.first_tx + u64::from(n.location.tx_count), n.time));
         for h in height..self.chain.len() {
             let id = self.chain[h];
             let node = self.node_mut(id);
             // A block's ancestors never change, so it may be done again.
             time = time.max(node.time);
             (node.first_tx, node.time) = (next_tx, time);
-            next_tx += u64::from(node.place.tx_count);
+            next_tx += u64::from(node.location.tx_count);
         }
     }
 
@@ -305,7 +305,7 @@ impl Tree {
 
     /// Bytes of memory that it may take for a moment while `more` blocks come: lists that grow have a second copy then.
     pub(crate) fn memory_to_grow(&self, more: usize) -> usize {
-        let nodes = (self.nodes.len() + more) * size_of::<Node>();
+        let nodes = (self.nodes.len() + more) * size_of::<HeaderNode>();
         let grows = self.index.len() + more > self.index.capacity();
         let index = self.index.allocation_size() * if grows { 3 } else { 1 };
         let waiting = (self.waiting.len() + more) * size_of::<(NodeId, Hash32)>();
@@ -329,10 +329,10 @@ impl Tree {
             hash: BlockHash(node.hash),
             previous: self.previous(id),
             bits: node.bits,
-            file: node.place.file,
-            offset: node.place.offset,
-            size: node.place.size,
-            tx_count: node.place.tx_count,
+            file: node.location.file,
+            offset: node.location.offset,
+            size: node.location.size,
+            tx_count: node.location.tx_count,
             first_tx: TxNum(node.first_tx),
             mono_time: node.time,
             undo: node.undo(),
@@ -375,7 +375,7 @@ mod tests {
 
     #[test]
     fn a_node_is_small() {
-        assert!(size_of::<Node>() <= 104);
+        assert!(size_of::<HeaderNode>() <= 104);
     }
 
     #[test]

@@ -14,10 +14,10 @@ use cairn_tables::{
     tx_nums::TxNums,
 };
 
-use crate::stage::{Group, Lane, Merge, Prior, Rows, Settings, Spread, Stage, StageError, Way};
+use crate::stage::{FoldDirection, Group, Lane, Merge, Prior, Rows, Settings, Spread, Stage, StageError};
 
 /// The stage.
-pub(crate) struct Chain;
+pub(crate) struct ChainStage;
 
 const fn put<T: Table>(spread: Spread) -> Lane {
     // Every row is its own group.
@@ -34,7 +34,7 @@ const LANES: [Lane; 7] = [
     put::<OverwrittenCoins>(Spread::Ascending),
 ];
 
-impl Stage for Chain {
+impl Stage for ChainStage {
     fn info(&self) -> StageInfo {
         stages::CHAIN
     }
@@ -63,7 +63,14 @@ impl Stage for Chain {
         }
     }
 
-    fn fold(&self, _: usize, _: &Group<'_>, _: Way, _: &dyn Prior, _: &mut dyn Rows) -> Result<(), StageError> {
+    fn fold(
+        &self,
+        _: usize,
+        _: &Group<'_>,
+        _: FoldDirection,
+        _: &dyn Prior,
+        _: &mut dyn Rows,
+    ) -> Result<(), StageError> {
         Err(StageError::Contradiction { stage: self.name(), what: "its lanes only put" })
     }
 }

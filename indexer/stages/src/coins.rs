@@ -3,14 +3,16 @@
 use cairn_model::{Block, Outpoint, ScriptId, SpentCoin};
 use cairn_tables::{
     KeyCodec, Table, ValueCodec,
-    coins::{Coin, CoinValue, Coins as CoinsTable, CoinsByScript},
+    coins::{Coin, CoinValue, Coins, CoinsByScript},
     stages::{self, StageInfo},
 };
 
-use crate::stage::{COIN_MADE, COIN_SPENT, Group, Lane, Merge, Prior, Rows, Settings, Spread, Stage, StageError, Way};
+use crate::stage::{
+    COIN_MADE, COIN_SPENT, FoldDirection, Group, Lane, Merge, Prior, Rows, Settings, Spread, Stage, StageError,
+};
 
 /// The stage.
-pub(crate) struct Coins;
+pub(crate) struct CoinsStage;
 
 const NAME: &str = stages::COINS.name;
 
@@ -20,7 +22,7 @@ const LANES: [Lane; 2] = [
         group_len: 9,
         spread: Spread::TxNum,
         merge: Merge::Coin { outpoint: 0 },
-        families: &[CoinsTable::FAMILY],
+        families: &[Coins::FAMILY],
     },
     Lane {
         name: "coins_by_script",
@@ -59,7 +61,7 @@ impl Emitter<'_> {
     }
 }
 
-impl Stage for Coins {
+impl Stage for CoinsStage {
     fn info(&self) -> StageInfo {
         stages::COINS
     }
@@ -84,7 +86,7 @@ impl Stage for Coins {
         &self,
         lane: usize,
         group: &Group<'_>,
-        way: Way,
+        direction: FoldDirection,
         _: &dyn Prior,
         rows: &mut dyn Rows,
     ) -> Result<(), StageError> {
@@ -101,10 +103,10 @@ impl Stage for Coins {
                 what: "a coin was spent as another than it was made",
             });
         }
-        match (made, spent, way) {
+        match (made, spent, direction) {
             // Made and spent between two states of the table: no trace.
             (1, 1, _) => Ok(()),
-            (1, _, Way::Forward) | (_, 1, Way::Back) => rows.put(family, key, &group[0].value[1..]),
+            (1, _, FoldDirection::Forward) | (_, 1, FoldDirection::Back) => rows.put(family, key, &group[0].value[1..]),
             _ => rows.delete(family, key),
         }
     }

@@ -9,8 +9,8 @@ mod stage;
 
 pub use cairn_tables::stages::{Order, StageInfo};
 pub use stage::{
-    COIN_MADE, COIN_SPENT, Delta, Group, Lane, Merge, NoPrior, Prior, PriorError, Rows, Settings, Spread, Stage,
-    StageError, Way,
+    COIN_MADE, COIN_SPENT, Delta, FoldDirection, Group, Lane, Merge, NoPrior, Prior, PriorError, Rows, Settings,
+    Spread, Stage, StageError,
 };
 
 /// Name of the stage that is the journal.

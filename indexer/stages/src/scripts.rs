@@ -5,15 +5,15 @@ use cairn_tables::{
     KeyCodec, Table,
     codec::{Input, put_amount, put_varint},
     encode_key, encode_value,
-    history::{ENTRIES_PER_ROW, Entry, History, HistoryIndex, HistoryRow, IndexRow, ROWS_PER_INDEX},
+    history::{ENTRIES_PER_ROW, History, HistoryEntry, HistoryIndex, HistoryRow, IndexRow, ROWS_PER_INDEX},
     stages::{self, StageInfo},
     totals::{Totals, TotalsTable},
 };
 
-use crate::stage::{Group, Lane, Merge, Prior, Rows, Settings, Spread, Stage, StageError, Way};
+use crate::stage::{FoldDirection, Group, Lane, Merge, Prior, Rows, Settings, Spread, Stage, StageError};
 
 /// The stage.
-pub(crate) struct Scripts;
+pub(crate) struct ScriptsStage;
 
 const NAME: &str = stages::SCRIPTS.name;
 
@@ -40,7 +40,7 @@ fn sum(a: Sats, b: Sats) -> Result<Sats, StageError> {
 
 /// What one transaction did to the script, out of its deltas.
 struct Change {
-    entry: Entry,
+    entry: HistoryEntry,
     first_vout: Option<u32>,
     funded_count: u64,
     spent_count: u64,
@@ -53,7 +53,7 @@ fn changes(group: &Group<'_>) -> Result<Vec<Change>, StageError> {
         ScriptId::decode(&mut key)?;
         let tx_num = key.tx_num()?;
         if changes.last().is_none_or(|c| c.entry.tx_num != tx_num) {
-            let entry = Entry { tx_num, received: 0, sent: 0 };
+            let entry = HistoryEntry { tx_num, received: 0, sent: 0 };
             changes.push(Change { entry, first_vout: None, funded_count: 0, spent_count: 0 });
         }
         let Some(change) = changes.last_mut() else { continue };
@@ -277,7 +277,7 @@ fn cut_index(script: &Script<'_>, rows_before: u64, rows: &mut dyn Rows) -> Resu
     Ok(())
 }
 
-impl Stage for Scripts {
+impl Stage for ScriptsStage {
     fn info(&self) -> StageInfo {
         stages::SCRIPTS
     }
@@ -318,15 +318,15 @@ impl Stage for Scripts {
         &self,
         _: usize,
         group: &Group<'_>,
-        way: Way,
+        direction: FoldDirection,
         prior: &dyn Prior,
         rows: &mut dyn Rows,
     ) -> Result<(), StageError> {
         let id = ScriptId::decode(&mut Input::new(NAME, group[0].key))?;
         let changes = changes(group)?;
-        match way {
-            Way::Forward => append(id, &changes, prior, rows),
-            Way::Back => take_off(id, &changes, prior, rows),
+        match direction {
+            FoldDirection::Forward => append(id, &changes, prior, rows),
+            FoldDirection::Back => take_off(id, &changes, prior, rows),
         }
     }
 }

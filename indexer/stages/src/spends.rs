@@ -9,10 +9,10 @@ use cairn_tables::{
     stages::{self, StageInfo},
 };
 
-use crate::stage::{Delta, Group, Lane, Merge, Prior, Rows, Settings, Spread, Stage, StageError, Way};
+use crate::stage::{Delta, FoldDirection, Group, Lane, Merge, Prior, Rows, Settings, Spread, Stage, StageError};
 
 /// The stage.
-pub(crate) struct Spends;
+pub(crate) struct SpendsStage;
 
 const NAME: &str = stages::SPENDS.name;
 
@@ -30,7 +30,7 @@ fn spender(delta: &Delta<'_>) -> Result<Spender, StageError> {
     }
 }
 
-impl Stage for Spends {
+impl Stage for SpendsStage {
     fn info(&self) -> StageInfo {
         stages::SPENDS
     }
@@ -59,7 +59,7 @@ impl Stage for Spends {
         &self,
         _: usize,
         group: &Group<'_>,
-        way: Way,
+        direction: FoldDirection,
         prior: &dyn Prior,
         rows: &mut dyn Rows,
     ) -> Result<(), StageError> {
@@ -69,14 +69,14 @@ impl Stage for Spends {
         let before = row.len();
         for delta in group {
             let spender = spender(delta)?;
-            match way {
-                Way::Forward => row.push(spender),
-                Way::Back => row.retain(|s| *s != spender),
+            match direction {
+                FoldDirection::Forward => row.push(spender),
+                FoldDirection::Back => row.retain(|s| *s != spender),
             }
         }
         row.sort_unstable();
         let twice = row.windows(2).any(|pair| pair[0].vout == pair[1].vout);
-        if twice || (way == Way::Back && row.len() + group.len() != before) {
+        if twice || (direction == FoldDirection::Back && row.len() + group.len() != before) {
             return Err(StageError::Contradiction { stage: NAME, what: "an output is spent twice, or never was" });
         }
         if row.is_empty() {

@@ -70,7 +70,7 @@ pub type Group<'a> = [Delta<'a>];
 
 /// Forward when a block is connected, back when it is disconnected.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Way {
+pub enum FoldDirection {
     /// Connect.
     Forward,
     /// Disconnect: the fold takes out what the same deltas put in.
@@ -182,7 +182,7 @@ pub trait Stage: Send + Sync {
         &self,
         lane: usize,
         group: &Group<'_>,
-        way: Way,
+        direction: FoldDirection,
         prior: &dyn Prior,
         rows: &mut dyn Rows,
     ) -> Result<(), StageError>;

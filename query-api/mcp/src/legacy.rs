@@ -17,7 +17,7 @@ use uuid::Uuid;
 use crate::{
     MESSAGES,
     front::{Front, accepted, post_body},
-    streams::{Entry, Streams},
+    streams::{StreamEntry, Streams},
 };
 
 /// Answers that wait for a slow reader; beyond that its messages are refused.
@@ -28,8 +28,8 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 const IDLE: Duration = Duration::from_secs(30 * 60);
 const RETRY_AFTER: u32 = 10;
 
-/// A stream's place among the open ones, given back when its reader is gone.
-struct Place {
+/// An open stream; when its reader is gone, it is dropped and counts as open no longer.
+struct OpenStream {
     id: Uuid,
     streams: Arc<Streams>,
     receiver: Receiver<String>,
@@ -38,7 +38,7 @@ struct Place {
     first: Option<String>,
 }
 
-impl Drop for Place {
+impl Drop for OpenStream {
     fn drop(&mut self) {
         self.streams.with(|open| open.remove(&self.id));
     }
@@ -54,7 +54,7 @@ pub(crate) fn stream(front: &Front, parts: &Parts) -> Response {
         let of_client = open.values().filter(|entry| client.is_some() && entry.client == client).count();
         let free = open.len() < options.max_streams && of_client < options.max_streams_per_client;
         if free {
-            open.insert(id, Entry { sender, client });
+            open.insert(id, StreamEntry { sender, client });
         }
         free
     });
@@ -65,30 +65,30 @@ pub(crate) fn stream(front: &Front, parts: &Parts) -> Response {
     // Whatever path leads to this server from outside stands before ours.
     let base = front.api.config().base_url.parse::<axum::http::Uri>();
     let prefix = base.as_ref().map_or("", |uri| uri.path().trim_end_matches('/'));
-    let place = Place {
+    let open = OpenStream {
         id,
         streams: Arc::clone(&front.streams),
         receiver,
         stop: options.stop.clone(),
         first: Some(format!("{prefix}{MESSAGES}?session_id={}", id.simple())),
     };
-    let mut response = Sse::new(events(place)).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)).into_response();
+    let mut response = Sse::new(events(open)).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)).into_response();
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response.headers_mut().insert("x-accel-buffering", HeaderValue::from_static("no"));
     response
 }
 
-fn events(place: Place) -> impl Stream<Item = Result<Event, Infallible>> {
-    stream::unfold(place, |mut place| async move {
-        if let Some(first) = place.first.take() {
-            return Some((Ok(Event::default().event("endpoint").data(first)), place));
+fn events(open: OpenStream) -> impl Stream<Item = Result<Event, Infallible>> {
+    stream::unfold(open, |mut open| async move {
+        if let Some(first) = open.first.take() {
+            return Some((Ok(Event::default().event("endpoint").data(first)), open));
         }
         let message = tokio::select! {
-            message = place.receiver.recv() => message,
-            () = place.stop.cancelled() => None,
+            message = open.receiver.recv() => message,
+            () = open.stop.cancelled() => None,
             () = tokio::time::sleep(IDLE) => None,
         };
-        message.map(|text| (Ok(Event::default().event("message").data(text)), place))
+        message.map(|text| (Ok(Event::default().event("message").data(text)), open))
     })
 }
 

@@ -12,17 +12,17 @@ use uuid::Uuid;
 /// The open streams.
 #[derive(Default)]
 pub(crate) struct Streams {
-    open: Mutex<HashMap<Uuid, Entry>>,
+    open: Mutex<HashMap<Uuid, StreamEntry>>,
 }
 
 /// An open stream.
-pub(crate) struct Entry {
+pub(crate) struct StreamEntry {
     pub(crate) sender: Sender<String>,
     pub(crate) client: Option<IpAddr>,
 }
 
 impl Streams {
-    pub(crate) fn with<T>(&self, work: impl FnOnce(&mut HashMap<Uuid, Entry>) -> T) -> T {
+    pub(crate) fn with<T>(&self, work: impl FnOnce(&mut HashMap<Uuid, StreamEntry>) -> T) -> T {
         work(&mut self.open.lock().unwrap_or_else(PoisonError::into_inner))
     }
 

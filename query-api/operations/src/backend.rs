@@ -8,7 +8,7 @@ use cairn_reader::{ReadError, Reader, View};
 
 use crate::{
     config::ChainConfig,
-    context::{Ctx, MEMPOOL, Pool, TIP, reads_mempool},
+    context::{Ctx, MEMPOOL, MempoolView, TIP, reads_mempool},
     node::NodeAccess,
     operation::Runner,
     raw_tx::{Brought, NodeBytes, Wanted},
@@ -21,7 +21,7 @@ const WAITS: u32 = 10;
 const WAIT: Duration = Duration::from_millis(50);
 
 /// What answers the operations.
-pub(crate) struct Chain {
+pub(crate) struct ChainBackend {
     pub(crate) index: Arc<dyn IndexSource>,
     pub(crate) config: ChainConfig,
     pub(crate) node: Option<Arc<dyn NodeAccess>>,
@@ -38,7 +38,7 @@ enum Attempt {
     Apart(u64),
 }
 
-impl Chain {
+impl ChainBackend {
     /// Pins index and mempool as they are now, and runs the operation on them.
     fn attempt(&self, ask: &Ask<'_>, brought: Option<&Brought>, may_wait: bool) -> Result<Attempt, ApiError> {
         let info = &ask.op.info;
@@ -55,7 +55,11 @@ impl Chain {
             Some(lock) => match lock.absent(view.as_ref().map(|v| &v.tip().hash)) {
                 Some(Absent::OtherTip) if may_wait => return Ok(Attempt::Apart(mark)),
                 Some(absent) => Err(absent),
-                None => Ok(Pool { mempool: lock.mempool(), as_of_ms: lock.as_of_ms(), projection: slot.projection() }),
+                None => Ok(MempoolView {
+                    mempool: lock.mempool(),
+                    as_of_ms: lock.as_of_ms(),
+                    projection: slot.projection(),
+                }),
             },
         };
         let ctx = Ctx {
@@ -92,7 +96,7 @@ impl Chain {
     }
 }
 
-impl Backend for Chain {
+impl Backend for ChainBackend {
     fn network(&self) -> Option<&'static str> {
         self.index.reader().map(|reader| reader.facts().network.name())
     }

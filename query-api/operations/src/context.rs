@@ -58,7 +58,7 @@ pub(crate) fn reads_mempool(info: &Info) -> bool {
 
 /// The mempool, at the same tip as the view of the index; it does not change during the request.
 #[derive(Clone)]
-pub(crate) struct Pool<'a> {
+pub(crate) struct MempoolView<'a> {
     /// Its transactions.
     pub(crate) mempool: &'a Mempool,
     /// When it was current, in milliseconds since 1970.
@@ -76,7 +76,7 @@ pub(crate) struct Ctx<'a> {
     /// Height of the best known chain.
     pub(crate) best_height: Option<Height>,
     /// The mempool, or why there is none to read. Only there for operations that name it among their freshness inputs.
-    pub(crate) pool: Result<Pool<'a>, Absent>,
+    pub(crate) pool: Result<MempoolView<'a>, Absent>,
     /// What is known of the source of blocks.
     pub(crate) source: Option<&'a SourceStatus>,
     /// The place of the mempool, for operations that do not name it among their freshness inputs and only glance at it.
@@ -110,7 +110,7 @@ impl<'a> Ctx<'a> {
     ///
     /// # Errors
     /// There is none at present.
-    pub(crate) fn mempool(&self) -> Result<&Pool<'a>, ApiError> {
+    pub(crate) fn mempool(&self) -> Result<&MempoolView<'a>, ApiError> {
         self.pool.as_ref().map_err(|absent| {
             let wait = if *absent == Absent::OtherTip { 1 } else { 10 };
             ApiError::unavailable(ErrorCode::MempoolUnavailable, absent.reason(), wait)
@@ -118,7 +118,7 @@ impl<'a> Ctx<'a> {
     }
 
     /// The mempool for operations that can do without; where there is none, or not all of it, the answer carries a warning.
-    pub(crate) fn unconfirmed(&self) -> Option<&Pool<'a>> {
+    pub(crate) fn unconfirmed(&self) -> Option<&MempoolView<'a>> {
         let (found, code, message) = match &self.pool {
             Ok(pool) => match pool.mempool.stats(pool.as_of_ms).dropped {
                 0 => return Some(pool),

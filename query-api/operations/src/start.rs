@@ -10,7 +10,7 @@ use tokio::net::TcpListener;
 
 use crate::{
     about::about,
-    backend::Chain,
+    backend::ChainBackend,
     config::ApiConfig,
     node::NodeAccess,
     pages,
@@ -59,7 +59,7 @@ impl ApiState {
             pages: pages::all(&registered, &config),
             operations: registered,
             agreed: AGREED.clone(),
-            backend: Arc::new(Chain { index, config: chain, node, runners }),
+            backend: Arc::new(ChainBackend { index, config: chain, node, runners }),
             formats: FORMATS,
             state,
             metrics,

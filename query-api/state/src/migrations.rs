@@ -1,10 +1,10 @@
 //! The schema, in numbered steps that only go forward. A step that has been released is never edited.
 
-use crate::{StateError, store::Pool};
+use crate::{StateError, store::SqlPool};
 use sha2::{Digest, Sha256};
 
-/// One step.
-struct Step {
+/// One numbered step of the schema.
+struct Migration {
     version: u32,
     name: &'static str,
     /// For both databases.
@@ -17,7 +17,7 @@ const STEPS: &[Step] = &[
     Step { version: 2, name: "feedback", sql: include_str!("../migrations/0002_feedback.sql") },
 ];
 
-impl Step {
+impl Migration {
     fn sha256(&self) -> String {
         hex::encode(Sha256::digest(self.sql.as_bytes()))
     }
@@ -44,7 +44,7 @@ macro_rules! bring_up_to_date {
         if known > 0 {
             // The usual case writes nothing.
             let seen: Vec<(i64, String)> = sqlx::query_as(SEEN).fetch_all($pool).await.map_err(failed())?;
-            if missing(STEPS, &seen)?.is_empty() {
+            if missing(MIGRATIONS, &seen)?.is_empty() {
                 return Ok(());
             }
         }
@@ -55,7 +55,7 @@ macro_rules! bring_up_to_date {
         sqlx::raw_sql(HISTORY).execute(&mut *tx).await.map_err(failed())?;
         // Another process may have done it meanwhile.
         let seen: Vec<(i64, String)> = sqlx::query_as(SEEN).fetch_all(&mut *tx).await.map_err(failed())?;
-        for step in missing(STEPS, &seen)? {
+        for step in missing(MIGRATIONS, &seen)? {
             sqlx::raw_sql(step.sql).execute(&mut *tx).await.map_err(failed())?;
             let note = sqlx::query(NOTE).bind(i64::from(step.version)).bind(step.name).bind(step.sha256());
             note.execute(&mut *tx).await.map_err(failed())?;
@@ -69,18 +69,18 @@ macro_rules! bring_up_to_date {
 ///
 /// # Errors
 /// The database fails, or has seen steps that this program does not know.
-pub(crate) async fn apply(pool: &Pool) -> Result<(), StateError> {
+pub(crate) async fn apply(pool: &SqlPool) -> Result<(), StateError> {
     match pool {
         // Takes the write lock at once: of two processes, the second then sees what the first has done.
-        Pool::Sqlite(pool) => {
+        SqlPool::Sqlite(pool) => {
             bring_up_to_date!(pool, SQLITE_KNOWS, pool.begin_with("BEGIN IMMEDIATE"), None::<&'static str>)
         }
-        Pool::Postgres(pool) => bring_up_to_date!(pool, POSTGRES_KNOWS, pool.begin(), Some(POSTGRES_LOCK)),
+        SqlPool::Postgres(pool) => bring_up_to_date!(pool, POSTGRES_KNOWS, pool.begin(), Some(POSTGRES_LOCK)),
     }
 }
 
 /// The steps that a database has not seen yet.
-fn missing<'s>(steps: &'s [Step], seen: &[(i64, String)]) -> Result<&'s [Step], StateError> {
+fn missing<'s>(steps: &'s [Migration], seen: &[(i64, String)]) -> Result<&'s [Migration], StateError> {
     let version = |number: i64| u32::try_from(number).unwrap_or(u32::MAX);
     let known = steps.last().map_or(0, |step| step.version);
     if let Some((found, _)) = seen.last().filter(|(found, _)| version(*found) > known) {
@@ -99,15 +99,16 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    const MADE_UP: &[Step] = &[Step { version: 1, name: "a", sql: "A" }, Step { version: 2, name: "b", sql: "B" }];
+    const MADE_UP: &[Migration] =
+        &[Migration { version: 1, name: "a", sql: "A" }, Migration { version: 2, name: "b", sql: "B" }];
 
-    fn row(step: &Step) -> (i64, String) {
+    fn row(step: &Migration) -> (i64, String) {
         (i64::from(step.version), step.sha256())
     }
 
     #[test]
     fn steps_are_numbered_without_gaps() {
-        for (at, step) in STEPS.iter().enumerate() {
+        for (at, step) in MIGRATIONS.iter().enumerate() {
             assert_eq!(step.version as usize, at + 1);
         }
     }
@@ -115,7 +116,7 @@ mod tests {
     /// Whoever edits a released step leaves behind every database that has seen it. A new step is a new line here.
     #[test]
     fn released_steps_are_never_edited() {
-        let hashes: Vec<String> = STEPS.iter().map(Step::sha256).collect();
+        let hashes: Vec<String> = MIGRATIONS.iter().map(Migration::sha256).collect();
         assert_eq!(hashes, RELEASED);
     }
     const RELEASED: &[&str] = &[

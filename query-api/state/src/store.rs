@@ -29,14 +29,14 @@ const POSTGRES_CONNECTIONS: u32 = 8;
 /// The service state. Clones share the connections.
 #[derive(Clone)]
 pub struct State {
-    pub(crate) pool: Pool,
+    pub(crate) pool: SqlPool,
     url: StateUrl,
     ready: Arc<OnceCell<()>>,
 }
 
 /// Connections to one of the two.
 #[derive(Clone)]
-pub(crate) enum Pool {
+pub(crate) enum SqlPool {
     Sqlite(SqlitePool),
     Postgres(PgPool),
 }
@@ -45,8 +45,8 @@ pub(crate) enum Pool {
 macro_rules! on {
     ($pool:expr, $name:ident => $run:expr) => {
         match $pool {
-            $crate::store::Pool::Sqlite($name) => $run,
-            $crate::store::Pool::Postgres($name) => $run,
+            $crate::store::SqlPool::Sqlite($name) => $run,
+            $crate::store::SqlPool::Postgres($name) => $run,
         }
     };
 }
@@ -60,12 +60,12 @@ impl State {
             Target::Sqlite(path) => {
                 let options = sqlite(path);
                 let pool = PoolOptions::new().max_connections(SQLITE_CONNECTIONS).acquire_timeout(ACQUIRE);
-                Pool::Sqlite(pool.connect_lazy_with(options))
+                SqlPool::Sqlite(pool.connect_lazy_with(options))
             }
             Target::Postgres(options) => {
                 let options = options.as_ref().clone().application_name("cairn").disable_statement_logging();
                 let pool = PoolOptions::new().max_connections(POSTGRES_CONNECTIONS).acquire_timeout(ACQUIRE);
-                Pool::Postgres(pool.connect_lazy_with(options))
+                SqlPool::Postgres(pool.connect_lazy_with(options))
             }
         };
         State { pool, url: url.clone(), ready: Arc::default() }

@@ -106,7 +106,7 @@ fn blocks_are_those_of_core_v31() {
         for (line, row) in rows.iter().enumerate() {
             let (fee, weight) = row.chunk;
             let rate = FeeRate::of(fee, weight.div_ceil(4)).unwrap();
-            assert_eq!(projection.place(&txid(line)).unwrap().rate, rate, "chunk feerate of line {line}");
+            assert_eq!(projection.position(&txid(line)).unwrap().rate, rate, "chunk feerate of line {line}");
         }
     }
 }

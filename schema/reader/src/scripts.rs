@@ -6,7 +6,7 @@ use cairn_tables::{
     codec::DecodeError,
     coins::{CoinValue, CoinsByScript},
     encode_key,
-    history::{ENTRIES_PER_ROW, Entry, History, HistoryIndex, HistoryRow, ROWS_PER_INDEX},
+    history::{ENTRIES_PER_ROW, History, HistoryEntry, HistoryIndex, HistoryRow, ROWS_PER_INDEX},
     stages::{COINS, SCRIPTS},
     totals::{Totals, TotalsTable},
 };
@@ -81,7 +81,7 @@ impl View<'_> {
     ///
     /// # Errors
     /// The database cannot be read, or rows are damaged.
-    pub fn history(&self, script: &FoundScript, skip: u64, limit: usize) -> Result<Vec<Entry>, ReadError> {
+    pub fn history(&self, script: &FoundScript, skip: u64, limit: usize) -> Result<Vec<HistoryEntry>, ReadError> {
         let mut page = Vec::with_capacity(limit.min(1024));
         let mut index: Option<(u64, Vec<TxNum>)> = None;
         // Entries are numbered from the oldest; `next` is one past the newest that is still wanted.

@@ -49,7 +49,7 @@ impl Table for HistoryIndex {
 
 /// What one transaction did to a script.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Entry {
+pub struct HistoryEntry {
     /// The transaction.
     pub tx_num: TxNum,
     /// Sum of its outputs to the script.
@@ -68,7 +68,7 @@ pub struct HistoryRow {
     /// Sent before the first entry.
     pub sent_before: Sats,
     /// The entries, in chain order; never empty.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<HistoryEntry>,
 }
 
 impl HistoryRow {
@@ -172,7 +172,7 @@ impl ValueCodec for HistoryRow {
             }
             received_sum = received_sum.checked_add(received).ok_or(overflow.clone())?;
             sent_sum = sent_sum.checked_add(sent).ok_or(overflow.clone())?;
-            entries.push(Entry { tx_num: TxNum(tx_num), received, sent });
+            entries.push(HistoryEntry { tx_num: TxNum(tx_num), received, sent });
         }
         if entries.is_empty() || entries.len() as u64 > ENTRIES_PER_ROW || number > TxNum::LIMIT / ENTRIES_PER_ROW {
             return Err(b.error("entries"));

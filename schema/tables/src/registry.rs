@@ -36,10 +36,10 @@ macro_rules! for_each_table {
 macro_rules! for_each_stage {
     ($then:ident) => {
         $then! {
-            CHAIN = chain::Chain { version: 1, order: Free, depends_on: [] }
-            SPENDS = spends::Spends { version: 1, order: Free, depends_on: [] }
-            COINS = coins::Coins { version: 1, order: Free, depends_on: [] }
-            SCRIPTS = scripts::Scripts { version: 1, order: Free, depends_on: [] }
+            CHAIN = chain::ChainStage { version: 1, order: Free, depends_on: [] }
+            SPENDS = spends::SpendsStage { version: 1, order: Free, depends_on: [] }
+            COINS = coins::CoinsStage { version: 1, order: Free, depends_on: [] }
+            SCRIPTS = scripts::ScriptsStage { version: 1, order: Free, depends_on: [] }
         }
     };
 }

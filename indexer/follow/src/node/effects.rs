@@ -1,6 +1,6 @@
 //! What a block does to the mempool.
 
-use cairn_mempool::Tip;
+use cairn_mempool::IndexTip;
 use cairn_model::{BlockHash, Height, Txid};
 use cairn_sources::Decoded;
 
@@ -25,7 +25,7 @@ impl BlockEffects {
     }
 
     /// The tip that the block is at this height.
-    pub(super) fn tip(&self, height: Height) -> Tip {
-        Tip { height, hash: self.hash, time: self.time }
+    pub(super) fn tip(&self, height: Height) -> IndexTip {
+        IndexTip { height, hash: self.hash, time: self.time }
     }
 }

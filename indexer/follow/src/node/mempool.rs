@@ -9,9 +9,9 @@ use std::{
 };
 
 use cairn_link::{MempoolSlot, Publish, now_ms};
-use cairn_mempool::{MempoolOptions, MempoolState, MempoolWatcher, Step, Tip, WatchError};
+use cairn_mempool::{IndexTip, MempoolOptions, MempoolState, MempoolUpdate, MempoolWatcher, WatchError};
 use cairn_model::{Height, MempoolDelta, MempoolTx, SourceStatus, Txid};
-use cairn_node::{Event, NodeClient, NodeStatus, Topic};
+use cairn_node::{NodeClient, NodeEvent, NodeStatus, Topic};
 use cairn_pipeline::Engine;
 use cairn_reader::{ReadError, Reader, View};
 
@@ -46,9 +46,9 @@ pub(super) struct WatchedMempool {
     reports: StatusReports,
 }
 
-fn tip_of(view: &View<'_>) -> Tip {
+fn tip_of(view: &View<'_>) -> IndexTip {
     let tip = view.tip();
-    Tip { height: tip.height, hash: tip.hash, time: tip.time }
+    IndexTip { height: tip.height, hash: tip.hash, time: tip.time }
 }
 
 impl WatchedMempool {
@@ -79,7 +79,7 @@ impl WatchedMempool {
     }
 
     /// The node said something.
-    pub(super) fn hear(&mut self, event: &Event) {
+    pub(super) fn hear(&mut self, event: &NodeEvent) {
         self.watcher.hear(event, now_ms());
     }
 
@@ -114,15 +114,16 @@ impl WatchedMempool {
             Err(ReadError::Empty) => return Ok((Vec::new(), SAMPLE)),
             other => other?,
         };
-        let Step { mut deltas, again_in } = match self.watcher.step(&IndexCoins(&view), tip_of(&view), now_ms()) {
-            Ok(step) => step,
-            Err(WatchError::Coins(error)) => {
-                return Err(match error.downcast::<ReadError>() {
-                    Ok(error) => FollowError::Read(*error),
-                    Err(error) => FollowError::Coins(error),
-                });
-            }
-        };
+        let MempoolUpdate { mut deltas, again_in } =
+            match self.watcher.step(&IndexCoins(&view), tip_of(&view), now_ms()) {
+                Ok(step) => step,
+                Err(WatchError::Coins(error)) => {
+                    return Err(match error.downcast::<ReadError>() {
+                        Ok(error) => FollowError::Read(*error),
+                        Err(error) => FollowError::Coins(error),
+                    });
+                }
+            };
         if let Some((since, mut unseen)) = self.unseen.take() {
             unseen.append(&mut deltas);
             // The end of a reorganization is shown together with what the node has told about it meanwhile.

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use cairn_link::{Projector, Publish};
 use cairn_model::{BlockHash, Height};
 use cairn_node::{
-    BlockAt, ChainFollower, ChainStep, Event, FetchOptions, NodeBlock, NodeClient, NodeError, OurChain, OwnerError,
+    BlockAt, ChainFollower, ChainStep, FetchOptions, NodeBlock, NodeClient, NodeError, NodeEvent, OurChain, OwnerError,
     RetryPolicy, TipWatcher, Topic, WatchOptions, ZmqEndpoint,
 };
 use cairn_pipeline::{Engine, Phase, ProgressStep};
@@ -285,21 +285,21 @@ impl FollowedNode {
 }
 
 /// Passes on to the chain's follower what an event tells of blocks. Returns whether there may be a new tip.
-fn hear(event: Event, watcher: &TipWatcher, chain: &mut ChainFollower) -> bool {
+fn hear(event: NodeEvent, watcher: &TipWatcher, chain: &mut ChainFollower) -> bool {
     match event {
-        Event::Tip(hash) | Event::Polling { best: hash } | Event::Connected(hash) => chain.announced(&hash),
-        Event::Block { raw, .. } => {
+        NodeEvent::Tip(hash) | NodeEvent::Polling { best: hash } | NodeEvent::Connected(hash) => chain.announced(&hash),
+        NodeEvent::Block { raw, .. } => {
             if let Some(hash) = chain.offer(raw.into_bytes()) {
                 chain.announced(&hash);
             }
         }
         // The node is asked after this: whatever the hole swallowed is found out now, and the mempool takes a snapshot.
-        Event::Gap(gap) => {
+        NodeEvent::Gap(gap) => {
             tracing::debug!(%gap, "messages of the node may have been missed");
             watcher.repaired(1);
         }
-        Event::Disconnected(_) => {}
-        Event::Accepted { .. } | Event::Removed { .. } | Event::Tx(_) => return false,
+        NodeEvent::Disconnected(_) => {}
+        NodeEvent::Accepted { .. } | NodeEvent::Removed { .. } | NodeEvent::Tx(_) => return false,
     }
     true
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use bitcoin::hashes::Hash;
-use cairn_mempool::{Coin, Coins, CoinsError, Tip};
+use cairn_mempool::{CoinSource, CoinsError, ConfirmedCoin, IndexTip};
 use cairn_model::{BlockHash, Txid, is_unspendable};
 use cairn_standin::World;
 
@@ -19,30 +19,30 @@ pub fn outpoint(of: &bitcoin::OutPoint) -> Outpoint {
 
 #[derive(Clone)]
 pub struct Block {
-    pub tip: Tip,
+    pub tip: IndexTip,
     previous: BlockHash,
     pub txids: Vec<Txid>,
     pub spent: Vec<Outpoint>,
-    restored: Vec<(Outpoint, Coin)>,
-    made: Vec<(Outpoint, Coin)>,
+    restored: Vec<(Outpoint, ConfirmedCoin)>,
+    made: Vec<(Outpoint, ConfirmedCoin)>,
 }
 
 /// One step of our chain.
 pub enum Move {
-    Off(Tip),
+    Off(IndexTip),
     On(Block),
 }
 
 #[derive(Default)]
 pub struct Chain {
     blocks: Vec<Block>,
-    coins: HashMap<Outpoint, Coin>,
+    coins: HashMap<Outpoint, ConfirmedCoin>,
     /// Reading fails so many times.
     pub broken: std::cell::Cell<u32>,
 }
 
-impl Coins for Chain {
-    fn coin(&self, txid: &Txid, vout: u32) -> Result<Option<Coin>, CoinsError> {
+impl CoinSource for Chain {
+    fn coin(&self, txid: &Txid, vout: u32) -> Result<Option<ConfirmedCoin>, CoinsError> {
         if self.broken.get() > 0 {
             self.broken.set(self.broken.get() - 1);
             return Err("the disk is gone".into());
@@ -52,11 +52,11 @@ impl Coins for Chain {
 }
 
 impl Chain {
-    pub fn tip(&self) -> Tip {
+    pub fn tip(&self) -> IndexTip {
         self.blocks.last().unwrap().tip
     }
 
-    pub fn has(&self, outpoint: &Outpoint) -> Option<&Coin> {
+    pub fn has(&self, outpoint: &Outpoint) -> Option<&ConfirmedCoin> {
         self.coins.get(outpoint)
     }
 
@@ -82,7 +82,7 @@ impl Chain {
             for mined in world.active().into_iter().skip(from).take(limit) {
                 let header = &mined.block.header;
                 let block = Block {
-                    tip: Tip {
+                    tip: IndexTip {
                         height: mined.height,
                         hash: BlockHash(mined.block.block_hash().to_byte_array()),
                         time: header.time,
@@ -96,7 +96,7 @@ impl Chain {
                     restored: (mined.block.txdata[1..].iter().zip(&mined.spent))
                         .flat_map(|(tx, spent)| tx.input.iter().zip(spent))
                         .map(|(input, coin)| {
-                            let coin = Coin {
+                            let coin = ConfirmedCoin {
                                 value: coin.txout.value.to_sat(),
                                 script: coin.txout.script_pubkey.as_bytes().into(),
                                 height: coin.height,
@@ -109,7 +109,7 @@ impl Chain {
                             let id = txid(tx.compute_txid());
                             tx.output.iter().enumerate().map(move |(vout, output)| {
                                 let script: Box<[u8]> = output.script_pubkey.as_bytes().into();
-                                let coin = Coin { value: output.value.to_sat(), script, height: mined.height };
+                                let coin = ConfirmedCoin { value: output.value.to_sat(), script, height: mined.height };
                                 ((id, vout as u32), coin)
                             })
                         })

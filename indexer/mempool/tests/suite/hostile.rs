@@ -13,9 +13,9 @@ use bitcoin::{
     Amount, OutPoint, ScriptBuf, Sequence, Transaction, TxIn, TxOut, Witness, absolute::LockTime, consensus::serialize,
     hashes::Hash, transaction::Version,
 };
-use cairn_mempool::{Coin, Coins, CoinsError, MempoolOptions, MempoolState, MempoolWatcher, Tip};
+use cairn_mempool::{CoinSource, CoinsError, ConfirmedCoin, IndexTip, MempoolOptions, MempoolState, MempoolWatcher};
 use cairn_model::{BlockHash, CancelToken, MempoolDelta, RemoveReason, Txid};
-use cairn_node::{Event, NodeAuth, NodeClient, NodeConfig, RetryPolicy};
+use cairn_node::{NodeAuth, NodeClient, NodeConfig, NodeEvent, RetryPolicy};
 use serde_json::{Value, json};
 
 use crate::chain::txid;
@@ -35,9 +35,9 @@ struct Says {
 /// Coins of one transaction: each output is worth 1 000 satoshis.
 struct Ours;
 
-impl Coins for Ours {
-    fn coin(&self, txid: &Txid, _: u32) -> Result<Option<Coin>, CoinsError> {
-        Ok((*txid == Txid([1; 32])).then(|| Coin { value: 1_000, script: Box::from([0x51]), height: 5 }))
+impl CoinSource for Ours {
+    fn coin(&self, txid: &Txid, _: u32) -> Result<Option<ConfirmedCoin>, CoinsError> {
+        Ok((*txid == Txid([1; 32])).then(|| ConfirmedCoin { value: 1_000, script: Box::from([0x51]), height: 5 }))
     }
 }
 
@@ -58,8 +58,8 @@ fn tx(spends: &[(bitcoin::Txid, u32)], outputs: &[u64]) -> Transaction {
     }
 }
 
-fn tip(height: u32, hash: BlockHash) -> Tip {
-    Tip { height, hash, time: 1 }
+fn tip(height: u32, hash: BlockHash) -> IndexTip {
+    IndexTip { height, hash, time: 1 }
 }
 
 fn coin(vout: u32) -> (bitcoin::Txid, u32) {
@@ -137,7 +137,7 @@ struct Hostile {
     says: Arc<Mutex<Says>>,
     watcher: MempoolWatcher,
     deltas: Vec<MempoolDelta>,
-    tip: Tip,
+    tip: IndexTip,
     now: u64,
 }
 
@@ -281,7 +281,7 @@ fn two_that_spend_the_same_coin_are_not_both_kept() {
     let third = tx(&[coin(0), coin(2)], &[900]);
     let txid = node.says().has(&third);
     node.says().pool.pop();
-    node.watcher.hear(&Event::Accepted { txid: crate::chain::txid(txid), mempool_sequence: 10 }, node.now);
+    node.watcher.hear(&NodeEvent::Accepted { txid: crate::chain::txid(txid), mempool_sequence: 10 }, node.now);
     node.pass(200);
     let by = crate::chain::txid(txid);
     let replaced = |delta: &MempoolDelta| matches!(delta, MempoolDelta::Remove { reason: RemoveReason::Replaced { by: other }, .. } if *other == by);
@@ -353,8 +353,8 @@ fn stale_messages_change_nothing() {
     node.says().bodies.insert(gone.compute_txid().to_string(), json!({ "result": hex(&serialize(&gone)) }));
     node.pass(1_000);
     let told = node.deltas.len();
-    let accepted = |tx, n| Event::Accepted { txid: txid(tx), mempool_sequence: n };
-    let removed = |tx, n| Event::Removed { txid: txid(tx), mempool_sequence: n };
+    let accepted = |tx, n| NodeEvent::Accepted { txid: txid(tx), mempool_sequence: n };
+    let removed = |tx, n| NodeEvent::Removed { txid: txid(tx), mempool_sequence: n };
     node.watcher.hear(&removed(here, 9), node.now);
     node.watcher.hear(&accepted(gone.compute_txid(), 8), node.now);
     node.pass(5_000);
@@ -392,7 +392,7 @@ fn a_removal_that_nothing_explains_is_not_held_for_long() {
     let mut node = hostile();
     let here = node.says().has(&tx(&[coin(0)], &[900]));
     node.pass(1_000);
-    node.watcher.hear(&Event::Removed { txid: txid(here), mempool_sequence: 10 }, node.now);
+    node.watcher.hear(&NodeEvent::Removed { txid: txid(here), mempool_sequence: 10 }, node.now);
     node.says().pool.clear();
     let tip = node.tip;
     let mut held = 0;
@@ -426,7 +426,7 @@ fn what_our_chain_holds_is_not_unconfirmed_before_a_block_is_taken_off() {
     let confirmed = node.says().has(&confirmed);
     let other = node.says().has(&other);
     for (of, number) in [(confirmed, 10), (other, 11)] {
-        node.watcher.hear(&Event::Accepted { txid: txid(of), mempool_sequence: number }, node.now);
+        node.watcher.hear(&NodeEvent::Accepted { txid: txid(of), mempool_sequence: number }, node.now);
     }
     node.pass(1_000);
     assert!(node.is_complete() && node.watcher.is_empty());
@@ -441,7 +441,7 @@ fn what_our_chain_holds_is_not_unconfirmed_before_a_block_is_taken_off() {
     assert!(node.has(other) && !node.has(confirmed) && node.watcher.len() == 1);
     // If a snapshot of our own tip holds it, we are wrong about it.
     node.says().pool.push(confirmed);
-    node.watcher.hear(&Event::Accepted { txid: txid(confirmed), mempool_sequence: 12 }, node.now);
+    node.watcher.hear(&NodeEvent::Accepted { txid: txid(confirmed), mempool_sequence: 12 }, node.now);
     node.pass(1_000);
     assert!(!node.has(confirmed));
     node.pass(60_000);
@@ -456,7 +456,7 @@ fn a_parent_that_goes_does_not_keep_its_child_waiting() {
     let child = node.says().has(&tx(&[coin(0)], &[900]));
     // Its parent is confirmed by now.
     for (of, number) in [(child, 10), (coin(0).0, 11)] {
-        node.watcher.hear(&Event::Accepted { txid: txid(of), mempool_sequence: number }, node.now);
+        node.watcher.hear(&NodeEvent::Accepted { txid: txid(of), mempool_sequence: number }, node.now);
     }
     node.pass(200);
     assert!(node.has(child) && node.is_complete());

@@ -15,7 +15,7 @@ pub struct Reader {
     spent: HashMap<(Txid, u32), Txid>,
     pub left: HashMap<Txid, RemoveReason>,
     pub floor: Option<NodeFloor>,
-    pub tip: Option<cairn_mempool::Tip>,
+    pub tip: Option<cairn_mempool::IndexTip>,
     pub sequence: Option<u64>,
     pub resets: u32,
     pub adds: u32,
@@ -62,7 +62,7 @@ impl Reader {
                     removed.insert(*txid, *reason);
                 }
                 MempoolDelta::Block { height, hash, time } => {
-                    self.tip = Some(cairn_mempool::Tip { height: *height, hash: *hash, time: *time });
+                    self.tip = Some(cairn_mempool::IndexTip { height: *height, hash: *hash, time: *time });
                 }
                 MempoolDelta::Sequence(sequence) => self.sequence = Some(*sequence),
                 MempoolDelta::NodeFloor(floor) => {

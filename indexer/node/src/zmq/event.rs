@@ -9,7 +9,7 @@ use super::{queue::Payload, topic::Topic};
 
 /// News of the node.
 #[derive(Debug)]
-pub enum Event {
+pub enum NodeEvent {
     /// The node has a new tip (`hashblock`).
     Tip(BlockHash),
     /// The node has a new tip, and here are its bytes (`rawblock`).

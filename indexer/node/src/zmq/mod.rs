@@ -7,7 +7,7 @@ mod sequence;
 mod subscriber;
 mod topic;
 
-pub use event::{Event, Gap, GapCause};
+pub use event::{Gap, GapCause, NodeEvent};
 pub use queue::Payload;
 pub use topic::{Topic, ZmqEndpoint, endpoints};
 

@@ -13,7 +13,7 @@ use std::{
 use cairn_model::CancelToken;
 use crossbeam_channel::{Receiver, SendTimeoutError, Sender, TrySendError, bounded};
 
-use super::event::Event;
+use super::event::NodeEvent;
 
 /// Between two looks at the cancel token while the queue is full.
 const GLANCE: Duration = Duration::from_millis(50);
@@ -64,7 +64,7 @@ pub(crate) struct QueueLimits {
 /// drops messages, which the numbers show.
 #[derive(Clone)]
 pub(crate) struct Queue {
-    sender: Sender<Event>,
+    sender: Sender<NodeEvent>,
     queued: Arc<AtomicUsize>,
     limits: QueueLimits,
     cancel: CancelToken,
@@ -75,7 +75,7 @@ pub(crate) struct Queue {
 pub(crate) struct Closed;
 
 impl Queue {
-    pub(crate) fn new(limits: QueueLimits, cancel: CancelToken) -> (Queue, Receiver<Event>) {
+    pub(crate) fn new(limits: QueueLimits, cancel: CancelToken) -> (Queue, Receiver<NodeEvent>) {
         let (sender, receiver) = bounded(limits.events.max(1));
         (Queue { sender, queued: Arc::default(), limits, cancel }, receiver)
     }
@@ -96,7 +96,7 @@ impl Queue {
     }
 
     /// Queues an event, waiting for room.
-    pub(crate) fn send(&self, mut event: Event) -> Result<(), Closed> {
+    pub(crate) fn send(&self, mut event: NodeEvent) -> Result<(), Closed> {
         while !self.cancel.is_cancelled() {
             match self.sender.send_timeout(event, GLANCE) {
                 Ok(()) => return Ok(()),
@@ -108,7 +108,7 @@ impl Queue {
     }
 
     /// Queues an event if there is room; whether there was.
-    pub(crate) fn try_send(&self, event: Event) -> Result<bool, Closed> {
+    pub(crate) fn try_send(&self, event: NodeEvent) -> Result<bool, Closed> {
         match self.sender.try_send(event) {
             Ok(()) => Ok(true),
             Err(TrySendError::Full(_)) => Ok(false),
@@ -125,7 +125,7 @@ mod tests {
 
     use super::*;
 
-    fn queue(events: usize, bytes: usize) -> (Queue, Receiver<Event>, CancelToken) {
+    fn queue(events: usize, bytes: usize) -> (Queue, Receiver<NodeEvent>, CancelToken) {
         let cancel = CancelToken::new();
         let (queue, receiver) = Queue::new(QueueLimits { events, bytes }, cancel.clone());
         (queue, receiver, cancel)
@@ -138,11 +138,11 @@ mod tests {
         let long = queue.payload(vec![1; 500]).unwrap();
         let sending = thread::spawn(move || {
             let payload = queue.payload(vec![2; 80]).unwrap();
-            queue.send(Event::Tx(payload)).unwrap();
+            queue.send(NodeEvent::Tx(payload)).unwrap();
         });
         assert!(receiver.recv_timeout(Duration::from_millis(80)).is_err());
         assert_eq!(long.into_bytes().len(), 500);
-        let Ok(Event::Tx(payload)) = receiver.recv_timeout(Duration::from_secs(20)) else { panic!("no event") };
+        let Ok(NodeEvent::Tx(payload)) = receiver.recv_timeout(Duration::from_secs(20)) else { panic!("no event") };
         assert_eq!(&*payload, [2; 80]);
         sending.join().unwrap();
     }
@@ -150,7 +150,7 @@ mod tests {
     #[test]
     fn a_full_queue_ends_with_the_cancel_token_or_the_receiver() {
         let (queue, receiver, cancel) = queue(1, 100);
-        let event = || Event::Tip(BlockHash::default());
+        let event = || NodeEvent::Tip(BlockHash::default());
         assert_eq!((queue.try_send(event()), queue.try_send(event())), (Ok(true), Ok(false)));
         let (other, stopping) = (queue.clone(), cancel.clone());
         let waiting = thread::spawn(move || other.send(event()));

@@ -10,7 +10,7 @@ use cairn_model::CancelToken;
 use cairn_sources::MAX_BLOCK_SIZE;
 
 use super::{
-    event::{Event, Gap},
+    event::{Gap, NodeEvent},
     message::{Content, Garbled, Message},
     queue::{Closed, Queue},
     sequence::Sequences,
@@ -207,13 +207,13 @@ impl Connection {
         self.observer.message(message.topic, message.number, &message.content);
         self.gaps(gap)?;
         let event = match message.content {
-            Content::Tip(hash) => Event::Tip(hash),
-            Content::Block { hash, raw } => Event::Block { hash, raw: self.queue.payload(raw)? },
-            Content::Tx(raw) => Event::Tx(self.queue.payload(raw)?),
-            Content::Connected(hash) => Event::Connected(hash),
-            Content::Disconnected(hash) => Event::Disconnected(hash),
-            Content::Accepted { txid, mempool_sequence } => Event::Accepted { txid, mempool_sequence },
-            Content::Removed { txid, mempool_sequence } => Event::Removed { txid, mempool_sequence },
+            Content::Tip(hash) => NodeEvent::Tip(hash),
+            Content::Block { hash, raw } => NodeEvent::Block { hash, raw: self.queue.payload(raw)? },
+            Content::Tx(raw) => NodeEvent::Tx(self.queue.payload(raw)?),
+            Content::Connected(hash) => NodeEvent::Connected(hash),
+            Content::Disconnected(hash) => NodeEvent::Disconnected(hash),
+            Content::Accepted { txid, mempool_sequence } => NodeEvent::Accepted { txid, mempool_sequence },
+            Content::Removed { txid, mempool_sequence } => NodeEvent::Removed { txid, mempool_sequence },
         };
         Ok(self.queue.send(event)?)
     }
@@ -222,7 +222,7 @@ impl Connection {
         for gap in gaps {
             tracing::debug!(%gap, "messages may be missing");
             self.observer.gap(&gap);
-            self.queue.send(Event::Gap(gap))?;
+            self.queue.send(NodeEvent::Gap(gap))?;
         }
         Ok(())
     }

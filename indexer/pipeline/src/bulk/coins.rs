@@ -13,7 +13,7 @@ use super::{
     link::batches,
     manifest::{Done, Manifest},
     notes::NotedBlocks,
-    streams::{FoundCoin, Row, Stream, Wanted, of_block},
+    streams::{FoundCoin, SpilledRow, Stream, Wanted, of_block},
 };
 use crate::{Phase, PipelineError, Progress};
 

@@ -57,7 +57,7 @@ impl Chunk {
     }
 }
 
-struct Links {
+struct BatchLinks {
     txids: Vec<Chunk>,
     edges: Vec<Chunk>,
     scripts: Vec<Vec<u128>>,
@@ -132,7 +132,7 @@ pub(crate) fn clean(manifest: &Manifest) -> Result<(), PipelineError> {
     (0..manifest.plan.partitions).try_for_each(|p| remove_partition(manifest.dir(), SCRIPTS, p))
 }
 
-type Found = (Vec<BlockRef>, Vec<Links>);
+type LinkedBatch = (Vec<BlockRef>, Vec<BatchLinks>);
 
 /// What links are found with.
 struct Linking<'l> {
@@ -144,17 +144,17 @@ struct Linking<'l> {
 }
 
 impl Linking<'_> {
-    fn find(&self, batch: Vec<BlockRef>) -> Result<Found, PipelineError> {
+    fn find(&self, batch: Vec<BlockRef>) -> Result<LinkedBatch, PipelineError> {
         // As many pieces as threads, so that each makes few and long runs of records.
         let piece = batch.len().div_ceil(rayon::current_num_threads()).max(1);
         let found = batch.par_chunks(piece).map(|blocks| self.link(blocks)).collect::<Result<_, PipelineError>>()?;
         Ok((batch, found))
     }
 
-    fn link(&self, blocks: &[BlockRef]) -> Result<Links, PipelineError> {
+    fn link(&self, blocks: &[BlockRef]) -> Result<BatchLinks, PipelineError> {
         let (partitions, empty) = (self.plan.partitions, || vec![Chunk::default(); self.plan.partitions]);
         let (scripts, notes) = (vec![Vec::new(); partitions], Vec::with_capacity(blocks.len()));
-        let mut links = Links { txids: empty(), edges: empty(), scripts, notes };
+        let mut links = BatchLinks { txids: empty(), edges: empty(), scripts, notes };
         let mut buf = Vec::new();
         for at in blocks {
             let decoded = self.files.read_decoded(at, self.facts.script_prefix, &mut buf)?;
@@ -170,7 +170,7 @@ impl Linking<'_> {
         Ok(links)
     }
 
-    fn link_block(&self, decoded: &Decoded, at: &BlockRef, links: &mut Links) {
+    fn link_block(&self, decoded: &Decoded, at: &BlockRef, links: &mut BatchLinks) {
         let plan = self.plan;
         for (i, tx) in decoded.txs.iter().enumerate() {
             let number = at.first_tx.0 + i as u64;
@@ -198,7 +198,7 @@ impl Linking<'_> {
     }
 }
 
-fn write(spills: &mut Spills, found: Vec<Links>) -> Result<(), PipelineError> {
+fn write(spills: &mut Spills, found: Vec<BatchLinks>) -> Result<(), PipelineError> {
     let mut bytes = Vec::new();
     for links in found {
         for (spill, chunks) in [(&mut spills.txids, links.txids), (&mut spills.edges, links.edges)] {

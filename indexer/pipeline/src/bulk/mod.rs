@@ -65,7 +65,7 @@ pub struct BulkOptions {
 }
 
 /// What is indexed into.
-pub(crate) struct Target<'e> {
+pub(crate) struct BulkTarget<'e> {
     pub(crate) writer: &'e Writer,
     pub(crate) stages: &'e [Box<dyn Stage>],
     pub(crate) facts: &'e Facts,
@@ -103,7 +103,7 @@ pub(crate) fn step(progress: &dyn Progress, step: ProgressStep) -> Result<(), Pi
 /// # Errors
 /// The index stays empty; finished phases are kept for the next try unless the files were at fault.
 pub(crate) fn from_files(
-    target: &Target<'_>,
+    target: &BulkTarget<'_>,
     files: &BlockFiles,
     survey: &Survey,
     options: &BulkOptions,
@@ -123,7 +123,7 @@ pub(crate) fn from_files(
 }
 
 /// With a damaged working file every further try would fail like this one: the next begins anew.
-fn give_up_damaged<T>(target: &Target<'_>, result: &Result<T, PipelineError>) -> Result<(), PipelineError> {
+fn give_up_damaged<T>(target: &BulkTarget<'_>, result: &Result<T, PipelineError>) -> Result<(), PipelineError> {
     match result {
         Err(PipelineError::Spill { .. }) => remove_dir(&target.dir),
         _ => Ok(()),
@@ -142,7 +142,7 @@ fn blames_undo(e: &PipelineError) -> bool {
 }
 
 fn try_from_files(
-    target: &Target<'_>,
+    target: &BulkTarget<'_>,
     files: &BlockFiles,
     survey: &Survey,
     options: &BulkOptions,
@@ -197,7 +197,7 @@ fn try_from_files(
 ///
 /// # Errors
 /// The disk or the database refuses.
-pub(crate) fn discard(target: &Target<'_>) -> Result<(), PipelineError> {
+pub(crate) fn discard(target: &BulkTarget<'_>) -> Result<(), PipelineError> {
     remove_dir(&target.dir)?;
     let tables = target.stages.iter().flat_map(|stage| stage.tables());
     Ok(tables.into_iter().try_for_each(|table| target.writer.clear(table))?)
@@ -225,7 +225,7 @@ fn versions(stages: &[Box<dyn Stage>]) -> String {
 /// # Errors
 /// The stage stays without checkpoint.
 pub(crate) fn from_journal(
-    target: &Target<'_>,
+    target: &BulkTarget<'_>,
     stage: usize,
     reader: &Reader,
     progress: &dyn Progress,
@@ -236,7 +236,7 @@ pub(crate) fn from_journal(
 }
 
 fn try_from_journal(
-    target: &Target<'_>,
+    target: &BulkTarget<'_>,
     stage: usize,
     reader: &Reader,
     progress: &dyn Progress,
@@ -269,7 +269,7 @@ fn try_from_journal(
 
 /// Sorts and writes the tables of a chain up to that block, takes them in, and commits.
 fn finish(
-    target: &Target<'_>,
+    target: &BulkTarget<'_>,
     manifest: &mut Manifest,
     jobs: &[Job<'_>],
     (height, hash): (Height, BlockHash),

@@ -16,12 +16,12 @@ use super::{
     link::batches,
     manifest::{FoldState, Manifest},
     notes::{NotedBlocks, Notes},
-    streams::{FoundCoin, Prevout, Spent, Stream, of_block},
+    streams::{FoundCoin, Spent, SpilledPrevout, Stream, of_block},
 };
 use crate::{
     PipelineError,
     collisions::Collisions,
-    resolve::{Place, check_amounts, unresolved},
+    resolve::{ChainPosition, check_amounts, unresolved},
 };
 
 /// A block, and which of its outputs are spent before the last block that is indexed.
@@ -137,7 +137,7 @@ pub(crate) struct FileBlocks<'s> {
     options: BulkOptions,
     noted: NotedBlocks<'s>,
     batches: Box<dyn Iterator<Item = Vec<BlockRef>> + Send + Sync + 's>,
-    prevouts: Stream<Prevout>,
+    prevouts: Stream<SpilledPrevout>,
     spent: Stream<Spent>,
     coins: Stream<FoundCoin>,
     /// First transaction of each block.
@@ -301,7 +301,7 @@ impl<'s> FileBlocks<'s> {
 
 /// What the streams say of a batch of blocks.
 struct BatchRows {
-    prevouts: Vec<Prevout>,
+    prevouts: Vec<SpilledPrevout>,
     spent: Vec<Spent>,
     coins: Vec<FoundCoin>,
 }
@@ -323,7 +323,7 @@ impl Blocks for FileBlocks<'_> {
             let (this, rows) = (&*self, &rows);
             let whole = |bufs: &mut _, at: &BlockRef| {
                 let (mut decoded, undo) = this.read(at, &notes, bufs)?;
-                let block = unresolved(&mut decoded, Place::of(at));
+                let block = unresolved(&mut decoded, ChainPosition::of(at));
                 this.resolve(at, block, &decoded, undo.as_ref(), rows)
             };
             batch.par_iter().map_init(Default::default, whole).collect::<Result<Vec<_>, PipelineError>>()?
@@ -332,7 +332,7 @@ impl Blocks for FileBlocks<'_> {
             let this = &*self;
             let read = |bufs: &mut _, at: &BlockRef| {
                 let (mut decoded, undo) = this.read(at, &notes, bufs)?;
-                Ok((*at, unresolved(&mut decoded, Place::of(at)), decoded, undo))
+                Ok((*at, unresolved(&mut decoded, ChainPosition::of(at)), decoded, undo))
             };
             let mut read =
                 batch.par_iter().map_init(Default::default, read).collect::<Result<Vec<_>, PipelineError>>()?;

@@ -13,7 +13,7 @@ use super::{
 use crate::PipelineError;
 
 /// A row of a spill that is cut by transaction number.
-pub(crate) trait Row: Sized + Ord + Send {
+pub(crate) trait SpilledRow: Sized + Ord + Send {
     /// Name of the spill.
     const NAME: &'static str;
     /// How many times the bytes that it takes in the spill it takes in memory, about.
@@ -28,14 +28,14 @@ pub(crate) trait Row: Sized + Ord + Send {
 
 /// The outpoint that an input names.
 #[derive(PartialEq, Eq, PartialOrd, Ord, Clone, Copy, Debug)]
-pub(crate) struct Prevout {
+pub(crate) struct SpilledPrevout {
     pub(crate) spender: u64,
     pub(crate) vin: u32,
     pub(crate) vout: u32,
     pub(crate) funding: u64,
 }
 
-impl Row for Prevout {
+impl SpilledRow for SpilledPrevout {
     const NAME: &'static str = PREVOUTS;
     const GROWTH: u64 = 5;
 
@@ -43,7 +43,7 @@ impl Row for Prevout {
         let spender = last.wrapping_add(b.varint()?);
         let (vin, back, vout) = (b.varint32()?, b.varint()?, b.varint32()?);
         let funding = spender.checked_sub(back).filter(|_| back > 0).ok_or_else(|| b.error("distance"))?;
-        Ok(Prevout { spender, vin, vout, funding })
+        Ok(SpilledPrevout { spender, vin, vout, funding })
     }
 
     fn tx(&self) -> u64 {
@@ -58,7 +58,7 @@ pub(crate) struct Spent {
     pub(crate) vout: u32,
 }
 
-impl Row for Spent {
+impl SpilledRow for Spent {
     const NAME: &'static str = SPENT;
     const GROWTH: u64 = 5;
 
@@ -80,7 +80,7 @@ pub(crate) struct Wanted {
     pub(crate) spender: u64,
 }
 
-impl Row for Wanted {
+impl SpilledRow for Wanted {
     const NAME: &'static str = WANTED;
     const GROWTH: u64 = 4;
 
@@ -106,7 +106,7 @@ pub(crate) struct FoundCoin {
     pub(crate) script: Vec<u8>,
 }
 
-impl Row for FoundCoin {
+impl SpilledRow for FoundCoin {
     const NAME: &'static str = "coins-found";
     const GROWTH: u64 = 4;
 
@@ -130,7 +130,7 @@ pub(crate) struct Stream<R> {
     rows: Peekable<IntoIter<R>>,
 }
 
-impl<R: Row> Stream<R> {
+impl<R: SpilledRow> Stream<R> {
     pub(crate) fn new(manifest: &Manifest) -> Self {
         let rows = Vec::new().into_iter().peekable();
         Stream { dir: manifest.dir().to_owned(), plan: manifest.plan, loaded: 0..0, rows }
@@ -222,7 +222,7 @@ impl<R: Row> Stream<R> {
 }
 
 /// The rows of one block, out of those of a batch in order.
-pub(crate) fn of_block<R: Row>(rows: &[R], txs: Range<u64>) -> &[R] {
+pub(crate) fn of_block<R: SpilledRow>(rows: &[R], txs: Range<u64>) -> &[R] {
     let from = rows.partition_point(|row| row.tx() < txs.start);
     let to = rows.partition_point(|row| row.tx() < txs.end);
     &rows[from..to.max(from)]

@@ -1,7 +1,7 @@
 //! Tables and blocks that contradict each other or are damaged: errors, never a panic, never silence about coins.
 
 use cairn_model::{Block, TxNum};
-use cairn_stages::{Merge, Stage, StageError, Way};
+use cairn_stages::{FoldDirection, Merge, Stage, StageError};
 use cairn_tables::Family;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -31,7 +31,7 @@ pub(crate) fn contradictions_are_errors(stage: &dyn Stage) {
         let (before, block) = last_spending(&chain.blocks);
         let one = std::slice::from_ref(block);
         let mut tables = tip(stage, before);
-        apply(stage, one, Way::Forward, &mut tables).unwrap();
+        apply(stage, one, FoldDirection::Forward, &mut tables).unwrap();
         let after = tables.clone();
         let refused = |result: Result<(), StageError>, tables: &Tables, what: &str| {
             assert!(result.is_err(), "{}: {what}", chain.name);
@@ -39,15 +39,15 @@ pub(crate) fn contradictions_are_errors(stage: &dyn Stage) {
         };
         let mut twice = deltas(stage, one);
         twice.iter_mut().for_each(|lane| lane.extend_from_within(..));
-        let result = fold(stage, &twice, Way::Back, &mut tables);
+        let result = fold(stage, &twice, FoldDirection::Back, &mut tables);
         refused(result, &tables, "taken back twice at once");
         if stage.name() == "coins" {
             continue;
         }
-        apply(stage, one, Way::Back, &mut tables).unwrap();
-        let result = apply(stage, one, Way::Back, &mut tables.clone());
+        apply(stage, one, FoldDirection::Back, &mut tables).unwrap();
+        let result = apply(stage, one, FoldDirection::Back, &mut tables.clone());
         assert!(result.is_err(), "{}: taken back twice", chain.name);
-        let result = apply(stage, one, Way::Back, &mut Tables::default());
+        let result = apply(stage, one, FoldDirection::Back, &mut Tables::default());
         assert!(result.is_err(), "{}: taken back from nothing", chain.name);
     }
 }
@@ -110,9 +110,9 @@ pub(crate) fn damaged_rows_are_errors(stage: &dyn Stage) {
             let mut tables = full.clone();
             damage(&mut rng, &mut tables, row, donor);
             let result = match rng.random_range(0..3) {
-                0 => apply(stage, &chain.blocks[cut..], Way::Forward, &mut tables),
-                1 => apply(stage, &chain.blocks[cut - 5..cut], Way::Back, &mut tables),
-                _ => step_by_step(stage, &chain.blocks[cut - 5..cut], Way::Back, &mut tables),
+                0 => apply(stage, &chain.blocks[cut..], FoldDirection::Forward, &mut tables),
+                1 => apply(stage, &chain.blocks[cut - 5..cut], FoldDirection::Back, &mut tables),
+                _ => step_by_step(stage, &chain.blocks[cut - 5..cut], FoldDirection::Back, &mut tables),
             };
             errors += u32::from(result.is_err());
         }

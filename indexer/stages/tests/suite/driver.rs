@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use cairn_model::Block;
-use cairn_stages::{Delta, Merge, NoPrior, Order, Prior, PriorError, Rows, Settings, Stage, StageError, Way, all};
+use cairn_stages::{
+    Delta, FoldDirection, Merge, NoPrior, Order, Prior, PriorError, Rows, Settings, Stage, StageError, all,
+};
 use cairn_tables::Family;
 
 pub(crate) const SETTINGS: Settings = Settings { txid_prefix: 8 };
@@ -87,7 +89,7 @@ pub(crate) fn deltas<'b>(stage: &dyn Stage, blocks: impl IntoIterator<Item = &'b
 fn folded(
     stage: &dyn Stage,
     deltas: &[Vec<Emitted>],
-    way: Way,
+    direction: FoldDirection,
     prior: &dyn Prior,
     bulk: bool,
 ) -> Result<Writes, StageError> {
@@ -102,13 +104,13 @@ fn folded(
             let len = rest.iter().take_while(|delta| group_of(delta) == group_of(first)).count();
             let (group, after) = rest.split_at(len);
             rest = after;
-            match (lane.merge, way) {
-                (Merge::Fold | Merge::Coin { .. }, _) => stage.fold(at, group, way, prior, &mut rows)?,
+            match (lane.merge, direction) {
+                (Merge::Fold | Merge::Coin { .. }, _) => stage.fold(at, group, direction, prior, &mut rows)?,
                 (Merge::Put, _) => {
                     assert_eq!(group.len(), 1, "{}: a key comes twice in a lane that only puts", lane.name);
-                    match way {
-                        Way::Forward => rows.put(lane.families[0], first.key, first.value)?,
-                        Way::Back => rows.delete(lane.families[0], first.key)?,
+                    match direction {
+                        FoldDirection::Forward => rows.put(lane.families[0], first.key, first.value)?,
+                        FoldDirection::Back => rows.delete(lane.families[0], first.key)?,
                     }
                 }
             }
@@ -122,10 +124,10 @@ fn folded(
 pub(crate) fn fold(
     stage: &dyn Stage,
     deltas: &[Vec<Emitted>],
-    way: Way,
+    direction: FoldDirection,
     tables: &mut Tables,
 ) -> Result<(), StageError> {
-    for (family, key, value) in folded(stage, deltas, way, tables, false)? {
+    for (family, key, value) in folded(stage, deltas, direction, tables, false)? {
         match value {
             Some(value) => tables.0.insert((family, key), value),
             None => tables.0.remove(&(family, key)),
@@ -135,10 +137,15 @@ pub(crate) fn fold(
 }
 
 /// Applies blocks as far as can be at once: an order-free stage in one fold, an ordered one block by block.
-pub(crate) fn apply(stage: &dyn Stage, blocks: &[Block], way: Way, tables: &mut Tables) -> Result<(), StageError> {
+pub(crate) fn apply(
+    stage: &dyn Stage,
+    blocks: &[Block],
+    direction: FoldDirection,
+    tables: &mut Tables,
+) -> Result<(), StageError> {
     match stage.order() {
-        Order::Free => fold(stage, &deltas(stage, blocks), way, tables),
-        Order::Ordered => step_by_step(stage, blocks, way, tables),
+        Order::Free => fold(stage, &deltas(stage, blocks), direction, tables),
+        Order::Ordered => step_by_step(stage, blocks, direction, tables),
     }
 }
 
@@ -146,20 +153,20 @@ pub(crate) fn apply(stage: &dyn Stage, blocks: &[Block], way: Way, tables: &mut 
 pub(crate) fn step_by_step(
     stage: &dyn Stage,
     blocks: &[Block],
-    way: Way,
+    direction: FoldDirection,
     tables: &mut Tables,
 ) -> Result<(), StageError> {
-    let mut step = |block: &Block| fold(stage, &deltas(stage, [block]), way, tables);
-    match way {
-        Way::Forward => blocks.iter().try_for_each(&mut step),
-        Way::Back => blocks.iter().rev().try_for_each(&mut step),
+    let mut step = |block: &Block| fold(stage, &deltas(stage, [block]), direction, tables);
+    match direction {
+        FoldDirection::Forward => blocks.iter().try_for_each(&mut step),
+        FoldDirection::Back => blocks.iter().rev().try_for_each(&mut step),
     }
 }
 
 /// The tables after blocks from genesis on, one by one.
 pub(crate) fn tip(stage: &dyn Stage, blocks: &[Block]) -> Tables {
     let mut tables = Tables::default();
-    step_by_step(stage, blocks, Way::Forward, &mut tables).unwrap();
+    step_by_step(stage, blocks, FoldDirection::Forward, &mut tables).unwrap();
     tables
 }
 
@@ -169,7 +176,7 @@ pub(crate) fn bulk(stage: &dyn Stage, deltas: &[Vec<Emitted>]) -> Option<Result<
     if stage.order() == Order::Ordered {
         return None;
     }
-    let rows = folded(stage, deltas, Way::Forward, &NoPrior, true);
+    let rows = folded(stage, deltas, FoldDirection::Forward, &NoPrior, true);
     Some(rows.map(|rows| {
         Tables(rows.into_iter().map(|(family, key, value)| ((family, key), value.expect("bulk only puts"))).collect())
     }))

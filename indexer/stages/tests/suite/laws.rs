@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use cairn_stages::{Stage, Way};
+use cairn_stages::{FoldDirection, Stage};
 use cairn_tables::{Family, Table, journal};
 use rand::{Rng, SeedableRng, seq::SliceRandom};
 use rand_chacha::ChaCha8Rng;
@@ -29,8 +29,8 @@ pub(crate) fn nothing_comes_from_nothing(stage: &dyn Stage) {
     let none = deltas(stage, []);
     assert!(none.iter().all(Vec::is_empty));
     let mut tables = Tables::default();
-    apply(stage, &[], Way::Forward, &mut tables).unwrap();
-    apply(stage, &[], Way::Back, &mut tables).unwrap();
+    apply(stage, &[], FoldDirection::Forward, &mut tables).unwrap();
+    apply(stage, &[], FoldDirection::Back, &mut tables).unwrap();
     assert_eq!(tables, Tables::default());
     assert_eq!(bulk(stage, &none).map(Result::unwrap), bulk(stage, &none).map(|_| Tables::default()));
     // And something from something, or the laws below would hold of a stage that does nothing.
@@ -46,11 +46,11 @@ pub(crate) fn ranges_add_up(stage: &dyn Stage) {
         for pair in cuts.windows(2) {
             let [b, c] = pair else { continue };
             let mut in_two = before.clone();
-            apply(stage, &chain.blocks[from..*b], Way::Forward, &mut in_two).unwrap();
+            apply(stage, &chain.blocks[from..*b], FoldDirection::Forward, &mut in_two).unwrap();
             let start = in_two.clone();
-            apply(stage, &chain.blocks[*b..*c], Way::Forward, &mut in_two).unwrap();
+            apply(stage, &chain.blocks[*b..*c], FoldDirection::Forward, &mut in_two).unwrap();
             let mut at_once = before;
-            apply(stage, &chain.blocks[from..*c], Way::Forward, &mut at_once).unwrap();
+            apply(stage, &chain.blocks[from..*c], FoldDirection::Forward, &mut at_once).unwrap();
             at_once.assert_equal(&in_two, &format!("{}: {from}..{b}..{c}", chain.name));
             (before, from) = (start, *b);
         }
@@ -63,21 +63,21 @@ pub(crate) fn back_undoes_forward(stage: &dyn Stage) {
         let mut before = Tables::default();
         let mut at = 0;
         for cut in cuts(chain, 8) {
-            apply(stage, &chain.blocks[at..cut], Way::Forward, &mut before).unwrap();
+            apply(stage, &chain.blocks[at..cut], FoldDirection::Forward, &mut before).unwrap();
             at = cut;
             for depth in [1, 2, 7, 40, 300] {
                 let blocks = &chain.blocks[at..(at + depth).min(chain.blocks.len())];
                 let mut tables = before.clone();
                 // Every way there, every way back.
                 if rng.random() {
-                    apply(stage, blocks, Way::Forward, &mut tables).unwrap();
+                    apply(stage, blocks, FoldDirection::Forward, &mut tables).unwrap();
                 } else {
-                    step_by_step(stage, blocks, Way::Forward, &mut tables).unwrap();
+                    step_by_step(stage, blocks, FoldDirection::Forward, &mut tables).unwrap();
                 }
                 if rng.random() {
-                    apply(stage, blocks, Way::Back, &mut tables).unwrap();
+                    apply(stage, blocks, FoldDirection::Back, &mut tables).unwrap();
                 } else {
-                    step_by_step(stage, blocks, Way::Back, &mut tables).unwrap();
+                    step_by_step(stage, blocks, FoldDirection::Back, &mut tables).unwrap();
                 }
                 before.assert_equal(&tables, &format!("{}: {depth} blocks on {at} and back", chain.name));
             }
@@ -89,10 +89,10 @@ pub(crate) fn back_to_nothing(stage: &dyn Stage) {
     for chain in all_chains() {
         let full = tip(stage, &chain.blocks);
         let mut tables = full.clone();
-        step_by_step(stage, &chain.blocks, Way::Back, &mut tables).unwrap();
+        step_by_step(stage, &chain.blocks, FoldDirection::Back, &mut tables).unwrap();
         tables.assert_equal(&Tables::default(), chain.name);
         let mut tables = full;
-        apply(stage, &chain.blocks, Way::Back, &mut tables).unwrap();
+        apply(stage, &chain.blocks, FoldDirection::Back, &mut tables).unwrap();
         tables.assert_equal(&Tables::default(), chain.name);
     }
 }
@@ -136,8 +136,8 @@ pub(crate) fn a_reorg_ends_like_the_straight_way(stage: &dyn Stage) {
         assert_eq!(ours[..fork], theirs[..fork]);
         assert_ne!(ours[fork], theirs[fork]);
         let mut tables = tip(stage, &ours);
-        step_by_step(stage, &ours[fork..], Way::Back, &mut tables).unwrap();
-        step_by_step(stage, &theirs[fork..], Way::Forward, &mut tables).unwrap();
+        step_by_step(stage, &ours[fork..], FoldDirection::Back, &mut tables).unwrap();
+        step_by_step(stage, &theirs[fork..], FoldDirection::Forward, &mut tables).unwrap();
         tables.assert_equal(&tip(stage, &theirs), &format!("depth {depth}"));
     }
 }

@@ -10,7 +10,7 @@ use cairn_tables::{
     coins::{Coin, CoinValue, Coins, CoinsByScript},
     headers::Headers,
     heights::{HeightByHash, HeightByTime},
-    history::{Entry, History, HistoryIndex},
+    history::{History, HistoryEntry, HistoryIndex},
     journal::OverwrittenCoins,
     keys::HashPrefix,
     prevouts::Prevouts,
@@ -214,8 +214,8 @@ fn histories_and_sums_are_those_of_a_ledger() {
         }
         for (id, t) in totals {
             let ledger = &ledgers[&id];
-            let entry = |(&tx_num, &(received, sent)): (&TxNum, &(Sats, Sats))| Entry { tx_num, received, sent };
-            let entries: Vec<Entry> = ledger.entries.iter().map(entry).collect();
+            let entry = |(&tx_num, &(received, sent)): (&TxNum, &(Sats, Sats))| HistoryEntry { tx_num, received, sent };
+            let entries: Vec<HistoryEntry> = ledger.entries.iter().map(entry).collect();
             let (mut received, mut sent) = (0, 0);
             let history = &histories[&id];
             assert_eq!(history.len(), entries.len().div_ceil(128));

@@ -6,13 +6,13 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::{
-    context::{Ctx, Pool},
+    context::{Ctx, MempoolView},
     values::{SatVb, rfc3339_ms},
 };
 
 /// The mempool with its projection.
 pub(crate) struct Projected<'c> {
-    pub(crate) pool: &'c Pool<'c>,
+    pub(crate) pool: &'c MempoolView<'c>,
     /// The mempool in numbers, as of the moment when it last changed.
     pub(crate) stats: Stats,
     /// It may be some moments older than the mempool.

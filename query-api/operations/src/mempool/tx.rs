@@ -2,7 +2,7 @@
 
 use cairn_domain::{
     FeeRate,
-    mempool::{Departed, Eta, MEMPOOL_ETA, Mempool, Package, Projection},
+    mempool::{Departed, Eta, MEMPOOL_ETA, Mempool, Projection, RelatedTxs},
 };
 use cairn_http::{ApiError, ErrorCode, Info, Tool};
 use cairn_model::{MempoolTx, RemoveReason, Txid};
@@ -180,7 +180,7 @@ impl Operation for MempoolTransaction {
         let (limit, io_limit) = (input.relatives_limit as usize, input.io_limit as usize);
         let found = mempool.get(txid).zip(mempool.relatives(txid, WALK));
         let Some((tx, relatives)) = found else { return Err(missing(ctx, mempool, txid)) };
-        let place = now.projection.place(txid);
+        let position = now.projection.position(txid);
         Ok(MempoolTransactionOutput {
             txid: tx.txid.to_string(),
             wtxid: tx.wtxid.to_string(),
@@ -195,8 +195,8 @@ impl Operation for MempoolTransaction {
             fee_btc: Btc::of(tx.fee_sats),
             fee_rate_sat_vb: sat_vb(tx.fee_sats, tx.adjusted_vsize()),
             first_seen_at: rfc3339_ms(tx.first_seen_ms),
-            effective_fee_rate_sat_vb: place.map(|place| SatVb(place.rate)),
-            projected_block: place.and_then(|place| place.block),
+            effective_fee_rate_sat_vb: position.map(|position| SatVb(position.rate)),
+            projected_block: position.and_then(|position| position.block),
             eta: eta(now.projection, txid),
             rbf: rbf(mempool, tx, &relatives.ancestors),
             ancestors: relations(&relatives.ancestors, limit),
@@ -220,7 +220,7 @@ fn texts<'t>(txids: impl Iterator<Item = &'t Txid>) -> Vec<String> {
     txids.map(Txid::to_string).collect()
 }
 
-fn relations(package: &Package, limit: usize) -> Relations {
+fn relations(package: &RelatedTxs, limit: usize) -> Relations {
     let count = package.txids.len();
     Relations {
         count,
@@ -232,7 +232,7 @@ fn relations(package: &Package, limit: usize) -> Relations {
     }
 }
 
-fn rbf(mempool: &Mempool, tx: &MempoolTx, ancestors: &Package) -> Rbf {
+fn rbf(mempool: &Mempool, tx: &MempoolTx, ancestors: &RelatedTxs) -> Rbf {
     let signals = tx.signals_rbf();
     let inherited = || ancestors.txids.iter().filter_map(|txid| mempool.get(txid)).any(|tx| tx.signals_rbf());
     let replaceable = signals || inherited();

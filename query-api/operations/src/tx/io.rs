@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::{
-    context::{Ctx, Pool},
+    context::{Ctx, MempoolView},
     values::Btc,
 };
 
@@ -226,7 +226,12 @@ pub(super) fn outputs(ctx: &Ctx<'_>, view: &View<'_>, tx: &StoredTx, limit: usiz
 }
 
 /// The outputs of an unconfirmed transaction, at most `limit`.
-pub(super) fn unconfirmed_outputs(pool: &Pool<'_>, tx: &MempoolTx, limit: usize, network: Network) -> Vec<OutputRow> {
+pub(super) fn unconfirmed_outputs(
+    pool: &MempoolView<'_>,
+    tx: &MempoolTx,
+    limit: usize,
+    network: Network,
+) -> Vec<OutputRow> {
     let pending = Spenders::of(pool, tx.txid);
     let rows = (0u32..).zip(&tx.outputs).take(limit);
     rows.map(|(vout, output)| {
@@ -267,7 +272,7 @@ struct Spenders<'p> {
 }
 
 impl<'p> Spenders<'p> {
-    fn of(pool: &Pool<'p>, txid: Txid) -> Self {
+    fn of(pool: &MempoolView<'p>, txid: Txid) -> Self {
         Spenders { mempool: pool.mempool, txid, walked: RefCell::default() }
     }
 

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     blocks::{CoinbaseTag, coinbase_tag},
-    context::{BlockRef, Ctx, Pool, and_mempool, confirmations, first_seen, index_get},
+    context::{BlockRef, Ctx, MempoolView, and_mempool, confirmations, first_seen, index_get},
     mempool::tx::EtaRow,
     operation::Operation,
     parameters::identifier::TxidParam,
@@ -213,7 +213,7 @@ fn confirmed(
 fn unconfirmed(
     ctx: &Ctx<'_>,
     view: &View<'_>,
-    pool: &Pool<'_>,
+    pool: &MempoolView<'_>,
     tx: &MempoolTx,
     input: &TxLookupInput,
 ) -> Result<TxLookupOutput, ApiError> {

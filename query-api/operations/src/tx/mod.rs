@@ -15,7 +15,7 @@ use cairn_model::{MempoolTx, Txid};
 
 use self::pending::Departure;
 use crate::{
-    context::{Ctx, Pool},
+    context::{Ctx, MempoolView},
     raw_tx::{InBlock, Wanted, wanted_of, wanted_unconfirmed},
 };
 
@@ -24,7 +24,7 @@ enum Found<'c> {
     /// In a block, with its header.
     Confirmed(InBlock),
     /// In the mempool.
-    Unconfirmed(&'c Pool<'c>, &'c MempoolTx),
+    Unconfirmed(&'c MempoolView<'c>, &'c MempoolTx),
 }
 
 /// The transaction of that id, confirmed or not.

@@ -3,14 +3,14 @@
 
 use cairn_domain::{
     FeeRate,
-    mempool::{Departed, Package},
+    mempool::{Departed, RelatedTxs},
 };
 use cairn_model::{MempoolTx, RemoveReason, Txid};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::{
-    context::Pool,
+    context::MempoolView,
     mempool::tx::{EtaRow, eta},
     values::{SatVb, rfc3339_ms, sat_vb},
 };
@@ -21,7 +21,7 @@ const MAX_RELATIVES: usize = 1_000;
 const MAX_REPLACED: usize = 100;
 
 /// When it will be mined; `None` before the first projection.
-pub(super) fn eta_of(pool: &Pool<'_>, txid: &Txid) -> Option<EtaRow> {
+pub(super) fn eta_of(pool: &MempoolView<'_>, txid: &Txid) -> Option<EtaRow> {
     pool.projection.as_ref().map(|projection| eta(projection, txid))
 }
 
@@ -51,22 +51,22 @@ pub(super) struct Kin {
 }
 
 impl Kin {
-    fn of(package: &Package) -> Self {
-        let Package { txids, vsize, fees_sats, truncated } = package;
+    fn of(package: &RelatedTxs) -> Self {
+        let RelatedTxs { txids, vsize, fees_sats, truncated } = package;
         Kin { count: txids.len() as u64, vsize: *vsize, fees_sats: *fees_sats, truncated: *truncated }
     }
 }
 
 impl Cpfp {
-    pub(super) fn of(pool: &Pool<'_>, tx: &MempoolTx) -> Self {
+    pub(super) fn of(pool: &MempoolView<'_>, tx: &MempoolTx) -> Self {
         let relatives = pool.mempool.relatives(&tx.txid, MAX_RELATIVES).unwrap_or_default();
         let ancestors = &relatives.ancestors;
         let fees = ancestors.fees_sats.saturating_add(tx.fee_sats);
         let package = sat_vb(fees, ancestors.vsize.saturating_add(tx.adjusted_vsize()));
-        let place = pool.projection.as_ref().and_then(|projection| projection.place(&tx.txid));
+        let position = pool.projection.as_ref().and_then(|projection| projection.position(&tx.txid));
         Cpfp {
             package_fee_rate_sat_vb: package.filter(|_| !ancestors.truncated),
-            effective_fee_rate_sat_vb: place.map(|place| SatVb(place.rate)),
+            effective_fee_rate_sat_vb: position.map(|position| SatVb(position.rate)),
             ancestors: Kin::of(ancestors),
             descendants: Kin::of(&relatives.descendants),
         }
@@ -74,7 +74,7 @@ impl Cpfp {
 }
 
 /// Ids of what it replaced, as far as that is remembered, oldest first; and whether there are more.
-pub(super) fn replaced(pool: &Pool<'_>, txid: &Txid) -> (Vec<String>, bool) {
+pub(super) fn replaced(pool: &MempoolView<'_>, txid: &Txid) -> (Vec<String>, bool) {
     let mut all = pool.mempool.replaced_by(txid);
     let listed = all.by_ref().take(MAX_REPLACED).map(Txid::to_string).collect();
     (listed, all.next().is_some())
@@ -102,7 +102,7 @@ pub(super) struct Departure {
 
 impl Departure {
     /// How it left; `None` if it was not there, or that is forgotten.
-    pub(super) fn of(pool: &Pool<'_>, txid: &Txid) -> Option<Self> {
+    pub(super) fn of(pool: &MempoolView<'_>, txid: &Txid) -> Option<Self> {
         let Departed { reason, first_seen_ms, left_ms, fee_sats, vsize } = *pool.mempool.departed(txid)?;
         let (mut replaced_by, mut height) = (None, None);
         let reason = match reason {

@@ -14,11 +14,11 @@ use cairn_domain::mempool::ScriptEffect;
 use cairn_http::{ApiError, Location};
 use cairn_model::{RemoveReason, Txid};
 use cairn_reader::View;
-use cairn_tables::history::Entry;
+use cairn_tables::history::HistoryEntry;
 
 use super::Wallet;
 use crate::{
-    context::{Ctx, Pool},
+    context::{Ctx, MempoolView},
     vocabulary::cursor::{Cursor, NO_FIT},
 };
 
@@ -48,7 +48,7 @@ pub(super) struct Page {
     /// Its unconfirmed transactions, which come first.
     pub(super) unconfirmed: Vec<ScriptEffect>,
     /// Its confirmed transactions.
-    pub(super) confirmed: Vec<Entry>,
+    pub(super) confirmed: Vec<HistoryEntry>,
     /// All unconfirmed transactions of the script; `None` without a mempool.
     pub(super) unconfirmed_total: Option<u64>,
     /// All confirmed transactions of the script.
@@ -147,7 +147,7 @@ pub(super) fn page(
 }
 
 /// Whether a transaction is known with this first-seen time: in the mempool, or by now in a block.
-fn knows(pool: &Pool<'_>, (first_seen_ms, txid): &Key) -> bool {
+fn knows(pool: &MempoolView<'_>, (first_seen_ms, txid): &Key) -> bool {
     let confirmed = || {
         let departed = pool.mempool.departed(txid)?;
         matches!(departed.reason, RemoveReason::Confirmed { .. }).then_some(departed.first_seen_ms)

@@ -4,7 +4,7 @@ use cairn_domain::{Subject, address_of, mempool::Mempool, script_sha256, script_
 use cairn_http::ApiError;
 use cairn_reader::{FoundScript, View};
 
-use crate::{config::ChainConfig, context::Pool, parameters::identifier::AddressParam};
+use crate::{config::ChainConfig, context::MempoolView, parameters::identifier::AddressParam};
 
 /// A script that a question is about, and what the index knows of it.
 pub(super) struct Wallet {
@@ -22,7 +22,7 @@ pub(super) struct Wallet {
 
 impl Wallet {
     /// Looks the script up: two row reads, as a rule.
-    pub(super) fn find(view: &View<'_>, pool: Option<&Pool<'_>>, asked: AddressParam) -> Result<Self, ApiError> {
+    pub(super) fn find(view: &View<'_>, pool: Option<&MempoolView<'_>>, asked: AddressParam) -> Result<Self, ApiError> {
         let (script, script_hash, found) = match asked.subject {
             Subject::Script(script) => {
                 let found = view.find_script(&script)?;

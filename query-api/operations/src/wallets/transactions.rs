@@ -4,13 +4,13 @@ use cairn_domain::{Direction, Effect, direction, mempool::ScriptEffect};
 use cairn_http::{ApiError, Detail, ErrorCode, Info, Location, Tool};
 use cairn_model::{TxNum, Txid};
 use cairn_reader::View;
-use cairn_tables::history::Entry;
+use cairn_tables::history::HistoryEntry;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Wallet, page::page};
 use crate::{
-    context::{Ctx, Pool, and_mempool, block_refs, confirmations, first_seen, index_get},
+    context::{Ctx, MempoolView, and_mempool, block_refs, confirmations, first_seen, index_get},
     operation::Operation,
     parameters::identifier::AddressParam,
     values::{Btc, rfc3339_ms},
@@ -74,7 +74,7 @@ pub(crate) struct TransactionsOutput {
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Movement {
     txid: String,
-    direction: Way,
+    direction: MovementDirection,
     /// Received less sent.
     net_sats: i64,
     net_btc: Btc,
@@ -97,7 +97,9 @@ pub(crate) struct Movement {
 /// Way of the value, seen from the script.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Way {
+// Clients know the schema by this name.
+#[schemars(rename = "Way")]
+pub(crate) enum MovementDirection {
     In,
     Out,
     #[serde(rename = "self")]
@@ -181,9 +183,9 @@ fn movement(txid: &Txid, effect: &Effect, fee_sats: u64, status: MovementStatus)
     Movement {
         txid: txid.to_string(),
         direction: match direction(effect) {
-            Direction::In => Way::In,
-            Direction::Out => Way::Out,
-            Direction::OwnTransfer => Way::Own,
+            Direction::In => MovementDirection::In,
+            Direction::Out => MovementDirection::Out,
+            Direction::OwnTransfer => MovementDirection::Own,
         },
         net_sats: effect.net(),
         net_btc: Btc(effect.net()),
@@ -198,7 +200,7 @@ fn movement(txid: &Txid, effect: &Effect, fee_sats: u64, status: MovementStatus)
     }
 }
 
-fn unconfirmed(pool: &Pool<'_>, effect: &ScriptEffect) -> Option<Movement> {
+fn unconfirmed(pool: &MempoolView<'_>, effect: &ScriptEffect) -> Option<Movement> {
     // A script's list names only transactions that are there.
     let tx = pool.mempool.get(&effect.txid)?;
     let effect = Effect {
@@ -212,7 +214,12 @@ fn unconfirmed(pool: &Pool<'_>, effect: &ScriptEffect) -> Option<Movement> {
     Some(Movement { mempool_first_seen: first_seen, ..movement(&tx.txid, &effect, tx.fee_sats, status) })
 }
 
-fn confirmed(ctx: &Ctx<'_>, view: &View<'_>, entries: &[Entry], rows: &mut Vec<Movement>) -> Result<(), ApiError> {
+fn confirmed(
+    ctx: &Ctx<'_>,
+    view: &View<'_>,
+    entries: &[HistoryEntry],
+    rows: &mut Vec<Movement>,
+) -> Result<(), ApiError> {
     // What the page needs lies all over the disk: one look-up for all of it, and not one after the other.
     let numbers: Vec<TxNum> = entries.iter().map(|entry| entry.tx_num).collect();
     view.fetch_txs(&numbers)?;

@@ -3,16 +3,16 @@
 
 use cairn_model::{BYTES_PER_SIGOP, Sats, Txid};
 
-use super::outline::{Outline, Row};
+use super::outline::{Outline, OutlineRow};
 
 /// Lists of neighbours, back to back.
 #[derive(Debug)]
-pub(super) struct Links {
+pub(super) struct GraphLinks {
     starts: Vec<usize>,
     items: Vec<u32>,
 }
 
-impl Links {
+impl GraphLinks {
     pub(super) fn of(&self, index: u32) -> &[u32] {
         let at = index as usize;
         match (self.starts.get(at), self.starts.get(at + 1)) {
@@ -22,7 +22,7 @@ impl Links {
     }
 
     /// The same links seen from the other end. Each list ascends.
-    fn reversed(&self) -> Links {
+    fn reversed(&self) -> GraphLinks {
         let count = self.starts.len().saturating_sub(1);
         let mut starts = vec![0usize; count + 1];
         for item in &self.items {
@@ -40,7 +40,7 @@ impl Links {
                 *place += 1;
             }
         }
-        Links { starts, items }
+        GraphLinks { starts, items }
     }
 }
 
@@ -54,12 +54,12 @@ pub(super) struct Graph {
     pub(super) vsize: Vec<u32>,
     pub(super) weight: Vec<u32>,
     pub(super) sigops: Vec<u32>,
-    pub(super) parents: Links,
-    pub(super) children: Links,
+    pub(super) parents: GraphLinks,
+    pub(super) children: GraphLinks,
 }
 
 /// Row numbers in the order of their txids.
-fn by_txid(rows: &[Row]) -> Vec<u32> {
+fn by_txid(rows: &[OutlineRow]) -> Vec<u32> {
     // Eight bytes almost always decide, and move faster than thirty-two.
     let prefix = |txid: &Txid| txid.0.first_chunk().map_or(0, |first| u64::from_be_bytes(*first));
     let mut order: Vec<(u64, u32)> = rows.iter().zip(0u32..).map(|(row, at)| (prefix(&row.txid), at)).collect();
@@ -83,7 +83,7 @@ impl Graph {
         let mut vsize = Vec::with_capacity(count);
         let mut weight = Vec::with_capacity(count);
         let mut sigops = Vec::with_capacity(count);
-        let mut parents = Links { starts: Vec::with_capacity(count + 1), items: Vec::new() };
+        let mut parents = GraphLinks { starts: Vec::with_capacity(count + 1), items: Vec::new() };
         parents.starts.push(0);
         for at in order {
             let row = &rows[at as usize];

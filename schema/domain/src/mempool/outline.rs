@@ -6,7 +6,7 @@ use cairn_model::{Sats, Txid};
 use super::{Mempool, Stats};
 
 #[derive(Clone, Debug)]
-pub(super) struct Row {
+pub(super) struct OutlineRow {
     pub(super) txid: Txid,
     pub(super) fee: Sats,
     pub(super) slot: u32,
@@ -23,7 +23,7 @@ pub(super) struct Row {
 pub struct Outline {
     pub(super) stats: Stats,
     /// In the order of their slots.
-    pub(super) rows: Vec<Row>,
+    pub(super) rows: Vec<OutlineRow>,
     /// Slots.
     parents: Vec<u32>,
 }
@@ -53,7 +53,7 @@ impl Mempool {
         let mut parents = Vec::new();
         for (slot, entry) in self.entries() {
             parents.extend_from_slice(&entry.parents);
-            rows.push(Row {
+            rows.push(OutlineRow {
                 txid: entry.txid,
                 fee: entry.fee,
                 slot,

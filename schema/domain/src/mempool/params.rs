@@ -7,7 +7,7 @@ pub const MEMPOOL_CONGESTION: &str = "mempool-congestion";
 
 /// How much the mempool may remember.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Limits {
+pub struct MempoolLimits {
     /// Bytes of memory that the transactions and their indexes may take, as estimated. Above that the worst paying
     /// ones are dropped, down to 95 % of it.
     pub max_bytes: u64,
@@ -17,9 +17,9 @@ pub struct Limits {
     pub inflow_window_ms: u64,
 }
 
-impl Default for Limits {
+impl Default for MempoolLimits {
     fn default() -> Self {
-        Limits { max_bytes: 1 << 30, max_departed: 50_000, inflow_window_ms: 600_000 }
+        MempoolLimits { max_bytes: 1 << 30, max_departed: 50_000, inflow_window_ms: 600_000 }
     }
 }
 

@@ -8,12 +8,12 @@ use std::{
 use cairn_model::{MempoolDelta, MempoolInput, MempoolTx, NodeFloor, RemoveReason, Sats, Txid};
 
 use super::{
-    Applied, Departed, Limits, Refusal, ScriptEffect, ScriptHash, ScriptTotals, Stats, Tip,
+    Applied, Departed, MempoolLimits, MempoolTip, Refusal, ScriptEffect, ScriptHash, ScriptTotals, Stats,
     check::check,
     departed::DepartedLog,
     graph::Graph,
     inflow::InflowWindow,
-    relatives::Way,
+    relatives::WalkDirection,
     scripts::Scripts,
     select::{mining_order, rate_of},
     usage::usage_bytes,
@@ -25,7 +25,7 @@ const MAX_CYCLE_WALK: usize = 10_000;
 
 /// A transaction in its slot, with what the projection needs at hand.
 #[derive(Debug)]
-pub(super) struct Entry {
+pub(super) struct GraphEntry {
     pub(super) tx: Arc<MempoolTx>,
     pub(super) txid: Txid,
     pub(super) fee: Sats,
@@ -37,7 +37,7 @@ pub(super) struct Entry {
 }
 
 /// Bytes of a slot.
-pub(super) const ENTRY_BYTES: usize = size_of::<Option<Entry>>();
+pub(super) const ENTRY_BYTES: usize = size_of::<Option<GraphEntry>>();
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Sums {
@@ -51,8 +51,8 @@ struct Sums {
 /// The mempool, built from deltas. See the module for what it promises.
 #[derive(Debug)]
 pub struct Mempool {
-    limits: Limits,
-    slots: Vec<Option<Entry>>,
+    limits: MempoolLimits,
+    slots: Vec<Option<GraphEntry>>,
     free: Vec<u32>,
     by_txid: HashMap<Txid, u32>,
     by_spent: HashMap<(Txid, u32), u32>,
@@ -66,20 +66,20 @@ pub struct Mempool {
     loading: bool,
     floor: Option<NodeFloor>,
     node_sequence: Option<u64>,
-    tip: Option<Tip>,
+    tip: Option<MempoolTip>,
     generation: u64,
 }
 
 impl Default for Mempool {
     fn default() -> Self {
-        Mempool::new(Limits::default())
+        Mempool::new(MempoolLimits::default())
     }
 }
 
 impl Mempool {
     /// An empty mempool, which counts as loading until the first [`MempoolDelta::Sequence`].
     #[must_use]
-    pub fn new(limits: Limits) -> Self {
+    pub fn new(limits: MempoolLimits) -> Self {
         Mempool {
             limits,
             slots: Vec::new(),
@@ -117,7 +117,7 @@ impl Mempool {
                 Applied::Noted
             }
             MempoolDelta::Block { height, hash, time } => {
-                self.tip = Some(Tip { height: *height, hash: *hash, time: *time });
+                self.tip = Some(MempoolTip { height: *height, hash: *hash, time: *time });
                 Applied::Noted
             }
             MempoolDelta::Sequence(sequence) => {
@@ -215,15 +215,15 @@ impl Mempool {
         self.by_txid.get(txid).copied()
     }
 
-    pub(super) fn entry(&self, slot: u32) -> Option<&Entry> {
+    pub(super) fn entry(&self, slot: u32) -> Option<&GraphEntry> {
         self.slots.get(slot as usize)?.as_ref()
     }
 
-    fn entry_mut(&mut self, slot: u32) -> Option<&mut Entry> {
+    fn entry_mut(&mut self, slot: u32) -> Option<&mut GraphEntry> {
         self.slots.get_mut(slot as usize)?.as_mut()
     }
 
-    pub(super) fn entries(&self) -> impl Iterator<Item = (u32, &Entry)> {
+    pub(super) fn entries(&self) -> impl Iterator<Item = (u32, &GraphEntry)> {
         // Slots are numbered in 32 bits: `add` sees to it.
         self.slots.iter().enumerate().filter_map(|(slot, entry)| Some((u32::try_from(slot).ok()?, entry.as_ref()?)))
     }
@@ -255,7 +255,7 @@ impl Mempool {
         }
         let (parents, children) = self.relatives_to_be(tx);
         if !parents.is_empty() && !children.is_empty() {
-            let (ancestors, truncated) = self.walk(&parents, Way::Up, MAX_CYCLE_WALK);
+            let (ancestors, truncated) = self.walk(&parents, WalkDirection::Up, MAX_CYCLE_WALK);
             if parents.iter().chain(&ancestors).any(|slot| children.binary_search(slot).is_ok()) {
                 return Applied::Refused(Refusal::Cycle);
             }
@@ -302,7 +302,7 @@ impl Mempool {
         }
         let mut rivals: Vec<_> = rivals.iter().copied().collect();
         rivals.sort_unstable();
-        let (descendants, _) = self.walk(&rivals, Way::Down, usize::MAX);
+        let (descendants, _) = self.walk(&rivals, WalkDirection::Down, usize::MAX);
         rivals.extend(descendants);
         for slot in &rivals {
             self.remove(*slot, Some(RemoveReason::Replaced { by }), now_ms);
@@ -340,7 +340,7 @@ impl Mempool {
         let tx = Arc::clone(tx);
         let (fee, sigops) = (tx.fee_sats, tx.sigop_cost);
         if let Some(place) = self.slots.get_mut(slot as usize) {
-            *place = Some(Entry { txid: tx.txid, tx, fee, vsize, weight, sigops, parents, children });
+            *place = Some(GraphEntry { txid: tx.txid, tx, fee, vsize, weight, sigops, parents, children });
         }
     }
 

@@ -4,7 +4,7 @@
 use cairn_model::{Sats, Txid};
 
 use super::{
-    Bucket, Mempool, Outline, Selection, Template, Tip,
+    Bucket, Mempool, MempoolTip, Outline, Selection, Template,
     chunks::by_chunks,
     graph::Graph,
     histogram::{BUCKET_EDGES, bucket_of, histogram},
@@ -56,9 +56,9 @@ pub struct ProjectedBlock {
     pub rates: FeeRange,
 }
 
-/// Where a transaction stands.
+/// Where a transaction stands in the projection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Place {
+pub struct ProjectedPosition {
     /// Index of its block, 0 being the next one; `None` if it is in none of those projected.
     pub block: Option<u32>,
     /// The feerate that counts for it: that of the package or chunk it is chosen with, or would be.
@@ -89,7 +89,7 @@ pub struct Projection {
     /// The node's mempool sequence.
     pub node_sequence: Option<u64>,
     /// Tip that the blocks build on.
-    pub tip: Option<Tip>,
+    pub tip: Option<MempoolTip>,
     /// Rules that the blocks keep.
     pub template: Template,
     /// Transactions in the mempool.
@@ -180,23 +180,23 @@ impl Outline {
 impl Projection {
     /// Where a transaction stands; `None` if it was not in the mempool.
     #[must_use]
-    pub fn place(&self, txid: &Txid) -> Option<Place> {
+    pub fn position(&self, txid: &Txid) -> Option<ProjectedPosition> {
         let at = self.txids.binary_search(txid).ok()?;
         let block = self.block_of.get(at).copied().filter(|block| *block != NO_BLOCK).map(u32::from);
-        Some(Place { block, rate: *self.rate.get(at)? })
+        Some(ProjectedPosition { block, rate: *self.rate.get(at)? })
     }
 
     /// When a transaction will be mined; `None` if it was not in the mempool.
     #[must_use]
     pub fn eta(&self, txid: &Txid) -> Option<Eta> {
-        let place = self.place(txid)?;
-        if let Some(block) = place.block {
+        let position = self.position(txid)?;
+        if let Some(block) = position.block {
             return Some(Eta::Blocks(block + 1));
         }
-        if place.rate < self.template.min_rate {
+        if position.rate < self.template.min_rate {
             return Some(Eta::BelowMinimum);
         }
-        let ahead = self.left_by_bucket.iter().skip(bucket_of(place.rate));
+        let ahead = self.left_by_bucket.iter().skip(bucket_of(position.rate));
         let ahead = ahead.fold(0u64, |sum, vsize| sum.saturating_add(*vsize));
         let projected = u32::try_from(self.blocks.len()).unwrap_or(u32::MAX);
         let further = u32::try_from(ahead.div_ceil(self.template.capacity())).unwrap_or(u32::MAX);

@@ -8,7 +8,7 @@ use super::pool::Mempool;
 
 /// A set of related transactions, without the one that was asked about.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Package {
+pub struct RelatedTxs {
     /// Their ids, ascending.
     pub txids: Vec<Txid>,
     /// Sum of their adjusted virtual sizes.
@@ -27,14 +27,14 @@ pub struct Relatives {
     /// Which spend its outputs, ascending; no more of them than were asked for.
     pub children: Vec<Txid>,
     /// Parents, their parents, and so on.
-    pub ancestors: Package,
+    pub ancestors: RelatedTxs,
     /// Children, their children, and so on.
-    pub descendants: Package,
+    pub descendants: RelatedTxs,
 }
 
 /// Which way to walk.
 #[derive(Clone, Copy)]
-pub(super) enum Way {
+pub(super) enum WalkDirection {
     Up,
     Down,
 }
@@ -46,21 +46,21 @@ impl Mempool {
     pub fn relatives(&self, txid: &Txid, max: usize) -> Option<Relatives> {
         let slot = self.slot(txid)?;
         Some(Relatives {
-            parents: self.txids(self.next(slot, Way::Up)),
+            parents: self.txids(self.next(slot, WalkDirection::Up)),
             children: {
-                let children = self.next(slot, Way::Down);
+                let children = self.next(slot, WalkDirection::Down);
                 self.txids(children.get(..max).unwrap_or(children))
             },
-            ancestors: self.package(slot, Way::Up, max),
-            descendants: self.package(slot, Way::Down, max),
+            ancestors: self.package(slot, WalkDirection::Up, max),
+            descendants: self.package(slot, WalkDirection::Down, max),
         })
     }
 
-    pub(super) fn next(&self, slot: u32, way: Way) -> &[u32] {
+    pub(super) fn next(&self, slot: u32, direction: WalkDirection) -> &[u32] {
         let Some(entry) = self.entry(slot) else { return &[] };
-        match way {
-            Way::Up => &entry.parents,
-            Way::Down => &entry.children,
+        match direction {
+            WalkDirection::Up => &entry.parents,
+            WalkDirection::Down => &entry.children,
         }
     }
 
@@ -71,13 +71,13 @@ impl Mempool {
     }
 
     /// Everything that can be reached, without the start itself, and whether the walk was cut short.
-    pub(super) fn walk(&self, from: &[u32], way: Way, max: usize) -> (Vec<u32>, bool) {
+    pub(super) fn walk(&self, from: &[u32], direction: WalkDirection, max: usize) -> (Vec<u32>, bool) {
         let mut seen: HashSet<u32> = from.iter().copied().collect();
         let mut queue = from.to_vec();
         let mut at = 0;
         while let Some(slot) = queue.get(at).copied() {
             at += 1;
-            for next in self.next(slot, way) {
+            for next in self.next(slot, direction) {
                 if seen.insert(*next) {
                     if queue.len() == max.saturating_add(from.len()) {
                         return (queue.split_off(from.len()), true);
@@ -89,9 +89,9 @@ impl Mempool {
         (queue.split_off(from.len()), false)
     }
 
-    fn package(&self, slot: u32, way: Way, max: usize) -> Package {
-        let (slots, truncated) = self.walk(&[slot], way, max);
-        let mut package = Package { txids: self.txids(&slots), truncated, ..Package::default() };
+    fn package(&self, slot: u32, direction: WalkDirection, max: usize) -> RelatedTxs {
+        let (slots, truncated) = self.walk(&[slot], direction, max);
+        let mut package = RelatedTxs { txids: self.txids(&slots), truncated, ..RelatedTxs::default() };
         for entry in slots.iter().filter_map(|slot| self.entry(*slot)) {
             package.vsize = package.vsize.saturating_add(entry.vsize.into());
             package.fees_sats = package.fees_sats.saturating_add(entry.fee);

@@ -2,7 +2,7 @@
 
 use cairn_model::MempoolDelta;
 
-use super::{Mempool, pool::Entry};
+use super::{Mempool, pool::GraphEntry};
 
 impl Mempool {
     /// Deltas that give an empty [`Mempool`] this one's state: `Reset`, the node's limits, every transaction after its
@@ -27,7 +27,7 @@ impl Mempool {
     }
 
     fn push_parents_first(&self, deltas: &mut Vec<MempoolDelta>) {
-        let add = |entry: &Entry| MempoolDelta::Add(entry.tx.clone());
+        let add = |entry: &GraphEntry| MempoolDelta::Add(entry.tx.clone());
         // For every slot, how many parents are still to come. Who has none goes out at once.
         let mut waits_for = Vec::new();
         let mut queue = Vec::new();

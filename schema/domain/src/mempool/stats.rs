@@ -6,7 +6,7 @@ use super::Inflow;
 
 /// The tip of the chain, as the sender of the deltas knows it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Tip {
+pub struct MempoolTip {
     /// Height.
     pub height: Height,
     /// Hash.
@@ -44,7 +44,7 @@ pub struct Stats {
     /// The node's mempool sequence up to which everything is applied.
     pub node_sequence: Option<u64>,
     /// Tip that the mempool builds on.
-    pub tip: Option<Tip>,
+    pub tip: Option<MempoolTip>,
     /// Number of changes in this process; a projection names the one it was made from.
     pub generation: u64,
 }

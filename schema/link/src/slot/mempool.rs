@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
-use cairn_domain::mempool::{Limits, Mempool, Projection, Stats, Template};
+use cairn_domain::mempool::{Mempool, MempoolLimits, Projection, Stats, Template};
 use cairn_model::{BlockHash, MempoolDelta};
 
 /// Deltas that are applied under one lock while the mempool is being loaded. Nobody reads it then, but the lock is fair.
@@ -77,7 +77,7 @@ pub struct MempoolSlot {
 
 impl Default for MempoolSlot {
     fn default() -> Self {
-        MempoolSlot::new(Limits::default())
+        MempoolSlot::new(MempoolLimits::default())
     }
 }
 
@@ -90,7 +90,7 @@ pub fn now_ms() -> u64 {
 impl MempoolSlot {
     /// A slot for a mempool that nobody watches yet.
     #[must_use]
-    pub fn new(limits: Limits) -> Self {
+    pub fn new(limits: MempoolLimits) -> Self {
         MempoolSlot {
             state: RwLock::new(State { mempool: Mempool::new(limits), absent: Some(Absent::NotWatched), as_of_ms: 0 }),
             projection: RwLock::default(),

@@ -10,7 +10,7 @@ use cairn_tables::{
     coins::{Coin, CoinValue, Coins, CoinsByScript},
     headers::{HeaderRow, Headers},
     heights::{HeightByHash, HeightByTime},
-    history::{Entry, History, HistoryIndex, HistoryRow, IndexRow},
+    history::{History, HistoryEntry, HistoryIndex, HistoryRow, IndexRow},
     journal::{CollidingScripts, Collisions, OverwrittenCoins, OverwrittenRow},
     keys::HashPrefix,
     prevouts::{PrevoutRow, Prevouts},
@@ -257,7 +257,7 @@ impl Tested for History {
     }
 
     fn golden() -> Golden<Self> {
-        let entry = |n, received, sent| Entry { tx_num: TxNum(n), received, sent };
+        let entry = |n, received, sent| HistoryEntry { tx_num: TxNum(n), received, sent };
         let first = HistoryRow {
             entries: vec![entry(0, BTC, 0), entry(5, 0, BTC), entry(1_005, 546, 1), entry(1_006, 0, 0)],
             ..HistoryRow::default()

@@ -8,7 +8,7 @@ use cairn_tables::{
     coins::{Coins, CoinsByScript},
     encode_value,
     headers::Headers,
-    history::{Entry, History, HistoryRow},
+    history::{History, HistoryEntry, HistoryRow},
     prevouts::{PrevoutRow, Prevouts},
     spenders::Spenders,
     totals::TotalsTable,
@@ -38,7 +38,7 @@ fn no_coin_is_above_the_money_supply() {
 
 #[test]
 fn history_is_stored_relative_to_its_first_entry() {
-    let entry = |n: u64| Entry { tx_num: TxNum(n), received: 5, sent: 0 };
+    let entry = |n: u64| HistoryEntry { tx_num: TxNum(n), received: 5, sent: 0 };
     let row = |first: u64| HistoryRow { entries: vec![entry(first), entry(first + 9)], ..HistoryRow::default() };
     let stored = encode_value::<History>(&row(1_000));
     assert_eq!(stored, encode_value::<History>(&row(0)));

@@ -8,7 +8,7 @@ use cairn_tables::{
     block_log::{Decoded, LogRow, LoggedInput},
     codec::MAX_MONEY,
     headers::HeaderRow,
-    history::{Entry, HistoryRow, IndexRow},
+    history::{HistoryEntry, HistoryRow, IndexRow},
     keys::HashPrefix,
     spenders::{Spender, SpenderRow},
     totals::Totals,
@@ -155,7 +155,7 @@ pub(crate) fn history_row() -> impl Strategy<Value = HistoryRow> {
         let mut at = 0;
         let entries = made.iter().enumerate().map(|(i, &(distance, received, sent))| {
             at += if i == 0 { 0 } else { distance };
-            Entry { tx_num: TxNum(at), received, sent }
+            HistoryEntry { tx_num: TxNum(at), received, sent }
         });
         // Sums of a whole row of the largest coins must still fit.
         let before = |sum: u64| if number == 0 { 0 } else { sum.min(u64::MAX - 128 * MAX_MONEY) };

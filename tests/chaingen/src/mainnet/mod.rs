@@ -27,7 +27,7 @@ use crate::corefiles::{FileOptions, Writer, write_compact_size};
 use crate::{COINBASE_MATURITY, Error, subsidy};
 use address::Addresses;
 use assemble::{coinbase, merkle_root, mine, sha256d};
-use pool::{Pool, PoolCoin};
+use pool::{LiveCoin, LiveCoins};
 use transactions::Body;
 
 /// Blocks in front that only mine money.
@@ -189,7 +189,7 @@ struct Miner {
     previous: [u8; 32],
     counts: Counts,
     body: Body,
-    immature: VecDeque<PoolCoin>,
+    immature: VecDeque<LiveCoin>,
     block: Vec<u8>,
     undo: Vec<u8>,
 }
@@ -204,7 +204,7 @@ impl Miner {
             height: 0,
             previous: sha256d(&genesis[..80]),
             counts: Counts { blocks: 1, bytes: genesis.len() as u64, txs: 1, inputs: 0, outputs: 1 },
-            body: Body::new(addresses, Pool::new(options.max_coins), seedlings, (POOLS, options.busiest_percent)),
+            body: Body::new(addresses, LiveCoins::new(options.max_coins), seedlings, (POOLS, options.busiest_percent)),
             immature: VecDeque::new(),
             block: Vec::new(),
             undo: Vec::new(),
@@ -233,7 +233,7 @@ impl Miner {
         let witness_root = self.body.has_witness.then(|| merkle_root(&mut self.body.wtxids));
         let coinbase = coinbase(height, tag.as_bytes(), sats, &script, witness_root);
         let txid = sha256d(&coinbase.base);
-        self.immature.push_back(PoolCoin { txid, sats, vout: 0, address: pool, height, coinbase: true });
+        self.immature.push_back(LiveCoin { txid, sats, vout: 0, address: pool, height, coinbase: true });
         self.body.txids[0] = txid;
         let (header, hash) = mine(&self.previous, &merkle_root(&mut self.body.txids), time);
 

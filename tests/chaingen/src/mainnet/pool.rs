@@ -5,7 +5,7 @@ use rand_chacha::ChaCha8Rng;
 
 /// A coin, compact: scripts are recomputed from the address number.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct PoolCoin {
+pub(super) struct LiveCoin {
     pub(super) txid: [u8; 32],
     pub(super) sats: u64,
     pub(super) vout: u32,
@@ -23,17 +23,17 @@ const SHARES: [u32; 4] = [45, 30, 17, 8];
 /// Live coins. When there are more than the limit, random old ones are forgotten: they stay unspent for good, as lost
 /// coins do.
 #[derive(Debug)]
-pub(super) struct Pool {
-    levels: [Vec<PoolCoin>; 4],
+pub(super) struct LiveCoins {
+    levels: [Vec<LiveCoin>; 4],
     limit: usize,
 }
 
-impl Pool {
+impl LiveCoins {
     pub(super) fn new(limit: usize) -> Self {
         Self { levels: Default::default(), limit }
     }
 
-    pub(super) fn add(&mut self, rng: &mut ChaCha8Rng, coin: PoolCoin) {
+    pub(super) fn add(&mut self, rng: &mut ChaCha8Rng, coin: LiveCoin) {
         let mut coin = coin;
         for (level, cap) in self.levels.iter_mut().zip(CAPS) {
             level.push(coin);
@@ -52,7 +52,7 @@ impl Pool {
     }
 
     /// Takes a coin out, of an age drawn from the shares.
-    pub(super) fn take(&mut self, rng: &mut ChaCha8Rng) -> Option<PoolCoin> {
+    pub(super) fn take(&mut self, rng: &mut ChaCha8Rng) -> Option<LiveCoin> {
         let mut draw = rng.random_range(0..100);
         let mut level = 0;
         while draw >= SHARES[level] {

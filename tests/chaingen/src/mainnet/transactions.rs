@@ -6,7 +6,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::address::{Addresses, push_random};
 use super::assemble::sha256d;
-use super::pool::{Pool, PoolCoin};
+use super::pool::{LiveCoin, LiveCoins};
 use crate::corefiles::{write_coin, write_compact_size};
 
 /// Blocks are filled to a random weight within this range; consensus allows 4,000,000.
@@ -25,7 +25,7 @@ const SEED_OUTPUTS: u32 = 2_000;
 #[derive(Debug)]
 pub(super) struct Body {
     pub(super) addresses: Addresses,
-    pub(super) pool: Pool,
+    pub(super) pool: LiveCoins,
     pub(super) next_address: u32,
     /// An address, and how many of 100 outputs pay it.
     busiest: (u32, u32),
@@ -51,7 +51,7 @@ pub(super) struct Body {
 /// The parts of the transaction being made.
 #[derive(Debug, Default)]
 struct Scratch {
-    coins: Vec<PoolCoin>,
+    coins: Vec<LiveCoin>,
     inputs: Vec<u8>,
     outputs: Vec<u8>,
     witness: Vec<u8>,
@@ -62,7 +62,7 @@ struct Scratch {
 }
 
 impl Body {
-    pub(super) fn new(addresses: Addresses, pool: Pool, seedlings: u32, busiest: (u32, u32)) -> Self {
+    pub(super) fn new(addresses: Addresses, pool: LiveCoins, seedlings: u32, busiest: (u32, u32)) -> Self {
         Self {
             addresses,
             pool,
@@ -248,7 +248,7 @@ impl Body {
         self.outputs += part.plan.len() as u64;
         for (vout, &(sats, address)) in part.plan.iter().enumerate() {
             if let Some(address) = address {
-                let coin = PoolCoin { txid, sats, vout: vout as u32, address, height: self.height, coinbase: false };
+                let coin = LiveCoin { txid, sats, vout: vout as u32, address, height: self.height, coinbase: false };
                 self.pool.add(rng, coin);
             }
         }

@@ -8,7 +8,7 @@ use bitcoin::{OutPoint, Transaction, TxOut, Txid};
 use cairn_chaingen::COINBASE_MATURITY;
 
 use super::{Entry, Mempool, Policy, Reject, RejectKind};
-use crate::node::{Coins, is_final};
+use crate::node::{CoinMap, is_final};
 
 const MAX_REPLACED: usize = 100;
 const MAX_SIGOPS: u64 = 16_000;
@@ -18,7 +18,7 @@ const SEQUENCE_DISABLED: u32 = 1 << 31;
 
 /// The chain as the mempool sees it.
 pub(crate) struct Context<'a> {
-    pub(crate) coins: &'a Coins,
+    pub(crate) coins: &'a CoinMap,
     /// Height of the tip.
     pub(crate) height: u32,
     /// Median time past by height, Unix seconds.

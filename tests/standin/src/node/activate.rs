@@ -22,8 +22,8 @@ impl Node {
     /// Index of the valid block with the most work; among equals the one that came first.
     fn best(&self) -> usize {
         let mut best = 0;
-        for (at, place) in self.places.iter().enumerate() {
-            if !place.bad && place.stored.work > self.places[best].stored.work {
+        for (at, entry) in self.tree.iter().enumerate() {
+            if !entry.bad && entry.stored.work > self.tree[best].stored.work {
                 best = at;
             }
         }
@@ -35,12 +35,12 @@ impl Node {
     fn path(&self, to: usize) -> (u32, Vec<usize>) {
         let mut up = Vec::new();
         let mut at = to;
-        while !self.is_active(&self.places[at].stored) {
+        while !self.is_active(&self.tree[at].stored) {
             up.push(at);
-            at = self.places[at].parent;
+            at = self.tree[at].parent;
         }
         up.reverse();
-        (self.places[at].stored.height, up)
+        (self.tree[at].stored.height, up)
     }
 
     /// Goes to the best chain. Gives the first block that turned out invalid on the way, with the reason.
@@ -48,7 +48,7 @@ impl Node {
         let mut problem = None;
         loop {
             let start = self.tip_index();
-            let start_work = self.places[start].stored.work;
+            let start_work = self.tree[start].stored.work;
             let mut moved = false;
             loop {
                 let best = self.best();
@@ -75,8 +75,8 @@ impl Node {
     }
 
     fn is_ancestor(&self, ancestor: usize, mut of: usize) -> bool {
-        while self.places[of].stored.height > self.places[ancestor].stored.height {
-            of = self.places[of].parent;
+        while self.tree[of].stored.height > self.tree[ancestor].stored.height {
+            of = self.tree[of].parent;
         }
         of == ancestor
     }
@@ -97,9 +97,9 @@ impl Node {
         let mut problem = None;
         for at in up {
             match self.put_on(at, notices) {
-                Ok(()) => connected.push(Arc::clone(&self.places[at].stored)),
+                Ok(()) => connected.push(Arc::clone(&self.tree[at].stored)),
                 Err(reason) => {
-                    problem = Some((self.places[at].stored.hash, reason));
+                    problem = Some((self.tree[at].stored.hash, reason));
                     self.mark(at);
                     break;
                 }
@@ -118,9 +118,9 @@ impl Node {
     /// Takes the tip off; gives its transactions.
     fn take_off(&mut self, notices: &mut Vec<Notice>) -> Vec<Transaction> {
         let Some(at) = self.active.pop() else { return Vec::new() };
-        let place = &self.places[at];
-        let stored = Arc::clone(&place.stored);
-        if let Some(spent) = &place.spent {
+        let entry = &self.tree[at];
+        let stored = Arc::clone(&entry.stored);
+        if let Some(spent) = &entry.spent {
             coins::disconnect(&mut self.coins, &stored.block, spent);
         }
         for tx in &stored.block.txdata {
@@ -132,9 +132,9 @@ impl Node {
 
     /// Makes a child of the tip the tip. What the mempool loses to it is announced here, the block later.
     fn put_on(&mut self, at: usize, notices: &mut Vec<Notice>) -> Result<(), &'static str> {
-        let stored = Arc::clone(&self.places[at].stored);
+        let stored = Arc::clone(&self.tree[at].stored);
         let spent = coins::connect(&mut self.coins, &stored.block, stored.height)?;
-        self.places[at].spent = Some(Arc::new(spent));
+        self.tree[at].spent = Some(Arc::new(spent));
         self.active.push(at);
         for tx in &stored.block.txdata {
             self.tx_blocks.insert(tx.compute_txid(), stored.hash);
@@ -174,11 +174,11 @@ impl Node {
 
     /// Marks a block and its descendants as invalid.
     fn mark(&mut self, at: usize) {
-        self.places[at].bad = true;
+        self.tree[at].bad = true;
         // Parents come before children.
-        for child in at + 1..self.places.len() {
-            if self.places[self.places[child].parent].bad {
-                self.places[child].bad = true;
+        for child in at + 1..self.tree.len() {
+            if self.tree[self.tree[child].parent].bad {
+                self.tree[child].bad = true;
             }
         }
     }
@@ -189,7 +189,7 @@ impl Node {
         if at == 0 {
             return Err(Error::Parameters("the genesis block cannot be invalidated"));
         }
-        let stored = Arc::clone(&self.places[at].stored);
+        let stored = Arc::clone(&self.tree[at].stored);
         let mut blocks = 0;
         while self.is_active(&stored) {
             let lost = self.take_off(notices);
@@ -204,15 +204,15 @@ impl Node {
     /// `reconsiderblock`: forgets that the block, its ancestors and its descendants are invalid.
     pub(crate) fn reconsider(&mut self, hash: &BlockHash, now: u64, notices: &mut Vec<Notice>) -> Result<(), Error> {
         let &at = self.index.get(hash).ok_or(Error::UnknownBlock(*hash))?;
-        for other in 1..self.places.len() {
-            if self.places[other].bad && (self.is_ancestor(at, other) || self.is_ancestor(other, at)) {
-                self.places[other].bad = false;
+        for other in 1..self.tree.len() {
+            if self.tree[other].bad && (self.is_ancestor(at, other) || self.is_ancestor(other, at)) {
+                self.tree[other].bad = false;
             }
         }
         // What stands on a block that is still invalid is invalid with it.
-        for other in 1..self.places.len() {
-            if self.places[self.places[other].parent].bad {
-                self.places[other].bad = true;
+        for other in 1..self.tree.len() {
+            if self.tree[self.tree[other].parent].bad {
+                self.tree[other].bad = true;
             }
         }
         self.activate(now, notices);

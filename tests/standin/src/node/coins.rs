@@ -11,12 +11,12 @@ use num_bigint::BigUint;
 use sha2::{Digest, Sha256};
 
 /// Coins by outpoint, in the order of outpoints: walks over it are the same in every run.
-pub(crate) type Coins = BTreeMap<OutPoint, Coin>;
+pub(crate) type CoinMap = BTreeMap<OutPoint, Coin>;
 
 /// The coins that a block spends: `[i][j]` by input `j` of transaction `i + 1`.
 pub(crate) type Spent = Vec<Vec<Coin>>;
 
-fn create(coins: &mut Coins, tx: &Transaction, height: u32, coinbase: bool) {
+fn create(coins: &mut CoinMap, tx: &Transaction, height: u32, coinbase: bool) {
     let txid = tx.compute_txid();
     for (vout, txout) in (0..).zip(&tx.output) {
         if !is_unspendable(&txout.script_pubkey) {
@@ -25,7 +25,7 @@ fn create(coins: &mut Coins, tx: &Transaction, height: u32, coinbase: bool) {
     }
 }
 
-fn undo_tx(coins: &mut Coins, tx: &Transaction, spent: &[Coin]) {
+fn undo_tx(coins: &mut CoinMap, tx: &Transaction, spent: &[Coin]) {
     let txid = tx.compute_txid();
     for vout in 0..tx.output.len() as u32 {
         coins.remove(&OutPoint { txid, vout });
@@ -36,7 +36,7 @@ fn undo_tx(coins: &mut Coins, tx: &Transaction, spent: &[Coin]) {
 }
 
 /// Takes the coins that a transaction spends; on failure nothing has changed.
-fn spend(coins: &mut Coins, tx: &Transaction, height: u32) -> Result<(Vec<Coin>, u64), &'static str> {
+fn spend(coins: &mut CoinMap, tx: &Transaction, height: u32) -> Result<(Vec<Coin>, u64), &'static str> {
     let mut taken: Vec<Coin> = Vec::with_capacity(tx.input.len());
     let mut problem = None;
     for input in &tx.input {
@@ -72,7 +72,7 @@ fn spend(coins: &mut Coins, tx: &Transaction, height: u32) -> Result<(Vec<Coin>,
 }
 
 /// Applies a block; on failure the coins are as before and the reason is Core's.
-pub(crate) fn connect(coins: &mut Coins, block: &Block, height: u32) -> Result<Spent, &'static str> {
+pub(crate) fn connect(coins: &mut CoinMap, block: &Block, height: u32) -> Result<Spent, &'static str> {
     let mut spent: Spent = Vec::with_capacity(block.txdata.len().saturating_sub(1));
     let mut fees = 0u64;
     let mut problem = None;
@@ -110,7 +110,7 @@ pub(crate) fn connect(coins: &mut Coins, block: &Block, height: u32) -> Result<S
 }
 
 /// Takes a block off again.
-pub(crate) fn disconnect(coins: &mut Coins, block: &Block, spent: &Spent) {
+pub(crate) fn disconnect(coins: &mut CoinMap, block: &Block, spent: &Spent) {
     for (tx, taken) in block.txdata.iter().skip(1).zip(spent).rev() {
         undo_tx(coins, tx, taken);
     }
@@ -130,7 +130,7 @@ pub(crate) struct Totals {
     pub(crate) bogosize: u64,
 }
 
-pub(crate) fn totals(coins: &Coins) -> Totals {
+pub(crate) fn totals(coins: &CoinMap) -> Totals {
     let mut totals = Totals { coins: 0, sats: 0, txs: 0, bogosize: 0 };
     let mut last = None;
     for (outpoint, coin) in coins {
@@ -147,7 +147,7 @@ pub(crate) fn totals(coins: &Coins) -> Totals {
 
 /// MuHash3072 of a coin set, as Core prints it. Computed from the definition (a product of one number per coin, modulo
 /// a prime), with no incremental state and no code shared with Cairn's own: it is there to be compared with.
-pub(crate) fn muhash(coins: &Coins) -> String {
+pub(crate) fn muhash(coins: &CoinMap) -> String {
     let modulus = (BigUint::from(1u8) << 3072u32) - BigUint::from(1_103_717u32);
     let mut product = BigUint::from(1u8);
     for (outpoint, coin) in coins {

@@ -15,7 +15,7 @@ use crate::mempool::{Context, Mempool, Policy, Reject, Template};
 use crate::notice::Notice;
 
 pub(crate) use check::is_final;
-pub(crate) use coins::{Coins, Spent, muhash, totals};
+pub(crate) use coins::{CoinMap, Spent, muhash, totals};
 
 /// A block as received.
 #[derive(Debug)]
@@ -31,9 +31,9 @@ pub(crate) struct Stored {
     pub(crate) median: u32,
 }
 
-/// One place in the tree.
+/// A block of the tree, with what became of it.
 #[derive(Debug)]
-struct Place {
+struct TreeBlock {
     stored: Arc<Stored>,
     /// Genesis is its own parent.
     parent: usize,
@@ -57,10 +57,10 @@ pub(crate) struct Node {
     pub(crate) pruned_below: Option<u32>,
     /// Headers known beyond the blocks: what a node that is behind has heard of.
     pub(crate) headers: u32,
-    places: Vec<Place>,
+    tree: Vec<TreeBlock>,
     index: HashMap<BlockHash, usize>,
     active: Vec<usize>,
-    coins: Coins,
+    coins: CoinMap,
     tx_blocks: HashMap<Txid, BlockHash>,
 }
 
@@ -92,9 +92,9 @@ impl Node {
             pruned_below: None,
             headers: 0,
             index: HashMap::from([(stored.hash, 0)]),
-            places: vec![Place { stored: Arc::new(stored), parent: 0, bad: false, spent: None }],
+            tree: vec![TreeBlock { stored: Arc::new(stored), parent: 0, bad: false, spent: None }],
             active: vec![0],
-            coins: Coins::new(),
+            coins: CoinMap::new(),
             tx_blocks: HashMap::new(),
         }
     }
@@ -105,7 +105,7 @@ impl Node {
     }
 
     pub(crate) fn tip(&self) -> &Arc<Stored> {
-        &self.places[self.tip_index()].stored
+        &self.tree[self.tip_index()].stored
     }
 
     pub(crate) fn height(&self) -> u32 {
@@ -114,12 +114,12 @@ impl Node {
 
     /// Any block received, by hash.
     pub(crate) fn get(&self, hash: &BlockHash) -> Option<&Arc<Stored>> {
-        self.index.get(hash).map(|&at| &self.places[at].stored)
+        self.index.get(hash).map(|&at| &self.tree[at].stored)
     }
 
     /// The block of the active chain at a height.
     pub(crate) fn at(&self, height: u32) -> Option<&Arc<Stored>> {
-        self.active.get(height as usize).map(|&at| &self.places[at].stored)
+        self.active.get(height as usize).map(|&at| &self.tree[at].stored)
     }
 
     /// Whether a block is on the active chain.
@@ -129,8 +129,8 @@ impl Node {
 
     /// The coins that a block spends; none if it was never on the active chain (genesis spends nothing).
     pub(crate) fn spent(&self, hash: &BlockHash) -> Option<Arc<Spent>> {
-        let place = &self.places[*self.index.get(hash)?];
-        if place.stored.height == 0 { Some(Arc::default()) } else { place.spent.clone() }
+        let entry = &self.tree[*self.index.get(hash)?];
+        if entry.stored.height == 0 { Some(Arc::default()) } else { entry.spent.clone() }
     }
 
     /// Whether the data of a block were pruned.
@@ -138,7 +138,7 @@ impl Node {
         self.pruned_below.is_some_and(|lowest| block.height < lowest)
     }
 
-    pub(crate) fn coins(&self) -> &Coins {
+    pub(crate) fn coins(&self) -> &CoinMap {
         &self.coins
     }
 
@@ -149,30 +149,30 @@ impl Node {
 
     /// The blocks without children: hash, height, length of the branch off the active chain, and Core's status.
     pub(crate) fn tips(&self) -> Vec<(Arc<Stored>, u32, &'static str)> {
-        let parents: BTreeSet<usize> = self.places.iter().skip(1).map(|place| place.parent).collect();
+        let parents: BTreeSet<usize> = self.tree.iter().skip(1).map(|entry| entry.parent).collect();
         let mut tips = Vec::new();
-        for (at, place) in self.places.iter().enumerate() {
+        for (at, entry) in self.tree.iter().enumerate() {
             let active = at == self.tip_index();
             if parents.contains(&at) && !active {
                 continue;
             }
             let mut branch = 0;
             let mut below = at;
-            while !self.is_active(&self.places[below].stored) {
+            while !self.is_active(&self.tree[below].stored) {
                 branch += 1;
-                below = self.places[below].parent;
+                below = self.tree[below].parent;
             }
             // A block on the active chain below the tip is no tip, even where what follows it was taken off.
             if branch == 0 && !active {
                 continue;
             }
-            let status = match (active, place.bad, place.spent.is_some()) {
+            let status = match (active, entry.bad, entry.spent.is_some()) {
                 (true, ..) => "active",
                 (_, true, _) => "invalid",
                 (_, _, true) => "valid-fork",
                 _ => "valid-headers",
             };
-            tips.push((Arc::clone(&place.stored), branch, status));
+            tips.push((Arc::clone(&entry.stored), branch, status));
         }
         tips.sort_by_key(|(block, ..)| std::cmp::Reverse(block.height));
         tips
@@ -184,12 +184,12 @@ impl Node {
     }
 
     /// The coin set as it was at a height of the active chain.
-    pub(crate) fn coins_at(&self, height: u32) -> Coins {
+    pub(crate) fn coins_at(&self, height: u32) -> CoinMap {
         let mut coins = self.coins.clone();
         for &at in self.active.iter().skip(height as usize + 1).rev() {
-            let place = &self.places[at];
-            if let Some(spent) = &place.spent {
-                coins::disconnect(&mut coins, &place.stored.block, spent);
+            let entry = &self.tree[at];
+            if let Some(spent) = &entry.spent {
+                coins::disconnect(&mut coins, &entry.stored.block, spent);
             }
         }
         coins
@@ -234,13 +234,13 @@ impl Node {
     pub(crate) fn accept_block(&mut self, block: Block, now: u64, notices: &mut Vec<Notice>) -> Result<(), Error> {
         let hash = block.block_hash();
         if let Some(&at) = self.index.get(&hash) {
-            let reason = if self.places[at].bad { "duplicate-invalid" } else { "duplicate" };
+            let reason = if self.tree[at].bad { "duplicate-invalid" } else { "duplicate" };
             return Err(Error::Block { hash, reason });
         }
         let refuse = |reason| Error::Block { hash, reason };
         let &parent = self.index.get(&block.header.prev_blockhash).ok_or(refuse("prev-blk-not-found"))?;
-        let below = Arc::clone(&self.places[parent].stored);
-        if self.places[parent].bad {
+        let below = Arc::clone(&self.tree[parent].stored);
+        if self.tree[parent].bad {
             return Err(refuse("bad-prevblk"));
         }
         let height = below.height + 1;
@@ -255,9 +255,9 @@ impl Node {
             median: self.median_of(parent, block.header.time),
             block,
         };
-        let at = self.places.len();
+        let at = self.tree.len();
         self.index.insert(hash, at);
-        self.places.push(Place { stored: Arc::new(stored), parent, bad: false, spent: None });
+        self.tree.push(TreeBlock { stored: Arc::new(stored), parent, bad: false, spent: None });
         self.headers = self.headers.max(height);
         let problem = self.activate(now, notices);
         match problem {
@@ -271,12 +271,12 @@ impl Node {
         let mut times = vec![time];
         let mut at = parent;
         while times.len() < 11 {
-            let place = &self.places[at];
-            times.push(place.stored.block.header.time);
-            if place.stored.height == 0 {
+            let entry = &self.tree[at];
+            times.push(entry.stored.block.header.time);
+            if entry.stored.height == 0 {
                 break;
             }
-            at = place.parent;
+            at = entry.parent;
         }
         times.sort_unstable();
         times[times.len() / 2]

@@ -63,8 +63,8 @@ pub(crate) async fn serve<F>(
 where
     F: Future<Output = ()>,
 {
-    let places = Places::new(server.config.max_connections, server.config.max_connections_per_client);
-    let refusals = Places::new(MAX_REFUSING, MAX_REFUSING);
+    let permits = ConnectionPermits::new(server.config.max_connections, server.config.max_connections_per_client);
+    let refusals = ConnectionPermits::new(MAX_REFUSING, MAX_REFUSING);
     let routers = [refusing(Full::Server), refusing(Full::Client)];
     let limit = server.config.request_timeout;
     let (stopping, stopped) = watch::channel(());
@@ -87,22 +87,22 @@ where
         let client = Client::at(peer.ip().to_canonical());
         let is_proxy = server.config.trusted_proxies.iter().any(|net| net.contains(&peer.ip().to_canonical()));
         let one = Connection { stream, peer, server: Arc::clone(&server), stopped: stopped.clone() };
-        match places.take((!is_proxy).then_some(client)) {
-            Ok(place) => {
+        match permits.take((!is_proxy).then_some(client)) {
+            Ok(permit) => {
                 let router = router.clone();
                 tokio::spawn(async move {
                     one.serve(router, limit, true).await;
-                    drop(place);
+                    drop(permit);
                 });
             }
             Err(full) => {
                 let [of_server, of_client] = &routers;
                 let router = if full == Full::Server { of_server } else { of_client }.clone();
-                let Ok(place) = refusals.take(None) else { continue };
+                let Ok(permit) = refusals.take(None) else { continue };
                 tokio::spawn(async move {
                     // Whatever comes of it.
                     let _ = tokio::time::timeout(REFUSING, one.serve(router, REFUSING, false)).await;
-                    drop(place);
+                    drop(permit);
                 });
             }
         }

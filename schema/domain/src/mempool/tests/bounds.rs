@@ -6,12 +6,12 @@ use cairn_model::{MempoolDelta, RemoveReason, Txid};
 
 use super::world::{Plan, tx, txid};
 use crate::{
-    mempool::{Applied, Limits, Mempool, Selection, Template},
+    mempool::{Applied, Mempool, MempoolLimits, Selection, Template},
     script_sha256,
 };
 
 fn limited(max_bytes: u64) -> Mempool {
-    Mempool::new(Limits { max_bytes, max_departed: 10, ..Limits::default() })
+    Mempool::new(MempoolLimits { max_bytes, max_departed: 10, ..MempoolLimits::default() })
 }
 
 fn plan(coin: (u64, u32), fee: u64, outputs: usize) -> Plan {

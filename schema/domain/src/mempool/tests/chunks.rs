@@ -165,14 +165,14 @@ fn assert_valid(model: &Model, pool: &Mempool, template: &Template) {
         for tx in txs {
             assert!(model.parents(tx).is_subset(&mined), "parents come first");
             assert!(mined.insert(tx.txid));
-            let place = projection.place(&tx.txid).unwrap();
-            assert_eq!(place.block, Some(index as u32));
-            assert!(place.rate >= template.min_rate);
+            let position = projection.position(&tx.txid).unwrap();
+            assert_eq!(position.block, Some(index as u32));
+            assert!(position.rate >= template.min_rate);
             assert_eq!(projection.eta(&tx.txid), Some(Eta::Blocks(index as u32 + 1)));
         }
     }
     for tx in model.txs.iter().filter(|tx| !mined.contains(&tx.txid)) {
-        assert_eq!(projection.place(&tx.txid).unwrap().block, None);
+        assert_eq!(projection.position(&tx.txid).unwrap().block, None);
     }
     assert_eq!(projection.histogram.len(), BUCKET_EDGES.len());
     assert_eq!(projection.histogram[0].count_from_top, model.txs.len() as u64);
@@ -199,7 +199,7 @@ proptest! {
             let fee = chunk.iter().map(|txid| model.get(*txid).fee_sats).sum();
             let weight: u64 = chunk.iter().map(|txid| adjusted_weight(model.get(*txid))).sum();
             for txid in chunk {
-                prop_assert_eq!(projection.place(&txid).unwrap().rate, FeeRate::of(fee, weight.div_ceil(4)).unwrap());
+                prop_assert_eq!(projection.position(&txid).unwrap().rate, FeeRate::of(fee, weight.div_ceil(4)).unwrap());
             }
         }
     }
@@ -236,7 +236,7 @@ fn two_children_together_pay_for_a_parent() {
     let by = |selection| pool.project(&Template { selection, ..template });
     let (old, new) = (by(Selection::AncestorFeerate), by(Selection::ChunkFeerate));
     assert_eq!((old.blocks[0].fees_sats, new.blocks[0].fees_sats), (5_100, 6_000));
-    assert_eq!(new.place(&txid(1)).unwrap().rate, FeeRate(10_000));
+    assert_eq!(new.position(&txid(1)).unwrap().rate, FeeRate(10_000));
 }
 
 #[test]
@@ -254,7 +254,7 @@ fn a_cluster_whose_chunk_does_not_fit_is_closed_for_the_block() {
     ]);
     let template = Template { max_weight: 4_401, reserved_weight: 0, ..Template::default() };
     let projection = pool.project(&template);
-    let block = |number| projection.place(&txid(number)).unwrap().block;
+    let block = |number| projection.position(&txid(number)).unwrap().block;
     // 1 alone pays better than with 2.
     assert_eq!([1, 2, 3, 4].map(block), [Some(0), Some(1), Some(1), Some(0)]);
 }

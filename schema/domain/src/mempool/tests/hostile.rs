@@ -9,7 +9,9 @@ use super::{
     model::Model,
     world::{Plan, tx, txid},
 };
-use crate::mempool::{Applied, Limits, Mempool, Refusal, Selection, StressParams, Template, recommended_fees, sample};
+use crate::mempool::{
+    Applied, Mempool, MempoolLimits, Refusal, Selection, StressParams, Template, recommended_fees, sample,
+};
 
 const COIN: u64 = 1_000;
 
@@ -90,7 +92,7 @@ proptest! {
         template in any::<(u8, u64, u64, u64, u64, u64)>(),
         max_bytes in prop_oneof![Just(1u64 << 30), 0u64..6_000],
     ) {
-        let mut pool = Mempool::new(Limits { max_bytes, max_departed: 3, inflow_window_ms: 20_000 });
+        let mut pool = Mempool::new(MempoolLimits { max_bytes, max_departed: 3, inflow_window_ms: 20_000 });
         let (max_blocks, max_weight, reserved_weight, max_sigops, reserved_sigops, rate) = template;
         let wild = Template {
             selection: if rate % 2 == 0 { Selection::AncestorFeerate } else { Selection::ChunkFeerate },

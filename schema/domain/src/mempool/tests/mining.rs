@@ -69,20 +69,20 @@ proptest! {
             prop_assert_eq!((rates().min(), rates().max()), (Some(block.rates.min), Some(block.rates.max)));
             prop_assert!(block.rates.percentiles.is_sorted());
             for (txid, rate) in expected {
-                let place = projection.place(txid).unwrap();
-                prop_assert_eq!((place.block, place.rate), (Some(index as u32), *rate));
+                let position = projection.position(txid).unwrap();
+                prop_assert_eq!((position.block, position.rate), (Some(index as u32), *rate));
                 prop_assert_eq!(projection.eta(txid), Some(Eta::Blocks(index as u32 + 1)));
             }
         }
         for tx in world.model.txs.iter().filter(|tx| !mined.contains(&tx.txid)) {
-            prop_assert_eq!(projection.place(&tx.txid).unwrap().block, None);
+            prop_assert_eq!(projection.position(&tx.txid).unwrap().block, None);
             match projection.eta(&tx.txid).unwrap() {
                 Eta::Blocks(_) => prop_assert!(false, "it is in no block"),
                 Eta::Beyond { at_least, estimate } => {
                     prop_assert_eq!(at_least as usize, expected.len() + 1);
                     prop_assert!(estimate >= at_least);
                 }
-                Eta::BelowMinimum => prop_assert!(projection.place(&tx.txid).unwrap().rate < template.min_rate),
+                Eta::BelowMinimum => prop_assert!(projection.position(&tx.txid).unwrap().rate < template.min_rate),
             }
         }
         let buckets = &projection.histogram;
@@ -174,13 +174,13 @@ fn a_child_pays_for_its_parent() {
     ]);
     for selection in [Selection::AncestorFeerate, Selection::ChunkFeerate] {
         let projection = pool.project(&Template { selection, ..template });
-        let block = |number| projection.place(&txid(number)).unwrap().block;
+        let block = |number| projection.position(&txid(number)).unwrap().block;
         assert_eq!([1, 2, 3, 4, 5].map(block), [Some(0), Some(0), Some(1), Some(1), Some(2)]);
-        assert_eq!(projection.place(&txid(1)).unwrap().rate, FeeRate(10_000));
+        assert_eq!(projection.position(&txid(1)).unwrap().rate, FeeRate(10_000));
         assert_eq!(projection.txids_of(0).copied().collect::<Vec<_>>(), [txid(1), txid(2)]);
         assert_eq!(projection.blocks[0].fees_sats, 4_000);
         assert_eq!(projection.next_block_median(), FeeRate(10_000));
-        assert_eq!(projection.place(&txid(9)), None);
+        assert_eq!(projection.position(&txid(9)), None);
         assert_eq!(projection.eta(&txid(9)), None);
     }
 }

@@ -7,7 +7,7 @@ use super::{
     model::Model,
     world::{Plan, World, steps, tx, txid},
 };
-use crate::mempool::{Applied, Limits, Mempool, Projection, Selection, Template};
+use crate::mempool::{Applied, Mempool, MempoolLimits, Projection, Selection, Template};
 
 pub(super) fn small() -> Template {
     Template { max_weight: 6_000, reserved_weight: 400, max_sigops: 300, reserved_sigops: 10, ..Template::default() }
@@ -105,7 +105,7 @@ fn what_left_is_remembered_with_its_reason() {
 
 #[test]
 fn whoever_left_twice_is_remembered_by_the_second_time() {
-    let mut pool = Mempool::new(Limits { max_departed: 3, ..Limits::default() });
+    let mut pool = Mempool::new(MempoolLimits { max_departed: 3, ..MempoolLimits::default() });
     for (number, now) in [(1, 10), (2, 20), (3, 30), (1, 40)] {
         pool.apply(&MempoolDelta::Add(spend(number, &[(100 + number, 0)], 10, 2)), now);
         pool.apply(&MempoolDelta::Remove { txid: txid(number), reason: RemoveReason::Evicted }, now);

@@ -69,9 +69,9 @@ pub(super) fn tx(number: u64, plan: &Plan) -> Arc<MempoolTx> {
 }
 
 /// One step, as numbers that the state gives a meaning to.
-pub(super) type Step = (u8, [prop::sample::Index; 4], u64);
+pub(super) type RandomStep = (u8, [prop::sample::Index; 4], u64);
 
-pub(super) fn steps(max: usize) -> impl Strategy<Value = Vec<Step>> {
+pub(super) fn steps(max: usize) -> impl Strategy<Value = Vec<RandomStep>> {
     vec((0u8..16, any::<[prop::sample::Index; 4]>(), any::<u64>()), 1..max)
 }
 
@@ -128,7 +128,7 @@ impl World {
     }
 
     /// Takes a step in the model, and says it in deltas.
-    pub(super) fn step(&mut self, (kind, at, chance): &Step) -> Vec<MempoolDelta> {
+    pub(super) fn step(&mut self, (kind, at, chance): &RandomStep) -> Vec<MempoolDelta> {
         let chance = *chance;
         let pick = |model: &Model| (!model.txs.is_empty()).then(|| at[3].get(&model.txs).clone());
         let add = |world: &mut World, tx: Arc<MempoolTx>| {

@@ -1,4 +1,4 @@
-//! Places for connections: so many in all, and so many for a client.
+//! Permits for connections: so many in all, and so many for a client.
 
 use std::{
     collections::HashMap,
@@ -16,8 +16,8 @@ pub(crate) enum Full {
     Client,
 }
 
-/// All places. What is known of clients is no more than there are places.
-pub(super) struct Places {
+/// All permits. No more clients are remembered than there are permits.
+pub(super) struct ConnectionPermits {
     all: usize,
     of_client: usize,
     taken: Mutex<Taken>,
@@ -29,26 +29,26 @@ struct Taken {
     by_client: HashMap<Client, usize>,
 }
 
-/// A place that is taken; dropping it gives it back.
-pub(super) struct Place {
-    places: Arc<Places>,
+/// The permit of one connection; dropping it gives it back.
+pub(super) struct ConnectionPermit {
+    permits: Arc<ConnectionPermits>,
     client: Option<Client>,
 }
 
-impl Places {
+impl ConnectionPermits {
     pub(super) fn new(all: usize, of_client: usize) -> Arc<Self> {
-        Arc::new(Places { all, of_client, taken: Mutex::default() })
+        Arc::new(ConnectionPermits { all, of_client, taken: Mutex::default() })
     }
 
     fn with<T>(&self, work: impl FnOnce(&mut Taken) -> T) -> T {
         work(&mut self.taken.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Takes a place, for a client if it counts for one.
+    /// Takes a permit, for a client if it counts for one.
     ///
     /// # Errors
     /// The limit that has been reached.
-    pub(super) fn take(self: &Arc<Self>, client: Option<Client>) -> Result<Place, Full> {
+    pub(super) fn take(self: &Arc<Self>, client: Option<Client>) -> Result<ConnectionPermit, Full> {
         self.with(|taken| {
             if taken.all >= self.all {
                 return Err(Full::Server);
@@ -63,13 +63,13 @@ impl Places {
             taken.all += 1;
             Ok(())
         })?;
-        Ok(Place { places: Arc::clone(self), client })
+        Ok(ConnectionPermit { permits: Arc::clone(self), client })
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionPermit {
     fn drop(&mut self) {
-        self.places.with(|taken| {
+        self.permits.with(|taken| {
             taken.all = taken.all.saturating_sub(1);
             let Some(client) = &self.client else { return };
             if let Some(count) = taken.by_client.get_mut(client) {
@@ -93,26 +93,26 @@ mod tests {
 
     #[test]
     fn places_are_given_back() {
-        let places = Places::new(3, 2);
-        let held = [places.take(client("192.0.2.1")).ok().unwrap(), places.take(client("192.0.2.1")).ok().unwrap()];
-        assert_eq!(places.take(client("192.0.2.1")).err(), Some(Full::Client));
-        let other = places.take(client("192.0.2.2")).ok().unwrap();
-        assert_eq!(places.take(client("192.0.2.3")).err(), Some(Full::Server));
-        assert_eq!(places.take(None).err(), Some(Full::Server));
+        let permits = ConnectionPermits::new(3, 2);
+        let held = [permits.take(client("192.0.2.1")).ok().unwrap(), permits.take(client("192.0.2.1")).ok().unwrap()];
+        assert_eq!(permits.take(client("192.0.2.1")).err(), Some(Full::Client));
+        let other = permits.take(client("192.0.2.2")).ok().unwrap();
+        assert_eq!(permits.take(client("192.0.2.3")).err(), Some(Full::Server));
+        assert_eq!(permits.take(None).err(), Some(Full::Server));
         drop(held);
-        let proxy = places.take(None).ok().unwrap();
-        assert!(places.take(client("192.0.2.1")).is_ok());
+        let proxy = permits.take(None).ok().unwrap();
+        assert!(permits.take(client("192.0.2.1")).is_ok());
         drop((other, proxy));
-        assert!(places.with(|taken| taken.all == 0 && taken.by_client.is_empty()));
+        assert!(permits.with(|taken| taken.all == 0 && taken.by_client.is_empty()));
     }
 
     #[test]
     fn a_network_of_ipv6_is_one_client() {
-        let places = Places::new(9, 1);
-        let _held = places.take(client("2001:db8::1")).ok().unwrap();
-        assert_eq!(places.take(client("2001:db8::ffff:2")).err(), Some(Full::Client));
-        assert!(places.take(client("2001:db8:0:1::1")).is_ok());
+        let permits = ConnectionPermits::new(9, 1);
+        let _held = permits.take(client("2001:db8::1")).ok().unwrap();
+        assert_eq!(permits.take(client("2001:db8::ffff:2")).err(), Some(Full::Client));
+        assert!(permits.take(client("2001:db8:0:1::1")).is_ok());
         // Refused ones leave no trace.
-        assert_eq!(places.with(|taken| (taken.all, taken.by_client.len())), (1, 1));
+        assert_eq!(permits.with(|taken| (taken.all, taken.by_client.len())), (1, 1));
     }
 }

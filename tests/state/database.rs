@@ -14,14 +14,14 @@ use tempfile::TempDir;
 pub(crate) const POSTGRES: &str = "CAIRN_TEST_POSTGRES_URL";
 
 /// An empty database.
-pub(crate) enum Place {
+pub(crate) enum TestDatabase {
     Sqlite(TempDir),
     Postgres { url: String, schema: String },
 }
 
-impl Place {
+impl TestDatabase {
     pub(crate) fn sqlite() -> Self {
-        Place::Sqlite(cairn_testkit::temp_dir())
+        TestDatabase::Sqlite(cairn_testkit::temp_dir())
     }
 
     /// A schema of its own on the server; `None` where no server is named.
@@ -29,14 +29,14 @@ impl Place {
         static MADE: AtomicU32 = AtomicU32::new(0);
         let url = env::var(POSTGRES).ok().filter(|url| !url.is_empty())?;
         let schema = format!("cairn_test_{}_{}", process::id(), MADE.fetch_add(1, Ordering::Relaxed));
-        let place = Place::Postgres { url, schema };
-        place.administer("DROP SCHEMA IF EXISTS {} CASCADE").await;
-        place.administer("CREATE SCHEMA {}").await;
-        Some(place)
+        let database = TestDatabase::Postgres { url, schema };
+        database.administer("DROP SCHEMA IF EXISTS {} CASCADE").await;
+        database.administer("CREATE SCHEMA {}").await;
+        Some(database)
     }
 
     async fn administer(&self, sql: &str) {
-        let Place::Postgres { url, schema } = self else { return };
+        let TestDatabase::Postgres { url, schema } = self else { return };
         let mut connection = PgConnection::connect(url).await.unwrap();
         sqlx::raw_sql(sqlx::AssertSqlSafe(sql.replace("{}", schema))).execute(&mut connection).await.unwrap();
     }
@@ -44,8 +44,8 @@ impl Place {
     /// Its URL, as an operator would write it.
     pub(crate) fn url(&self) -> String {
         match self {
-            Place::Sqlite(folder) => format!("sqlite:{}", folder.path().join("state.sqlite").display()),
-            Place::Postgres { url, schema } => {
+            TestDatabase::Sqlite(folder) => format!("sqlite:{}", folder.path().join("state.sqlite").display()),
+            TestDatabase::Postgres { url, schema } => {
                 let separator = if url.contains('?') { '&' } else { '?' };
                 format!("{url}{separator}options=-csearch_path%3D{schema}")
             }
@@ -64,8 +64,10 @@ impl Place {
     pub(crate) async fn execute(&self, sql: &str) {
         let sql = sqlx::AssertSqlSafe(sql.to_owned());
         match self {
-            Place::Sqlite(_) => sqlx::raw_sql(sql).execute(&mut self.sqlite_connection().await).await.map(|_| ()),
-            Place::Postgres { .. } => {
+            TestDatabase::Sqlite(_) => {
+                sqlx::raw_sql(sql).execute(&mut self.sqlite_connection().await).await.map(|_| ())
+            }
+            TestDatabase::Postgres { .. } => {
                 sqlx::raw_sql(sql).execute(&mut self.postgres_connection().await).await.map(|_| ())
             }
         }
@@ -76,15 +78,17 @@ impl Place {
     pub(crate) async fn text(&self, sql: &str) -> String {
         let sql = sqlx::AssertSqlSafe(sql.to_owned());
         match self {
-            Place::Sqlite(_) => sqlx::query_scalar(sql).fetch_one(&mut self.sqlite_connection().await).await.unwrap(),
-            Place::Postgres { .. } => {
+            TestDatabase::Sqlite(_) => {
+                sqlx::query_scalar(sql).fetch_one(&mut self.sqlite_connection().await).await.unwrap()
+            }
+            TestDatabase::Postgres { .. } => {
                 sqlx::query_scalar(sql).fetch_one(&mut self.postgres_connection().await).await.unwrap()
             }
         }
     }
 
     async fn sqlite_connection(&self) -> SqliteConnection {
-        let Place::Sqlite(folder) = self else { panic!("not SQLite") };
+        let TestDatabase::Sqlite(folder) = self else { panic!("not SQLite") };
         let file = folder.path().join("state.sqlite");
         SqliteConnection::connect_with(&SqliteConnectOptions::new().filename(file).create_if_missing(true))
             .await
