@@ -69,7 +69,7 @@ async fn an_empty_database_is_made_ready_and_found_again(database: &TestDatabase
     // Even without being told to be ready.
     let lazy = State::of(&database.state_url());
     assert_eq!(lazy.keys().await.unwrap().len(), 1);
-    assert_eq!(place.text("SELECT CAST(count(*) AS TEXT) FROM cairn_schema").await, "2");
+    assert_eq!(database.text("SELECT CAST(count(*) AS TEXT) FROM cairn_schema").await, "2");
 }
 
 async fn many_that_open_at_once_agree(database: &TestDatabase) {
@@ -90,10 +90,10 @@ async fn many_that_open_at_once_agree(database: &TestDatabase) {
     assert_eq!(database.open().await.keys().await.unwrap().len(), 6);
 }
 
-async fn a_newer_schema_is_refused_in_words(place: &Place) {
-    place.open().await.close().await;
-    place.execute("INSERT INTO cairn_schema (version, name, sha256) VALUES (99, 'later', 'x')").await;
-    let error = State::open(&place.state_url()).await.unwrap_err();
+async fn a_newer_schema_is_refused_in_words(database: &TestDatabase) {
+    database.open().await.close().await;
+    database.execute("INSERT INTO cairn_schema (version, name, sha256) VALUES (99, 'later', 'x')").await;
+    let error = State::open(&database.state_url()).await.unwrap_err();
     assert!(matches!(error, StateError::Newer { found: 99, known: 2 }), "{error:?}");
     assert!(error.to_string().contains("schema version 99, made by a newer Cairn"), "{error}");
     assert!(!error.may_pass());
@@ -266,8 +266,8 @@ async fn received(state: &State, message: &str, client: Option<&str>, now: u64) 
     }
 }
 
-async fn feedback_is_kept_listed_and_closed(place: &Place) {
-    let state = place.open().await;
+async fn feedback_is_kept_listed_and_closed(database: &TestDatabase) {
+    let state = database.open().await;
     let first = received(&state, "first\n\tof two", Some("c"), 1_000).await;
     let second = received(&state, "second", None, 1_001).await;
     assert!(first.id.starts_with("fb_") && first.id.len() == 19 && first.id != second.id);
@@ -297,8 +297,8 @@ async fn feedback_is_kept_listed_and_closed(place: &Place) {
     assert_eq!(list(Some(TicketState::Open), 9).await.unwrap(), []);
 }
 
-async fn the_same_feedback_is_one_ticket_while_it_is_open(place: &Place) {
-    let state = place.open().await;
+async fn the_same_feedback_is_one_ticket_while_it_is_open(database: &TestDatabase) {
+    let state = database.open().await;
     let ticket = received(&state, "same", Some("a"), 1_000).await;
     for client in [Some("a"), Some("b"), None] {
         let again = state.submit(feedback("same"), client, 2_000).await.unwrap();
@@ -330,8 +330,8 @@ async fn the_same_feedback_is_one_ticket_while_it_is_open(place: &Place) {
     assert_eq!((opened, ids.len()), (1, 1));
 }
 
-async fn feedback_has_limits(place: &Place) {
-    let state = place.open().await;
+async fn feedback_has_limits(database: &TestDatabase) {
+    let state = database.open().await;
     for n in 0..MAX_TICKETS_OF_CLIENT {
         received(&state, &format!("{n}"), Some("a"), 1_000_000 + u64::from(n)).await;
     }
@@ -345,7 +345,7 @@ async fn feedback_has_limits(place: &Place) {
 
     let open = state.tickets(Some(TicketState::Open), u32::MAX).await.unwrap();
     let missing = MAX_OPEN_TICKETS as usize - open.len();
-    place
+    database
         .execute(&format!(
             "INSERT INTO feedback (id, kind, message, content_sha256, state, created_at) \
              WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {missing}) \
@@ -358,8 +358,8 @@ async fn feedback_has_limits(place: &Place) {
     received(&state, "one too many", Some("c"), late).await;
 }
 
-async fn feedback_that_cannot_be_kept_is_refused(place: &Place) {
-    let state = place.open().await;
+async fn feedback_that_cannot_be_kept_is_refused(database: &TestDatabase) {
+    let state = database.open().await;
     let mut bad = Vec::new();
     for message in ["", " \n", "nul\0", "\u{1b}[31m", &"é".repeat(MAX_MESSAGE_CHARS + 1)] {
         bad.push(feedback(message));
@@ -373,18 +373,18 @@ async fn feedback_that_cannot_be_kept_is_refused(place: &Place) {
     assert!(matches!(state.submit(feedback("m"), None, u64::MAX).await.unwrap_err(), StateError::Time));
     assert_eq!(state.tickets(None, 9).await.unwrap(), []);
     received(&state, &"é".repeat(MAX_MESSAGE_CHARS), None, 1).await;
-    place.execute("UPDATE feedback SET created_at = -1").await;
+    database.execute("UPDATE feedback SET created_at = -1").await;
     assert!(matches!(state.tickets(None, 9).await.unwrap_err(), StateError::Row(_)));
 }
 
 /// A database of the version before gets what it lacks, and keeps what it has.
-async fn an_older_database_is_extended(place: &Place) {
-    let state = place.open().await;
+async fn an_older_database_is_extended(database: &TestDatabase) {
+    let state = database.open().await;
     let (key, _) = state.issue(new_key(KeyKind::Bridge, None), 1_000).await.unwrap();
     state.close().await;
-    place.execute("DROP TABLE feedback").await;
-    place.execute("DELETE FROM cairn_schema WHERE version = 2").await;
-    let again = place.open().await;
+    database.execute("DROP TABLE feedback").await;
+    database.execute("DELETE FROM cairn_schema WHERE version = 2").await;
+    let again = database.open().await;
     assert_eq!(again.keys().await.unwrap(), [key]);
     received(&again, "m", None, 1).await;
 }

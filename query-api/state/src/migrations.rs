@@ -12,9 +12,9 @@ struct Migration {
 }
 
 /// All steps, numbered from 1 without gaps.
-const STEPS: &[Step] = &[
-    Step { version: 1, name: "access_keys", sql: include_str!("../migrations/0001_access_keys.sql") },
-    Step { version: 2, name: "feedback", sql: include_str!("../migrations/0002_feedback.sql") },
+const MIGRATIONS: &[Migration] = &[
+    Migration { version: 1, name: "access_keys", sql: include_str!("../migrations/0001_access_keys.sql") },
+    Migration { version: 2, name: "feedback", sql: include_str!("../migrations/0002_feedback.sql") },
 ];
 
 impl Migration {

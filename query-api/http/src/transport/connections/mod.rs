@@ -4,7 +4,7 @@
 //! request. Beyond the limits a connection gets one answer, the reason, and is closed.
 
 mod deadline;
-mod places;
+mod permits;
 mod socket;
 
 use std::{
@@ -39,7 +39,7 @@ use crate::{
     transport::head,
 };
 use deadline::Deadline;
-use places::{Full, Places};
+use permits::{ConnectionPermits, Full};
 use socket::Socket;
 
 /// Connections that are told at the same time that there are too many. Beyond it they are closed without a word.
