@@ -3,14 +3,14 @@
 
 use std::marker::PhantomData;
 
-use cairn_http::{ApiError, Cost, ErrorCode, Info};
+use cairn_http::{Agreed, ApiError, Cost, ErrorCode, Info};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::{
     context::Ctx,
-    operation::{Operation, read},
+    operation::{Line, Operation, line, read},
     parameters::identifier::ADDRESS,
 };
 
@@ -21,7 +21,7 @@ pub(crate) trait Batched: Operation<Output: Serialize + JsonSchema> {
 }
 
 /// The batch of an operation.
-pub(crate) struct Batch<O>(PhantomData<O>);
+struct Batch<O>(PhantomData<O>);
 
 /// The addresses.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -59,6 +59,11 @@ pub(crate) struct Failed {
     error: &'static str,
     /// What happened.
     detail: String,
+}
+
+/// The line of an operation's batch.
+pub(crate) fn batch<O: Batched>(agreed: &[Agreed]) -> Line {
+    line::<Batch<O>>(agreed)
 }
 
 impl<O: Batched> Operation for Batch<O> {

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::{context::Ctx, raw_tx::Wanted};
 
-/// An operation: one file and one line in the registry.
+/// An operation: one file and one line in its area.
 pub(crate) trait Operation {
     /// What it says about itself.
     const INFO: Info;
@@ -39,6 +39,24 @@ pub(crate) struct Runner {
     /// Answers, and writes the answer.
     pub(crate) run: fn(&Ctx<'_>, &Value, Selection<'_>) -> Result<Written, ApiError>,
 }
+
+/// Declares the operations of an area, in the order in which they are listed: each is a file beside the one that calls
+/// this. Those with `+ batch` can be asked about many addresses at once, too.
+macro_rules! area {
+    ($($file:ident::$operation:ident $(+ $batch:ident)?,)+) => {
+        $(pub(crate) mod $file;)+
+
+        /// The operations of this area.
+        pub(crate) const OPERATIONS: &[$crate::operation::ToLine] = &[$($crate::operation::line::<$file::$operation>),+];
+        /// Their batches.
+        pub(crate) const BATCHES: &[$crate::operation::ToLine] =
+            &[$($($crate::batch::$batch::<$file::$operation>,)?)+];
+    };
+}
+pub(crate) use area;
+
+/// Makes the line of an operation, with how it was agreed upon.
+pub(crate) type ToLine = fn(&[Agreed]) -> Line;
 
 /// A line of the registry.
 pub(crate) struct Line {

@@ -1,15 +1,11 @@
-//! The operations, in the order in which they are listed everywhere. To add one: its file, its `mod` line, its line here.
+//! The operations, in the order in which they are listed everywhere. To add one: its file, and its line in the area's
+//! `mod.rs`.
 
 use std::sync::LazyLock;
 
 use cairn_http::Agreed;
 
-use crate::{
-    batch::Batch,
-    blocks, chain, fees, mempool, network,
-    operation::{Line, line},
-    qr, service, tx, wallets,
-};
+use crate::{blocks, chain, fees, mempool, network, operation::Line, qr, service, tx, wallets};
 
 /// The operations of the interface as it was agreed upon, with their tiers and prices: built or not.
 pub(crate) static AGREED: LazyLock<Vec<Agreed>> = LazyLock::new(|| {
@@ -20,36 +16,22 @@ pub(crate) static AGREED: LazyLock<Vec<Agreed>> = LazyLock::new(|| {
     })
 });
 
-/// All operations.
+/// All operations: those of each area, then their batches.
 pub(crate) fn operations() -> Vec<Line> {
-    let of: &[fn(&[Agreed]) -> Line] = &[
-        line::<service::health::Health>,
-        line::<service::health_full::HealthFull>,
-        line::<service::capabilities::Capabilities>,
-        line::<service::beta_status::BetaStatus>,
-        line::<service::feedback::SubmitFeedback>,
-        line::<wallets::index::WalletIndex>,
-        line::<wallets::overview::Overview>,
-        line::<wallets::transactions::Transactions>,
-        line::<wallets::balance_history::BalanceHistory>,
-        line::<tx::lookup::TxLookup>,
-        line::<tx::status::TxStatus>,
-        line::<tx::op_return::OpReturnOutputs>,
-        line::<tx::verify::TxVerify>,
-        line::<tx::broadcast::TxBroadcast>,
-        line::<blocks::detail::BlockDetail>,
-        line::<chain::recent_blocks::RecentBlocks>,
-        line::<chain::projected_blocks::ProjectedBlocks>,
-        line::<mempool::stats::MempoolStats>,
-        line::<mempool::fee_distribution::FeeDistribution>,
-        line::<mempool::tx::MempoolTransaction>,
-        line::<fees::recommended::FeesRecommended>,
-        line::<network::summary::NetworkSummary>,
-        line::<network::stress::MempoolStress>,
-        line::<qr::Qr>,
-        line::<Batch<wallets::overview::Overview>>,
+    let areas = [
+        (service::OPERATIONS, service::BATCHES),
+        (wallets::OPERATIONS, wallets::BATCHES),
+        (tx::OPERATIONS, tx::BATCHES),
+        (blocks::OPERATIONS, blocks::BATCHES),
+        (chain::OPERATIONS, chain::BATCHES),
+        (mempool::OPERATIONS, mempool::BATCHES),
+        (fees::OPERATIONS, fees::BATCHES),
+        (network::OPERATIONS, network::BATCHES),
+        (qr::OPERATIONS, qr::BATCHES),
     ];
-    of.iter().map(|line| line(&AGREED)).collect()
+    let operations = areas.iter().flat_map(|(operations, _)| *operations);
+    let batches = areas.iter().flat_map(|(_, batches)| *batches);
+    operations.chain(batches).map(|line| line(&AGREED)).collect()
 }
 
 /// All operations, as the framework sees them.

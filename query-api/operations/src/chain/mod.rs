@@ -1,4 +1,6 @@
 //! The chain as a whole.
 
-pub(crate) mod projected_blocks;
-pub(crate) mod recent_blocks;
+crate::operation::area! {
+    recent_blocks::RecentBlocks,
+    projected_blocks::ProjectedBlocks,
+}

@@ -1,3 +1,5 @@
 //! What to pay.
 
-pub(crate) mod recommended;
+crate::operation::area! {
+    recommended::FeesRecommended,
+}

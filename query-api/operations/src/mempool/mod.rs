@@ -1,11 +1,14 @@
 //! The mempool as a whole and each of its transactions. Everything here comes from running sums, from the projection
 //! and from bounded look-ups; no request walks the mempool.
 
-pub(crate) mod fee_distribution;
 mod io;
 mod projected;
-pub(crate) mod stats;
-pub(crate) mod tx;
+
+crate::operation::area! {
+    stats::MempoolStats,
+    fee_distribution::FeeDistribution,
+    tx::MempoolTransaction,
+}
 
 use cairn_http::ErrorCode;
 

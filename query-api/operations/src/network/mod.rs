@@ -2,5 +2,8 @@
 
 mod pace;
 mod samples;
-pub(crate) mod stress;
-pub(crate) mod summary;
+
+crate::operation::area! {
+    summary::NetworkSummary,
+    stress::MempoolStress,
+}

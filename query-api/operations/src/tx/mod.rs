@@ -1,13 +1,16 @@
 //! Transactions.
 
-pub(crate) mod broadcast;
 mod io;
-pub(crate) mod lookup;
-pub(crate) mod op_return;
 mod pending;
-pub(crate) mod status;
 mod verdict;
-pub(crate) mod verify;
+
+crate::operation::area! {
+    lookup::TxLookup,
+    status::TxStatus,
+    op_return::OpReturnOutputs,
+    verify::TxVerify,
+    broadcast::TxBroadcast,
+}
 
 use cairn_http::{ApiError, ErrorCode};
 use cairn_link::Absent;

@@ -1,11 +1,14 @@
 //! Wallets: everything about one script.
 
-pub(crate) mod balance_history;
-pub(crate) mod index;
-pub(crate) mod overview;
 mod page;
 mod related;
 mod subject;
-pub(crate) mod transactions;
+
+crate::operation::area! {
+    index::WalletIndex,
+    overview::Overview + batch,
+    transactions::Transactions,
+    balance_history::BalanceHistory,
+}
 
 use subject::Wallet;
