@@ -1,6 +1,9 @@
 //! What the service says of itself on every surface: every address that is named answers, every id is explained.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::{
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    sync::Arc,
+};
 
 use axum::{
     Router,
@@ -9,7 +12,8 @@ use axum::{
 };
 use cairn_http::HttpConfig;
 use cairn_model::MempoolDelta;
-use cairn_operations::{ApiConfig, Featured};
+use cairn_operations::{ApiConfig, ApiState, Featured, router};
+use cairn_state::State;
 use serde_json::Value;
 use tower::ServiceExt;
 
@@ -23,6 +27,11 @@ const BASE: &str = "http://cairn.test";
 
 /// A router with an example address and a mempool.
 pub async fn world_router(world: &World) -> (Router, Waiting<'_>) {
+    world_router_with(world, None).await
+}
+
+/// The same with service state.
+pub async fn world_router_with(world: &World, state: Option<State>) -> (Router, Waiting<'_>) {
     let script = world.oracle.scripts().max_by_key(|s| world.oracle.history(s).len()).unwrap();
     let featured =
         Featured { title: "Someone".to_owned(), description: "An example.".to_owned(), address: script_hash(script) };
@@ -31,7 +40,9 @@ pub async fn world_router(world: &World) -> (Router, Waiting<'_>) {
     let tx = waiting.make(&[coin], &[], 1000);
     waiting.tell(vec![MempoolDelta::Add(tx)]);
     settle(&waiting).await;
-    (world.router(ApiConfig { featured: vec![featured], ..open_config() }), waiting)
+    let config = ApiConfig { featured: vec![featured], ..open_config() };
+    let api = ApiState::new(Arc::clone(&world.slot) as Arc<_>, config);
+    (router(ApiState { state, ..api }), waiting)
 }
 
 async fn fetch(router: &Router, target: &str) -> (u16, String, String) {

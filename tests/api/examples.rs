@@ -5,10 +5,12 @@
 use std::path::Path;
 
 use axum::{Router, body::Body, http::Request};
+use cairn_state::{State, StateUrl};
+use cairn_testkit::temp_dir;
 use serde_json::{Map, Value, json};
 
 use crate::{
-    discovery::world_router,
+    discovery::world_router_with,
     support::{DOCUMENT, Reply, assert_valid, everything_world, get, send},
 };
 
@@ -56,7 +58,9 @@ fn trimmed(value: Value) -> Value {
 #[tokio::test]
 async fn the_server_takes_every_example() {
     let world = &everything_world();
-    let (router, waiting) = world_router(world).await;
+    let folder = temp_dir();
+    let state = State::open(&StateUrl::in_folder(folder.path())).await.unwrap();
+    let (router, waiting) = world_router_with(world, Some(state)).await;
     let document = get(&router, "/openapi.json").await.body;
     let mut answers: Map<String, Value> = Map::new();
     for (method, path, op) in operations(&document) {
