@@ -6,12 +6,13 @@
 mod error;
 mod keys;
 mod migrations;
+mod pool;
 mod secret;
 mod store;
 mod url;
 
-pub use error::StateError;
-pub use keys::{Key, KeyState, MAX_LABEL_CHARS, NewKey, Revocation, Verdict};
+pub use error::{MAX_LABEL_CHARS, StateError};
+pub use keys::{Key, KeyState, NewKey, Revocation, Verdict};
 pub use secret::{BadSecret, KeyKind, Secret};
 pub use store::State;
 pub use url::StateUrl;

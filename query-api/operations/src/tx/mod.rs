@@ -16,7 +16,8 @@ use cairn_model::{MempoolTx, Txid};
 use self::pending::Departure;
 use crate::{
     context::{Ctx, Pool},
-    raw_tx::{InBlock, Wanted, wanted_of, wanted_unconfirmed},
+    node_bytes::{InBlock, Wanted},
+    raw_tx::{wanted_of, wanted_unconfirmed},
 };
 
 /// A transaction, where it was found.
