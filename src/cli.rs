@@ -6,9 +6,9 @@ use cairn_state::{KeyKind, TicketState};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
 use crate::{
-    commands::lifetime,
     config::{All, BlocksDir, Chain, DemoDir, Http, IndexDir, Limits, Logging, Node, ReadCache, StateDb},
     exit::Exit,
+    lifetime::lifetime,
 };
 
 /// An event-sourced Bitcoin chain indexer with a read-only query API.

@@ -7,6 +7,7 @@ mod eta;
 mod exit;
 mod gateway;
 mod indexing;
+mod lifetime;
 mod logs;
 mod out;
 mod progress;

@@ -1,5 +1,6 @@
 //! One file per command, or per few that belong together.
 
+mod context;
 mod db;
 mod demo;
 mod feedback;
@@ -9,30 +10,14 @@ mod serve;
 mod upkeep;
 mod verify;
 
-pub(crate) use keys::lifetime;
-
-use clap::ArgMatches;
+pub(crate) use context::Context;
 
 use crate::{
     cli::Command,
-    config::{self, ConfigFile},
+    config,
     exit::{Exit, Failure},
-    out,
-    progress::Screen,
-    serving,
+    out, serving,
 };
-
-/// What commands know besides their arguments.
-pub(crate) struct Context {
-    /// Where progress goes.
-    pub(crate) screen: Screen,
-    /// The definition of the command line, as it was parsed with.
-    pub(crate) command: clap::Command,
-    /// What it matched.
-    pub(crate) matches: ArgMatches,
-    /// `cairn.toml`, if there is one.
-    pub(crate) file: Option<ConfigFile>,
-}
 
 /// Runs a command.
 ///

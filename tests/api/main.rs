@@ -27,4 +27,5 @@ mod unconfirmed_pages;
 mod unconfirmed_tx;
 mod unconfirmed_wallets;
 mod verify;
+mod verify_requests;
 mod wallets;

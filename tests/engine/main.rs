@@ -17,6 +17,7 @@ mod forks;
 mod identity;
 mod interrupted;
 mod kept;
+mod kept_damaged;
 mod kernel;
 mod outpoints;
 mod rarities;

@@ -11,11 +11,13 @@ mod index;
 mod node;
 mod source;
 mod units;
+mod until;
 
 pub use error::FollowError;
 pub use files::FileSource;
-pub use follower::{Follower, Outcome, Until};
+pub use follower::{Follower, Outcome};
 pub use index::OpenIndex;
 pub use node::{NodeSource, TOPICS, connect};
 pub use source::{ActiveSource, Reached, Source};
 pub use units::{round, size};
+pub use until::Until;

@@ -22,6 +22,7 @@ mod body;
 mod clock;
 mod coins;
 mod departures;
+mod dismiss;
 mod events;
 mod fetch;
 mod options;

@@ -11,10 +11,12 @@ use cairn_http::Api;
 use serde_json::{Value, json};
 
 use crate::{
-    PATHS,
     front::{Front, SESSION, VERSION, post_body, protocol_versions},
     legacy, rpc,
 };
+
+/// Paths that are the protocol's endpoint; the first is the one to name.
+pub const PATHS: [&str; 4] = ["/mcp/", "/mcp", "/mcp/v1/", "/mcp/v1"];
 
 /// The protocol's endpoint.
 pub(crate) async fn endpoint(State(front): State<Arc<Front>>, request: Request) -> Response {

@@ -15,11 +15,12 @@ use tokio::sync::mpsc::{self, Receiver};
 use uuid::Uuid;
 
 use crate::{
-    MESSAGES,
     front::{Front, accepted, post_body},
     streams::{StreamEntry, Streams},
 };
 
+/// Where clients of the old transport send their messages.
+pub(crate) const MESSAGES: &str = "/mcp/messages";
 /// Answers that wait for a slow reader; beyond that its messages are refused.
 const QUEUED: usize = 4;
 /// A sign of life, for whatever lies between.

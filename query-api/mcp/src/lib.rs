@@ -13,6 +13,7 @@ mod front;
 mod handler;
 mod hosts;
 mod legacy;
+mod options;
 mod portable;
 mod rpc;
 mod streams;
@@ -21,44 +22,10 @@ mod tools;
 use std::sync::Arc;
 
 use axum::{Router, extract::DefaultBodyLimit, routing::any};
-use cairn_http::{Api, MAX_TOOL_ANSWER};
-use cairn_model::CancelToken;
+use cairn_http::Api;
 
-use crate::front::Front;
-pub use crate::front::protocol_versions;
-
-/// Paths that are the protocol's endpoint; the first is the one to name.
-pub const PATHS: [&str; 4] = ["/mcp/", "/mcp", "/mcp/v1/", "/mcp/v1"];
-
-/// Where clients of the old transport send their messages.
-pub(crate) const MESSAGES: &str = "/mcp/messages";
-
-/// Bounds, and the end.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// Open streams of the old transport, over all clients.
-    pub max_streams: usize,
-    /// Open streams of the old transport of one client, as limits count clients.
-    pub max_streams_per_client: usize,
-    /// Messages in a batch.
-    pub max_batch: usize,
-    /// Largest answer of a tool in bytes of JSON; a larger one becomes a failure that says how to ask for less.
-    pub max_answer_bytes: usize,
-    /// Cancelled when the server stops: streams end then.
-    pub stop: CancelToken,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Options {
-            max_streams: 256,
-            max_streams_per_client: 32,
-            max_batch: 20,
-            max_answer_bytes: MAX_TOOL_ANSWER,
-            stop: CancelToken::new(),
-        }
-    }
-}
+pub use crate::{endpoint::PATHS, front::protocol_versions, options::Options};
+use crate::{front::Front, legacy::MESSAGES};
 
 /// The routes of the protocol, for [`cairn_http::router_with`].
 pub fn routes(api: &Api, options: Options) -> Router {

@@ -10,8 +10,8 @@ use crate::{
     config::ChainConfig,
     context::{Ctx, MEMPOOL, MempoolView, TIP, reads_mempool},
     node::NodeAccess,
+    node_bytes::{Brought, NodeBytes, Wanted},
     operation::Runner,
-    raw_tx::{Brought, NodeBytes, Wanted},
     values::{rfc3339, rfc3339_ms},
 };
 

@@ -18,7 +18,7 @@ use serde::Serialize;
 use crate::{
     config::ChainConfig,
     node::NodeAccess,
-    raw_tx::NodeBytes,
+    node_bytes::NodeBytes,
     values::{rfc3339, rfc3339_ms},
 };
 

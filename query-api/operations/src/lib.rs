@@ -13,6 +13,7 @@ mod fees;
 mod mempool;
 mod network;
 mod node;
+mod node_bytes;
 mod operation;
 mod pages;
 mod parameters;

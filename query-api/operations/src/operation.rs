@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use crate::{context::Ctx, raw_tx::Wanted};
+use crate::{context::Ctx, node_bytes::Wanted};
 
 /// An operation: one file and one line in its area.
 pub(crate) trait Operation {

@@ -2,6 +2,9 @@
 
 use std::path::PathBuf;
 
+/// Longest label, in characters.
+pub const MAX_LABEL_CHARS: usize = 200;
+
 /// A failure of the service state.
 #[derive(Debug, thiserror::Error)]
 pub enum StateError {
@@ -43,7 +46,7 @@ pub enum StateError {
         version: u32,
     },
     /// A label that cannot be kept.
-    #[error("a label has at most {max} characters, and no control characters", max = crate::MAX_LABEL_CHARS)]
+    #[error("a label has at most {max} characters, and no control characters", max = MAX_LABEL_CHARS)]
     Label,
     /// A text of a ticket that cannot be kept.
     #[error(

@@ -1,9 +1,7 @@
 //! Bridge keys and wallet sessions.
 
-use crate::{KeyKind, Secret, State, StateError, store::on};
+use crate::{KeyKind, MAX_LABEL_CHARS, Secret, State, StateError, pool::on};
 
-/// Longest label, in characters.
-pub const MAX_LABEL_CHARS: usize = 200;
 /// The use of a key is written down at most this often, in seconds.
 const USE_INTERVAL: i64 = 60;
 

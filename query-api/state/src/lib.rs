@@ -8,16 +8,13 @@ mod error;
 mod feedback;
 mod keys;
 mod migrations;
+mod pool;
 mod secret;
 mod store;
 mod url;
 
-pub use error::StateError;
-pub use feedback::{
-    CLIENT_WINDOW, Closing, MAX_MESSAGE_CHARS, MAX_OPEN_TICKETS, MAX_TEXT_CHARS, MAX_TICKETS_OF_CLIENT, NewTicket,
-    Submission, Ticket, TicketKind, TicketState,
-};
-pub use keys::{Key, KeyState, MAX_LABEL_CHARS, NewKey, Revocation, Verdict};
+pub use error::{MAX_LABEL_CHARS, StateError};
+pub use keys::{Key, KeyState, NewKey, Revocation, Verdict};
 pub use secret::{BadSecret, KeyKind, Secret};
 pub use store::State;
 pub use url::StateUrl;

@@ -8,13 +8,17 @@ use std::{
 };
 
 use sqlx::{
-    ConnectOptions, Connection, PgPool, SqliteConnection, SqlitePool,
+    ConnectOptions, Connection, SqliteConnection,
     pool::PoolOptions,
     sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous},
 };
 use tokio::sync::OnceCell;
 
-use crate::{StateError, StateUrl, migrations, url::Target};
+use crate::{
+    StateError, StateUrl, migrations,
+    pool::{Pool, on},
+    url::Target,
+};
 
 /// How long a request waits for a connection.
 const ACQUIRE: Duration = Duration::from_secs(3);
@@ -33,24 +37,6 @@ pub struct State {
     url: StateUrl,
     ready: Arc<OnceCell<()>>,
 }
-
-/// Connections to one of the two.
-#[derive(Clone)]
-pub(crate) enum SqlPool {
-    Sqlite(SqlitePool),
-    Postgres(PgPool),
-}
-
-/// Evaluates the same expression on the connections of either database.
-macro_rules! on {
-    ($pool:expr, $name:ident => $run:expr) => {
-        match $pool {
-            $crate::store::SqlPool::Sqlite($name) => $run,
-            $crate::store::SqlPool::Postgres($name) => $run,
-        }
-    };
-}
-pub(crate) use on;
 
 impl State {
     /// The state behind a URL; nothing is connected or made before it is needed. Has to be called within a Tokio runtime.

@@ -8,8 +8,9 @@ use cairn_tables::{
 };
 
 use crate::{
-    Db, ReadError, db_options,
-    open::{read_only, while_written},
+    Db, ReadError,
+    db::{read_only, while_written},
+    db_options,
 };
 
 /// Makes sure that this program knows the format of an open database. `None` if it has no row that says so, because it is

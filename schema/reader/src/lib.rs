@@ -3,7 +3,9 @@
 
 mod chain_index;
 mod coins;
+mod db;
 mod error;
+mod facts;
 mod format;
 mod journal;
 mod mempool;
@@ -19,10 +21,12 @@ mod view;
 
 pub use chain_index::{Brief, ChainIndex};
 pub use coins::UnspentCoin;
+pub use db::{Db, db_options, family_options, family_options_within};
 pub use error::ReadError;
+pub use facts::Facts;
 pub use format::{check_format, check_format_in};
 pub use journal::JournalBlocks;
-pub use open::{Db, Facts, Reader, db_options, family_options, family_options_within};
+pub use open::Reader;
 pub use raw::{RawBlocks, RawError};
 pub use rows::{TableSize, TableSum};
 pub use scripts::{FoundScript, SumsBefore};

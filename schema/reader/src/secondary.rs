@@ -20,8 +20,10 @@ use cairn_tables::Family;
 use rocksdb::{Cache, ColumnFamilyDescriptor};
 
 use crate::{
-    Db, Facts, ReadError, Reader, Tip, check_format, check_format_in, db_options,
-    open::{family_options_cached, readers_families, while_written},
+    Db, Facts, ReadError, Reader, Tip, check_format, check_format_in,
+    db::{family_options_cached, while_written},
+    db_options,
+    open::readers_families,
 };
 
 /// Catch-ups before the instance is opened anew.

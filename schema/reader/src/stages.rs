@@ -5,7 +5,7 @@ use cairn_tables::{
     stages::{CHAIN, STAGES, StageInfo},
 };
 
-use crate::{ReadError, View};
+use crate::{ReadError, View, view::check_version};
 
 /// Whether a stage's tables can be used.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,12 +27,6 @@ pub struct StageState {
     pub checkpoint: Option<Checkpoint>,
     /// Whether its tables can be used.
     pub status: StageStatus,
-}
-
-/// An error if the checkpoint is that of another version of the stage.
-pub(crate) fn check_version(stage: &StageInfo, checkpoint: &Checkpoint) -> Result<(), ReadError> {
-    let (found, expected) = (checkpoint.version, stage.version);
-    if found == expected { Ok(()) } else { Err(ReadError::StageVersion { stage: stage.name, found, expected }) }
 }
 
 impl View<'_> {

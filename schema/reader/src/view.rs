@@ -10,11 +10,13 @@ use std::{
 
 use cairn_model::{BlockHash, Height, MonoTime, Network, TxNum};
 use cairn_tables::{
-    Family, Table, encode_key,
+    Family, Table,
+    checkpoints::Checkpoint,
+    encode_key,
     headers::{HeaderRow, Headers},
     heights::HeightByHash,
     keys::HashPrefix,
-    stages::CHAIN,
+    stages::{CHAIN, StageInfo},
 };
 use rocksdb::{BoundColumnFamily, DBPinnableSlice, DBRawIteratorWithThreadMode, ReadOptions, SnapshotWithThreadMode};
 
@@ -54,6 +56,12 @@ pub struct View<'r> {
     pub(crate) log_rows: RefCell<HashMap<TxNum, Option<Rc<[u8]>>>>,
 }
 
+/// An error if the checkpoint is that of another version of the stage.
+pub(crate) fn check_version(stage: &StageInfo, checkpoint: &Checkpoint) -> Result<(), ReadError> {
+    let (found, expected) = (checkpoint.version, stage.version);
+    if found == expected { Ok(()) } else { Err(ReadError::StageVersion { stage: stage.name, found, expected }) }
+}
+
 impl<'r> View<'r> {
     pub(crate) fn open(
         db: &'r Db,
@@ -79,7 +87,7 @@ impl<'r> View<'r> {
             log_rows: RefCell::default(),
         };
         let checkpoint = view.checkpoint(CHAIN.name)?.ok_or(ReadError::Empty)?;
-        crate::stages::check_version(&CHAIN, &checkpoint)?;
+        check_version(&CHAIN, &checkpoint)?;
         if let Some(tip) = known.filter(|t| t.height == checkpoint.height && t.hash == checkpoint.hash) {
             view.tip = tip;
             return Ok(view);

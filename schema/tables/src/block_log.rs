@@ -19,9 +19,8 @@ use cairn_model::{
 };
 
 use crate::{
-    codec::{DecodeError, Input, MAX_BLOCK_SIZE, put_amount, put_varint},
-    family::{Compression, Home, Tuning},
-    table::{Origin, Table, ValueCodec},
+    codec::{DecodeError, Input, MAX_BLOCK_SIZE, ValueCodec, put_amount, put_varint},
+    table::{Compression, Home, Origin, Table, Tuning},
 };
 
 /// Transactions of a row.

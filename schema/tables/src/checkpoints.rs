@@ -17,10 +17,9 @@ use bincode::{Decode, Encode};
 use cairn_model::{BlockHash, Height};
 
 use crate::{
-    codec::{DecodeError, Input, bincode_value, put_varint},
-    family::Home,
+    codec::{DecodeError, Input, ValueCodec, bincode_value, put_varint},
     stages::StageInfo,
-    table::{Origin, Table, ValueCodec},
+    table::{Home, Origin, Table},
 };
 
 /// How far each stage has come.

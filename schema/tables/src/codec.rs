@@ -18,6 +18,28 @@ pub struct DecodeError {
     pub what: &'static str,
 }
 
+/// A key whose bytes sort as the key does.
+pub trait KeyCodec: Sized {
+    /// Appends the key's bytes.
+    fn encode(&self, out: &mut Vec<u8>);
+    /// Reads the key back.
+    ///
+    /// # Errors
+    /// The bytes are not a key of this table.
+    fn decode(bytes: &mut Input<'_>) -> Result<Self, DecodeError>;
+}
+
+/// A value.
+pub trait ValueCodec: Sized {
+    /// Appends the value's bytes.
+    fn encode(&self, out: &mut Vec<u8>);
+    /// Reads the value back.
+    ///
+    /// # Errors
+    /// The bytes are not a value of this table.
+    fn decode(bytes: &mut Input<'_>) -> Result<Self, DecodeError>;
+}
+
 /// Bytes being read.
 #[derive(Debug, Clone)]
 pub struct Input<'a> {
@@ -287,7 +309,7 @@ macro_rules! bincode_value {
 
 pub(crate) use bincode_value;
 
-impl crate::table::ValueCodec for () {
+impl ValueCodec for () {
     fn encode(&self, _: &mut Vec<u8>) {}
 
     fn decode(_: &mut Input<'_>) -> Result<Self, DecodeError> {

@@ -8,9 +8,8 @@
 use cairn_model::{Outpoint, Sats, ScriptId, ScriptPrefix};
 
 use crate::{
-    codec::{DecodeError, Input, put_amount},
-    family::{Home, Tuning},
-    table::{KeyCodec, Origin, Table, ValueCodec},
+    codec::{DecodeError, Input, KeyCodec, ValueCodec, put_amount},
+    table::{Home, Origin, Table, Tuning},
 };
 
 impl KeyCodec for Outpoint {

@@ -8,8 +8,7 @@ use bincode::{Decode, Encode};
 
 use crate::{
     codec::bincode_value,
-    family::Home,
-    table::{Origin, Table},
+    table::{Home, Origin, Table},
 };
 
 /// What the index was made for.

@@ -9,9 +9,8 @@
 //! is of before the row and has format 1; the next writer adds it.
 
 use crate::{
-    codec::{DecodeError, Input},
-    family::Home,
-    table::{Origin, Table, ValueCodec},
+    codec::{DecodeError, Input, ValueCodec},
+    table::{Home, Origin, Table},
 };
 
 /// The newest format, which this program writes. It reads all up to it.

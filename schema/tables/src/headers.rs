@@ -9,9 +9,8 @@
 use cairn_model::{Block, BlockHash, FilePos, Height, MonoTime, Sats, TxNum};
 
 use crate::{
-    codec::{DecodeError, Input, MAX_BLOCK_SIZE, put_amount, put_varint},
-    family::{Home, Tuning},
-    table::{Origin, Table, ValueCodec},
+    codec::{DecodeError, Input, MAX_BLOCK_SIZE, ValueCodec, put_amount, put_varint},
+    table::{Home, Origin, Table, Tuning},
 };
 
 /// The table.

@@ -10,9 +10,8 @@
 use cairn_model::{Height, MonoTime};
 
 use crate::{
-    family::Home,
     keys::HashPrefix,
-    table::{Origin, Table},
+    table::{Home, Origin, Table},
 };
 
 /// Block hash to height.

@@ -15,9 +15,8 @@
 use cairn_model::{Sats, ScriptId, TxNum};
 
 use crate::{
-    codec::{DecodeError, Input, put_amount, put_varint},
-    family::{Home, Tuning},
-    table::{Origin, Table, ValueCodec},
+    codec::{DecodeError, Input, ValueCodec, put_amount, put_varint},
+    table::{Home, Origin, Table, Tuning},
 };
 
 /// Entries of a full row.

@@ -8,9 +8,8 @@
 use cairn_model::{Height, InputFlags, Outpoint, Overwritten, ScriptId, ScriptPrefix, SpentCoin, TxNum};
 
 use crate::{
-    codec::{DecodeError, Input, put_amount, put_varint},
-    family::Home,
-    table::{Origin, Table, ValueCodec},
+    codec::{DecodeError, Input, ValueCodec, put_amount, put_varint},
+    table::{Home, Origin, Table},
 };
 
 /// Scripts that share a prefix. Only prefixes with at least two scripts have a row, so mainnet is expected to have none.

@@ -2,10 +2,7 @@
 
 use cairn_model::{BlockHash, ScriptId, ScriptPrefix, TxNum, Txid};
 
-use crate::{
-    codec::{DecodeError, Input},
-    table::KeyCodec,
-};
+use crate::codec::{DecodeError, Input, KeyCodec};
 
 /// First 8 bytes of a hash.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

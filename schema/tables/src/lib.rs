@@ -6,25 +6,19 @@
 mod registry;
 
 pub mod codec;
-mod family;
 pub mod keys;
 pub mod stages;
 mod table;
 
-pub use codec::DecodeError;
-pub use family::{Compression, Family, Home, Tuning};
-pub use table::{KeyCodec, Origin, Table, TableInfo, ValueCodec, encode_key, encode_value};
+pub use codec::{DecodeError, KeyCodec, ValueCodec};
+pub use table::{Compression, Family, Home, Origin, Table, TableInfo, Tuning, encode_key, encode_value};
 
 macro_rules! declare_tables {
     ($($module:ident: $($table:ident),+;)*) => {
         $(pub mod $module;)*
 
         /// Every table of the index.
-        pub const TABLES: [TableInfo; DECLARED.len()] = [$($(TableInfo::of::<$module::$table>()),+),*];
-
-        /// Name and home of every table, from which the families follow.
-        pub(crate) const DECLARED: &[(&str, Home)] =
-            &[$($((<$module::$table as Table>::NAME, <$module::$table as Table>::HOME)),+),*];
+        pub const TABLES: [TableInfo; table::COUNT] = [$($(TableInfo::of::<$module::$table>()),+),*];
     };
 }
 

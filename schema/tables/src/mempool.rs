@@ -14,9 +14,8 @@
 use cairn_model::{MempoolSample, MempoolTx, Txid};
 
 use crate::{
-    codec::{DecodeError, Input},
-    family::{Compression, Home, Tuning},
-    table::{KeyCodec, Origin, Table, ValueCodec},
+    codec::{DecodeError, Input, KeyCodec, ValueCodec},
+    table::{Compression, Home, Origin, Table, Tuning},
 };
 
 impl KeyCodec for Txid {

@@ -13,9 +13,8 @@ use cairn_model::{Block, Outpoint, TxNum};
 
 use crate::{
     block_log::TXS_PER_ROW,
-    codec::{DecodeError, Input, put_varint},
-    family::{Home, Tuning},
-    table::{Origin, Table, ValueCodec},
+    codec::{DecodeError, Input, ValueCodec, put_varint},
+    table::{Home, Origin, Table, Tuning},
 };
 
 /// The table.

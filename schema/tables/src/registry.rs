@@ -3,7 +3,7 @@
 //! these: modules, column families, checksums, `cairn db`, `cairn stages`, health, and the lists of what is tested.
 //!
 //! `cargo fmt` does not see modules that a macro declares: `rustfmt --edition 2024 schema/tables/src/*.rs` formats them, and
-//! `tests/tidy.rs` checks it.
+//! `tests/tidy` checks it.
 
 /// Calls the macro `$then` with every table: for each file its module, then the types in it that implement
 /// [`Table`](crate::Table). New ones go to the end: the order is that of listings, and column families keep their places.

@@ -9,9 +9,8 @@
 use cairn_model::TxNum;
 
 use crate::{
-    codec::{DecodeError, Input, put_varint},
-    family::{Home, Tuning},
-    table::{Origin, Table, ValueCodec},
+    codec::{DecodeError, Input, ValueCodec, put_varint},
+    table::{Home, Origin, Table, Tuning},
 };
 
 /// The table.

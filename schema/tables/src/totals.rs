@@ -9,10 +9,9 @@
 use cairn_model::{Outpoint, Sats, ScriptId, TxNum};
 
 use crate::{
-    codec::{DecodeError, Input, put_amount, put_varint},
-    family::{Home, Tuning},
+    codec::{DecodeError, Input, ValueCodec, put_amount, put_varint},
     history::ENTRIES_PER_ROW,
-    table::{Origin, Table, ValueCodec},
+    table::{Home, Origin, Table, Tuning},
 };
 
 /// The table.

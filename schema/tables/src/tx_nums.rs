@@ -9,9 +9,8 @@
 use cairn_model::TxNum;
 
 use crate::{
-    family::{Home, Tuning},
     keys::HashPrefix,
-    table::{Origin, Table},
+    table::{Home, Origin, Table, Tuning},
 };
 
 /// txid to number.

@@ -70,6 +70,7 @@
 //! * HTTP requests with a chunked body are refused.
 //! * Signet, testnet and mainnet consist of their genesis blocks.
 
+mod door;
 mod error;
 mod http;
 mod mempool;
@@ -80,6 +81,7 @@ mod rest;
 mod rpc;
 mod stand_in;
 mod state;
+mod stored;
 mod world;
 mod zmq;
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bitcoin::{Transaction, Txid};
 
-use crate::node::Stored;
+use crate::stored::Stored;
 
 /// One announcement, in the order of Core's validation interface.
 #[derive(Clone, Debug)]

@@ -7,9 +7,10 @@ use bitcoin::{BlockHash, Txid, VarInt};
 use serde_json::{Value, json};
 
 use crate::http::{Request, Response};
-use crate::node::{Node, Spent, Stored};
+use crate::node::{Node, Spent};
 use crate::rpc::{chain_info, contents, pool_info, render};
 use crate::state::Shared;
+use crate::stored::Stored;
 
 const MAX_HEADERS: usize = 2_000;
 

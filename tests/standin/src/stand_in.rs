@@ -11,9 +11,10 @@ use rand::Rng;
 use tempfile::TempDir;
 
 use crate::Error;
+use crate::door::Door;
 use crate::http::{Hook, HttpRule, Match, Server, When};
 use crate::options::{Auth, StandInOptions, Topic, ZmqOptions};
-use crate::state::{Door, Session, Shared};
+use crate::state::{Session, Shared};
 use crate::world::World;
 use crate::zmq::{Publisher, ZmqRule};
 

@@ -5,6 +5,7 @@ mod blocks;
 mod chain;
 mod faults;
 mod hostile;
+mod hostile_node;
 mod random;
 mod reader;
 mod rig;

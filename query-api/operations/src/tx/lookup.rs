@@ -17,9 +17,10 @@ use crate::{
     blocks::{CoinbaseTag, coinbase_tag},
     context::{BlockRef, Ctx, MempoolView, and_mempool, confirmations, first_seen, index_get},
     mempool::tx::EtaRow,
+    node_bytes::Wanted,
     operation::Operation,
     parameters::identifier::TxidParam,
-    raw_tx::{Wanted, raw_of, raw_unconfirmed},
+    raw_tx::{raw_of, raw_unconfirmed},
     values::{Btc, SatVb, rfc3339, rfc3339_ms, sat_vb},
 };
 

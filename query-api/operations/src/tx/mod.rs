@@ -18,8 +18,9 @@ use cairn_model::{MempoolTx, Txid};
 
 use self::pending::Departure;
 use crate::{
-    context::{Ctx, MempoolView},
-    raw_tx::{InBlock, Wanted, wanted_of, wanted_unconfirmed},
+    context::{Ctx, Pool},
+    node_bytes::{InBlock, Wanted},
+    raw_tx::{wanted_of, wanted_unconfirmed},
 };
 
 /// A transaction, where it was found.

@@ -10,9 +10,10 @@ use serde::{Deserialize, Serialize};
 use super::{Found, find, io::funding, wanted};
 use crate::{
     context::{Ctx, and_mempool, index_get},
+    node_bytes::Wanted,
     operation::Operation,
     parameters::identifier::TxidParam,
-    raw_tx::{Wanted, raw_of, raw_unconfirmed},
+    raw_tx::{raw_of, raw_unconfirmed},
     values::Btc,
 };
 

@@ -8,30 +8,17 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use bitcoin::params::Params;
-use bitcoin::{Block, BlockHash, Network, Transaction, Txid, Work};
+use bitcoin::{Block, BlockHash, Network, Transaction, Txid};
 
 use crate::Error;
 use crate::mempool::{Context, Mempool, Policy, Reject, Template};
 use crate::notice::Notice;
+use crate::stored::Stored;
 
 pub(crate) use check::is_final;
 pub(crate) use coins::{CoinMap, Spent, muhash, totals};
 
-/// A block as received.
-#[derive(Debug)]
-pub(crate) struct Stored {
-    pub(crate) block: Block,
-    pub(crate) hash: BlockHash,
-    pub(crate) height: u32,
-    /// The serialized block.
-    pub(crate) raw: Vec<u8>,
-    /// Work of the chain up to here.
-    pub(crate) work: Work,
-    /// Median time past, Unix seconds, this block included.
-    pub(crate) median: u32,
-}
-
-/// A block of the tree, with what became of it.
+/// One place in the tree.
 #[derive(Debug)]
 struct TreeBlock {
     stored: Arc<Stored>,

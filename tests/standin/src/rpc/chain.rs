@@ -10,8 +10,9 @@ use super::args::parse_hash;
 use super::render::{Style, btc, tx_json};
 use super::{Args, Result, RpcError, code};
 use crate::Error;
-use crate::node::{Node, Stored, muhash, totals};
+use crate::node::{Node, muhash, totals};
 use crate::state::Shared;
+use crate::stored::Stored;
 
 impl Node {
     pub(crate) fn style(&self) -> Style {

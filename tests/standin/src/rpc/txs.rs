@@ -10,8 +10,9 @@ use super::chain::header_json;
 use super::render::{btc, rate, script_json, tx_json};
 use super::{Args, Result, RpcError, code};
 use crate::mempool::{Reject, RejectKind};
-use crate::node::{Node, Stored};
+use crate::node::Node;
 use crate::state::Shared;
+use crate::stored::Stored;
 
 /// Core's default for `maxfeerate`: 0.1 BTC per 1000 virtual bytes.
 const MAX_FEE_RATE: u64 = 10_000_000;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::MCP;
+use super::links::MCP;
 use crate::{
     config::HttpConfig,
     contract::{offer::Tier, operation::Registered},

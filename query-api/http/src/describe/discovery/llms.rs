@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{MCP, links};
+use super::links::{MCP, links};
 use crate::{
     config::HttpConfig,
     contract::{cost::Cost, offer::Tier, operation::Registered},

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{ROOT, shell};
+use super::frame::{ROOT, shell};
 use crate::{describe::about::Definition, pages::shell::prose};
 
 /// A page for each.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{ROOT, shell};
+use super::frame::{ROOT, shell};
 use crate::{
     answers::code::ErrorCode,
     contract::{format::TextFormat, operation::Registered},

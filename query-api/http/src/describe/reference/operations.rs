@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde_json::Value;
 
-use super::{ROOT, shell};
+use super::frame::{ROOT, shell};
 use crate::{
     answers::error::Location,
     contract::{method::Method, offer::Tier, operation::Registered},

@@ -1,6 +1,8 @@
 //! House rules that no compiler knows: lengths, leftovers, large files, paths of one machine, pinned dependencies,
 //! banned calls, numbered decisions, links between documents.
 
+mod made_up;
+
 use std::{
     collections::BTreeSet,
     env, fs,
@@ -12,6 +14,10 @@ use toml::{Table, Value};
 
 /// Lines of a source file outside the tests. Longer ones are split by meaning.
 const MAX_FILE_LINES: usize = 600;
+/// Lines of code of a file, tests included. A longer one says in its documentation why it is one file.
+const MAX_CODE_LINES: usize = 400;
+/// How such a line begins.
+const REASON: &str = "//! One file on purpose: ";
 /// Lines of a function outside the tests.
 const MAX_FUNCTION_LINES: usize = 120;
 /// Bytes of any file: larger data is generated or lives elsewhere.
@@ -116,6 +122,14 @@ fn long_functions(path: &str, text: &str, limit: usize) -> Vec<String> {
     problems
 }
 
+/// A file with too much code that gives no reason.
+fn long_code(path: &str, text: &str) -> Option<String> {
+    let lines = code_of(text).filter(|(_, code)| !code.trim().is_empty()).count();
+    let has_reason = text.lines().any(|line| line.strip_prefix(REASON).is_some_and(|reason| !reason.is_empty()));
+    let is_long = lines > MAX_CODE_LINES && !has_reason;
+    is_long.then(|| format!("{path}: {lines} lines of code (limit {MAX_CODE_LINES}) and no line {REASON:?}"))
+}
+
 /// What is wrong with a Rust file.
 fn problems_of_source(path: &str, text: &str) -> Vec<String> {
     let mut problems = Vec::new();
@@ -126,6 +140,7 @@ fn problems_of_source(path: &str, text: &str) -> Vec<String> {
             }
         }
     }
+    problems.extend(long_code(path, text));
     if is_test_code(path) {
         return problems;
     }
@@ -360,99 +375,5 @@ fn scripts_parse_and_can_be_run() {
             let mode = fs::metadata(root().join(&script)).map_or(0, |metadata| metadata.permissions().mode());
             assert!(mode & 0o111 != 0, "{script} is not executable");
         }
-    }
-}
-
-/// The checks can fail: each finds what is wrong in made-up files.
-mod made_up {
-    use super::*;
-
-    fn found(problems: Vec<String>, expected: &[&str]) {
-        assert_eq!(problems.len(), expected.len(), "{problems:#?}");
-        for (problem, expected) in problems.iter().zip(expected) {
-            assert!(problem.contains(expected), "{problem:?} does not say {expected:?}");
-        }
-    }
-
-    #[test]
-    fn leftovers() {
-        for leftover in LEFTOVERS {
-            let text = format!("fn a() {{}}\n// {leftover} later\n");
-            found(problems_of_source("src/a.rs", &text), &[":2: leftover"]);
-            found(problems_of_source("tests/a.rs", &text), &[":2: leftover"]);
-        }
-    }
-
-    #[test]
-    fn lengths() {
-        let long = "// a line\n".repeat(MAX_FILE_LINES + 1);
-        found(problems_of_source("src/a.rs", &long), &["601 lines"]);
-        found(problems_of_source("tests/a.rs", &long), &[]);
-        found(problems_of_source("indexer/stages/tests/a.rs", &long), &[]);
-
-        let text = "trait T {\n    fn no_body(\n        a: u8,\n    );\n}\n\nimpl S {\n    pub(crate) fn f() {\n        fn g() {\n            1;\n        }\n        2;\n    }\n}\n";
-        found(long_functions("a.rs", text, 2), &[":9: fn g has 3 lines", ":8: fn f has 6 lines"]);
-        found(long_functions("a.rs", text, 5), &[":8: "]);
-        found(long_functions("a.rs", text, 6), &[]);
-    }
-
-    #[test]
-    fn impurity() {
-        let text = "fn a() -> f64 {\n    SystemTime::now();\n}\n// an Instant::now in a comment\n#[cfg(test)]\nmod tests { f32 }\n";
-        found(problems_of_source("indexer/stages/src/a.rs", text), &["a float in a ledger", "SystemTime"]);
-        found(problems_of_source("schema/domain/src/a.rs", text), &["SystemTime"]);
-        found(problems_of_source("query-api/http/src/a.rs", text), &[]);
-    }
-
-    #[test]
-    fn machines() {
-        let here = ["/where/it/is/".to_owned()];
-        let text = format!("fine\n{}ann/x\nsee /where/it/is/now\n", concat!("/ho", "me/"));
-        found(machine_paths("a.md", &text, &here), &["a.md:2", "a.md:3"]);
-    }
-
-    #[test]
-    fn manifests() {
-        let good = "[package]\nversion.workspace = true\nedition.workspace = true\nrust-version.workspace = true\n\
-                    license.workspace = true\npublish.workspace = true\n[lints]\nworkspace = true\n";
-        let parse = |text: &str| text.parse::<Table>().unwrap_or_else(|error| panic!("{error}"));
-        found(problems_of_member("a", &parse(good)), &[]);
-        found(
-            problems_of_member("a", &parse(&good.replace("workspace = true\nedition", "x = 1\nedition"))),
-            &["version"],
-        );
-        found(problems_of_member("a", &parse(&good.replace("[lints]\n", "[other]\n"))), &["[lints]"]);
-        let own =
-            format!("{good}[dev-dependencies]\na = \"1\"\nb.workspace = true\n[target.x.dependencies]\nc = \"2\"\n");
-        found(problems_of_member("a", &parse(&own)), &["dependencies.c", "dev-dependencies.a"]);
-    }
-
-    #[test]
-    fn versions() {
-        let text =
-            "a = \"*\"\nb = { git = \"x\" }\nbitcoin = \"0.32\"\nc = { path = \"c\" }\nd = { version = \"1\" }\n";
-        let mut table = text.parse::<Table>().unwrap_or_else(|error| panic!("{error}"));
-        for name in &EXACT[1..] {
-            table.insert((*name).to_owned(), Value::String("=1.2.3".to_owned()));
-        }
-        found(problems_of_versions(&table), &["a: no plain", "b: no plain", "b: from git", "bitcoin: its version"]);
-        table.remove("bitcoin");
-        found(problems_of_versions(&table), &["a: ", "b: ", "b: ", "bitcoin: named in this test"]);
-    }
-
-    #[test]
-    fn links() {
-        let exists = |path: &Path| path == Path::new("docs/../src/a.rs");
-        let text = "[a](../src/a.rs#here) [web](https://x.example/a.rs) [here](#a) [b](b.md)\n";
-        found(broken_links("docs/x.md", text, &exists), &["docs/x.md: a link to b.md"]);
-    }
-
-    #[test]
-    fn decisions() {
-        let text = "# A\nStatus: accepted\nDate: 2026-01-01\n## Context\n## Decision\n## Consequences\n";
-        let of = |name: &str, text: &str| (format!("schema/adr/{name}.md"), text.to_owned());
-        found(problems_of_decisions(&[of("0000-a", text), of("0001-b", text)]), &[]);
-        found(problems_of_decisions(&[of("0000-a", text), of("0002-b", text)]), &["number 0001"]);
-        found(problems_of_decisions(&[of("0000-a", &text.replace("Date", "On"))]), &["\"Date: \""]);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::DECLARED;
+use super::Table;
 
 /// Where a table's rows lie in the database.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -70,6 +70,18 @@ struct Made {
     tuning: Tuning,
     is_writers_own: bool,
 }
+
+macro_rules! declare_homes {
+    ($($module:ident: $($table:ident),+;)*) => {
+        /// Name and home of every table, from which the families follow.
+        pub(super) const DECLARED: &[(&str, Home)] = &[$($((
+            <crate::$module::$table as Table>::NAME,
+            <crate::$module::$table as Table>::HOME,
+        )),+),*];
+    };
+}
+
+for_each_table!(declare_homes);
 
 /// The family that small tables share.
 const SHARED: Made = Made {

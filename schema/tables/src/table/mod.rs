@@ -1,8 +1,12 @@
 //! What makes a table: a name, a home in the database, a key that sorts, a value.
 
+mod family;
+
+pub use self::family::{Compression, Family, Home, Tuning};
+use self::family::{DECLARED, same};
 use crate::{
+    KeyCodec, ValueCodec,
     codec::{DecodeError, Input},
-    family::{Family, Home, same},
 };
 
 /// Where a table's rows come from, and so whether all indexes of a chain agree on them.
@@ -15,28 +19,6 @@ pub enum Origin {
     Index,
     /// What this index saw, and when: of no stage, and left alone when stages are rebuilt.
     Observations,
-}
-
-/// A key whose bytes sort as the key does.
-pub trait KeyCodec: Sized {
-    /// Appends the key's bytes.
-    fn encode(&self, out: &mut Vec<u8>);
-    /// Reads the key back.
-    ///
-    /// # Errors
-    /// The bytes are not a key of this table.
-    fn decode(bytes: &mut Input<'_>) -> Result<Self, DecodeError>;
-}
-
-/// A value.
-pub trait ValueCodec: Sized {
-    /// Appends the value's bytes.
-    fn encode(&self, out: &mut Vec<u8>);
-    /// Reads the value back.
-    ///
-    /// # Errors
-    /// The bytes are not a value of this table.
-    fn decode(bytes: &mut Input<'_>) -> Result<Self, DecodeError>;
 }
 
 /// A typed table.
@@ -106,6 +88,9 @@ pub fn encode_value<T: Table + ?Sized>(value: &T::Value) -> Vec<u8> {
     value.encode(&mut out);
     out
 }
+
+/// How many tables there are.
+pub(crate) const COUNT: usize = DECLARED.len();
 
 /// What the command line and the checks need to know of a table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

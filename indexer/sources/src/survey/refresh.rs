@@ -1,97 +1,27 @@
-//! The survey: which blocks the files hold, and which of them form the chain of most work.
+//! Bringing a survey up to date: what was added to the files, the best chain anew, and the undo data of its blocks.
 
 use std::{
     collections::{BTreeMap, HashMap},
     fs,
-    ops::Range,
-    time::{Duration, SystemTime},
+    time::Duration,
 };
 
-use cairn_model::{BlockHash, Height, TxNum};
 use rayon::prelude::*;
 
+use super::{FileState, Refreshed, Stamp, Survey};
 use crate::{
-    block_ref::BlockRef,
     decode::is_sound,
     error::SourceError,
     folder::{BlockFiles, Kind},
     match_undo::{FileBlocks, match_file},
     pow::PowCheck,
-    scan::{MAX_RECORDS, Record, Scan, ScanCounts, scan_blocks},
-    stats::{DamagedPlace, SurveyPhase, SurveyProgress, SurveyStats},
-    tree::{BlockLocation, Inserted, NodeId, Tree},
+    scan::{MAX_RECORDS, Record, Scan, scan_blocks},
+    stats::{SurveyPhase, SurveyProgress},
+    tree::{Inserted, NodeId, Place},
 };
 
-/// Bytes of memory of what the survey notes of a further copy of a block, and of what it takes to choose among copies.
-const COPY_MEMORY: usize = 112;
 /// A file whose last change is younger than this may change again without showing it in its times.
 const SETTLED_AFTER: Duration = Duration::from_secs(2);
-
-/// What a refresh changed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Refreshed {
-    /// Blocks at the start of the chain that stayed; the old chain's later blocks are no longer on it.
-    pub kept: usize,
-    /// Blocks on the chain before.
-    pub before: usize,
-    /// Blocks on the chain now.
-    pub after: usize,
-}
-
-impl Refreshed {
-    /// Whether the chain is another than before.
-    #[must_use]
-    pub fn changed(&self) -> bool {
-        self.kept != self.before || self.after != self.before
-    }
-}
-
-/// All blocks of a folder and the best chain among them. Some 120 bytes of memory per block.
-pub struct Survey {
-    tree: Tree,
-    files: BTreeMap<u32, FileState>,
-    /// Further copies of blocks, by place.
-    copies: BTreeMap<(u32, u64), (NodeId, BlockLocation)>,
-    undo_files: HashMap<u32, Stamp>,
-}
-
-/// A file as it was when it was last looked at.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Stamp {
-    len: u64,
-    modified: Option<SystemTime>,
-    settled: bool,
-}
-
-struct FileState {
-    stamp: Stamp,
-    resume: u64,
-    open: bool,
-    counts: ScanCounts,
-    tail: ScanCounts,
-    damaged_at: Vec<u64>,
-}
-
-impl BlockFiles {
-    /// Finds all blocks and the best chain: by accumulated work, without a node. Reads a hundred bytes or so of each
-    /// record, and blocks as a whole only where something looks wrong or a file may still be written to.
-    ///
-    /// Damage beside the chain is counted, not refused. Damage inside a block of the chain shows when the block is
-    /// decoded; where a header is damaged, the chain ends before it and the blocks behind are counted as orphans.
-    ///
-    /// # Errors
-    /// Where files cannot be read, no file holds genesis, or there are more blocks than memory was given for.
-    pub fn survey(&self, progress: &dyn Fn(SurveyProgress)) -> Result<Survey, SourceError> {
-        let mut survey = Survey {
-            tree: Tree::new(self.genesis()),
-            files: BTreeMap::new(),
-            copies: BTreeMap::new(),
-            undo_files: HashMap::new(),
-        };
-        survey.refresh_with(self, progress)?;
-        Ok(survey)
-    }
-}
 
 impl Survey {
     /// Reads what was added to the folder since, in any of its files, and follows the best chain. Files that did not
@@ -103,112 +33,7 @@ impl Survey {
         self.refresh_with(files, &|_| {})
     }
 
-    /// Number of blocks on the best chain: its height plus one.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.tree.chain().len()
-    }
-
-    /// Never: a survey has genesis at least.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.tree.chain().is_empty()
-    }
-
-    /// The block at a height of the best chain.
-    #[must_use]
-    pub fn block(&self, height: Height) -> Option<BlockRef> {
-        self.tree.chain().get(height as usize).map(|id| self.tree.block(*id))
-    }
-
-    /// Blocks of the best chain in order; heights beyond the tip are left out.
-    pub fn blocks(&self, heights: Range<Height>) -> impl ExactSizeIterator<Item = BlockRef> + '_ {
-        let len = self.len();
-        let (from, to) = ((heights.start as usize).min(len), (heights.end as usize).min(len));
-        self.tree.chain()[from..to.max(from)].iter().map(|id| self.tree.block(*id))
-    }
-
-    /// The last block of the best chain.
-    #[must_use]
-    pub fn tip(&self) -> Option<BlockRef> {
-        self.tree.chain().last().map(|id| self.tree.block(*id))
-    }
-
-    /// Height of a block if it is on the best chain.
-    #[must_use]
-    pub fn height_of(&self, hash: &BlockHash) -> Option<Height> {
-        let id = self.tree.find(&hash.0)?;
-        self.tree.is_active(id).then(|| self.tree.height(id))
-    }
-
-    /// Number of transactions on the best chain, which is the number of the next one.
-    #[must_use]
-    pub fn end_tx(&self) -> TxNum {
-        self.tip().map_or(TxNum(0), |tip| TxNum(tip.first_tx.0 + u64::from(tip.tx_count)))
-    }
-
-    /// Accumulated work of the best chain: the expected number of hashes.
-    #[must_use]
-    pub fn work(&self) -> u128 {
-        self.tree.best_work()
-    }
-
-    /// Bytes of memory that it takes.
-    #[must_use]
-    pub fn memory(&self) -> u64 {
-        (self.tree.memory() + self.copies.len() * COPY_MEMORY) as u64
-    }
-
-    /// Whether so many more records fit beside what there is.
-    fn check_memory(&self, files: &BlockFiles, more: usize) -> Result<(), SourceError> {
-        let needed = (self.tree.memory_to_grow(more) + self.copies.len() * COPY_MEMORY) as u64;
-        let allowed = files.survey_memory();
-        if needed <= allowed {
-            return Ok(());
-        }
-        Err(SourceError::NoMemoryForBlocks { blocks: (self.tree.len() + self.copies.len()) as u64, needed, allowed })
-    }
-
-    /// What the files hold, in counts. Walks through all blocks of the chain.
-    #[must_use]
-    pub fn stats(&self) -> SurveyStats {
-        let mut counts = ScanCounts::default();
-        let mut stats = SurveyStats::default();
-        for (number, file) in &self.files {
-            counts = counts.zip(file.counts, |a, b| a + b).zip(file.tail, |a, b| a + b);
-            stats.bytes += file.stamp.len;
-            let places = file.damaged_at.iter().map(|offset| DamagedPlace { file: *number, offset: *offset });
-            stats.damaged_places.extend(places);
-        }
-        stats.files = self.files.len() as u64;
-        stats.missing_files = self.files.keys().next_back().map_or(0, |last| u64::from(*last) + 1 - stats.files);
-        stats.blocks = self.tree.len() as u64;
-        stats.chain_blocks = self.len() as u64;
-        stats.orphan_blocks = self.tree.detached() as u64;
-        stats.stale_blocks = stats.blocks - stats.chain_blocks - stats.orphan_blocks;
-        stats.missing_parents = self.tree.missing_parents().take(16).collect();
-        stats.duplicates = self.copies.len() as u64;
-        stats.half_written = counts.half_written;
-        stats.unfinished = counts.unfinished;
-        stats.damaged = counts.damaged;
-        stats.resyncs = counts.resyncs;
-        stats.zero_bytes = counts.zero_bytes;
-        stats.garbage_bytes = counts.garbage_bytes;
-        let mut without_file = std::collections::BTreeSet::new();
-        for id in self.tree.chain().iter().skip(1) {
-            let node = self.tree.node(*id);
-            if node.undo().is_none() {
-                stats.missing_undo += 1;
-                if !self.undo_files.contains_key(&node.location.file) {
-                    without_file.insert(node.location.file);
-                }
-            }
-        }
-        stats.missing_undo_files = without_file.len() as u64;
-        stats
-    }
-
-    fn refresh_with(
+    pub(super) fn refresh_with(
         &mut self,
         files: &BlockFiles,
         progress: &dyn Fn(SurveyProgress),

@@ -1,0 +1,101 @@
+//! Removing transactions that left the node's mempool, once the reason is found out.
+
+use cairn_model::{MempoolTx, NodeFloor, RemoveReason, Txid};
+
+use crate::{Coins, MempoolWatcher, WatchError, options::ms};
+
+/// How long after a reorganization a coin that is gone explains a removal, in milliseconds.
+const REORG_MEMORY: u64 = 60_000;
+
+impl MempoolWatcher {
+    /// How long removals are held back now, in milliseconds.
+    fn holding(&self) -> u64 {
+        let unclear = self.arrivals.unsettled() > 0 || self.chain.apart;
+        ms(if unclear { self.options.longest_hold } else { self.options.hold })
+    }
+
+    /// Milliseconds until a removal is due.
+    pub(crate) fn dismissal_in(&self) -> u64 {
+        let Some(oldest) = self.departures.oldest() else { return u64::MAX };
+        let due = oldest.saturating_add(self.holding()).saturating_sub(self.clock.passed);
+        if due == 0 { self.floor_in().max(1) } else { due }
+    }
+
+    /// Milliseconds until the node's limits may be asked for because of a removal.
+    fn floor_in(&self) -> u64 {
+        let next = self.floor_asked.map_or(0, |asked| asked.saturating_add(ms(self.options.floor_pause)));
+        next.saturating_sub(self.clock.passed).max(self.rpc.pause(self.clock.passed))
+    }
+
+    /// Removes what has been held back long enough, with the reason as far as there is evidence.
+    pub(crate) fn dismiss(&mut self, coins: &dyn Coins) -> Result<(), WatchError> {
+        let Some(latest) = self.clock.passed.checked_sub(self.holding()) else { return Ok(()) };
+        let due = self.departures.until(latest, self.options.work_batch.max(1));
+        if due.is_empty() || !self.knows_floor(latest) {
+            return Ok(());
+        }
+        let reasons = due.iter().map(|txid| self.reason(txid, coins)).collect::<Result<Vec<_>, _>>()?;
+        // What depends on something that left for a reason left for the same reason.
+        let (known, unknown): (Vec<_>, Vec<_>) =
+            due.into_iter().zip(reasons).partition(|(_, reason)| *reason != RemoveReason::Unknown);
+        for (txid, reason) in known.into_iter().chain(unknown) {
+            for lost in self.pool.with_descendants(&[txid]) {
+                if !self.departures.contains(&lost) {
+                    // Nobody said that it left too, but it cannot stay.
+                    self.sync.broken = true;
+                }
+                self.remove(&lost, reason);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the node's limits are known from after the removals, or cannot be had.
+    fn knows_floor(&mut self, latest: u64) -> bool {
+        if self.floor_asked.is_some_and(|asked| asked > latest) {
+            return true;
+        }
+        if self.floor_in() == 0 {
+            let outcome = self.client.mempool_info();
+            if let Ok(info) = self.rpc.note(outcome, self.clock.passed) {
+                self.take_floor(&info);
+                return true;
+            }
+        }
+        let oldest = self.departures.oldest().unwrap_or(latest);
+        self.is_over(oldest, self.options.longest_hold)
+    }
+
+    /// Why a transaction left, as far as there is evidence.
+    fn reason(&self, txid: &Txid, coins: &dyn Coins) -> Result<RemoveReason, WatchError> {
+        let Some(tx) = self.pool.get(txid) else { return Ok(RemoveReason::Unknown) };
+        if self.clock.wall.saturating_sub(tx.first_seen_ms) >= ms(self.options.expiry) {
+            return Ok(RemoveReason::Expired);
+        }
+        if self.chain.reorganized.is_some_and(|at| self.clock.passed.saturating_sub(at) < REORG_MEMORY)
+            && self.lost_a_coin(tx, coins)?
+        {
+            return Ok(RemoveReason::Conflict);
+        }
+        Ok(match self.floor {
+            Some(floor) if is_below(tx, &floor) => RemoveReason::Evicted,
+            _ => RemoveReason::Unknown,
+        })
+    }
+
+    /// Whether a coin of a transaction is neither in our index nor made by a transaction with readers.
+    fn lost_a_coin(&self, tx: &MempoolTx, coins: &dyn Coins) -> Result<bool, WatchError> {
+        let confirmed: Vec<(Txid, u32)> = (tx.inputs.iter().map(|input| (input.prev_txid, input.prev_vout)))
+            .filter(|(parent, _)| !self.pool.contains(parent))
+            .collect();
+        let found = coins.coins(&confirmed).map_err(WatchError::Coins)?;
+        Ok(found.iter().any(Option::is_none))
+    }
+}
+
+/// Whether the node's mempool was full, and a transaction pays less than enters it now.
+fn is_below(tx: &MempoolTx, floor: &NodeFloor) -> bool {
+    let paid = u128::from(tx.fee_sats) * 1000;
+    floor.mempool_min_fee > floor.min_relay_fee
+        && paid < u128::from(floor.mempool_min_fee) * u128::from(tx.adjusted_vsize())
+}

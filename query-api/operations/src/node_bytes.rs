@@ -1,0 +1,126 @@
+//! Bytes of transactions that only the node has: what a request asks for, and what the node said.
+
+use std::cell::RefCell;
+
+use bitcoin::{Transaction, consensus::deserialize, hashes::Hash};
+use cairn_http::ApiError;
+use cairn_model::{BlockHash, Txid};
+use cairn_reader::{StoredTx, View};
+use cairn_tables::headers::HeaderRow;
+
+use crate::node::{NodeAccess, Unreachable};
+
+const UNREACHABLE: &str = "no block files at hand, and the node cannot be asked at present";
+const NOT_THERE: &str = "no block files at hand, and the node does not have the transaction";
+const ONE_ONLY: &str = "no block files at hand, and a request asks the node for one transaction at most";
+
+/// What a request asks of the node: a transaction in a block, or in the mempool if none is named.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Wanted {
+    pub(crate) txid: Txid,
+    pub(crate) block: Option<BlockHash>,
+}
+
+/// A confirmed transaction with the header of its block.
+pub(crate) type InBlock = Box<(StoredTx, HeaderRow)>;
+
+/// A transaction, and its bytes.
+pub(crate) type Whole = (Transaction, Vec<u8>);
+
+/// What the node said; bytes of another transaction than the wanted one count as none.
+pub(crate) struct Brought {
+    wanted: Wanted,
+    whole: Result<Option<Whole>, Unreachable>,
+}
+
+impl Brought {
+    /// Whether the node had the bytes.
+    pub(crate) fn is_whole(&self) -> bool {
+        matches!(self.whole, Ok(Some(_)))
+    }
+}
+
+impl Wanted {
+    /// Asks the node. May take seconds: not to be called while a lock is held.
+    pub(crate) fn fetch(self, node: &dyn NodeAccess) -> Brought {
+        let bytes = node.raw_transaction(&self.txid, self.block.as_ref());
+        let whole = |bytes: Vec<u8>| {
+            let decoded = decode(&bytes, &self.txid);
+            if decoded.is_none() {
+                tracing::error!(txid = %self.txid, "the node gave something else than the transaction asked for");
+            }
+            decoded.map(|tx| (tx, bytes))
+        };
+        Brought { wanted: self, whole: bytes.map(|bytes| bytes.and_then(whole)) }
+    }
+}
+
+/// Bytes that only the node has. A request may hold the mempool, which nobody can change meanwhile, so it does not ask the
+/// node itself: its operation says beforehand what it wants, and the node is asked while nothing is held. A request gets one
+/// transaction at most.
+#[derive(Default)]
+pub(crate) struct NodeBytes<'a> {
+    brought: Option<&'a Brought>,
+    /// What the look ahead found without the node, so that it is not read twice.
+    at_hand: RefCell<Option<(Txid, Whole)>>,
+    found: RefCell<Option<(Txid, Option<InBlock>)>>,
+}
+
+impl<'a> NodeBytes<'a> {
+    /// With what the node said, if it was asked.
+    pub(crate) fn with(brought: Option<&'a Brought>) -> Self {
+        NodeBytes { brought, ..NodeBytes::default() }
+    }
+
+    /// What the node said.
+    ///
+    /// # Errors
+    /// The reason why there is nothing: it was not asked, asked for something else, or does not have it.
+    pub(crate) fn get(&self, wanted: Wanted) -> Result<Whole, &'static str> {
+        match self.brought {
+            None => Err(UNREACHABLE),
+            Some(brought) if brought.wanted != wanted => Err(ONE_ONLY),
+            Some(brought) => match &brought.whole {
+                Ok(Some(whole)) => Ok(whole.clone()),
+                Ok(None) => Err(NOT_THERE),
+                Err(Unreachable) => Err(UNREACHABLE),
+            },
+        }
+    }
+
+    /// A confirmed transaction with the header of its block; `None` if no block has it. What the look ahead found is not read
+    /// again.
+    ///
+    /// # Errors
+    /// The index cannot be read.
+    pub(crate) fn find(&self, view: &View<'_>, txid: &Txid) -> Result<Option<InBlock>, ApiError> {
+        if let Some((_, found)) = self.found.borrow_mut().take_if(|(of, _)| of == txid) {
+            return Ok(found);
+        }
+        let Some(tx) = view.tx_by_id(txid)? else { return Ok(None) };
+        let header = view.header(tx.height)?.ok_or_else(ApiError::internal)?;
+        Ok(Some(Box::new((tx, header))))
+    }
+
+    /// Keeps what the look ahead found.
+    pub(crate) fn keep(&self, txid: Txid, found: Option<InBlock>) {
+        self.found.replace(Some((txid, found)));
+    }
+
+    /// Keeps bytes that the look ahead found without the node.
+    pub(crate) fn keep_bytes(&self, txid: Txid, whole: Whole) {
+        self.at_hand.replace(Some((txid, whole)));
+    }
+
+    /// Those bytes, once.
+    pub(crate) fn at_hand(&self, txid: &Txid) -> Option<Whole> {
+        let mut at_hand = self.at_hand.borrow_mut();
+        at_hand.take_if(|(of, _)| of == txid).map(|(_, whole)| whole)
+    }
+}
+
+/// A transaction in its serialized form; `None` if it is none, or another one.
+pub(crate) fn decode(bytes: &[u8], txid: &Txid) -> Option<Transaction> {
+    let decoded: Transaction = deserialize(bytes).ok()?;
+    (decoded.compute_txid().to_byte_array() == txid.0).then_some(decoded)
+}

@@ -1,0 +1,21 @@
+//! Connections to either database.
+
+use sqlx::{PgPool, SqlitePool};
+
+/// Connections to one of the two.
+#[derive(Clone)]
+pub(crate) enum Pool {
+    Sqlite(SqlitePool),
+    Postgres(PgPool),
+}
+
+/// Evaluates the same expression on the connections of either database.
+macro_rules! on {
+    ($pool:expr, $name:ident => $run:expr) => {
+        match $pool {
+            $crate::pool::Pool::Sqlite($name) => $run,
+            $crate::pool::Pool::Postgres($name) => $run,
+        }
+    };
+}
+pub(crate) use on;

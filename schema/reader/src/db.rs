@@ -1,0 +1,112 @@
+//! The database handle, the options that reader and writer must agree on, and opening while a writer is at work.
+
+use std::{path::Path, time::Duration};
+
+use cairn_tables::{Compression, Family};
+use rocksdb::{BlockBasedOptions, Cache, DBCompressionType, DBWithThreadMode, MultiThreaded, Options, SliceTransform};
+
+/// The database handle.
+pub type Db = DBWithThreadMode<MultiThreaded>;
+
+/// Options of the database as a whole.
+#[must_use]
+pub fn db_options() -> Options {
+    let mut options = Options::default();
+    // Families written by one commit become durable together or not at all.
+    options.set_atomic_flush(true);
+    options.set_max_open_files(-1);
+    options.set_keep_log_file_num(4);
+    options.set_max_log_file_size(16 << 20);
+    options
+}
+
+/// Options of a family, after its tuning.
+#[must_use]
+pub fn family_options(family: Family) -> Options {
+    family_options_within(family, None)
+}
+
+/// Options of a family. With a cache, which other families share, everything that is read goes through it, the tables'
+/// indexes and filters as well: the memory for them does not grow with the index.
+#[must_use]
+pub fn family_options_within(family: Family, cache: Option<&Cache>) -> Options {
+    options_with(family, |table| {
+        if let Some(cache) = cache {
+            table.set_block_cache(cache);
+            table.set_cache_index_and_filter_blocks(true);
+        }
+    })
+}
+
+/// Options of a family for who only answers questions. Data blocks share the cache; the tables' indexes (some 30 bytes a
+/// block) and filters (10 bits a row, where there are any) stay beside it for good, since without them each row would cost
+/// two more reads.
+pub(crate) fn family_options_cached(family: Family, cache: &Cache) -> Options {
+    options_with(family, |table| table.set_block_cache(cache))
+}
+
+fn options_with(family: Family, caching: impl FnOnce(&mut BlockBasedOptions)) -> Options {
+    let tuning = family.tuning();
+    let mut table = BlockBasedOptions::default();
+    caching(&mut table);
+    table.set_block_size(tuning.block_size);
+    table.set_format_version(5);
+    if tuning.filter_bits > 0 {
+        table.set_bloom_filter(f64::from(tuning.filter_bits), false);
+    }
+    let mut options = Options::default();
+    if tuning.filter_prefix > 0 {
+        table.set_whole_key_filtering(false);
+        options.set_prefix_extractor(SliceTransform::create_fixed_prefix(tuning.filter_prefix));
+    }
+    options.set_block_based_table_factory(&table);
+    options.set_compression_type(match tuning.compression {
+        Compression::None => DBCompressionType::None,
+        Compression::Lz4 => DBCompressionType::Lz4,
+    });
+    options
+}
+
+pub(crate) fn read_only(dir: &Path, families: &[Family]) -> Result<Db, rocksdb::Error> {
+    let families = families.iter().map(|f| rocksdb::ColumnFamilyDescriptor::new(f.name(), family_options(*f)));
+    Db::open_cf_descriptors_read_only(&db_options(), dir, families, false)
+}
+
+/// How often an index that a writer changes meanwhile is tried to be opened.
+const OPENINGS: u32 = 40;
+/// Pause before the second try; grows up to [`LONGEST_PAUSE`].
+const PAUSE: Duration = Duration::from_millis(5);
+const LONGEST_PAUSE: Duration = Duration::from_millis(160);
+
+/// What tells whether a writer has changed the list of files since: which manifest counts, and how long it is.
+fn files_mark(dir: &Path) -> Option<(Vec<u8>, u64)> {
+    let current = std::fs::read(dir.join("CURRENT")).ok()?;
+    let name = std::str::from_utf8(&current).ok()?.trim();
+    let length = std::fs::metadata(dir.join(name)).ok()?.len();
+    Some((current, length))
+}
+
+/// Opens an index that a writer may be changing. Between reading the list of files and opening them a compaction can
+/// remove one, and RocksDB then speaks of corruption. That is believed only if it says the same twice about a list that
+/// has not changed.
+pub(crate) fn while_written<T>(
+    dir: &Path,
+    mut open: impl FnMut() -> Result<T, rocksdb::Error>,
+) -> Result<T, rocksdb::Error> {
+    let (mut before, mut pause) = (files_mark(dir), PAUSE);
+    let mut said = None;
+    for _ in 1..OPENINGS {
+        let error = match open() {
+            Ok(opened) => return Ok(opened),
+            Err(error) => error.to_string(),
+        };
+        let now = files_mark(dir);
+        if now == before && said.as_ref() == Some(&error) {
+            break;
+        }
+        (before, said) = (now, Some(error));
+        std::thread::sleep(pause);
+        pause = (pause * 2).min(LONGEST_PAUSE);
+    }
+    open()
+}

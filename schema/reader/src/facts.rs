@@ -1,0 +1,86 @@
+//! What an index was made for.
+
+use std::path::PathBuf;
+
+use cairn_model::Network;
+use cairn_tables::{
+    Table, encode_key,
+    facts::{Fact, Facts as FactsTable},
+};
+
+use crate::{Db, ReadError};
+
+/// What the index was made for; fixed at its first commit.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Facts {
+    /// The network.
+    pub network: Network,
+    /// Bytes of a script's hash that are used as prefix: 8, but in tests that want collisions.
+    pub script_prefix: usize,
+    /// Bytes of a txid that are used as prefix: 8, but in tests that want collisions.
+    pub txid_prefix: usize,
+    /// The folder of block files, for raw bytes; `None` if the blocks came from a node.
+    pub blocks_dir: Option<PathBuf>,
+}
+
+impl Facts {
+    /// What a new index of a network is made with.
+    #[must_use]
+    pub fn of(network: Network) -> Self {
+        Facts { network, script_prefix: 8, txid_prefix: 8, blocks_dir: None }
+    }
+
+    /// As rows of the `facts` table.
+    #[must_use]
+    pub fn rows(&self) -> Vec<(String, Fact)> {
+        let mut rows = vec![
+            ("network".to_owned(), self.network.name().to_owned()),
+            ("script_prefix".to_owned(), self.script_prefix.to_string()),
+            ("txid_prefix".to_owned(), self.txid_prefix.to_string()),
+        ];
+        if let Some(dir) = &self.blocks_dir {
+            rows.push(("blocks_dir".to_owned(), dir.to_string_lossy().into_owned()));
+        }
+        rows.into_iter().map(|(k, v)| (k, Fact(v))).collect()
+    }
+
+    /// Name of the row that counts how often families were dropped or made anew, two for each time.
+    pub const FAMILIES: &'static str = "families";
+
+    /// That count. A secondary keeps its handle of a dropped family, and the rows that it had.
+    ///
+    /// # Errors
+    /// The database cannot be read, or the row is damaged.
+    pub fn families_made(db: &Db) -> Result<u64, ReadError> {
+        let family = db.cf_handle(FactsTable::FAMILY.name()).ok_or(ReadError::Empty)?;
+        let Some(bytes) = db.get_pinned_cf(&family, encode_key::<FactsTable>(&Self::FAMILIES.to_owned()))? else {
+            return Ok(0);
+        };
+        let Fact(text) = FactsTable::decode_value(&bytes)?;
+        text.parse().map_err(|_| ReadError::Broken(format!("the count of families is {text:?}")))
+    }
+
+    /// Reads them; `None` if the index has none yet.
+    ///
+    /// # Errors
+    /// The database cannot be read, or holds facts that this version does not know.
+    pub fn read(db: &Db) -> Result<Option<Self>, ReadError> {
+        let family = db.cf_handle(FactsTable::FAMILY.name()).ok_or(ReadError::Empty)?;
+        let fact = |name: &str| -> Result<Option<String>, ReadError> {
+            let bytes = db.get_pinned_cf(&family, encode_key::<FactsTable>(&name.to_owned()))?;
+            bytes.map(|b| Ok(FactsTable::decode_value(&b)?.0)).transpose()
+        };
+        let Some(network) = fact("network")? else { return Ok(None) };
+        let network = network.parse().map_err(|e: cairn_model::UnknownNetwork| ReadError::Unusable(e.to_string()))?;
+        let number = |name: &str| -> Result<usize, ReadError> {
+            let n = fact(name)?.and_then(|text| text.parse().ok()).filter(|n| (1..=8).contains(n));
+            n.ok_or_else(|| ReadError::Unusable(format!("the index holds no usable {name}")))
+        };
+        Ok(Some(Facts {
+            network,
+            script_prefix: number("script_prefix")?,
+            txid_prefix: number("txid_prefix")?,
+            blocks_dir: fact("blocks_dir")?.map(PathBuf::from),
+        }))
+    }
+}
