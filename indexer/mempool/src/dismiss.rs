@@ -2,7 +2,7 @@
 
 use cairn_model::{MempoolTx, NodeFloor, RemoveReason, Txid};
 
-use crate::{Coins, MempoolWatcher, WatchError, options::ms};
+use crate::{CoinSource, MempoolWatcher, WatchError, options::ms};
 
 /// How long after a reorganization a coin that is gone explains a removal, in milliseconds.
 const REORG_MEMORY: u64 = 60_000;
@@ -28,7 +28,7 @@ impl MempoolWatcher {
     }
 
     /// Removes what has been held back long enough, with the reason as far as there is evidence.
-    pub(crate) fn dismiss(&mut self, coins: &dyn Coins) -> Result<(), WatchError> {
+    pub(crate) fn dismiss(&mut self, coins: &dyn CoinSource) -> Result<(), WatchError> {
         let Some(latest) = self.clock.passed.checked_sub(self.holding()) else { return Ok(()) };
         let due = self.departures.until(latest, self.options.work_batch.max(1));
         if due.is_empty() || !self.knows_floor(latest) {
@@ -67,7 +67,7 @@ impl MempoolWatcher {
     }
 
     /// Why a transaction left, as far as there is evidence.
-    fn reason(&self, txid: &Txid, coins: &dyn Coins) -> Result<RemoveReason, WatchError> {
+    fn reason(&self, txid: &Txid, coins: &dyn CoinSource) -> Result<RemoveReason, WatchError> {
         let Some(tx) = self.pool.get(txid) else { return Ok(RemoveReason::Unknown) };
         if self.clock.wall.saturating_sub(tx.first_seen_ms) >= ms(self.options.expiry) {
             return Ok(RemoveReason::Expired);
@@ -84,7 +84,7 @@ impl MempoolWatcher {
     }
 
     /// Whether a coin of a transaction is neither in our index nor made by a transaction with readers.
-    fn lost_a_coin(&self, tx: &MempoolTx, coins: &dyn Coins) -> Result<bool, WatchError> {
+    fn lost_a_coin(&self, tx: &MempoolTx, coins: &dyn CoinSource) -> Result<bool, WatchError> {
         let confirmed: Vec<(Txid, u32)> = (tx.inputs.iter().map(|input| (input.prev_txid, input.prev_vout)))
             .filter(|(parent, _)| !self.pool.contains(parent))
             .collect();

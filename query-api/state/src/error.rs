@@ -4,6 +4,10 @@ use std::path::PathBuf;
 
 /// Longest label, in characters.
 pub const MAX_LABEL_CHARS: usize = 200;
+/// Longest message of a ticket, in characters.
+pub const MAX_MESSAGE_CHARS: usize = 2_000;
+/// Longest of the other texts of a ticket, in characters.
+pub const MAX_TEXT_CHARS: usize = 500;
 
 /// A failure of the service state.
 #[derive(Debug, thiserror::Error)]
@@ -51,7 +55,7 @@ pub enum StateError {
     /// A text of a ticket that cannot be kept.
     #[error(
         "a message has 1 to {message} characters and other texts at most {text}; control characters are not allowed",
-        message = crate::MAX_MESSAGE_CHARS, text = crate::MAX_TEXT_CHARS
+        message = MAX_MESSAGE_CHARS, text = MAX_TEXT_CHARS
     )]
     Feedback,
     /// A time that cannot be kept.

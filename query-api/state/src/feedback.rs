@@ -2,12 +2,8 @@
 
 use sha2::{Digest, Sha256};
 
-use crate::{State, StateError, store::on};
+use crate::{MAX_MESSAGE_CHARS, MAX_TEXT_CHARS, State, StateError, pool::on};
 
-/// Longest message, in characters.
-pub const MAX_MESSAGE_CHARS: usize = 2_000;
-/// Longest of the other texts, in characters.
-pub const MAX_TEXT_CHARS: usize = 500;
 /// Open tickets that are kept at most. Beyond it new ones are refused until some are closed.
 pub const MAX_OPEN_TICKETS: u32 = 10_000;
 /// Tickets that one client can submit within [`CLIENT_WINDOW`].

@@ -13,7 +13,11 @@ mod secret;
 mod store;
 mod url;
 
-pub use error::{MAX_LABEL_CHARS, StateError};
+pub use error::{MAX_LABEL_CHARS, MAX_MESSAGE_CHARS, MAX_TEXT_CHARS, StateError};
+pub use feedback::{
+    CLIENT_WINDOW, Closing, MAX_OPEN_TICKETS, MAX_TICKETS_OF_CLIENT, NewTicket, Submission, Ticket, TicketKind,
+    TicketState,
+};
 pub use keys::{Key, KeyState, NewKey, Revocation, Verdict};
 pub use secret::{BadSecret, KeyKind, Secret};
 pub use store::State;

@@ -1,6 +1,6 @@
 //! The schema, in numbered steps that only go forward. A step that has been released is never edited.
 
-use crate::{StateError, pool::Pool};
+use crate::{StateError, pool::SqlPool};
 use sha2::{Digest, Sha256};
 
 /// One numbered step of the schema.

@@ -4,7 +4,7 @@ use sqlx::{PgPool, SqlitePool};
 
 /// Connections to one of the two.
 #[derive(Clone)]
-pub(crate) enum Pool {
+pub(crate) enum SqlPool {
     Sqlite(SqlitePool),
     Postgres(PgPool),
 }
@@ -13,8 +13,8 @@ pub(crate) enum Pool {
 macro_rules! on {
     ($pool:expr, $name:ident => $run:expr) => {
         match $pool {
-            $crate::pool::Pool::Sqlite($name) => $run,
-            $crate::pool::Pool::Postgres($name) => $run,
+            $crate::pool::SqlPool::Sqlite($name) => $run,
+            $crate::pool::SqlPool::Postgres($name) => $run,
         }
     };
 }

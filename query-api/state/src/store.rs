@@ -16,7 +16,7 @@ use tokio::sync::OnceCell;
 
 use crate::{
     StateError, StateUrl, migrations,
-    pool::{Pool, on},
+    pool::{SqlPool, on},
     url::Target,
 };
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use bitcoin::{consensus::serialize, hashes::Hash};
 use cairn_mempool::MempoolOptions;
 use cairn_model::{BlockHash, MempoolDelta, RemoveReason};
-use cairn_node::Event;
+use cairn_node::NodeEvent;
 use serde_json::json;
 
 use crate::{

@@ -12,7 +12,7 @@ use bitcoin::{
     Amount, OutPoint, ScriptBuf, Sequence, Transaction, TxIn, TxOut, Witness, absolute::LockTime, consensus::serialize,
     hashes::Hash, transaction::Version,
 };
-use cairn_mempool::{Coin, Coins, CoinsError, MempoolOptions, MempoolState, MempoolWatcher, Tip};
+use cairn_mempool::{CoinSource, CoinsError, ConfirmedCoin, IndexTip, MempoolOptions, MempoolState, MempoolWatcher};
 use cairn_model::{BlockHash, CancelToken, MempoolDelta, Txid};
 use cairn_node::{NodeAuth, NodeClient, NodeConfig, RetryPolicy};
 use serde_json::{Value, json};
@@ -34,9 +34,9 @@ pub struct Says {
 /// Coins of one transaction: each output is worth 1 000 satoshis.
 pub struct Ours;
 
-impl Coins for Ours {
-    fn coin(&self, txid: &Txid, _: u32) -> Result<Option<Coin>, CoinsError> {
-        Ok((*txid == Txid([1; 32])).then(|| Coin { value: 1_000, script: Box::from([0x51]), height: 5 }))
+impl CoinSource for Ours {
+    fn coin(&self, txid: &Txid, _: u32) -> Result<Option<ConfirmedCoin>, CoinsError> {
+        Ok((*txid == Txid([1; 32])).then(|| ConfirmedCoin { value: 1_000, script: Box::from([0x51]), height: 5 }))
     }
 }
 
@@ -57,8 +57,8 @@ pub fn tx(spends: &[(bitcoin::Txid, u32)], outputs: &[u64]) -> Transaction {
     }
 }
 
-pub fn tip(height: u32, hash: BlockHash) -> Tip {
-    Tip { height, hash, time: 1 }
+pub fn tip(height: u32, hash: BlockHash) -> IndexTip {
+    IndexTip { height, hash, time: 1 }
 }
 
 pub fn coin(vout: u32) -> (bitcoin::Txid, u32) {
@@ -136,7 +136,7 @@ pub struct Hostile {
     says: Arc<Mutex<Says>>,
     pub watcher: MempoolWatcher,
     pub deltas: Vec<MempoolDelta>,
-    pub tip: Tip,
+    pub tip: IndexTip,
     pub now: u64,
 }
 

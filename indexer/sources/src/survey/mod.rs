@@ -16,7 +16,7 @@ use crate::{
     folder::BlockFiles,
     scan::ScanCounts,
     stats::{DamagedPlace, SurveyProgress, SurveyStats},
-    tree::{NodeId, Place, Tree},
+    tree::{BlockLocation, NodeId, Tree},
 };
 
 /// Bytes of memory of what the survey notes of a further copy of a block, and of what it takes to choose among copies.
@@ -46,7 +46,7 @@ pub struct Survey {
     tree: Tree,
     files: BTreeMap<u32, FileState>,
     /// Further copies of blocks, by place.
-    copies: BTreeMap<(u32, u64), (NodeId, Place)>,
+    copies: BTreeMap<(u32, u64), (NodeId, BlockLocation)>,
     undo_files: HashMap<u32, Stamp>,
 }
 
@@ -185,8 +185,8 @@ impl Survey {
             let node = self.tree.node(*id);
             if node.undo().is_none() {
                 stats.missing_undo += 1;
-                if !self.undo_files.contains_key(&node.place.file) {
-                    without_file.insert(node.place.file);
+                if !self.undo_files.contains_key(&node.location.file) {
+                    without_file.insert(node.location.file);
                 }
             }
         }

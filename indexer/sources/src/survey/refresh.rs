@@ -17,7 +17,7 @@ use crate::{
     pow::PowCheck,
     scan::{MAX_RECORDS, Record, Scan, scan_blocks},
     stats::{SurveyPhase, SurveyProgress},
-    tree::{Inserted, NodeId, Place},
+    tree::{BlockLocation, Inserted, NodeId},
 };
 
 /// A file whose last change is younger than this may change again without showing it in its times.

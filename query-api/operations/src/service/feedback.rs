@@ -19,7 +19,7 @@ pub(crate) struct SubmitFeedback;
 pub(crate) struct FeedbackInput {
     /// What the feedback is about. `label_correction` and `missing_label` need an `address`.
     #[serde(rename = "type")]
-    #[schemars(example = "general")]
+    #[schemars(example = &"general")]
     kind: Option<FeedbackType>,
     /// Another name of `type`; give one of the two.
     feedback_type: Option<FeedbackType>,

@@ -18,7 +18,7 @@ use cairn_model::{MempoolTx, Txid};
 
 use self::pending::Departure;
 use crate::{
-    context::{Ctx, Pool},
+    context::{Ctx, MempoolView},
     node_bytes::{InBlock, Wanted},
     raw_tx::{wanted_of, wanted_unconfirmed},
 };
