@@ -5,6 +5,8 @@ mod definitions;
 mod errors;
 mod operations;
 
+use std::fmt::Display;
+
 use serde_json::Value;
 
 use crate::{
@@ -56,6 +58,6 @@ form.try pre { white-space: pre-wrap; overflow-wrap: anywhere } form.try img { d
 ";
 
 /// A page with this title and content.
-fn shell(title: &str, content: &str) -> String {
+fn shell(title: &str, content: &impl Display) -> String {
     shell::page(title, MORE_STYLE, content)
 }
