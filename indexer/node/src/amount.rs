@@ -42,10 +42,6 @@ pub(crate) fn block_hash<'de, D: Deserializer<'de>>(from: D) -> Result<BlockHash
     Hash::deserialize(from).map(|hash| hash.0)
 }
 
-pub(crate) fn txid<'de, D: Deserializer<'de>>(from: D) -> Result<Txid, D::Error> {
-    Hash::deserialize(from).map(|hash| hash.0)
-}
-
 pub(crate) fn txids<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Txid>, D::Error> {
     let list = <Vec<Hash<Txid>>>::deserialize(from)?;
     Ok(list.into_iter().map(|hash| hash.0).collect())
