@@ -208,7 +208,7 @@ impl From<FollowError> for Failure {
             FollowError::Thread(error) => error.into(),
             FollowError::CutShort { .. } => Failure::new(Exit::Corrupt, message)
                 .hint("copy this file again, or let the node repair it (bitcoind -reindex); then start again"),
-            FollowError::Coins(_) | FollowError::Panicked(_) | FollowError::NoSource => {
+            FollowError::Coins(_) | FollowError::Counters(_) | FollowError::Panicked(_) | FollowError::NoSource => {
                 Failure::new(Exit::Other, message)
             }
         }

@@ -11,6 +11,7 @@ use cairn_model::{CancelToken, Network};
 use cairn_node::{NodeConfig, ZmqEndpoint};
 use cairn_pipeline::{Engine, survey_memory};
 use cairn_reader::Facts;
+use prometheus::Registry;
 
 use crate::{
     config::{BlocksDir, Limits, Node},
@@ -90,6 +91,14 @@ impl Indexing {
         let files = files.map(|files| Box::new(files) as Box<dyn Source>);
         let node = node.map(|node| Box::new(node) as Box<dyn Source>);
         Ok(Indexing { follower: Follower::new(index, files.into_iter().chain(node).collect()), slot })
+    }
+
+    /// The same, and what happens is counted in this registry.
+    ///
+    /// # Errors
+    /// It has other metrics of these names.
+    pub(crate) fn counted_in(self, registry: &Registry) -> Result<Self, Failure> {
+        Ok(Indexing { follower: self.follower.counted_in(registry)?, ..self })
     }
 
     /// The index for requests: they see every commit, and how far the source goes.

@@ -6,11 +6,12 @@ use std::{
     time::Duration,
 };
 
-use cairn_http::HttpConfig;
+use cairn_http::{HttpConfig, Metrics};
 use cairn_link::IndexSource;
 use cairn_model::CancelToken;
 use cairn_operations::{ApiConfig, ApiState, Featured, NodeAccess};
 use cairn_state::StateUrl;
+use prometheus::Registry;
 
 use crate::{
     config::Http,
@@ -29,6 +30,7 @@ pub(crate) struct Server {
     config: ApiConfig,
     node: Option<Arc<dyn NodeAccess>>,
     state: Option<StateUrl>,
+    metrics: Metrics,
 }
 
 /// Addresses to begin with.
@@ -78,12 +80,17 @@ impl Server {
         if !local.ip().is_loopback() {
             tracing::warn!(address = %local, "listening beyond this machine");
         }
-        Ok(Server { listener, admin, config, node, state: None })
+        Ok(Server { listener, admin, config, node, state: None, metrics: Metrics::default() })
     }
 
     /// With this service state; without any, nobody has a session.
     pub(crate) fn with_state(self, url: StateUrl) -> Self {
         Server { state: Some(url), ..self }
+    }
+
+    /// With what others count in this registry.
+    pub(crate) fn with_registry(self, registry: &Registry) -> Self {
+        Server { metrics: Metrics::of(registry.clone()), ..self }
     }
 
     /// Where clients reach it.
@@ -101,7 +108,8 @@ impl Server {
         let result = runtime.block_on(async move {
             let listener = tokio::net::TcpListener::from_std(self.listener)?;
             tracing::info!(url = self.config.http.base_url, "serving");
-            let state = ApiState { node: self.node, state: service, ..ApiState::new(index, self.config) };
+            let metrics = Arc::new(self.metrics);
+            let state = ApiState { node: self.node, state: service, metrics, ..ApiState::new(index, self.config) };
             if let Some(admin) = self.admin {
                 let admin = tokio::net::TcpListener::from_std(admin)?;
                 tracing::info!(address = %admin.local_addr()?, "serving operators");

@@ -1,8 +1,9 @@
 //! `cairn feedback`: the tickets that clients opened. It works beside a running server, which uses the same database.
 
+use cairn_clock::now_secs;
 use cairn_state::{Closing, State, Ticket};
 
-use super::keys::{now, open, time};
+use super::keys::{open, time};
 use crate::{
     cli::{FeedbackCommand, FeedbackResolve},
     exit::{Exit, Failure},
@@ -89,7 +90,7 @@ fn harmless(text: &str) -> String {
 
 async fn resolve(state: &State, args: &FeedbackResolve) -> Result<Exit, Failure> {
     let (id, word) = (&args.id, if args.reject { "rejected" } else { "resolved" });
-    match state.close_ticket(id, !args.reject, args.note.as_deref(), now()).await? {
+    match state.close_ticket(id, !args.reject, args.note.as_deref(), now_secs()).await? {
         Closing::Done => print(&format!("{word} {id}\n"))?,
         Closing::Before(state) => {
             return Err(Failure::new(Exit::Other, format!("ticket {id} is already {}", state.name())));

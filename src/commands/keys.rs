@@ -1,10 +1,8 @@
 //! `cairn keys`: bridge keys and wallet sessions. They work beside a running server, which asks the same database.
 
-use std::{
-    io::{self, Write},
-    time::{SystemTime, UNIX_EPOCH},
-};
+use std::io::{self, Write};
 
+use cairn_clock::now_secs;
 use cairn_state::{Key, KeyKind, KeyState, NewKey, Revocation, Secret, State, StateUrl};
 use jiff::Timestamp;
 
@@ -29,7 +27,7 @@ pub(crate) fn keys(command: &KeysCommand) -> Result<Exit, Failure> {
                 let state = open(at.state.url(&at.index)?).await?;
                 let keys = state.keys().await;
                 state.close().await;
-                print(&listed(&keys?, now()))?;
+                print(&listed(&keys?, now_secs()))?;
                 Ok(Exit::Done)
             }
             KeysCommand::Revoke(args) => {
@@ -46,11 +44,6 @@ pub(super) async fn open(url: StateUrl) -> Result<State, Failure> {
     Ok(State::open(&url).await?)
 }
 
-/// Seconds since 1970.
-pub(super) fn now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
-}
-
 /// A time as people and programs read it.
 pub(super) fn time(seconds: u64) -> String {
     let time = i64::try_from(seconds).ok().and_then(|seconds| Timestamp::from_second(seconds).ok());
@@ -58,7 +51,7 @@ pub(super) fn time(seconds: u64) -> String {
 }
 
 async fn issue(state: &State, args: &KeysIssue) -> Result<Exit, Failure> {
-    let now = now();
+    let now = now_secs();
     let new = NewKey {
         kind: args.kind.into(),
         label: args.label.clone().unwrap_or_default(),
@@ -124,7 +117,7 @@ fn id_in(text: &str) -> String {
 
 async fn revoke(state: &State, args: &KeysRevoke) -> Result<Exit, Failure> {
     let id = id_in(&args.id);
-    match state.revoke(&id, now()).await? {
+    match state.revoke(&id, now_secs()).await? {
         Revocation::Done => {
             print(&format!("revoked {id}; a server that has just seen it may take it for another 30 seconds\n"))?;
         }

@@ -5,6 +5,7 @@ use std::{sync::Arc, thread};
 use cairn_follow::Until;
 use cairn_link::FollowedIndex;
 use cairn_reader::SecondaryReader;
+use prometheus::Registry;
 
 use crate::{
     cli::{Run, Serve},
@@ -46,9 +47,13 @@ pub(crate) fn run(args: &Run, context: &Context) -> Result<Exit, Failure> {
     let (network, datadir) = (args.chain.network()?, args.index.datadir()?);
     let signals = Signals::take_over()?;
     let state = args.state.url(&args.index)?;
-    let server = Server::bind(&args.http, Examples::default(), Gateway::of(&args.node)?)?.with_state(state);
+    // Operators see on one page what indexes and what serves.
+    let registry = Registry::new();
+    let server = Server::bind(&args.http, Examples::default(), Gateway::of(&args.node)?)?;
+    let server = server.with_state(state).with_registry(&registry);
     let sources = Sources::of(network, &args.blocks, &args.node)?;
     let indexing = Indexing::open(network, datadir, sources, args.limits, &context.screen, signals.cancel_token())?;
+    let indexing = indexing.counted_in(&registry)?;
     let slot = indexing.slot();
     let signals = Arc::new(signals);
     let ours = Arc::clone(&signals);

@@ -193,10 +193,10 @@ async fn operators_see_counts_and_readiness() {
     }
     let text = get(&admin, "/metrics").await.text;
     for line in [
-        "cairn_http_requests_total{operation=\"health\",class=\"light\",status=\"200\"} 1".to_owned(),
-        "cairn_http_requests_total{operation=\"block_detail\",class=\"heavy\",status=\"200\"} 1".to_owned(),
-        "cairn_http_requests_total{operation=\"block_detail\",class=\"heavy\",status=\"400\"} 1".to_owned(),
-        "cairn_http_requests_total{operation=\"other\",class=\"light\",status=\"404\"} 1".to_owned(),
+        "cairn_http_requests_total{class=\"light\",operation=\"health\",status=\"200\"} 1".to_owned(),
+        "cairn_http_requests_total{class=\"heavy\",operation=\"block_detail\",status=\"200\"} 1".to_owned(),
+        "cairn_http_requests_total{class=\"heavy\",operation=\"block_detail\",status=\"400\"} 1".to_owned(),
+        "cairn_http_requests_total{class=\"light\",operation=\"other\",status=\"404\"} 1".to_owned(),
         "cairn_http_request_duration_seconds_count{operation=\"block_detail\"} 2".to_owned(),
         "cairn_http_requests_in_flight 0".to_owned(),
         format!("cairn_index_tip_height {}", world.oracle.tip().unwrap().0),

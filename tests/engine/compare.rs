@@ -1,7 +1,7 @@
 //! The index against the oracle: every header, transaction, coin, history row and total.
 
 use bitcoin::{ScriptBuf, hashes::Hash};
-use cairn_model::{BlockHash, Outpoint, TxNum, Txid};
+use cairn_model::{BlockHash, Outpoint, ScriptId, ScriptPrefix, TxNum, Txid};
 use cairn_reader::View;
 use cairn_tables::{coins::Coins, totals::TotalsTable};
 use cairn_testkit::Oracle;
@@ -69,7 +69,9 @@ fn transactions(view: &View<'_>, oracle: &Oracle) {
                     assert_eq!(input.flags.coinbase, funding.is_coinbase());
                     let output = &funding.outputs()[input.outpoint.vout as usize];
                     assert_eq!(input.value, output.value);
-                    assert_eq!(Some(input.script), view.script_id_of(&funding, output));
+                    let prefix = ScriptPrefix::of(funding.script(output), view.facts().script_prefix);
+                    assert!(output.spendable);
+                    assert_eq!(input.script, ScriptId { prefix, ordinal: output.id.ordinal });
                 }
                 assert_eq!(inputs.len(), tx.input.len());
             }

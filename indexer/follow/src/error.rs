@@ -38,6 +38,9 @@ pub enum FollowError {
     /// The system gives no thread.
     #[error("no thread: {0}")]
     Thread(io::Error),
+    /// What is counted has no place in the registry.
+    #[error("counters: {0}")]
+    Counters(#[from] prometheus::Error),
     /// A thread panicked.
     #[error("the {0} panicked; this is a bug")]
     Panicked(&'static str),

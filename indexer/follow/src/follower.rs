@@ -1,5 +1,7 @@
 //! The one loop that drives any source.
 
+use prometheus::Registry;
+
 use crate::{ActiveSource, FollowError, OpenIndex, Reached, Source, Until};
 
 /// How it ended.
@@ -22,6 +24,14 @@ impl Follower {
     #[must_use]
     pub fn new(index: OpenIndex, sources: Vec<Box<dyn Source>>) -> Self {
         Follower { index, sources }
+    }
+
+    /// The same, and what happens is counted in this registry.
+    ///
+    /// # Errors
+    /// It has other metrics of these names.
+    pub fn counted_in(self, registry: &Registry) -> Result<Self, FollowError> {
+        Ok(Follower { index: self.index.counted_in(registry)?, ..self })
     }
 
     /// Indexes until the end that is asked for, or until cancelled.

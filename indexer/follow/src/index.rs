@@ -8,8 +8,9 @@ use std::{
 use cairn_link::{MempoolSlot, Publish, Publishers};
 use cairn_model::{BlockHash, CancelToken, Height};
 use cairn_pipeline::{Engine, Progress};
+use prometheus::Registry;
 
-use crate::FollowError;
+use crate::{FollowError, figures::Figures};
 
 /// An index, opened for writing, and who is told of it.
 pub struct OpenIndex {
@@ -20,6 +21,7 @@ pub struct OpenIndex {
     /// The mempool in this process: what is sampled.
     pub(crate) mempool: Arc<MempoolSlot>,
     pub(crate) progress: Arc<dyn Progress + Send + Sync>,
+    figures: Option<Figures>,
 }
 
 impl OpenIndex {
@@ -32,7 +34,20 @@ impl OpenIndex {
         mempool: Arc<MempoolSlot>,
         progress: Arc<dyn Progress + Send + Sync>,
     ) -> Self {
-        OpenIndex { engine, datadir: datadir.to_owned(), readers, mempool, progress }
+        OpenIndex { engine, datadir: datadir.to_owned(), readers, mempool, progress, figures: None }
+    }
+
+    /// The same, and what happens is counted in this registry.
+    ///
+    /// # Errors
+    /// It has other metrics of these names.
+    pub(crate) fn counted_in(self, registry: &Registry) -> Result<Self, FollowError> {
+        Ok(OpenIndex { figures: Some(Figures::register(registry)?), ..self })
+    }
+
+    /// Tells what happened to whoever counts.
+    pub(crate) fn count(&self, tell: impl FnOnce(&Figures)) {
+        self.figures.as_ref().map(tell);
     }
 
     /// Its newest block; `None` if it is empty.

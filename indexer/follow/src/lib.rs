@@ -5,6 +5,7 @@
 //! [`cairn_link::Publish`], in this process and in others.
 
 mod error;
+mod figures;
 mod files;
 mod follower;
 mod index;

@@ -4,12 +4,10 @@
 use std::collections::HashMap;
 
 use bitcoin::{Amount, OutPoint, ScriptBuf, TxOut, hashes::Hash};
-use cairn_model::{Height, MempoolInput, MempoolOutput, MempoolTx, Sats, Txid};
+use cairn_model::{Height, MAX_MONEY, MempoolInput, MempoolOutput, MempoolTx, Sats, Txid};
 
 use crate::body::Body;
 
-/// Bitcoin Core's `MAX_MONEY` in satoshis.
-const MAX_MONEY: Sats = 21_000_000 * 100_000_000;
 /// Weight of the largest block.
 const MAX_WEIGHT: u64 = 4_000_000;
 /// Cost of the signature operations that a block may hold.

@@ -2,52 +2,19 @@
 
 use std::{fmt, marker::PhantomData, str::FromStr};
 
-use cairn_model::{BlockHash, Sats, Txid};
+use cairn_model::{BlockHash, Sats, Txid, parse_btc};
 use serde::{Deserialize, Deserializer, de};
 use serde_json::value::RawValue;
 
 /// Bitcoin in decimals → satoshis, without a floating-point number in between.
 pub(crate) fn sats<'de, D: Deserializer<'de>>(from: D) -> Result<Sats, D::Error> {
     let raw = <Box<RawValue>>::deserialize(from)?;
-    parse_sats(raw.get()).ok_or_else(|| de::Error::custom(format_args!("{} is no amount of bitcoin", raw.get())))
+    parse_btc(raw.get()).map_err(|bad| de::Error::custom(format_args!("{} as an amount of bitcoin {bad}", raw.get())))
 }
 
 /// The same, where the field may be missing.
 pub(crate) fn optional_sats<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Sats>, D::Error> {
     sats(from).map(Some)
-}
-
-/// A JSON number that is a whole, non-negative number of satoshis.
-fn parse_sats(text: &str) -> Option<Sats> {
-    let (mantissa, exponent) = match text.split_once(['e', 'E']) {
-        Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok()?),
-        None => (text, 0),
-    };
-    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-    if whole.is_empty() || whole.len() + fraction.len() > 40 {
-        return None;
-    }
-    let mut digits: u128 = 0;
-    for c in whole.bytes().chain(fraction.bytes()) {
-        if !c.is_ascii_digit() {
-            return None;
-        }
-        digits = digits.checked_mul(10)?.checked_add(u128::from(c - b'0'))?;
-    }
-    let shift = exponent.checked_add(8)?.checked_sub(fraction.len() as i32)?;
-    let power = 10u128.checked_pow(shift.unsigned_abs().min(40));
-    let sats = if digits == 0 {
-        0
-    } else if shift >= 0 {
-        digits.checked_mul(power?)?
-    } else {
-        let power = power?;
-        if !digits.is_multiple_of(power) {
-            return None;
-        }
-        digits / power
-    };
-    Sats::try_from(sats).ok()
 }
 
 /// A hash of 64 hexadecimal digits.
@@ -72,10 +39,6 @@ impl<'de, T: FromStr> Deserialize<'de> for Hash<T> {
 }
 
 pub(crate) fn block_hash<'de, D: Deserializer<'de>>(from: D) -> Result<BlockHash, D::Error> {
-    Hash::deserialize(from).map(|hash| hash.0)
-}
-
-pub(crate) fn txid<'de, D: Deserializer<'de>>(from: D) -> Result<Txid, D::Error> {
     Hash::deserialize(from).map(|hash| hash.0)
 }
 
@@ -132,7 +95,7 @@ mod tests {
             ("null", None),
             ("184467440737.09551616", None),
         ] {
-            assert_eq!(parse_sats(text), expected, "{text}");
+            assert_eq!(parse_btc(text).ok(), expected, "{text}");
         }
     }
 

@@ -1,6 +1,6 @@
 //! The node's answers, as far as we use them. Fields that some supported version does not send are optional.
 
-use cairn_model::{BlockHash, Height, MuHashDigest, Sats, Txid};
+use cairn_model::{BlockHash, Height, Sats, Txid};
 use serde::{Deserialize, Deserializer};
 
 use crate::amount;
@@ -68,33 +68,6 @@ fn warnings<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error>
     })
 }
 
-/// `getblockheader`.
-#[derive(Deserialize, Clone, PartialEq, Eq, Debug)]
-pub struct HeaderInfo {
-    /// Hash of the block.
-    #[serde(deserialize_with = "amount::block_hash")]
-    pub hash: BlockHash,
-    /// Its height.
-    pub height: Height,
-    /// Blocks on it and itself; −1 if it is not on the node's best chain.
-    pub confirmations: i64,
-    /// The block before it; `None` for genesis.
-    #[serde(rename = "previousblockhash", default, deserialize_with = "optional_block_hash")]
-    pub previous: Option<BlockHash>,
-    /// The header's time, seconds since 1970.
-    pub time: u32,
-    /// Transactions in it; 0 if the node does not have the block.
-    #[serde(rename = "nTx", default)]
-    pub transactions: u32,
-    /// Work of the chain up to it, in hexadecimal digits.
-    #[serde(rename = "chainwork", default)]
-    pub chain_work: String,
-}
-
-fn optional_block_hash<'de, D: Deserializer<'de>>(from: D) -> Result<Option<BlockHash>, D::Error> {
-    amount::block_hash(from).map(Some)
-}
-
 /// `gettxoutsetinfo muhash`.
 #[derive(Deserialize, Clone, PartialEq, Eq, Debug)]
 pub struct TxOutSetInfo {
@@ -107,19 +80,11 @@ pub struct TxOutSetInfo {
     pub txouts: u64,
     /// A size of the coin set that does not depend on the database, in bytes.
     pub bogosize: u64,
-    /// MuHash3072 of the coins, in the node's order of digits (that of [`MuHashDigest`]'s display).
+    /// MuHash3072 of the coins, in the node's order of digits (that of [`MuHashDigest`](cairn_model::MuHashDigest)'s display).
     pub muhash: String,
     /// Their value in satoshis.
     #[serde(deserialize_with = "amount::sats")]
     pub total_amount: Sats,
-}
-
-impl TxOutSetInfo {
-    /// Whether the node's hash of its coins is this one.
-    #[must_use]
-    pub fn has_muhash(&self, digest: &MuHashDigest) -> bool {
-        self.muhash == digest.to_string()
-    }
 }
 
 /// `getrawmempool` with its sequence.
@@ -219,69 +184,6 @@ pub struct MiningInfo {
     /// Lowest feerate of a package in a block that this node makes, in satoshis per 1 000 virtual bytes (since v30).
     #[serde(rename = "blockmintxfee", default, deserialize_with = "amount::optional_sats")]
     pub block_min_fee: Option<Sats>,
-}
-
-/// Fees in `testmempoolaccept`, in satoshis.
-#[derive(Deserialize, Clone, PartialEq, Eq, Debug)]
-pub struct AcceptFees {
-    /// The transaction's own.
-    #[serde(deserialize_with = "amount::sats")]
-    pub base: Sats,
-    /// Feerate with what it is taken in together with, in satoshis per 1 000 virtual bytes.
-    #[serde(rename = "effective-feerate", default, deserialize_with = "amount::optional_sats")]
-    pub effective_feerate: Option<Sats>,
-}
-
-/// One transaction in `testmempoolaccept`.
-#[derive(Deserialize, Clone, PartialEq, Eq, Debug)]
-pub struct AcceptResult {
-    /// Its id.
-    #[serde(deserialize_with = "amount::txid")]
-    pub txid: Txid,
-    /// Whether it would be taken in; `None` where another transaction of the package failed first.
-    #[serde(default)]
-    pub allowed: Option<bool>,
-    /// Size in virtual bytes, adjusted for sigops; where it would be taken in.
-    #[serde(default)]
-    pub vsize: Option<u64>,
-    /// Its fees, where it would be taken in.
-    #[serde(default)]
-    pub fees: Option<AcceptFees>,
-    /// Why not.
-    #[serde(rename = "reject-reason", default)]
-    pub reject_reason: Option<String>,
-    /// Why not, in more words (since v30).
-    #[serde(rename = "reject-details", default)]
-    pub reject_details: Option<String>,
-}
-
-/// A transaction of `getblocktemplate`.
-#[derive(Deserialize, Clone, PartialEq, Eq, Debug)]
-pub struct TemplateTx {
-    /// Its id.
-    #[serde(deserialize_with = "amount::txid")]
-    pub txid: Txid,
-    /// Its fee in satoshis.
-    pub fee: Sats,
-    /// Cost of its sigops.
-    pub sigops: u64,
-    /// Its weight.
-    pub weight: u64,
-}
-
-/// `getblocktemplate`.
-#[derive(Deserialize, Clone, PartialEq, Eq, Debug)]
-pub struct BlockTemplate {
-    /// Height of the block to come.
-    pub height: Height,
-    /// The block that it stands on.
-    #[serde(rename = "previousblockhash", deserialize_with = "amount::block_hash")]
-    pub previous: BlockHash,
-    /// Subsidy and fees in satoshis.
-    #[serde(rename = "coinbasevalue")]
-    pub coinbase_value: Sats,
-    /// Its transactions but for the coinbase, in order.
-    pub transactions: Vec<TemplateTx>,
 }
 
 /// One entry of `getzmqnotifications`.

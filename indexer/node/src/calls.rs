@@ -8,8 +8,7 @@ use serde_json::{Value, json};
 use crate::{
     amount::{Bytes, Hash},
     answers::{
-        AcceptResult, BlockTemplate, ChainInfo, HeaderInfo, MempoolEntry, MempoolInfo, MiningInfo, NetworkInfo,
-        RawMempool, TxOutSetInfo, ZmqNotification,
+        ChainInfo, MempoolEntry, MempoolInfo, MiningInfo, NetworkInfo, RawMempool, TxOutSetInfo, ZmqNotification,
     },
     client::{NodeClient, Outcome, bad_answer, read},
     error::NodeError,
@@ -82,28 +81,12 @@ impl NodeClient {
         self.batch(METHOD, &params)?.into_iter().map(|outcome| absent(header(outcome), NOT_FOUND)).collect()
     }
 
-    /// What the node knows of a block without its transactions; `None` if it does not know it.
-    ///
-    /// # Errors
-    /// See [`NodeError`].
-    pub fn header_info(&self, hash: &BlockHash) -> Result<Option<HeaderInfo>, NodeError> {
-        absent(self.call("getblockheader", &json!([hash.to_string(), true])), NOT_FOUND)
-    }
-
     /// Counts, sum and MuHash3072 of the node's coins at its tip. Takes minutes.
     ///
     /// # Errors
     /// See [`NodeError`].
     pub fn tx_out_set_info(&self) -> Result<TxOutSetInfo, NodeError> {
         self.call_long("gettxoutsetinfo", json!(["muhash"]), COIN_SET_TIMEOUT)
-    }
-
-    /// The same after some earlier block, which the node can only tell with `coinstatsindex=1`.
-    ///
-    /// # Errors
-    /// See [`NodeError`]; error −8 without that index.
-    pub fn tx_out_set_info_at(&self, hash: &BlockHash) -> Result<TxOutSetInfo, NodeError> {
-        self.call_long("gettxoutsetinfo", json!(["muhash", hash.to_string(), true]), COIN_SET_TIMEOUT)
     }
 
     /// Bytes of a transaction in the mempool, in the given block, or anywhere if the node has `txindex=1`; `None` if
@@ -139,19 +122,6 @@ impl NodeClient {
         self.call::<Hash<Txid>>("sendrawtransaction", &params).map(|txid| txid.0)
     }
 
-    /// Asks whether the node would take in these transactions (at most 25, parents first), without handing them over.
-    ///
-    /// # Errors
-    /// See [`NodeError`].
-    pub fn test_mempool_accept(
-        &self,
-        raw: &[Vec<u8>],
-        max_feerate_sats_per_kvb: Option<u64>,
-    ) -> Result<Vec<AcceptResult>, NodeError> {
-        let texts: Vec<String> = raw.iter().map(hex::encode).collect();
-        self.call("testmempoolaccept", &json!([texts, decimals(max_feerate_sats_per_kvb)]))
-    }
-
     /// Ids of the transactions in the mempool, and the number that its next `sequence` message will have.
     ///
     /// # Errors
@@ -160,15 +130,7 @@ impl NodeClient {
         self.call("getrawmempool", &json!([false, true]))
     }
 
-    /// A transaction in the mempool; `None` if it is not there.
-    ///
-    /// # Errors
-    /// See [`NodeError`].
-    pub fn mempool_entry(&self, txid: &Txid) -> Result<Option<MempoolEntry>, NodeError> {
-        absent(self.call("getmempoolentry", &json!([txid.to_string()])), NOT_FOUND)
-    }
-
-    /// The same for many, in one request for some hundred of them.
+    /// Transactions in the mempool, in one request for some hundred of them; `None` for those that are not there.
     ///
     /// # Errors
     /// See [`NodeError`].
@@ -193,15 +155,6 @@ impl NodeClient {
     /// See [`NodeError`].
     pub fn mining_info(&self) -> Result<MiningInfo, NodeError> {
         self.call("getmininginfo", &json!([]))
-    }
-
-    /// The block that the node would mine next. It refuses while it has no peers or is in its initial download (but
-    /// not on regtest).
-    ///
-    /// # Errors
-    /// See [`NodeError`].
-    pub fn block_template(&self) -> Result<BlockTemplate, NodeError> {
-        self.call("getblocktemplate", &json!([{ "rules": ["segwit", "signet"] }]))
     }
 
     /// Where the node publishes what.

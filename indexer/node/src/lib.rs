@@ -22,8 +22,7 @@ mod watch;
 mod zmq;
 
 pub use answers::{
-    AcceptFees, AcceptResult, BlockTemplate, ChainInfo, EntryFees, HeaderInfo, MempoolEntry, MempoolInfo, MiningInfo,
-    NetworkInfo, RawMempool, TemplateTx, TxOutSetInfo, ZmqNotification,
+    ChainInfo, EntryFees, MempoolEntry, MempoolInfo, MiningInfo, NetworkInfo, RawMempool, TxOutSetInfo, ZmqNotification,
 };
 pub use auth::NodeAuth;
 pub use blocks::NodeBlock;

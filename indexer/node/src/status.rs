@@ -1,10 +1,8 @@
 //! What is known of the node and of what it tells us: plain data for health answers.
 
-use std::{
-    sync::{Mutex, MutexGuard, PoisonError},
-    time::{SystemTime, UNIX_EPOCH},
-};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use cairn_clock::now_secs;
 use cairn_model::BlockHash;
 use serde::Serialize;
 
@@ -144,7 +142,7 @@ impl SharedStatus {
         let back = !state.status.reachable;
         let news = state.announced != Some(best);
         let status = &mut state.status;
-        (status.reachable, status.error, status.last_answer) = (true, None, Some(now()));
+        (status.reachable, status.error, status.last_answer) = (true, None, Some(now_secs()));
         status.best_block = Some(best.to_string());
         status.rest = rest;
         (back, news)
@@ -193,7 +191,7 @@ impl Observer for SharedStatus {
             }
             Content::Tx(_) | Content::Disconnected(_) | Content::Accepted { .. } | Content::Removed { .. } => {}
         }
-        let now = now();
+        let now = now_secs();
         let status = &mut state.status;
         status.last_message = Some(now);
         if let Some(topic) = status.topics.iter_mut().find(|of| of.topic == topic) {
@@ -209,8 +207,4 @@ impl Observer for SharedStatus {
             topic.lost += u64::from(matches!(gap.cause, GapCause::Sequence | GapCause::Garbled));
         }
     }
-}
-
-fn now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }

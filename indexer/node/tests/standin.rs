@@ -202,14 +202,11 @@ fn all_versions_are_understood() {
         let client = client(&node);
         assert_eq!(client.check(Network::Regtest).unwrap().network.version, version);
         let txid = Txid(node.world().send(&Payment::at(20_000)).unwrap().to_byte_array());
-        let entry = client.mempool_entry(&txid).unwrap().unwrap();
+        let entries = client.mempool_entries(&[txid]).unwrap();
+        let entry = entries[0].as_ref().unwrap();
         assert!(entry.fees.base > 0 && entry.depends.is_empty());
         assert_eq!(client.mempool_info().unwrap().size, 1);
-        let raw = client.raw_transaction(&txid, None).unwrap().unwrap();
-        assert!(client.test_mempool_accept(&[raw], None).unwrap()[0].reject_reason.is_some());
-        let template = client.block_template().unwrap();
-        assert_eq!((template.transactions[0].txid, template.transactions[0].fee), (txid, entry.fees.base));
-        assert_eq!(client.header_info(&client.best_block_hash().unwrap()).unwrap().unwrap().height, 110);
+        assert!(client.raw_transaction(&txid, None).unwrap().is_some());
     }
 }
 

@@ -126,16 +126,6 @@ impl BlockFiles {
         self.path(Kind::Undo, file)
     }
 
-    /// Reads the raw bytes of a block (header, count, transactions) into `buf`, replacing what was there. Reads by
-    /// position: any number of threads may do so at once.
-    ///
-    /// # Errors
-    /// Where the file cannot be read or no longer holds that block.
-    pub fn read_block(&self, block: &BlockRef, buf: &mut Vec<u8>) -> Result<(), SourceError> {
-        self.read_bytes(block, buf)?;
-        self.check_hash(block, buf)
-    }
-
     fn read_bytes(&self, block: &BlockRef, buf: &mut Vec<u8>) -> Result<(), SourceError> {
         RawFile::open(&self.block_path(block.file), self.key)?.read(block.offset, block.size as usize, buf)
     }
@@ -149,10 +139,11 @@ impl BlockFiles {
         SourceError::BlockChanged { path: self.block_path(block.file), offset: block.offset, hash: block.hash }
     }
 
-    /// Reads and decodes a block; `buf` receives its raw bytes. `prefix_len` as in [`decode_block`].
+    /// Reads and decodes a block; `buf` receives its raw bytes. `prefix_len` as in [`decode_block`]. Reads by position: any
+    /// number of threads may do so at once.
     ///
     /// # Errors
-    /// As [`BlockFiles::read_block`], and where the block does not decode: then with file and offset.
+    /// The file cannot be read or no longer holds that block; or the block does not decode: then with file and offset.
     pub fn read_decoded(&self, block: &BlockRef, prefix_len: usize, buf: &mut Vec<u8>) -> Result<Decoded, SourceError> {
         self.read_bytes(block, buf)?;
         self.decode(block, prefix_len, buf)

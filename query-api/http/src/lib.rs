@@ -11,7 +11,6 @@
 //! ```
 
 mod answers;
-mod clock;
 mod config;
 mod contract;
 mod describe;
@@ -50,8 +49,8 @@ pub use limits::{
     gate::{CHECKOUT_PAGE, GETTING_STARTED_PAGE},
 };
 pub use pages::{
-    escaping::{escape, segment},
-    shell::{POLICY, page, prose},
+    escaping::{Html, segment},
+    shell::{POLICY, page},
 };
 pub use requests::{
     ask::{Answer, Ask, Backend, Call, Content, Versions},

@@ -31,6 +31,8 @@ pub struct Service {
     pub formats: &'static [TextFormat],
     /// The service state: who has a session or a key, and what users write. `None`: nobody, and nothing.
     pub state: Option<cairn_state::State>,
+    /// Milliseconds since 1970, as of the call.
+    pub clock: fn() -> u64,
     /// Counts of answers; keep a clone to read them.
     pub metrics: Arc<Metrics>,
     /// What is said about the service.
@@ -59,6 +61,7 @@ pub(crate) struct Server {
     pub(crate) backend: Arc<dyn Backend>,
     pub(crate) formats: &'static [TextFormat],
     pub(crate) about: About,
+    pub(crate) clock: fn() -> u64,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) sessions: Sessions,
     pub(crate) state: Option<cairn_state::State>,
@@ -89,7 +92,7 @@ impl Server {
         let digest = Sha256::digest(format!("{:?}{}", service.config, service.configured).as_bytes());
         state_version.copy_from_slice(&digest[..16]);
         Server {
-            sessions: Sessions::of(service.state.clone(), service.config.session_cache),
+            sessions: Sessions::of(service.state.clone(), service.config.session_cache, service.clock),
             state: service.state,
             admission: Admission::new(
                 service.config.max_concurrent_reads,
@@ -103,6 +106,7 @@ impl Server {
             backend: service.backend,
             formats: service.formats,
             about: service.about,
+            clock: service.clock,
             metrics: service.metrics,
             operations: service.operations,
             planned,

@@ -9,7 +9,7 @@ use std::{
 use tokio::sync::mpsc::Sender;
 use uuid::Uuid;
 
-/// The open streams.
+/// The open streams. No cache: a full one refuses the next stream, and never ends one that somebody reads.
 #[derive(Default)]
 pub(crate) struct Streams {
     open: Mutex<HashMap<Uuid, StreamEntry>>,

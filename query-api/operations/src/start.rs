@@ -62,6 +62,7 @@ impl ApiState {
             backend: Arc::new(ChainBackend { index, config: chain, node, runners }),
             formats: FORMATS,
             state,
+            clock: cairn_clock::now_ms,
             metrics,
             config: config.http,
         }

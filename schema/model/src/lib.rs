@@ -1,6 +1,7 @@
 //! The types that every part of Cairn shares: heights, transaction numbers, amounts, script ids and
 //! the blocks that flow from a source through the journal into the stages; and the token that cancels work. No I/O.
 
+mod amount;
 mod block;
 mod cancel;
 mod ids;
@@ -10,6 +11,7 @@ mod network;
 mod source_status;
 mod time;
 
+pub use amount::{BadAmount, MAX_MONEY, parse_btc};
 pub use block::{Block, FilePos, InputFlags, OutputMeta, Overwritten, SpentCoin, TxMeta};
 pub use cancel::{CancelOnDrop, CancelToken, Cancelled};
 pub use ids::{BlockHash, Height, Outpoint, Sats, ScriptId, ScriptPrefix, TxNum, Txid, is_unspendable};

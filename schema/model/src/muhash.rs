@@ -154,13 +154,6 @@ impl MuHash {
         self.denominator.multiply(&Num3072::of_element(element));
     }
 
-    /// Adds everything that `other` holds, and removes everything that it removed: parts of a set can be hashed apart
-    /// and put together.
-    pub fn combine(&mut self, other: &MuHash) {
-        self.numerator.multiply(&other.numerator);
-        self.denominator.multiply(&other.denominator);
-    }
-
     /// The hash of the set. Costs about 4 000 multiplications (some milliseconds).
     #[must_use]
     pub fn finalize(&self) -> MuHashDigest {
@@ -395,17 +388,6 @@ mod tests {
             kept.iter().for_each(|e| hash.insert(e));
             passing.iter().for_each(|e| hash.insert(e));
             prop_assert_eq!(hash.finalize(), set(&kept).finalize());
-        }
-
-        #[test]
-        fn parts_combine_to_the_union(a in elements(4), b in elements(4), gone in elements(2)) {
-            let mut parts = set(&a);
-            let mut other = set(&b);
-            gone.iter().for_each(|e| other.remove(e));
-            parts.combine(&other);
-            let mut whole = set(&[a, b].concat());
-            gone.iter().for_each(|e| whole.remove(e));
-            prop_assert_eq!(parts.finalize(), whole.finalize());
         }
 
         #[test]

@@ -30,15 +30,6 @@ impl View<'_> {
         Ok(samples)
     }
 
-    /// The newest sample. One row read.
-    ///
-    /// # Errors
-    /// The database cannot be read, or the row is damaged.
-    pub fn last_mempool_sample(&self) -> Result<Option<MempoolSample>, ReadError> {
-        let last = self.last_at::<MempoolSamples>(&u64::MAX, 0)?;
-        last.map(|(time, sample)| self.own_time(time, sample)).transpose()
-    }
-
     fn own_time(&self, time: u64, sample: MempoolSample) -> Result<MempoolSample, ReadError> {
         if sample.time_unix == time { Ok(sample) } else { Err(self.broken("a sample stands under another time")) }
     }

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use cairn_model::{Height, Outpoint, OutputMeta, ScriptId, ScriptPrefix, SpentCoin, TxMeta, TxNum, Txid};
+use cairn_model::{Height, Outpoint, OutputMeta, SpentCoin, TxMeta, TxNum, Txid};
 use cairn_tables::{
     Table,
     block_log::{BlockLog, Decoded, LogRow, LoggedTx, TXS_PER_ROW},
@@ -283,12 +283,5 @@ impl View<'_> {
         self.require(&SPENDS)?;
         let SpenderRow(rows) = self.get::<Spenders>(&tx_num)?.unwrap_or_default();
         Ok(rows.into_iter().map(|s| (s.vout, TxNum(tx_num.0.saturating_add(s.distance)), s.vin)).collect())
-    }
-
-    /// Id of an output's script; `None` for an output that never enters the coin set.
-    #[must_use]
-    pub fn script_id_of(&self, tx: &StoredTx, output: &OutputMeta) -> Option<ScriptId> {
-        let prefix = ScriptPrefix::of(tx.script(output), self.facts().script_prefix);
-        output.spendable.then_some(ScriptId { prefix, ordinal: output.id.ordinal })
     }
 }

@@ -231,25 +231,6 @@ impl<'r> View<'r> {
         Ok(Scan { iter, rows_read: &self.rows_read, started: false, table: PhantomData })
     }
 
-    /// The last row whose key is at or before `key`, if it has the first `shared` bytes of `key` in common with it.
-    ///
-    /// # Errors
-    /// The database cannot be read, or the row is damaged.
-    pub fn last_at<T: Table>(&self, key: &T::Key, shared: usize) -> Result<Option<(T::Key, T::Value)>, ReadError> {
-        let bytes = encode_key::<T>(key);
-        let mut iter = self.raw_iterator::<T>()?;
-        iter.seek_for_prev(&bytes);
-        self.count();
-        let shared = shared + T::TAG.iter().len();
-        match iter.item() {
-            Some((k, v)) if k.get(..shared) == bytes.get(..shared) => {
-                Ok(Some((T::decode_key(k)?, T::decode_value(v)?)))
-            }
-            Some(_) => Ok(None),
-            None => Ok(iter.status().map(|()| None)?),
-        }
-    }
-
     pub(crate) fn raw_iterator<T: Table>(&self) -> Result<DBRawIteratorWithThreadMode<'_, Db>, ReadError> {
         let mut options = self.read_options();
         // Families with a prefix filter would otherwise hide rows of other prefixes from a scan.

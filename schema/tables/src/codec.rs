@@ -1,9 +1,6 @@
 //! Bytes in and out. Decoding never panics and never allocates more than the input could hold.
 
-use cairn_model::{Sats, TxNum};
-
-/// Largest value of a coin in satoshis: 21 million bitcoin, Bitcoin Core's `MAX_MONEY`. Sums over coins may be larger.
-pub const MAX_MONEY: Sats = 21_000_000 * 100_000_000;
+use cairn_model::{MAX_MONEY, Sats, TxNum};
 
 /// Largest block in bytes (Bitcoin Core's `MAX_BLOCK_SERIALIZED_SIZE`): what a row counts within a block is bounded by it.
 pub const MAX_BLOCK_SIZE: u32 = 4_000_000;

@@ -1,9 +1,6 @@
 //! The demo's unconfirmed transactions: to a file, from it, and to whoever answers requests.
 
-use std::{
-    sync::Arc,
-    time::{SystemTime, UNIX_EPOCH},
-};
+use std::sync::Arc;
 
 use cairn_demo::{Unconfirmed, WAITING_SPAN};
 use cairn_link::IndexSlot;
@@ -19,11 +16,6 @@ use crate::exit::{Exit, Failure};
 const RELAY_FEE: u64 = 1_000;
 /// Bytes that a node's mempool may take by default.
 const MAX_BYTES: u64 = 300_000_000;
-
-/// Milliseconds since 1970.
-pub(super) fn now_ms() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| u64::try_from(d.as_millis()).unwrap_or(u64::MAX))
-}
 
 /// The bytes of the file: deltas, each after its length in four bytes, low byte first. Times of first sight count from
 /// the beginning of [`WAITING_SPAN`].

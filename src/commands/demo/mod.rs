@@ -41,7 +41,7 @@ pub(crate) fn demo(args: &Demo, context: &Context) -> Result<Exit, Failure> {
             folder.open()?.ok_or_else(|| Failure::new(Exit::Other, "the demo chain is incomplete"))?
         }
     };
-    let (tip, now_ms) = (*reader.view()?.tip(), mempool::now_ms());
+    let (tip, now_ms) = (*reader.view()?.tip(), cairn_clock::now_ms());
     let (height, unconfirmed) = (tip.height, folder.unconfirmed(now_ms)?);
     let slot = IndexSlot::with(Arc::new(reader));
     // The whole chain is there, and no block will ever come.

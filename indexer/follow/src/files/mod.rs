@@ -8,7 +8,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use cairn_link::{Publish, now_ms};
+use cairn_clock::now_secs;
+use cairn_link::Publish;
 use cairn_model::{Height, Network, SourceKind, SourceStatus};
 use cairn_pipeline::{Driver, Phase, PipelineError, ProgressStep, SyncOptions};
 use cairn_sources::{BlockFiles, SourceError, Survey, SurveyPhase, SurveyProgress, SurveyStats};
@@ -100,7 +101,7 @@ impl SurveyedFiles {
 
     /// Says that blocks come from files that could be read, and that nobody watches a mempool.
     fn publish_source(&self, index: &OpenIndex) {
-        let now = now_ms() / 1_000;
+        let now = now_secs();
         index.readers.publish_source(&SourceStatus {
             kind: SourceKind::Files,
             at: now,
@@ -122,6 +123,7 @@ impl SurveyedFiles {
         index.progress.end();
         let report = report?;
         index.readers.publish_tip(report.tip);
+        index.count(|figures| figures.blocks(report.connected, report.disconnected));
         logs::sync(&report, started.elapsed());
         if let Some(footprint) = footprint.filter(|_| report.bulk) {
             logs::cost(&report, started.elapsed(), footprint.taken());

@@ -8,7 +8,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use cairn_link::{MempoolSlot, Publish, now_ms};
+use cairn_clock::now_ms;
+use cairn_link::{MempoolSlot, Publish};
 use cairn_mempool::{IndexTip, MempoolOptions, MempoolState, MempoolUpdate, MempoolWatcher, WatchError};
 use cairn_model::{Height, MempoolDelta, MempoolTx, SourceStatus, Txid};
 use cairn_node::{NodeClient, NodeEvent, NodeStatus, Topic};
@@ -188,10 +189,11 @@ impl WatchedMempool {
     }
 
     /// What is known of node and mempool; `None` if nothing changed that anybody has to hear of at once.
-    pub(super) fn status(&mut self, node: &NodeStatus) -> Option<SourceStatus> {
+    pub(super) fn status(&mut self, index: &OpenIndex, node: &NodeStatus) -> Option<SourceStatus> {
         let topics: Vec<Topic> = node.topics.iter().filter(|t| t.connected).map(|t| t.topic).collect();
         self.watcher.listening(&topics);
         let mempool = self.watcher.status();
+        index.count(|figures| figures.mempool(&mempool));
         self.was_whole |= matches!(mempool.state, MempoolState::Synced | MempoolState::Polling);
         self.reports.next(node, &mempool)
     }

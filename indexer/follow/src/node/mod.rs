@@ -180,7 +180,7 @@ impl ActiveSource for FollowedNode {
             }
             let (deltas, next) = mempool.step(&reader)?;
             index.readers.publish_mempool(&deltas);
-            if let Some(status) = mempool.status(&watcher.status()) {
+            if let Some(status) = mempool.status(index, &watcher.status()) {
                 index.readers.publish_source(&status);
             }
             if mempool.tick(&index.engine)? {
@@ -223,6 +223,7 @@ impl FollowedNode {
     ) -> Result<(), FollowError> {
         tracing::warn!(blocks, fork, "reorganization");
         index.engine.unwind(fork, index.progress.as_ref())?;
+        index.count(|figures| figures.blocks(0, blocks.into()));
         if let Some(mempool) = &mut self.mempool {
             mempool.disconnected(reader)?;
         }
@@ -240,6 +241,7 @@ impl FollowedNode {
         let (height, size) = (block.height, block.raw.len() as u64);
         let effects = self.mempool.as_ref().map(|_| BlockEffects::of(&block.decoded));
         index.engine.extend(block.decoded)?;
+        index.count(|figures| figures.blocks(1, 0));
         // Requests see the block from here on: so must they see what it does to the mempool.
         if let Some((mempool, effects)) = self.mempool.as_mut().zip(effects) {
             index.readers.publish_connected(&mempool.connected(height, effects));
@@ -276,7 +278,7 @@ impl FollowedNode {
         self.settle(index)?;
         tracing::warn!(%error, "waiting for the node");
         index.readers.publish_best_height(None);
-        if let Some(status) = self.mempool.as_mut().and_then(|mempool| mempool.status(&self.watcher.status())) {
+        if let Some(status) = self.mempool.as_mut().and_then(|mempool| mempool.status(index, &self.watcher.status())) {
             index.readers.publish_source(&status);
         }
         index.cancel_token().wait(PAUSE);

@@ -2,8 +2,9 @@
 
 use std::time::{Duration, Instant};
 
+use cairn_clock::now_secs;
 use cairn_domain::mempool::{StressParams, sample};
-use cairn_link::{MempoolSlot, now_ms};
+use cairn_link::MempoolSlot;
 use cairn_model::MempoolSample;
 use cairn_pipeline::Engine;
 
@@ -24,7 +25,7 @@ impl Samples {
     /// # Errors
     /// The index cannot be read.
     pub(super) fn begin(engine: &Engine) -> Result<Self, FollowError> {
-        let now = now_ms() / 1_000;
+        let now = now_secs();
         let from = now.saturating_sub(StressParams::default().window_secs);
         let samples = engine.reader().view()?.mempool_samples(from, now, usize::MAX)?;
         Ok(Samples { samples, taken_at: None })
@@ -40,7 +41,7 @@ impl Samples {
         }
         let Some((projection, stats)) = mempool.projection().zip(mempool.stats()) else { return Ok(false) };
         self.taken_at = Some(Instant::now());
-        let (now, params) = (now_ms() / 1_000, StressParams::default());
+        let (now, params) = (now_secs(), StressParams::default());
         let start = now.saturating_sub(params.window_secs);
         let old = self.samples.partition_point(|s| s.time_unix < start);
         self.samples.drain(..old);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cairn_link::now_ms;
+use cairn_clock::now_secs;
 use cairn_mempool::{MempoolState, MempoolStatus};
 use cairn_model::{MempoolWatch, News, Sats, SourceKind, SourceStatus};
 use cairn_node::{NodeClient, NodeStatus, Notifications, RetryPolicy};
@@ -35,7 +35,7 @@ impl StatusReports {
 
     /// What is known now; `None` if nothing changed that anybody has to hear of at once.
     pub(super) fn next(&mut self, node: &NodeStatus, mempool: &MempoolStatus) -> Option<SourceStatus> {
-        let now = now_ms() / 1_000;
+        let now = now_secs();
         let (watch, missing) = watch(node, mempool, now);
         let rules = self.rules(node.reachable);
         let status = SourceStatus {

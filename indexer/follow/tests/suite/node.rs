@@ -7,6 +7,7 @@ use cairn_model::{BlockHash, MempoolDelta, MempoolWatch, Network, SourceKind, Tx
 use cairn_node::{NodeAuth, NodeConfig};
 use cairn_standin::{Payment, Source, StandIn, StandInOptions};
 use cairn_testkit::temp_dir;
+use prometheus::{Registry, TextEncoder};
 
 use crate::support::{Scene, Told, eventually, files, generator, write};
 
@@ -85,7 +86,9 @@ fn a_height_below_the_nodes_tip() {
 fn a_reorganization() {
     let scene = Scene::new();
     let node = StandIn::start(StandInOptions { premine: 110, ..StandInOptions::default() }).unwrap();
+    let registry = Registry::new();
     let follower = Follower::new(scene.open(), vec![Box::new(node_source(&node, &scene))]);
+    let follower = follower.counted_in(&registry).unwrap();
     let following = std::thread::spawn(move || follower.follow(Until::Cancelled));
     eventually("the tip", || scene.recorder.told().iter().any(|t| matches!(t, Told::Tip(Some((110, _))))));
     node.world().reorg(3, 5).unwrap();
@@ -94,4 +97,12 @@ fn a_reorganization() {
     scene.cancel.cancel();
     assert_eq!(following.join().unwrap().unwrap(), Outcome::Cancelled);
     assert_eq!(scene.tip().1, tip);
+    let counted = TextEncoder::new().encode_to_string(&registry.gather()).unwrap();
+    for line in [
+        "cairn_index_blocks_connected_total 116",
+        "cairn_index_blocks_disconnected_total 3",
+        "cairn_index_reorganizations_total 1",
+    ] {
+        assert!(counted.lines().any(|found| found == line), "{line} is not in\n{counted}");
+    }
 }

@@ -8,7 +8,7 @@ use std::{
     time::SystemTime,
 };
 
-use cairn_model::{BlockHash, Height, TxNum};
+use cairn_model::{BlockHash, Height};
 
 use crate::{
     block_ref::BlockRef,
@@ -125,12 +125,6 @@ impl Survey {
     pub fn height_of(&self, hash: &BlockHash) -> Option<Height> {
         let id = self.tree.find(&hash.0)?;
         self.tree.is_active(id).then(|| self.tree.height(id))
-    }
-
-    /// Number of transactions on the best chain, which is the number of the next one.
-    #[must_use]
-    pub fn end_tx(&self) -> TxNum {
-        self.tip().map_or(TxNum(0), |tip| TxNum(tip.first_tx.0 + u64::from(tip.tx_count)))
     }
 
     /// Accumulated work of the best chain: the expected number of hashes.

@@ -89,7 +89,7 @@ pub(crate) fn check_against(files: &BlockFiles, survey: &Survey, chain: &Chain) 
             }
         }
     }
-    assert_eq!(survey.end_tx().0, next_tx);
+    assert_eq!(survey.tip().map_or(0, |tip| tip.first_tx.0 + u64::from(tip.tx_count)), next_tx);
     with_undo
 }
 

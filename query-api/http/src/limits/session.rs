@@ -2,22 +2,24 @@
 //! that is away never fails a request.
 
 use std::{
-    collections::HashMap,
     sync::{Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use cairn_state::{BadSecret, KeyKind, Secret, State, Verdict};
+use moka::{policy::EvictionPolicy, sync::Cache};
 use tokio::time::timeout;
 
-use crate::{answers::meta::Warning, clock::now_ms};
+use crate::answers::meta::Warning;
 
 /// The header of bridge keys.
 pub(crate) const API_KEY: HeaderName = HeaderName::from_static("x-wr-api-key");
 
-/// Sessions and keys that are remembered. Each takes some 100 bytes.
-const REMEMBERED: usize = 4096;
+/// Sessions and keys that are remembered. Each takes some 200 bytes.
+const REMEMBERED: u64 = 4096;
+/// Longest time that any is remembered, whatever is configured.
+const LONGEST: Duration = Duration::from_secs(86_400);
 /// How long a request waits for the database.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// After it failed the database is left alone for so long.
@@ -53,49 +55,25 @@ enum Why {
 /// Judges what requests present.
 pub(crate) struct Sessions {
     state: Option<State>,
-    /// How long a valid secret counts as valid without asking again.
-    keep: Duration,
-    memory: Mutex<Memory>,
-}
-
-#[derive(Default)]
-struct Memory {
-    /// By the hash of the secret, which itself is not kept.
-    valid: HashMap<[u8; 32], Valid>,
+    /// Milliseconds since 1970.
+    clock: fn() -> u64,
+    /// What was found valid lately, by the hash of the secret, which itself is not kept: its end in seconds since 1970,
+    /// where its time is limited. With more of them than have room, asking again is all that it costs.
+    valid: Cache<[u8; 32], Option<u64>>,
     /// The database failed, and is not asked before this.
-    down_until: Option<Instant>,
-}
-
-/// A secret that was found valid.
-#[derive(Clone, Copy)]
-struct Valid {
-    /// It counts until then.
-    until: Instant,
-    /// And until this, in seconds since 1970, where its time is limited.
-    expires_at: Option<u64>,
-}
-
-impl Memory {
-    fn is_valid(&self, hash: &[u8; 32], now: Instant, unix: u64) -> bool {
-        self.valid.get(hash).is_some_and(|v| now < v.until && v.expires_at.is_none_or(|end| unix < end))
-    }
-
-    fn remember(&mut self, hash: [u8; 32], valid: Valid, now: Instant) {
-        if self.valid.len() >= REMEMBERED {
-            self.valid.retain(|_, v| now < v.until);
-        }
-        // More valid keys at once than are remembered: asking again is all that it costs.
-        if self.valid.len() >= REMEMBERED {
-            self.valid.clear();
-        }
-        self.valid.insert(hash, valid);
-    }
+    down_until: Mutex<Option<Instant>>,
 }
 
 impl Sessions {
-    /// Those in a database; without one, none is known.
-    pub(crate) fn of(state: Option<State>, keep: Duration) -> Self {
-        Sessions { state, keep, memory: Mutex::default() }
+    /// Those in a database; without one, none is known. What is valid counts so for `keep` without asking again.
+    pub(crate) fn of(state: Option<State>, keep: Duration, clock: fn() -> u64) -> Self {
+        let valid = Cache::builder().max_capacity(REMEMBERED).time_to_live(keep.min(LONGEST));
+        let valid = valid.eviction_policy(EvictionPolicy::lru()).build();
+        Sessions { state, clock, valid, down_until: Mutex::default() }
+    }
+
+    fn is_valid(&self, hash: &[u8; 32], unix: u64) -> bool {
+        self.valid.get(hash).is_some_and(|expires_at| expires_at.is_none_or(|end| unix < end))
     }
 
     /// Judges what a request presents.
@@ -137,25 +115,20 @@ impl Sessions {
 
     async fn look_up(&self, secret: &Secret) -> Result<(), Why> {
         let state = self.state.as_ref().ok_or(Why::Unknown)?;
-        let (hash, unix) = (secret.sha256(), now_ms() / 1000);
-        {
-            let (memory, now) = (self.memory(), Instant::now());
-            if memory.is_valid(&hash, now, unix) {
-                return Ok(());
-            }
-            if memory.down_until.is_some_and(|until| now < until) {
-                return Err(Why::Unavailable);
-            }
+        let (hash, unix) = (secret.sha256(), (self.clock)() / 1000);
+        if self.is_valid(&hash, unix) {
+            return Ok(());
+        }
+        if self.down_until().is_some_and(|until| Instant::now() < until) {
+            return Err(Why::Unavailable);
         }
         let failure = match timeout(PATIENCE, state.check(secret, unix)).await {
             Ok(Ok(Verdict::Valid(key))) => {
-                let now = Instant::now();
-                let valid = Valid { until: now + self.keep, expires_at: key.expires_at };
-                self.memory().remember(hash, valid, now);
+                self.valid.insert(hash, key.expires_at);
                 return Ok(());
             }
             Ok(Ok(verdict)) => {
-                self.memory().valid.remove(&hash);
+                self.valid.invalidate(&hash);
                 return Err(match verdict {
                     Verdict::Expired => Why::Expired,
                     Verdict::Revoked => Why::Revoked,
@@ -166,12 +139,12 @@ impl Sessions {
             Err(_) => "no answer in time".to_owned(),
         };
         tracing::warn!(error = failure, "sessions and keys cannot be checked: they count as absent");
-        self.memory().down_until = Some(Instant::now() + PAUSE);
+        *self.down_until() = Some(Instant::now() + PAUSE);
         Err(Why::Unavailable)
     }
 
-    fn memory(&self) -> MutexGuard<'_, Memory> {
-        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    fn down_until(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.down_until.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -209,48 +182,55 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    fn valid(until: Instant, expires_at: Option<u64>) -> Valid {
-        Valid { until, expires_at }
+    fn kept_for(keep: Duration) -> Sessions {
+        Sessions::of(None, keep, || 0)
+    }
+
+    fn hash_of(number: u64) -> [u8; 32] {
+        let mut hash = [0; 32];
+        hash[..8].copy_from_slice(&number.to_be_bytes());
+        hash
     }
 
     #[test]
     fn what_was_valid_counts_until_its_end_and_no_longer_than_it_is_kept() {
-        let (start, second) = (Instant::now(), Duration::from_secs(1));
-        let mut memory = Memory::default();
-        memory.remember([1; 32], valid(start + 30 * second, None), start);
-        memory.remember([2; 32], valid(start + 30 * second, Some(1_000)), start);
-        assert!(memory.is_valid(&[1; 32], start + 29 * second, u64::MAX));
-        assert!(!memory.is_valid(&[1; 32], start + 30 * second, 0));
-        assert!(memory.is_valid(&[2; 32], start, 999) && !memory.is_valid(&[2; 32], start, 1_000));
-        assert!(!memory.is_valid(&[3; 32], start, 0));
+        let sessions = kept_for(Duration::from_secs(3_600));
+        sessions.valid.insert([1; 32], None);
+        sessions.valid.insert([2; 32], Some(1_000));
+        assert!(sessions.is_valid(&[1; 32], u64::MAX));
+        assert!(sessions.is_valid(&[2; 32], 999) && !sessions.is_valid(&[2; 32], 1_000));
+        assert!(!sessions.is_valid(&[3; 32], 0));
+
+        let (keep, began) = (Duration::from_millis(100), Instant::now());
+        let sessions = kept_for(keep);
+        sessions.valid.insert([1; 32], None);
+        while sessions.is_valid(&[1; 32], 0) {
+            assert!(began.elapsed() < Duration::from_secs(20), "it counts for ever");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        assert!(began.elapsed() >= keep);
+        let forgetful = kept_for(Duration::ZERO);
+        forgetful.valid.insert([1; 32], None);
+        assert!(!forgetful.is_valid(&[1; 32], 0));
     }
 
     #[test]
     fn the_memory_is_bounded() {
-        let (start, second) = (Instant::now(), Duration::from_secs(1));
-        let mut memory = Memory::default();
-        for n in 0..10 * REMEMBERED {
-            let mut hash = [0; 32];
-            hash[..8].copy_from_slice(&n.to_be_bytes());
-            memory.remember(hash, valid(start + second, None), start);
-            assert!(memory.valid.len() <= REMEMBERED);
-            assert!(memory.is_valid(&hash, start, 0));
+        let sessions = kept_for(Duration::MAX);
+        for number in 0..10 * REMEMBERED {
+            sessions.valid.insert(hash_of(number), None);
+            assert!(sessions.is_valid(&hash_of(number), 0));
+            // What is in use stays.
+            assert!(sessions.is_valid(&hash_of(0), 0), "{number}");
         }
-        // What has ended goes first.
-        memory.remember([9; 32], valid(start + 9 * second, None), start);
-        while memory.valid.len() < REMEMBERED {
-            let mut hash = [7; 32];
-            hash[..8].copy_from_slice(&memory.valid.len().to_be_bytes());
-            memory.remember(hash, valid(start + second, None), start);
-        }
-        memory.remember([8; 32], valid(start + 9 * second, None), start + 2 * second);
-        assert_eq!(memory.valid.len(), 2);
-        assert!(memory.is_valid(&[9; 32], start + 2 * second, 0));
+        sessions.valid.run_pending_tasks();
+        assert_eq!(sessions.valid.entry_count(), REMEMBERED);
+        assert!(sessions.is_valid(&hash_of(10 * REMEMBERED - 1), 0) && !sessions.is_valid(&hash_of(1), 0));
     }
 
     #[tokio::test]
     async fn what_is_no_good_is_said_and_not_repeated() {
-        let sessions = Sessions::of(None, Duration::ZERO);
+        let sessions = kept_for(Duration::ZERO);
         let session = "cairn_ses_000000000000_0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
         for (name, value, says) in [
             ("authorization", "Bearer hunter2", "holds no wallet session"),

@@ -1,28 +1,65 @@
 //! Texts within HTML and within paths.
 
+use std::fmt;
+
+use askama::filters::{Escaper, Safe};
 use percent_encoding::utf8_percent_encode;
 
 use crate::requests::parameters::KEPT;
 
-/// A text in HTML, in an attribute as well.
-#[must_use]
-pub fn escape(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            c => out.push(c),
+/// How templates write texts, in attributes as well: with the names that people read, where askama's own has numbers.
+#[derive(Clone, Copy, Debug)]
+pub struct Html;
+
+impl Escaper for Html {
+    fn write_escaped_str<W: fmt::Write>(&self, mut dest: W, text: &str) -> fmt::Result {
+        for c in text.chars() {
+            match c {
+                '&' => dest.write_str("&amp;"),
+                '<' => dest.write_str("&lt;"),
+                '>' => dest.write_str("&gt;"),
+                '"' => dest.write_str("&quot;"),
+                '\'' => dest.write_str("&#39;"),
+                c => dest.write_char(c),
+            }?;
         }
+        Ok(())
     }
-    out
+}
+
+/// A text as HTML, in which what stands between backticks is code.
+pub(crate) fn prose(text: &str) -> Safe<String> {
+    let escaped = |text: &str| {
+        let mut html = String::with_capacity(text.len());
+        // A String takes whatever is written.
+        let _ = Html.write_escaped_str(&mut html, text);
+        html
+    };
+    let parts: Vec<String> = text.split('`').map(escaped).collect();
+    // An odd backtick stands for itself.
+    if parts.len().is_multiple_of(2) {
+        return Safe(escaped(text));
+    }
+    let marked = parts
+        .iter()
+        .enumerate()
+        .map(|(at, part)| if at % 2 == 0 { part.clone() } else { format!("<code>{part}</code>") });
+    Safe(marked.collect())
 }
 
 /// A text as one segment of a path.
 #[must_use]
 pub fn segment(text: &str) -> String {
     utf8_percent_encode(text, KEPT).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn backticks_make_code() {
+        assert_eq!(prose("a `b<` c `d`").0, "a <code>b&lt;</code> c <code>d</code>");
+        assert_eq!((prose("a & b").0, prose("one ` alone").0), ("a &amp; b".to_owned(), "one ` alone".to_owned()));
+    }
 }

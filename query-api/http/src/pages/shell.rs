@@ -1,6 +1,8 @@
 //! What all pages for people have in common: their look, the way from one to the other, and their icon.
 
-use crate::pages::escaping::escape;
+use std::fmt;
+
+use askama::{Template, filters::Safe};
 
 /// Where the icon is. Browsers ask for one unless a page names it.
 pub(crate) const ICON_PATH: &str = "/favicon.svg";
@@ -13,65 +15,24 @@ pub(crate) const ICON: &str = "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox
 pub const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src 'self'; base-uri 'none'; \
     form-action 'none'; frame-ancestors 'none'";
 
-/// Of all pages. Below 40 rem, rows of tables stand as blocks.
-const STYLE: &str = "
-:root { color-scheme: light dark; --ground: light-dark(#fff, #121519); --ink: light-dark(#1a1d21, #e6e8eb);
-  --muted: light-dark(#545c66, #a4acb6); --line: light-dark(#d4d8dd, #3b414a); --soft: light-dark(#f2f4f6, #1e2329);
-  --link: light-dark(#0a55c0, #8ab8ff) }
-* { box-sizing: border-box }
-html { scroll-padding-top: 1rem; -webkit-text-size-adjust: 100% }
-body { font: 16px/1.55 system-ui, sans-serif; color: var(--ink); background: var(--ground); max-width: 62rem; margin: 0 auto;
-  padding: 1rem 1rem 3rem }
-h1 { margin: 1.4rem 0 .8rem; font-size: 1.9rem; line-height: 1.2 } h2 { margin: 2.2rem 0 .6rem; font-size: 1.25rem }
-h3 { margin: 0; font-size: 1.02rem; overflow-wrap: anywhere } h4 { margin: 1.1rem 0 .3rem; font-size: .95rem }
-a { color: var(--link) } a:hover { text-decoration-thickness: 2px }
-:focus-visible { outline: 2px solid var(--link); outline-offset: 2px; border-radius: .2rem }
-code { font: .875em ui-monospace, monospace; overflow-wrap: anywhere }
-pre { background: var(--soft); border-radius: .5rem; padding: .7rem .9rem; overflow: auto; max-height: 26rem; font-size: .95rem }
-pre.command { white-space: pre-wrap }
-table { border-collapse: collapse; width: 100% }
-th { text-align: left; font-size: .875rem; padding: .3rem .8rem .3rem 0 }
-td { border-top: 1px solid var(--line); padding: .45rem .8rem .45rem 0; vertical-align: top; overflow-wrap: break-word }
-td code { overflow-wrap: break-word }
-.muted { color: var(--muted); font-size: .9rem }
-.skip { position: absolute; left: 1rem; top: -6rem; background: var(--ground); padding: .5rem } .skip:focus { top: .5rem }
-nav.top { display: flex; flex-wrap: wrap; gap: .2rem 1.2rem; border-bottom: 1px solid var(--line); padding-bottom: .5rem }
-nav.top a { padding: .25rem 0; text-decoration: none } nav.top a:hover { text-decoration: underline }
-nav.top a:first-child { font-weight: 700; color: var(--ink) }
-p.note { background: var(--soft); border-radius: .5rem; padding: .7rem .9rem }
-:target { background: var(--soft) }
-@media (max-width: 40rem) { table, tbody, tr, td { display: block } th { display: none } td { padding-right: 0 }
-  td, td code { overflow-wrap: anywhere } td + td { border: 0; padding-top: 0 } }
-";
-
-/// A text as HTML, in which what stands between backticks is code.
-pub fn prose(text: &str) -> String {
-    let parts: Vec<String> = text.split('`').map(escape).collect();
-    // An odd backtick stands for itself.
-    if parts.len().is_multiple_of(2) {
-        return escape(text);
-    }
-    let marked = parts
-        .iter()
-        .enumerate()
-        .map(|(at, part)| if at % 2 == 0 { part.clone() } else { format!("<code>{part}</code>") });
-    marked.collect()
+/// What all pages have around their content.
+#[derive(Template)]
+#[template(path = "shell.html")]
+struct Shell<'a, C: fmt::Display> {
+    title: &'a str,
+    more_style: Safe<&'a str>,
+    content: Safe<&'a C>,
 }
 
-/// A page with this title, content (HTML) and more style than all pages have.
-pub fn page(title: &str, more_style: &str, content: &str) -> String {
-    let title = escape(title);
-    let full = if title == "Cairn" { title.clone() } else { format!("{title} · Cairn") };
-    format!(
-        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"><title>{full}</title>\
-         <link rel=\"icon\" type=\"image/svg+xml\" href=\"{ICON_PATH}\"><style>{STYLE}{more_style}</style></head><body>\n\
-         <a class=\"skip\" href=\"#content\">To the content</a>\n\
-         <nav class=\"top\" aria-label=\"Pages\"><a href=\"/\">Cairn</a> <a href=\"/getting-started\">Getting started</a> \
-         <a href=\"/api/reference/\">Reference</a> <a href=\"/api/reference/errors/\">Errors</a> \
-         <a href=\"/api/reference/definitions/\">Definitions</a> <a href=\"/openapi.json\">OpenAPI</a> \
-         <a href=\"/api/health\">Health</a></nav>\n<main id=\"content\">\n<h1>{title}</h1>\n{content}</main>\n</body></html>\n"
-    )
+/// A page with this title, content (a template, or HTML without its last newline) and more style than all pages have.
+pub fn page(title: &str, more_style: &str, content: &impl fmt::Display) -> String {
+    let shell = Shell { title, more_style: Safe(more_style), content: Safe(content) };
+    let html = shell.render().unwrap_or_else(|error| {
+        // Nothing that pages show fails to be shown.
+        tracing::error!(%error, title, "a page could not be made");
+        String::new()
+    });
+    html + "\n"
 }
 
 #[cfg(test)]
@@ -79,19 +40,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn backticks_make_code() {
-        assert_eq!(prose("a `b<` c `d`"), "a <code>b&lt;</code> c <code>d</code>");
-        assert_eq!((prose("a & b"), prose("one ` alone")), ("a &amp; b".to_owned(), "one ` alone".to_owned()));
-    }
-
-    #[test]
     fn titles_are_text() {
-        let html = page("<a> & b", "x { y: z }", "<p>c</p>\n");
+        let html = page("<a> & b", "x { y: z }", &"<p>c</p>");
         assert!(
             html.contains("<title>&lt;a&gt; &amp; b · Cairn</title>") && html.contains("<h1>&lt;a&gt; &amp; b</h1>")
         );
         assert!(html.contains("x { y: z }</style>") && html.contains("<p>c</p>\n</main>"));
-        assert!(page("Cairn", "", "").contains("<title>Cairn</title>"));
+        assert!(page("Cairn", "", &"").contains("<title>Cairn</title>"));
         for absent in ["<script", "src=", "href=\"http", "url(", "@import"] {
             assert!(!html.contains(absent), "{absent}");
         }

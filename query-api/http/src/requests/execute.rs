@@ -17,7 +17,6 @@ use super::{
 };
 use crate::{
     answers::{code::ErrorCode, error::ApiError},
-    clock::now_ms,
     contract::{
         method::Method,
         work::{Work, timed_out},
@@ -110,7 +109,7 @@ async fn answer(server: &Arc<Server>, at: usize, input: Input<'_>, caller: Calle
                 about: &shared.about,
                 operations: &shared.operations,
                 planned: &shared.planned,
-                now_ms: now_ms(),
+                now_ms: (shared.clock)(),
                 has_session: access.has_session,
                 work,
                 warnings: RefCell::new(warnings),

@@ -1,6 +1,6 @@
 //! What is for operators alone, on a listener of its own: metrics, and whether the process lives and is of use.
 
-use std::{fmt::Write, future::Future, io, sync::Arc};
+use std::{future::Future, io, sync::Arc};
 
 use axum::{
     Router,
@@ -11,7 +11,7 @@ use axum::{
 };
 use tokio::{net::TcpListener, task::spawn_blocking};
 
-use super::metrics::{Metrics, head};
+use super::metrics::{Metrics, gauges};
 use crate::{requests::ask::Backend, server::Service};
 
 /// What the operators' pages look at.
@@ -42,14 +42,10 @@ where
 }
 
 async fn metrics(State(watched): State<Arc<Watched>>) -> Response {
-    let mut text = watched.metrics.text();
+    let counted = watched.metrics.text();
     // The service may read its data for them, which blocks.
-    let gauges = spawn_blocking(move || watched.backend.gauges()).await.unwrap_or_default();
-    for (name, help, value) in gauges {
-        head(&mut text, name, "gauge", help);
-        let _ = writeln!(text, "{name} {value}");
-    }
-    let mut response = text.into_response();
+    let looked_at = spawn_blocking(move || watched.backend.gauges()).await.unwrap_or_default();
+    let mut response = (counted + &gauges(looked_at)).into_response();
     let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
     response.headers_mut().insert(header::CONTENT_TYPE, kind);
     response

@@ -1,180 +1,164 @@
 //! What was answered, how often and how fast, for Prometheus.
 
 use std::{
-    fmt::Write,
     sync::{
         Arc, OnceLock,
-        atomic::{AtomicU64, AtomicUsize, Ordering},
+        atomic::{AtomicUsize, Ordering},
     },
     time::Duration,
 };
 
 use axum::http::StatusCode;
+use prometheus::{
+    HistogramOpts, HistogramVec, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry, TextEncoder, core::Collector,
+};
 
 use crate::contract::operation::Registered;
 
 /// Statuses that are counted by themselves; whatever else there may be is counted as 0.
-const STATUSES: [u16; 24] = [
-    200, 202, 204, 304, 400, 401, 402, 403, 404, 405, 406, 408, 409, 413, 414, 415, 422, 429, 431, 500, 501, 503, 504,
-    0,
-];
+const STATUSES: [u16; 23] =
+    [200, 202, 204, 304, 400, 401, 402, 403, 404, 405, 406, 408, 409, 413, 414, 415, 422, 429, 431, 500, 501, 503, 504];
 
-/// Upper bounds of the classes of duration, in microseconds.
-const BOUNDS: [u64; 14] =
-    [50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 100_000, 250_000, 1_000_000, 5_000_000, 20_000_000];
+/// Upper bounds of the classes of duration, in seconds.
+const BOUNDS: [f64; 14] =
+    [0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.1, 0.25, 1.0, 5.0, 20.0];
 
-/// What is counted of an operation.
-#[derive(Debug, Default)]
-struct Row {
-    operation: &'static str,
-    class: &'static str,
-    statuses: [AtomicU64; STATUSES.len()],
-    /// One more than there are bounds: the last has none.
-    durations: [AtomicU64; BOUNDS.len() + 1],
-    micros: AtomicU64,
-    rows_read: AtomicU64,
-}
+/// What belongs to no operation.
+const OTHER: (&str, &str) = ("other", "light");
 
-/// Counts of answers since the start.
+/// Counts of answers since the start, in a registry that others may use as well.
 #[derive(Debug, Default)]
 pub struct Metrics {
-    /// One for each operation, then one for everything else.
-    rows: OnceLock<Vec<Row>>,
-    in_flight: AtomicU64,
+    registry: Registry,
+    /// `None`: the registry has other metrics of these names.
+    counts: OnceLock<Option<Counts>>,
     /// Requests that wait for their turn.
     pub(crate) queued: Arc<AtomicUsize>,
 }
 
-/// Sums of relaxed counters are no snapshot, which no reader of metrics minds.
-const ORDER: Ordering = Ordering::Relaxed;
+#[derive(Debug)]
+struct Counts {
+    /// Names and classes of the operations.
+    operations: Vec<(&'static str, &'static str)>,
+    in_flight: IntGauge,
+    queued: IntGauge,
+    answers: IntCounterVec,
+    durations: HistogramVec,
+    rows_read: IntCounterVec,
+}
+
+impl Counts {
+    fn register(registry: &Registry, operations: &[Registered]) -> prometheus::Result<Self> {
+        fn known<C: Collector + Clone + 'static>(registry: &Registry, made: C) -> prometheus::Result<C> {
+            registry.register(Box::new(made.clone()))?;
+            Ok(made)
+        }
+        let build = Opts::new("cairn_build_info", "The version of this server.");
+        known(registry, IntGaugeVec::new(build, &["version"])?)?.with_label_values(&[env!("CARGO_PKG_VERSION")]).set(1);
+        let in_flight = IntGauge::new("cairn_http_requests_in_flight", "Requests that are being answered.")?;
+        let queued = IntGauge::new("cairn_http_requests_queued", "Requests that wait for their turn.")?;
+        let answers = Opts::new("cairn_http_requests_total", "Answers by operation, class of cost and status.");
+        let durations = HistogramOpts::new(
+            "cairn_http_request_duration_seconds",
+            "Time from request to answer, without the sending of the body.",
+        );
+        let rows_read = Opts::new("cairn_http_rows_read_total", "Rows of the index that answers took.");
+        let counts = Counts {
+            operations: operations.iter().map(|op| (op.info.name, op.info.cost.name())).collect(),
+            in_flight: known(registry, in_flight)?,
+            queued: known(registry, queued)?,
+            answers: known(registry, IntCounterVec::new(answers, &["operation", "class", "status"])?)?,
+            durations: known(registry, HistogramVec::new(durations.buckets(BOUNDS.to_vec()), &["operation"])?)?,
+            rows_read: known(registry, IntCounterVec::new(rows_read, &["operation"])?)?,
+        };
+        // They are shown from the start.
+        for (operation, _) in counts.operations.iter().chain([&OTHER]) {
+            counts.rows_read.with_label_values(&[operation]);
+        }
+        Ok(counts)
+    }
+}
 
 impl Metrics {
+    /// Counts in this registry, beside what others count there.
+    #[must_use]
+    pub fn of(registry: Registry) -> Self {
+        Metrics { registry, ..Metrics::default() }
+    }
+
     /// Makes room for these operations.
     pub(crate) fn prepare(&self, operations: &[Registered]) {
-        self.rows.get_or_init(|| {
-            let known = operations.iter().map(|op| (op.info.name, op.info.cost.name()));
-            let all = known.chain([("other", "light")]);
-            all.map(|(operation, class)| Row { operation, class, ..Row::default() }).collect()
+        self.counts.get_or_init(|| {
+            let counts = Counts::register(&self.registry, operations);
+            counts.inspect_err(|error| tracing::error!(%error, "answers are not counted")).ok()
         });
     }
 
+    fn counts(&self) -> Option<&Counts> {
+        self.counts.get()?.as_ref()
+    }
+
     /// A request has come; it is over when what this gives is dropped.
-    pub(crate) fn begin(&self) -> InFlight<'_> {
-        self.in_flight.fetch_add(1, ORDER);
-        InFlight(self)
+    pub(crate) fn begin(&self) -> InFlight {
+        let in_flight = self.counts().map(|counts| counts.in_flight.clone());
+        in_flight.iter().for_each(IntGauge::inc);
+        InFlight(in_flight)
     }
 
     /// Counts an answer: of the operation at this place of the registry, or of something else.
     pub(crate) fn count(&self, operation: Option<usize>, status: StatusCode, took: Duration, rows_read: u64) {
-        let Some((other, rows)) = self.rows.get().and_then(|rows| rows.split_last()) else { return };
-        let row = operation.and_then(|at| rows.get(at)).unwrap_or(other);
-        let known = STATUSES.iter().position(|known| *known == status.as_u16());
-        row.statuses[known.unwrap_or(STATUSES.len() - 1)].fetch_add(1, ORDER);
-        let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
-        row.durations[BOUNDS.partition_point(|bound| *bound < micros)].fetch_add(1, ORDER);
-        row.micros.fetch_add(micros, ORDER);
-        row.rows_read.fetch_add(rows_read, ORDER);
+        let Some(counts) = self.counts() else { return };
+        let (operation, class) = operation.and_then(|at| counts.operations.get(at)).copied().unwrap_or(OTHER);
+        let known = STATUSES.contains(&status.as_u16());
+        counts.answers.with_label_values(&[operation, class, if known { status.as_str() } else { "0" }]).inc();
+        counts.durations.with_label_values(&[operation]).observe(took.as_secs_f64());
+        counts.rows_read.with_label_values(&[operation]).inc_by(rows_read);
     }
 
-    fn sum(&self, wanted: impl Fn(u16) -> bool) -> u64 {
-        let rows = self.rows.get().into_iter().flatten();
-        let counts = rows.flat_map(|row| STATUSES.iter().zip(&row.statuses));
-        counts.filter(|(status, _)| wanted(**status)).map(|(_, count)| count.load(ORDER)).sum()
-    }
-
-    /// All answers.
-    #[must_use]
-    pub fn answers(&self) -> u64 {
-        self.sum(|_| true)
-    }
-
-    /// Answers with a status of 400 to 499.
-    #[must_use]
-    pub fn client_errors(&self) -> u64 {
-        self.sum(|status| (400..500).contains(&status))
-    }
-
-    /// Answers with a status of 500 and more.
-    #[must_use]
-    pub fn server_errors(&self) -> u64 {
-        self.sum(|status| status >= 500)
-    }
-
-    /// Everything in Prometheus' text format.
+    /// Everything in the registry, in Prometheus' text format.
     #[must_use]
     pub fn text(&self) -> String {
-        let rows: Vec<&Row> = self.rows.get().into_iter().flatten().collect();
-        let mut out = String::new();
-        head(&mut out, "cairn_build_info", "gauge", "The version of this server.");
-        let _ = writeln!(out, "cairn_build_info{{version=\"{}\"}} 1", env!("CARGO_PKG_VERSION"));
-        head(&mut out, "cairn_http_requests_in_flight", "gauge", "Requests that are being answered.");
-        let _ = writeln!(out, "cairn_http_requests_in_flight {}", self.in_flight.load(ORDER));
-        head(&mut out, "cairn_http_requests_queued", "gauge", "Requests that wait for their turn.");
-        let _ = writeln!(out, "cairn_http_requests_queued {}", self.queued.load(ORDER));
-        let name = "cairn_http_requests_total";
-        head(&mut out, name, "counter", "Answers by operation, class of cost and status.");
-        for row in &rows {
-            for (status, count) in STATUSES.iter().zip(&row.statuses).map(|(s, c)| (s, c.load(ORDER))) {
-                if count > 0 {
-                    let (operation, class) = (row.operation, row.class);
-                    let labels = format!("operation=\"{operation}\",class=\"{class}\",status=\"{status}\"");
-                    let _ = writeln!(out, "{name}{{{labels}}} {count}");
-                }
-            }
+        if let Some(counts) = self.counts() {
+            counts.queued.set(i64::try_from(self.queued.load(Ordering::Relaxed)).unwrap_or(i64::MAX));
         }
-        let name = "cairn_http_request_duration_seconds";
-        head(&mut out, name, "histogram", "Time from request to answer, without the sending of the body.");
-        for row in &rows {
-            durations(&mut out, name, row);
-        }
-        let name = "cairn_http_rows_read_total";
-        head(&mut out, name, "counter", "Rows of the index that answers took.");
-        for row in &rows {
-            let _ = writeln!(out, "{name}{{operation=\"{}\"}} {}", row.operation, row.rows_read.load(ORDER));
-        }
-        out
+        text(&self.registry)
     }
 }
 
-fn durations(out: &mut String, name: &str, row: &Row) {
-    let counts: Vec<u64> = row.durations.iter().map(|count| count.load(ORDER)).collect();
-    let all: u64 = counts.iter().sum();
-    if all == 0 {
-        return;
-    }
-    let labels = format!("operation=\"{}\"", row.operation);
-    let mut below = 0;
-    for (bound, count) in BOUNDS.iter().zip(&counts) {
-        below += count;
-        let _ = writeln!(out, "{name}_bucket{{{labels},le=\"{}\"}} {below}", seconds(*bound));
-    }
-    let _ = writeln!(out, "{name}_bucket{{{labels},le=\"+Inf\"}} {all}");
-    let _ = writeln!(out, "{name}_sum{{{labels}}} {}", seconds(row.micros.load(ORDER)));
-    let _ = writeln!(out, "{name}_count{{{labels}}} {all}");
+fn text(registry: &Registry) -> String {
+    TextEncoder::new().encode_to_string(&registry.gather()).unwrap_or_else(|error| {
+        tracing::error!(%error, "metrics cannot be written");
+        String::new()
+    })
 }
 
-/// Microseconds in seconds, without zeros at the end.
-fn seconds(micros: u64) -> String {
-    let text = format!("{}.{:06}", micros / 1_000_000, micros % 1_000_000);
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
-}
-
-/// What stands before the samples of a metric.
-pub(crate) fn head(out: &mut String, name: &str, kind: &str, help: &str) {
-    let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}");
+/// Gauges that are looked at now, in the same format.
+pub(crate) fn gauges(gauges: Vec<(&'static str, &'static str, u64)>) -> String {
+    let registry = Registry::new();
+    for (name, help, value) in gauges {
+        let made = IntGauge::new(name, help).and_then(|gauge| {
+            gauge.set(i64::try_from(value).unwrap_or(i64::MAX));
+            registry.register(Box::new(gauge))
+        });
+        if let Err(error) = made {
+            tracing::error!(%error, name, "a metric cannot be shown");
+        }
+    }
+    text(&registry)
 }
 
 /// A request that is being answered.
-pub(crate) struct InFlight<'a>(&'a Metrics);
+pub(crate) struct InFlight(Option<IntGauge>);
 
-impl Drop for InFlight<'_> {
+impl Drop for InFlight {
     fn drop(&mut self) {
-        self.0.in_flight.fetch_sub(1, ORDER);
+        self.0.iter().for_each(IntGauge::dec);
     }
 }
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use schemars::JsonSchema;
     use serde::Serialize;
 
@@ -184,32 +168,67 @@ mod tests {
     #[derive(Serialize, JsonSchema)]
     struct NoOutput {}
 
-    #[test]
-    fn what_is_counted_is_written() {
-        let metrics = Metrics::default();
+    fn prepared(registry: &Registry) -> Metrics {
+        let metrics = Metrics::of(registry.clone());
         let health = Info { cost: Cost::Light, ..Info::get("health", "/api/health", "service") };
         metrics.prepare(&[Registered::of::<NoInput, NoOutput>(health, &[])]);
+        metrics
+    }
+
+    #[test]
+    fn what_is_counted_is_written() {
+        let metrics = prepared(&Registry::new());
         metrics.count(Some(0), StatusCode::OK, Duration::from_micros(70), 3);
         metrics.count(Some(0), StatusCode::OK, Duration::from_secs(100), 0);
         metrics.count(None, StatusCode::IM_A_TEAPOT, Duration::ZERO, 0);
         let running = metrics.begin();
         let text = metrics.text();
         for line in [
+            "# HELP cairn_build_info The version of this server.",
+            "# TYPE cairn_build_info gauge",
+            concat!("cairn_build_info{version=\"", env!("CARGO_PKG_VERSION"), "\"} 1"),
+            "# HELP cairn_http_requests_in_flight Requests that are being answered.",
+            "# TYPE cairn_http_requests_in_flight gauge",
             "cairn_http_requests_in_flight 1",
-            "cairn_http_requests_total{operation=\"health\",class=\"light\",status=\"200\"} 2",
-            "cairn_http_requests_total{operation=\"other\",class=\"light\",status=\"0\"} 1",
+            "# HELP cairn_http_requests_queued Requests that wait for their turn.",
+            "# TYPE cairn_http_requests_queued gauge",
+            "cairn_http_requests_queued 0",
+            "# HELP cairn_http_requests_total Answers by operation, class of cost and status.",
+            "# TYPE cairn_http_requests_total counter",
+            "cairn_http_requests_total{class=\"light\",operation=\"health\",status=\"200\"} 2",
+            "cairn_http_requests_total{class=\"light\",operation=\"other\",status=\"0\"} 1",
+            "# HELP cairn_http_request_duration_seconds Time from request to answer, without the sending of the body.",
+            "# TYPE cairn_http_request_duration_seconds histogram",
             "cairn_http_request_duration_seconds_bucket{operation=\"health\",le=\"0.00005\"} 0",
             "cairn_http_request_duration_seconds_bucket{operation=\"health\",le=\"0.0001\"} 1",
             "cairn_http_request_duration_seconds_bucket{operation=\"health\",le=\"20\"} 1",
             "cairn_http_request_duration_seconds_bucket{operation=\"health\",le=\"+Inf\"} 2",
             "cairn_http_request_duration_seconds_sum{operation=\"health\"} 100.00007",
             "cairn_http_request_duration_seconds_count{operation=\"health\"} 2",
+            "# HELP cairn_http_rows_read_total Rows of the index that answers took.",
+            "# TYPE cairn_http_rows_read_total counter",
             "cairn_http_rows_read_total{operation=\"health\"} 3",
+            "cairn_http_rows_read_total{operation=\"other\"} 0",
         ] {
             assert!(text.lines().any(|found| found == line), "{line} is not in\n{text}");
         }
         drop(running);
         assert!(metrics.text().contains("cairn_http_requests_in_flight 0\n"));
-        assert_eq!((metrics.answers(), metrics.client_errors(), metrics.server_errors()), (3, 0, 0));
+    }
+
+    #[test]
+    fn a_registry_is_shared_and_not_taken_twice() {
+        let registry = Registry::new();
+        let theirs = IntGauge::new("theirs", "Of others.").unwrap();
+        registry.register(Box::new(theirs)).unwrap();
+        let (first, second) = (prepared(&registry), prepared(&registry));
+        second.count(None, StatusCode::OK, Duration::ZERO, 0);
+        drop(second.begin());
+        assert!(first.text().contains("theirs 0\n") && !first.text().contains("cairn_http_requests_total{"));
+        // Those of other registries count for themselves.
+        let other = prepared(&Registry::new());
+        other.count(None, StatusCode::OK, Duration::ZERO, 0);
+        assert!(other.text().contains("cairn_http_requests_total{") && !other.text().contains("theirs"));
+        assert!(!first.text().contains("cairn_http_requests_total{"));
     }
 }

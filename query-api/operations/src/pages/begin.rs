@@ -1,80 +1,48 @@
 //! The pages that answers send people to: how to begin, and what the checkout is about. Each is whole in itself: no
 //! script, nothing from elsewhere.
 
-use std::fmt::Write;
-
-use cairn_http::{CHECKOUT_PAGE, GETTING_STARTED_PAGE, Registered, escape, page as shell, segment};
+use askama::{Template, filters::Safe};
+use cairn_http::{Info, Registered, page as shell, segment};
 
 use crate::config::ApiConfig;
 
 /// What needs a session here, as a sentence and perhaps a list.
-fn exceptions(operations: &[Registered], config: &ApiConfig) -> String {
-    if !config.http.gates_enabled {
-        return "<p>This server asks nobody for a key: its operator has switched the gates off.</p>\n".to_owned();
-    }
-    let mut html =
-        "<p>Some requests need a wallet session or a key, except for the showcase addresses:</p>\n<ul>\n".to_owned();
-    for op in operations.iter().filter(|op| op.info.conditional) {
-        let _ = writeln!(html, "<li><code>{}</code>: {}</li>", escape(op.info.path), escape(op.info.summary));
-    }
-    html.push_str(
-        "</ul>\n<p>Which requests these are stands in each operation's description: for transactions, all pages after \
-         the first. They answer <code>402</code> without a session, and the answer says the same as this page.</p>\n",
-    );
-    html
+#[derive(Template)]
+#[template(path = "exceptions.html")]
+struct Exceptions<'a> {
+    gates: bool,
+    conditional: Vec<&'a Info>,
+}
+
+#[derive(Template)]
+#[template(path = "getting_started.html")]
+struct GettingStarted<'a> {
+    base: &'a str,
+    path: String,
+    exceptions: Safe<Exceptions<'a>>,
+}
+
+#[derive(Template)]
+#[template(path = "checkout.html")]
+struct Checkout<'a> {
+    exceptions: Safe<Exceptions<'a>>,
+}
+
+fn exceptions<'a>(operations: &'a [Registered], config: &ApiConfig) -> Safe<Exceptions<'a>> {
+    let conditional = operations.iter().map(|op| &op.info).filter(|info| info.conditional).collect();
+    Safe(Exceptions { gates: config.http.gates_enabled, conditional })
 }
 
 pub(super) fn getting_started(operations: &[Registered], config: &ApiConfig) -> String {
-    let base = escape(&config.http.base_url);
     let path = config.example_address().map_or("/v1/chain/recent-blocks".to_owned(), |address| {
-        format!("/v1/wallets/{}/transactions?limit=5", escape(&segment(address)))
+        format!("/v1/wallets/{}/transactions?limit=5", segment(address))
     });
-    let gated = "/v1/wallets/&lt;address&gt;/transactions?offset=25";
     let exceptions = exceptions(operations, config);
-    shell(
-        "Getting started",
-        "",
-        &format!(
-            "<p>During the public beta every operation is free and needs no account. Nothing is billed, and nothing \
-             can be bought. Rate limits apply; each answer says in its headers what is left.</p>\n\
-             <h2>A first request</h2>\n<pre class=\"command\"><code>curl '{base}{path}'</code></pre>\n\
-             <p>Each answer names in <code>_meta.tip</code> the block that it is true for, and in \
-             <code>_meta.warnings</code> what a careful reader should know.</p>\n\
-             <h2>What needs a key</h2>\n{exceptions}\
-             <h2>Getting a key</h2>\n\
-             <p>Keys are not sold while the <a href=\"{CHECKOUT_PAGE}\">checkout</a> is paused. The operator of this \
-             server can issue one to you, on the machine that it runs on:</p>\n\
-             <pre class=\"command\"><code>cairn keys issue --kind session --label 'for Ann' --expires 31d</code></pre>\n\
-             <p>A key is shown once, when it is issued. The server keeps only a hash of it: a lost key is replaced, \
-             not recovered.</p>\n\
-             <h2>Presenting it</h2>\n\
-             <p>A wallet session (<code>cairn_ses_…</code>) goes into <code>Authorization</code>:</p>\n\
-             <pre class=\"command\"><code>curl -H 'Authorization: Bearer cairn_ses_…' '{base}{gated}'</code></pre>\n\
-             <p>A bridge key (<code>cairn_key_…</code>) goes into <code>X-WR-API-Key</code>:</p>\n\
-             <pre class=\"command\"><code>curl -H 'X-WR-API-Key: cairn_key_…' '{base}{gated}'</code></pre>\n\
-             <p>Both open the same. One that is expired, revoked or mistyped counts as absent, and \
-             <code>_meta.warnings</code> says why. Keep them out of addresses and of pages that others read.</p>\n"
-        ),
-    )
+    shell("Getting started", "", &GettingStarted { base: &config.http.base_url, path, exceptions })
 }
 
 pub(super) fn checkout(operations: &[Registered], config: &ApiConfig) -> String {
-    let exceptions = exceptions(operations, config);
-    shell(
-        "Checkout",
-        "",
-        &format!(
-            "<p><strong>The checkout is paused during the public beta.</strong> Nothing can be bought here, nothing is \
-             billed, and no payment is taken in any currency.</p>\n\
-             <h2>What a pass is for</h2>\n{exceptions}\
-             <h2>What will be sold</h2>\n\
-             <p>The plan <code>wallet-monthly</code>: a bridge pass for 31 days, payable in bitcoin. After the beta a \
-             free tier remains, and other paid access is by the call.</p>\n\
-             <h2>Until then</h2>\n\
-             <p>The operator of this server can issue keys and wallet sessions. \
-             <a href=\"{GETTING_STARTED_PAGE}\">Getting started</a> says how to use them.</p>\n"
-        ),
-    )
+    shell("Checkout", "", &Checkout { exceptions: exceptions(operations, config) })
 }
 
 #[cfg(test)]

@@ -1,10 +1,9 @@
 //! The page at `/`: what this is, and links that work.
 
-use std::fmt::Write;
+use askama::Template;
+use cairn_http::{Info, Method, Registered, page as shell, segment};
 
-use cairn_http::{Method, Registered, escape, page as shell, segment};
-
-use crate::config::ApiConfig;
+use crate::config::{ApiConfig, Featured};
 
 /// More than all pages have.
 const MORE_STYLE: &str = "
@@ -15,47 +14,24 @@ ul.cards strong::first-letter { text-transform: uppercase }
 td:first-child { width: 24rem } @media (max-width: 40rem) { td:first-child { width: auto } }
 ";
 
+#[derive(Template)]
+#[template(path = "landing.html")]
+struct Landing<'a> {
+    /// Each with where its pages begin.
+    examples: Vec<(&'a Featured, String)>,
+    /// Each with whether a link alone opens it.
+    operations: Vec<(&'a Info, bool)>,
+}
+
 /// The page.
 pub(crate) fn page(operations: &[Registered], config: &ApiConfig) -> String {
-    let mut html =
-        "<p>A Bitcoin chain index with a read-only HTTP API: balances, histories, transactions and blocks, each \
-        answer with the block that it is true for.</p>\n"
-            .to_owned();
-    if !config.featured.is_empty() {
-        html.push_str("<h2>Try these</h2>\n<ul class=\"cards\">\n");
-        for example in &config.featured {
-            let path = format!("/v1/wallets/{}", segment(&example.address));
-            let _ = writeln!(
-                html,
-                "<li><strong>{title}</strong>\n<p>{description}</p>\n<p><code>{address}</code></p>\n\
-                 <p><a href=\"{path}/overview\">Overview</a> <a href=\"{path}/transactions\">Transactions</a> \
-                 <a href=\"{path}/balance-history\">Balance history</a></p></li>",
-                title = escape(&example.title),
-                description = escape(&example.description),
-                address = escape(&example.address),
-            );
-        }
-        html.push_str("</ul>\n");
-    }
-    html.push_str("<h2>Operations</h2>\n<table>\n");
-    for op in operations {
-        let (path, name) = (escape(op.info.path), op.info.name);
-        let (method, summary) = (op.info.method.name(), escape(op.info.summary));
-        let asks = op.info.method != Method::Get || op.input.fields.iter().any(|field| field.required);
-        let open =
-            if asks { String::new() } else { format!(" <a href=\"{path}\" aria-label=\"Open {path}\">open</a>") };
-        let _ = writeln!(
-            html,
-            "<tr><td><code>{method}</code> <a href=\"/api/reference/#{name}\"><code>{path}</code></a></td><td>{summary}{open}</td></tr>"
-        );
-    }
-    let _ = writeln!(
-        html,
-        "</table>\n<p class=\"note\">Each can be tried out in the <a href=\"/api/reference/\">reference</a>. For programs: \
-         <a href=\"/openapi.json\">OpenAPI</a>, <a href=\"/llms.txt\">llms.txt</a>, \
-         <a href=\"/v1/capabilities\">capabilities</a>.</p>"
-    );
-    shell("Cairn", MORE_STYLE, &html)
+    let examples = config.featured.iter();
+    let opens = |op: &Registered| op.info.method == Method::Get && !op.input.fields.iter().any(|field| field.required);
+    let landing = Landing {
+        examples: examples.map(|one| (one, format!("/v1/wallets/{}", segment(&one.address)))).collect(),
+        operations: operations.iter().map(|op| (&op.info, opens(op))).collect(),
+    };
+    shell("Cairn", MORE_STYLE, &landing)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use cairn_domain::{Subject, script_sha256};
 use cairn_http::{ApiError, Info, Tool};
-use cairn_model::{RemoveReason, Sats, Txid};
+use cairn_model::{MAX_MONEY, RemoveReason, Sats, Txid};
 use cairn_reader::View;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,7 @@ use crate::{
     context::{BlockRef, Ctx, and_mempool, block_ref, confirmations, first_seen, index_post},
     operation::Operation,
     parameters::{
-        amount::{BtcParam, MAX_SATS},
+        amount::BtcParam,
         identifier::{AddressParam, TxidParam},
     },
     values::{Btc, rfc3339_ms},
@@ -39,7 +39,7 @@ pub(crate) struct TxVerifyInput {
     /// Another name of `expected_address`; give one of the two.
     address: Option<AddressParam>,
     /// What was to be paid at least, in satoshis; without an amount any payment will do.
-    #[schemars(range(min = 1, max = MAX_SATS))]
+    #[schemars(range(min = 1, max = MAX_MONEY))]
     min_amount_sats: Option<Sats>,
     /// What was to be paid at least, in bitcoin with at most 8 decimals, in place of `min_amount_sats`. It is read as it
     /// is written, without floating point; a string is taken too.

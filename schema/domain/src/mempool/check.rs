@@ -1,9 +1,7 @@
 //! What a delta can do, and which transactions are refused.
 
-use cairn_model::{MempoolTx, Sats};
+use cairn_model::{MAX_MONEY, MempoolTx, Sats};
 
-/// Bitcoin Core's `MAX_MONEY`: no transaction moves more.
-const MAX_MONEY: Sats = 21_000_000 * 100_000_000;
 /// Weight of the largest block, and so of any transaction.
 const MAX_WEIGHT: u64 = 4_000_000;
 /// Cost of the signature operations that a block may hold.

@@ -6,9 +6,10 @@
 
 use std::{
     sync::{Arc, Condvar, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
-    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+    time::{Duration, Instant},
 };
 
+use cairn_clock::now_ms;
 use cairn_domain::mempool::{Mempool, MempoolLimits, Projection, Stats, Template};
 use cairn_model::{BlockHash, MempoolDelta};
 
@@ -79,12 +80,6 @@ impl Default for MempoolSlot {
     fn default() -> Self {
         MempoolSlot::new(MempoolLimits::default())
     }
-}
-
-/// Milliseconds since 1970.
-#[must_use]
-pub fn now_ms() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| u64::try_from(d.as_millis()).unwrap_or(u64::MAX))
 }
 
 impl MempoolSlot {

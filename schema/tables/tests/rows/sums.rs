@@ -1,10 +1,10 @@
 //! What single tables promise beyond that.
 
-use cairn_model::{Outpoint, TxNum};
+use cairn_model::{MAX_MONEY, Outpoint, TxNum};
 use cairn_tables::{
     Table,
     block_log::{BlockLog, Decoded, LogRow, LoggedTx},
-    codec::{MAX_MONEY, put_amount, put_varint},
+    codec::{put_amount, put_varint},
     coins::{Coins, CoinsByScript},
     encode_value,
     headers::Headers,

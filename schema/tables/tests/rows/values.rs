@@ -1,12 +1,11 @@
 //! Any value of the types in keys and values.
 
 use cairn_model::{
-    BlockHash, FilePos, InputFlags, Outpoint, OutputMeta, Overwritten, ScriptId, ScriptPrefix, SpentCoin, TxMeta,
-    TxNum, Txid, is_unspendable,
+    BlockHash, FilePos, InputFlags, MAX_MONEY, Outpoint, OutputMeta, Overwritten, ScriptId, ScriptPrefix, SpentCoin,
+    TxMeta, TxNum, Txid, is_unspendable,
 };
 use cairn_tables::{
     block_log::{Decoded, LogRow, LoggedInput},
-    codec::MAX_MONEY,
     headers::HeaderRow,
     history::{HistoryEntry, HistoryRow, IndexRow},
     keys::HashPrefix,

@@ -1,25 +1,32 @@
 //! What the terms in answers mean: one page for each id that answers name.
 
-use std::fmt::Write;
+use askama::{Template, filters::Safe};
 
-use super::frame::{ROOT, shell};
-use crate::{describe::about::Definition, pages::shell::prose};
+use super::frame::shell;
+use crate::{describe::about::Definition, pages::escaping::prose};
+
+#[derive(Template)]
+#[template(path = "reference/definition.html")]
+struct Page {
+    id: &'static str,
+    paragraphs: Vec<Safe<String>>,
+}
+
+#[derive(Template)]
+#[template(path = "reference/definitions.html")]
+struct Index<'a> {
+    definitions: &'a [Definition],
+}
 
 /// A page for each.
 pub(super) fn pages(definitions: &'static [Definition]) -> impl Iterator<Item = (&'static str, String)> {
-    definitions.iter().map(|definition| {
-        let paragraphs: String = definition.text.iter().map(|text| format!("<p>{}</p>\n", prose(text))).collect();
-        let id = format!("<p class=\"muted\">Id in answers: <code>{}</code></p>\n", definition.id);
-        (definition.id, shell(definition.title, &(id + &paragraphs)))
+    definitions.iter().map(|Definition { id, title, text }| {
+        let page = Page { id, paragraphs: text.iter().map(|text| prose(text)).collect() };
+        (*id, shell(title, &page))
     })
 }
 
 /// The list of them.
 pub(super) fn index(definitions: &[Definition]) -> String {
-    let mut html = "<p>Answers that use one of these name it by its id.</p>\n<ul>\n".to_owned();
-    for Definition { id, title, .. } in definitions {
-        let _ = writeln!(html, "<li><a href=\"{ROOT}definitions/{id}\">{title}</a> (<code>{id}</code>)</li>");
-    }
-    html.push_str("</ul>\n");
-    shell("Definitions", &html)
+    shell("Definitions", &Index { definitions })
 }

@@ -1,37 +1,55 @@
 //! What the codes of failures mean.
 
-use std::fmt::Write;
+use askama::{Template, filters::Safe};
 
-use super::frame::{ROOT, shell};
+use super::frame::shell;
 use crate::{
     answers::code::ErrorCode,
     contract::{format::TextFormat, operation::Registered},
     describe::openapi::failures,
-    pages::shell::prose,
+    pages::escaping::prose,
 };
+
+#[derive(Template)]
+#[template(path = "reference/errors.html")]
+struct Page {
+    rows: Vec<Row>,
+}
+
+/// A code.
+struct Row {
+    status: u16,
+    name: &'static str,
+    meaning: Safe<String>,
+    raised: Raised,
+}
+
+/// Where a code comes from.
+enum Raised {
+    Never,
+    Anywhere,
+    By(Vec<&'static str>),
+}
+
+impl Row {
+    fn of(code: ErrorCode, operations: &[Registered], formats: &[TextFormat]) -> Self {
+        let raised = operations.iter().filter(|op| failures(op, formats).any(|failure| failure == code));
+        let raised: Vec<&str> = raised.map(|op| op.info.name).collect();
+        Row {
+            status: code.status().as_u16(),
+            name: code.name(),
+            meaning: prose(code.meaning()),
+            raised: match raised.len() {
+                0 => Raised::Never,
+                all if all == operations.len() => Raised::Anywhere,
+                _ => Raised::By(raised),
+            },
+        }
+    }
+}
 
 /// The page.
 pub(super) fn page(operations: &[Registered], formats: &[TextFormat]) -> String {
-    let mut html = "<p>Every failure is <code>application/problem+json</code>: <code>error</code> is a stable code, \
-        <code>detail</code> says what happened, <code>errors</code> lists every bad field, <code>retryable</code> says \
-        whether the same request may succeed later, and <code>request_id</code> names it in the server's log.</p>\n\
-        <table id=\"errors\"><tr><th>code</th><th>meaning</th></tr>\n"
-        .to_owned();
-    for code in ErrorCode::ALL {
-        let raised = operations.iter().filter(|op| failures(op, formats).any(|failure| failure == *code));
-        let raised: Vec<&str> = raised.map(|op| op.info.name).collect();
-        let by = match raised.len() {
-            0 => String::new(),
-            all if all == operations.len() => "<br><span class=\"muted\">Any operation.</span>".to_owned(),
-            _ => {
-                let links: Vec<String> =
-                    raised.iter().map(|name| format!("<a href=\"{ROOT}#{name}\">{name}</a>")).collect();
-                format!("<br><span class=\"muted\">{}</span>", links.join(", "))
-            }
-        };
-        let (status, name, meaning) = (code.status().as_u16(), code.name(), prose(code.meaning()));
-        let _ = writeln!(html, "<tr id=\"{name}\"><td>{status} <code>{name}</code></td><td>{meaning}{by}</td></tr>");
-    }
-    html.push_str("</table>\n");
-    shell("Errors", &html)
+    let rows = ErrorCode::ALL.iter().map(|code| Row::of(*code, operations, formats)).collect();
+    shell("Errors", &Page { rows })
 }

@@ -1,5 +1,7 @@
 //! What the pages of the reference have in common: where they are, and how they look.
 
+use std::fmt::Display;
+
 use crate::pages::shell;
 
 /// Where the reference begins.
@@ -25,6 +27,6 @@ form.try pre { white-space: pre-wrap; overflow-wrap: anywhere } form.try img { d
 ";
 
 /// A page with this title and content.
-pub(super) fn shell(title: &str, content: &str) -> String {
+pub(super) fn shell(title: &str, content: &impl Display) -> String {
     shell::page(title, MORE_STYLE, content)
 }

@@ -1,112 +1,130 @@
 //! The page of all operations.
 
-use std::fmt::Write;
-
+use askama::{Template, filters::Safe};
 use serde_json::Value;
 
-use super::frame::{ROOT, shell};
+use super::frame::shell;
 use crate::{
     answers::error::Location,
-    contract::{method::Method, offer::Tier, operation::Registered},
-    describe::{about::About, openapi::example_of},
-    pages::{escaping::escape, shell::prose},
+    contract::{
+        input::Field,
+        method::Method,
+        offer::Tier,
+        operation::{Info, Registered},
+    },
+    describe::{
+        about::About,
+        openapi::{example, example_of},
+    },
+    pages::escaping::prose,
 };
 
 /// How deep the members of an answer are listed.
 const DEPTH: usize = 3;
 
+#[derive(Template)]
+#[template(path = "reference/operations.html")]
+struct Page {
+    description: Safe<String>,
+    areas: Vec<Area>,
+}
+
+struct Area {
+    name: &'static str,
+    operations: Vec<Operation>,
+}
+
+/// What is shown of an operation.
+struct Operation {
+    info: Info,
+    description: Safe<String>,
+    price: String,
+    parameters: Vec<Parameter>,
+    example: String,
+    body: Option<String>,
+    answers: Vec<Answer>,
+    /// Status and code.
+    errors: Vec<(String, String)>,
+    /// Fields of the form that tries it out.
+    to_try: Option<Vec<TryField>>,
+}
+
+struct Parameter {
+    name: String,
+    place: &'static str,
+    required: bool,
+    about: Safe<String>,
+    bounds: String,
+}
+
+/// An answer in one media type.
+struct Answer {
+    media_type: String,
+    members: Vec<Member>,
+    example: Option<String>,
+}
+
+struct Member {
+    path: String,
+    kind: String,
+    about: Safe<String>,
+}
+
+struct TryField {
+    name: String,
+    place: &'static str,
+    needed: bool,
+    value: String,
+}
+
 /// The page.
 pub(super) fn page(operations: &[Registered], openapi: &Value, about: &About) -> String {
-    let mut areas: Vec<&str> = Vec::new();
+    let mut areas: Vec<Area> = Vec::new();
     for op in operations {
-        if !areas.contains(&op.info.area) {
-            areas.push(op.info.area);
+        let shown = Operation::of(op, openapi, about);
+        match areas.iter_mut().find(|area| area.name == op.info.area) {
+            Some(area) => area.operations.push(shown),
+            None => areas.push(Area { name: op.info.area, operations: vec![shown] }),
         }
     }
-    let mut html = format!(
-        "<p>{}</p>\n<nav class=\"toc\" aria-label=\"Operations\">\n",
-        prose(openapi["info"]["description"].as_str().unwrap_or_default())
-    );
-    for area in &areas {
-        let _ = writeln!(html, "<h2>{}</h2><ul>", escape(area));
-        for op in operations.iter().filter(|op| op.info.area == *area) {
-            let (name, summary) = (op.info.name, escape(op.info.summary));
-            let _ = writeln!(html, "<li><a href=\"#{name}\">{summary}</a></li>");
-        }
-        html.push_str("</ul>\n");
-    }
-    html.push_str("</nav>\n");
-    for area in &areas {
-        let _ = writeln!(html, "<h2>{}</h2>", escape(area));
-        for op in operations.iter().filter(|op| op.info.area == *area) {
-            operation(&mut html, op, openapi, about);
-        }
-    }
-    let _ = writeln!(html, "<script src=\"{ROOT}try.js\" defer></script>");
-    shell("Reference", &html)
+    let description = prose(openapi["info"]["description"].as_str().unwrap_or_default());
+    shell("Reference", &Page { description, areas })
 }
 
-fn operation(html: &mut String, op: &Registered, openapi: &Value, about: &About) {
-    let (info, offer) = (&op.info, &op.offer);
-    let described = &openapi["paths"][info.path][info.method.name().to_lowercase()];
-    let _ = writeln!(
-        html,
-        "<section class=\"op\" id=\"{}\">\n<h3><span class=\"method\">{}</span> <code>{}</code></h3>\n\
-         <p><strong>{}</strong></p>\n<p>{}</p>",
-        info.name,
-        info.method.name(),
-        escape(info.path),
-        escape(info.summary),
-        prose(info.description)
-    );
-    let price = match (offer.tier, offer.price_sats) {
-        (Tier::Premium, Some(sats)) => format!("free in the beta, {sats} sats a call later"),
-        _ => "free".to_owned(),
-    };
-    let _ = writeln!(
-        html,
-        "<p class=\"muted\">{price} · cost: {} ({} units) · source: {}</p>",
-        info.cost.name(),
-        info.cost.units(),
-        escape(info.source)
-    );
-    parameters(html, op);
-    let _ = writeln!(
-        html,
-        "<h4>Example</h4>\n<pre class=\"command\"><code>{} {}</code></pre>",
-        info.method.name(),
-        escape(&example_of(op, about))
-    );
-    let body = &described["requestBody"]["content"]["application/json"]["example"];
-    if !body.is_null() {
-        let _ = writeln!(html, "<pre><code>{}</code></pre>", escape(&pretty(body)));
+impl Operation {
+    fn of(op: &Registered, openapi: &Value, about: &About) -> Self {
+        let (info, offer) = (op.info, &op.offer);
+        let described = &openapi["paths"][info.path][info.method.name().to_lowercase()];
+        let body = &described["requestBody"]["content"]["application/json"]["example"];
+        let answers = described["responses"]["200"]["content"].as_object().into_iter().flatten();
+        Operation {
+            description: prose(info.description),
+            price: match (offer.tier, offer.price_sats) {
+                (Tier::Premium, Some(sats)) => format!("free in the beta, {sats} sats a call later"),
+                _ => "free".to_owned(),
+            },
+            parameters: op.input.fields.iter().map(Parameter::of).collect(),
+            example: example_of(op, about),
+            body: (!body.is_null()).then(|| pretty(body)),
+            answers: answers.map(|(media_type, content)| Answer::of(media_type, content, openapi)).collect(),
+            errors: errors(described),
+            to_try: (info.method == Method::Get)
+                .then(|| op.input.fields.iter().map(|field| TryField::of(field, about)).collect()),
+            info,
+        }
     }
-    answer(html, described, openapi);
-    errors(html, described);
-    if info.method == Method::Get {
-        try_form(html, op, about);
-    }
-    html.push_str("</section>\n");
 }
 
-fn parameters(html: &mut String, op: &Registered) {
-    if op.input.fields.is_empty() {
-        return;
+impl Parameter {
+    fn of(field: &Field) -> Self {
+        Parameter {
+            name: field.name.clone(),
+            place: field.location.name(),
+            required: field.required,
+            about: prose(field.schema["description"].as_str().unwrap_or_default()),
+            bounds: bounds(&field.schema),
+        }
     }
-    html.push_str("<h4>Parameters</h4>\n<table><tr><th>name</th><th>where</th><th>what</th></tr>\n");
-    for field in &op.input.fields {
-        let place = field.location.name();
-        let needed = if field.required { ", required" } else { "" };
-        let about = field.schema["description"].as_str().unwrap_or_default();
-        let _ = writeln!(
-            html,
-            "<tr><td><code>{}</code></td><td>{place}{needed}</td><td>{}{}</td></tr>",
-            escape(&field.name),
-            prose(about),
-            escape(&bounds(&field.schema))
-        );
-    }
-    html.push_str("</table>\n");
 }
 
 /// What a value may be, in words.
@@ -130,20 +148,12 @@ fn pretty(value: &Value) -> String {
     serde_json::to_string_pretty(value).unwrap_or_default()
 }
 
-fn answer(html: &mut String, described: &Value, openapi: &Value) {
-    let Some(content) = described["responses"]["200"]["content"].as_object() else { return };
-    for (media_type, content) in content {
+impl Answer {
+    fn of(media_type: &str, content: &Value, openapi: &Value) -> Self {
         let schema = content["schema"]["allOf"].get(0).unwrap_or(&content["schema"]);
-        let _ = writeln!(html, "<details><summary>Answer: <code>{}</code></summary>", escape(media_type));
-        let mut rows = String::new();
-        members(&mut rows, schema, openapi, "", DEPTH);
-        if !rows.is_empty() {
-            let _ = writeln!(html, "<table><tr><th>member</th><th>type</th><th>what</th></tr>\n{rows}</table>");
-        }
-        if let Some(example) = content.get("example") {
-            let _ = writeln!(html, "<pre><code>{}</code></pre>", escape(&pretty(example)));
-        }
-        html.push_str("</details>\n");
+        let mut all = Vec::new();
+        members(&mut all, schema, openapi, "", DEPTH);
+        Answer { media_type: media_type.to_owned(), members: all, example: content.get("example").map(pretty) }
     }
 }
 
@@ -159,10 +169,10 @@ fn resolved<'a>(schema: &'a Value, openapi: &'a Value) -> &'a Value {
     }
 }
 
-fn members(rows: &mut String, schema: &Value, openapi: &Value, before: &str, depth: usize) {
+fn members(all: &mut Vec<Member>, schema: &Value, openapi: &Value, before: &str, depth: usize) {
     let schema = resolved(schema, openapi);
     if schema["type"] == "array" {
-        return members(rows, &schema["items"], openapi, before, depth);
+        return members(all, &schema["items"], openapi, before, depth);
     }
     if depth == 0 {
         return;
@@ -177,45 +187,33 @@ fn members(rows: &mut String, schema: &Value, openapi: &Value, before: &str, dep
         let about = member["description"].as_str().or(inner["description"].as_str()).unwrap_or_default();
         let array = if inner["type"] == "array" { "[]" } else { "" };
         let path = format!("{before}{name}{array}");
-        let _ = writeln!(
-            rows,
-            "<tr><td><code>{}</code></td><td>{}</td><td>{}</td></tr>",
-            escape(&path),
-            escape(&kind),
-            prose(about)
-        );
-        members(rows, inner, openapi, &format!("{path}."), depth - 1);
+        let deeper = format!("{path}.");
+        all.push(Member { path, kind, about: prose(about) });
+        members(all, inner, openapi, &deeper, depth - 1);
     }
 }
 
-fn errors(html: &mut String, described: &Value) {
-    let mut links = Vec::new();
+/// The codes in the descriptions of the answers, each with its status.
+fn errors(described: &Value) -> Vec<(String, String)> {
+    let mut all = Vec::new();
     for (status, response) in described["responses"].as_object().into_iter().flatten() {
         let codes = response["description"].as_str().and_then(|d| d.strip_prefix("Codes: ")).unwrap_or_default();
-        for code in codes.trim_end_matches('.').split(", ").filter(|code| !code.is_empty()) {
-            links.push(format!("<a href=\"{ROOT}errors/#{code}\">{status} <code>{code}</code></a>"));
-        }
+        let codes = codes.trim_end_matches('.').split(", ").filter(|code| !code.is_empty());
+        all.extend(codes.map(|code| (status.clone(), code.to_owned())));
     }
-    let _ = writeln!(html, "<details><summary>Errors</summary><p>{}</p></details>", links.join(" · "));
+    all
 }
 
-fn try_form(html: &mut String, op: &Registered, about: &About) {
-    let _ = writeln!(html, "<form class=\"try\" data-path=\"{}\" hidden><h4>Try it</h4>", escape(op.info.path));
-    for field in &op.input.fields {
-        let place = if field.location == Location::Path { "path" } else { "query" };
+impl TryField {
+    fn of(field: &Field, about: &About) -> Self {
         let needed = field.location == Location::Path || field.required;
-        let example = crate::describe::openapi::example(field, about);
-        let example = example.as_str().map_or_else(|| example.to_string(), str::to_owned);
-        let value = if needed { example } else { String::new() };
-        let _ = writeln!(
-            html,
-            "<label><span>{name}{}</span><input name=\"{name}\" data-in=\"{place}\" value=\"{}\" autocomplete=\"off\" \
-             autocapitalize=\"off\" spellcheck=\"false\"{}></label>",
-            if needed { " (required)" } else { "" },
-            escape(&value),
-            if needed { " required" } else { "" },
-            name = escape(&field.name),
-        );
+        let known = example(field, about);
+        let known = known.as_str().map_or_else(|| known.to_string(), str::to_owned);
+        TryField {
+            name: field.name.clone(),
+            place: if field.location == Location::Path { "path" } else { "query" },
+            needed,
+            value: if needed { known } else { String::new() },
+        }
     }
-    html.push_str("<button>Send</button>\n<pre hidden tabindex=\"0\" role=\"status\"></pre></form>\n");
 }
