@@ -1,4 +1,4 @@
-//! `cairn keys`: bridge keys and wallet sessions. They work beside a running server, which asks the same database.
+//! `cairn keys`: bridge keys and wallet sessions. The commands work while a server runs; both use the same database.
 
 use std::{
     io::{self, Write},
@@ -14,7 +14,7 @@ use crate::{
     out::{print, table},
 };
 
-/// Longest time that a key can be issued for, in days.
+/// Longest lifetime of a key in days.
 const MAX_DAYS: u64 = 3_650;
 
 /// Runs one of the commands.
@@ -54,28 +54,28 @@ fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
-/// A time as people and programs read it.
+/// A time in RFC 3339.
 fn time(seconds: u64) -> String {
     let time = i64::try_from(seconds).ok().and_then(|seconds| Timestamp::from_second(seconds).ok());
     time.map_or_else(|| format!("@{seconds}"), |time| time.to_string())
 }
 
-/// Reads a time to live: a number of minutes, hours or days, as in 31d. In seconds.
+/// Parses a lifetime: a number of minutes, hours or days, for example 31d. In seconds.
 ///
 /// # Errors
-/// What it has to look like.
+/// The expected form.
 pub(crate) fn lifetime(text: &str) -> Result<u64, String> {
     let unit = match text.chars().last() {
         Some('m') => 60,
         Some('h') => 3_600,
         Some('d') => 86_400,
-        _ => return Err("a number with m, h or d, as in 31d".to_owned()),
+        _ => return Err("expected a number followed by m, h or d, for example 31d".to_owned()),
     };
     let number = text.get(..text.len() - 1).filter(|digits| digits.bytes().all(|b| b.is_ascii_digit()));
     let seconds = number.and_then(|digits| digits.parse::<u64>().ok()).and_then(|n| n.checked_mul(unit));
     match seconds {
         Some(seconds @ 1..) if seconds <= MAX_DAYS * 86_400 => Ok(seconds),
-        _ => Err(format!("a number with m, h or d, from 1m to {MAX_DAYS}d")),
+        _ => Err(format!("expected a number followed by m, h or d, from 1m to {MAX_DAYS}d")),
     }
 }
 
@@ -87,13 +87,13 @@ async fn issue(state: &State, args: &KeysIssue) -> Result<Exit, Failure> {
         expires_at: args.expires.map(|seconds| now.saturating_add(seconds)),
     };
     let (key, secret) = state.issue(new, now).await?;
-    // The secret alone is the result, so that scripts can take it; the rest is for people.
+    // Only the secret goes to standard output, so that scripts can read it.
     writeln!(io::stderr(), "{}", about(&key))?;
     print(&format!("{}\n", secret.expose()))?;
     Ok(Exit::Done)
 }
 
-/// What to know about a key that has just been issued.
+/// The text about a new key.
 fn about(key: &Key) -> String {
     let (what, header) = match key.kind {
         KeyKind::Bridge => ("key", "X-WR-API-Key: <key>"),
@@ -101,8 +101,8 @@ fn about(key: &Key) -> String {
     };
     let until = key.expires_at.map_or("until it is revoked".to_owned(), |end| format!("until {}", time(end)));
     format!(
-        "Issued {what} {id}, valid {until}. It is presented as `{header}`.\n\
-         It is shown this once; `cairn keys revoke {id}` ends it.",
+        "Issued {what} {id}, valid {until}. Clients send it as `{header}`.\n\
+         It cannot be shown again. To revoke it: `cairn keys revoke {id}`.",
         id = key.id
     )
 }
@@ -135,7 +135,7 @@ fn listed(keys: &[Key], now: u64) -> String {
 }
 
 /// The id in what an operator has at hand: the id itself, the first characters as the list shows them, or a whole
-/// secret that was found where it should not be.
+/// secret that has leaked.
 fn id_in(text: &str) -> String {
     if let Ok(secret) = text.parse::<Secret>() {
         return secret.id().to_owned();
@@ -148,12 +148,12 @@ async fn revoke(state: &State, args: &KeysRevoke) -> Result<Exit, Failure> {
     let id = id_in(&args.id);
     match state.revoke(&id, now()).await? {
         Revocation::Done => {
-            print(&format!("revoked {id}; a server that has just seen it may take it for another 30 seconds\n"))?;
+            print(&format!("revoked {id}; a server that used it recently may accept it for another 30 seconds\n"))?;
         }
-        Revocation::Before(at) => print(&format!("{id} was revoked before, {}\n", time(at)))?,
-        // What was typed may be a secret with a typing error: it is not repeated.
+        Revocation::Before(at) => print(&format!("{id} was already revoked at {}\n", time(at)))?,
+        // The text may be a mistyped secret: do not repeat it.
         Revocation::Unknown => {
-            return Err(Failure::new(Exit::Other, "there is no such key").hint("`cairn keys list` shows the ids"));
+            return Err(Failure::new(Exit::Other, "no such key or session").hint("`cairn keys list` shows the ids"));
         }
     }
     Ok(Exit::Done)

@@ -21,13 +21,13 @@ use crate::{
     serving,
 };
 
-/// What commands know besides their arguments.
+/// Input of commands besides their arguments.
 pub(crate) struct Context {
     /// Where progress goes.
     pub(crate) screen: Screen,
-    /// The definition of the command line, as it was parsed with.
+    /// The definition that parsed the command line.
     pub(crate) command: clap::Command,
-    /// What it matched.
+    /// The parsed arguments.
     pub(crate) matches: ArgMatches,
     /// `cairn.toml`, if there is one.
     pub(crate) file: Option<ConfigFile>,

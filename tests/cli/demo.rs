@@ -20,7 +20,7 @@ fn demo_serves_its_actors_and_is_made_once() {
     let address = running.address();
     assert!(started.elapsed().as_secs() < 60, "{:?}", started.elapsed());
     // Standard output and standard error come by different ways.
-    running.wait_for("Ctrl-C stops.");
+    running.wait_for("Press Ctrl-C to stop.");
     let said = running.said();
     assert!(said.contains("generating") && said.contains("indexed in bulk"), "{said}");
 
@@ -180,7 +180,7 @@ fn demo_touches_only_folders_of_its_own() {
     let world = World::small(3);
     world.index();
     let before = world.stdout("db checksum --datadir data");
-    fails(world.run("demo --datadir data --listen 127.0.0.1:0"), 2, &["something else than a demo"]);
+    fails(world.run("demo --datadir data --listen 127.0.0.1:0"), 2, &["is not empty and not a demo folder"]);
     assert_eq!(world.stdout("db checksum --datadir data"), before);
     // The setting of the other commands is not the demo's.
     let mut command = world.command("config");
@@ -197,7 +197,7 @@ fn demo_touches_only_folders_of_its_own() {
     let path = world.path("half/mempool.deltas");
     let whole = fs::read(&path).unwrap();
     fs::write(&path, &whole[..whole.len() - 1]).unwrap();
-    fails(world.run("demo --datadir half --listen 127.0.0.1:0"), 1, &["cut short", "to start over"]);
+    fails(world.run("demo --datadir half --listen 127.0.0.1:0"), 1, &["the file ends early", "to start over"]);
     fs::write(world.path("half/demo.json"), "{").unwrap();
     fails(world.run("demo --datadir half --listen 127.0.0.1:0"), 1, &["demo.json", "to start over"]);
 }

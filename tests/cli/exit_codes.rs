@@ -221,7 +221,7 @@ fn rows_that_do_not_exist() {
     world.index();
     fails(world.run("db get --datadir data headers 00000004"), 1, &["headers has no row 00000004"]);
     fails(world.run("db get --datadir data headers xyz"), 2, &["not hex"]);
-    fails(world.run("db get --datadir data nothing 00"), 2, &["no table", "hint: headers"]);
+    fails(world.run("db get --datadir data nothing 00"), 2, &["unknown table \"nothing\"", "hint: tables: headers"]);
 }
 
 #[test]

@@ -90,7 +90,7 @@ fn bring(index: &mut OpenIndex, source: Box<dyn Source>, until: Until, last: boo
     if outcome == Outcome::Cancelled
         && let Ok(Some((height, hash))) = index.tip()
     {
-        tracing::info!(height, %hash, "stopped; the next start goes on from here");
+        tracing::info!(height, %hash, "stopped; the next start resumes from here");
     }
     Ok(outcome)
 }

@@ -27,17 +27,17 @@ pub struct Tip {
 /// What a step did.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Step {
-    /// What readers are to apply, in this order.
+    /// Deltas that readers must apply, in this order.
     pub deltas: Vec<MempoolDelta>,
-    /// When to call again, whatever is heard meanwhile; zero if there is work left. After news, call at once.
+    /// When to call again if no message arrives; zero if there is work left. After a message, call at once.
     pub again_in: Duration,
 }
 
-/// Why a step failed. Errors of the node are none: they are in the status, and the work waits.
+/// Why a step failed. Errors of the node are not included: they are in the status, and the work waits.
 #[derive(Debug, thiserror::Error)]
 pub enum WatchError {
-    /// Our index could not be read. What was found until then comes with the next step.
-    #[error("the coins of the index cannot be read: {0}")]
+    /// The index could not be read. The next step returns the deltas found so far.
+    #[error("cannot read coins from the index: {0}")]
     Coins(#[source] CoinsError),
 }
 

@@ -89,8 +89,9 @@ impl Credentials {
             NodeAuth::Cookie(path) => read_cookie(path)?,
             NodeAuth::UserPassword { user, password } => format!("{user}:{password}"),
         };
-        let mut header = HeaderValue::try_from(format!("Basic {}", STANDARD.encode(secret)))
-            .map_err(|_| NodeError::BadUrl { reason: "the credentials do not fit a header" })?;
+        let mut header = HeaderValue::try_from(format!("Basic {}", STANDARD.encode(secret))).map_err(|_| {
+            NodeError::BadUrl { reason: "user or password has characters that an HTTP header does not allow" }
+        })?;
         header.set_sensitive(true);
         Ok(header)
     }
@@ -100,16 +101,14 @@ fn read_cookie(path: &Path) -> Result<String, NodeError> {
     let bad = |reason: String| NodeError::BadCookie { path: path.to_owned(), reason };
     let file = fs::File::open(path).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => NodeError::NoCookie { path: path.to_owned() },
-        io::ErrorKind::PermissionDenied => {
-            bad("may not be read by this user (see the node's rpccookieperms)".to_owned())
-        }
+        io::ErrorKind::PermissionDenied => bad("permission denied; see the node's rpccookieperms".to_owned()),
         _ => bad(error.to_string()),
     })?;
     let mut text = String::new();
     file.take(MAX_COOKIE).read_to_string(&mut text).map_err(|error| bad(error.to_string()))?;
     let cookie = text.trim_end_matches(['\r', '\n']);
     if !cookie.contains(':') || cookie.contains(char::is_control) {
-        return Err(bad("holds no cookie".to_owned()));
+        return Err(bad("the file does not contain a cookie".to_owned()));
     }
     Ok(cookie.to_owned())
 }

@@ -78,7 +78,7 @@ impl NodeClient {
             match self.block_by_rest(hash)? {
                 Some(raw) => match self.checked(height, hash, raw) {
                     Ok(block) => return Ok(block),
-                    Err(error) => tracing::warn!(%error, "asking for it by RPC instead of REST"),
+                    Err(error) => tracing::warn!(%error, "REST failed, using RPC for this block"),
                 },
                 // Not found, or REST is no longer offered: the RPC interface knows the reason.
                 None => self.forget_rest(),
@@ -117,7 +117,7 @@ impl NodeClient {
             }
         })?;
         self.shared.rest.store(if offered { OFFERED } else { NOT_OFFERED }, Ordering::Relaxed);
-        tracing::debug!(url = self.url(), rest = offered, "how blocks are fetched");
+        tracing::debug!(url = self.url(), rest = offered, "block fetch method");
         Ok(offered)
     }
 

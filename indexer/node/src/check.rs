@@ -71,8 +71,8 @@ impl ChainInfo {
 }
 
 impl NodeClient {
-    /// Asks the node what it is, and fails in words if it cannot be followed: not a node, wrong credentials, still
-    /// starting, too old, of another network. A version newer than those known is used with a warning.
+    /// Checks the node, and fails with a clear error if it cannot be used: not Bitcoin Core, wrong credentials, still
+    /// starting, too old, on another network. A version newer than the tested ones gives a warning.
     ///
     /// # Errors
     /// See [`NodeError`].
@@ -87,7 +87,7 @@ impl NodeClient {
         if info.is_newer_than_known() {
             tracing::warn!(
                 version = info.network.subversion,
-                "the node is newer than the versions that this was written for (25 to {NEWEST_MAJOR})"
+                "the node is newer than the supported versions (25 to {NEWEST_MAJOR})"
             );
         }
         Ok(info)
@@ -105,6 +105,6 @@ mod tests {
         let info: ChainInfo = serde_json::from_str(text).unwrap();
         assert!(info.needs_block(700).is_ok() && info.is_catching_up());
         let error = info.needs_block(699).unwrap_err();
-        assert_eq!(error.to_string(), "the node prunes: block 699 is needed, the lowest that it still has is 700");
+        assert_eq!(error.to_string(), "the node is pruned: block 699 is needed, its lowest block is 700");
     }
 }

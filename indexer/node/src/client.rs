@@ -242,7 +242,7 @@ impl NodeClient {
         for reply in replies {
             let place = reply.id.as_u64().and_then(|id| id.checked_sub(first)).and_then(|at| usize::try_from(at).ok());
             let Some(slot) = place.and_then(|at| outcomes.get_mut(at)) else {
-                return Err(bad_answer(method, "it answers a request that was not made".to_owned()));
+                return Err(bad_answer(method, "it contains an answer to an unknown request".to_owned()));
             };
             match outcome(method, reply) {
                 Err(error) if error.is_transient() => return Err(error),
@@ -250,7 +250,7 @@ impl NodeClient {
             }
         }
         let whole: Option<Vec<Outcome>> = outcomes.into_iter().collect();
-        whole.ok_or_else(|| bad_answer(method, "a part of the batch is not answered".to_owned()))
+        whole.ok_or_else(|| bad_answer(method, "answers of the batch are missing".to_owned()))
     }
 
     /// Runs a request until it succeeds, fails for good, or the policy's time is over.
@@ -263,7 +263,7 @@ impl NodeClient {
             match request() {
                 Err(error) if error.is_transient() => {
                     let Some(pause) = backoff.next_pause() else { return Err(error) };
-                    tracing::debug!(%error, ?pause, "asking the node again");
+                    tracing::debug!(%error, ?pause, "retrying the request to the node");
                     if self.cancel.wait(pause) {
                         return Err(NodeError::Stopped);
                     }
@@ -286,7 +286,7 @@ impl NodeClient {
         if answer.status == 401
             && let Some(header) = credentials.renewed(&header)?
         {
-            tracing::info!(url = http.url(), "the node has a new cookie: it was started again");
+            tracing::info!(url = http.url(), "the node has a new cookie: it was restarted");
             // It may also have other settings than before.
             self.forget_rest();
             answer = http.post(method, header, body, limits)?;
@@ -305,7 +305,7 @@ impl NodeClient {
         let url = self.url().to_owned();
         match answer.status {
             200 if answer.body.starts_with(b"{") || answer.body.starts_with(b"[") => {
-                bad_answer(method, "it is no whole JSON of the documented form".to_owned())
+                bad_answer(method, "it is not JSON of the documented form".to_owned())
             }
             500 | 502 | 504 => NodeError::Busy { url, message: answer.words() },
             status => NodeError::NotANode { url, reason: format!("HTTP status {status}, {:?}", answer.words()) },

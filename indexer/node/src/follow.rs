@@ -78,7 +78,7 @@ impl ChainFollower {
         let decoded = match decode_block(&raw, self.client.shared.prefix_len) {
             Ok(decoded) => decoded,
             Err(error) => {
-                tracing::warn!(%error, "a block that was announced does not decode");
+                tracing::warn!(%error, "an announced block cannot be decoded");
                 return None;
             }
         };
@@ -162,7 +162,7 @@ impl ChainFollower {
         if let Some(last) = self.feed.as_ref().and_then(BlockFeed::last)
             && self.client.block_hash(last.height)? != Some(last.hash)
         {
-            tracing::info!(height = last.height, hash = %last.hash, "the node left the chain that was being fetched");
+            tracing::info!(height = last.height, hash = %last.hash, "the node switched to another chain while blocks were fetched");
             self.feed = None;
         }
         Ok(())

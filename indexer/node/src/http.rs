@@ -112,10 +112,10 @@ impl Http {
             }
             ureq::Error::Timeout(_) => NodeError::TimedOut { url, method: what.to_owned(), limit: limits.time },
             ureq::Error::Io(error) if error.kind() == io::ErrorKind::ConnectionRefused => unreachable(
-                "connection refused; is the node running, with server=1, and is this its rpcport?".to_owned(),
+                "connection refused; check that the node runs with server=1 and that this is its rpcport".to_owned(),
             ),
             ureq::Error::Io(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
-                unreachable("the connection closed before the answer was whole".to_owned())
+                unreachable("the connection closed before the answer was complete".to_owned())
             }
             ureq::Error::Io(error) => unreachable(error.to_string()),
             ureq::Error::HostNotFound => unreachable("no such host".to_owned()),
@@ -134,7 +134,7 @@ fn split_url(url: &str) -> Result<(String, String), NodeError> {
     let url = url.trim();
     let rest = match url.split_once("://") {
         Some(("http", rest)) => rest,
-        Some(_) => return bad("only http:// is spoken; reach a distant node through a tunnel (ssh, WireGuard)"),
+        Some(_) => return bad("only http:// is supported; use a tunnel (ssh, WireGuard) to reach a remote node"),
         None => url,
     };
     let (host, path) = match rest.find('/') {
@@ -142,7 +142,7 @@ fn split_url(url: &str) -> Result<(String, String), NodeError> {
         None => (rest, "/"),
     };
     if host.contains('@') {
-        return bad("credentials do not belong into it; give user and password apart");
+        return bad("it must not contain credentials; give user and password separately");
     }
     let authority: ureq::http::uri::Authority = match host.parse() {
         Ok(authority) => authority,
@@ -152,7 +152,7 @@ fn split_url(url: &str) -> Result<(String, String), NodeError> {
         return bad("expected http://host:port");
     }
     if path.contains(['?', '#']) || !path.is_ascii() {
-        return bad("expected http://host:port without a query");
+        return bad("expected http://host:port without query or fragment");
     }
     Ok((format!("http://{authority}"), path.to_owned()))
 }

@@ -157,7 +157,7 @@ impl Poller {
     fn answered(&mut self, best: BlockHash) {
         let (back, news) = self.status.answered(best, self.client.uses_rest());
         if back {
-            tracing::info!(url = self.client.url(), "the node answers");
+            tracing::info!(url = self.client.url(), "the node answers again");
         }
         self.owed |= back || news;
         // If the queue is full, the owner has enough to look at; this is told at a later look.
@@ -173,7 +173,7 @@ impl Poller {
                     self.chain_asked = Some(Instant::now());
                     self.status.chain(&info);
                 }
-                Err(error) => tracing::debug!(%error, "the state of the node's chain is not known"),
+                Err(error) => tracing::debug!(%error, "the node's chain state is unknown"),
             }
         }
     }

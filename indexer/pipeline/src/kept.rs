@@ -47,7 +47,7 @@ impl Engine {
         match walked {
             Ok(()) if damaged.is_empty() => {}
             Ok(()) => {
-                tracing::warn!(rows = damaged.len(), "rows of the kept mempool are damaged: forgotten");
+                tracing::warn!(rows = damaged.len(), "damaged rows of the stored mempool are dropped");
                 self.writer.commit::<WriteError>(|batch| {
                     damaged.iter().for_each(|key| batch.delete(KeptMempool::FAMILY, key));
                     Ok(())
@@ -55,7 +55,7 @@ impl Engine {
             }
             // A block of rows that fails its checksum ends the walk: what lies behind it cannot be told apart.
             Err(e) if e.is_corruption() => {
-                tracing::warn!(%e, kept = kept.len(), "the kept mempool is damaged: the rest of it is forgotten");
+                tracing::warn!(%e, kept = kept.len(), "the stored mempool is damaged: the rest of it is dropped");
                 self.writer.make_anew(KeptMempool::FAMILY)?;
                 self.keep_mempool(&kept, &[])?;
                 self.settle()?;

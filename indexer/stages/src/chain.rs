@@ -64,6 +64,6 @@ impl Stage for Chain {
     }
 
     fn fold(&self, _: usize, _: &Group<'_>, _: Way, _: &dyn Prior, _: &mut dyn Rows) -> Result<(), StageError> {
-        Err(StageError::Contradiction { stage: self.name(), what: "its lanes only put" })
+        Err(StageError::Contradiction { stage: self.name(), what: "its lanes have only put deltas" })
     }
 }

@@ -25,7 +25,7 @@ fn spender(delta: &Delta<'_>) -> Result<Spender, StageError> {
     key.tx_num()?;
     let spender = Spender { vout: u32::decode(&mut key)?, distance: value.varint()?, vin: value.varint32()? };
     match spender.distance {
-        0 => Err(StageError::Contradiction { stage: NAME, what: "an output is spent before it is made" }),
+        0 => Err(StageError::Contradiction { stage: NAME, what: "an output is spent before it is created" }),
         _ => Ok(spender),
     }
 }
@@ -77,7 +77,7 @@ impl Stage for Spends {
         row.sort_unstable();
         let twice = row.windows(2).any(|pair| pair[0].vout == pair[1].vout);
         if twice || (way == Way::Back && row.len() + group.len() != before) {
-            return Err(StageError::Contradiction { stage: NAME, what: "an output is spent twice, or never was" });
+            return Err(StageError::Contradiction { stage: NAME, what: "an output is spent twice, or does not exist" });
         }
         if row.is_empty() {
             rows.delete(Spenders::FAMILY, key)

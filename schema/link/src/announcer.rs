@@ -81,7 +81,7 @@ impl Announcer {
         readers.retain(|reader| match reader.try_send(Arc::clone(&frame)) {
             Ok(()) => true,
             Err(TrySendError::Full(_)) => {
-                tracing::warn!("a reader of the link is too slow: cut off, it will come again");
+                tracing::warn!("a reader is too slow: disconnected, it will reconnect");
                 false
             }
             Err(TrySendError::Disconnected(_)) => false,
@@ -112,7 +112,7 @@ fn accept(listener: &UnixListener, shared: &Arc<Shared>) {
             Ok((stream, _)) => welcome(stream, shared),
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => drop(shared.cancel.wait(LOOK)),
             Err(error) => {
-                tracing::warn!(%error, "the link cannot accept a reader");
+                tracing::warn!(%error, "cannot accept a reader");
                 shared.cancel.wait(PAUSE);
             }
         }
@@ -129,7 +129,7 @@ fn welcome(stream: UnixStream, shared: &Arc<Shared>) {
         let _ = tell(stream, &frames, &present);
     });
     if let Err(error) = spawned {
-        tracing::warn!(%error, "the link has no thread for a reader");
+        tracing::warn!(%error, "cannot start a thread for a reader");
     }
 }
 

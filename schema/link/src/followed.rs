@@ -84,11 +84,11 @@ impl FollowedIndex {
         match event {
             Event::Said(message) => self.take_in(message),
             Event::Found => {
-                tracing::info!("a writer is there");
+                tracing::info!("connected to the writer");
                 self.forget_mempool();
             }
             Event::Lost(why) => {
-                tracing::info!(why, "the writer is gone");
+                tracing::info!(why, "disconnected from the writer");
                 self.told.set_best_height(None);
                 self.told.set_source(None);
                 self.forget_mempool();

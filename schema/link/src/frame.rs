@@ -65,13 +65,13 @@ pub fn mempool_messages(deltas: &[MempoolDelta]) -> Vec<Message> {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadFrame {
     /// A frame longer than any message.
-    #[error("a frame of {0} bytes")]
+    #[error("invalid frame length: {0} bytes")]
     TooLong(usize),
     /// A body that does not read.
-    #[error("a frame of kind {0} that cannot be read")]
+    #[error("cannot decode a frame of kind {0}")]
     Unreadable(u8),
     /// A kind that this version does not know.
-    #[error("a frame of unknown kind {0}")]
+    #[error("unknown frame kind {0}")]
     UnknownKind(u8),
 }
 

@@ -86,7 +86,7 @@ fn converse(stream: UnixStream, cancel: &CancelToken, hear: &mut impl FnMut(Even
     let mut stream = Patient { stream, cancel };
     match Message::read(&mut stream)? {
         Message::Hello { version: VERSION } => hear(Event::Found),
-        other => return Err(io::Error::other(format!("expected version {VERSION}, heard {other:?}"))),
+        other => return Err(io::Error::other(format!("expected version {VERSION}, received {other:?}"))),
     }
     loop {
         hear(Event::Said(Message::read(&mut stream)?));

@@ -52,7 +52,7 @@ impl SocketPublisher {
         let announcer = match Announcer::bind(&path, Box::new(present)) {
             Ok(announcer) => Some(announcer),
             Err(error) => {
-                tracing::warn!(path = %path.display(), %error, "no socket: `cairn serve` sees new blocks a second later");
+                tracing::warn!(path = %path.display(), %error, "cannot create the socket: `cairn serve` sees new blocks a second later");
                 None
             }
         };

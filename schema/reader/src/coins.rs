@@ -62,7 +62,7 @@ impl View<'_> {
             let tx = decoded.txs.first().filter(|tx| tx.txid == *txid);
             let Some(tx) = tx else { continue };
             let output = decoded.outputs_of(tx).get(*vout as usize);
-            let output = output.ok_or_else(|| self.broken("a coin of no output"))?;
+            let output = output.ok_or_else(|| self.broken("a coin without an output"))?;
             let Coin { value, coinbase, .. } = candidate.coin;
             let script = decoded.script(output).into();
             found[candidate.question] = Some(UnspentCoin { value, script, height, coinbase });
@@ -106,7 +106,7 @@ impl View<'_> {
         row: &mut Option<(TxNum, DBPinnableSlice<'v>)>,
         into: &mut Decoded,
     ) -> Result<Height, ReadError> {
-        let missing = || self.broken("tx_nums names a transaction that is not there");
+        let missing = || self.broken("tx_nums names a missing transaction");
         let height = self.chain().height_of(tx_num).filter(|_| tx_num < self.tip().tx_end).ok_or_else(missing)?;
         let first = self.chain().get(height).ok_or_else(missing)?.first_tx;
         let at = (tx_num.0 - first.0) as usize % TXS_PER_ROW;
@@ -117,7 +117,7 @@ impl View<'_> {
         };
         match LogRow::decode_one(bytes, at, into)? {
             Some(found) if found.height == height => Ok(height),
-            _ => Err(self.broken("a row of block_log is not the one that was asked for")),
+            _ => Err(self.broken("a row of block_log is not the requested one")),
         }
     }
 }

@@ -40,6 +40,6 @@ impl View<'_> {
     }
 
     fn own_time(&self, time: u64, sample: MempoolSample) -> Result<MempoolSample, ReadError> {
-        if sample.time_unix == time { Ok(sample) } else { Err(self.broken("a sample stands under another time")) }
+        if sample.time_unix == time { Ok(sample) } else { Err(self.broken("a sample has another time than its key")) }
     }
 }

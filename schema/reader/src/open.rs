@@ -65,7 +65,7 @@ impl Facts {
             return Ok(0);
         };
         let Fact(text) = FactsTable::decode_value(&bytes)?;
-        text.parse().map_err(|_| ReadError::Broken(format!("the count of families is {text:?}")))
+        text.parse().map_err(|_| ReadError::Broken(format!("the number of column families is {text:?}")))
     }
 
     /// Reads them; `None` if the index has none yet.
@@ -82,7 +82,7 @@ impl Facts {
         let network = network.parse().map_err(|e: cairn_model::UnknownNetwork| ReadError::Unusable(e.to_string()))?;
         let number = |name: &str| -> Result<usize, ReadError> {
             let n = fact(name)?.and_then(|text| text.parse().ok()).filter(|n| (1..=8).contains(n));
-            n.ok_or_else(|| ReadError::Unusable(format!("the index holds no usable {name}")))
+            n.ok_or_else(|| ReadError::Unusable(format!("the index has no valid {name}")))
         };
         Ok(Some(Facts {
             network,
@@ -123,9 +123,9 @@ pub fn family_options_within(family: Family, cache: Option<&Cache>) -> Options {
     })
 }
 
-/// Options of a family for who only answers questions. Data blocks share the cache; the tables' indexes (some 30 bytes a
-/// block) and filters (10 bits a row, where there are any) stay beside it for good, since without them each row would cost
-/// two more reads.
+/// Options of a family for who only answers questions. Data blocks share the cache; the tables' indexes (some 30 bytes
+/// a block) and filters (10 bits a row, where there are any) stay beside it for good, since without them each row would
+/// cost two more reads.
 pub(crate) fn family_options_cached(family: Family, cache: &Cache) -> Options {
     options_with(family, |table| table.set_block_cache(cache))
 }
@@ -205,8 +205,8 @@ pub(crate) fn readers_families() -> Vec<Family> {
     Family::ALL.into_iter().filter(|f| !f.is_writers_own()).collect()
 }
 
-/// What it means that an index cannot be opened: its format is newer, or families are missing, because a writer was killed
-/// while it made the index, or while it emptied a table. `None` if all are there.
+/// What it means that an index cannot be opened: its format is newer, or families are missing, because a writer was
+/// killed while it made the index, or while it emptied a table. `None` if all are there.
 pub(crate) fn lacking(dir: &Path) -> Option<ReadError> {
     if let Err(e) = check_format_in(dir) {
         return Some(e);

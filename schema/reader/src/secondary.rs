@@ -56,8 +56,8 @@ pub struct SecondaryReader {
 
 impl SecondaryReader {
     /// Opens the index in `dir` twice. `scratch` is a folder of this process's own, for RocksDB's logs; it is made, and
-    /// removed in the end. Raw blocks are read from `blocks_dir` if that is given. Blocks of the tables are kept in a cache
-    /// of so many bytes.
+    /// removed in the end. Raw blocks are read from `blocks_dir` if that is given. Blocks of the tables are kept in a
+    /// cache of so many bytes.
     ///
     /// # Errors
     /// There is no index, it is empty, or it cannot be read.
@@ -175,7 +175,7 @@ fn catch_up(reader: &Reader) -> Result<Tip, ReadError> {
     check_format(&reader.db)?;
     if Facts::families_made(&reader.db)? != reader.families_made {
         // A stage was rebuilt: this instance still holds the family that it dropped, with the rows of then.
-        return Err(ReadError::Unusable("families were made anew".to_owned()));
+        return Err(ReadError::Unusable("column families were recreated".to_owned()));
     }
     Ok(*reader.view()?.tip())
 }

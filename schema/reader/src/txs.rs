@@ -135,8 +135,8 @@ impl View<'_> {
         copy
     }
 
-    /// Reads the rows of these transactions in one look-up, so that asking for each of them, which counts them no second
-    /// time, finds them. No more than a view keeps.
+    /// Reads the rows of these transactions in one look-up, so that asking for each of them, which counts them no
+    /// second time, finds them. No more than a view keeps.
     ///
     /// # Errors
     /// The database cannot be read.
@@ -221,7 +221,7 @@ impl View<'_> {
     pub fn tx_by_id(&self, txid: &Txid) -> Result<Option<StoredTx>, ReadError> {
         let mut found = None;
         for tx_num in self.numbers_of(txid, &mut self.prefix_iterator::<TxNums>()?)? {
-            let tx = self.tx(tx_num)?.ok_or_else(|| self.broken("tx_nums names a transaction that is not there"))?;
+            let tx = self.tx(tx_num)?.ok_or_else(|| self.broken("tx_nums names a missing transaction"))?;
             if tx.txid() == *txid {
                 found = Some(tx);
             }

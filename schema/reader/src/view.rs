@@ -64,7 +64,7 @@ impl<'r> View<'r> {
     ) -> Result<Self, ReadError> {
         let families = Family::ALL.map(|f| db.cf_handle(f.name()));
         if let Some(missing) = Family::ALL.iter().find(|f| families[f.index()].is_none() && !f.is_writers_own()) {
-            return Err(ReadError::Unusable(format!("the index has no table family {}", missing.name())));
+            return Err(ReadError::Unusable(format!("the index has no column family {}", missing.name())));
         }
         let mut view = View {
             db,
@@ -172,7 +172,7 @@ impl<'r> View<'r> {
 
     pub(crate) fn family(&self, family: Family) -> Result<&Arc<BoundColumnFamily<'r>>, ReadError> {
         let handle = self.families[family.index()].as_ref();
-        handle.ok_or_else(|| ReadError::Unusable(format!("table family {} is not open here", family.name())))
+        handle.ok_or_else(|| ReadError::Unusable(format!("column family {} is not open", family.name())))
     }
 
     pub(crate) fn bytes<T: Table>(&self, key: &T::Key) -> Result<Option<DBPinnableSlice<'_>>, ReadError> {

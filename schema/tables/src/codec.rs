@@ -5,12 +5,13 @@ use cairn_model::{Sats, TxNum};
 /// Largest value of a coin in satoshis: 21 million bitcoin, Bitcoin Core's `MAX_MONEY`. Sums over coins may be larger.
 pub const MAX_MONEY: Sats = 21_000_000 * 100_000_000;
 
-/// Largest block in bytes (Bitcoin Core's `MAX_BLOCK_SERIALIZED_SIZE`): what a row counts within a block is bounded by it.
+/// Largest block in bytes (Bitcoin Core's `MAX_BLOCK_SERIALIZED_SIZE`): what a row counts within a block is bounded by
+/// it.
 pub const MAX_BLOCK_SIZE: u32 = 4_000_000;
 
 /// A row that cannot be decoded: the index is damaged or of another version. Never taken for "not found".
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("table {table}: a row cannot be decoded: {what}")]
+#[error("table {table}: cannot decode a row: {what}")]
 pub struct DecodeError {
     /// The table.
     pub table: &'static str,

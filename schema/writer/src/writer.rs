@@ -50,8 +50,8 @@ impl Writer {
         Self::open_within(dir, DEFAULT_MEMORY)
     }
 
-    /// As [`Writer::open`], with a limit in bytes on the memory of the database: a third of it for rows that are written
-    /// and not yet flushed, the rest for its cache.
+    /// As [`Writer::open`], with a limit in bytes on the memory of the database: a third of it for rows that are
+    /// written and not yet flushed, the rest for its cache.
     ///
     /// # Errors
     /// As [`Writer::open`].
@@ -109,7 +109,8 @@ impl Writer {
         Family::ALL
             .into_iter()
             .map(|f| {
-                let missing = || cairn_reader::ReadError::Unusable(format!("the index has no family {}", f.name()));
+                let missing =
+                    || cairn_reader::ReadError::Unusable(format!("the index has no column family {}", f.name()));
                 self.db.cf_handle(f.name()).ok_or_else(|| missing().into())
             })
             .collect()
@@ -253,7 +254,7 @@ impl Writer {
     /// # Errors
     /// The database cannot be read.
     pub fn get(&self, family: Family, key: &[u8]) -> Result<Option<Vec<u8>>, WriteError> {
-        let missing = || cairn_reader::ReadError::Unusable(format!("the index has no family {}", family.name()));
+        let missing = || cairn_reader::ReadError::Unusable(format!("the index has no column family {}", family.name()));
         let handle = self.db.cf_handle(family.name()).ok_or_else(missing)?;
         Ok(self.db.get_cf(&handle, key)?)
     }

@@ -61,7 +61,7 @@ impl Source for NodeSource {
         tracing::info!(
             zmq = addresses.join(" "),
             "{}",
-            if endpoints.is_empty() { "no ZMQ: the node is polled" } else { "ZMQ" }
+            if endpoints.is_empty() { "no ZMQ: polling the node" } else { "ZMQ" }
         );
         let watcher = TipWatcher::start(&self.client, WatchOptions { endpoints, ..WatchOptions::default() })?;
         // Whoever waits for the tip anyway asks once and then looks around: health has to notice a silent node.
@@ -295,7 +295,7 @@ fn hear(event: Event, watcher: &TipWatcher, chain: &mut ChainFollower) -> bool {
         }
         // The node is asked after this: whatever the hole swallowed is found out now, and the mempool takes a snapshot.
         Event::Gap(gap) => {
-            tracing::debug!(%gap, "messages of the node may have been missed");
+            tracing::debug!(%gap, "messages of the node may be missing");
             watcher.repaired(1);
         }
         Event::Disconnected(_) => {}
