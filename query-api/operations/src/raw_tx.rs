@@ -13,15 +13,15 @@ use crate::{
     node::{NodeAccess, Unreachable},
 };
 
-/// Why a transaction's raw bytes are not at hand.
-pub(crate) const NO_SOURCE: &str = "no block files and no node at hand";
-const UNREADABLE: &str = "the block file is not readable, or no longer holds the block";
-const UNREACHABLE: &str = "no block files at hand, and the node cannot be asked at present";
-const NOT_THERE: &str = "no block files at hand, and the node does not have the transaction";
-const ONE_ONLY: &str = "no block files at hand, and a request asks the node for one transaction at most";
-const NO_NODE: &str = "no node at hand";
+/// Why a transaction's raw bytes are not available.
+pub(crate) const NO_SOURCE: &str = "neither block files nor a node are available";
+const UNREADABLE: &str = "the block file cannot be read, or no longer contains the block";
+const UNREACHABLE: &str = "no block files are available, and the node is unreachable";
+const NOT_THERE: &str = "no block files are available, and the node does not have the transaction";
+const ONE_ONLY: &str = "no block files are available, and a request may ask the node for only one transaction";
+const NO_NODE: &str = "no node is available";
 
-/// What a request asks of the node: a transaction in a block, or in the mempool if none is named.
+/// A request to the node: a transaction in a block, or in the mempool if no block is given.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Wanted {
     txid: Txid,
@@ -34,27 +34,27 @@ pub(crate) type InBlock = Box<(StoredTx, HeaderRow)>;
 /// A transaction, and its bytes.
 type Whole = (Transaction, Vec<u8>);
 
-/// What the node said; bytes of another transaction than the wanted one count as none.
+/// The node's answer. Bytes of another transaction count as missing.
 pub(crate) struct Brought {
     wanted: Wanted,
     whole: Result<Option<Whole>, Unreachable>,
 }
 
 impl Brought {
-    /// Whether the node had the bytes.
+    /// True if the node had the bytes.
     pub(crate) fn is_whole(&self) -> bool {
         matches!(self.whole, Ok(Some(_)))
     }
 }
 
 impl Wanted {
-    /// Asks the node. May take seconds: not to be called while a lock is held.
+    /// Asks the node. May take seconds; must not be called while a lock is held.
     pub(crate) fn fetch(self, node: &dyn NodeAccess) -> Brought {
         let bytes = node.raw_transaction(&self.txid, self.block.as_ref());
         let whole = |bytes: Vec<u8>| {
             let decoded = decode(&bytes, &self.txid);
             if decoded.is_none() {
-                tracing::error!(txid = %self.txid, "the node gave something else than the transaction asked for");
+                tracing::error!(txid = %self.txid, "the node sent something other than the requested transaction");
             }
             decoded.map(|tx| (tx, bytes))
         };
@@ -62,19 +62,19 @@ impl Wanted {
     }
 }
 
-/// Bytes that only the node has. A request may hold the mempool, which nobody can change meanwhile, so it does not ask the
-/// node itself: its operation says beforehand what it wants, and the node is asked while nothing is held. A request gets one
-/// transaction at most.
+/// Bytes from the node. A request may hold the mempool, which blocks its writer, so it does not ask the node itself.
+/// Its operation declares beforehand what it needs, and the node is asked while no lock is held. A request gets at most
+/// one transaction.
 #[derive(Default)]
 pub(crate) struct NodeBytes<'a> {
     brought: Option<&'a Brought>,
-    /// What the look ahead found without the node, so that it is not read twice.
+    /// A transaction that was found without the node before the operation ran, so that it is not read twice.
     at_hand: RefCell<Option<(Txid, Whole)>>,
     found: RefCell<Option<(Txid, Option<InBlock>)>>,
 }
 
 impl<'a> NodeBytes<'a> {
-    /// With what the node said, if it was asked.
+    /// With the node's answer, if it was asked.
     pub(crate) fn with(brought: Option<&'a Brought>) -> Self {
         NodeBytes { brought, ..NodeBytes::default() }
     }
@@ -91,8 +91,8 @@ impl<'a> NodeBytes<'a> {
         }
     }
 
-    /// A confirmed transaction with the header of its block; `None` if no block has it. What the look ahead found is not read
-    /// again.
+    /// A confirmed transaction with the header of its block; `None` if no block has it. A transaction that is kept from
+    /// before is not read again.
     ///
     /// # Errors
     /// The index cannot be read.
@@ -105,7 +105,7 @@ impl<'a> NodeBytes<'a> {
         Ok(Some(Box::new((tx, header))))
     }
 
-    /// Keeps what the look ahead found.
+    /// Keeps a transaction that was found before the operation ran.
     pub(crate) fn keep(&self, txid: Txid, found: Option<InBlock>) {
         self.found.replace(Some((txid, found)));
     }
@@ -116,7 +116,7 @@ impl<'a> NodeBytes<'a> {
     }
 }
 
-/// What has to be asked of the node for the bytes of a confirmed transaction; `None` if they are at hand.
+/// The request to the node for the bytes of a confirmed transaction; `None` if they are available without it.
 pub(crate) fn wanted_of(ctx: &Ctx<'_>, view: &View<'_>, tx: &StoredTx, header: &HeaderRow) -> Option<Wanted> {
     match raw_tx(view, tx, header.position) {
         Ok(whole) => {
@@ -127,17 +127,17 @@ pub(crate) fn wanted_of(ctx: &Ctx<'_>, view: &View<'_>, tx: &StoredTx, header: &
     }
 }
 
-/// What has to be asked of the node for the bytes of an unconfirmed transaction; `None` if they came with it.
+/// The request to the node for the bytes of an unconfirmed transaction; `None` if the mempool has them.
 pub(crate) fn wanted_unconfirmed(tx: &MempoolTx) -> Option<Wanted> {
     let is_known = tx.raw.as_ref().is_some_and(|bytes| decode(bytes, &tx.txid).is_some());
     (!is_known).then_some(Wanted { txid: tx.txid, block: None })
 }
 
-/// A confirmed transaction with scripts and witnesses, and its bytes: from the block files, else from the node. Believed
-/// only if its id is the one that was asked for. One transaction of a request may come from the node.
+/// A confirmed transaction with scripts and witnesses, and its bytes: from the block files, otherwise from the node.
+/// Its txid is checked. One transaction of a request may come from the node.
 ///
 /// # Errors
-/// The reason why there is none: never one that names a path.
+/// The reason why there is none. It never contains a path.
 pub(crate) fn raw_of(ctx: &Ctx<'_>, tx: &StoredTx, header: &HeaderRow) -> Result<Whole, &'static str> {
     if let Some(whole) = ctx.node_bytes.at_hand(&tx.txid()) {
         return Ok(whole);
@@ -153,8 +153,8 @@ pub(crate) fn raw_of(ctx: &Ctx<'_>, tx: &StoredTx, header: &HeaderRow) -> Result
     ctx.node_bytes.get(Wanted { txid: tx.txid(), block: Some(header.hash) })
 }
 
-/// An unconfirmed transaction with scripts and witnesses, and its bytes: as they came with it, else from the node.
-/// Believed only if its id is the right one. One transaction of a request may come from the node.
+/// An unconfirmed transaction with scripts and witnesses, and its bytes: from the mempool, otherwise from the node. Its
+/// txid is checked. One transaction of a request may come from the node.
 ///
 /// # Errors
 /// The reason why there is none.
@@ -172,14 +172,14 @@ fn decode(bytes: &[u8], txid: &Txid) -> Option<Transaction> {
     (decoded.compute_txid().to_byte_array() == txid.0).then_some(decoded)
 }
 
-/// A transaction with scripts and witnesses, and its bytes, from the block files alone.
+/// A transaction with scripts and witnesses, and its bytes, from the block files only.
 ///
 /// # Errors
-/// The reason why there is none: never one that names a path.
+/// The reason why there is none. It never contains a path.
 pub(crate) fn raw_tx(view: &View<'_>, tx: &StoredTx, position: Option<FilePos>) -> Result<Whole, &'static str> {
     let (raw, position) = view.raw().zip(position).ok_or(NO_SOURCE)?;
     let bytes = raw.read(position, tx.raw_offset, tx.meta().size as usize).map_err(|error| {
-        tracing::warn!(%error, "raw bytes of a transaction could not be read");
+        tracing::warn!(%error, "cannot read the raw bytes of a transaction");
         UNREADABLE
     })?;
     Ok((decode(&bytes, &tx.txid()).ok_or(UNREADABLE)?, bytes))

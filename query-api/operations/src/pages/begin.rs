@@ -1,5 +1,4 @@
-//! The pages that answers send people to: how to begin, and what the checkout is about. Each is whole in itself: no
-//! script, nothing from elsewhere.
+//! The pages that answers link to: getting started, and the checkout. They use no script and no external resource.
 
 use std::fmt::Write;
 
@@ -7,10 +6,10 @@ use cairn_http::{CHECKOUT_PAGE, GETTING_STARTED_PAGE, Registered, escape, page a
 
 use crate::config::ApiConfig;
 
-/// What needs a session here, as a sentence and perhaps a list.
+/// The operations that need a session, as a sentence and a list.
 fn exceptions(operations: &[Registered], config: &ApiConfig) -> String {
     if !config.http.gates_enabled {
-        return "<p>This server asks nobody for a key: its operator has switched the gates off.</p>\n".to_owned();
+        return "<p>This server requires no key: its operator has disabled the gates.</p>\n".to_owned();
     }
     let mut html =
         "<p>Some requests need a wallet session or a key, except for the showcase addresses:</p>\n<ul>\n".to_owned();
@@ -18,8 +17,8 @@ fn exceptions(operations: &[Registered], config: &ApiConfig) -> String {
         let _ = writeln!(html, "<li><code>{}</code>: {}</li>", escape(op.info.path), escape(op.info.summary));
     }
     html.push_str(
-        "</ul>\n<p>Which requests these are stands in each operation's description: for transactions, all pages after \
-         the first. They answer <code>402</code> without a session, and the answer says the same as this page.</p>\n",
+        "</ul>\n<p>The description of each operation says which requests these are. For transactions, they are all pages \
+         after the first. Without a session they return <code>402</code> with the same information as this page.</p>\n",
     );
     html
 }
@@ -36,24 +35,24 @@ pub(super) fn getting_started(operations: &[Registered], config: &ApiConfig) -> 
         "",
         &format!(
             "<p>During the public beta every operation is free and needs no account. Nothing is billed, and nothing \
-             can be bought. Rate limits apply; each answer says in its headers what is left.</p>\n\
+             can be bought. Rate limits apply; response headers give the remaining units.</p>\n\
              <h2>A first request</h2>\n<pre class=\"command\"><code>curl '{base}{path}'</code></pre>\n\
-             <p>Each answer names in <code>_meta.tip</code> the block that it is true for, and in \
-             <code>_meta.warnings</code> what a careful reader should know.</p>\n\
+             <p>In each answer, <code>_meta.tip</code> names the block at which it is valid, and \
+             <code>_meta.warnings</code> lists limitations.</p>\n\
              <h2>What needs a key</h2>\n{exceptions}\
              <h2>Getting a key</h2>\n\
              <p>Keys are not sold while the <a href=\"{CHECKOUT_PAGE}\">checkout</a> is paused. The operator of this \
-             server can issue one to you, on the machine that it runs on:</p>\n\
+             server can issue one for you on the server's machine:</p>\n\
              <pre class=\"command\"><code>cairn keys issue --kind session --label 'for Ann' --expires 31d</code></pre>\n\
-             <p>A key is shown once, when it is issued. The server keeps only a hash of it: a lost key is replaced, \
-             not recovered.</p>\n\
-             <h2>Presenting it</h2>\n\
-             <p>A wallet session (<code>cairn_ses_…</code>) goes into <code>Authorization</code>:</p>\n\
+             <p>A key is shown once, when it is issued. The server stores only a hash of it, so a lost key cannot be \
+             recovered; ask for a new one.</p>\n\
+             <h2>Using a key</h2>\n\
+             <p>Send a wallet session (<code>cairn_ses_…</code>) in <code>Authorization</code>:</p>\n\
              <pre class=\"command\"><code>curl -H 'Authorization: Bearer cairn_ses_…' '{base}{gated}'</code></pre>\n\
-             <p>A bridge key (<code>cairn_key_…</code>) goes into <code>X-WR-API-Key</code>:</p>\n\
+             <p>Send a bridge key (<code>cairn_key_…</code>) in <code>X-WR-API-Key</code>:</p>\n\
              <pre class=\"command\"><code>curl -H 'X-WR-API-Key: cairn_key_…' '{base}{gated}'</code></pre>\n\
-             <p>Both open the same. One that is expired, revoked or mistyped counts as absent, and \
-             <code>_meta.warnings</code> says why. Keep them out of addresses and of pages that others read.</p>\n"
+             <p>Both give the same access. An expired, revoked or mistyped key counts as absent, and \
+             <code>_meta.warnings</code> says why. Do not put keys into URLs or into pages that others can read.</p>\n"
         ),
     )
 }
@@ -69,10 +68,10 @@ pub(super) fn checkout(operations: &[Registered], config: &ApiConfig) -> String 
              <h2>What a pass is for</h2>\n{exceptions}\
              <h2>What will be sold</h2>\n\
              <p>The plan <code>wallet-monthly</code>: a bridge pass for 31 days, payable in bitcoin. After the beta a \
-             free tier remains, and other paid access is by the call.</p>\n\
+             free tier remains, and other access is paid per call.</p>\n\
              <h2>Until then</h2>\n\
              <p>The operator of this server can issue keys and wallet sessions. \
-             <a href=\"{GETTING_STARTED_PAGE}\">Getting started</a> says how to use them.</p>\n"
+             <a href=\"{GETTING_STARTED_PAGE}\">Getting started</a> explains how to use them.</p>\n"
         ),
     )
 }
@@ -98,7 +97,7 @@ mod tests {
             }
             let open = HttpConfig { gates_enabled: false, ..config.http.clone() };
             let open = page(&operations, &ApiConfig { http: open, ..config.clone() });
-            assert!(open.contains("switched the gates off") && !open.contains("<li>"), "{open}");
+            assert!(open.contains("disabled the gates") && !open.contains("<li>"), "{open}");
         }
         assert!(getting_started(&operations, &config).contains("curl 'http://a&amp;b/v1/wallets/x%3Cy/transactions"));
     }

@@ -1,4 +1,4 @@
-//! The page at `/`: what this is, and links that work.
+//! The page at `/`: what the service is, with working links.
 
 use std::fmt::Write;
 
@@ -6,7 +6,7 @@ use cairn_http::{Method, Registered, escape, page as shell, segment};
 
 use crate::config::ApiConfig;
 
-/// More than all pages have.
+/// Styles in addition to those of all pages.
 const MORE_STYLE: &str = "
 ul.cards { list-style: none; padding: 0; display: grid; gap: .8rem; grid-template-columns: repeat(auto-fill, minmax(min(17rem, 100%), 1fr)) }
 ul.cards li { border: 1px solid var(--line); border-radius: .6rem; padding: .8rem 1rem; display: flex; flex-direction: column; gap: .4rem }
@@ -18,8 +18,8 @@ td:first-child { width: 24rem } @media (max-width: 40rem) { td:first-child { wid
 /// The page.
 pub(crate) fn page(operations: &[Registered], config: &ApiConfig) -> String {
     let mut html =
-        "<p>A Bitcoin chain index with a read-only HTTP API: balances, histories, transactions and blocks, each \
-        answer with the block that it is true for.</p>\n"
+        "<p>A Bitcoin chain index with a read-only HTTP API: balances, histories, transactions and blocks. Each \
+        answer names the block at which it is valid.</p>\n"
             .to_owned();
     if !config.featured.is_empty() {
         html.push_str("<h2>Try these</h2>\n<ul class=\"cards\">\n");
@@ -51,7 +51,7 @@ pub(crate) fn page(operations: &[Registered], config: &ApiConfig) -> String {
     }
     let _ = writeln!(
         html,
-        "</table>\n<p class=\"note\">Each can be tried out in the <a href=\"/api/reference/\">reference</a>. For programs: \
+        "</table>\n<p class=\"note\">Try them out in the <a href=\"/api/reference/\">reference</a>. For programs: \
          <a href=\"/openapi.json\">OpenAPI</a>, <a href=\"/llms.txt\">llms.txt</a>, \
          <a href=\"/v1/capabilities\">capabilities</a>.</p>"
     );

@@ -1,4 +1,4 @@
-//! Amounts in bitcoin as clients write them: decimal numbers, read without floating point.
+//! Amounts in bitcoin: decimal numbers, parsed without floating point.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, de::Error};
 use serde_json::Value;
 
-/// Amounts. A number that a float may not hold counts as it was written.
+/// Amounts. The written digits count, not their value as a float.
 pub(crate) const AMOUNT: TextFormat = TextFormat {
     name: "bitcoin-amount",
     codes: &[],
@@ -21,17 +21,17 @@ pub(crate) const AMOUNT: TextFormat = TextFormat {
 };
 /// 21 million bitcoin.
 pub(crate) const MAX_SATS: Sats = 2_100_000_000_000_000;
-/// Longer texts hold no amount that anybody means.
+/// Longer texts are rejected.
 const MAX_LEN: usize = 64;
 const DECIMALS: i64 = 8;
 
-/// Reads an amount in bitcoin, written as a JSON number: digits, perhaps decimals, perhaps an exponent (programs write
-/// the smallest amount as 1e-8). Zeros at the end of the decimals do not count.
+/// Parses an amount in bitcoin, written as a JSON number: digits, optional decimals, optional exponent (programs write
+/// the smallest amount as 1e-8). Trailing zeros of the decimals do not count.
 ///
 /// # Errors
-/// What is wrong with it, as the end of a sentence about it.
+/// What is wrong, as the end of a sentence.
 pub(crate) fn parse_btc(text: &str) -> Result<Sats, &'static str> {
-    const NO_NUMBER: &str = "is no decimal number";
+    const NO_NUMBER: &str = "is not a decimal number";
     if text.len() > MAX_LEN {
         return Err("is too long");
     }
@@ -55,17 +55,17 @@ pub(crate) fn parse_btc(text: &str) -> Result<Sats, &'static str> {
         return Err("is negative");
     }
     let zeros = digits.len() - digits.trim_end_matches('0').len();
-    // Texts are short: nothing here comes near the limits of the integers.
+    // Texts are short, so the integers cannot overflow.
     let shift = exponent + DECIMALS + zeros as i64 - decimals.len() as i64;
     if shift < 0 {
         return Err("has more than 8 decimals");
     }
     let sats = u32::try_from(shift).ok().and_then(|shift| 10u64.checked_pow(shift));
     let sats = sats.zip(significant.parse::<u64>().ok()).and_then(|(unit, count)| count.checked_mul(unit));
-    sats.filter(|sats| *sats <= MAX_SATS).ok_or("is more than 21000000")
+    sats.filter(|sats| *sats <= MAX_SATS).ok_or("exceeds 21000000")
 }
 
-/// Exponents of more than four digits are beyond any amount, and count as such.
+/// Exponents of more than four digits exceed any amount and are treated as such.
 fn exponent_of(text: &str) -> Option<i64> {
     let (sign, digits) = match text.as_bytes().first()? {
         b'-' => (-1, &text[1..]),
@@ -76,7 +76,7 @@ fn exponent_of(text: &str) -> Option<i64> {
     good.then(|| sign * digits.parse::<i64>().unwrap_or(i64::MAX).min(9_999))
 }
 
-/// An amount in bitcoin, in satoshis. The text of a number that came with a request counts, not what a float holds of it.
+/// An amount in bitcoin, stored in satoshis. The text of the number in the request counts, not its value as a float.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct BtcParam(pub(crate) Sats);
 
@@ -106,7 +106,7 @@ impl JsonSchema for BtcParam {
             "format": AMOUNT.name,
             "maximum": 21_000_000,
             "pattern": "^(0|[1-9][0-9]{0,7})(\\.[0-9]{1,8})?$",
-            "description": "Bitcoin, with at most 8 decimals: a number, or the same as a string.",
+            "description": "Bitcoin, with at most 8 decimals: a number, or the same number as a string.",
             "examples": [0.015],
         })
     }
@@ -155,27 +155,27 @@ mod tests {
             ("1e-99999999999999999999", "has more than 8 decimals"),
             ("-0.1", "is negative"),
             ("-1e-99", "is negative"),
-            ("21000000.00000001", "is more than 21000000"),
-            ("1e8", "is more than 21000000"),
-            ("1e308", "is more than 21000000"),
-            ("1e99999999999999999999", "is more than 21000000"),
-            ("184467440737.09551616", "is more than 21000000"),
-            ("99999999999999999999999999", "is more than 21000000"),
-            ("", "is no decimal number"),
-            ("-", "is no decimal number"),
-            ("+1", "is no decimal number"),
-            ("01", "is no decimal number"),
-            (".5", "is no decimal number"),
-            ("5.", "is no decimal number"),
-            ("1,5", "is no decimal number"),
-            ("1e", "is no decimal number"),
-            ("1e+-1", "is no decimal number"),
-            ("1e1e1", "is no decimal number"),
-            ("1.2.3", "is no decimal number"),
-            (" 1", "is no decimal number"),
-            ("0x10", "is no decimal number"),
-            ("NaN", "is no decimal number"),
-            ("١", "is no decimal number"),
+            ("21000000.00000001", "exceeds 21000000"),
+            ("1e8", "exceeds 21000000"),
+            ("1e308", "exceeds 21000000"),
+            ("1e99999999999999999999", "exceeds 21000000"),
+            ("184467440737.09551616", "exceeds 21000000"),
+            ("99999999999999999999999999", "exceeds 21000000"),
+            ("", "is not a decimal number"),
+            ("-", "is not a decimal number"),
+            ("+1", "is not a decimal number"),
+            ("01", "is not a decimal number"),
+            (".5", "is not a decimal number"),
+            ("5.", "is not a decimal number"),
+            ("1,5", "is not a decimal number"),
+            ("1e", "is not a decimal number"),
+            ("1e+-1", "is not a decimal number"),
+            ("1e1e1", "is not a decimal number"),
+            ("1.2.3", "is not a decimal number"),
+            (" 1", "is not a decimal number"),
+            ("0x10", "is not a decimal number"),
+            ("NaN", "is not a decimal number"),
+            ("١", "is not a decimal number"),
         ] {
             assert_eq!(parse_btc(text), Err(why), "{text}");
         }
