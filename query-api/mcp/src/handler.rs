@@ -1,4 +1,4 @@
-//! The protocol's server: what it says about itself, its tools, and their calls.
+//! The protocol server: server info, list of tools, tool calls.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::{
     tools::{Does, Tools},
 };
 
-/// How long a client may keep the list of tools. It changes only with the version of the server.
+/// How long a client may cache the list of tools. It changes only with the server version.
 const LIST_TTL_MS: u64 = 3_600_000;
 
 const INSTRUCTIONS: &str = "Facts about the Bitcoin chain and mempool from an index of its own. Every tool answers { ok, \
@@ -59,7 +59,7 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         if request.is_some_and(|page| page.cursor.is_some()) {
-            return Err(ErrorData::invalid_params("all tools are on the first page: no cursor was issued", None));
+            return Err(ErrorData::invalid_params("invalid cursor: all tools are on the first page", None));
         }
         let mut list = ListToolsResult::with_all_items(self.tools.list());
         if context.protocol_version().is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str())
@@ -107,7 +107,7 @@ impl ServerHandler for Handler {
         Ok(answer.into_result().into())
     }
 
-    /// Methods that nobody knows, and known ones whose parameters have another form.
+    /// Unknown methods, and known methods with invalid parameters.
     async fn on_custom_request(
         &self,
         request: CustomRequest,
@@ -115,7 +115,7 @@ impl ServerHandler for Handler {
     ) -> Result<CustomResult, ErrorData> {
         let served = ["initialize", "server/discover", "ping", "tools/list", "tools/call"];
         if served.contains(&request.method.as_str()) {
-            return Err(ErrorData::invalid_params("the parameters are not those of the method", None));
+            return Err(ErrorData::invalid_params("the parameters do not match the method", None));
         }
         let method: String = request.method.chars().take(64).collect();
         Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("Method not found: {method:?}"), None))

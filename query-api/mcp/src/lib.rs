@@ -1,9 +1,9 @@
 //! The operations of the query API as tools of the Model Context Protocol.
 //!
-//! A tool is an operation: its schemas, its name and what is said about it come from the operation's file, and a call
-//! goes through the same routes, checks and limits as a request over HTTP. The protocol itself, in all its revisions
-//! over Streamable HTTP, is spoken by `rmcp`, without sessions: nothing is kept between two requests. The old transport
-//! of HTTP with server-sent events, and batches, are put before it here.
+//! A tool is an operation: its schemas, name and description come from the operation's file, and a call goes through
+//! the same checks and limits as a request over HTTP. `rmcp` implements the protocol, in all revisions over Streamable
+//! HTTP, without sessions: no state is kept between requests. This crate adds the old transport (HTTP with server-sent
+//! events) and batches.
 
 mod answer;
 mod bound;
@@ -27,24 +27,25 @@ use cairn_model::CancelToken;
 use crate::front::Front;
 pub use crate::front::protocol_versions;
 
-/// Paths that are the protocol's endpoint; the first is the one to name.
+/// Paths of the MCP endpoint; the first is the main one.
 pub const PATHS: [&str; 4] = ["/mcp/", "/mcp", "/mcp/v1/", "/mcp/v1"];
 
-/// Where clients of the old transport send their messages.
+/// Path for messages of the old transport.
 pub(crate) const MESSAGES: &str = "/mcp/messages";
 
-/// Bounds, and the end.
+/// Limits, and the shutdown signal.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Open streams of the old transport, over all clients.
+    /// Maximum number of open streams of the old transport.
     pub max_streams: usize,
-    /// Open streams of the old transport of one client, as limits count clients.
+    /// Maximum number of open streams of the old transport per client.
     pub max_streams_per_client: usize,
-    /// Messages in a batch.
+    /// Maximum number of messages in a batch.
     pub max_batch: usize,
-    /// Largest answer of a tool in bytes of JSON; a larger one becomes a failure that says how to ask for less.
+    /// Maximum size of a tool's answer in bytes of JSON. A larger answer becomes an error that says how to request
+    /// less.
     pub max_answer_bytes: usize,
-    /// Cancelled when the server stops: streams end then.
+    /// Cancelled when the server stops; streams then end.
     pub stop: CancelToken,
 }
 

@@ -1,5 +1,5 @@
-//! Wallet sessions and bridge keys that requests present. What is no good counts as absent, with a warning; a database
-//! that is away never fails a request.
+//! Wallet sessions and bridge keys of requests. An invalid one counts as absent, with a warning. An unreachable
+//! database never fails a request.
 
 use std::{
     collections::HashMap,
@@ -16,28 +16,28 @@ use crate::{answers::meta::Warning, clock::now_ms};
 /// The header of bridge keys.
 pub(crate) const API_KEY: HeaderName = HeaderName::from_static("x-wr-api-key");
 
-/// Sessions and keys that are remembered. Each takes some 100 bytes.
+/// Cached sessions and keys. Each takes about 100 bytes.
 const REMEMBERED: usize = 4096;
 /// How long a request waits for the database.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// After it failed the database is left alone for so long.
+/// Time after a failure in which the database is not asked.
 const PAUSE: Duration = Duration::from_secs(5);
 
-/// What a request may, by what it presents.
+/// Access of a request.
 #[derive(Debug, Default)]
 pub(crate) struct Access {
-    /// Whether it presents a valid session or key.
+    /// True if it has a valid session or key.
     pub(crate) has_session: bool,
-    /// What was presented and is no good.
+    /// Warnings about invalid sessions and keys.
     pub(crate) warnings: Vec<Warning>,
 }
 
-/// Whether a request presents anything, good or not: the answer is for nobody else then.
+/// True if a request has a session or key, valid or not. Its answer must not be shared.
 pub(crate) fn presents_any(headers: &HeaderMap) -> bool {
     headers.contains_key(header::AUTHORIZATION) || headers.contains_key(API_KEY)
 }
 
-/// Why something that is presented counts as absent.
+/// Why a session or key counts as absent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Why {
     Several,
@@ -50,28 +50,28 @@ enum Why {
     Unavailable,
 }
 
-/// Judges what requests present.
+/// Checks sessions and keys of requests.
 pub(crate) struct Sessions {
     state: Option<State>,
-    /// How long a valid secret counts as valid without asking again.
+    /// How long a valid secret is cached.
     keep: Duration,
     memory: Mutex<Memory>,
 }
 
 #[derive(Default)]
 struct Memory {
-    /// By the hash of the secret, which itself is not kept.
+    /// Keyed by the hash of the secret. The secret itself is not stored.
     valid: HashMap<[u8; 32], Valid>,
-    /// The database failed, and is not asked before this.
+    /// The database failed and is not asked before this time.
     down_until: Option<Instant>,
 }
 
-/// A secret that was found valid.
+/// A cached valid secret.
 #[derive(Clone, Copy)]
 struct Valid {
-    /// It counts until then.
+    /// End of the cache entry.
     until: Instant,
-    /// And until this, in seconds since 1970, where its time is limited.
+    /// Expiry of the secret in seconds since 1970, if it has one.
     expires_at: Option<u64>,
 }
 
@@ -84,7 +84,7 @@ impl Memory {
         if self.valid.len() >= REMEMBERED {
             self.valid.retain(|_, v| now < v.until);
         }
-        // More valid keys at once than are remembered: asking again is all that it costs.
+        // With more valid keys than entries, the database is asked more often.
         if self.valid.len() >= REMEMBERED {
             self.valid.clear();
         }
@@ -93,12 +93,12 @@ impl Memory {
 }
 
 impl Sessions {
-    /// Those in a database; without one, none is known.
+    /// Checks against a database; without one, all are unknown.
     pub(crate) fn of(state: Option<State>, keep: Duration) -> Self {
         Sessions { state, keep, memory: Mutex::default() }
     }
 
-    /// Judges what a request presents.
+    /// Checks the session or key of a request.
     pub(crate) async fn access(&self, headers: &HeaderMap) -> Access {
         let mut access = Access::default();
         for (name, kind) in [(header::AUTHORIZATION, KeyKind::Session), (API_KEY, KeyKind::Bridge)] {
@@ -175,31 +175,28 @@ impl Sessions {
     }
 }
 
-/// What the client is told. Never what it presented.
+/// The warning for the client. It never contains the secret.
 fn warning(kind: KeyKind, why: Why) -> Warning {
     let (code, header, noun, elsewhere) = match kind {
         KeyKind::Session => (
             "authorization_ignored",
             "Authorization",
             "wallet session",
-            "the key of a bridge pass, which belongs into X-WR-API-Key",
+            "the key of a bridge pass; send it in X-WR-API-Key",
         ),
-        KeyKind::Bridge => (
-            "api_key_ignored",
-            "X-WR-API-Key",
-            "key",
-            "a wallet session, which belongs into Authorization, as in `Bearer <token>`",
-        ),
+        KeyKind::Bridge => {
+            ("api_key_ignored", "X-WR-API-Key", "key", "a wallet session; send it as `Authorization: Bearer <token>`")
+        }
     };
     let what = match why {
-        Why::Several => "is there more than once".to_owned(),
+        Why::Several => "is given more than once".to_owned(),
         Why::Scheme => "does not have the form `Bearer <token>`".to_owned(),
-        Why::Unknown => format!("holds no {noun} that this server issued"),
-        Why::Mistyped => format!("holds a {noun} that is mistyped or cut off"),
-        Why::OtherHeader => format!("holds {elsewhere}"),
-        Why::Expired => format!("holds a {noun} that has expired"),
-        Why::Revoked => format!("holds a {noun} that was revoked"),
-        Why::Unavailable => "cannot be checked at the moment".to_owned(),
+        Why::Unknown => format!("has no {noun} that this server issued"),
+        Why::Mistyped => format!("has a mistyped or truncated {noun}"),
+        Why::OtherHeader => format!("has {elsewhere}"),
+        Why::Expired => format!("has an expired {noun}"),
+        Why::Revoked => format!("has a revoked {noun}"),
+        Why::Unavailable => "cannot be checked at present".to_owned(),
     };
     Warning::new(code, format!("the {header} header {what}; it counts as absent"))
 }

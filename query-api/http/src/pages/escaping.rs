@@ -1,10 +1,10 @@
-//! Texts within HTML and within paths.
+//! Escapes text for HTML and for paths.
 
 use percent_encoding::utf8_percent_encode;
 
 use crate::requests::parameters::KEPT;
 
-/// A text in HTML, in an attribute as well.
+/// Escapes text for HTML, including attributes.
 #[must_use]
 pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -21,7 +21,7 @@ pub fn escape(text: &str) -> String {
     out
 }
 
-/// A text as one segment of a path.
+/// Encodes text as one segment of a path.
 #[must_use]
 pub fn segment(text: &str) -> String {
     utf8_percent_encode(text, KEPT).to_string()

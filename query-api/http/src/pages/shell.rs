@@ -1,19 +1,19 @@
-//! What all pages for people have in common: their look, the way from one to the other, and their icon.
+//! The layout of all HTML pages: style, navigation and icon.
 
 use crate::pages::escaping::escape;
 
-/// Where the icon is. Browsers ask for one unless a page names it.
+/// Path of the icon. Browsers request a default one unless the page names it.
 pub(crate) const ICON_PATH: &str = "/favicon.svg";
-/// Three stones, one on the other.
+/// Three stacked stones.
 pub(crate) const ICON: &str = "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 32 32\">\
     <g fill=\"#c2410c\"><ellipse cx=\"16\" cy=\"25\" rx=\"13\" ry=\"5\"/><ellipse cx=\"16\" cy=\"15.5\" rx=\"9\" ry=\"4\"/>\
     <ellipse cx=\"16\" cy=\"8\" rx=\"5\" ry=\"3\"/></g></svg>\n";
 
-/// What pages without scripts may load.
+/// Content security policy of pages without scripts.
 pub const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src 'self'; base-uri 'none'; \
     form-action 'none'; frame-ancestors 'none'";
 
-/// Of all pages. Below 40 rem, rows of tables stand as blocks.
+/// Style of all pages. Below 40 rem, table rows are shown as blocks.
 const STYLE: &str = "
 :root { color-scheme: light dark; --ground: light-dark(#fff, #121519); --ink: light-dark(#1a1d21, #e6e8eb);
   --muted: light-dark(#545c66, #a4acb6); --line: light-dark(#d4d8dd, #3b414a); --soft: light-dark(#f2f4f6, #1e2329);
@@ -44,10 +44,10 @@ p.note { background: var(--soft); border-radius: .5rem; padding: .7rem .9rem }
   td, td code { overflow-wrap: anywhere } td + td { border: 0; padding-top: 0 } }
 ";
 
-/// A text as HTML, in which what stands between backticks is code.
+/// Text as HTML. Text between backticks becomes code.
 pub fn prose(text: &str) -> String {
     let parts: Vec<String> = text.split('`').map(escape).collect();
-    // An odd backtick stands for itself.
+    // An unpaired backtick stays as it is.
     if parts.len().is_multiple_of(2) {
         return escape(text);
     }
@@ -58,7 +58,7 @@ pub fn prose(text: &str) -> String {
     marked.collect()
 }
 
-/// A page with this title, content (HTML) and more style than all pages have.
+/// A page with this title, content (HTML) and additional style.
 pub fn page(title: &str, more_style: &str, content: &str) -> String {
     let title = escape(title);
     let full = if title == "Cairn" { title.clone() } else { format!("{title} · Cairn") };
@@ -66,7 +66,7 @@ pub fn page(title: &str, more_style: &str, content: &str) -> String {
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"><title>{full}</title>\
          <link rel=\"icon\" type=\"image/svg+xml\" href=\"{ICON_PATH}\"><style>{STYLE}{more_style}</style></head><body>\n\
-         <a class=\"skip\" href=\"#content\">To the content</a>\n\
+         <a class=\"skip\" href=\"#content\">Skip to content</a>\n\
          <nav class=\"top\" aria-label=\"Pages\"><a href=\"/\">Cairn</a> <a href=\"/getting-started\">Getting started</a> \
          <a href=\"/api/reference/\">Reference</a> <a href=\"/api/reference/errors/\">Errors</a> \
          <a href=\"/api/reference/definitions/\">Definitions</a> <a href=\"/openapi.json\">OpenAPI</a> \

@@ -1,4 +1,4 @@
-//! What was answered, how often and how fast, for Prometheus.
+//! Request metrics for Prometheus.
 
 use std::{
     fmt::Write,
@@ -13,43 +13,43 @@ use axum::http::StatusCode;
 
 use crate::contract::operation::Registered;
 
-/// Statuses that are counted by themselves; whatever else there may be is counted as 0.
+/// Statuses with their own counter; all others are counted as 0.
 const STATUSES: [u16; 24] = [
     200, 202, 204, 304, 400, 401, 402, 403, 404, 405, 406, 408, 409, 413, 414, 415, 422, 429, 431, 500, 501, 503, 504,
     0,
 ];
 
-/// Upper bounds of the classes of duration, in microseconds.
+/// Upper bounds of the duration buckets in microseconds.
 const BOUNDS: [u64; 14] =
     [50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 100_000, 250_000, 1_000_000, 5_000_000, 20_000_000];
 
-/// What is counted of an operation.
+/// Counters of an operation.
 #[derive(Debug, Default)]
 struct Row {
     operation: &'static str,
     class: &'static str,
     statuses: [AtomicU64; STATUSES.len()],
-    /// One more than there are bounds: the last has none.
+    /// One more than the bounds: the last bucket has no bound.
     durations: [AtomicU64; BOUNDS.len() + 1],
     micros: AtomicU64,
     rows_read: AtomicU64,
 }
 
-/// Counts of answers since the start.
+/// Request metrics since the start.
 #[derive(Debug, Default)]
 pub struct Metrics {
-    /// One for each operation, then one for everything else.
+    /// One for each operation, then one for all other requests.
     rows: OnceLock<Vec<Row>>,
     in_flight: AtomicU64,
-    /// Requests that wait for their turn.
+    /// Waiting requests.
     pub(crate) queued: Arc<AtomicUsize>,
 }
 
-/// Sums of relaxed counters are no snapshot, which no reader of metrics minds.
+/// Sums of relaxed counters are not a consistent snapshot, which is acceptable for metrics.
 const ORDER: Ordering = Ordering::Relaxed;
 
 impl Metrics {
-    /// Makes room for these operations.
+    /// Creates the counters of these operations.
     pub(crate) fn prepare(&self, operations: &[Registered]) {
         self.rows.get_or_init(|| {
             let known = operations.iter().map(|op| (op.info.name, op.info.cost.name()));
@@ -58,13 +58,13 @@ impl Metrics {
         });
     }
 
-    /// A request has come; it is over when what this gives is dropped.
+    /// Counts a request as in flight until the returned guard is dropped.
     pub(crate) fn begin(&self) -> InFlight<'_> {
         self.in_flight.fetch_add(1, ORDER);
         InFlight(self)
     }
 
-    /// Counts an answer: of the operation at this place of the registry, or of something else.
+    /// Counts an answer of the operation at this index of the registry, or of another request.
     pub(crate) fn count(&self, operation: Option<usize>, status: StatusCode, took: Duration, rows_read: u64) {
         let Some((other, rows)) = self.rows.get().and_then(|rows| rows.split_last()) else { return };
         let row = operation.and_then(|at| rows.get(at)).unwrap_or(other);
@@ -109,10 +109,10 @@ impl Metrics {
         let _ = writeln!(out, "cairn_build_info{{version=\"{}\"}} 1", env!("CARGO_PKG_VERSION"));
         head(&mut out, "cairn_http_requests_in_flight", "gauge", "Requests that are being answered.");
         let _ = writeln!(out, "cairn_http_requests_in_flight {}", self.in_flight.load(ORDER));
-        head(&mut out, "cairn_http_requests_queued", "gauge", "Requests that wait for their turn.");
+        head(&mut out, "cairn_http_requests_queued", "gauge", "Requests that are waiting.");
         let _ = writeln!(out, "cairn_http_requests_queued {}", self.queued.load(ORDER));
         let name = "cairn_http_requests_total";
-        head(&mut out, name, "counter", "Answers by operation, class of cost and status.");
+        head(&mut out, name, "counter", "Answers by operation, cost class and status.");
         for row in &rows {
             for (status, count) in STATUSES.iter().zip(&row.statuses).map(|(s, c)| (s, c.load(ORDER))) {
                 if count > 0 {
@@ -123,12 +123,12 @@ impl Metrics {
             }
         }
         let name = "cairn_http_request_duration_seconds";
-        head(&mut out, name, "histogram", "Time from request to answer, without the sending of the body.");
+        head(&mut out, name, "histogram", "Time from request to answer, without sending the body.");
         for row in &rows {
             durations(&mut out, name, row);
         }
         let name = "cairn_http_rows_read_total";
-        head(&mut out, name, "counter", "Rows of the index that answers took.");
+        head(&mut out, name, "counter", "Rows of the index read for answers.");
         for row in &rows {
             let _ = writeln!(out, "{name}{{operation=\"{}\"}} {}", row.operation, row.rows_read.load(ORDER));
         }
@@ -153,13 +153,13 @@ fn durations(out: &mut String, name: &str, row: &Row) {
     let _ = writeln!(out, "{name}_count{{{labels}}} {all}");
 }
 
-/// Microseconds in seconds, without zeros at the end.
+/// Microseconds as seconds, without trailing zeros.
 fn seconds(micros: u64) -> String {
     let text = format!("{}.{:06}", micros / 1_000_000, micros % 1_000_000);
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// What stands before the samples of a metric.
+/// The HELP and TYPE lines of a metric.
 pub(crate) fn head(out: &mut String, name: &str, kind: &str, help: &str) {
     let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}");
 }

@@ -50,8 +50,8 @@ pub(crate) struct MempoolStatsOutput {
     dropped: u64,
     /// The node's mempool sequence up to which this server is complete; null if unknown.
     node_sequence: Option<u64>,
-    /// State of the mempool: answers with the same number (and the same tip) speak of the same transactions. Begins
-    /// anew when the server starts.
+    /// State of the mempool: answers with the same number and the same tip cover the same transactions. It restarts
+    /// when the server starts.
     generation: u64,
     /// Time of the mempool data.
     as_of: String,

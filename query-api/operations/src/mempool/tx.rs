@@ -73,8 +73,7 @@ pub(crate) struct MempoolTransactionOutput {
     first_seen_at: String,
     /// Feerate of the package that it would be mined with; null if it arrived after the projection.
     effective_fee_rate_sat_vb: Option<SatVb>,
-    /// Projected block that holds it, 0 being the next one; null if none does, or it came after the projection was
-    /// made.
+    /// Projected block that contains it (0 is the next one); null if none does, or if it arrived after the projection.
     projected_block: Option<u32>,
     eta: EtaRow,
     ancestors: Relations,
@@ -146,8 +145,7 @@ pub(crate) struct Relations {
     truncated: bool,
 }
 
-/// Whether it can be replaced. Nodes with full replace-by-fee, the default from v28 on, replace what does not signal
-/// too.
+/// Replaceability. Nodes with full replace-by-fee (default since v28) also replace transactions that do not signal.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Rbf {
     /// True if it signals itself (BIP 125).

@@ -30,7 +30,7 @@ pub(super) fn hashrate(work: u128, seconds: u32) -> Option<u128> {
     Some(rate / unit * unit)
 }
 
-/// The next change of difficulty.
+/// The next difficulty adjustment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Adjustment {
     /// Height of the first block of the new difficulty.
@@ -59,7 +59,7 @@ pub(super) fn period_start(height: Height) -> Height {
     height - height % PERIOD
 }
 
-/// The next change of difficulty. `start_time` is the header time of the period's first block.
+/// The next difficulty adjustment. `start_time` is the header time of the period's first block.
 pub(super) fn adjustment(tip: TipTimes, start_time: u32) -> Adjustment {
     let passed = tip.height % PERIOD;
     let blocks_left = PERIOD - passed;

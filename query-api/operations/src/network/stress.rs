@@ -107,8 +107,7 @@ pub(crate) struct StressPoint {
     inflow_vb_s: Option<Decimal<3>>,
     /// Null if unknown.
     mempool_min_fee_sat_vb: Option<SatVb>,
-    /// What the score was made of, from 0 to 1; null where unknown, and null as a whole unless components were asked
-    /// for.
+    /// Components of the score, from 0 to 1; null if unknown; null as a whole unless components were requested.
     components: Option<PointComponents>,
 }
 
@@ -127,10 +126,10 @@ const MAX_POINTS: u64 = 720;
 impl Operation for MempoolStress {
     const INFO: Info = Info {
         summary: "Mempool stress from 0 to 100",
-        description: "One number from the backlog, the median feerate of the next block among those of the last 30 \
-            days (one sample an hour), the inflow, and the node's entry fee: 100 × (0.35 b + 0.30 f + 0.20 g + 0.15 e). \
-            What is unknown is left out, and the other weights grow in proportion; the answer says so. Components and \
-            a history of samples on request.",
+        description: "One number from the backlog, the percentile of the next block's median feerate in the last 30 \
+            days (one sample per hour), the inflow, and the node's entry feerate: 100 × (0.35 b + 0.30 f + 0.20 g + \
+            0.15 e). Unknown components are left out, and the other weights are scaled up in proportion; the answer \
+            reports it. Components and a history of samples on request.",
         // The history is what will be sold.
         source: "mempool and index",
         freshness: &[TIP, MEMPOOL, Freshness::NOW],

@@ -128,7 +128,8 @@ impl Operation for NetworkSummary {
         tool: Tool::reads(
             "asked for the state of the whole network: hash rate, difficulty, halving, block interval, feerate",
             "one block (block_detail), one transaction (tx_lookup), or what to pay (fees_recommended)",
-        ).named("network_intelligence"),
+        )
+        .named("network_intelligence"),
         ..index_get("network_summary", "/v1/network/summary", "network")
     };
     type Input = NoInput;
@@ -172,10 +173,7 @@ impl Operation for NetworkSummary {
                 height: next.height,
                 blocks_left: next.blocks_left,
                 estimated_change_pct: next.change.map(|change| Decimal(change.into())),
-                estimated_change_reason: next
-                    .change
-                    .is_none()
-                    .then_some("the period has fewer than 144 blocks so far"),
+                estimated_change_reason: next.change.is_none().then_some("the period has fewer than 144 blocks so far"),
                 estimated_at: at(next.time),
             }),
             halving: halving.map(|next| NextHalving {
@@ -246,8 +244,7 @@ fn window(view: &View<'_>, blocks: u32) -> Result<HashrateWindow, ApiError> {
     }
     window.average_block_interval_seconds = Some(Decimal(i128::from(seconds) * 1000 / i128::from(blocks)));
     if targets_vary(view.network()) && blocks > WINDOWS[0] {
-        window.reason =
-            Some("on this network each block may have its own target; only the short window is computed");
+        window.reason = Some("on this network each block may have its own target; only the short window is computed");
         return Ok(window);
     }
     let rate = work_of(view, below, tip.height)?.and_then(|work| hashrate(work, seconds));

@@ -184,8 +184,8 @@ fn decode(text: &str) -> Result<(Transaction, Vec<u8>), String> {
     if raw.is_empty() {
         return Err("is empty".to_owned());
     }
-    let tx: Transaction =
-        deserialize(&raw).map_err(|_| "is not a serialized transaction, or has extra bytes after its end".to_owned())?;
+    let tx: Transaction = deserialize(&raw)
+        .map_err(|_| "is not a serialized transaction, or has extra bytes after its end".to_owned())?;
     if tx.input.is_empty() || tx.output.is_empty() {
         return Err("has no inputs or no outputs".to_owned());
     }

@@ -70,11 +70,8 @@ const NON_FINAL: Refusal = Refusal {
     detail: "its locktime, a relative locktime or a coinbase maturity is not reached",
     retryable: true,
 };
-const TOO_LONG_CHAIN: Refusal = Refusal {
-    code: ErrorCode::TooLongMempoolChain,
-    detail: "it has too many unconfirmed relatives",
-    retryable: true,
-};
+const TOO_LONG_CHAIN: Refusal =
+    Refusal { code: ErrorCode::TooLongMempoolChain, detail: "it has too many unconfirmed relatives", retryable: true };
 const MAX_FEE: Refusal =
     Refusal { code: ErrorCode::MaxFeeExceeded, detail: "its fee exceeds the node's maximum", retryable: false };
 const MAX_BURN: Refusal = Refusal {

@@ -41,8 +41,8 @@ pub(crate) struct TxVerifyInput {
     /// Minimum amount in satoshis. Without an amount, any payment is accepted.
     #[schemars(range(min = 1, max = MAX_SATS))]
     min_amount_sats: Option<Sats>,
-    /// What was to be paid at least, in bitcoin with at most 8 decimals, in place of `min_amount_sats`. It is read as
-    /// it is written, without floating point; a string is taken too.
+    /// Minimum amount in bitcoin with at most 8 decimals, instead of `min_amount_sats`. It is parsed without floating
+    /// point; a string is accepted too.
     #[schemars(extend("exclusiveMinimum" = 0))]
     expected_amount_btc: Option<BtcParam>,
     /// Minimum number of confirmations; 0 accepts an unconfirmed transaction.
@@ -256,7 +256,8 @@ fn observe(ctx: &Ctx<'_>, view: &View<'_>, txid: &Txid, payee: &Subject) -> Resu
     let Some(pool) = ctx.unconfirmed() else {
         let why = ctx.pool.as_ref().err().map_or("", |absent| absent.reason());
         let mut obstacles = not_found(ctx, view, "");
-        obstacles.push(reason("mempool_unavailable", format!("It is unknown if the transaction is in the mempool: {why}.")));
+        obstacles
+            .push(reason("mempool_unavailable", format!("It is unknown if the transaction is in the mempool: {why}.")));
         return Ok(Finding { observed: nothing, obstacles });
     };
     if let Some(tx) = pool.mempool.get(txid) {
@@ -298,7 +299,10 @@ fn not_found(ctx: &Ctx<'_>, view: &View<'_>, also: &str) -> Vec<VerifyReason> {
 /// A block that is not indexed yet may contain it.
 fn behind(ctx: &Ctx<'_>) -> Option<VerifyReason> {
     let lag = ctx.lag().filter(|lag| *lag > 0)?;
-    Some(reason("index_behind", format!("The index is {lag} blocks behind; one of these blocks may contain the transaction.")))
+    Some(reason(
+        "index_behind",
+        format!("The index is {lag} blocks behind; one of these blocks may contain the transaction."),
+    ))
 }
 
 fn double_spend(ctx: &Ctx<'_>, view: &View<'_>, txid: &Txid) -> Result<DoubleSpend, ApiError> {
@@ -349,7 +353,8 @@ fn shortfall(seen: &VerifyObserved, received: Sats, least: Option<Sats>) -> Opti
     }
     // Without a minimum amount, zero is still not a payment.
     let least = least.unwrap_or(1);
-    let message = || format!("The transaction pays {received} satoshis to the address, {} less than expected.", least - received);
+    let message =
+        || format!("The transaction pays {received} satoshis to the address, {} less than expected.", least - received);
     (received < least).then(|| reason("amount_too_low", message()))
 }
 
@@ -375,7 +380,8 @@ fn praise(seen: &VerifyObserved) -> Vec<VerifyReason> {
         1 => "with 1 confirmation".to_owned(),
         n => format!("with {n} confirmations"),
     };
-    let mut reasons = vec![reason("paid", format!("The transaction pays {received} satoshis to the address, {depth}."))];
+    let mut reasons =
+        vec![reason("paid", format!("The transaction pays {received} satoshis to the address, {depth}."))];
     if let Some(more) = seen.overpaid_sats.filter(|more| *more > 0) {
         reasons.push(reason("overpaid", format!("The payment is {more} satoshis more than expected.")));
     }

@@ -23,7 +23,8 @@ impl Caveat {
         match self {
             Caveat::NoPriceSource {} => "No price source is loaded: price and value are unknown.".to_owned(),
             Caveat::ProvisionalConfirmations { confirmations: 0, .. } => {
-                "The transaction is unconfirmed. It may be replaced, even if it does not signal replaceability.".to_owned()
+                "The transaction is unconfirmed. It may be replaced, even if it does not signal replaceability."
+                    .to_owned()
             }
             Caveat::ProvisionalConfirmations { confirmations, settled_at } => {
                 format!("The transaction has {confirmations} of {settled_at} confirmations. A reorg may still undo it.")

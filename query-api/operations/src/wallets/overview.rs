@@ -154,8 +154,8 @@ fn unconfirmed(ctx: &Ctx<'_>, wallet: &Wallet, confirmed: u64) -> Result<Unconfi
         let (received, sent) = (u64::try_from(sums.received_sats).ok()?, u64::try_from(sums.sent_sats).ok()?);
         Some(Unconfirmed { tx_count: sums.tx_count, received, sent, net, total: confirmed.checked_add_signed(net)? })
     };
-    // Whatever is spent unconfirmed is a confirmed coin or was received unconfirmed, so the total is not negative,
-    // unless a transaction has left the mempool and one that builds on it is about to.
+    // A coin spent by an unconfirmed transaction is confirmed or was received unconfirmed, so the total is not
+    // negative, unless a transaction has just left the mempool and its descendants have not yet.
     fitting().ok_or_else(|| {
         tracing::warn!(?sums, confirmed, "the mempool spends more than a script has");
         "mempool and index are momentarily inconsistent"

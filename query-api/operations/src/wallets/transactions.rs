@@ -41,8 +41,7 @@ pub(crate) struct TransactionsInput {
 }
 
 /// Message of the gate.
-const SESSION: &str =
-    "transaction pages after the first need a wallet session or a key, except for showcase addresses";
+const SESSION: &str = "transaction pages after the first need a wallet session or a key, except for showcase addresses";
 
 fn default_limit() -> u32 {
     25

@@ -1,4 +1,4 @@
-//! What the terms in answers mean: one page for each id that answers name.
+//! Definitions of the terms in answers: one page for each id.
 
 use std::fmt::Write;
 
@@ -16,7 +16,7 @@ pub(super) fn pages(definitions: &'static [Definition]) -> impl Iterator<Item = 
 
 /// The list of them.
 pub(super) fn index(definitions: &[Definition]) -> String {
-    let mut html = "<p>Answers that use one of these name it by its id.</p>\n<ul>\n".to_owned();
+    let mut html = "<p>Answers that use one of these definitions give its id.</p>\n<ul>\n".to_owned();
     for Definition { id, title, .. } in definitions {
         let _ = writeln!(html, "<li><a href=\"{ROOT}definitions/{id}\">{title}</a> (<code>{id}</code>)</li>");
     }

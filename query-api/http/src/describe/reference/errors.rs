@@ -1,4 +1,4 @@
-//! What the codes of failures mean.
+//! The page of error codes.
 
 use std::fmt::Write;
 
@@ -12,9 +12,9 @@ use crate::{
 
 /// The page.
 pub(super) fn page(operations: &[Registered], formats: &[TextFormat]) -> String {
-    let mut html = "<p>Every failure is <code>application/problem+json</code>: <code>error</code> is a stable code, \
-        <code>detail</code> says what happened, <code>errors</code> lists every bad field, <code>retryable</code> says \
-        whether the same request may succeed later, and <code>request_id</code> names it in the server's log.</p>\n\
+    let mut html = "<p>Every error is <code>application/problem+json</code>: <code>error</code> is a stable code, \
+        <code>detail</code> explains it, <code>errors</code> lists all invalid fields, <code>retryable</code> is true \
+        if the same request may succeed later, and <code>request_id</code> identifies it in the server's log.</p>\n\
         <table id=\"errors\"><tr><th>code</th><th>meaning</th></tr>\n"
         .to_owned();
     for code in ErrorCode::ALL {

@@ -1,5 +1,5 @@
-//! The reference at `/api/reference/`: the interface for people, with its errors and definitions. Whole in itself, and
-//! readable without scripts; the one script there is tries operations out.
+//! The reference at `/api/reference/`: operations, errors and definitions for people. It uses no external resource and
+//! is readable without scripts; its only script runs the "Try it" forms.
 
 mod definitions;
 mod errors;
@@ -14,7 +14,7 @@ use crate::{
     pages::shell,
 };
 
-/// Where it begins.
+/// Its path.
 pub(crate) const ROOT: &str = "/api/reference/";
 
 /// All pages.
@@ -36,7 +36,7 @@ pub(crate) fn documents(
     all
 }
 
-/// More than all pages have.
+/// Styles in addition to those of all pages.
 const MORE_STYLE: &str = "
 body { max-width: 72rem }
 section.op { border: 1px solid var(--line); border-radius: .6rem; padding: .9rem 1.1rem; margin: .9rem 0 }

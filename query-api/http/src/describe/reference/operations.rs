@@ -12,7 +12,7 @@ use crate::{
     pages::{escaping::escape, shell::prose},
 };
 
-/// How deep the members of an answer are listed.
+/// Depth to which the fields of an answer are listed.
 const DEPTH: usize = 3;
 
 /// The page.
@@ -60,7 +60,7 @@ fn operation(html: &mut String, op: &Registered, openapi: &Value, about: &About)
         prose(info.description)
     );
     let price = match (offer.tier, offer.price_sats) {
-        (Tier::Premium, Some(sats)) => format!("free in the beta, {sats} sats a call later"),
+        (Tier::Premium, Some(sats)) => format!("free during the beta, {sats} sats per call later"),
         _ => "free".to_owned(),
     };
     let _ = writeln!(
@@ -93,7 +93,7 @@ fn parameters(html: &mut String, op: &Registered) {
     if op.input.fields.is_empty() {
         return;
     }
-    html.push_str("<h4>Parameters</h4>\n<table><tr><th>name</th><th>where</th><th>what</th></tr>\n");
+    html.push_str("<h4>Parameters</h4>\n<table><tr><th>name</th><th>in</th><th>description</th></tr>\n");
     for field in &op.input.fields {
         let place = field.location.name();
         let needed = if field.required { ", required" } else { "" };
@@ -109,7 +109,7 @@ fn parameters(html: &mut String, op: &Registered) {
     html.push_str("</table>\n");
 }
 
-/// What a value may be, in words.
+/// The bounds of a value in words.
 fn bounds(schema: &Value) -> String {
     let mut said = Vec::new();
     for (key, word) in [("minimum", "at least"), ("maximum", "at most"), ("default", "default")] {
@@ -138,7 +138,7 @@ fn answer(html: &mut String, described: &Value, openapi: &Value) {
         let mut rows = String::new();
         members(&mut rows, schema, openapi, "", DEPTH);
         if !rows.is_empty() {
-            let _ = writeln!(html, "<table><tr><th>member</th><th>type</th><th>what</th></tr>\n{rows}</table>");
+            let _ = writeln!(html, "<table><tr><th>field</th><th>type</th><th>description</th></tr>\n{rows}</table>");
         }
         if let Some(example) = content.get("example") {
             let _ = writeln!(html, "<pre><code>{}</code></pre>", escape(&pretty(example)));
@@ -147,7 +147,7 @@ fn answer(html: &mut String, described: &Value, openapi: &Value) {
     }
 }
 
-/// The schema that a reference stands for, through one of several if need be.
+/// The schema behind a reference, or behind the first non-null alternative.
 fn resolved<'a>(schema: &'a Value, openapi: &'a Value) -> &'a Value {
     if let Some(target) = schema["$ref"].as_str() {
         return openapi.pointer(target.trim_start_matches('#')).map_or(schema, |found| resolved(found, openapi));
