@@ -70,7 +70,7 @@ fn retries_are_bounded_and_the_last_error_has_words() {
     for (fault, words) in [
         (Response::text(500, &warming.to_string()), "still starting: Verifying blocks…"),
         (Response::text(503, "Work queue depth exceeded"), "overloaded: Work queue depth exceeded"),
-        (Response::Truncated(b"{".to_vec()), "closed before the answer was whole"),
+        (Response::Truncated(b"{".to_vec()), "closed before the answer was complete"),
     ] {
         let (server, count) = after(usize::MAX, fault);
         let started = Instant::now();

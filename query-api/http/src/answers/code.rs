@@ -40,7 +40,7 @@ error_codes! {
     InvalidPath, 400, "invalid_path", "Invalid path", "The path is not valid UTF-8, or is not a path.";
     InvalidQuery, 400, "invalid_query", "Invalid query string", "The query string cannot be read.";
     MalformedJson, 400, "malformed_json", "Malformed JSON",
-        "The body is not a JSON object, or it names a member twice.";
+        "The body is not a JSON object, or it has a duplicate field.";
     InvalidTransaction, 400, "invalid_transaction", "Invalid transaction",
         "The bytes are not a transaction, or the transaction is invalid by consensus.";
     InsufficientFee, 400, "insufficient_fee", "Insufficient fee",

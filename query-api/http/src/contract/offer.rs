@@ -78,12 +78,11 @@ impl Agreed {
         self.method == method && self.path == path
     }
 
-    /// Reads the table: tab-separated, a line of names, then a line for each operation: method, path, package, tier
-    /// after the beta, capability, price in satoshis, unit, price in dollars, note. Lines without a package are
-    /// documents.
+    /// Parses the table: tab-separated, a header line, then one line per operation: method, path, package, tier after
+    /// the beta, capability, price in satoshis, unit, price in USD, note. Lines without a package are documents.
     ///
     /// # Errors
-    /// The first line that is not of this form.
+    /// The first invalid line.
     pub fn table(text: &'static str) -> Result<Vec<Agreed>, &'static str> {
         let lines = text.lines().skip(1).filter(|line| line.split('\t').nth(2) != Some(""));
         lines.map(|line| Agreed::line(line).ok_or(line)).collect()

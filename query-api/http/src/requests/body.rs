@@ -213,7 +213,7 @@ mod tests {
             assert_eq!(refusal(JSON, bytes).await, (400, "malformed_json"), "{}", String::from_utf8_lossy(bytes));
         }
         let (_, _, detail) = read(JSON, b"{\n\"a\":1,\n\"a\":1}", 100).await.unwrap_err();
-        assert!(detail.starts_with("the body names a member twice: line 3"), "{detail}");
+        assert!(detail.starts_with("the body has a duplicate field: line 3"), "{detail}");
     }
 
     #[tokio::test]
