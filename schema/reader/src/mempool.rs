@@ -1,4 +1,4 @@
-//! What was sampled of the mempool.
+//! Samples of the mempool.
 
 use cairn_model::MempoolSample;
 use cairn_tables::{Table, mempool::MempoolSamples};
@@ -6,8 +6,8 @@ use cairn_tables::{Table, mempool::MempoolSamples};
 use crate::{ReadError, View};
 
 impl View<'_> {
-    /// Samples from `from_unix` to `to_unix` (seconds since 1970, both included), ascending; of more than `max` the
-    /// first ones. Reads a row for each, and one more.
+    /// Samples from `from_unix` to `to_unix` (seconds since 1970, both inclusive), ascending; at most the first `max`.
+    /// Reads one row for each, and one more.
     ///
     /// # Errors
     /// The database cannot be read, or a row is damaged.

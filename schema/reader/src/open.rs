@@ -1,4 +1,4 @@
-//! Opening a database for reading, and the options that reader and writer must agree on.
+//! Opens a database for reading, with the options that reader and writer share.
 
 use std::{
     path::{Path, PathBuf},
@@ -18,21 +18,21 @@ use crate::{ChainIndex, RawBlocks, ReadError, View, check_format, check_format_i
 /// The database handle.
 pub type Db = DBWithThreadMode<MultiThreaded>;
 
-/// What the index was made for; fixed at its first commit.
+/// Parameters of the index, fixed at its first commit.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Facts {
     /// The network.
     pub network: Network,
-    /// Bytes of a script's hash that are used as prefix: 8, but in tests that want collisions.
+    /// Bytes of a script's hash that are used as prefix: 8, except in tests of collisions.
     pub script_prefix: usize,
-    /// Bytes of a txid that are used as prefix: 8, but in tests that want collisions.
+    /// Bytes of a txid that are used as prefix: 8, except in tests of collisions.
     pub txid_prefix: usize,
     /// The folder of block files, for raw bytes; `None` if the blocks came from a node.
     pub blocks_dir: Option<PathBuf>,
 }
 
 impl Facts {
-    /// What a new index of a network is made with.
+    /// Parameters of a new index of a network.
     #[must_use]
     pub fn of(network: Network) -> Self {
         Facts { network, script_prefix: 8, txid_prefix: 8, blocks_dir: None }
@@ -52,10 +52,10 @@ impl Facts {
         rows.into_iter().map(|(k, v)| (k, Fact(v))).collect()
     }
 
-    /// Name of the row that counts how often families were dropped or made anew, two for each time.
+    /// Name of the row that counts how often families were dropped or recreated; each time counts twice.
     pub const FAMILIES: &'static str = "families";
 
-    /// That count. A secondary keeps its handle of a dropped family, and the rows that it had.
+    /// This count. A secondary keeps its handle of a dropped family and still sees its rows.
     ///
     /// # Errors
     /// The database cannot be read, or the row is damaged.
@@ -71,7 +71,7 @@ impl Facts {
     /// Reads them; `None` if the index has none yet.
     ///
     /// # Errors
-    /// The database cannot be read, or holds facts that this version does not know.
+    /// The database cannot be read, or has facts that this version does not support.
     pub fn read(db: &Db) -> Result<Option<Self>, ReadError> {
         let family = db.cf_handle(FactsTable::FAMILY.name()).ok_or(ReadError::Empty)?;
         let fact = |name: &str| -> Result<Option<String>, ReadError> {
@@ -161,13 +161,13 @@ fn open_read_only(dir: &Path, families: &[Family]) -> Result<Db, rocksdb::Error>
     while_written(dir, || read_only(dir, families))
 }
 
-/// How often an index that a writer changes meanwhile is tried to be opened.
+/// Attempts to open an index that a writer is changing.
 const OPENINGS: u32 = 40;
 /// Pause before the second try; grows up to [`LONGEST_PAUSE`].
 const PAUSE: Duration = Duration::from_millis(5);
 const LONGEST_PAUSE: Duration = Duration::from_millis(160);
 
-/// What tells whether a writer has changed the list of files since: which manifest counts, and how long it is.
+/// Identifies the state of the list of files: name and length of the current manifest.
 fn files_mark(dir: &Path) -> Option<(Vec<u8>, u64)> {
     let current = std::fs::read(dir.join("CURRENT")).ok()?;
     let name = std::str::from_utf8(&current).ok()?.trim();
@@ -175,9 +175,9 @@ fn files_mark(dir: &Path) -> Option<(Vec<u8>, u64)> {
     Some((current, length))
 }
 
-/// Opens an index that a writer may be changing. Between reading the list of files and opening them a compaction can
-/// remove one, and RocksDB then speaks of corruption. That is believed only if it says the same twice about a list that
-/// has not changed.
+/// Opens an index that a writer may be changing. Between reading the list of files and opening them, a compaction can
+/// remove a file, which RocksDB reports as corruption. It is treated as corruption only if it occurs twice with an
+/// unchanged list.
 pub(crate) fn while_written<T>(
     dir: &Path,
     mut open: impl FnMut() -> Result<T, rocksdb::Error>,
@@ -200,7 +200,7 @@ pub(crate) fn while_written<T>(
     open()
 }
 
-/// The families that answer questions.
+/// The families that readers need.
 pub(crate) fn readers_families() -> Vec<Family> {
     Family::ALL.into_iter().filter(|f| !f.is_writers_own()).collect()
 }
@@ -225,24 +225,24 @@ pub(crate) fn lacking(dir: &Path) -> Option<ReadError> {
     }
 }
 
-/// Hands out views of an index.
+/// Creates views of an index.
 pub struct Reader {
     pub(crate) db: Arc<Db>,
-    /// Whether a writer shares the handle, so that each view has to pin what it reads.
+    /// True if a writer shares the handle, so that each view must pin a snapshot.
     pinned: bool,
-    /// [`Facts::families_made`] when it was opened.
+    /// [`Facts::families_made`] at the time of opening.
     pub(crate) families_made: u64,
     facts: Facts,
-    /// The chain in brief up to the tip that was seen last.
+    /// The chain index up to the last seen tip.
     chain: RwLock<(ChainIndex, Option<crate::Tip>)>,
     raw: Option<RawBlocks>,
 }
 
 impl Reader {
-    /// Opens the index in `dir` for reading only, as it is now: it does not follow a writer.
+    /// Opens the current state of the index in `dir` read-only. It does not follow a writer.
     ///
     /// # Errors
-    /// There is no index, it is empty, of a newer format, or it cannot be read.
+    /// The index is missing, empty, of a newer format, or unreadable.
     pub fn open(dir: &Path) -> Result<Self, ReadError> {
         if !dir.join("CURRENT").exists() {
             return Err(ReadError::Unusable(format!("no index in {}", dir.display())));
@@ -254,7 +254,7 @@ impl Reader {
         Self::still(Arc::new(db))
     }
 
-    /// Reads through the writer's own handle (one process for both).
+    /// Reads through the writer's handle (in the same process).
     ///
     /// # Errors
     /// The index is empty or cannot be read.
@@ -262,7 +262,7 @@ impl Reader {
         Self::over(db, true)
     }
 
-    /// Reads through a handle that does not move while it is read.
+    /// Reads through a handle that does not change while it is read.
     pub(crate) fn still(db: Arc<Db>) -> Result<Self, ReadError> {
         Self::over(db, false)
     }
@@ -275,7 +275,7 @@ impl Reader {
         Ok(Reader { db, pinned, families_made, facts, chain: RwLock::default(), raw })
     }
 
-    /// Reads raw blocks from this folder instead of the one that was indexed (copied elsewhere, say).
+    /// Reads raw blocks from this folder instead of the indexed one, for example a copy.
     #[must_use]
     pub fn with_blocks_dir(mut self, dir: Option<PathBuf>) -> Self {
         if let Some(dir) = dir {
@@ -284,7 +284,7 @@ impl Reader {
         self
     }
 
-    /// What the index was made for.
+    /// Parameters of the index.
     #[must_use]
     pub fn facts(&self) -> &Facts {
         &self.facts
@@ -296,7 +296,7 @@ impl Reader {
         self.raw.as_ref()
     }
 
-    /// A view of the index as it is now.
+    /// A view of the current index.
     ///
     /// # Errors
     /// The index is empty or cannot be read.
