@@ -1,17 +1,17 @@
-//! The one loop that drives any source.
+//! The loop that drives the sources.
 
 use cairn_model::Height;
 
 use crate::{ActiveSource, FollowError, OpenIndex, Reached, Source};
 
-/// When to end.
+/// End condition.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Until {
     /// When cancelled.
     Cancelled,
-    /// At this height, waiting for it if need be.
+    /// At this height; waits for it if necessary.
     Height(Height),
-    /// At the tip of the source as it is now, or at this height if that is lower.
+    /// At the current tip of the source, or at this height if it is lower.
     Tip {
         /// Highest height wanted.
         to: Option<Height>,
@@ -19,7 +19,7 @@ pub enum Until {
 }
 
 impl Until {
-    /// The highest height wanted, if there is one.
+    /// The highest height wanted, if any.
     #[must_use]
     pub fn highest(self) -> Option<Height> {
         match self {
@@ -30,29 +30,29 @@ impl Until {
     }
 }
 
-/// How it ended.
+/// Outcome.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outcome {
-    /// The end that was asked for is reached.
+    /// The end condition is met.
     Done,
-    /// Cancelled before that.
+    /// Cancelled before.
     Cancelled,
 }
 
-/// Brings an index to where its sources are.
+/// Brings an index to the tip of its sources.
 pub struct Follower {
     index: OpenIndex,
     sources: Vec<Box<dyn Source>>,
 }
 
 impl Follower {
-    /// Follows the last of `sources`, after the others are used up in this order.
+    /// Follows the last of `sources`, after the others are exhausted in this order.
     #[must_use]
     pub fn new(index: OpenIndex, sources: Vec<Box<dyn Source>>) -> Self {
         Follower { index, sources }
     }
 
-    /// Indexes until the end that is asked for, or until cancelled.
+    /// Indexes until the end condition is met, or until cancelled.
     ///
     /// # Errors
     /// A source, the index or the disk fails. What was committed stays.
@@ -69,7 +69,7 @@ impl Follower {
     }
 }
 
-/// Follows one source. `last`: no other one makes up for what it lacks.
+/// Follows one source. `last`: no other source follows.
 fn bring(index: &mut OpenIndex, source: Box<dyn Source>, until: Until, last: bool) -> Result<Outcome, FollowError> {
     let outcome = source.begin(index, until).and_then(|mut source| {
         let outcome = drive(index, source.as_mut(), until);

@@ -1,4 +1,4 @@
-//! The watcher itself: its parts, and a step.
+//! The watcher: its state and its step.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -24,7 +24,7 @@ pub struct Tip {
     pub time: u32,
 }
 
-/// What a step did.
+/// Result of a step.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Step {
     /// Deltas that readers must apply, in this order.
@@ -41,12 +41,12 @@ pub enum WatchError {
     Coins(#[source] CoinsError),
 }
 
-/// What is known of the chains.
+/// State of the chains.
 #[derive(Debug, Default)]
 pub(crate) struct Chain {
     /// Our tip.
     pub(crate) tip: Option<Tip>,
-    /// The node's tip, as far as it told.
+    /// The node's last reported tip.
     pub(crate) node: Option<BlockHash>,
     /// The node is on the move: its tip is not ours.
     pub(crate) apart: bool,
@@ -86,7 +86,7 @@ pub(crate) struct Sync {
     pub(crate) gaps_repaired: u64,
 }
 
-/// Keeps the node's mempool. See the crate's documentation.
+/// Keeps a copy of the node's mempool. See the crate's documentation.
 #[derive(Debug)]
 pub struct MempoolWatcher {
     pub(crate) client: NodeClient,
@@ -121,7 +121,7 @@ pub struct MempoolWatcher {
 }
 
 impl MempoolWatcher {
-    /// Watches the mempool of the node behind `client`. Nothing is asked yet.
+    /// Watches the mempool of the node behind `client`. Sends no request yet.
     #[must_use]
     pub fn new(client: NodeClient, options: MempoolOptions) -> Self {
         // The steps are the retries.
@@ -152,30 +152,30 @@ impl MempoolWatcher {
         }
     }
 
-    /// Hands over the transactions of an earlier run: of those that the node still has, bytes and first-seen times are
-    /// used again. To be called before the first step.
+    /// Sets the transactions of an earlier run. If the node still has them, their bytes and first-seen times are
+    /// reused. Call it before the first step.
     pub fn restore(&mut self, kept: Vec<Arc<MempoolTx>>) {
         for tx in kept.into_iter().take(self.options.max_transactions) {
             self.kept.insert(tx.txid, tx);
         }
     }
 
-    /// Tells which topics are subscribed over a connection that stands. Without the `sequence` topic snapshots are
-    /// taken more often. An event of that topic tells the same; only its absence must be told.
+    /// Sets the topics of the current ZMQ connection. Without the `sequence` topic, snapshots are taken more often. An
+    /// event of this topic implies it; only its absence must be reported.
     pub fn listening(&mut self, topics: &[Topic]) {
         self.hears_sequence = topics.contains(&Topic::Sequence);
     }
 
-    /// Takes in an event that was heard at `now_ms` (milliseconds since 1970). Cheap: it is only queued.
+    /// Queues an event received at `now_ms` (milliseconds since 1970). Cheap.
     pub fn hear(&mut self, event: &Event, now_ms: u64) {
         self.queue.push(event, now_ms, &self.options);
     }
 
-    /// Works for a moment: takes in what was heard, asks the node for a few things, finds out coins. `tip` is the tip
-    /// of our index, to which `coins` belong; `now_ms` are milliseconds since 1970.
+    /// Does a bounded amount of work: processes events, sends a few requests to the node, resolves coins. `tip` is the
+    /// tip of our index, to which `coins` belong; `now_ms` is in milliseconds since 1970.
     ///
     /// # Errors
-    /// [`WatchError`]; the next step goes on where this one ended.
+    /// [`WatchError`]; the next step resumes where this one ended.
     pub fn step(&mut self, coins: &dyn Coins, tip: Tip, now_ms: u64) -> Result<Step, WatchError> {
         self.clock.set(now_ms);
         self.meet(tip);
@@ -236,7 +236,7 @@ impl MempoolWatcher {
         fetch.min(snapshot).min(self.dismissal_in()).min(LONGEST_WAIT)
     }
 
-    /// The whole state for a reader that comes late: everything that was told so far, in short.
+    /// The whole state for a new reader.
     #[must_use]
     pub fn snapshot(&self) -> Vec<MempoolDelta> {
         let mut deltas = vec![MempoolDelta::Reset { sequence: self.sync.next }];
@@ -248,7 +248,7 @@ impl MempoolWatcher {
         deltas
     }
 
-    /// The transactions that readers have, in no order.
+    /// The transactions that readers have, unordered.
     pub fn txs(&self) -> impl Iterator<Item = &Arc<MempoolTx>> {
         self.pool.iter()
     }
@@ -265,13 +265,13 @@ impl MempoolWatcher {
         self.pool.len()
     }
 
-    /// Whether readers have no transaction.
+    /// True if readers have no transaction.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.pool.len() == 0
     }
 
-    /// The state in numbers.
+    /// The status.
     #[must_use]
     pub fn status(&self) -> MempoolStatus {
         let (known, coming) = (self.pool.len() as u64, self.arrivals.unsettled() as u64);

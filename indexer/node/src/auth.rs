@@ -1,4 +1,4 @@
-//! How we prove to the node that we may ask. Secrets stay in here.
+//! Credentials for the node. Secrets do not leave this module.
 
 use std::{
     fmt, fs,
@@ -12,14 +12,14 @@ use ureq::http::HeaderValue;
 
 use crate::error::NodeError;
 
-/// Longest cookie that is read, in bytes. Bitcoin Core's has 75.
+/// Maximum length of a cookie in bytes. Bitcoin Core's has 75.
 const MAX_COOKIE: u64 = 4096;
 
-/// Credentials of the node's RPC interface. Printing them shows no password.
+/// Credentials of the node's RPC interface. Their `Debug` and `Display` forms do not show the password.
 #[derive(Clone)]
 pub enum NodeAuth {
-    /// The node's cookie file (`.cookie` in the data folder of its network). It is another one after each start of the
-    /// node and is read again when the node refuses the one we have.
+    /// The node's cookie file (`.cookie` in the data folder of its network). The node writes a new one at each start;
+    /// it is read again when the node rejects the old one.
     Cookie(PathBuf),
     /// `rpcauth` or `rpcuser`.
     UserPassword {
@@ -50,7 +50,7 @@ impl fmt::Display for NodeAuth {
     }
 }
 
-/// The header that goes with each request.
+/// The header of each request.
 pub(crate) struct Credentials {
     auth: NodeAuth,
     header: Mutex<Option<HeaderValue>>,
@@ -65,7 +65,7 @@ impl Credentials {
         &self.auth
     }
 
-    /// The header as it was last read.
+    /// The last read header.
     pub(crate) fn header(&self) -> Result<HeaderValue, NodeError> {
         let mut header = self.header.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(header) = &*header {
@@ -75,7 +75,7 @@ impl Credentials {
         Ok(header.insert(read).clone())
     }
 
-    /// Reads the cookie again after the node refused `refused`; `None` if there is no other to try.
+    /// Reads the cookie again after the node rejected `refused`; `None` if it has not changed.
     pub(crate) fn renewed(&self, refused: &HeaderValue) -> Result<Option<HeaderValue>, NodeError> {
         let mut header = self.header.lock().unwrap_or_else(PoisonError::into_inner);
         let read = self.read()?;

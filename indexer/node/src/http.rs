@@ -6,19 +6,19 @@ use ureq::{Agent, http::HeaderValue};
 
 use crate::error::NodeError;
 
-/// Longest wait for a connection.
+/// Timeout of a connection attempt.
 const CONNECT: Duration = Duration::from_secs(5);
-/// Idle connections are given up before Bitcoin Core gives them up (`rpcservertimeout`, 30 s).
+/// Idle connections are closed before Bitcoin Core closes them (`rpcservertimeout`, 30 s).
 const IDLE: Duration = Duration::from_secs(15);
 
-/// A whole answer.
+/// A complete answer.
 pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) body: Vec<u8>,
 }
 
 impl Answer {
-    /// The beginning of the body as one line, for messages.
+    /// The beginning of the body as one line, for error messages.
     pub(crate) fn words(&self) -> String {
         let text = String::from_utf8_lossy(&self.body[..self.body.len().min(400)]);
         let line: Vec<&str> = text.split_whitespace().collect();
@@ -29,9 +29,9 @@ impl Answer {
 /// Limits of one exchange.
 #[derive(Clone, Copy)]
 pub(crate) struct Limits {
-    /// For all of it.
+    /// Time limit of the exchange.
     pub(crate) time: Duration,
-    /// Bytes of the answer's body.
+    /// Maximum size of the answer's body in bytes.
     pub(crate) body: u64,
 }
 
@@ -39,12 +39,12 @@ pub(crate) struct Http {
     agent: Agent,
     /// Scheme, host and port.
     url: String,
-    /// Path of the RPC interface: `/` or, where the address names one, that of a wallet or a proxy.
+    /// Path of the RPC interface: `/`, or that of a wallet or a proxy if the URL has one.
     path: String,
 }
 
 impl Http {
-    /// `url` as in `http://127.0.0.1:8332`.
+    /// `url`, for example `http://127.0.0.1:8332`.
     pub(crate) fn new(url: &str, connections: usize) -> Result<Self, NodeError> {
         let (url, path) = split_url(url)?;
         let config = Agent::config_builder()
@@ -62,7 +62,7 @@ impl Http {
         Ok(Http { agent: Agent::new_with_config(config), url, path })
     }
 
-    /// The address, without credentials.
+    /// The URL without credentials.
     pub(crate) fn url(&self) -> &str {
         &self.url
     }
@@ -83,7 +83,7 @@ impl Http {
         self.finish(what, request.send(body), limits)
     }
 
-    /// REST needs no credentials and gets none.
+    /// A REST request, without credentials.
     pub(crate) fn get(&self, path: &str, limits: Limits) -> Result<Answer, NodeError> {
         let request = self.agent.get(format!("{}{path}", self.url));
         let request = request.config().timeout_global(Some(limits.time)).build();
@@ -128,7 +128,7 @@ impl Http {
     }
 }
 
-/// Splits an address into scheme, host and port, and path.
+/// Splits a URL into scheme, host and port, and path.
 fn split_url(url: &str) -> Result<(String, String), NodeError> {
     let bad = |reason| Err(NodeError::BadUrl { reason });
     let url = url.trim();
