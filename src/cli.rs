@@ -27,32 +27,32 @@ pub(crate) struct Cli {
 /// What to do.
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
-    /// Makes a small chain with named actors, indexes it and serves it: the way to look around.
+    /// Generates a small chain with named actors, indexes it and serves it. Start here to look around.
     Demo(Demo),
-    /// Indexes block files, or what a node has, and follows either.
+    /// Indexes blocks from block files, a node or both, then follows new blocks.
     Index(Index),
-    /// Serves an index that another process makes or made, and follows it.
+    /// Serves an index that another process writes or has written, and follows its changes.
     Serve(Serve),
-    /// Indexes and serves in one process: answers follow the chain.
+    /// Indexes and serves in one process. Answers follow the chain.
     Run(Run),
-    /// Shows the stages: version, checkpoint, rows and bytes.
+    /// Shows each stage: version, checkpoint, rows and bytes.
     Stages(IndexDir),
-    /// Rebuilds the tables of a stage from the journal, without the block files.
+    /// Rebuilds the tables of a stage from the journal. Needs no block files.
     Reindex(Reindex),
-    /// Disconnects blocks down to a height.
+    /// Disconnects blocks until the tip is at the given height.
     Unwind(Unwind),
-    /// Looks into the tables.
+    /// Inspects the tables.
     Db(Db),
-    /// Audits the index against itself (supply, coins = history = totals, MuHash of the coin set) and, with --node,
-    /// against the node (headers, `gettxoutsetinfo muhash`).
+    /// Audits the index: supply, balances from coins, history and totals, and the MuHash of the coin set. With --node,
+    /// also compares it with the node (headers, `gettxoutsetinfo muhash`).
     Verify(Verify),
-    /// Issues, lists and revokes bridge keys and wallet sessions; beside a running server, too.
+    /// Issues, lists and revokes bridge keys and wallet sessions. Works while a server is running.
     Keys(Keys),
     /// Lists and closes the tickets that clients opened with POST /v1/feedback; beside a running server, too.
     Feedback(Feedback),
     /// Prints the settings in force, and where each comes from.
     Config(Config),
-    /// Prints the API's description (OpenAPI, JSON).
+    /// Prints the OpenAPI document of the API (JSON).
     Openapi,
 }
 
@@ -76,10 +76,10 @@ pub(crate) struct Index {
     pub(crate) node: Node,
     #[command(flatten)]
     pub(crate) limits: Limits,
-    /// Stops at this height.
+    /// Stops after the block at this height.
     #[arg(long, value_name = "HEIGHT")]
     pub(crate) to: Option<u32>,
-    /// Stops at the tip instead of waiting for further blocks.
+    /// Stops at the tip instead of waiting for new blocks.
     #[arg(long)]
     pub(crate) once: bool,
 }
@@ -124,7 +124,7 @@ pub(crate) struct Reindex {
     pub(crate) index: IndexDir,
     #[command(flatten)]
     pub(crate) limits: Limits,
-    /// Name of the stage (see `cairn stages`), or all. The chain stage is the journal itself: it cannot be rebuilt.
+    /// Name of a stage (see `cairn stages`), or `all`. The chain stage is the journal itself and cannot be rebuilt.
     #[arg(long, value_name = "NAME")]
     pub(crate) stage: String,
 }
@@ -133,7 +133,7 @@ pub(crate) struct Reindex {
 pub(crate) struct Unwind {
     #[command(flatten)]
     pub(crate) index: IndexDir,
-    /// The height that becomes the tip.
+    /// Height of the new tip.
     #[arg(long, value_name = "HEIGHT")]
     pub(crate) to: u32,
 }
@@ -154,11 +154,11 @@ pub(crate) struct Keys {
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum KeysCommand {
-    /// Makes a key or a session and prints its secret, this once.
+    /// Creates a key or session and prints its secret. The secret cannot be shown again.
     Issue(KeysIssue),
-    /// Shows all that were ever issued, without their secrets.
+    /// Lists all keys and sessions that were ever issued, without their secrets.
     List(KeysAt),
-    /// Ends a key or a session for good.
+    /// Revokes a key or session. This cannot be undone.
     Revoke(KeysRevoke),
 }
 
@@ -174,13 +174,13 @@ pub(crate) struct KeysAt {
 pub(crate) struct KeysIssue {
     #[command(flatten)]
     pub(crate) at: KeysAt,
-    /// A bridge key (X-WR-API-Key) or a wallet session (Authorization: Bearer). Both open the same.
+    /// A bridge key (X-WR-API-Key) or a wallet session (Authorization: Bearer). Both give the same access.
     #[arg(long, value_name = "KIND", value_enum)]
     pub(crate) kind: Kind,
-    /// Whose it is, or the like, for the list.
+    /// Note for the list, for example the owner's name.
     #[arg(long, value_name = "TEXT")]
     pub(crate) label: Option<String>,
-    /// How long it is valid: minutes, hours or days, as in 31d. Without, until it is revoked.
+    /// Lifetime in minutes, hours or days, for example 31d. Default: no expiry.
     #[arg(long, value_name = "TIME", value_parser = lifetime)]
     pub(crate) expires: Option<u64>,
 }
@@ -207,7 +207,7 @@ impl From<Kind> for KeyKind {
 pub(crate) struct KeysRevoke {
     #[command(flatten)]
     pub(crate) at: KeysAt,
-    /// Its id, or its first characters as `cairn keys list` shows them.
+    /// Id, or the first characters of the secret as `cairn keys list` shows them.
     pub(crate) id: String,
 }
 
@@ -287,11 +287,11 @@ pub(crate) struct Db {
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum DbCommand {
-    /// Rows and bytes of each table, from the database's own estimates.
+    /// Shows rows and bytes of each table, as the database estimates them.
     Stats(IndexDir),
-    /// SHA-256 over the rows of each table: equal in two indexes exactly if the tables are. Reads everything.
+    /// Prints a SHA-256 over the rows of each table. Equal tables have equal checksums. Reads the whole index.
     Checksum(IndexDir),
-    /// Prints the value of a row in hex.
+    /// Prints the value of one row in hex.
     Get(DbGet),
 }
 
@@ -299,15 +299,15 @@ pub(crate) enum DbCommand {
 pub(crate) struct DbGet {
     #[command(flatten)]
     pub(crate) index: IndexDir,
-    /// The table, as `db stats` names it.
+    /// Name of the table, as `cairn db stats` shows it.
     pub(crate) table: String,
-    /// The row's key in hex, as the table's documentation draws it, without the tag of a shared family.
+    /// Key of the row in hex, as the table's documentation shows it, without the tag byte of a shared column family.
     pub(crate) key: String,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct Config {
-    /// Prints the reference of all settings (Markdown) instead.
+    /// Prints the reference of all settings (Markdown) instead of their values.
     #[arg(long)]
     pub(crate) reference: bool,
     #[command(flatten)]
@@ -316,7 +316,7 @@ pub(crate) struct Config {
 
 /// The command line's definition.
 pub(crate) fn command() -> clap::Command {
-    // The one setting whose flag differs from its name: a demo knows no other folder.
+    // The only setting whose flag differs from its name: a demo has no other folder.
     let demo = |demo: clap::Command| demo.mut_arg("demo_datadir", |arg| arg.long("datadir"));
     Cli::command().mut_subcommand("demo", demo).after_long_help(format!("Exit codes:\n{}", Exit::list()))
 }

@@ -1,13 +1,13 @@
-//! How long bulk work still takes, all of its phases together.
+//! Estimates the remaining time of bulk work over all of its phases.
 
 use std::time::{Duration, Instant};
 
 use cairn_pipeline::{Phase, ProgressStep};
 
-/// Before this much time the rest would be a guess.
+/// No estimate before this much time has passed.
 const SETTLED: Duration = Duration::from_secs(1);
 
-/// Phases in order, with the share of the time that each takes as measured by `benches/index.rs`.
+/// Phases in order, each with its share of the time as measured by `benches/index.rs`.
 const SHARES: [(Phase, f64); 6] = [
     (Phase::Link, 22.0),
     (Phase::Join, 6.0),
@@ -24,8 +24,8 @@ pub(crate) struct Eta {
     began: Option<(Instant, f64)>,
 }
 
-/// Where a step stands in all of the work, from 0 to the sum of the shares; `None` if it is not of bulk work. `coins`:
-/// the share of that phase counts.
+/// Progress of a step in the whole work, from 0 to the sum of the shares; `None` if it is not bulk work. `coins`: count
+/// the share of that phase.
 fn place(step: &ProgressStep, coins: bool) -> Option<f64> {
     let at = SHARES.iter().position(|(phase, _)| *phase == step.phase)?;
     let counts = |(phase, share): &(Phase, f64)| if *phase == Phase::Coins && !coins { 0.0 } else { *share };
@@ -35,11 +35,11 @@ fn place(step: &ProgressStep, coins: bool) -> Option<f64> {
 }
 
 impl Eta {
-    /// Seconds that are left after a step; `None` if it is not of bulk work, or too early to tell.
+    /// Remaining seconds after a step; `None` if it is not bulk work, or too early for an estimate.
     pub(crate) fn left(&mut self, now: Instant, step: &ProgressStep) -> Option<u64> {
         let coins = step.phase == Phase::Coins;
         let at = place(step, coins)?;
-        // A run that goes on where an earlier one was stopped begins somewhere.
+        // A resumed run does not begin at 0.
         let (began, from) = *self.began.get_or_insert((now, at));
         if at < from {
             // Another stage is being rebuilt.

@@ -14,7 +14,7 @@ use cairn_writer::WriteError;
 pub(crate) enum Exit {
     /// All went well.
     Done = 0,
-    /// Anything that has no code of its own.
+    /// Any other failure.
     Other = 1,
     /// The command line, the environment or `cairn.toml` is wrong. Clap uses the same number.
     Usage = 2,
@@ -28,7 +28,7 @@ pub(crate) enum Exit {
     DiskFull = 6,
     /// `cairn verify` found a difference.
     Difference = 7,
-    /// The address to listen on cannot be had.
+    /// The server cannot listen on its address.
     Listen = 8,
     /// Stopped by SIGINT.
     Interrupted = 130,
@@ -57,20 +57,20 @@ impl Exit {
         self as u8
     }
 
-    /// What it means, for the help and the operators' guide.
+    /// Its meaning, for `--help` and the operators' guide.
     pub(crate) fn meaning(self) -> &'static str {
         match self {
             Exit::Done => "success",
-            Exit::Other => "an error without a code of its own",
-            Exit::Usage => "wrong command line, environment or cairn.toml",
-            Exit::Source => "block files missing, unreadable, pruned or of another network",
+            Exit::Other => "other error",
+            Exit::Usage => "invalid command line, environment or cairn.toml",
+            Exit::Source => "block files or node unusable: missing, unreadable, pruned or of another network",
             Exit::Corrupt => "block or undo files damaged (the message names file and offset)",
             Exit::Index => "index missing, empty, damaged, in use by another process or of another network",
-            Exit::DiskFull => "disk full: free some space and start again, the work goes on where it was",
+            Exit::DiskFull => "disk full; free some space and start again, the work resumes",
             Exit::Difference => "`cairn verify` found a difference",
-            Exit::Listen => "the address to listen on is taken or not allowed",
-            Exit::Interrupted => "stopped by SIGINT (Ctrl-C), nothing lost",
-            Exit::Terminated => "stopped by SIGTERM, nothing lost",
+            Exit::Listen => "cannot listen: the address is in use or not permitted",
+            Exit::Interrupted => "stopped by SIGINT (Ctrl-C); nothing is lost",
+            Exit::Terminated => "stopped by SIGTERM; nothing is lost",
         }
     }
 
@@ -80,12 +80,12 @@ impl Exit {
     }
 }
 
-/// A command failed: one line that says what happened, and perhaps one that says what to do.
+/// A failed command: one line that says what is wrong, and an optional hint that says what to do.
 #[derive(Debug)]
 pub(crate) struct Failure {
     /// How the process ends.
     pub(crate) exit: Exit,
-    /// What happened, in one line.
+    /// What is wrong, in one line.
     pub(crate) message: String,
     /// What to do about it.
     pub(crate) hint: Option<String>,
@@ -119,7 +119,7 @@ impl Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Messages of the database may span lines; one line is promised.
+        // Messages of the database may have several lines. Print one.
         let message = self.message.split_whitespace().collect::<Vec<_>>().join(" ");
         write!(f, "error: {message}")?;
         self.hint.iter().try_for_each(|hint| write!(f, "\n hint: {hint}"))
@@ -140,24 +140,24 @@ impl From<SourceError> for Failure {
     fn from(error: SourceError) -> Self {
         let exit = if error.is_corruption() { Exit::Corrupt } else { Exit::Source };
         let hint = match &error {
-            SourceError::WrongNetwork { found, .. } => Some(format!("--network {found} is theirs")),
+            SourceError::WrongNetwork { found, .. } => Some(format!("use --network {found} for these block files")),
             SourceError::Pruned { .. } => {
-                Some("a node holds the whole chain only with prune=0; copy blocks/ from such a one".to_owned())
+                Some("copy blocks/ from a node that runs with prune=0; only such a node has the whole chain".to_owned())
             }
             SourceError::WrongXorKey { .. } => {
-                Some("copy xor.dat from the same folder as the block files, and in the same moment".to_owned())
+                Some("copy xor.dat together with the block files, from the same folder at the same time".to_owned())
             }
             SourceError::CorruptBlock { .. } => {
                 Some("copy this file again, or let the node repair it (bitcoind -reindex)".to_owned())
             }
             SourceError::CorruptUndo { .. } => {
-                Some("copy this file again; without any rev file indexing works too, and takes longer".to_owned())
+                Some("copy this file again, or remove all rev files: indexing then takes longer".to_owned())
             }
             SourceError::BlockChanged { .. } => {
-                Some("the files were exchanged meanwhile; start again when the copy is complete".to_owned())
+                Some("the files were replaced while they were read; start again when the copy is complete".to_owned())
             }
             SourceError::NoMemoryForBlocks { .. } => {
-                Some("give --memory more: 96 MiB, and 170 bytes for each block of the folder".to_owned())
+                Some("raise --memory: it needs 96 MiB plus 170 bytes for each block of the folder".to_owned())
             }
             _ => None,
         };
@@ -168,15 +168,15 @@ impl From<SourceError> for Failure {
 impl From<ReadError> for Failure {
     fn from(error: ReadError) -> Self {
         let hint = match &error {
-            // They say it themselves.
+            // Their messages say what to do.
             ReadError::NewerFormat { .. } | ReadError::StageVersion { .. } => {
                 return Failure::new(Exit::Index, error.to_string());
             }
-            ReadError::Empty | ReadError::Unusable(_) => "`cairn index` fills an index; --datadir names its folder",
-            ReadError::Unfinished(_) => "the next command that writes (`cairn index`, `cairn reindex`) finishes it",
-            ReadError::Database(_) => "the folder may be on a failing disk, or not be an index",
+            ReadError::Empty | ReadError::Unusable(_) => "make the index with `cairn index`, or correct --datadir",
+            ReadError::Unfinished(_) => "run `cairn index` or `cairn reindex`: it finishes the rebuild",
+            ReadError::Database(_) => "check the disk, and that the folder is an index",
             ReadError::Decode(_) | ReadError::Broken(_) => {
-                "the index is damaged: `cairn verify` says how far, `cairn reindex` rebuilds all but the chain stage"
+                "the index is damaged; `cairn verify` shows what, `cairn reindex` rebuilds all but the chain stage"
             }
         };
         Failure::new(Exit::Index, error.to_string()).hint(hint)
@@ -188,9 +188,9 @@ impl From<WriteError> for Failure {
         match error {
             WriteError::Read(error) => error.into(),
             WriteError::DiskFull(_) => Failure::new(Exit::DiskFull, error.to_string())
-                .hint("free some space and start again: the work goes on where it was"),
+                .hint("free some space and start again; the work resumes"),
             WriteError::Locked(_) => Failure::new(Exit::Index, error.to_string())
-                .hint("one process writes an index at a time; stop the other one, or name another --datadir"),
+                .hint("only one process can write an index; stop the other process or use another --datadir"),
             WriteError::Database(_) | WriteError::Io { .. } => Failure::new(Exit::Index, error.to_string()),
         }
     }
@@ -218,8 +218,8 @@ impl From<FollowError> for Failure {
 impl From<NodeError> for Failure {
     fn from(error: NodeError) -> Self {
         let hint = match &error {
-            NodeError::WrongNetwork { .. } => Some("--network has to be the node's"),
-            NodeError::TooOld { .. } => Some("Bitcoin Core 25 or newer is needed"),
+            NodeError::WrongNetwork { .. } => Some("set --network to the node's network"),
+            NodeError::TooOld { .. } => Some("update the node to Bitcoin Core 25 or newer"),
             _ => None,
         };
         let failure = Failure::new(Exit::Source, error.to_string());
@@ -236,11 +236,11 @@ impl From<PipelineError> for Failure {
             PipelineError::Read(error) => return error.into(),
             PipelineError::WrongNetwork { found, .. } => {
                 return Failure::new(Exit::Index, message)
-                    .hint(format!("--network {found} is the index's; another network needs another --datadir"));
+                    .hint(format!("use --network {found}, or another --datadir for another network"));
             }
             PipelineError::LessWork { .. } => {
                 return Failure::new(Exit::Source, message)
-                    .hint("the folder is older than the index: let the node catch up, or copy the folder again");
+                    .hint("the block files are older than the index; let the node catch up, or copy them again");
             }
             PipelineError::MissingCoin { .. }
             | PipelineError::MakesMoney { .. }

@@ -1,4 +1,4 @@
-//! The node as requests reach it: for what neither index nor mempool can answer.
+//! Access to the node for requests that neither index nor mempool can answer.
 
 use std::{sync::Arc, time::Duration};
 
@@ -8,23 +8,22 @@ use cairn_operations::{NodeAccess, Refused, Unreachable};
 
 use crate::{config::Node, exit::Failure};
 
-/// A request does not wait longer for the node.
+/// How long a request waits for the node.
 const PATIENCE: Duration = Duration::from_secs(8);
-/// Bitcoin Core's codes for a transaction that it looked at and does not take: undecodable, and the three of
-/// `sendrawtransaction`.
+/// Bitcoin Core's error codes for a rejected transaction: undecodable, and the three of `sendrawtransaction`.
 const REJECTIONS: [i64; 4] = [-22, -25, -26, -27];
 
 /// A node that requests may ask.
 pub(crate) struct Gateway(NodeClient);
 
 impl Gateway {
-    /// The node of the settings; `None` if none is set. It is not asked anything yet.
+    /// The configured node; `None` if none is set. Sends no request yet.
     ///
     /// # Errors
     /// URL or credentials cannot be used.
     pub(crate) fn of(node: &Node) -> Result<Option<Arc<dyn NodeAccess>>, Failure> {
         let Some(config) = node.config(8)? else { return Ok(None) };
-        // A request of ours that fails is an answer of ours that fails: the client may ask again.
+        // No retries here: the API request fails, and the client may retry it.
         let client =
             NodeClient::new(&config, CancelToken::never())?.with_retry(RetryPolicy::NONE).with_timeout(PATIENCE);
         Ok(Some(Arc::new(Gateway(client))))
@@ -32,7 +31,7 @@ impl Gateway {
 }
 
 fn unreachable(what: &'static str, error: &NodeError) {
-    tracing::warn!(%error, "the node could not be asked to {what}");
+    tracing::warn!(%error, "request to the node failed: {what}");
 }
 
 impl NodeAccess for Gateway {
@@ -42,7 +41,7 @@ impl NodeAccess for Gateway {
                 Refused::Rejected { code, reason: message }
             }
             other => {
-                unreachable("send a transaction", &other);
+                unreachable("broadcast a transaction", &other);
                 Refused::Unavailable
             }
         })
@@ -50,7 +49,7 @@ impl NodeAccess for Gateway {
 
     fn raw_transaction(&self, txid: &Txid, block: Option<&BlockHash>) -> Result<Option<Vec<u8>>, Unreachable> {
         self.0.raw_transaction(txid, block).map_err(|error| {
-            unreachable("give a transaction", &error);
+            unreachable("get a transaction", &error);
             Unreachable
         })
     }

@@ -1,4 +1,4 @@
-//! Wires up what indexes: sources, index, and who is told of it.
+//! Wires up indexing: sources, index and publishers.
 
 use std::{
     path::{Path, PathBuf},
@@ -20,14 +20,14 @@ use crate::{
     signals::Signals,
 };
 
-/// Where the blocks come from: block files, a node, or the one after the other.
+/// Where the blocks come from: block files, a node, or first the files and then the node.
 pub(crate) struct Sources {
     blocks: Option<PathBuf>,
     node: Option<(NodeConfig, Vec<ZmqEndpoint>)>,
 }
 
 impl Sources {
-    /// As the settings say.
+    /// The sources of the settings.
     ///
     /// # Errors
     /// Neither is set, or credentials are missing.
@@ -65,7 +65,7 @@ impl Indexing {
         screen: &Screen,
         cancel: &CancelToken,
     ) -> Result<Self, Failure> {
-        // The sources first: no index is made for one that cannot fill it.
+        // The sources first: if they cannot be used, no index is created.
         let node = from.node.map(|(config, endpoints)| {
             let (client, info) = connect(&config, network, cancel)?;
             if from.blocks.is_none() && !datadir.join("index").join("CURRENT").exists() {
@@ -106,7 +106,7 @@ impl Indexing {
         Arc::clone(&self.slot)
     }
 
-    /// Indexes until the end that is asked for, or until cancelled.
+    /// Indexes until the given end, or until cancelled.
     ///
     /// # Errors
     /// A source, the index or the disk fails. What was committed stays.

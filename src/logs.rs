@@ -11,16 +11,16 @@ use crate::{
 /// Starts logging.
 ///
 /// # Errors
-/// The filter is none.
+/// The filter is invalid.
 pub(crate) fn start(logging: &Logging, screen: &Screen) -> Result<(), Failure> {
     let wrong = |e: &dyn std::fmt::Display| {
-        Failure::usage(format!("log filter {:?}: {e}", logging.log))
-            .hint("for instance: info, or warn,cairn_http=debug")
+        Failure::usage(format!("invalid log filter {:?}: {e}", logging.log))
+            .hint("for example: info, or warn,cairn_http=debug")
     };
     let mut filter = EnvFilter::builder().parse(&logging.log).map_err(|e| wrong(&e))?;
     if !logging.log.contains("rmcp") {
-        // It repeats what clients sent, as a warning for each message that was no good, and an error for each client that
-        // went away: only for who asks for it by name. What fails on our side is logged where it is called.
+        // rmcp logs a warning with the client's text for each invalid message, and an error for each client that
+        // disconnects. Show them only if the filter names rmcp. Server errors are logged by the callers.
         filter = filter.add_directive("rmcp=off".parse().map_err(|e| wrong(&e))?);
     }
     let registry = tracing_subscriber::registry().with(filter);

@@ -1,4 +1,4 @@
-//! The `cairn` command: reads settings, starts logging, runs one command, ends with a documented exit code.
+//! The `cairn` command: reads settings, starts logging, runs one command and exits with a documented code.
 
 mod cli;
 mod commands;
@@ -21,15 +21,16 @@ use clap::FromArgMatches;
 
 use crate::exit::{Exit, Failure};
 
-/// RocksDB is built with the same allocator: one for the process.
+/// RocksDB is built with the same allocator, so the process has only one.
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
-    // A large index has thousands of files, and all of them stay open. Where the limit cannot be raised, opening says so.
+    // A large index has thousands of files, and all of them stay open. If the limit is too low, opening the index
+    // fails.
     let _ = rlimit::increase_nofile_limit(u64::MAX);
     let exit = run(std::env::args_os().collect()).unwrap_or_else(|failure| {
-        // Nobody may be reading; the exit code still says it.
+        // Standard error may be closed; the exit code still reports the failure.
         let _ = writeln!(std::io::stderr(), "{failure}");
         failure.exit
     });
@@ -43,7 +44,7 @@ fn run(args: Vec<OsString>) -> Result<Exit, Failure> {
     let parsed = command.clone().try_get_matches_from(args).and_then(|m| Ok((cli::Cli::from_arg_matches(&m)?, m)));
     let (cli, matches) = match parsed {
         Ok(parsed) => parsed,
-        // Help and versions arrive as errors too, and are none.
+        // Clap returns help and version as errors too.
         Err(error) => {
             error.print()?;
             return Ok(if error.use_stderr() { Exit::Usage } else { Exit::Done });

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use crate::exit::Failure;
 
-/// Writes text. Whoever reads it may have had enough (`| head`): that is no failure.
+/// Writes text. A reader that closes the pipe early (`| head`) is not a failure.
 ///
 /// # Errors
 /// Standard output cannot be written.
@@ -16,7 +16,7 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
     }
 }
 
-/// Lines up columns: those marked `>` to the right, others to the left.
+/// Aligns columns: those marked `>` to the right, others to the left.
 pub(crate) fn table(header: &[&str], rows: &[Vec<String>]) -> String {
     let header = header.iter().map(|h| h.strip_prefix('>').map_or((*h, false), |h| (h, true))).collect::<Vec<_>>();
     let widths: Vec<usize> = (0..header.len())
@@ -37,7 +37,7 @@ pub(crate) fn table(header: &[&str], rows: &[Vec<String>]) -> String {
     text
 }
 
-/// A number with separators: 1,234,567.
+/// A number with thousands separators: 1,234,567.
 pub(crate) fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();

@@ -1,4 +1,4 @@
-//! How far long work has come: a bar on a terminal, log lines elsewhere.
+//! Progress of long work: a bar on a terminal, log lines elsewhere.
 
 use std::{
     collections::VecDeque,
@@ -17,14 +17,14 @@ use crate::eta::Eta;
 
 /// Time between two log lines of one phase.
 const LINE_EVERY: Duration = Duration::from_secs(10);
-/// Rates are averages over this long.
+/// Rates are averages over this time.
 const WINDOW: Duration = Duration::from_secs(20);
-/// Before this much time a speed would be chance.
+/// No speed is shown before this much time has passed.
 const SETTLED: Duration = Duration::from_millis(500);
 /// Time between two samples of the window.
 const SAMPLE_EVERY: Duration = Duration::from_millis(250);
 
-/// Where bars and log lines go: standard error, one never through the other.
+/// Standard error for bars and log lines. They never overwrite each other.
 #[derive(Clone)]
 pub(crate) struct Screen {
     bars: MultiProgress,
@@ -66,11 +66,11 @@ impl<'a> MakeWriter<'a> for Screen {
     }
 }
 
-/// Shows the steps of long work, and has the token that cancels it.
+/// Shows the steps of long work and holds the token that cancels it.
 pub(crate) struct Reporter {
     screen: Screen,
     cancel: CancelToken,
-    /// Height of the index when the work began: `None` if it was empty.
+    /// Height of the index when the work began; `None` if it was empty.
     height: Mutex<Option<u32>>,
     now: Mutex<Option<Current>>,
     eta: Mutex<Eta>,
@@ -103,7 +103,7 @@ impl Reporter {
 
     fn start(&self, step: &ProgressStep) -> Current {
         let bar = self.screen.bars.add(ProgressBar::new(step.total));
-        // The template is a constant; were it wrong, indicatif's own style would do.
+        // The template is a constant. If it were invalid, indicatif's default style would be used.
         if let Ok(style) = ProgressStyle::with_template("{prefix:>8} [{bar:24}] {percent:>3}% {wide_msg}") {
             bar.set_style(style.progress_chars("=> "));
         }
@@ -112,7 +112,7 @@ impl Reporter {
         Current { phase: step.phase, done: step.done, rate: Rate::new(now, step), last_line: now, bar }
     }
 
-    /// The height that a step has reached, where the phase goes along the chain.
+    /// Height of a step in phases that follow the chain.
     fn height_at(&self, step: &ProgressStep) -> Option<u64> {
         let height = *lock(&self.height);
         match step.phase {
@@ -131,7 +131,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Progress for Reporter {
     fn step(&self, step: ProgressStep) {
         let mut slot = self.current();
-        // Work that starts over in the same phase (a survey each second, stage after stage) is shown from its start.
+        // Work that starts again in the same phase (a survey each second, stage after stage) gets a new bar.
         if let Some(old) = slot.take_if(|c| c.phase != step.phase || c.done > step.done) {
             old.end(self.screen.terminal);
         }
@@ -139,7 +139,7 @@ impl Progress for Reporter {
         current.done = step.done;
         let now = Instant::now();
         let speed = current.rate.take(now, step.done, step.bytes);
-        // Bulk work knows how long all of its phases take; other work has only the one.
+        // Bulk work has an estimate over all phases; other work has only one phase.
         let in_all = lock(&self.eta).left(now, &step);
         let left = if is_bulk(step.phase) { in_all } else { seconds_left(&step, speed) };
         if self.screen.terminal {
@@ -158,7 +158,7 @@ impl Progress for Reporter {
         *lock(&self.eta) = Eta::default();
     }
 
-    /// Ends the phase that is running, so that its bar does not stay.
+    /// Ends the running phase and removes its bar.
     fn end(&self) {
         if let Some(current) = self.current().take() {
             current.end(self.screen.terminal);
@@ -180,7 +180,7 @@ impl Current {
     fn end(self, terminal: bool) {
         self.bar.finish_and_clear();
         let seconds = self.rate.start.elapsed().as_secs_f64();
-        // Where no bar was seen, a phase that took a while leaves a line; a short one is not worth it.
+        // Without a bar, log a line for each phase of at least a second.
         if !terminal && seconds >= 1.0 {
             tracing::info!(phase = self.phase.name(), done = self.done, seconds = round(seconds), "phase done");
         }
@@ -201,12 +201,12 @@ struct Rate {
 }
 
 impl Rate {
-    /// Begins at a phase's first step, which need not be at its beginning: work that was stopped goes on.
+    /// Begins at a phase's first step. Resumed work does not begin at 0.
     fn new(now: Instant, first: &ProgressStep) -> Self {
         Rate { start: now, samples: VecDeque::from([(now, first.done, first.bytes)]) }
     }
 
-    /// Takes a count, gives the speed; `None` until there is enough to tell.
+    /// Adds a count and returns the speed; `None` until there are enough samples.
     fn take(&mut self, now: Instant, done: u64, bytes: u64) -> Option<Speed> {
         let newest = self.samples.back().map(|s| s.0);
         if newest.is_none_or(|at| now.duration_since(at) >= SAMPLE_EVERY) {

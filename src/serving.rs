@@ -1,4 +1,4 @@
-//! Serving the API until asked to stop.
+//! Serves the API until cancelled.
 
 use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener},
@@ -19,13 +19,13 @@ use crate::{
     service,
 };
 
-/// Requests that run have this long to finish after the stop.
+/// Time that running requests have to finish after a stop.
 const DRAIN: Duration = Duration::from_secs(3);
 
-/// A listener and what is known of it.
+/// A listener and the configuration of its API.
 pub(crate) struct Server {
     listener: TcpListener,
-    /// For operators alone.
+    /// The admin listener.
     admin: Option<TcpListener>,
     config: ApiConfig,
     node: Option<Arc<dyn NodeAccess>>,
@@ -33,20 +33,20 @@ pub(crate) struct Server {
     metrics: Metrics,
 }
 
-/// Addresses to begin with.
+/// Bitcoin addresses for examples.
 #[derive(Clone, Default)]
 pub(crate) struct Examples {
     /// Exempt from conditional limits, beside the configured ones.
     pub(crate) showcase: Vec<String>,
-    /// Shown on the first page.
+    /// Shown on the start page.
     pub(crate) featured: Vec<Featured>,
 }
 
 impl Server {
-    /// Takes the address; nothing is answered yet.
+    /// Binds the address. Answers nothing yet.
     ///
     /// # Errors
-    /// The address is taken or not allowed.
+    /// The address is in use or not permitted.
     pub(crate) fn bind(http: &Http, examples: Examples, node: Option<Arc<dyn NodeAccess>>) -> Result<Self, Failure> {
         let listener = listen(http.listen, "--listen")?;
         let admin = http.admin_listen.map(|address| listen(address, "--admin-listen")).transpose()?;
@@ -78,12 +78,12 @@ impl Server {
             max_lag_blocks: http.max_lag_blocks,
         };
         if !local.ip().is_loopback() {
-            tracing::warn!(address = %local, "listening beyond this machine");
+            tracing::warn!(address = %local, "listening on an address that other machines can reach");
         }
         Ok(Server { listener, admin, config, node, state: None, metrics: Metrics::default() })
     }
 
-    /// With this service state; without any, nobody has a session.
+    /// Sets the service state. Without one, no client has a session.
     pub(crate) fn with_state(self, url: StateUrl) -> Self {
         Server { state: Some(url), ..self }
     }
@@ -113,10 +113,10 @@ impl Server {
             if let Some(admin) = self.admin {
                 let admin = tokio::net::TcpListener::from_std(admin)?;
                 tracing::info!(address = %admin.local_addr()?, "serving operators");
-                // It ends with the runtime: what happens while requests drain can be watched.
+                // It ends with the runtime, so that operators can watch requests drain.
                 tokio::spawn(cairn_http::serve_admin(admin, cairn_operations::admin_router(&state), std::future::pending()));
             }
-            // Streams have no end of their own.
+            // Streams do not end by themselves.
             let options = cairn_mcp::Options { stop: cancel.clone(), ..cairn_mcp::Options::default() };
             let shutdown = cancel.cancelled();
             let drained = async {
@@ -131,13 +131,13 @@ impl Server {
                 }
             }
         });
-        // Reads that hang must not hold up the end.
+        // Reads that hang must not delay the exit.
         runtime.shutdown_background();
         result.map_err(Failure::from)
     }
 }
 
-/// Takes an address that a flag names.
+/// Binds the address of a flag.
 fn listen(address: SocketAddr, flag: &str) -> Result<TcpListener, Failure> {
     let bound = TcpListener::bind(address).and_then(|listener| {
         listener.set_nonblocking(true)?;
@@ -145,11 +145,11 @@ fn listen(address: SocketAddr, flag: &str) -> Result<TcpListener, Failure> {
     });
     bound.map_err(|error| {
         let failure = Failure::new(Exit::Listen, format!("cannot listen on {address}: {error}"));
-        failure.hint(format!("{flag} takes another address; port 0 takes a free one"))
+        failure.hint(format!("use another address for {flag}; port 0 picks a free port"))
     })
 }
 
-/// The address to reach a listener by from this machine.
+/// An address at which this machine reaches the listener.
 fn reachable(local: SocketAddr) -> SocketAddr {
     let mut address = local;
     if local.ip().is_unspecified() {
@@ -158,10 +158,10 @@ fn reachable(local: SocketAddr) -> SocketAddr {
     address
 }
 
-/// The API's description, as a server with the default settings gives it.
+/// The OpenAPI document of a server with default settings.
 ///
 /// # Errors
-/// None that is known; JSON is passed on.
+/// No known case; errors of the JSON encoder are passed on.
 pub(crate) fn openapi() -> Result<String, Failure> {
     let document = cairn_operations::openapi_document(&ApiConfig::default());
     let text = serde_json::to_string_pretty(&document).map_err(|e| Failure::new(Exit::Other, e.to_string()))?;

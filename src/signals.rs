@@ -1,4 +1,4 @@
-//! Ctrl-C and SIGTERM: the work stops at its next safe point, and the process ends within five seconds.
+//! Ctrl-C and SIGTERM. The work stops at its next safe point, and the process ends within five seconds.
 
 use std::{
     io,
@@ -19,22 +19,22 @@ use signal_hook::{
 
 use crate::exit::Exit;
 
-/// After this long the process ends wherever it is. Nothing is lost by that: what is committed is on disk, and the next
-/// start goes on from there.
+/// After this time the process exits in any case. Nothing is lost: committed work is on disk, and the next start
+/// resumes from there.
 const GRACE: Duration = Duration::from_millis(4_500);
 
-/// Cancels the work of a command when a signal asks for it, and remembers which.
+/// Cancels the work of a command on a signal, and remembers the signal.
 pub(crate) struct Signals {
     cancel: CancelToken,
-    /// The exit code of the signal that came; 0: none.
+    /// Exit code of the received signal; 0: none.
     code: Arc<AtomicU8>,
 }
 
 impl Signals {
-    /// Takes over SIGINT and SIGTERM. Only for commands with something to finish: others are ended by the signal itself.
+    /// Handles SIGINT and SIGTERM. Only for commands that must finish work: other commands end at once.
     ///
     /// # Errors
-    /// The operating system refuses.
+    /// The operating system refuses the handlers.
     pub(crate) fn take_over() -> io::Result<Self> {
         let mut arriving = SignalsIterator::new([SIGINT, SIGTERM])?;
         let signals = Signals { cancel: CancelToken::new(), code: Arc::default() };
@@ -43,14 +43,14 @@ impl Signals {
             for signal in arriving.forever() {
                 let exit = if signal == SIGINT { Exit::Interrupted } else { Exit::Terminated };
                 if code.swap(exit.code(), Ordering::SeqCst) != 0 {
-                    // Asked twice: at once.
+                    // The second signal ends the process at once.
                     low_level::exit(i32::from(exit.code()));
                 }
                 tracing::info!(signal = low_level::signal_name(signal).unwrap_or_default(), "stopping");
                 cancel.cancel();
                 let late = move || {
                     thread::sleep(GRACE);
-                    tracing::warn!("still busy: ending now, what is committed is safe");
+                    tracing::warn!("work did not stop in time; exiting now (committed work is safe)");
                     low_level::exit(i32::from(exit.code()));
                 };
                 if thread::Builder::new().name("grace".to_owned()).spawn(late).is_err() {
@@ -61,12 +61,12 @@ impl Signals {
         Ok(signals)
     }
 
-    /// The token that a signal cancels. Others may cancel it as well: what depends on them ends with them.
+    /// The token that a signal cancels. Other code may cancel it too.
     pub(crate) fn cancel_token(&self) -> &CancelToken {
         &self.cancel
     }
 
-    /// How the process ends if a signal came; `None` if none did.
+    /// The exit code of the received signal; `None` without one.
     pub(crate) fn exit(&self) -> Option<Exit> {
         match self.code.load(Ordering::SeqCst) {
             0 => None,
@@ -75,7 +75,7 @@ impl Signals {
         }
     }
 
-    /// How the process ends after work that was cancelled.
+    /// The exit code after cancelled work.
     pub(crate) fn exit_of_cancelled(&self) -> Exit {
         self.exit().unwrap_or(Exit::Interrupted)
     }

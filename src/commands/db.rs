@@ -1,4 +1,4 @@
-//! `cairn db` and `cairn stages`: read-only looks at the tables. They work while another process writes the index.
+//! `cairn db` and `cairn stages`: read-only inspection of the tables. They work while another process writes the index.
 
 use std::path::Path;
 
@@ -16,12 +16,12 @@ use crate::{
 /// Opens the index in a data folder for reading.
 ///
 /// # Errors
-/// There is none, it is empty, or it cannot be read.
+/// The index is missing, empty or unreadable.
 pub(crate) fn open(datadir: &Path) -> Result<Reader, Failure> {
     Ok(Reader::open(&datadir.join("index"))?)
 }
 
-/// Rows as a number that says whether it is one.
+/// The number of rows; an estimate is marked with `~`.
 fn rows(rows: u64, counted: bool) -> String {
     format!("{}{}", if counted || rows == 0 { "" } else { "~" }, thousands(rows))
 }
@@ -38,7 +38,7 @@ pub(crate) fn stages(index: &IndexDir) -> Result<Exit, Failure> {
         };
         let at = match &checkpoint {
             Some(c) => format!("{} {}", c.height, c.hash),
-            None => "none: to be rebuilt".to_owned(),
+            None => "none (rebuild the stage)".to_owned(),
         };
         let (mut row_count, mut bytes, mut counted) = (0, 0, true);
         for table in stage.tables {
@@ -54,7 +54,7 @@ pub(crate) fn stages(index: &IndexDir) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Looks into the tables.
+/// Inspects the tables.
 pub(crate) fn db(command: &DbCommand) -> Result<Exit, Failure> {
     match command {
         DbCommand::Stats(index) => stats(&open(index.datadir()?)?),
@@ -79,7 +79,7 @@ fn stats(reader: &Reader) -> Result<Exit, Failure> {
 fn checksum(view: &View<'_>) -> Result<Exit, Failure> {
     let tip = view.tip();
     print(&format!("# {} height {} {}\n", view.network(), tip.height, tip.hash))?;
-    // Line by line: a large table takes its time.
+    // Print line by line: large tables take long.
     for info in View::summed_tables() {
         let sum = view.checksum(info)?;
         print(&format!(
@@ -96,7 +96,8 @@ fn checksum(view: &View<'_>) -> Result<Exit, Failure> {
 fn get(args: &DbGet) -> Result<Exit, Failure> {
     let found: Option<&TableInfo> = TABLES.iter().find(|info| info.name == args.table);
     let names = || TABLES.iter().map(|info| info.name).collect::<Vec<_>>().join(", ");
-    let info = found.ok_or_else(|| Failure::usage(format!("there is no table {:?}", args.table)).hint(names()))?;
+    let hint = || format!("tables: {}", names());
+    let info = found.ok_or_else(|| Failure::usage(format!("unknown table {:?}", args.table)).hint(hint()))?;
     let key = hex::decode(&args.key).map_err(|e| Failure::usage(format!("the key is not hex: {e}")))?;
     let reader = open(args.index.datadir()?)?;
     match reader.view()?.row_bytes(info, &key)? {

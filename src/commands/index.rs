@@ -10,7 +10,7 @@ use crate::{
     signals::Signals,
 };
 
-/// Indexes block files, or what a node has, and follows either.
+/// Indexes blocks from block files, a node or both, then follows new blocks.
 pub(crate) fn index(args: &Index, context: &Context) -> Result<Exit, Failure> {
     let (network, datadir) = (args.chain.network()?, args.index.datadir()?);
     let signals = Signals::take_over()?;

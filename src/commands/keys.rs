@@ -1,4 +1,4 @@
-//! `cairn keys`: bridge keys and wallet sessions. They work beside a running server, which asks the same database.
+//! `cairn keys`: bridge keys and wallet sessions. The commands work while a server runs; both use the same database.
 
 use std::io::{self, Write};
 
@@ -58,13 +58,13 @@ async fn issue(state: &State, args: &KeysIssue) -> Result<Exit, Failure> {
         expires_at: args.expires.map(|seconds| now.saturating_add(seconds)),
     };
     let (key, secret) = state.issue(new, now).await?;
-    // The secret alone is the result, so that scripts can take it; the rest is for people.
+    // Only the secret goes to standard output, so that scripts can read it.
     writeln!(io::stderr(), "{}", about(&key))?;
     print(&format!("{}\n", secret.expose()))?;
     Ok(Exit::Done)
 }
 
-/// What to know about a key that has just been issued.
+/// The text about a new key.
 fn about(key: &Key) -> String {
     let (what, header) = match key.kind {
         KeyKind::Bridge => ("key", "X-WR-API-Key: <key>"),
@@ -72,8 +72,8 @@ fn about(key: &Key) -> String {
     };
     let until = key.expires_at.map_or("until it is revoked".to_owned(), |end| format!("until {}", time(end)));
     format!(
-        "Issued {what} {id}, valid {until}. It is presented as `{header}`.\n\
-         It is shown this once; `cairn keys revoke {id}` ends it.",
+        "Issued {what} {id}, valid {until}. Clients send it as `{header}`.\n\
+         It cannot be shown again. To revoke it: `cairn keys revoke {id}`.",
         id = key.id
     )
 }
@@ -106,7 +106,7 @@ fn listed(keys: &[Key], now: u64) -> String {
 }
 
 /// The id in what an operator has at hand: the id itself, the first characters as the list shows them, or a whole
-/// secret that was found where it should not be.
+/// secret that has leaked.
 fn id_in(text: &str) -> String {
     if let Ok(secret) = text.parse::<Secret>() {
         return secret.id().to_owned();
@@ -119,12 +119,12 @@ async fn revoke(state: &State, args: &KeysRevoke) -> Result<Exit, Failure> {
     let id = id_in(&args.id);
     match state.revoke(&id, now_secs()).await? {
         Revocation::Done => {
-            print(&format!("revoked {id}; a server that has just seen it may take it for another 30 seconds\n"))?;
+            print(&format!("revoked {id}; a server that used it recently may accept it for another 30 seconds\n"))?;
         }
-        Revocation::Before(at) => print(&format!("{id} was revoked before, {}\n", time(at)))?,
-        // What was typed may be a secret with a typing error: it is not repeated.
+        Revocation::Before(at) => print(&format!("{id} was already revoked at {}\n", time(at)))?,
+        // The text may be a mistyped secret: do not repeat it.
         Revocation::Unknown => {
-            return Err(Failure::new(Exit::Other, "there is no such key").hint("`cairn keys list` shows the ids"));
+            return Err(Failure::new(Exit::Other, "no such key or session").hint("`cairn keys list` shows the ids"));
         }
     }
     Ok(Exit::Done)

@@ -17,13 +17,13 @@ use crate::{
     signals::Signals,
 };
 
-/// Serves an index read-only, and follows whoever writes it.
+/// Serves an index read-only and follows the process that writes it.
 pub(crate) fn serve(args: &Serve) -> Result<Exit, Failure> {
     let datadir = args.index.datadir()?;
     let signals = Signals::take_over()?;
-    // Says in plain words what is wrong with an index that cannot be used.
+    // Reports a clear error if the index cannot be used.
     drop(db::open(datadir)?);
-    // The index may lie where this process must not write: RocksDB's logs go elsewhere.
+    // This process may have no write access to the index folder: RocksDB's logs go elsewhere.
     let scratch = std::env::temp_dir().join(format!("cairn-serve-{}", std::process::id()));
     let blocks_dir = args.blocks.blocks_dir.clone();
     let secondary = SecondaryReader::open(&datadir.join("index"), &scratch, blocks_dir, args.cache.cache)?;
@@ -58,13 +58,13 @@ pub(crate) fn run(args: &Run, context: &Context) -> Result<Exit, Failure> {
     let signals = Arc::new(signals);
     let ours = Arc::clone(&signals);
     let indexing = thread::Builder::new().name("indexer".to_owned()).spawn(move || {
-        // Indexing that ends, however, ends the serving too: stale answers that nobody notices are worse than a restart.
+        // The server stops when indexing stops: a restart is better than unnoticed stale answers.
         let _serving = ours.cancel_token().cancel_on_drop();
         indexing.follow(Until::Cancelled, &ours)
     })?;
     let served = server.serve(slot, signals.cancel_token());
     if served.is_err() && signals.exit().is_none() {
-        // The indexer would go on without its server; what it committed is safe.
+        // Do not wait for the indexer; committed work is safe.
         return served.map(|()| Exit::Done);
     }
     match indexing.join() {

@@ -11,7 +11,7 @@ use crate::{
     signals::Signals,
 };
 
-/// Name that means every stage but the journal's.
+/// Name for all stages except the journal's.
 const ALL: &str = "all";
 
 /// Rebuilds stages from the journal.
@@ -28,12 +28,12 @@ pub(crate) fn reindex(args: &Reindex, context: &Context) -> Result<Exit, Failure
         match engine.reindex(stage, &reporter) {
             Ok(()) => {}
             Err(PipelineError::Stopped) => {
-                tracing::warn!(stage, "stopped: this stage is incomplete until it has been rebuilt");
+                tracing::warn!(stage, "stopped; this stage is unusable until it is rebuilt");
                 return Ok(signals.exit_of_cancelled());
             }
             Err(error @ (PipelineError::UnknownStage(_) | PipelineError::ChainIsTheJournal)) => {
                 let names = rebuildable().collect::<Vec<_>>().join(", ");
-                return Err(Failure::from(error).hint(format!("{names}, or {ALL}")));
+                return Err(Failure::from(error).hint(format!("use one of {names}, or {ALL}")));
             }
             Err(error) => return Err(error.into()),
         }

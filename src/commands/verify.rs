@@ -21,7 +21,7 @@ use crate::{
 /// Headers asked of the node at a time.
 const HEADERS: u32 = 2_000;
 
-/// Audits the index against itself, and against the node if one is named.
+/// Audits the index; also compares it with the node if one is set.
 pub(crate) fn verify(args: &Verify, context: &Context) -> Result<Exit, Failure> {
     let reader = db::open(args.index.datadir()?)?;
     let config = args.node.config(reader.facts().script_prefix)?;
@@ -68,9 +68,9 @@ struct Found {
     detail: String,
 }
 
-/// Every header below our tip is the node's at its height.
+/// Compares every header up to our tip with the node's.
 fn headers(client: &NodeClient, view: &View<'_>) -> Result<Found, Failure> {
-    let name = "headers are the node's";
+    let name = "headers match the node";
     let tip = view.tip().height;
     let mut from = 0;
     while from <= tip {
@@ -80,7 +80,7 @@ fn headers(client: &NodeClient, view: &View<'_>) -> Result<Found, Failure> {
             let ours = view.header(*height)?.map(|row| row.hash);
             if theirs != ours {
                 let shown = |hash: Option<BlockHash>| hash.map_or("none".to_owned(), |h| h.to_string());
-                let detail = format!("height {height}: {} here, {} there", shown(ours), shown(theirs));
+                let detail = format!("height {height}: index {}, node {}", shown(ours), shown(theirs));
                 return Ok(Found { name, ok: false, detail });
             }
         }
@@ -89,22 +89,25 @@ fn headers(client: &NodeClient, view: &View<'_>) -> Result<Found, Failure> {
     Ok(Found { name, ok: true, detail: format!("{} headers", thousands(u64::from(tip) + 1)) })
 }
 
-/// The whole coin set, by its MuHash; its size and its sum.
+/// Compares the coin set: MuHash, number of coins and supply.
 fn coins(client: &NodeClient, audit: &Audit) -> Result<Vec<Found>, Failure> {
     let theirs: TxOutSetInfo = client.tx_out_set_info()?;
     if theirs.best != audit.hash {
-        let detail =
-            format!("the node's is of block {} at height {}: let the index catch up", theirs.best, theirs.height);
-        return Ok(vec![Found { name: "coin set is the node's", ok: false, detail }]);
+        let detail = format!("the node is at block {}, height {}; let the index catch up", theirs.best, theirs.height);
+        return Ok(vec![Found { name: "coin set matches the node", ok: false, detail }]);
     }
     let compare = |name, ours: String, theirs: String| {
         let ok = ours == theirs;
-        let detail = if ok { ours } else { format!("{ours} here, {theirs} there") };
+        let detail = if ok { ours } else { format!("index {ours}, node {theirs}") };
         Found { name, ok, detail }
     };
     Ok(vec![
-        compare("MuHash of the coins is the node's", audit.muhash.to_string(), theirs.muhash),
-        compare("number of coins is the node's", thousands(audit.coins), thousands(theirs.txouts)),
-        compare("supply is the node's", format!("{} sats", audit.supply_sats), format!("{} sats", theirs.total_amount)),
+        compare("MuHash of the coins matches the node", audit.muhash.to_string(), theirs.muhash),
+        compare("number of coins matches the node", thousands(audit.coins), thousands(theirs.txouts)),
+        compare(
+            "supply matches the node",
+            format!("{} sats", audit.supply_sats),
+            format!("{} sats", theirs.total_amount),
+        ),
     ])
 }

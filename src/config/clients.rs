@@ -1,4 +1,4 @@
-//! What a client may ask of the server.
+//! Limits of clients.
 
 use cairn_http::{ForwardedHeader, IpNet};
 use clap::{Args, ValueEnum};
@@ -6,28 +6,28 @@ use clap::{Args, ValueEnum};
 /// Limits of clients.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ClientLimits {
-    /// What a client (an address of IPv4, or a /64 of IPv6) may spend in a minute: a light request costs 1 unit, a
-    /// standard one 2, a heavy one 10. Answers say what is left in their header RateLimit; whoever spent all gets 429.
-    /// 0 for no limit.
+    /// Rate limit of a client (an IPv4 address or an IPv6 /64) in units per minute. A light request costs 1 unit, a
+    /// standard one 2, a heavy one 10. The response header RateLimit gives the remaining units. Requests above the
+    /// limit get 429. 0: no limit.
     #[arg(long, env = "CAIRN_RATE_LIMIT", value_name = "UNITS", default_value = "6000",
         value_parser = clap::value_parser!(u32).range(0..=1_000_000_000))]
     pub(crate) rate_limit: u32,
-    /// Connections that may be open at the same time. One more is answered with 503 and closed. A connection that is
-    /// idle, or slow to send or to read, for longer than --request-timeout is closed, too.
+    /// Maximum number of open connections. Further connections get 503 and are closed. A connection that is idle, or
+    /// slow to send or to read, for longer than --request-timeout is closed too.
     #[arg(long, env = "CAIRN_MAX_CONNECTIONS", value_name = "COUNT", default_value = "4096",
         value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) max_connections: u32,
-    /// Connections that a client may have open at the same time; one more is answered with 429 and closed. Trusted
-    /// proxies may have as many as there are.
+    /// Maximum number of open connections of one client. Further connections get 429 and are closed. Does not apply to
+    /// trusted proxies.
     #[arg(long, env = "CAIRN_MAX_CONNECTIONS_PER_CLIENT", value_name = "COUNT", default_value = "512",
         value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) max_connections_per_client: u32,
-    /// Networks of proxies in front of the server, comma-separated, as in 10.0.0.0/8,fd00::/8. Only these are believed
-    /// when they name the client; a plain address stands for itself alone.
+    /// Networks of the proxies in front of the server, comma-separated, for example 10.0.0.0/8,fd00::/8. An address
+    /// without a prefix length is one host. The header that names the client is read only from these proxies.
     #[arg(long, env = "CAIRN_TRUSTED_PROXIES", value_name = "NETWORKS", value_delimiter = ',', value_parser = network)]
     pub(crate) trusted_proxies: Vec<IpNet>,
-    /// The header in which these proxies name the client. Only the one that they set themselves may be read: the other
-    /// they pass on as the client sent it.
+    /// Header in which the trusted proxies name the client. Choose the one that the proxies set themselves; they pass
+    /// the other one on as the client sent it.
     #[arg(long, env = "CAIRN_FORWARDED_HEADER", value_name = "HEADER", value_enum, default_value = "x-forwarded-for")]
     pub(crate) forwarded_header: Header,
 }
@@ -50,7 +50,7 @@ impl From<Header> for ForwardedHeader {
     }
 }
 
-/// A network, or an address that stands for itself.
+/// A network, or an address: the network of that one host.
 fn network(text: &str) -> Result<IpNet, String> {
     let one = |_| text.parse::<std::net::IpAddr>().map(IpNet::from);
     text.parse::<IpNet>().or_else(one).map_err(|_| "expected an address or a network such as 10.0.0.0/8".to_owned())

@@ -22,7 +22,7 @@ impl ConfigFile {
     /// Reads a file.
     ///
     /// # Errors
-    /// It cannot be read, is no TOML, or holds tables.
+    /// It cannot be read, is not TOML, or contains tables.
     pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
         let text =
             std::fs::read_to_string(path).map_err(|e| Failure::new(Exit::Usage, format!("{}: {e}", path.display())))?;
@@ -32,7 +32,7 @@ impl ConfigFile {
     /// Parses a file's text.
     ///
     /// # Errors
-    /// It is no TOML, or holds tables.
+    /// It is not TOML, or contains tables.
     pub(super) fn parse(path: &Path, text: &str) -> Result<Self, Failure> {
         let wrong = |what: String| Failure::usage(format!("{}: {what}", path.display()));
         let table: Table = text.parse().map_err(|e: toml::de::Error| {
@@ -45,7 +45,7 @@ impl ConfigFile {
                 Value::Array(list) => list.iter().map(scalar).collect(),
                 one => scalar(&one).map(|text| vec![text]),
             };
-            let list = list.ok_or_else(|| wrong(format!("{key} is neither a value nor a list of values")))?;
+            let list = list.ok_or_else(|| wrong(format!("{key} must be a value or a list of values")))?;
             values.insert(key, list);
         }
         Ok(ConfigFile { path: path.to_owned(), values })
@@ -56,15 +56,15 @@ impl ConfigFile {
         &self.path
     }
 
-    /// The values of a key; `None` if the file does not hold it. An empty list counts as not held.
+    /// The values of a key; `None` if the file does not set it. An empty list counts as not set.
     pub(super) fn values(&self, key: &str) -> Option<&[String]> {
         self.values.get(key).map(Vec::as_slice).filter(|v| !v.is_empty())
     }
 
-    /// Whether every key is a setting and every value one that the setting takes.
+    /// Checks that every key is a setting and every value is valid for it.
     ///
     /// # Errors
-    /// The first that is not, with the file's name.
+    /// The first mistake, with the file's name.
     pub(super) fn check(&self, command: &Command) -> Result<(), Failure> {
         let settings = reference::settings(command);
         for (key, values) in &self.values {
@@ -73,7 +73,7 @@ impl ConfigFile {
                 let near = settings.iter().map(|s| s.arg.get_id().as_str()).min_by_key(|id| distance(id, key));
                 let failure = wrong(format!("unknown key {key}"));
                 return Err(match near.filter(|id| distance(id, key) <= 3) {
-                    Some(id) => failure.hint(format!("is {id} meant?")),
+                    Some(id) => failure.hint(format!("did you mean {id}?")),
                     None => failure.hint("`cairn config --reference` lists all keys"),
                 });
             };
@@ -96,7 +96,7 @@ fn scalar(value: &Value) -> Option<String> {
     }
 }
 
-/// Lets clap parse the values as if they stood on a command line with this one argument.
+/// Lets clap parse the values as a command line with only this argument.
 fn check_values(arg: &Arg, values: &[String]) -> Result<(), String> {
     let only = arg.clone().env(None::<&str>).required(false).global(false).default_value(None::<&str>);
     debug_assert!(is_setting(arg));
@@ -109,7 +109,7 @@ fn check_values(arg: &Arg, values: &[String]) -> Result<(), String> {
         }
         match error.get(ContextKind::ValidValue) {
             Some(ContextValue::Strings(valid)) => format!("expected one of {}", valid.join(", ")),
-            _ => "not a value that this setting takes".to_owned(),
+            _ => "invalid value for this setting; see `cairn config --reference`".to_owned(),
         }
     })
 }

@@ -1,23 +1,23 @@
-//! How much memory indexing may take, and how much work it may lose.
+//! Limits on memory and on work that a crash may lose.
 
 use cairn_pipeline::Engine;
 use clap::Args;
 
-/// The least that indexing gets by with.
+/// Least memory that indexing can work with.
 const LEAST: u64 = 256 << 20;
-/// The least cache that is one.
+/// Smallest useful cache.
 const LEAST_CACHE: u64 = 8 << 20;
 
 /// Limits on memory and lost work.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct Limits {
-    /// Most memory that indexing takes: a number of bytes, or with K, M, G or T of KiB, MiB, GiB or TiB. At least 256M.
-    /// What does not fit is sorted on the disk.
+    /// Memory limit of indexing: a number of bytes, or a number with K, M, G or T (KiB, MiB, GiB, TiB). At least 256M.
+    /// Data that does not fit is sorted on disk.
     #[arg(long, env = "CAIRN_MEMORY", value_name = "SIZE", default_value = "4G",
         value_parser = |text: &str| bytes(text, LEAST))]
     pub(crate) memory: u64,
-    /// Seconds of work that indexing from nothing, or rebuilding, loses at most when it is killed. What is finished by
-    /// then is made durable.
+    /// Interval in seconds at which the first indexing, or a rebuild, makes its work durable. A process that is killed
+    /// loses at most this much work.
     #[arg(long, env = "CAIRN_SAVE_EVERY", value_name = "SECONDS", default_value = "20",
         value_parser = clap::value_parser!(u64).range(0..=3600))]
     pub(crate) save_every: u64,
@@ -36,17 +36,17 @@ impl Limits {
     }
 }
 
-/// Memory of who only serves.
+/// Memory of a process that only serves.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct ReadCache {
-    /// Memory for what was read of the index, to answer from it the next time: a number of bytes, or with K, M, G or T.
-    /// The tables' own indexes and filters come on top: less than 2 % of the index.
+    /// Size of the read cache: a number of bytes, or a number with K, M, G or T. The block indexes and filters of the
+    /// tables need further memory: less than 2 % of the index.
     #[arg(long, env = "CAIRN_CACHE", value_name = "SIZE", default_value = "1G",
         value_parser = |text: &str| bytes(text, LEAST_CACHE))]
     pub(crate) cache: u64,
 }
 
-/// Reads a size that is at least so much.
+/// Parses a size and checks the minimum.
 fn bytes(text: &str, least: u64) -> Result<u64, String> {
     let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
     let shift = match text[digits.len()..].to_ascii_uppercase().trim_end_matches("IB").trim_end_matches('B') {
@@ -55,12 +55,12 @@ fn bytes(text: &str, least: u64) -> Result<u64, String> {
         "M" => 20,
         "G" => 30,
         "T" => 40,
-        _ => return Err("expected a number, and K, M, G or T behind it".to_owned()),
+        _ => return Err("expected a number of bytes, or a number followed by K, M, G or T".to_owned()),
     };
-    let number: u64 = digits.parse().map_err(|_| "expected a number, as in 4G".to_owned())?;
+    let number: u64 = digits.parse().map_err(|_| "expected a number, for example 4G".to_owned())?;
     let bytes = number.checked_mul(1 << shift).filter(|bytes| *bytes <= 1 << 46);
-    match bytes.ok_or("more memory than there is")? {
-        bytes if bytes < least => Err(format!("at least {}M", least >> 20)),
+    match bytes.ok_or("too large; the maximum is 64T")? {
+        bytes if bytes < least => Err(format!("too small; the minimum is {}M", least >> 20)),
         bytes => Ok(bytes),
     }
 }

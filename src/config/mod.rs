@@ -1,8 +1,8 @@
-//! Settings: one declaration each. An `#[arg]` with an environment variable is a setting; its flag, its variable, its
-//! key in `cairn.toml`, its row in the reference and its line in `cairn config` all follow from that one place.
+//! Settings: one declaration each. An `#[arg]` with an environment variable is a setting. Its flag, its variable, its
+//! key in `cairn.toml`, its row in the reference and its line in `cairn config` follow from that declaration.
 //!
-//! Flags beat the environment, which beats `cairn.toml`, which beats defaults. Clap knows the first two and the last;
-//! the file slips in between because its values are made the defaults before the command line is parsed.
+//! Precedence: flag, environment, `cairn.toml`, default. Clap handles flags, environment and defaults. Values of the
+//! file become the defaults before the command line is parsed.
 
 mod clients;
 mod file;
@@ -33,28 +33,28 @@ use crate::exit::Failure;
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Log")]
 pub(crate) struct Logging {
-    /// What is logged: off, error, warn, info, debug, trace, or by part, as in warn,cairn_pipeline=debug. RUST_LOG
-    /// counts where CAIRN_LOG is not set.
+    /// Log filter: off, error, warn, info, debug or trace; also per crate, for example warn,cairn_pipeline=debug. If
+    /// CAIRN_LOG is not set, RUST_LOG is used.
     #[arg(long, global = true, env = "CAIRN_LOG", value_name = "FILTER", default_value = "info")]
     pub(crate) log: String,
-    /// Form of log lines on standard error.
+    /// Format of the log lines on standard error.
     #[arg(long, global = true, env = "CAIRN_LOG_FORMAT", value_name = "FORMAT", value_enum, default_value = "text")]
     pub(crate) log_format: LogFormat,
 }
 
-/// Forms of log lines.
+/// Formats of log lines.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum LogFormat {
-    /// For people.
+    /// Text for people.
     Text,
-    /// One JSON object a line.
+    /// One JSON object per line.
     Json,
 }
 
 /// Where the index is.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct IndexDir {
-    /// Folder of Cairn's data; the index is in its subfolder `index`.
+    /// Data folder. The index is in its subfolder `index`.
     #[arg(long, env = "CAIRN_DATADIR", value_name = "DIR")]
     datadir: Option<PathBuf>,
 }
@@ -72,7 +72,7 @@ impl IndexDir {
 /// Which chain.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Chain {
-    /// Network of the blocks: main, testnet3, testnet4, signet or regtest.
+    /// Bitcoin network: main, testnet3, testnet4, signet or regtest.
     #[arg(long, env = "CAIRN_NETWORK", value_name = "NETWORK", value_parser = str::parse::<Network>)]
     network: Option<Network>,
 }
@@ -90,8 +90,8 @@ impl Chain {
 /// Where the block files are.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct BlocksDir {
-    /// Bitcoin Core's folder `blocks` (or a copy) with blk*.dat, rev*.dat and xor.dat. `serve` reads raw bytes from it,
-    /// by default from where the index was made.
+    /// Bitcoin Core's `blocks` folder, or a copy, with blk*.dat, rev*.dat and xor.dat. `serve` reads raw transactions
+    /// from it. Default of `serve`: the folder that the index was made from.
     #[arg(long, env = "CAIRN_BLOCKS_DIR", value_name = "DIR")]
     pub(crate) blocks_dir: Option<PathBuf>,
 }
@@ -109,49 +109,50 @@ impl BlocksDir {
 /// How the API is served.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Http {
-    /// Address and port to listen on; port 0 takes a free one. Loopback by default: to serve other machines, name an
-    /// address of this one, or 0.0.0.0.
+    /// Address and port to listen on. Port 0 picks a free port. To serve other machines, give an address of this
+    /// machine or 0.0.0.0.
     #[arg(long, env = "CAIRN_LISTEN", value_name = "ADDR:PORT", default_value = "127.0.0.1:8080")]
     pub(crate) listen: SocketAddr,
-    /// The URL that clients reach this server by, for links in answers; by default that of the listener.
+    /// Public URL of this server, for links in answers. Default: the URL of the listener.
     #[arg(long, env = "CAIRN_BASE_URL", value_name = "URL")]
     pub(crate) base_url: Option<String>,
-    /// Addresses that stand in examples and are exempt from conditional limits, comma-separated. `demo` has its own.
+    /// Bitcoin addresses that examples use and that are exempt from conditional limits, comma-separated. `demo` adds
+    /// its own.
     #[arg(long, env = "CAIRN_SHOWCASE_ADDRESSES", value_name = "ADDRESSES", value_delimiter = ',')]
     pub(crate) showcase_addresses: Vec<String>,
-    /// Whether later pages of long histories ask for a wallet session: true or false.
+    /// If true, transaction pages after the first need a wallet session.
     #[arg(long, env = "CAIRN_GATES", value_name = "BOOL", default_value = "true", action = ArgAction::Set)]
     pub(crate) gates: bool,
-    /// How many blocks the index may be behind the block files and still answer questions about the tip.
+    /// Maximum lag of the index in blocks. Above it, requests that need the tip get 503.
     #[arg(long, env = "CAIRN_MAX_LAG_BLOCKS", value_name = "N", default_value = "6")]
     pub(crate) max_lag_blocks: u32,
-    /// Time limit of a request in seconds.
+    /// Request timeout in seconds.
     #[arg(long, env = "CAIRN_REQUEST_TIMEOUT", value_name = "SECONDS", default_value = "20",
         value_parser = clap::value_parser!(u64).range(1..=600))]
     pub(crate) request_timeout: u64,
-    /// Requests of a class of cost (light, standard, heavy) that may work at the same time, a quarter of it for heavy
-    /// ones; others wait for their turn.
+    /// Maximum number of requests that run at the same time, for each cost class (light, standard); heavy requests get
+    /// a quarter of it. Further requests wait.
     #[arg(long, env = "CAIRN_MAX_CONCURRENT_READS", value_name = "N", default_value = "32",
         value_parser = clap::value_parser!(u16).range(1..=4096))]
     pub(crate) max_concurrent_reads: u16,
-    /// Requests that may wait for their turn; more are answered with 503 at once.
+    /// Maximum number of requests that wait. Further requests get 503 at once.
     #[arg(long, env = "CAIRN_MAX_QUEUED_REQUESTS", value_name = "N", default_value = "256")]
     pub(crate) max_queued_requests: u16,
     #[command(flatten)]
     pub(crate) limits: ClientLimits,
-    /// Address and port for operators alone: /metrics (Prometheus), /livez and /readyz. Not served by default.
+    /// Address and port of the admin listener: /metrics (Prometheus), /livez and /readyz. Default: no admin listener.
     #[arg(long, env = "CAIRN_ADMIN_LISTEN", value_name = "ADDR:PORT")]
     pub(crate) admin_listen: Option<SocketAddr>,
-    /// Answers that take at least so many milliseconds are logged as slow; 0 for none.
+    /// Logs requests that take at least this many milliseconds. 0: logs none.
     #[arg(long, env = "CAIRN_SLOW_REQUEST_MS", value_name = "MS", default_value = "1000")]
     pub(crate) slow_request_ms: u32,
 }
 
-/// Where the demo keeps its chain. A setting of its own, so that no demo writes into the index of CAIRN_DATADIR.
+/// The demo's folder. It is a separate setting, so that a demo never writes into the index of CAIRN_DATADIR.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct DemoDir {
-    /// Folder of the demo's block files and index, by default `cairn/demo` in the user's cache folder. (As a flag of
-    /// `cairn demo` simply --datadir.)
+    /// Folder of the demo's block files and index. Default: `cairn/demo` in the user's cache folder. (The flag of
+    /// `cairn demo` is --datadir.)
     #[arg(long, env = "CAIRN_DEMO_DATADIR", value_name = "DIR")]
     pub(crate) demo_datadir: Option<PathBuf>,
 }
@@ -179,27 +180,27 @@ pub(crate) struct All {
     demo: DemoDir,
 }
 
-/// Key of the argument that names the file: it cannot stand in the file itself.
+/// Key of the argument that names the file. The file itself cannot contain it.
 const FILE: &str = "config";
 /// The file that is read without being named, from the current folder.
 pub(crate) const DEFAULT_FILE: &str = "cairn.toml";
-/// What counts instead of CAIRN_LOG where that is not set: the variable that Rust programs share.
+/// Used if CAIRN_LOG is not set: the variable that Rust programs share.
 const LOG_FALLBACK: &str = "RUST_LOG";
 
 fn required<T>(value: Option<T>, key: &str) -> Result<T, Failure> {
     value.ok_or_else(|| {
         let (flag, variable) = (key.replace('_', "-"), key.to_uppercase());
         Failure::usage(format!("--{flag} is missing"))
-            .hint(format!("or set CAIRN_{variable}, or {key} in {DEFAULT_FILE}"))
+            .hint(format!("give the flag, or set CAIRN_{variable} or {key} in {DEFAULT_FILE}"))
     })
 }
 
-/// Whether an argument is a setting, as opposed to a word of one command.
+/// True for a setting, false for an argument of one command.
 fn is_setting(arg: &Arg) -> bool {
     arg.get_env().is_some() && arg.get_id() != FILE
 }
 
-/// Whether a setting's value is not to be shown: declared with `hide_env_values`.
+/// True if the value must not be shown: the setting is declared with `hide_env_values`.
 fn is_secret(arg: &Arg) -> bool {
     arg.is_hide_env_values_set()
 }
@@ -235,9 +236,9 @@ pub(crate) fn prepare(command: Command, file: Option<&ConfigFile>, env: &dyn Fn(
 /// The file that the command line or the environment names, else `cairn.toml` where it exists.
 ///
 /// # Errors
-/// A named file cannot be read, or a file is not what it should be.
+/// A named file cannot be read, or a file is invalid.
 pub(crate) fn read_file(command: &Command, args: &[OsString]) -> Result<Option<ConfigFile>, Failure> {
-    // What is wrong with the rest of the line shows when it is parsed in earnest.
+    // Other mistakes on the command line are reported by the real parse.
     let matches = command.clone().ignore_errors(true).try_get_matches_from(args).ok();
     let named = matches.as_ref().and_then(named_file);
     let file = match named {

@@ -1,4 +1,4 @@
-//! The node that is followed.
+//! The Bitcoin node.
 
 use std::path::PathBuf;
 
@@ -11,21 +11,22 @@ use crate::exit::{Exit, Failure};
 /// Which node to follow.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Node {
-    /// The node's RPC interface, as in http://127.0.0.1:8332, without credentials. With block files as well, these come
-    /// first.
+    /// URL of the node's RPC interface without credentials, for example http://127.0.0.1:8332. If block files are given
+    /// too, they are indexed first.
     #[arg(long, env = "CAIRN_NODE", value_name = "URL")]
     pub(crate) node: Option<String>,
-    /// The node's cookie file, .cookie in its data folder. Read again when the node restarts.
+    /// The node's cookie file: .cookie in its data folder. It is read again when the node restarts.
     #[arg(long, env = "CAIRN_NODE_COOKIE", value_name = "FILE", conflicts_with = "node_user")]
     pub(crate) node_cookie: Option<PathBuf>,
-    /// User for the node's RPC interface, with the password in node_password.
+    /// User of the node's RPC interface. Needs node_password.
     #[arg(long, env = "CAIRN_NODE_USER", value_name = "USER")]
     pub(crate) node_user: Option<String>,
-    /// Password of that user. Better in the environment or the file than on the command line, where others see it.
+    /// Password of node_user. Set it in the environment or in cairn.toml: other users can see the command line.
     #[arg(long, env = "CAIRN_NODE_PASSWORD", value_name = "PASSWORD", hide_env_values = true)]
     pub(crate) node_password: Option<String>,
-    /// Addresses at which the node publishes by ZMQ (zmqpubsequence, zmqpubrawtx, zmqpubhashblock, zmqpubrawblock), as
-    /// in tcp://127.0.0.1:28332. By default the node is asked for them; without any it is polled each second or two.
+    /// ZMQ addresses of the node (zmqpubsequence, zmqpubrawtx, zmqpubhashblock, zmqpubrawblock), for example
+    /// tcp://127.0.0.1:28332. Default: the addresses that the node reports. A node without ZMQ is polled every one to
+    /// two seconds.
     #[arg(long, env = "CAIRN_ZMQ", value_name = "ADDR", value_delimiter = ',')]
     pub(crate) zmq: Vec<String>,
 }
@@ -48,13 +49,13 @@ impl Node {
             }
             (None, None, _) => {
                 return Err(Failure::new(Exit::Usage, "the node needs credentials")
-                    .hint("--node-cookie names its cookie file, --node-user its user"));
+                    .hint("give its cookie file with --node-cookie, or its user with --node-user"));
             }
         };
         Ok(Some(NodeConfig { prefix_len, ..NodeConfig::new(url.clone(), auth) }))
     }
 
-    /// Publishers that are named here, each asked for everything that we want to hear.
+    /// The configured ZMQ publishers, each with all topics that the follower uses.
     pub(crate) fn endpoints(&self) -> Vec<ZmqEndpoint> {
         let endpoint = |address: &String| ZmqEndpoint { address: address.clone(), topics: TOPICS.to_vec() };
         self.zmq.iter().map(endpoint).collect()

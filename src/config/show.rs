@@ -1,4 +1,4 @@
-//! What is in force, as a `cairn.toml` that would say the same.
+//! The settings in force, printed as an equivalent `cairn.toml`.
 
 use std::ffi::OsStr;
 
@@ -7,11 +7,11 @@ use toml::Value;
 
 use super::{ConfigFile, is_secret, reference};
 
-/// What stands for a secret.
+/// Shown in place of a secret.
 const MASK: &str = "********";
 
-/// The settings in force, with where each comes from. `plain` is the definition of the command line, `prepared` the one
-/// that was parsed with; `leaf` are the matches of `cairn config`.
+/// The settings in force and the source of each. `plain` is the definition of the command line, `prepared` the one that
+/// parsed it; `leaf` are the matches of `cairn config`.
 pub(crate) fn show(plain: &Command, prepared: &Command, leaf: &ArgMatches, file: Option<&ConfigFile>) -> String {
     let mut text = match file {
         Some(file) => format!("# read from {}\n", file.path().display()),
@@ -46,7 +46,7 @@ pub(crate) fn show(plain: &Command, prepared: &Command, leaf: &ArgMatches, file:
     text
 }
 
-/// A value as TOML: numbers and yes or no stand without quotes where that gives the same text back.
+/// A value as TOML. Numbers and booleans have no quotes if they print as the same text.
 fn value_of(value: &OsStr) -> Value {
     let text = value.to_string_lossy();
     match (text.parse::<i64>(), text.parse::<bool>()) {

@@ -11,9 +11,9 @@ use crate::exit::Failure;
 /// Which database holds the service state.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct StateDb {
-    /// Database of the service state (keys and sessions): sqlite:FILE or postgres://user:password@host/database. By
-    /// default state.sqlite in the datadir. With a password better in the environment or the file than on the command
-    /// line, where others see it.
+    /// Database of the service state (keys and sessions): sqlite:FILE or postgres://user:password@host/database.
+    /// Default: state.sqlite in the data folder. If the URL has a password, set it in the environment or in cairn.toml:
+    /// other users can see the command line.
     #[arg(long, env = "CAIRN_STATE_URL", value_name = "URL", hide_env_values = true)]
     state_url: Option<Hidden>,
 }
@@ -38,7 +38,7 @@ impl StateDb {
     /// The database that is named, else the one in the datadir.
     ///
     /// # Errors
-    /// Neither is set, or the URL is none.
+    /// Neither is set, or the URL is invalid.
     pub(crate) fn url(&self, index: &IndexDir) -> Result<StateUrl, Failure> {
         match &self.state_url {
             Some(Hidden(text)) => Ok(StateUrl::from_str(text)?),

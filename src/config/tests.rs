@@ -89,7 +89,7 @@ fn mistakes_in_the_file_are_named() {
         ("network = 'mainnet'", "unknown network \"mainnet\""),
         ("log_format = 'xml'", "expected one of text, json"),
         ("config = 'other.toml'", "unknown key config"),
-        ("a = 1\n[b]\nc = 1", "b is neither"),
+        ("a = 1\n[b]\nc = 1", "b must be a value or a list of values"),
         ("listen = 'x'\nlisten", "line 2"),
     ] {
         let failure = parsed(file, &[], &[]).unwrap_err();
@@ -98,7 +98,7 @@ fn mistakes_in_the_file_are_named() {
         assert!(failure.to_string().contains("cairn.toml"), "{failure}");
     }
     let near = parsed("lisetn = 'x'", &[], &[]).unwrap_err();
-    assert_eq!(near.hint.as_deref(), Some("is listen meant?"));
+    assert_eq!(near.hint.as_deref(), Some("did you mean listen?"));
 }
 
 #[test]

@@ -121,7 +121,7 @@ async fn node_and_mempool_tell_what_they_know() {
     let gone = SourceStatus { reachable: false, mempool: MempoolWatch::Stale, ..healthy(height) };
     for (source, node, mempool, word) in [
         (polling, "ok", "ok", "no ZMQ"),
-        (silent, "degraded", "ok", "said nothing"),
+        (silent, "degraded", "ok", "has not reported"),
         (gap, "degraded", "ok", "1 gaps"),
         (syncing, "degraded", "ok", "lacks 9 blocks"),
         (gone, "down", "degraded", "does not answer"),

@@ -141,10 +141,10 @@ async fn what_is_no_good_counts_as_absent_with_a_warning_that_says_why() {
         let other_kind = if kind == KeyKind::Bridge { KeyKind::Session } else { KeyKind::Bridge };
         let wrong_header = gated.issue(other_kind, None).await;
         for (secret, says) in [
-            (&expired, "has expired"),
-            (&revoked, "was revoked"),
+            (&expired, "has an expired"),
+            (&revoked, "has a revoked"),
             (&unknown, "that this server issued"),
-            (&wrong_header, "which belongs into"),
+            (&wrong_header, "; send it "),
         ] {
             let name = shown(&expired).0;
             let value = shown(&expired).1.replace(expired.expose(), secret.expose());
@@ -178,7 +178,7 @@ async fn a_revocation_works_once_what_is_remembered_has_run_out() {
     gated.state.revoke(session.id(), now()).await.unwrap();
     assert_eq!(with(&gated.router, &gated.later(), name, &value).await.status, 200, "remembered");
     assert_problem(&with(&forgetful, &gated.later(), name, &value).await, 402, "wallet_session_required");
-    assert!(ignored(&with(&forgetful, &gated.path, name, &value).await)[0].1.contains("was revoked"));
+    assert!(ignored(&with(&forgetful, &gated.path, name, &value).await)[0].1.contains("has a revoked"));
     assert_eq!(HttpConfig::default().session_cache, Duration::from_secs(30), "what the pages and documents say");
 }
 
@@ -193,7 +193,7 @@ async fn a_database_that_is_away_fails_no_request() {
     let (name, value) = shown(&session);
     let first = with(&router, &gated.path, name, &value).await;
     assert_eq!(first.status, 200);
-    assert!(ignored(&first)[0].1.contains("cannot be checked at the moment"));
+    assert!(ignored(&first)[0].1.contains("cannot be checked at present"));
     // Those that follow do not wait for it.
     let started = Instant::now();
     assert_problem(&with(&router, &gated.later(), name, &value).await, 402, "wallet_session_required");

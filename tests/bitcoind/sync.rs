@@ -80,7 +80,7 @@ fn nodes_that_cannot_be_followed() {
     fails(&format!("{ONCE} --node {}", node.url()), "credentials");
     let wrong = world.path("cookie");
     std::fs::write(&wrong, "__cookie__:nonsense").unwrap();
-    fails(&format!("{ONCE} --node {} --node-cookie {}", node.url(), wrong.display()), "refuses the cookie");
+    fails(&format!("{ONCE} --node {} --node-cookie {}", node.url(), wrong.display()), "rejects the cookie");
     assert!(!world.path("data/index").exists(), "no index is made for a node that cannot fill it");
     // The first block file fills, and its blocks fall far enough behind the tip to be pruned.
     let script = node.new_script("bech32");

@@ -63,7 +63,7 @@ fn pruned_folder() {
     for name in ["blocks/blk00000.dat", "blocks/rev00000.dat"] {
         fs::remove_file(world.path(name)).unwrap();
     }
-    fails(world.run(INDEX), 3, &["the first block file here is number 1", "prune=0"]);
+    fails(world.run(INDEX), 3, &["the first block file is number 1", "prune=0"]);
     // The index that there is stays usable.
     world.run("verify --datadir data").success();
 }
@@ -108,7 +108,7 @@ fn index_that_cannot_be_used() {
     fs::create_dir(world.path("signet")).unwrap();
     fs::write(world.path("signet/blk00000.dat"), record).unwrap();
     let signet = "index --network signet --datadir data --blocks-dir signet --once";
-    fails(world.run(signet), 5, &["this index is of regtest, not of signet"]);
+    fails(world.run(signet), 5, &["this is an index of regtest, not of signet"]);
     // Damaged.
     fs::write(world.path("data/index/CURRENT"), "rubbish\n").unwrap();
     for line in ["stages --datadir data", INDEX] {
@@ -221,7 +221,7 @@ fn rows_that_do_not_exist() {
     world.index();
     fails(world.run("db get --datadir data headers 00000004"), 1, &["headers has no row 00000004"]);
     fails(world.run("db get --datadir data headers xyz"), 2, &["not hex"]);
-    fails(world.run("db get --datadir data nothing 00"), 2, &["no table", "hint: headers"]);
+    fails(world.run("db get --datadir data nothing 00"), 2, &["unknown table \"nothing\"", "hint: tables: headers"]);
 }
 
 #[test]
@@ -238,7 +238,7 @@ fn a_damaged_record_that_cuts_the_chain_short_is_an_error() {
     bad[at - 1] ^= 0x7f;
     fs::write(&path, &bad).unwrap();
     let place = format!("blk00000.dat, offset {}", at - 8);
-    fails(world.run(INDEX), 4, &["cuts the chain short", &place, "height 19"]);
+    fails(world.run(INDEX), 4, &["ends the chain early", &place, "height 19"]);
     // What lies before is indexed whole, and enough where no more was asked for.
     assert!(world.stdout("verify --datadir data").contains("height   19"));
     world.run(&format!("{INDEX} --to 19")).success();

@@ -66,7 +66,7 @@ fn keys_are_issued_listed_and_revoked() {
     assert!(!text.contains(&secret[23..31]) && !text.contains(&key[23..31]));
 
     assert!(said(&world, &format!("keys revoke --datadir data {id}")).0.starts_with(&format!("revoked {id}")));
-    assert!(said(&world, &format!("keys revoke --datadir data {secret}")).0.contains("was revoked before"));
+    assert!(said(&world, &format!("keys revoke --datadir data {secret}")).0.contains("was already revoked at"));
     assert_eq!(listed()[0][2], "revoked");
     assert_eq!(listed()[1][2], "active");
 }
@@ -81,7 +81,7 @@ fn mistakes_are_told() {
     for (line, says) in [
         ("keys issue --datadir data", "--kind"),
         ("keys issue --datadir data --kind password", "session"),
-        ("keys issue --datadir data --kind key --expires 31", "as in 31d"),
+        ("keys issue --datadir data --kind key --expires 31", "for example 31d"),
         ("keys issue --datadir data --kind key --expires 0d", "from 1m to 3650d"),
     ] {
         fails(world.run(line), 2, &[says]);
@@ -89,7 +89,7 @@ fn mistakes_are_told() {
     let secret = "cairn_ses_0123456789ab_ffffffffffffffff";
     let revoked = world.run(&format!("keys revoke --datadir data {secret}"));
     assert!(!String::from_utf8_lossy(&revoked.get_output().stderr).contains("ffff"));
-    fails(revoked, 1, &["there is no such key"]);
+    fails(revoked, 1, &["no such key or session"]);
     for url in ["hunter2", "mysql://ann:hunter2@host/db", "postgres://ann:hunter2@127.0.0.1:1/db"] {
         let mut command = world.command("keys list");
         let output = command.env("CAIRN_STATE_URL", url).output().unwrap();

@@ -68,7 +68,7 @@ fn mistakes_are_usage_errors() {
     let world = World::empty();
     fails(world.run("config --config nix.toml"), 2, &["nix.toml"]);
     fs::write(world.path("cairn.toml"), "lisetn = 'x'\n").unwrap();
-    fails(world.run("openapi"), 2, &["cairn.toml: unknown key lisetn", "is listen meant?"]);
+    fails(world.run("openapi"), 2, &["cairn.toml: unknown key lisetn", "did you mean listen?"]);
     fs::write(world.path("cairn.toml"), "listen = 'x'\n").unwrap();
     fails(world.run("stages"), 2, &["cairn.toml: listen = \"x\""]);
     fs::write(world.path("cairn.toml"), "").unwrap();

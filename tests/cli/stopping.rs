@@ -69,6 +69,6 @@ fn following_stops_at_once() {
         let (status, took) = running.end();
         assert_eq!(status.code(), Some(code));
         assert!(took < Duration::from_secs(2), "{took:?}");
-        assert!(running.said().contains("the next start goes on from here"), "{}", running.said());
+        assert!(running.said().contains("the next start resumes from here"), "{}", running.said());
     }
 }

@@ -185,7 +185,10 @@ impl Cast {
     /// The index is audited against the node, and equals one that was made in one go. The processes have ended.
     pub(crate) fn audit(&self) {
         let verified = self.world.stdout(&format!("verify --datadir data {}", self.node));
-        assert!(verified.contains("MuHash of the coins is the node's") && !verified.contains("DIFFERS"), "{verified}");
+        assert!(
+            verified.contains("MuHash of the coins matches the node") && !verified.contains("DIFFERS"),
+            "{verified}"
+        );
         self.world.run(&format!("index --network regtest --datadir straight {} --once", self.node)).success();
         let sums = |datadir: &str| self.world.stdout(&format!("db checksum --datadir {datadir}"));
         assert_eq!(sums("data"), sums("straight"));

@@ -46,7 +46,7 @@ fn initial_sync_without_block_files_and_verify_against_the_node() {
     busy(&node, 20);
     world.run(&format!("{INDEX} {} --once", of(&node))).success();
     let verified = world.stdout(&format!("verify --datadir data {}", of(&node)));
-    assert!(verified.contains("MuHash of the coins is the node's") && !verified.contains("DIFFERS"), "{verified}");
+    assert!(verified.contains("MuHash of the coins matches the node") && !verified.contains("DIFFERS"), "{verified}");
     assert!(verified.contains(&node.world().muhash()), "{verified}");
     // The node goes on: the audit says so, and the next run catches up over a reorganization.
     busy(&node, 3);
@@ -157,6 +157,6 @@ fn nodes_that_cannot_be_followed() {
     fails(&format!("{} {} --once", INDEX.replace("regtest", "main"), of(&node)), "main");
     let wrong = world.path("cookie");
     std::fs::write(&wrong, "__cookie__:nonsense").unwrap();
-    fails(&format!("{INDEX} --node {} --node-cookie {} --once", node.url(), wrong.display()), "refuses the cookie");
+    fails(&format!("{INDEX} --node {} --node-cookie {} --once", node.url(), wrong.display()), "rejects the cookie");
     assert!(!world.path("data/index").exists(), "no index is made for a node that cannot fill it");
 }

@@ -1,4 +1,4 @@
-//! What can go wrong while a source is followed.
+//! Errors of following a source.
 
 use std::{io, path::PathBuf};
 
@@ -9,7 +9,7 @@ use cairn_pipeline::PipelineError;
 use cairn_reader::ReadError;
 use cairn_sources::SourceError;
 
-/// Following ended. What was committed stays, and the next run goes on from there.
+/// Following failed. Committed blocks stay, and the next run resumes from there.
 #[derive(Debug, thiserror::Error)]
 pub enum FollowError {
     /// The block files cannot be used.
@@ -30,13 +30,13 @@ pub enum FollowError {
     /// A folder cannot be used.
     #[error("{}: {error}", path.display())]
     Folder {
-        /// Which.
+        /// The folder.
         path: PathBuf,
-        /// What the system says.
+        /// Message of the operating system.
         error: io::Error,
     },
-    /// The system gives no thread.
-    #[error("no thread: {0}")]
+    /// A thread could not be started.
+    #[error("cannot start a thread: {0}")]
     Thread(io::Error),
     /// What is counted has no place in the registry.
     #[error("counters: {0}")]
@@ -44,21 +44,21 @@ pub enum FollowError {
     /// A thread panicked.
     #[error("the {0} panicked; this is a bug")]
     Panicked(&'static str),
-    /// Damage cuts the files' chain short before it reaches what was asked for.
-    #[error("a damaged record cuts the chain short: {place}; indexed up to {}", up_to(*tip))]
+    /// A damaged record ends the files' chain before the requested height.
+    #[error("a damaged record ends the chain early: {place}; indexed up to {}", up_to(*tip))]
     CutShort {
         /// File and offset of the first damaged record.
         place: String,
         /// Height of the index; `None` if it is empty.
         tip: Option<Height>,
     },
-    /// There is nothing to follow.
+    /// No source was given.
     #[error("no source of blocks; this is a bug")]
     NoSource,
 }
 
 impl FollowError {
-    /// Whether nothing failed: the work was cancelled.
+    /// True if nothing failed and the work was cancelled.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         matches!(self, FollowError::Pipeline(PipelineError::Stopped) | FollowError::Node(NodeError::Stopped))
@@ -86,7 +86,7 @@ mod tests {
     #[test]
     fn damage_names_its_place_and_what_is_indexed() {
         let cut = |tip| FollowError::CutShort { place: "blk00001.dat, offset 8".to_owned(), tip }.to_string();
-        let text = "a damaged record cuts the chain short: blk00001.dat, offset 8; indexed up to ";
+        let text = "a damaged record ends the chain early: blk00001.dat, offset 8; indexed up to ";
         assert_eq!(cut(None), format!("{text}no block"));
         assert_eq!(cut(Some(7)), format!("{text}height 7"));
     }

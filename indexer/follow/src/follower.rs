@@ -1,26 +1,26 @@
-//! The one loop that drives any source.
+//! The loop that drives the sources.
 
 use prometheus::Registry;
 
 use crate::{ActiveSource, FollowError, OpenIndex, Reached, Source, Until};
 
-/// How it ended.
+/// Outcome.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outcome {
-    /// The end that was asked for is reached.
+    /// The end condition is met.
     Done,
-    /// Cancelled before that.
+    /// Cancelled before.
     Cancelled,
 }
 
-/// Brings an index to where its sources are.
+/// Brings an index to the tip of its sources.
 pub struct Follower {
     index: OpenIndex,
     sources: Vec<Box<dyn Source>>,
 }
 
 impl Follower {
-    /// Follows the last of `sources`, after the others are used up in this order.
+    /// Follows the last of `sources`, after the others are exhausted in this order.
     #[must_use]
     pub fn new(index: OpenIndex, sources: Vec<Box<dyn Source>>) -> Self {
         Follower { index, sources }
@@ -51,7 +51,7 @@ impl Follower {
     }
 }
 
-/// Follows one source. `last`: no other one makes up for what it lacks.
+/// Follows one source. `last`: no other source follows.
 fn bring(index: &mut OpenIndex, source: Box<dyn Source>, until: Until, last: bool) -> Result<Outcome, FollowError> {
     let outcome = source.begin(index, until).and_then(|mut source| {
         let outcome = drive(index, source.as_mut(), until);
@@ -72,7 +72,7 @@ fn bring(index: &mut OpenIndex, source: Box<dyn Source>, until: Until, last: boo
     if outcome == Outcome::Cancelled
         && let Ok(Some((height, hash))) = index.tip()
     {
-        tracing::info!(height, %hash, "stopped; the next start goes on from here");
+        tracing::info!(height, %hash, "stopped; the next start resumes from here");
     }
     Ok(outcome)
 }

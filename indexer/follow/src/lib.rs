@@ -1,7 +1,7 @@
-//! The follower: brings an index to where its source of blocks is, keeps it there, and tells the index's readers.
+//! The follower: brings an index to the tip of its source of blocks, keeps it there, and publishes changes to readers.
 //!
-//! A [`Source`] is where blocks come from: block files ([`FileSource`]) or a node ([`NodeSource`]). A [`Follower`] drives
-//! one after the other, with one loop: block files first, where they are given, then a node. What happens is told to every
+//! A [`Source`] provides blocks from block files ([`FileSource`]) or from a node ([`NodeSource`]). A [`Follower`]
+//! drives the sources in order with one loop: first block files, if given, then a node. Changes are published to every
 //! [`cairn_link::Publish`], in this process and in others.
 
 mod error;

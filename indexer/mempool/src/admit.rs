@@ -105,7 +105,7 @@ impl MempoolWatcher {
             }
             Ok(tx) => self.hand_over(tx, order),
             Err(impossible) => {
-                tracing::warn!(%txid, %impossible, "an unconfirmed transaction of the node cannot be");
+                tracing::warn!(%txid, %impossible, "the node has an invalid unconfirmed transaction; it is left out");
                 self.put_off(&txid, Stage::Refused);
             }
         }
@@ -157,7 +157,7 @@ impl MempoolWatcher {
             !self.departures.contains(rival) && self.pool.order(rival).is_some_and(|rival| rival > order)
         };
         if rivals.iter().any(|rival| self.pool.order(rival) == Some(order) && !self.departures.contains(rival)) {
-            tracing::warn!(%txid, "the node says that it holds two transactions that spend the same coin");
+            tracing::warn!(%txid, "the node reports two transactions that spend the same coin");
             self.put_off(&txid, Stage::Refused);
             return;
         }

@@ -41,7 +41,7 @@ impl MempoolWatcher {
             }
         }
         if self.queue.take_overflow() {
-            tracing::warn!("more was heard of the mempool than there is room for");
+            tracing::warn!("too many mempool messages: the queue is full");
             self.sync.gaps_open += 1;
             self.sync.broken = true;
         }
@@ -97,7 +97,7 @@ impl MempoolWatcher {
     pub(crate) fn expect(&mut self, txid: Txid, order: u64, heard_ms: Option<u64>) {
         if self.pool.len() + self.arrivals.len() >= self.options.max_transactions {
             if self.sync.too_many == 0 {
-                tracing::warn!("the node holds more transactions than there is room for");
+                tracing::warn!("the node has more transactions than the limit");
             }
             self.sync.too_many += 1;
             return;
@@ -127,7 +127,7 @@ impl MempoolWatcher {
     /// A transaction was published: because it entered the mempool, or because a block holds it.
     fn published(&mut self, raw: Box<[u8]>, heard_ms: u64) {
         let Some((txid, body)) = Body::read(raw) else {
-            tracing::warn!("a transaction that was published does not decode");
+            tracing::warn!("a published transaction cannot be decoded");
             return;
         };
         if self.pool.contains(&txid) || body.tx.is_coinbase() {

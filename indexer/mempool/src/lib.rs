@@ -1,19 +1,19 @@
-//! The node's mempool, watched: its ZMQ messages and RPC answers become [`cairn_model::MempoolDelta`]s, so that whoever
-//! applies them holds exactly the node's mempool, every transaction with the coins that it spends.
+//! Watches the node's mempool. ZMQ messages and RPC answers become [`cairn_model::MempoolDelta`]s. A reader that
+//! applies them has exactly the node's mempool, each transaction with the coins that it spends.
 //!
-//! [`MempoolWatcher`] is a state machine without threads. Its owner hands it events ([`MempoolWatcher::hear`]), tells it
-//! what its own index connected and disconnected, and lets it work in bounded steps ([`MempoolWatcher::step`]).
+//! [`MempoolWatcher`] is a state machine without threads. Its owner passes events ([`MempoolWatcher::hear`]), reports
+//! the blocks that the index connected and disconnected, and runs it in bounded steps ([`MempoolWatcher::step`]).
 //!
 //! # How it works
 //!
-//! Which transactions the node holds is one question, and is answered at once: by messages in their order, and by
-//! snapshots (`getrawmempool` with its sequence), which repair what messages did not bring. What readers see follows it:
-//! a transaction that is known to be there *arrives* (its bytes are found or fetched, its coins resolved, its parents
-//! awaited) and is then added; one that is known to have left *departs* (the reason is found out) and is then removed.
-//! An RPC error therefore loses nothing: the work remains.
+//! The list of the node's transactions is maintained immediately: by messages in order, and by snapshots
+//! (`getrawmempool` with its sequence), which repair lost messages. The readers' state follows the list. A listed
+//! transaction *arrives* (its bytes are found or fetched, its coins resolved, its parents awaited) and is then added. A
+//! transaction that left the list *departs* (the reason is determined) and is then removed. An RPC error loses nothing:
+//! the work remains.
 //!
-//! Readers see transactions relative to *our* tip. What a block holds leaves the mempool when our index has connected
-//! the block, and not when the node has; a snapshot is only taken while the node's tip is ours.
+//! Readers see transactions relative to *our* tip. Confirmed transactions leave the mempool when our index connects the
+//! block, not when the node does. A snapshot is taken only while the node has our tip.
 
 mod admit;
 mod arrivals;

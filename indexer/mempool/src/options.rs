@@ -1,26 +1,26 @@
-//! How much the watcher may do, hold and wait.
+//! Limits and timeouts of the watcher.
 
 use std::time::Duration;
 
-/// Limits and waiting times. The defaults suit mainnet.
+/// Limits and timeouts. The defaults suit mainnet.
 #[derive(Clone, Debug)]
 pub struct MempoolOptions {
-    /// Transactions asked for in one request. Default 200.
+    /// Transactions requested at once. Default: 200.
     pub fetch_batch: usize,
-    /// Bytes of transactions that one answer should hold: with large ones, fewer are asked for. Default 4 MiB.
+    /// Target size of one answer in bytes: fewer large transactions are requested at once. Default: 4 MiB.
     pub fetch_bytes: usize,
-    /// Events taken in by one step. Default 2 000.
+    /// Events processed by one step. Default: 2 000.
     pub event_batch: usize,
-    /// Transactions resolved, and transactions removed, by one step. Default 1 000.
+    /// Transactions resolved, and transactions removed, by one step. Default: 1 000.
     pub work_batch: usize,
-    /// Longest wait for an answer of the node. Default 10 s.
+    /// Timeout of requests to the node. Default: 10 s.
     pub rpc_timeout: Duration,
 
-    /// Between two snapshots while messages tell of every change. Default 60 s.
+    /// Interval of snapshots while messages announce every change. Default: 60 s.
     pub reconcile_every: Duration,
-    /// Between two snapshots while they do not. Default 2 s.
+    /// Interval of snapshots without such messages. Default: 2 s.
     pub poll_every: Duration,
-    /// Least time between two snapshots, whatever happens. Default 1 s.
+    /// Minimum interval of snapshots. Default: 1 s.
     pub reconcile_pause: Duration,
     /// How long a transaction may lack its coins before a snapshot is taken to see whether it is still there, unless
     /// the node's chain is ahead of ours. Default 300 ms.
@@ -31,26 +31,27 @@ pub struct MempoolOptions {
 
     /// How long a removal is held back in case that what follows explains it. Default 50 ms.
     pub hold: Duration,
-    /// The same while transactions that may explain it are not resolved, or our chain is behind the node's. Default 3 s.
+    /// The same while transactions that may explain it are not resolved, or our chain is behind the node's. Default 3
+    /// s.
     pub longest_hold: Duration,
     /// Least time between two looks at the node's limits because of removals. Default 250 ms.
     pub floor_pause: Duration,
-    /// Age at which the node lets transactions expire (`-mempoolexpiry`). Default 336 h.
+    /// Age at which the node expires transactions (`-mempoolexpiry`). Default: 336 h.
     pub expiry: Duration,
 
-    /// Events that wait. If there are more they are dropped, and a snapshot repairs it. Default 100 000.
+    /// Maximum number of queued events. Further events are dropped, and a snapshot repairs it. Default: 100 000.
     pub max_queue_events: usize,
-    /// Bytes of transactions in them. Default 64 MiB.
+    /// Maximum bytes of transactions in queued events. Default: 64 MiB.
     pub max_queue_bytes: usize,
-    /// Transactions that were published before anything else told of them. Default 20 000.
+    /// Maximum number of published transactions without another announcement. Default: 20 000.
     pub max_cached_bodies: usize,
-    /// Memory that they may take. Default 32 MiB.
+    /// Maximum memory of these transactions. Default: 32 MiB.
     pub max_cached_bytes: usize,
-    /// Memory of transactions that wait for their coins or parents. What is above is fetched again. Default 64 MiB.
+    /// Maximum memory of transactions that wait for coins or parents. Further ones are fetched again. Default: 64 MiB.
     pub max_pending_bytes: usize,
-    /// Transactions that left, or were confirmed, whose first-seen times are remembered. Default 200 000.
+    /// Departed or confirmed transactions whose first-seen times are stored. Default: 200 000.
     pub max_remembered: usize,
-    /// Transactions of which it is known that the node holds them. Default 1 000 000.
+    /// Maximum number of listed transactions of the node. Default: 1 000 000.
     pub max_transactions: usize,
     /// Memory of the transactions with readers, in bytes by our estimate; the limits above come on top. Where the node
     /// holds more, those of the lowest feerates (each by itself) are left out, and the status says so. Default 1 GiB.

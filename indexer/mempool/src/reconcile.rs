@@ -73,7 +73,7 @@ impl MempoolWatcher {
         if first {
             self.out.push(MempoolDelta::Reset { sequence });
         } else if sequence < self.sync.next {
-            tracing::info!(was = self.sync.next, is = sequence, "the node's mempool begins anew");
+            tracing::info!(was = self.sync.next, is = sequence, "the node's mempool sequence restarted");
         }
         self.sync.started = true;
         self.sync.next = sequence;

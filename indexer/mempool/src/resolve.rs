@@ -21,7 +21,7 @@ pub(crate) struct Spent {
     pub(crate) birth: Option<Height>,
 }
 
-/// Why there cannot be such a transaction in a mempool.
+/// Why a transaction cannot be in a mempool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Impossible {
     #[error("it has no inputs or is a coinbase")]
@@ -38,7 +38,7 @@ pub(crate) enum Impossible {
     Sigops,
 }
 
-/// The outpoint of an input in our terms.
+/// The outpoint of an input as our types.
 pub(crate) fn outpoint(from: &OutPoint) -> (Txid, u32) {
     (Txid(from.txid.to_byte_array()), from.vout)
 }

@@ -39,7 +39,7 @@ impl Rpc {
                 self.paused_until = passed.saturating_add(pause);
                 let words = error.to_string();
                 if self.error.as_ref() != Some(&words) {
-                    tracing::warn!(error = words, "the mempool waits for the node");
+                    tracing::warn!(error = words, "the node does not answer; the mempool waits");
                     self.error = Some(words);
                 }
             }

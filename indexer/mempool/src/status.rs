@@ -1,72 +1,72 @@
-//! What is known of the mempool and of how it is kept: plain data for health answers.
+//! Status of the mempool and its synchronization: plain data for health answers.
 
 use serde::Serialize;
 
-/// How the mempool is kept at present.
+/// Synchronization state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 #[serde(rename_all = "lowercase", tag = "state")]
 pub enum MempoolState {
-    /// Nothing was asked yet.
+    /// Nothing has been requested yet.
     #[default]
     Off,
-    /// Readers do not have all of it yet.
+    /// Readers do not have the whole mempool yet.
     Loading {
         /// Transactions that readers have.
         known: u64,
         /// Transactions that the node has.
         total: u64,
     },
-    /// It is the node's, by messages and snapshots.
+    /// In sync by messages and snapshots.
     Synced,
-    /// It is the node's as of the last snapshot: no messages tell of changes.
+    /// In sync as of the last snapshot: no messages announce changes.
     Polling,
 }
 
-/// What snapshots found that no message had told of.
+/// Differences that snapshots found and no message announced.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Corrections {
-    /// Transactions that the node held.
+    /// Transactions that the node had in addition.
     pub added: u64,
-    /// Transactions that it did not hold any more.
+    /// Transactions that it no longer had.
     pub removed: u64,
 }
 
-/// The state of the mempool in numbers. Times are seconds since 1970.
+/// Status of the mempool. Times are seconds since 1970.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct MempoolStatus {
-    /// How it is kept.
+    /// Synchronization state.
     #[serde(flatten)]
     pub state: MempoolState,
     /// Transactions that readers have.
     pub transactions: u64,
-    /// Memory that they and those on their way take, in bytes, estimated.
+    /// Estimated memory of these and of arriving transactions, in bytes.
     pub usage_bytes: u64,
-    /// The node's number of its next change, as far as messages and snapshots told.
+    /// The node's next mempool sequence, according to messages and snapshots.
     pub node_sequence: Option<u64>,
-    /// Whether the node has loaded the mempool of its last run; `None` if it did not say.
+    /// True if the node has loaded the mempool of its last run; `None` if unknown.
     pub node_loaded: Option<bool>,
-    /// When a snapshot was last compared.
+    /// Time of the last compared snapshot.
     pub last_reconciled: Option<u64>,
     /// Snapshots compared.
     pub reconciliations: u64,
-    /// What the last snapshot corrected.
+    /// Corrections of the last snapshot.
     pub last_corrections: Corrections,
-    /// What all of them corrected, the first not counted.
+    /// Corrections of all snapshots except the first.
     pub corrections: Corrections,
-    /// Possible holes in the messages that a snapshot closed, or that did not matter.
+    /// Possible message gaps that a snapshot repaired, or that did not matter.
     pub gaps_repaired: u64,
-    /// Possible holes that wait for a snapshot.
+    /// Possible message gaps that wait for a snapshot.
     pub gaps_open: u64,
-    /// Transactions of the node that readers should have and do not.
+    /// Transactions of the node that readers do not have yet.
     pub pending: u64,
-    /// Transactions of the node whose coins we do not know.
+    /// Transactions of the node whose coins are unknown.
     pub unresolved: u64,
-    /// Transactions of the node that are impossible, or whose bytes could not be had.
+    /// Transactions of the node that are invalid, or whose bytes are unavailable.
     pub refused: u64,
-    /// Transactions of the node that are left out because memory is full.
+    /// Transactions of the node that are left out because of the memory limit.
     pub left_out: u64,
-    /// Transactions that left, the reason being looked for.
+    /// Departed transactions whose reason is being determined.
     pub departing: u64,
-    /// Why the node could not be asked, if the last request failed.
+    /// Error of the last request to the node, if it failed.
     pub error: Option<String>,
 }

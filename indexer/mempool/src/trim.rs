@@ -38,7 +38,7 @@ impl MempoolWatcher {
             }
             self.full_at = self.full_at.max(Some(rate));
         }
-        tracing::warn!(count, "memory is full: transactions of the lowest feerates are left out");
+        tracing::warn!(count, "memory limit reached: transactions with the lowest feerates are left out");
     }
 
     /// There is room again: takes in the best of those that were left out, until this much memory is used.

@@ -1,4 +1,4 @@
-//! The watcher itself: its parts, and a step.
+//! The watcher: its state and its step.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -25,24 +25,24 @@ pub struct IndexTip {
     pub time: u32,
 }
 
-/// What a step did.
+/// Result of a step.
 #[derive(Clone, PartialEq, Debug)]
 pub struct MempoolUpdate {
     /// What readers are to apply, in this order.
     pub deltas: Vec<MempoolDelta>,
-    /// When to call again, whatever is heard meanwhile; zero if there is work left. After news, call at once.
+    /// When to call again if no message arrives; zero if there is work left. After a message, call at once.
     pub again_in: Duration,
 }
 
-/// Why a step failed. Errors of the node are none: they are in the status, and the work waits.
+/// Why a step failed. Errors of the node are not included: they are in the status, and the work waits.
 #[derive(Debug, thiserror::Error)]
 pub enum WatchError {
-    /// Our index could not be read. What was found until then comes with the next step.
-    #[error("the coins of the index cannot be read: {0}")]
+    /// The index could not be read. The next step returns the deltas found so far.
+    #[error("cannot read coins from the index: {0}")]
     Coins(#[source] CoinsError),
 }
 
-/// What is known of the chains.
+/// State of the chains.
 #[derive(Debug, Default)]
 pub(crate) struct TipState {
     /// Our tip.
@@ -87,7 +87,7 @@ pub(crate) struct Sync {
     pub(crate) gaps_repaired: u64,
 }
 
-/// Keeps the node's mempool. See the crate's documentation.
+/// Keeps a copy of the node's mempool. See the crate's documentation.
 #[derive(Debug)]
 pub struct MempoolWatcher {
     pub(crate) client: NodeClient,
@@ -122,7 +122,7 @@ pub struct MempoolWatcher {
 }
 
 impl MempoolWatcher {
-    /// Watches the mempool of the node behind `client`. Nothing is asked yet.
+    /// Watches the mempool of the node behind `client`. Sends no request yet.
     #[must_use]
     pub fn new(client: NodeClient, options: MempoolOptions) -> Self {
         // The steps are the retries.
@@ -153,16 +153,16 @@ impl MempoolWatcher {
         }
     }
 
-    /// Hands over the transactions of an earlier run: of those that the node still has, bytes and first-seen times are
-    /// used again. To be called before the first step.
+    /// Sets the transactions of an earlier run. If the node still has them, their bytes and first-seen times are
+    /// reused. Call it before the first step.
     pub fn restore(&mut self, kept: Vec<Arc<MempoolTx>>) {
         for tx in kept.into_iter().take(self.options.max_transactions) {
             self.kept.insert(tx.txid, tx);
         }
     }
 
-    /// Tells which topics are subscribed over a connection that stands. Without the `sequence` topic snapshots are
-    /// taken more often. An event of that topic tells the same; only its absence must be told.
+    /// Sets the topics of the current ZMQ connection. Without the `sequence` topic, snapshots are taken more often. An
+    /// event of this topic implies it; only its absence must be reported.
     pub fn listening(&mut self, topics: &[Topic]) {
         self.hears_sequence = topics.contains(&Topic::Sequence);
     }
@@ -172,8 +172,8 @@ impl MempoolWatcher {
         self.queue.push(event, now_ms, &self.options);
     }
 
-    /// Works for a moment: takes in what was heard, asks the node for a few things, finds out coins. `tip` is the tip
-    /// of our index, to which `coins` belong; `now_ms` are milliseconds since 1970.
+    /// Does a bounded amount of work: processes events, sends a few requests to the node, resolves coins. `tip` is the
+    /// tip of our index, to which `coins` belong; `now_ms` is in milliseconds since 1970.
     ///
     /// # Errors
     /// [`WatchError`]; the next step goes on where this one ended.
@@ -237,7 +237,7 @@ impl MempoolWatcher {
         fetch.min(snapshot).min(self.dismissal_in()).min(LONGEST_WAIT)
     }
 
-    /// The whole state for a reader that comes late: everything that was told so far, in short.
+    /// The whole state for a new reader.
     #[must_use]
     pub fn snapshot(&self) -> Vec<MempoolDelta> {
         let mut deltas = vec![MempoolDelta::Reset { sequence: self.sync.next }];
@@ -249,7 +249,7 @@ impl MempoolWatcher {
         deltas
     }
 
-    /// The transactions that readers have, in no order.
+    /// The transactions that readers have, unordered.
     pub fn txs(&self) -> impl Iterator<Item = &Arc<MempoolTx>> {
         self.pool.iter()
     }
@@ -266,13 +266,13 @@ impl MempoolWatcher {
         self.pool.len()
     }
 
-    /// Whether readers have no transaction.
+    /// True if readers have no transaction.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.pool.len() == 0
     }
 
-    /// The state in numbers.
+    /// The status.
     #[must_use]
     pub fn status(&self) -> MempoolStatus {
         let (known, coming) = (self.pool.len() as u64, self.arrivals.unsettled() as u64);

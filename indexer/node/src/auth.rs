@@ -1,4 +1,4 @@
-//! How we prove to the node that we may ask. Secrets stay in here.
+//! Credentials for the node. Secrets do not leave this module.
 
 use std::{
     fmt, fs,
@@ -12,14 +12,14 @@ use ureq::http::HeaderValue;
 
 use crate::error::NodeError;
 
-/// Longest cookie that is read, in bytes. Bitcoin Core's has 75.
+/// Maximum length of a cookie in bytes. Bitcoin Core's has 75.
 const MAX_COOKIE: u64 = 4096;
 
-/// Credentials of the node's RPC interface. Printing them shows no password.
+/// Credentials of the node's RPC interface. Their `Debug` and `Display` forms do not show the password.
 #[derive(Clone)]
 pub enum NodeAuth {
-    /// The node's cookie file (`.cookie` in the data folder of its network). It is another one after each start of the
-    /// node and is read again when the node refuses the one we have.
+    /// The node's cookie file (`.cookie` in the data folder of its network). The node writes a new one at each start;
+    /// it is read again when the node rejects the old one.
     Cookie(PathBuf),
     /// `rpcauth` or `rpcuser`.
     UserPassword {
@@ -50,7 +50,7 @@ impl fmt::Display for NodeAuth {
     }
 }
 
-/// The header that goes with each request.
+/// The header of each request.
 pub(crate) struct Credentials {
     auth: NodeAuth,
     header: Mutex<Option<HeaderValue>>,
@@ -65,7 +65,7 @@ impl Credentials {
         &self.auth
     }
 
-    /// The header as it was last read.
+    /// The last read header.
     pub(crate) fn header(&self) -> Result<HeaderValue, NodeError> {
         let mut header = self.header.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(header) = &*header {
@@ -75,7 +75,7 @@ impl Credentials {
         Ok(header.insert(read).clone())
     }
 
-    /// Reads the cookie again after the node refused `refused`; `None` if there is no other to try.
+    /// Reads the cookie again after the node rejected `refused`; `None` if it has not changed.
     pub(crate) fn renewed(&self, refused: &HeaderValue) -> Result<Option<HeaderValue>, NodeError> {
         let mut header = self.header.lock().unwrap_or_else(PoisonError::into_inner);
         let read = self.read()?;
@@ -89,8 +89,9 @@ impl Credentials {
             NodeAuth::Cookie(path) => read_cookie(path)?,
             NodeAuth::UserPassword { user, password } => format!("{user}:{password}"),
         };
-        let mut header = HeaderValue::try_from(format!("Basic {}", STANDARD.encode(secret)))
-            .map_err(|_| NodeError::BadUrl { reason: "the credentials do not fit a header" })?;
+        let mut header = HeaderValue::try_from(format!("Basic {}", STANDARD.encode(secret))).map_err(|_| {
+            NodeError::BadUrl { reason: "user or password has characters that an HTTP header does not allow" }
+        })?;
         header.set_sensitive(true);
         Ok(header)
     }
@@ -100,16 +101,14 @@ fn read_cookie(path: &Path) -> Result<String, NodeError> {
     let bad = |reason: String| NodeError::BadCookie { path: path.to_owned(), reason };
     let file = fs::File::open(path).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => NodeError::NoCookie { path: path.to_owned() },
-        io::ErrorKind::PermissionDenied => {
-            bad("may not be read by this user (see the node's rpccookieperms)".to_owned())
-        }
+        io::ErrorKind::PermissionDenied => bad("permission denied; see the node's rpccookieperms".to_owned()),
         _ => bad(error.to_string()),
     })?;
     let mut text = String::new();
     file.take(MAX_COOKIE).read_to_string(&mut text).map_err(|error| bad(error.to_string()))?;
     let cookie = text.trim_end_matches(['\r', '\n']);
     if !cookie.contains(':') || cookie.contains(char::is_control) {
-        return Err(bad("holds no cookie".to_owned()));
+        return Err(bad("the file does not contain a cookie".to_owned()));
     }
     Ok(cookie.to_owned())
 }

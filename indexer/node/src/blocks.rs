@@ -1,4 +1,4 @@
-//! Whole blocks, by binary REST where the node offers it, else by RPC. Nothing leaves here unchecked.
+//! Whole blocks, by binary REST if the node offers it, otherwise by RPC. All blocks are checked.
 
 use std::sync::atomic::Ordering;
 
@@ -17,15 +17,14 @@ const UNKNOWN: u8 = 0;
 const OFFERED: u8 = 1;
 const NOT_OFFERED: u8 = 2;
 
-/// A block of the node's, checked: its header has the hash that was asked for, it decodes, its Merkle root is that of
-/// its transactions.
+/// A checked block of the node: it has the requested hash, it decodes, and its Merkle root matches its transactions.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NodeBlock {
     /// Its height on the node's chain.
     pub height: Height,
     /// Its bytes.
     pub raw: Vec<u8>,
-    /// What they say. `decoded.hash` is the block's hash.
+    /// The decoded block. `decoded.hash` is its hash.
     pub decoded: Decoded,
 }
 
@@ -36,13 +35,13 @@ impl NodeBlock {
         self.decoded.hash
     }
 
-    /// Hash of the block before it.
+    /// Hash of the previous block.
     #[must_use]
     pub fn previous(&self) -> BlockHash {
         previous(&self.decoded.header)
     }
 
-    /// About the memory that it takes, in bytes.
+    /// Approximate memory in bytes.
     pub(crate) fn memory(&self) -> usize {
         let Decoded { txs, prevouts, flags, outputs, scripts, .. } = &self.decoded;
         self.raw.capacity()
@@ -54,7 +53,7 @@ impl NodeBlock {
     }
 }
 
-/// The hash of the block before the one with this header.
+/// The hash of the previous block in a header.
 pub(crate) fn previous(header: &[u8; 80]) -> BlockHash {
     let mut hash = [0; 32];
     hash.copy_from_slice(&header[4..36]);
@@ -68,17 +67,17 @@ pub(crate) fn hash_of(header: &[u8]) -> BlockHash {
 }
 
 impl NodeClient {
-    /// Fetches the block with this hash, which stands at this height.
+    /// Fetches the block with this hash and height.
     ///
     /// # Errors
-    /// [`NodeError::BlockMissing`], [`NodeError::Pruned`], [`NodeError::BlockNotDownloaded`] where the node does not
-    /// have it, [`NodeError::BadBlock`] where it sends something else.
+    /// [`NodeError::BlockMissing`], [`NodeError::Pruned`], [`NodeError::BlockNotDownloaded`] if the node does not have
+    /// it, [`NodeError::BadBlock`] if it sends something else.
     pub fn block(&self, height: Height, hash: &BlockHash) -> Result<NodeBlock, NodeError> {
         if self.offers_rest()? {
             match self.block_by_rest(hash)? {
                 Some(raw) => match self.checked(height, hash, raw) {
                     Ok(block) => return Ok(block),
-                    Err(error) => tracing::warn!(%error, "asking for it by RPC instead of REST"),
+                    Err(error) => tracing::warn!(%error, "REST failed, using RPC for this block"),
                 },
                 // Not found, or REST is no longer offered: the RPC interface knows the reason.
                 None => self.forget_rest(),
@@ -88,7 +87,7 @@ impl NodeClient {
         self.checked(height, hash, raw)
     }
 
-    /// Decodes a block's bytes and checks them against the hash that they should have.
+    /// Decodes a block's bytes and checks them against the expected hash.
     pub(crate) fn checked(&self, height: Height, hash: &BlockHash, raw: Vec<u8>) -> Result<NodeBlock, NodeError> {
         let bad = |fault| NodeError::BadBlock { hash: *hash, fault };
         match decode_block(&raw, self.shared.prefix_len) {
@@ -98,10 +97,10 @@ impl NodeClient {
         }
     }
 
-    /// Whether the node offers blocks by REST; asks it once.
+    /// True if the node offers blocks by REST; asks it once.
     ///
     /// # Errors
-    /// See [`NodeError`]: the node could not be asked.
+    /// See [`NodeError`]: the request failed.
     pub fn offers_rest(&self) -> Result<bool, NodeError> {
         match self.shared.rest.load(Ordering::Relaxed) {
             OFFERED => return Ok(true),
@@ -117,11 +116,11 @@ impl NodeClient {
             }
         })?;
         self.shared.rest.store(if offered { OFFERED } else { NOT_OFFERED }, Ordering::Relaxed);
-        tracing::debug!(url = self.url(), rest = offered, "how blocks are fetched");
+        tracing::debug!(url = self.url(), rest = offered, "block fetch method");
         Ok(offered)
     }
 
-    /// Whether blocks are fetched by REST at present; `None` while the node was not asked.
+    /// True if blocks are currently fetched by REST; `None` before the first request.
     #[must_use]
     pub fn uses_rest(&self) -> Option<bool> {
         match self.shared.rest.load(Ordering::Relaxed) {

@@ -1,4 +1,4 @@
-//! The node's methods that we use, with types.
+//! Typed calls of the node's RPC methods.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::{
     error::NodeError,
 };
 
-/// `gettxoutsetinfo` walks the whole coin set: minutes on a fast disk, far more on a slow one.
+/// `gettxoutsetinfo` scans the whole coin set: minutes on a fast disk, far longer on a slow one.
 const COIN_SET_TIMEOUT: Duration = Duration::from_secs(3 * 3600);
 
 /// Bitcoin Core: no such block, transaction or entry.
@@ -56,8 +56,7 @@ impl NodeClient {
             .map(|hash| hash.map(|hash| hash.0))
     }
 
-    /// The same for many heights, in one request for some hundred of them. The node's chain may change between two of
-    /// them.
+    /// The same for many heights, in requests of some hundred each. The node's chain may change between requests.
     ///
     /// # Errors
     /// See [`NodeError`].
@@ -67,7 +66,7 @@ impl NodeClient {
         outcomes.into_iter().map(|outcome| absent(hash(outcome), OUT_OF_RANGE)).collect()
     }
 
-    /// The 80 bytes of headers, in one request for some hundred of them; `None` for blocks that the node does not know.
+    /// The 80 bytes of headers, in requests of some hundred each; `None` for blocks that the node does not have.
     ///
     /// # Errors
     /// See [`NodeError`].
@@ -102,7 +101,7 @@ impl NodeClient {
         absent(self.call::<Bytes>("getrawtransaction", &params), NOT_FOUND).map(|bytes| bytes.map(|bytes| bytes.0))
     }
 
-    /// Bytes of transactions in the mempool, in one request for some hundred of them; `None` for those that left it.
+    /// Bytes of transactions in the mempool, in requests of some hundred each; `None` for those that left it.
     ///
     /// # Errors
     /// See [`NodeError`].
@@ -113,10 +112,10 @@ impl NodeClient {
         self.batch(METHOD, &params)?.into_iter().map(|outcome| absent(bytes(outcome), NOT_FOUND)).collect()
     }
 
-    /// Hands a transaction to the node to send it on.
+    /// Broadcasts a transaction.
     ///
     /// # Errors
-    /// See [`NodeError`]; [`NodeError::Rpc`] with code −25, −26 or −27 and the node's reason if it refuses.
+    /// See [`NodeError`]; [`NodeError::Rpc`] with code −25, −26 or −27 and the node's reason if it rejects it.
     pub fn send_raw_transaction(&self, raw: &[u8], max_feerate_sats_per_kvb: Option<u64>) -> Result<Txid, NodeError> {
         let params = json!([hex::encode(raw), decimals(max_feerate_sats_per_kvb)]);
         self.call::<Hash<Txid>>("sendrawtransaction", &params).map(|txid| txid.0)
@@ -149,7 +148,7 @@ impl NodeClient {
         self.call("getmempoolinfo", &json!([]))
     }
 
-    /// How the node fills its blocks.
+    /// The node's settings for block templates.
     ///
     /// # Errors
     /// See [`NodeError`].
@@ -170,7 +169,7 @@ fn hash(outcome: Outcome) -> Result<BlockHash, NodeError> {
     read::<Hash<BlockHash>>("getblockhash", &outcome?).map(|hash| hash.0)
 }
 
-/// Turns the error that means "not there" into `None`.
+/// Maps the "not found" error to `None`.
 fn absent<T>(outcome: Result<T, NodeError>, means: i64) -> Result<Option<T>, NodeError> {
     match outcome {
         Ok(found) => Ok(Some(found)),
@@ -179,7 +178,7 @@ fn absent<T>(outcome: Result<T, NodeError>, means: i64) -> Result<Option<T>, Nod
     }
 }
 
-/// Satoshis as bitcoin in decimals: the node takes a text for a number. Null means its default.
+/// Satoshis as decimal bitcoin: the node accepts text for a number. Null means its default.
 fn decimals(sats: Option<u64>) -> Value {
     match sats {
         Some(sats) => Value::String(format!("{}.{:08}", sats / 100_000_000, sats % 100_000_000)),

@@ -1,4 +1,4 @@
-//! Whether a node is one that we can follow.
+//! Checks that a node can be used.
 
 use cairn_model::{Height, Network};
 
@@ -13,7 +13,7 @@ const OLDEST: u32 = 250_000;
 /// Newer major versions than this one are used, with a warning.
 const NEWEST_MAJOR: u32 = 31;
 
-/// What a node said of itself when it was checked.
+/// The node's answers to the check.
 #[derive(Clone, PartialEq, Debug)]
 pub struct NodeInfo {
     /// Its version and peers.
@@ -29,14 +29,14 @@ impl NodeInfo {
         self.network.version / 10_000
     }
 
-    /// Whether this version is newer than those that we know.
+    /// True if this version is newer than the tested ones.
     #[must_use]
     pub fn is_newer_than_known(&self) -> bool {
         self.major_version() > NEWEST_MAJOR
     }
 }
 
-/// Bitcoin Core's name of a network, as in `getblockchaininfo`.
+/// Name of a network in Bitcoin Core's `getblockchaininfo`.
 #[must_use]
 pub fn core_name(network: Network) -> &'static str {
     match network {
@@ -49,8 +49,7 @@ pub fn core_name(network: Network) -> &'static str {
 }
 
 impl ChainInfo {
-    /// Whether the node still has a long way to go, so that its tip says little. On regtest, where blocks may be old
-    /// on purpose, never.
+    /// True if the node is in its initial download. Always false on regtest, where blocks may be old on purpose.
     #[must_use]
     pub fn is_catching_up(&self) -> bool {
         self.initial_download && self.chain != core_name(Network::Regtest)
@@ -71,8 +70,8 @@ impl ChainInfo {
 }
 
 impl NodeClient {
-    /// Asks the node what it is, and fails in words if it cannot be followed: not a node, wrong credentials, still
-    /// starting, too old, of another network. A version newer than those known is used with a warning.
+    /// Checks the node, and fails with a clear error if it cannot be used: not Bitcoin Core, wrong credentials, still
+    /// starting, too old, on another network. A version newer than the tested ones gives a warning.
     ///
     /// # Errors
     /// See [`NodeError`].
@@ -87,7 +86,7 @@ impl NodeClient {
         if info.is_newer_than_known() {
             tracing::warn!(
                 version = info.network.subversion,
-                "the node is newer than the versions that this was written for (25 to {NEWEST_MAJOR})"
+                "the node is newer than the supported versions (25 to {NEWEST_MAJOR})"
             );
         }
         Ok(info)
@@ -105,6 +104,6 @@ mod tests {
         let info: ChainInfo = serde_json::from_str(text).unwrap();
         assert!(info.needs_block(700).is_ok() && info.is_catching_up());
         let error = info.needs_block(699).unwrap_err();
-        assert_eq!(error.to_string(), "the node prunes: block 699 is needed, the lowest that it still has is 700");
+        assert_eq!(error.to_string(), "the node is pruned: block 699 is needed, its lowest block is 700");
     }
 }

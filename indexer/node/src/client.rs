@@ -1,4 +1,4 @@
-//! JSON-RPC over HTTP: one call or a batch, with credentials, retries and errors that have words.
+//! JSON-RPC over HTTP: single calls and batches, with credentials, retries and clear errors.
 
 use std::{
     fmt,
@@ -21,34 +21,34 @@ use crate::{
     retry::{Backoff, RetryPolicy},
 };
 
-/// Longest answer to a call in bytes: that of `getrawmempool` with some millions of transactions.
+/// Maximum size of an answer in bytes: enough for `getrawmempool` with some millions of transactions.
 const MAX_ANSWER: u64 = 256 << 20;
-/// Requests in one batch. Bitcoin Core works through a batch on one thread.
+/// Requests in one batch. Bitcoin Core processes a batch on one thread.
 pub(crate) const BATCH: usize = 500;
 /// Error code of a node that is still starting.
 const WARMING_UP: i64 = -28;
-/// Between two looks at the cancel token while a long call runs.
+/// Interval of checks of the cancel token during a long call.
 const GLANCE: Duration = Duration::from_millis(100);
 
-/// How to reach a node.
+/// Connection settings of a node.
 #[derive(Clone, Debug)]
 pub struct NodeConfig {
     /// `http://host:port` of its RPC interface, without credentials.
     pub url: String,
     /// Credentials.
     pub auth: NodeAuth,
-    /// Longest wait for the answer to an ordinary call.
+    /// Timeout of an ordinary call.
     pub timeout: Duration,
-    /// What happens on transient faults.
+    /// Retries of transient errors.
     pub retry: RetryPolicy,
-    /// Idle connections that are kept; threads that fetch blocks each need one.
+    /// Idle connections to keep; each thread that fetches blocks needs one.
     pub connections: usize,
-    /// How many bytes of a script's hash its id keeps when blocks are decoded: 8, but for tests that want collisions.
+    /// Bytes of a script's hash in its id when blocks are decoded: 8, except in tests of collisions.
     pub prefix_len: usize,
 }
 
 impl NodeConfig {
-    /// Usual settings for a node at `url`.
+    /// Default settings for a node at `url`.
     #[must_use]
     pub fn new(url: impl Into<String>, auth: NodeAuth) -> Self {
         NodeConfig {
@@ -62,7 +62,7 @@ impl NodeConfig {
     }
 }
 
-/// A connection pool to one node. Clones share it; a clone may have a retry policy and a cancel token of its own.
+/// A connection pool to one node. Clones share it; a clone may have its own retry policy and cancel token.
 #[derive(Clone)]
 pub struct NodeClient {
     pub(crate) shared: Arc<Shared>,
@@ -75,7 +75,7 @@ pub(crate) struct Shared {
     pub(crate) http: Http,
     credentials: Credentials,
     next_id: AtomicU64,
-    /// Whether the node offers blocks by REST: see `blocks`.
+    /// State of REST for blocks: see `blocks`.
     pub(crate) rest: AtomicU8,
     pub(crate) prefix_len: usize,
 }
@@ -108,14 +108,14 @@ struct RpcFault {
     message: String,
 }
 
-/// What the node answered to one request: the result as JSON text, or its error.
+/// The answer to one request: the result as JSON text, or the error.
 pub(crate) type Outcome = Result<Box<RawValue>, NodeError>;
 
 impl NodeClient {
-    /// Makes a client. Nothing is sent yet.
+    /// Creates a client. Sends nothing yet.
     ///
     /// # Errors
-    /// The address is none.
+    /// The URL is invalid.
     pub fn new(config: &NodeConfig, cancel: CancelToken) -> Result<Self, NodeError> {
         let shared = Shared {
             http: Http::new(&config.url, config.connections)?,
@@ -133,19 +133,19 @@ impl NodeClient {
         NodeClient { retry, ..self.clone() }
     }
 
-    /// The same connections with another longest wait for the answer to an ordinary call.
+    /// The same connections with another timeout of ordinary calls.
     #[must_use]
     pub fn with_timeout(&self, timeout: Duration) -> Self {
         NodeClient { timeout, ..self.clone() }
     }
 
-    /// The same connections under another cancel token.
+    /// The same connections with another cancel token.
     #[must_use]
     pub fn with_cancel(&self, cancel: CancelToken) -> Self {
         NodeClient { cancel, ..self.clone() }
     }
 
-    /// The node's address, without credentials.
+    /// The node's URL without credentials.
     #[must_use]
     pub fn url(&self) -> &str {
         self.shared.http.url()
@@ -157,16 +157,16 @@ impl NodeClient {
         &self.cancel
     }
 
-    /// Calls a method and reads its answer.
+    /// Calls a method and parses its answer.
     ///
     /// # Errors
-    /// See [`NodeError`]; transient ones after they were waited out.
+    /// See [`NodeError`]; transient ones after all retries.
     pub fn call<T: DeserializeOwned>(&self, method: &str, params: &Value) -> Result<T, NodeError> {
         let raw = self.call_raw(method, params, self.timeout)?;
         read(method, &raw)
     }
 
-    /// Calls a method that may take minutes; cancelled, it does not wait for the answer.
+    /// Calls a method that may take minutes; after cancellation it does not wait for the answer.
     pub(crate) fn call_long<T: DeserializeOwned>(
         &self,
         method: &'static str,
@@ -207,8 +207,8 @@ impl NodeClient {
         })
     }
 
-    /// Calls one method with several parameters, in batches. Each has an outcome of its own; a fault that is transient
-    /// or of the connection fails all.
+    /// Calls one method with several parameters, in batches. Each has its own outcome; a transient or connection error
+    /// fails all.
     pub(crate) fn batch(&self, method: &str, params: &[Value]) -> Result<Vec<Outcome>, NodeError> {
         let mut outcomes = Vec::with_capacity(params.len());
         for some in params.chunks(BATCH) {
@@ -242,7 +242,7 @@ impl NodeClient {
         for reply in replies {
             let place = reply.id.as_u64().and_then(|id| id.checked_sub(first)).and_then(|at| usize::try_from(at).ok());
             let Some(slot) = place.and_then(|at| outcomes.get_mut(at)) else {
-                return Err(bad_answer(method, "it answers a request that was not made".to_owned()));
+                return Err(bad_answer(method, "it contains an answer to an unknown request".to_owned()));
             };
             match outcome(method, reply) {
                 Err(error) if error.is_transient() => return Err(error),
@@ -250,10 +250,10 @@ impl NodeClient {
             }
         }
         let whole: Option<Vec<Outcome>> = outcomes.into_iter().collect();
-        whole.ok_or_else(|| bad_answer(method, "a part of the batch is not answered".to_owned()))
+        whole.ok_or_else(|| bad_answer(method, "answers of the batch are missing".to_owned()))
     }
 
-    /// Runs a request until it succeeds, fails for good, or the policy's time is over.
+    /// Retries a request until it succeeds, fails permanently, or the policy's time limit has passed.
     pub(crate) fn retrying<T>(&self, mut request: impl FnMut() -> Result<T, NodeError>) -> Result<T, NodeError> {
         let mut backoff = Backoff::new(self.retry);
         loop {
@@ -263,7 +263,7 @@ impl NodeClient {
             match request() {
                 Err(error) if error.is_transient() => {
                     let Some(pause) = backoff.next_pause() else { return Err(error) };
-                    tracing::debug!(%error, ?pause, "asking the node again");
+                    tracing::debug!(%error, ?pause, "retrying the request to the node");
                     if self.cancel.wait(pause) {
                         return Err(NodeError::Stopped);
                     }
@@ -286,7 +286,7 @@ impl NodeClient {
         if answer.status == 401
             && let Some(header) = credentials.renewed(&header)?
         {
-            tracing::info!(url = http.url(), "the node has a new cookie: it was started again");
+            tracing::info!(url = http.url(), "the node has a new cookie: it was restarted");
             // It may also have other settings than before.
             self.forget_rest();
             answer = http.post(method, header, body, limits)?;
@@ -305,7 +305,7 @@ impl NodeClient {
         let url = self.url().to_owned();
         match answer.status {
             200 if answer.body.starts_with(b"{") || answer.body.starts_with(b"[") => {
-                bad_answer(method, "it is no whole JSON of the documented form".to_owned())
+                bad_answer(method, "it is not JSON of the documented form".to_owned())
             }
             500 | 502 | 504 => NodeError::Busy { url, message: answer.words() },
             status => NodeError::NotANode { url, reason: format!("HTTP status {status}, {:?}", answer.words()) },

@@ -1,28 +1,28 @@
-//! What can go wrong with a node, in words for whoever runs it.
+//! Errors of the node, with messages for operators.
 
 use std::{fmt, path::PathBuf, time::Duration};
 
 use cairn_model::{BlockHash, Height, Network};
 use cairn_sources::DecodeError;
 
-/// Errors of the owner of the chain that is being brought to the node's.
+/// Errors of the owner of the local chain.
 pub type OwnerError = Box<dyn std::error::Error + Send + Sync>;
 
-/// Why a node cannot be used, or not now, or not for this.
+/// Why a request to the node failed, or why the node cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum NodeError {
-    /// The address is no address of a node. It is not repeated here: it may hold a password.
-    #[error("the node's address cannot be used: {reason}")]
+    /// The URL is invalid. The message does not repeat it, because it may contain a password.
+    #[error("invalid URL of the node: {reason}")]
     BadUrl {
         /// What is wrong.
         reason: &'static str,
     },
-    /// Nothing answers, or the connection breaks before the answer is whole.
+    /// No connection, or it breaks before the answer is complete.
     #[error("no answer from the node at {url}: {reason}")]
     Unreachable {
         /// Address without credentials.
         url: String,
-        /// The operating system's words.
+        /// Message of the operating system.
         reason: String,
     },
     /// The answer took too long.
@@ -32,19 +32,19 @@ pub enum NodeError {
         url: String,
         /// RPC method or REST path.
         method: String,
-        /// How long was waited.
+        /// The time limit.
         limit: Duration,
     },
     /// The cookie file is absent.
     #[error(
-        "cookie file {path}: not found; is the node running, and is this the data folder of its network \
-         (test networks have a subfolder)?"
+        "cookie file {path}: not found; check that the node is running and that this is the data folder of its network \
+         (test networks have a subfolder)"
     )]
     NoCookie {
         /// The file.
         path: PathBuf,
     },
-    /// The cookie file does not read, or is none.
+    /// The cookie file cannot be read, or has no cookie.
     #[error("cookie file {path}: {reason}")]
     BadCookie {
         /// The file.
@@ -53,7 +53,7 @@ pub enum NodeError {
         reason: String,
     },
     /// HTTP status 401.
-    #[error("the node at {url} refuses {credentials}")]
+    #[error("the node at {url} rejects {credentials}")]
     WrongCredentials {
         /// Address without credentials.
         url: String,
@@ -61,143 +61,143 @@ pub enum NodeError {
         credentials: String,
     },
     /// HTTP status 403.
-    #[error("the node at {url} does not allow {method} from here (see its rpcallowip and rpcwhitelist)")]
+    #[error("the node at {url} does not allow {method}; check its rpcallowip and rpcwhitelist")]
     Forbidden {
         /// Address without credentials.
         url: String,
         /// RPC method.
         method: String,
     },
-    /// Something answers, but no Bitcoin Core.
-    #[error("what answers at {url} is no Bitcoin Core node: {reason}")]
+    /// The server is not Bitcoin Core.
+    #[error("the server at {url} is not Bitcoin Core: {reason}")]
     NotANode {
         /// Address without credentials.
         url: String,
-        /// What was answered.
+        /// The answer.
         reason: String,
     },
     /// Error −28.
     #[error("the node is still starting: {message}")]
     WarmingUp {
-        /// The node's words.
+        /// Message of the node.
         message: String,
     },
-    /// HTTP status 503 or 500 without words.
+    /// HTTP status 503, or 500 without a message.
     #[error("the node at {url} is overloaded: {message}")]
     Busy {
         /// Address without credentials.
         url: String,
-        /// The node's words.
+        /// Message of the node.
         message: String,
     },
-    /// The node follows another network.
-    #[error("the node follows {found}, not {expected}")]
+    /// The node is on another network.
+    #[error("the node is on {found}, not on {expected}")]
     WrongNetwork {
-        /// The network asked for.
+        /// The expected network.
         expected: Network,
-        /// The node's name for its own.
+        /// The node's network, as the node names it.
         found: String,
     },
     /// The node's version is not supported.
-    #[error("the node is of version {}, which is too old: 25.0 or newer is needed", Version(*version))]
+    #[error("node version {} is too old; 25.0 or newer is required", Version(*version))]
     TooOld {
         /// As in `getnetworkinfo`: major × 10 000 + minor × 100.
         version: u32,
     },
     /// The node has deleted a block that is needed.
-    #[error("the node prunes: block {needed} is needed, the lowest that it still has is {}", OrUnknown(*lowest))]
+    #[error("the node is pruned: block {needed} is needed, its lowest block is {}", OrUnknown(*lowest))]
     Pruned {
-        /// What was asked for: a height or a hash.
+        /// The requested height or hash.
         needed: String,
-        /// Lowest height that the node has in full; `None` where it did not say.
+        /// Lowest height that the node has in full; `None` if unknown.
         lowest: Option<Height>,
     },
-    /// The node has not come as far as we are. Nothing is undone for it: it is waited for.
-    #[error("the node is behind: it is at block {node} of {headers}, we are at {ours}")]
+    /// The node is behind the index. The index is not unwound; the follower waits.
+    #[error("the node is behind: it is at block {node} of {headers}, the index is at {ours}")]
     Behind {
         /// Height of the node's tip.
         node: Height,
-        /// Height of the best header that it knows.
+        /// Height of its best header.
         headers: Height,
-        /// Our height.
+        /// Height of the index.
         ours: Height,
     },
-    /// Not even the first block is the same.
-    #[error("the node's chain begins with block {theirs}, ours with {ours}")]
+    /// The genesis blocks differ.
+    #[error("the node's chain begins with block {theirs}, the index with {ours}")]
     OtherChain {
         /// The node's genesis.
         theirs: BlockHash,
-        /// Ours.
+        /// The index's genesis.
         ours: BlockHash,
     },
-    /// The node's chain changed each time that it was read.
+    /// The node's chain changed on every attempt to read it.
     #[error("the node's chain changes faster than it can be read")]
     Unsettled,
     /// The node does not know the block.
     #[error("the node does not know block {hash}")]
     BlockMissing {
-        /// What was asked for.
+        /// The requested block.
         hash: BlockHash,
     },
     /// The node knows the block's header, but does not have the block.
     #[error("the node does not have block {hash}: {message}")]
     BlockNotDownloaded {
-        /// What was asked for.
+        /// The requested block.
         hash: BlockHash,
-        /// The node's words.
+        /// Message of the node.
         message: String,
     },
-    /// What came is not the block that was asked for.
-    #[error("asked for block {hash}, the node sent {fault}")]
+    /// The node sent something other than the requested block.
+    #[error("the node sent {fault} instead of block {hash}")]
     BadBlock {
-        /// What was asked for.
+        /// The requested block.
         hash: BlockHash,
-        /// What came instead.
+        /// What the node sent.
         fault: BlockFault,
     },
-    /// An answer of another form than documented.
-    #[error("the node's answer to {method} cannot be read: {reason}")]
+    /// The answer does not have the documented form.
+    #[error("invalid answer of the node to {method}: {reason}")]
     BadAnswer {
         /// RPC method or REST path.
         method: String,
         /// What is wrong.
         reason: String,
     },
-    /// An error of the node's that has no variant of its own.
-    #[error("the node answers {method} with error {code}: {message}")]
+    /// Any other error of the node.
+    #[error("the node answered {method} with error {code}: {message}")]
     Rpc {
         /// RPC method.
         method: String,
         /// Bitcoin Core's error code.
         code: i64,
-        /// The node's words.
+        /// Message of the node.
         message: String,
     },
-    /// A ZMQ socket cannot be made.
+    /// A ZMQ socket cannot be created.
     #[error("ZMQ at {address}: {reason}")]
     Zmq {
         /// Address of the publisher.
         address: String,
-        /// The library's words.
+        /// Message of the library.
         reason: String,
     },
-    /// Asked to stop meanwhile.
+    /// The work was cancelled.
     #[error("stopped")]
     Stopped,
     /// No thread could be started.
     #[error("cannot start a thread: {0}")]
     Thread(#[source] std::io::Error),
-    /// Our own chain could not be read.
+    /// The local chain could not be read.
     #[error(transparent)]
     Owner(OwnerError),
 }
 
 impl NodeError {
-    /// Whether the same request may succeed a little later, without anybody changing anything.
+    /// True if the same request may succeed later without any change.
     #[must_use]
     pub fn is_transient(&self) -> bool {
         match self {
-            // A node removes its cookie when it ends and writes one when it starts.
+            // A node removes its cookie when it stops and writes a new one when it starts.
             NodeError::Unreachable { .. }
             | NodeError::TimedOut { .. }
             | NodeError::NoCookie { .. }
@@ -226,8 +226,7 @@ impl NodeError {
         }
     }
 
-    /// Whether whoever follows the node should wait and ask again: the fault is transient, or goes away as the node
-    /// catches up.
+    /// True if the follower should wait and retry: the error is transient, or disappears as the node catches up.
     #[must_use]
     pub fn is_worth_waiting(&self) -> bool {
         self.is_transient()
@@ -241,14 +240,14 @@ impl NodeError {
     }
 }
 
-/// What came instead of a block.
+/// What the node sent instead of the requested block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BlockFault {
-    /// A block of another hash.
+    /// Another block.
     #[error("block {0}")]
     OtherBlock(BlockHash),
-    /// Bytes that are no block, or whose Merkle root does not match.
-    #[error("bytes that are no block: {0}")]
+    /// Bytes that are not a block, or whose Merkle root does not match.
+    #[error("an invalid block: {0}")]
     NoBlock(DecodeError),
 }
 

@@ -1,4 +1,4 @@
-//! Our chain brought to the node's, step by step.
+//! Brings our chain to the node's, step by step.
 
 use std::{
     collections::VecDeque,
@@ -16,30 +16,30 @@ use crate::{
     feed::{BlockFeed, FetchOptions},
 };
 
-/// Blocks planned at once: hashes are asked for in a few batches, and a reorg meanwhile costs little.
+/// Blocks planned at once: hashes need only a few batches, and a reorg in between costs little.
 const PLAN: u32 = 2_000;
-/// While blocks are fetched, how often the node is asked whether they are still on its best chain.
+/// While blocks are fetched, the interval of checks that they are still on the node's best chain.
 const RECHECK: Duration = Duration::from_secs(2);
-/// Blocks that arrived unasked and wait for their turn.
+/// Maximum number of offered blocks that wait.
 const MAX_OFFERED: usize = 4;
 
-/// What to do next.
+/// The next step.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ChainStep {
-    /// Take off our highest blocks, down to the fork.
+    /// Disconnect our highest blocks down to the fork.
     Disconnect {
-        /// How many.
+        /// Number of blocks.
         blocks: u32,
         /// Height of the new tip.
         fork: Height,
     },
-    /// Put this block on our tip.
+    /// Connect this block to our tip.
     Connect(Box<NodeBlock>),
-    /// Nothing: our tip is the node's.
+    /// Nothing to do: our tip is the node's.
     AtTip(BlockAt),
 }
 
-/// Follows the node's best chain: from genesis on, at the tip, through reorgs, with blocks fetched ahead.
+/// Follows the node's best chain: from genesis, at the tip and through reorgs, with blocks fetched ahead.
 pub struct ChainFollower {
     client: NodeClient,
     chain: HeaderChain,
@@ -66,19 +66,19 @@ impl ChainFollower {
         }
     }
 
-    /// The node's tip when it was last asked.
+    /// The node's tip as of the last request.
     #[must_use]
     pub fn node_tip(&self) -> Option<BlockAt> {
         self.node_tip
     }
 
-    /// Hands over a block that the node announced with its bytes. If it turns out to go right on our tip, it needs not
-    /// be fetched. Returns its hash, or `None` if the bytes are no block (they are ignored then).
+    /// Offers a block that the node announced with its bytes. If it is a child of our tip, it need not be fetched.
+    /// Returns its hash, or `None` if the bytes are not a block (they are ignored then).
     pub fn offer(&mut self, raw: Vec<u8>) -> Option<BlockHash> {
         let decoded = match decode_block(&raw, self.client.shared.prefix_len) {
             Ok(decoded) => decoded,
             Err(error) => {
-                tracing::warn!(%error, "a block that was announced does not decode");
+                tracing::warn!(%error, "an announced block cannot be decoded");
                 return None;
             }
         };
@@ -93,21 +93,20 @@ impl ChainFollower {
         Some(hash)
     }
 
-    /// Tells that the node's tip may be another now. If it is none of the blocks being fetched, the plan is made anew.
+    /// Reports a possible new tip of the node. If it is not among the blocks being fetched, the plan is recomputed.
     pub fn announced(&mut self, tip: &BlockHash) {
         if self.feed.as_ref().is_some_and(|feed| !feed.lists(tip)) {
             self.checked = Instant::now().checked_sub(RECHECK).unwrap_or_else(Instant::now);
         }
     }
 
-    /// What brings our chain one step nearer to the node's. To be called again after the step is done, and, at the tip,
-    /// when there are news.
+    /// The next step towards the node's chain. Call it again after the step is done, and, at the tip, after an event.
     ///
-    /// The step is always right for our chain as it is at the time of the call: a block to connect is a child of its
-    /// tip. Blocks that come one after the other are checked for that, whatever the node's chain did meanwhile.
+    /// The step is always valid for our chain at the time of the call: a block to connect is a child of its tip. This
+    /// is checked for each block, however the node's chain has changed.
     ///
     /// # Errors
-    /// See [`NodeError`]; after [`NodeError::is_worth_waiting`] a later call goes on.
+    /// See [`NodeError`]; after [`NodeError::is_worth_waiting`] a later call continues.
     pub fn next_step(&mut self, ours: &dyn OurChain) -> Result<ChainStep, NodeError> {
         loop {
             if self.client.cancel_token().is_cancelled() {
@@ -156,19 +155,19 @@ impl ChainFollower {
         }
     }
 
-    /// Drops the plan if the node's best chain has left it.
+    /// Drops the plan if it is no longer on the node's best chain.
     fn recheck(&mut self) -> Result<(), NodeError> {
         self.checked = Instant::now();
         if let Some(last) = self.feed.as_ref().and_then(BlockFeed::last)
             && self.client.block_hash(last.height)? != Some(last.hash)
         {
-            tracing::info!(height = last.height, hash = %last.hash, "the node left the chain that was being fetched");
+            tracing::info!(height = last.height, hash = %last.hash, "the node switched to another chain while blocks were fetched");
             self.feed = None;
         }
         Ok(())
     }
 
-    /// The offered block that is a child of our tip, if there is one. Siblings are left: the node's chain decides.
+    /// The offered block that is a child of our tip, if there is exactly one; otherwise the node's chain decides.
     fn offered_on(&mut self, tip: Option<BlockAt>) -> Option<NodeBlock> {
         let tip = tip?;
         let mut children = (0..self.offered.len()).filter(|&at| self.offered[at].previous() == tip.hash);
@@ -179,7 +178,7 @@ impl ChainFollower {
     }
 }
 
-/// Whether a block is the child of our tip, or genesis where there is none.
+/// True if a block is a child of our tip, or genesis if there is no tip.
 fn goes_on(tip: Option<BlockAt>, block: &NodeBlock) -> bool {
     match tip {
         Some(tip) => block.previous() == tip.hash && block.height == tip.height + 1,

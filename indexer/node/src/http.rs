@@ -6,9 +6,9 @@ use ureq::{Agent, http::HeaderValue};
 
 use crate::error::NodeError;
 
-/// Longest wait for a connection.
+/// Timeout of a connection attempt.
 const CONNECT: Duration = Duration::from_secs(5);
-/// Idle connections are given up before Bitcoin Core gives them up (`rpcservertimeout`, 30 s).
+/// Idle connections are closed before Bitcoin Core closes them (`rpcservertimeout`, 30 s).
 const IDLE: Duration = Duration::from_secs(15);
 
 /// A whole answer.
@@ -31,7 +31,7 @@ impl HttpAnswer {
 pub(crate) struct HttpLimits {
     /// For all of it.
     pub(crate) time: Duration,
-    /// Bytes of the answer's body.
+    /// Maximum size of the answer's body in bytes.
     pub(crate) body: u64,
 }
 
@@ -39,12 +39,12 @@ pub(crate) struct Http {
     agent: Agent,
     /// Scheme, host and port.
     url: String,
-    /// Path of the RPC interface: `/` or, where the address names one, that of a wallet or a proxy.
+    /// Path of the RPC interface: `/`, or that of a wallet or a proxy if the URL has one.
     path: String,
 }
 
 impl Http {
-    /// `url` as in `http://127.0.0.1:8332`.
+    /// `url`, for example `http://127.0.0.1:8332`.
     pub(crate) fn new(url: &str, connections: usize) -> Result<Self, NodeError> {
         let (url, path) = split_url(url)?;
         let config = Agent::config_builder()
@@ -62,7 +62,7 @@ impl Http {
         Ok(Http { agent: Agent::new_with_config(config), url, path })
     }
 
-    /// The address, without credentials.
+    /// The URL without credentials.
     pub(crate) fn url(&self) -> &str {
         &self.url
     }
@@ -112,10 +112,10 @@ impl Http {
             }
             ureq::Error::Timeout(_) => NodeError::TimedOut { url, method: what.to_owned(), limit: limits.time },
             ureq::Error::Io(error) if error.kind() == io::ErrorKind::ConnectionRefused => unreachable(
-                "connection refused; is the node running, with server=1, and is this its rpcport?".to_owned(),
+                "connection refused; check that the node runs with server=1 and that this is its rpcport".to_owned(),
             ),
             ureq::Error::Io(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
-                unreachable("the connection closed before the answer was whole".to_owned())
+                unreachable("the connection closed before the answer was complete".to_owned())
             }
             ureq::Error::Io(error) => unreachable(error.to_string()),
             ureq::Error::HostNotFound => unreachable("no such host".to_owned()),
@@ -128,13 +128,13 @@ impl Http {
     }
 }
 
-/// Splits an address into scheme, host and port, and path.
+/// Splits a URL into scheme, host and port, and path.
 fn split_url(url: &str) -> Result<(String, String), NodeError> {
     let bad = |reason| Err(NodeError::BadUrl { reason });
     let url = url.trim();
     let rest = match url.split_once("://") {
         Some(("http", rest)) => rest,
-        Some(_) => return bad("only http:// is spoken; reach a distant node through a tunnel (ssh, WireGuard)"),
+        Some(_) => return bad("only http:// is supported; use a tunnel (ssh, WireGuard) to reach a remote node"),
         None => url,
     };
     let (host, path) = match rest.find('/') {
@@ -142,7 +142,7 @@ fn split_url(url: &str) -> Result<(String, String), NodeError> {
         None => (rest, "/"),
     };
     if host.contains('@') {
-        return bad("credentials do not belong into it; give user and password apart");
+        return bad("it must not contain credentials; give user and password separately");
     }
     let authority: ureq::http::uri::Authority = match host.parse() {
         Ok(authority) => authority,
@@ -152,7 +152,7 @@ fn split_url(url: &str) -> Result<(String, String), NodeError> {
         return bad("expected http://host:port");
     }
     if path.contains(['?', '#']) || !path.is_ascii() {
-        return bad("expected http://host:port without a query");
+        return bad("expected http://host:port without query or fragment");
     }
     Ok((format!("http://{authority}"), path.to_owned()))
 }

@@ -1,8 +1,9 @@
-//! A Bitcoin Core node as a source of blocks: its RPC and REST interfaces, its ZMQ notifications, and its best chain
-//! followed block by block.
+//! A Bitcoin Core node as a source of blocks: its RPC and REST interfaces, its ZMQ notifications, and its best chain,
+//! block by block.
 //!
-//! [`NodeClient`] asks, with retries and errors in words. [`ChainFollower`] says what to undo and what to connect, block by
-//! block, until we are where the node is. [`TipWatcher`] says when to ask it again. All of it runs on plain threads.
+//! [`NodeClient`] sends requests, with retries and clear errors. [`ChainFollower`] returns the blocks to disconnect and
+//! to connect until we have the node's tip. [`TipWatcher`] reports changes of the node. All of it runs on plain
+//! threads.
 
 mod amount;
 mod answers;

@@ -1,23 +1,23 @@
-//! When to try again.
+//! Retry policy.
 
 use std::{
     hash::{BuildHasher, Hasher, RandomState},
     time::{Duration, Instant},
 };
 
-/// How long a transient fault is waited out.
+/// Retry policy for transient errors.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RetryPolicy {
     /// Pause before the second attempt; each further one is twice as long.
     pub first: Duration,
     /// Longest pause.
     pub longest: Duration,
-    /// No attempt begins later than this after the first one began.
+    /// No attempt starts later than this after the first one.
     pub total: Duration,
 }
 
 impl Default for RetryPolicy {
-    /// From 50 ms to 3 s, for half a minute.
+    /// Pauses from 50 ms to 3 s, for 30 s.
     fn default() -> Self {
         RetryPolicy {
             first: Duration::from_millis(50),
@@ -44,8 +44,8 @@ impl Backoff {
         Backoff { policy, started: Instant::now(), pause: policy.first }
     }
 
-    /// The next pause: between half and all of its nominal length, so that clients that failed together do not come
-    /// back together. `None` when it is time to give up.
+    /// The next pause: between half and all of its nominal length, so that clients that failed together do not retry
+    /// together. `None` after the time limit.
     pub(crate) fn next_pause(&mut self) -> Option<Duration> {
         let nominal = self.pause.min(self.policy.longest);
         let pause = nominal / 2 + nominal.mul_f64(random_fraction() / 2.0);
@@ -57,7 +57,7 @@ impl Backoff {
     }
 }
 
-/// Somewhere in 0..1. The keys of every hash map's hasher are random: good enough to spread pauses.
+/// A random number in 0..1. The random keys of a hash map's hasher are good enough to spread pauses.
 fn random_fraction() -> f64 {
     f64::from((RandomState::new().build_hasher().finish() >> 32) as u32) / f64::from(u32::MAX)
 }

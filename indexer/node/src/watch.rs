@@ -1,4 +1,4 @@
-//! When to look at the node again: ZMQ, and a look now and then in case that it fails us.
+//! Detects changes of the node by ZMQ, and by polling in case that ZMQ fails.
 
 use std::{
     sync::Arc,
@@ -17,20 +17,20 @@ use crate::{
     zmq::{NodeEvent, Observer, Queue, QueueLimits, Subscriber, ZmqEndpoint},
 };
 
-/// How the node is watched.
+/// Settings of the watcher.
 #[derive(Clone, Debug)]
 pub struct WatchOptions {
     /// ZMQ publishers; empty: the node is only polled.
     pub endpoints: Vec<ZmqEndpoint>,
-    /// Between two looks at the node while no ZMQ tells of tips.
+    /// Polling interval without ZMQ messages of new tips.
     pub poll: Duration,
-    /// Between two looks at the node while ZMQ does.
+    /// Polling interval with ZMQ.
     pub safety_poll: Duration,
-    /// Longest wait for the answer to a look.
+    /// Timeout of a poll.
     pub poll_timeout: Duration,
-    /// Events that wait to be taken.
+    /// Maximum number of queued events.
     pub queue_events: usize,
-    /// Bytes of blocks and transactions in them.
+    /// Maximum bytes of blocks and transactions in queued events.
     pub queue_bytes: usize,
 }
 
@@ -47,12 +47,12 @@ impl Default for WatchOptions {
     }
 }
 
-/// How often height and state of the node's chain are asked for when nothing else makes us.
+/// Interval of requests for the state of the node's chain without another cause.
 const CHAIN_INFO: Duration = Duration::from_secs(30);
-/// How soon after ZMQ comes or goes the pace of looks follows.
+/// Delay until the polling interval adapts to ZMQ connections.
 const GLANCE: Duration = Duration::from_millis(250);
 
-/// Watches a node on threads of its own until dropped.
+/// Watches a node on its own threads until dropped.
 pub struct TipWatcher {
     events: Receiver<NodeEvent>,
     status: Arc<SharedStatus>,
@@ -62,10 +62,10 @@ pub struct TipWatcher {
 }
 
 impl TipWatcher {
-    /// Begins to watch. ZMQ connects in the background, as often as it takes.
+    /// Starts watching. ZMQ connects and reconnects in the background.
     ///
     /// # Errors
-    /// An endpoint's address is none, or no thread can be started.
+    /// An endpoint's address is invalid, or a thread cannot be started.
     pub fn start(client: &NodeClient, options: WatchOptions) -> Result<Self, NodeError> {
         let cancel = CancelToken::new();
         let limits = QueueLimits { events: options.queue_events, bytes: options.queue_bytes };
@@ -90,19 +90,19 @@ impl TipWatcher {
         Ok(TipWatcher { events, status, cancel, poller: Some(poller), _subscribers: subscribers })
     }
 
-    /// What happens, in order. Wait for it with a timeout: a node may be silent for long.
+    /// Events in order. Wait with a timeout: a node may be silent for a long time.
     #[must_use]
     pub fn events(&self) -> &Receiver<NodeEvent> {
         &self.events
     }
 
-    /// What is known at present.
+    /// The current status.
     #[must_use]
     pub fn status(&self) -> NodeStatus {
         self.status.get()
     }
 
-    /// Tells that so many gaps were repaired by a snapshot.
+    /// Reports that a snapshot repaired this many gaps.
     pub fn repaired(&self, gaps: u64) {
         self.status.repaired(gaps);
     }
@@ -126,7 +126,7 @@ struct Poller {
     cancel: CancelToken,
     options: WatchOptions,
     chain_asked: Option<Instant>,
-    /// The owner is to be told of what a look found.
+    /// The owner must be informed of a change that polling found.
     owed: bool,
 }
 
@@ -157,7 +157,7 @@ impl Poller {
     fn answered(&mut self, best: BlockHash) {
         let (back, news) = self.status.answered(best, self.client.uses_rest());
         if back {
-            tracing::info!(url = self.client.url(), "the node answers");
+            tracing::info!(url = self.client.url(), "the node answers again");
         }
         self.owed |= back || news;
         // If the queue is full, the owner has enough to look at; this is told at a later look.
@@ -173,7 +173,7 @@ impl Poller {
                     self.chain_asked = Some(Instant::now());
                     self.status.chain(&info);
                 }
-                Err(error) => tracing::debug!(%error, "the state of the node's chain is not known"),
+                Err(error) => tracing::debug!(%error, "the node's chain state is unknown"),
             }
         }
     }

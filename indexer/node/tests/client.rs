@@ -70,7 +70,7 @@ fn retries_are_bounded_and_the_last_error_has_words() {
     for (fault, words) in [
         (Response::text(500, &warming.to_string()), "still starting: Verifying blocks…"),
         (Response::text(503, "Work queue depth exceeded"), "overloaded: Work queue depth exceeded"),
-        (Response::Truncated(b"{".to_vec()), "closed before the answer was whole"),
+        (Response::Truncated(b"{".to_vec()), "closed before the answer was complete"),
     ] {
         let (server, count) = after(usize::MAX, fault);
         let started = Instant::now();
@@ -193,11 +193,11 @@ fn the_cookie_of_a_restarted_node_is_read_again() {
 fn refusals_have_words_and_are_not_retried() {
     let too_long = format!("<html>{}", "x".repeat(10_000));
     for (answer, words) in [
-        (Response::text(401, ""), "refuses the password of user \"ann\""),
+        (Response::text(401, ""), "rejects the password of user \"ann\""),
         (Response::text(403, ""), "rpcallowip"),
-        (Response::text(200, "<html>hello"), "no Bitcoin Core node: HTTP status 200, \"<html>hello\""),
-        (Response::text(404, &too_long), "no Bitcoin Core node"),
-        (Response::text(301, ""), "no Bitcoin Core node: HTTP status 301"),
+        (Response::text(200, "<html>hello"), "is not Bitcoin Core: HTTP status 200, \"<html>hello\""),
+        (Response::text(404, &too_long), "is not Bitcoin Core"),
+        (Response::text(301, ""), "is not Bitcoin Core: HTTP status 301"),
         (Response::text(200, "{\"result\":1"), "cannot be read"),
         (Response::text(200, "{\"result\":\"ff\",\"error\":null,\"id\":99}"), "answers request 99"),
     ] {
@@ -272,10 +272,10 @@ fn nodes_that_cannot_be_followed() {
     assert_eq!((info.major_version(), info.chain.blocks, info.network.relay_fee), (30, 3, Some(1000)));
     assert_eq!(info.network.warnings, ["one"]);
     let error = server.client().check(Network::Main).unwrap_err();
-    assert_eq!(error.to_string(), "the node follows regtest, not main");
+    assert_eq!(error.to_string(), "the node is on regtest, not on main");
     toy.lock().unwrap().version = 249_900;
     let error = server.client().check(Network::Regtest).unwrap_err();
-    assert!(error.to_string().starts_with("the node is of version 24.99, which is too old"), "{error}");
+    assert!(error.to_string().starts_with("node version 24.99 is too old"), "{error}");
     toy.lock().unwrap().version = 990_000;
     assert!(server.client().check(Network::Regtest).unwrap().is_newer_than_known());
 }

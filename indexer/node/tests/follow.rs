@@ -131,7 +131,7 @@ fn a_node_that_is_behind_is_waited_for() {
         toy.more_headers = 10;
     }
     let error = s.follower.next_step(&s.ours).unwrap_err();
-    assert_eq!(error.to_string(), "the node is behind: it is at block 40 of 50, we are at 50");
+    assert_eq!(error.to_string(), "the node is behind: it is at block 40 of 50, the index is at 50");
     assert!(error.is_worth_waiting() && !error.is_transient());
     {
         // A new data folder: nothing but genesis, no headers, and it says so.

@@ -329,7 +329,7 @@ fn nodes_that_cannot_be_used_say_why() {
 
     node.restart(&Restart { network: Some(bitcoin::Network::Bitcoin), ..Restart::default() }).unwrap();
     let error = client(&node).check(Network::Regtest).unwrap_err();
-    assert_eq!(error.to_string(), "the node follows main, not regtest");
+    assert_eq!(error.to_string(), "the node is on main, not on regtest");
 }
 
 /// Something happens to node, messages or requests.

@@ -10,7 +10,7 @@ use crate::PipelineError;
 /// The scripts of a prefix, in order of first appearance.
 pub(crate) type PrefixScripts = Vec<(TxNum, Vec<u8>)>;
 
-/// Prefixes that more than one script has; on mainnet, none is expected.
+/// Prefixes that several scripts share; mainnet should have none.
 #[derive(Default)]
 pub(crate) struct Collisions {
     scripts: HashMap<ScriptPrefix, PrefixScripts>,
@@ -18,7 +18,7 @@ pub(crate) struct Collisions {
 }
 
 impl Collisions {
-    /// Knows in advance which prefixes collide, but not yet which scripts have them (bulk).
+    /// With the colliding prefixes known in advance, but not yet their scripts (bulk).
     pub(crate) fn of_prefixes(prefixes: impl Iterator<Item = ScriptPrefix>) -> Self {
         Collisions { scripts: prefixes.map(|p| (p, Vec::new())).collect(), changed: HashSet::new() }
     }
@@ -36,23 +36,23 @@ impl Collisions {
         rows
     }
 
-    /// Whether no prefix collides.
+    /// True if no prefix collides.
     pub(crate) fn is_empty(&self) -> bool {
         self.scripts.is_empty()
     }
 
-    /// Knows what the index knows (tip).
+    /// The collisions of the index (tip).
     pub(crate) fn of_rows(rows: impl Iterator<Item = (ScriptPrefix, CollidingScripts)>) -> Self {
         Collisions { scripts: rows.map(|(p, row)| (p, row.0)).collect(), changed: HashSet::new() }
     }
 
-    /// Whether a prefix collides.
+    /// True if a prefix collides.
     pub(crate) fn has(&self, prefix: ScriptPrefix) -> bool {
         self.scripts.contains_key(&prefix)
     }
 
-    /// Ordinal of a known script; `None` if the script is not known under a colliding prefix. 0 where the prefix does
-    /// not collide.
+    /// Ordinal of a known script; `None` if the script is unknown and its prefix collides. 0 if the prefix does not
+    /// collide.
     pub(crate) fn find(&self, prefix: ScriptPrefix, script: &[u8]) -> Option<u8> {
         match self.scripts.get(&prefix) {
             None => Some(0),
@@ -60,7 +60,7 @@ impl Collisions {
         }
     }
 
-    /// Ordinal of a script that appears in an output of `tx_num`, as a new one if it is.
+    /// Ordinal of a script in an output of `tx_num`; a new script gets a new ordinal.
     pub(crate) fn assign(&mut self, prefix: ScriptPrefix, script: &[u8], tx_num: TxNum) -> Result<u8, PipelineError> {
         let Some(scripts) = self.scripts.get_mut(&prefix) else { return Ok(0) };
         if let Some(known) = scripts.iter().position(|(_, s)| s == script) {
@@ -72,14 +72,14 @@ impl Collisions {
         Ok(ordinal)
     }
 
-    /// A prefix turns out to collide: `known` had it alone until now.
+    /// Registers a new collision: until now only `known` had the prefix.
     pub(crate) fn discover(&mut self, prefix: ScriptPrefix, known: (TxNum, Vec<u8>)) {
         self.scripts.insert(prefix, vec![known]);
         self.changed.insert(prefix);
     }
 
-    /// Takes out the scripts that first appeared at `from` or later (a disconnected block). A prefix with a single
-    /// script left does not collide any more.
+    /// Removes the scripts that first appeared at `from` or later (a disconnected block). A prefix with only one script
+    /// left no longer collides.
     pub(crate) fn forget_from(&mut self, from: TxNum, prefixes: impl Iterator<Item = ScriptPrefix>) {
         for prefix in prefixes {
             let Some(scripts) = self.scripts.get_mut(&prefix) else { continue };
@@ -94,7 +94,7 @@ impl Collisions {
         }
     }
 
-    /// Rows that changed since the last call: `None` where a row goes.
+    /// Rows that changed since the last call; `None` for a removed row.
     pub(crate) fn take_changes(&mut self) -> Vec<(ScriptPrefix, Option<CollidingScripts>)> {
         let mut changes: Vec<_> = self
             .changed

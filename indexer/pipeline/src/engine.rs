@@ -1,4 +1,4 @@
-//! The engine: holds the index for writing and brings it to where the source is.
+//! The engine: has the index open for writing and brings it to the tip of the source.
 
 use std::{
     cmp::Ordering,
@@ -27,7 +27,7 @@ pub(crate) const FLUSH_BLOCKS: u32 = 256;
 /// Time between two flushes while catching up.
 const FLUSH_TIME: Duration = Duration::from_secs(10);
 
-/// Which driver indexes.
+/// Selection of the driver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Driver {
     /// Bulk into an empty index, block by block otherwise.
@@ -39,7 +39,7 @@ pub enum Driver {
     Tip,
 }
 
-/// How far and how to index.
+/// Options of a sync.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct SyncOptions {
     /// Which driver.
@@ -50,7 +50,7 @@ pub struct SyncOptions {
     pub ignore_undo: bool,
 }
 
-/// What a sync did.
+/// Result of a sync.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct SyncReport {
     /// Blocks connected.
@@ -59,38 +59,38 @@ pub struct SyncReport {
     pub disconnected: u64,
     /// Bytes of block data of the connected blocks.
     pub bytes: u64,
-    /// Whether bulk indexing did it.
+    /// True for bulk indexing.
     pub bulk: bool,
-    /// The tip now.
+    /// The new tip.
     pub tip: Option<(Height, BlockHash)>,
 }
 
-/// Bytes of memory that indexing takes beside what it knows of each block, at least.
+/// Minimum memory of indexing in bytes, besides the list of blocks.
 const WORKING_MEMORY: u64 = 88 << 20;
 
-/// Bytes of memory that a survey of block files may take, of those that indexing may take in all. The index keeps
-/// something of each block as well, a fifth of what the survey does.
+/// Memory limit of a survey of block files in bytes, derived from the limit of indexing. The index also stores data of
+/// each block, a fifth of the survey's.
 #[must_use]
 pub fn survey_memory(memory: u64) -> u64 {
     memory.saturating_sub(WORKING_MEMORY) / 6 * 5
 }
 
-/// Holds an index for writing.
+/// An index, open for writing.
 pub struct Engine {
     pub(crate) writer: Writer,
     pub(crate) facts: Facts,
     pub(crate) datadir: PathBuf,
     pub(crate) stages: Vec<Box<dyn Stage>>,
     pub(crate) reader: Arc<Reader>,
-    /// Bytes of memory that indexing may take.
+    /// Memory limit of indexing in bytes.
     pub(crate) memory: u64,
     pub(crate) save_seconds: u64,
-    /// Other sizes than those that follow from the memory.
+    /// Sizes that override those derived from the memory limit.
     pub(crate) sizes: Option<BulkSizes>,
 }
 
 impl Engine {
-    /// Changes how many seconds of bulk work are lost at most when it is killed.
+    /// Sets how many seconds of bulk work a kill loses at most.
     pub fn set_save_seconds(&mut self, seconds: u64) {
         self.save_seconds = seconds;
     }
@@ -101,7 +101,7 @@ impl Engine {
         self.sizes = Some(sizes);
     }
 
-    /// What the index was made for.
+    /// Parameters of the index.
     #[must_use]
     pub fn facts(&self) -> &Facts {
         &self.facts
@@ -121,7 +121,7 @@ impl Engine {
         Arc::clone(&self.reader)
     }
 
-    /// The stages that it runs, each with its checkpoint; without one it has to be rebuilt.
+    /// Its stages, each with its checkpoint; a stage without one must be rebuilt.
     ///
     /// # Errors
     /// The database cannot be read.
@@ -134,11 +134,11 @@ impl Engine {
         Settings { txid_prefix: self.facts.txid_prefix }
     }
 
-    /// Brings the index to the best chain of the files: in bulk if it is empty, else block by block, reorgs included.
-    /// Stages that have to be rebuilt are rebuilt first.
+    /// Brings the index to the best chain of the files: in bulk if it is empty, otherwise block by block, including
+    /// reorgs. Stages that must be rebuilt are rebuilt first.
     ///
     /// # Errors
-    /// What was committed before the error stays. [`PipelineError::Stopped`] if asked to stop.
+    /// Earlier commits stay. [`PipelineError::Stopped`] if cancelled.
     pub fn sync(
         &mut self,
         files: &BlockFiles,
@@ -239,7 +239,7 @@ impl Engine {
         Ok(())
     }
 
-    /// The highest block that index and files have in common. Genesis is common: the network is.
+    /// The highest common block of index and files. Genesis is always common, since the network is the same.
     fn fork(&self, survey: &Survey, tip: Height) -> Result<Height, PipelineError> {
         let view = self.reader.view()?;
         let mut height = tip.min(survey.tip().map_or(0, |t| t.height));
@@ -282,7 +282,7 @@ impl Engine {
         self.connect_decoded(decoded, ChainPosition::of(at), collisions)
     }
 
-    /// Connects a block on the tip; not durable until the writer flushes.
+    /// Connects a block to the tip; it is not durable until the writer flushes.
     fn connect_decoded(
         &self,
         mut decoded: Decoded,
@@ -303,11 +303,10 @@ impl Engine {
         tip::apply(&self.writer, &stages, &self.settings(), &block, FoldDirection::Forward, Some(collisions))
     }
 
-    /// Connects a block that did not come out of a block file, on the tip. Visible at once, durable with the next
-    /// [`Engine::settle`].
+    /// Connects a block without a file position to the tip. Visible at once, durable with the next [`Engine::settle`].
     ///
     /// # Errors
-    /// It does not follow the tip, or spends what is not there; nothing is written then.
+    /// It does not follow the tip, or spends a missing coin; nothing is written then.
     pub fn extend(&mut self, decoded: Decoded) -> Result<(), PipelineError> {
         let time = decoded.header.get(68..72).and_then(|b| b.first_chunk::<4>()).map_or(0, |b| u32::from_le_bytes(*b));
         let place = match self.tip()? {
@@ -331,18 +330,18 @@ impl Engine {
         self.connect_decoded(decoded, place, &mut collisions)
     }
 
-    /// Makes what was connected durable, in one step.
+    /// Makes all connected blocks durable, atomically.
     ///
     /// # Errors
-    /// The disk refuses; what was durable before stays so.
+    /// The disk fails; earlier flushes stay durable.
     pub fn settle(&self) -> Result<(), PipelineError> {
         Ok(self.writer.flush()?)
     }
 
-    /// Rebuilds what has to be rebuilt before blocks can be connected or disconnected.
+    /// Rebuilds stages that must be rebuilt before blocks can be connected or disconnected.
     ///
     /// # Errors
-    /// The database fails, or asked to stop.
+    /// The database fails, or the work is cancelled.
     pub fn prepare(&mut self, progress: &dyn Progress) -> Result<(), PipelineError> {
         self.repair(progress)
     }
@@ -350,8 +349,8 @@ impl Engine {
     /// Disconnects blocks until the tip is at `to`.
     ///
     /// # Errors
-    /// `to` is above the tip, or the database fails. [`PipelineError::Stopped`] if asked to stop: the index is
-    /// then at some height between.
+    /// `to` is above the tip, or the database fails. [`PipelineError::Stopped`] if cancelled: the index is then at a
+    /// height in between.
     pub fn unwind(&mut self, to: Height, progress: &dyn Progress) -> Result<(), PipelineError> {
         let tip = self.tip()?.ok_or(ReadError::Empty)?.0;
         if to > tip {

@@ -1,4 +1,4 @@
-//! What can go wrong in the pipeline.
+//! Errors of the pipeline.
 
 use std::{io, path::PathBuf};
 
@@ -9,7 +9,7 @@ use cairn_stages::StageError;
 use cairn_tables::DecodeError;
 use cairn_writer::WriteError;
 
-/// Indexing stopped. What was committed stays, and the index opens at it.
+/// Indexing failed or was cancelled. Committed blocks stay, and the index opens at the last commit.
 #[derive(Debug, thiserror::Error)]
 pub enum PipelineError {
     /// The source of blocks.
@@ -25,15 +25,15 @@ pub enum PipelineError {
     #[error(transparent)]
     Stage(#[from] StageError),
     /// The index belongs to another network.
-    #[error("this index is of {found}, not of {expected}")]
+    #[error("this is an index of {found}, not of {expected}")]
     WrongNetwork {
-        /// Asked for.
+        /// The expected network.
         expected: Network,
-        /// What the index says.
+        /// The index's network.
         found: Network,
     },
-    /// A block spends what is not there: files or index are damaged.
-    #[error("block {hash} at height {height} spends output {vout} of {txid}, which is no unspent coin")]
+    /// A block spends a missing coin: the block files or the index are damaged.
+    #[error("block {hash} at height {height} spends output {vout} of {txid}, which is not an unspent coin")]
     MissingCoin {
         /// The block's height.
         height: Height,
@@ -44,25 +44,25 @@ pub enum PipelineError {
         /// The output.
         vout: u32,
     },
-    /// A block pays more than it may: files are damaged, or no node accepted it.
-    #[error("block {hash} at height {height} pays out more than it spends and creates")]
+    /// The outputs of a block exceed its inputs and the subsidy: the files are damaged, or no node accepted the block.
+    #[error("the outputs of block {hash} at height {height} exceed its inputs and the subsidy")]
     MakesMoney {
         /// The block's height.
         height: Height,
         /// The block's hash.
         hash: BlockHash,
     },
-    /// More scripts share one prefix than ordinals can tell apart.
+    /// More scripts share a prefix than ordinals can distinguish.
     #[error("more than 256 scripts share the prefix {0:02x?}")]
     TooManyCollisions([u8; 8]),
     /// No stage has this name.
-    #[error("there is no stage {0:?}")]
+    #[error("unknown stage {0:?}")]
     UnknownStage(String),
     /// The journal cannot be rebuilt from itself.
-    #[error("the chain stage is the journal itself: to rebuild it, index the block files into a new folder")]
+    #[error("the chain stage is the journal itself and cannot be rebuilt; index the blocks into a new folder")]
     ChainIsTheJournal,
-    /// A stage's tables are of another version than this program's.
-    #[error("stage {stage} has tables of version {found}, this program writes version {expected}")]
+    /// A stage's tables have another version than this program writes.
+    #[error("the tables of stage {stage} have version {found}; this program writes version {expected}")]
     Version {
         /// The stage.
         stage: &'static str,
@@ -71,7 +71,7 @@ pub enum PipelineError {
         /// In this program.
         expected: u32,
     },
-    /// The files' best chain has less work than the index: nothing is undone for it.
+    /// The files' best chain has less work than the index. The index is not unwound for it.
     #[error("the block files end at height {files} on a branch with less work than the index, which is at {index}")]
     LessWork {
         /// Height of the files' best chain.
@@ -79,15 +79,15 @@ pub enum PipelineError {
         /// Height of the index.
         index: Height,
     },
-    /// Heights above the tip cannot be unwound to.
-    #[error("the index is at height {tip}: it cannot be unwound to {to}")]
+    /// The requested height is above the tip.
+    #[error("cannot unwind to height {to}: the index is at height {tip}")]
     AboveTip {
         /// The tip.
         tip: Height,
-        /// Asked for.
+        /// The requested height.
         to: Height,
     },
-    /// Undo data proved unusable: the blocks it belongs to are resolved without.
+    /// Undo data is unusable: its blocks are resolved without it.
     #[error("the undo data of the block at height {0} contradicts the chain")]
     UndoContradicts(Height),
     /// A working file of bulk indexing is damaged.
@@ -98,7 +98,7 @@ pub enum PipelineError {
         /// What is wrong.
         what: &'static str,
     },
-    /// Asked to stop.
+    /// The work was cancelled.
     #[error("stopped")]
     Stopped,
 }
@@ -110,7 +110,7 @@ impl PipelineError {
         move |error| PipelineError::Write(wrap(error))
     }
 
-    /// Whether the disk is full.
+    /// True if the disk is full.
     #[must_use]
     pub fn is_disk_full(&self) -> bool {
         matches!(self, PipelineError::Write(WriteError::DiskFull(_)))
@@ -123,12 +123,12 @@ impl From<DecodeError> for PipelineError {
     }
 }
 
-/// For folds, which speak of writing in their own words.
+/// Wraps a write error for folds, whose error type is [`StageError`].
 pub(crate) fn as_stage_write(e: WriteError) -> StageError {
     StageError::Write(Box::new(e))
 }
 
-/// A write that failed inside a fold is reported as what it was.
+/// Restores the write error that [`as_stage_write`] wrapped.
 pub(crate) fn unwrap_stage(e: StageError) -> PipelineError {
     match e {
         StageError::Write(inner) => match inner.downcast::<WriteError>() {

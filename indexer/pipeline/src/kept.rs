@@ -1,5 +1,5 @@
-//! What was seen of the mempool, kept beside the chain: so that a restart knows when it first saw a transaction, and
-//! stress has a history. No stage owns these rows; the chain's rows do not depend on them.
+//! Stores observations of the mempool in the index, so that first-seen times survive a restart and stress has a
+//! history. No stage owns these rows; the chain's rows do not depend on them.
 
 use std::sync::Arc;
 
@@ -13,9 +13,9 @@ use cairn_writer::WriteError;
 use crate::{Engine, PipelineError};
 
 impl Engine {
-    /// Keeps what the mempool gained and forgets what it lost: visible at once, durable with the next
-    /// [`Engine::settle`], and with the blocks that it settles in the same step. Both lists are net changes since the
-    /// last call; a transaction in both stays, as `added` has it. Unknown ones may be removed.
+    /// Stores added transactions and removes others: visible at once, durable with the next [`Engine::settle`],
+    /// atomically with its blocks. Both lists are net changes since the last call; a transaction in both stays, as in
+    /// `added`. Unknown ones may be removed.
     ///
     /// # Errors
     /// The database cannot be written; nothing is written then.
@@ -30,11 +30,11 @@ impl Engine {
         })
     }
 
-    /// Every transaction that was kept, ascending by the bytes of the id. These rows are observations and no part of
-    /// the chain: those that are damaged are forgotten with a warning that says how many.
+    /// All stored transactions, ascending by the bytes of the txid. These rows are observations, not part of the chain:
+    /// damaged ones are dropped, and a warning gives their number.
     ///
     /// # Errors
-    /// The database cannot be read, or cannot be written where something has to be forgotten.
+    /// The database cannot be read, or damaged rows cannot be dropped.
     pub fn kept_mempool(&self) -> Result<Vec<Arc<MempoolTx>>, PipelineError> {
         let (mut kept, mut damaged) = (Vec::new(), Vec::new());
         let walked = self.writer.rows::<KeptMempool>(|key, value| {
@@ -47,7 +47,7 @@ impl Engine {
         match walked {
             Ok(()) if damaged.is_empty() => {}
             Ok(()) => {
-                tracing::warn!(rows = damaged.len(), "rows of the kept mempool are damaged: forgotten");
+                tracing::warn!(rows = damaged.len(), "damaged rows of the stored mempool are dropped");
                 self.writer.commit::<WriteError>(|batch| {
                     damaged.iter().for_each(|key| batch.delete(KeptMempool::FAMILY, key));
                     Ok(())
@@ -55,7 +55,7 @@ impl Engine {
             }
             // A block of rows that fails its checksum ends the walk: what lies behind it cannot be told apart.
             Err(e) if e.is_corruption() => {
-                tracing::warn!(%e, kept = kept.len(), "the kept mempool is damaged: the rest of it is forgotten");
+                tracing::warn!(%e, kept = kept.len(), "the stored mempool is damaged: the rest of it is dropped");
                 self.writer.make_anew(KeptMempool::FAMILY)?;
                 self.keep_mempool(&kept, &[])?;
                 self.settle()?;
@@ -65,8 +65,8 @@ impl Engine {
         Ok(kept)
     }
 
-    /// Appends a sample of the mempool to the journal: visible at once, durable with the next [`Engine::settle`]. One
-    /// of the same second takes the other's place.
+    /// Appends a sample of the mempool to the journal: visible at once, durable with the next [`Engine::settle`]. A
+    /// sample of the same second is replaced.
     ///
     /// # Errors
     /// The database cannot be written.

@@ -1,5 +1,5 @@
-//! Drives blocks from a source through the journal into the stages' tables: in bulk when the index is empty, block by
-//! block at the tip, back again in a reorg. The stages are the same for all of it.
+//! Drives blocks from a source through the journal into the tables of the stages: in bulk if the index is empty, block
+//! by block at the tip, and backwards in a reorg. All use the same stages.
 
 mod bulk;
 mod collisions;

@@ -8,28 +8,29 @@ use cairn_writer::Writer;
 
 use crate::{BulkSizes, Engine, PipelineError};
 
-/// Bytes of memory that indexing may take where nobody says how many.
+/// Default memory limit of indexing in bytes.
 pub const DEFAULT_MEMORY: u64 = 4 << 30;
 
 impl Engine {
-    /// Opens the index in `datadir`, or makes one for `facts`.
+    /// Opens the index in `datadir`, or creates one with `facts`.
     ///
     /// # Errors
-    /// It belongs to another network, another process writes it, or the disk refuses.
+    /// It belongs to another network, another process writes it, or the disk fails.
     pub fn open(datadir: &Path, facts: &Facts) -> Result<Self, PipelineError> {
         Self::open_within(datadir, facts, DEFAULT_MEMORY)
     }
 
-    /// Opens an index that exists.
+    /// Opens an existing index.
     ///
     /// # Errors
-    /// There is none, another process writes it, or the disk refuses.
+    /// It is missing, another process writes it, or the disk fails.
     pub fn open_existing(datadir: &Path) -> Result<Self, PipelineError> {
         Self::open_existing_within(datadir, DEFAULT_MEMORY)
     }
 
-    /// As [`Engine::open`], with a limit in bytes on what indexing takes: the database's caches and buffers, what bulk
-    /// indexing sorts, and what waits between its steps. At least 256 MiB; blocks and headers come on top of less.
+    /// As [`Engine::open`], with a memory limit of indexing in bytes: caches and buffers of the database, data that
+    /// bulk indexing sorts, and queues between its steps. At least 256 MiB; below that, blocks and headers exceed the
+    /// limit.
     ///
     /// # Errors
     /// As [`Engine::open`].
@@ -37,7 +38,7 @@ impl Engine {
         Self::open_all(datadir, Some(facts), cairn_stages::all(), memory)
     }
 
-    /// As [`Engine::open_existing`], with a limit in bytes as of [`Engine::open_within`].
+    /// As [`Engine::open_existing`], with the memory limit of [`Engine::open_within`].
     ///
     /// # Errors
     /// As [`Engine::open_existing`].
@@ -49,7 +50,7 @@ impl Engine {
         Self::open_all(datadir, None, cairn_stages::all(), memory)
     }
 
-    /// As [`Engine::open`], with other stages than the usual ones. The first is the journal's.
+    /// As [`Engine::open`], with other stages than the default ones. The first must be the journal's.
     ///
     /// # Errors
     /// As [`Engine::open`].

@@ -1,13 +1,13 @@
-//! Telling how far long work has come.
+//! Progress of long work.
 
 use cairn_model::{CancelToken, Height};
 
-/// What long work is doing.
+/// Phase of long work.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Phase {
     /// Reading the headers in the block files.
     Survey,
-    /// Bulk, first pass over the blocks: transaction ids and what spends what.
+    /// Bulk, first pass over the blocks: txids and spent outpoints.
     Link,
     /// Bulk: finding the number of each spent transaction.
     Join,
@@ -17,7 +17,7 @@ pub enum Phase {
     Fold,
     /// Bulk: sorting and writing tables.
     Tables,
-    /// Bulk: taking the table files into the database.
+    /// Bulk: ingesting the table files into the database.
     Ingest,
     /// Block by block at the tip.
     Connect,
@@ -49,40 +49,40 @@ impl Phase {
 /// A step of long work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ProgressStep {
-    /// What is being done.
+    /// The phase.
     pub phase: Phase,
     /// Units done: blocks, or partitions where there are no blocks.
     pub done: u64,
-    /// Units in all.
+    /// Total number of units.
     pub total: u64,
-    /// Bytes of block data done in this phase; 0 where it does not read blocks.
+    /// Bytes of block data done in this phase; 0 if it does not read blocks.
     pub bytes: u64,
-    /// Bytes of block data in all; 0 where that is not known. Blocks have become larger along the chain, so bytes tell
-    /// better than blocks how much is left.
+    /// Total bytes of block data; 0 if unknown. Blocks have become larger along the chain, so bytes measure the rest
+    /// better than blocks.
     pub of_bytes: u64,
 }
 
-/// Nobody cancels the work of who does not say otherwise.
+/// The default token, which is never cancelled.
 static NEVER: CancelToken = CancelToken::never();
 
-/// Hears of the steps of long work, and has the token that cancels it.
+/// Receives the steps of long work, and has the token that cancels it.
 pub trait Progress: Sync {
     /// A step was done.
     fn step(&self, step: ProgressStep);
 
-    /// Other work begins, on an index at this height; `None` if it is empty or its height does not matter.
+    /// New work begins, on an index at this height; `None` if it is empty or the height does not matter.
     fn begin(&self, _height: Option<Height>) {}
 
-    /// The work has ended, well or not.
+    /// The work has ended, successfully or not.
     fn end(&self) {}
 
-    /// Cancels the work, which then ends at its next safe point.
+    /// The token that cancels the work; it then ends at its next safe point.
     fn cancel_token(&self) -> &CancelToken {
         &NEVER
     }
 }
 
-/// Tells nobody, and nobody cancels.
+/// Ignores progress and is never cancelled.
 pub struct NoProgress;
 
 impl Progress for NoProgress {

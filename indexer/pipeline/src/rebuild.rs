@@ -1,4 +1,4 @@
-//! Stages out of the journal: those that are told to, and those that have fallen behind.
+//! Rebuilds stages from the journal: on request, and if they are behind.
 
 use cairn_model::Height;
 use cairn_reader::ReadError;
@@ -9,8 +9,9 @@ use cairn_writer::WriteError;
 use crate::{Engine, Phase, PipelineError, Progress, ProgressStep, bulk, engine::FLUSH_BLOCKS, tip};
 
 impl Engine {
-    /// Rebuilds stages without a checkpoint, of another version, or that depended on another version of a stage, and lets
-    /// those behind the journal catch up. Leaves an empty index as it is: its working files are of use.
+    /// Rebuilds stages without a checkpoint, of another version, or built on another version of a dependency, and
+    /// brings stages behind the journal to its tip. Does not change an empty index, whose working files are still
+    /// needed.
     pub(crate) fn repair(&mut self, progress: &dyn Progress) -> Result<(), PipelineError> {
         let Some((height, _)) = self.tip()? else { return Ok(()) };
         for i in 1..self.stages.len() {
@@ -36,11 +37,11 @@ impl Engine {
         Ok(header.is_some_and(|h| h.hash == checkpoint.hash))
     }
 
-    /// Drops a stage's tables and rebuilds them from the journal; the block files are not needed.
+    /// Drops a stage's tables and rebuilds them from the journal. Needs no block files.
     ///
     /// # Errors
-    /// There is no such stage, or it is the journal itself, or the database fails. A rebuild that is cut short
-    /// starts again with the next [`Engine::sync`], [`Engine::unwind`] or [`Engine::reindex`].
+    /// The stage does not exist, it is the journal, or the database fails. An interrupted rebuild starts again with the
+    /// next [`Engine::sync`], [`Engine::unwind`] or [`Engine::reindex`].
     pub fn reindex(&mut self, stage: &str, progress: &dyn Progress) -> Result<(), PipelineError> {
         if stage == CHAIN {
             return Err(PipelineError::ChainIsTheJournal);

@@ -1,4 +1,4 @@
-//! Resolving a block at the tip: our own coin table says what each input spends, and so checks the chain again.
+//! Resolves a block at the tip: the coins of its inputs come from our own coin table, which also checks the chain.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ use cairn_tables::{coins::Coins, totals::TotalsTable};
 
 use crate::{PipelineError, collisions::Collisions};
 
-/// Where a block goes on the chain.
+/// Position of a block in the chain.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ChainPosition {
     pub(crate) height: Height,
@@ -56,10 +56,10 @@ pub(crate) fn unresolved(decoded: &mut Decoded, place: ChainPosition) -> Block {
     }
 }
 
-/// Resolves a block against the index as it is before it.
+/// Resolves a block against the index before it.
 ///
 /// # Errors
-/// A spent coin is not there, or the index cannot be read.
+/// A spent coin is missing, or the index cannot be read.
 pub(crate) fn resolve(
     view: &View<'_>,
     decoded: &mut Decoded,
@@ -161,7 +161,7 @@ fn overwritten(view: &View<'_>, block: &Block) -> Result<Vec<Overwritten>, Pipel
     Ok(gone)
 }
 
-/// Gives the outputs' scripts their ordinals: a prefix that the index knows is compared by the whole script.
+/// Assigns ordinals to the outputs' scripts. For a known prefix, whole scripts are compared.
 fn give_ids(view: &View<'_>, block: &mut Block, collisions: &mut Collisions) -> Result<(), PipelineError> {
     // Per prefix the script that had it first in this block or in the index.
     let mut seen: HashMap<ScriptPrefix, (TxNum, Vec<u8>)> = HashMap::new();

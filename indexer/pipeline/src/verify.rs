@@ -1,4 +1,4 @@
-//! Auditing the index from within: what the tables say of each other must agree, coin by coin and script by script.
+//! Audits the index: compares its tables with each other, coin by coin and script by script.
 
 use cairn_model::{BlockHash, Height, MuHash, MuHashDigest, Outpoint, Sats, ScriptId, coin_bytes};
 use cairn_reader::{ReadError, Scan, StageStatus, View};
@@ -17,7 +17,7 @@ use crate::{Phase, PipelineError, Progress, ProgressStep, bulk::step};
 pub struct Check {
     /// What was compared.
     pub name: &'static str,
-    /// Whether it agreed.
+    /// True if it matched.
     pub ok: bool,
     /// Figures, or the first difference.
     pub detail: String,
@@ -41,14 +41,14 @@ pub struct Audit {
 }
 
 impl Audit {
-    /// Whether everything agreed.
+    /// True if all checks matched.
     #[must_use]
     pub fn ok(&self) -> bool {
         self.checks.iter().all(|c| c.ok)
     }
 }
 
-/// A check in the making: counts and keeps the first difference.
+/// Collects a check: counts differences and keeps the first.
 struct Finding {
     name: &'static str,
     first: Option<String>,
@@ -80,8 +80,8 @@ impl Finding {
 /// Audits everything below the view's tip. Reads all tables once, in order.
 ///
 /// # Errors
-/// A table cannot be read or a row is damaged; [`PipelineError::Stopped`] if asked to stop. A difference is no error:
-/// it is in the audit.
+/// A table cannot be read or a row is damaged; [`PipelineError::Stopped`] if cancelled. A difference is not an error:
+/// it is reported in the audit.
 pub fn audit(view: &View<'_>, progress: &dyn Progress) -> Result<Audit, PipelineError> {
     let chain = audit_chain(view, progress)?;
     let mut checks = vec![checkpoints(view)?];
@@ -99,7 +99,7 @@ pub fn audit(view: &View<'_>, progress: &dyn Progress) -> Result<Audit, Pipeline
 }
 
 fn checkpoints(view: &View<'_>) -> Result<Check, PipelineError> {
-    let mut finding = Finding::new("stages stand at the tip");
+    let mut finding = Finding::new("stages are at the tip");
     let stages = view.stages()?;
     for state in &stages {
         let is_finished = state.status == StageStatus::Finished;
@@ -115,16 +115,16 @@ struct ChainAudit {
     muhash: MuHash,
 }
 
-/// Walks the journal beside the coin table: both are in the order of transactions.
+/// Walks the journal and the coin table together: both are in transaction order.
 fn audit_chain(view: &View<'_>, progress: &dyn Progress) -> Result<ChainAudit, PipelineError> {
     let mut headers = Finding::new("headers form a chain");
     let mut coins = Finding::new("coins are unspent outputs");
     let (mut previous, mut mono_time) = (BlockHash::default(), 0);
     let (mut count, mut supply, mut muhash, mut bytes) = (0u64, 0u64, MuHash::new(), Vec::new());
-    // Coins move again and again: what was ever made or spent is a multiple of the supply.
+    // Coins move many times: the sum of all outputs is a multiple of the supply.
     let (mut made, mut spent, mut burned, mut gone) = (0u128, 0u128, 0u128, 0u128);
     let (mut made_count, mut spent_count) = (0u64, 0u64);
-    // Less than nothing is issued where a miner did not claim all fees.
+    // A block issues a negative amount if its miner did not claim all fees.
     let (mut issued, mut allowed) = (0i128, 0i128);
     let mut table = view.scan::<Coins>(None)?.peekable();
     let total = u64::from(view.tip().height) + 1;
@@ -132,7 +132,7 @@ fn audit_chain(view: &View<'_>, progress: &dyn Progress) -> Result<ChainAudit, P
         let block = block?;
         headers.expect(block.previous() == previous, || format!("height {} does not follow {previous}", block.height));
         mono_time = block.time().max(mono_time);
-        headers.expect(block.mono_time == mono_time, || format!("monotone time of height {}", block.height));
+        headers.expect(block.mono_time == mono_time, || format!("wrong monotone time at height {}", block.height));
         previous = block.hash;
         let fees: Sats = cairn_tables::headers::HeaderRow::of(&block).fees;
         let coinbase: Sats = block
@@ -169,11 +169,11 @@ fn audit_chain(view: &View<'_>, progress: &dyn Progress) -> Result<ChainAudit, P
         step(progress, ProgressStep { phase: Phase::Verify, done, total, bytes, of_bytes: 0 })?;
     }
     let extra = table.next().transpose()?;
-    coins.expect(extra.is_none(), || format!("a coin of no output: {:?}", extra.map(|(o, _)| o)));
+    coins.expect(extra.is_none(), || format!("a coin without an output: {:?}", extra.map(|(o, _)| o)));
     coins.expect(count + spent_count == made_count, || {
         format!("{made_count} coins made, {spent_count} spent or overwritten, {count} left")
     });
-    let mut sums = Finding::new("supply is what was issued");
+    let mut sums = Finding::new("supply matches issuance");
     let left = u128::from(supply);
     sums.expect(left + spent + gone == made, || {
         format!("made {made}, spent {spent}, overwritten {gone}, left {supply}")
@@ -191,9 +191,9 @@ fn audit_chain(view: &View<'_>, progress: &dyn Progress) -> Result<ChainAudit, P
     Ok(ChainAudit { checks, coins: count, supply, muhash })
 }
 
-/// As many spenders as inputs, each pointing at the input that names the output.
+/// Checks that there are as many spenders as inputs, and that each points at the input that spends the output.
 fn spenders(view: &View<'_>) -> Result<Check, PipelineError> {
-    let mut finding = Finding::new("spenders are the inputs");
+    let mut finding = Finding::new("spenders match inputs");
     let mut inputs = 0u64;
     for row in view.scan::<Headers>(None)? {
         inputs += u64::from(row?.1.input_count);
@@ -214,7 +214,7 @@ fn spenders(view: &View<'_>) -> Result<Check, PipelineError> {
     Ok(finding.into_check(format!("{inputs} inputs")))
 }
 
-/// Walks totals, history and coins by script side by side: all are in the order of scripts.
+/// Walks totals, history and coins by script together: all are in script order.
 fn audit_scripts(view: &View<'_>, supply: Sats, progress: &dyn Progress) -> Result<Check, PipelineError> {
     let mut finding = Finding::new("coins = history = totals, per script");
     let mut coins = view.scan::<CoinsByScript>(None)?.peekable();

@@ -44,13 +44,13 @@ pub enum DecodeErrorKind {
     #[error("the flag after the segwit marker is unknown")]
     BadSegwitFlag,
     /// The segwit form is used, but no input has a witness.
-    #[error("the segwit form is used without any witness")]
+    #[error("the segwit serialization is used without any witness")]
     SuperfluousWitness,
     /// An amount, or the sum of a transaction's outputs, exceeds 21 million bitcoin.
     #[error("an amount exceeds the money supply")]
     BadAmount,
     /// The first transaction is no coinbase, or its script is not 2 to 100 bytes long.
-    #[error("the first transaction is no valid coinbase")]
+    #[error("the first transaction is not a valid coinbase")]
     BadCoinbase,
     /// Another transaction than the first spends the null outpoint.
     #[error("a later transaction spends the null outpoint")]

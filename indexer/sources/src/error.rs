@@ -1,4 +1,4 @@
-//! What can go wrong with a folder of block files.
+//! Errors of a folder of block files.
 
 use std::{io, path::PathBuf};
 
@@ -6,27 +6,27 @@ use cairn_model::{BlockHash, Network};
 
 use crate::{decode::DecodeError, undo::UndoError};
 
-/// Why block files cannot be used, or not further than this.
+/// Why block files cannot be used, or not beyond some point.
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
     /// The folder does not exist.
     #[error("{path}: no such folder")]
     FolderMissing {
-        /// The folder asked for.
+        /// The given folder.
         path: PathBuf,
     },
-    /// The folder holds no block file with a record in it.
-    #[error("{path}: no blocks here (expected Bitcoin Core's blocks folder with blk00000.dat)")]
+    /// The folder has no block file with a record.
+    #[error("{path}: no blocks here; expected Bitcoin Core's blocks folder with blk00000.dat")]
     FolderEmpty {
         /// The folder.
         path: PathBuf,
     },
-    /// The operating system refused.
+    /// An operating system error.
     #[error("{path}: {source}")]
     Io {
         /// File or folder.
         path: PathBuf,
-        /// Its words.
+        /// Its message.
         source: io::Error,
     },
     /// The blocks belong to another network.
@@ -34,13 +34,13 @@ pub enum SourceError {
     WrongNetwork {
         /// First block file.
         path: PathBuf,
-        /// The network asked for.
+        /// The expected network.
         expected: Network,
         /// The network whose magic the file starts with.
         found: Network,
     },
-    /// The first record starts with the magic of no network.
-    #[error("{path}: starts with {} instead of a network's magic", Hex(magic))]
+    /// The first record does not start with the magic of a known network.
+    #[error("{path}: starts with {}, which is not the magic of a known network", Hex(magic))]
     UnknownMagic {
         /// First block file.
         path: PathBuf,
@@ -48,7 +48,7 @@ pub enum SourceError {
         magic: [u8; 4],
     },
     /// `xor.dat` is not 8 bytes long.
-    #[error("{path}: holds {len} bytes instead of 8")]
+    #[error("{path}: has {len} bytes instead of 8")]
     BadXorKey {
         /// The file.
         path: PathBuf,
@@ -56,27 +56,27 @@ pub enum SourceError {
         len: u64,
     },
     /// `xor.dat` is absent or belongs to other block files: the first block is genesis under another key.
-    #[error("{path}: is XORed with the key {}, which xor.dat does not say", Hex(key))]
+    #[error("{path}: is XORed with the key {}, which is not the key in xor.dat", Hex(key))]
     WrongXorKey {
         /// First block file.
         path: PathBuf,
         /// The key that makes its first record the genesis block.
         key: [u8; 8],
     },
-    /// The first files are gone: the node prunes.
-    #[error("{path}: the first block file here is number {first_file}; a pruned node does not hold the whole chain")]
+    /// The first files are missing: the node is pruned.
+    #[error("{path}: the first block file is number {first_file}; a pruned node does not have the whole chain")]
     Pruned {
         /// The folder.
         path: PathBuf,
         /// Lowest number of a block file.
         first_file: u32,
     },
-    /// No file holds the genesis block of the network.
-    #[error("{path}: the genesis block {genesis} is in none of the files")]
+    /// No file contains the genesis block of the network.
+    #[error("{path}: no file contains the genesis block {genesis}")]
     NoGenesis {
         /// The folder.
         path: PathBuf,
-        /// What was looked for.
+        /// The genesis block.
         genesis: BlockHash,
     },
     /// A block of the active chain does not decode.
@@ -91,7 +91,7 @@ pub enum SourceError {
         /// What is wrong.
         reason: DecodeError,
     },
-    /// The file no longer holds the block that the survey saw there.
+    /// The block that the survey found here is no longer in the file.
     #[error("{path}, offset {offset}: block {hash} is no longer here")]
     BlockChanged {
         /// The block file.
@@ -116,17 +116,17 @@ pub enum SourceError {
     /// More blocks than their numbers can count (2^32 − 1).
     #[error("too many blocks")]
     TooManyBlocks,
-    /// What is kept of each block takes more memory than there may be.
+    /// The list of blocks needs more memory than its limit.
     #[error(
-        "the block files hold {blocks} blocks, copies included, and more; to know them takes {} MiB of memory, of which {} are free for it",
+        "the block files have more than {blocks} blocks, copies included; listing them needs {} MiB of memory, the limit is {} MiB",
         needed >> 20, allowed >> 20
     )]
     NoMemoryForBlocks {
-        /// Blocks and further copies of blocks that were found before it was given up.
+        /// Blocks, and further copies of blocks, found before the survey stopped.
         blocks: u64,
-        /// Bytes that they take, with a few more.
+        /// Bytes that they and a few more need.
         needed: u64,
-        /// Bytes that they may take.
+        /// The limit in bytes.
         allowed: u64,
     },
 }
@@ -137,7 +137,7 @@ impl SourceError {
         move |source| SourceError::Io { path, source }
     }
 
-    /// Whether bytes on disk are damaged (as opposed to absent, foreign or unreadable).
+    /// True if bytes on disk are damaged, not merely missing, unreadable or of another network.
     #[must_use]
     pub fn is_corruption(&self) -> bool {
         matches!(

@@ -1,9 +1,9 @@
-//! Where blocks come from: Bitcoin Core's block files, read without a node.
+//! Reads Bitcoin Core's block files without a node.
 //!
-//! [`BlockFiles`] opens a `blocks` folder, [`BlockFiles::survey`] finds the best chain in it by accumulated work,
-//! [`BlockFiles::read_decoded`] and [`BlockFiles::read_undo`] give a block and the coins that it spent. Files may be
-//! damaged or hostile: every error is typed, nothing panics, no count in a file makes memory be allocated before the
-//! bytes that it counts are there.
+//! [`BlockFiles`] opens a `blocks` folder. [`BlockFiles::survey`] finds the best chain in it by accumulated work.
+//! [`BlockFiles::read_decoded`] and [`BlockFiles::read_undo`] return a block and the coins that it spent. Files may be
+//! damaged or hostile: every error is typed, nothing panics, and no count in a file leads to an allocation before its
+//! bytes are read.
 
 mod block_ref;
 mod bytes;

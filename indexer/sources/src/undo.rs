@@ -37,7 +37,7 @@ pub enum UndoError {
     #[error("a coin is younger than the block that spends it")]
     BadHeight,
     /// A compressed public key is no point of the curve.
-    #[error("a compressed public key is no point of the curve")]
+    #[error("a compressed public key is not a point on the curve")]
     BadPublicKey,
     /// The scripts of one block exceed 4 GiB.
     #[error("the scripts are larger than 4 GiB")]
@@ -46,7 +46,7 @@ pub enum UndoError {
     #[error("the checksum does not match")]
     ChecksumMismatch,
     /// The number of transactions, or of a transaction's inputs, differs from the block's.
-    #[error("the numbers of inputs differ from the block's")]
+    #[error("the number of inputs differs from the block's")]
     ShapeMismatch,
 }
 

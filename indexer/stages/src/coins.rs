@@ -95,12 +95,12 @@ impl Stage for CoinsStage {
         let kind = |kind: u8| group.iter().filter(move |d| d.value.first() == Some(&kind));
         let (made, spent) = (kind(COIN_MADE).count(), kind(COIN_SPENT).count());
         if made > 1 || spent > 1 || made + spent != group.len() {
-            return Err(StageError::Contradiction { stage: NAME, what: "a coin was made or spent twice" });
+            return Err(StageError::Contradiction { stage: NAME, what: "a coin was created or spent twice" });
         }
         if group.iter().any(|d| d.value[1..] != group[0].value[1..]) {
             return Err(StageError::Contradiction {
                 stage: NAME,
-                what: "a coin was spent as another than it was made",
+                what: "a spent coin differs from the created one",
             });
         }
         match (made, spent, direction) {

@@ -1,9 +1,9 @@
-//! Stages: folds over the journal. A stage says what a block means to its tables; a driver (bulk or tip, in the
-//! pipeline) sorts, reads, merges and writes. The same stage serves both, and unwinds as well.
+//! Stages: folds over the journal. A stage defines the effect of a block on its tables; a driver (bulk or tip, in the
+//! pipeline) sorts, reads, merges and writes. Both drivers use the same stages, also to unwind.
 //!
-//! A stage *maps* a block to deltas in lanes: `(lane, key, delta)`. Deltas of one group (keys that begin alike) are
-//! *folded* together into rows. In bulk all deltas of the chain meet in one fold per group; at the tip those of one
-//! block meet what the table already holds. Both end with the same rows.
+//! A stage *maps* a block to deltas in lanes: `(lane, key, delta)`. Deltas of one group (keys with the same prefix) are
+//! *folded* together into rows. In bulk, one fold per group gets all deltas of the chain; at the tip, a fold gets the
+//! deltas of one block and the existing rows. Both produce the same rows.
 
 mod stage;
 
@@ -20,7 +20,7 @@ macro_rules! declare_stages {
     ($($NAME:ident = $module:ident::$stage:ident { $($identity:tt)* })*) => {
         $(mod $module;)*
 
-        /// Every stage, in the order in which they are applied. The first is the journal itself.
+        /// Every stage, in order of application. The first is the journal.
         #[must_use]
         pub fn all() -> Vec<Box<dyn Stage>> {
             vec![$(Box::new($module::$stage)),*]

@@ -69,7 +69,7 @@ fn changes(group: &Group<'_>) -> Result<Vec<Change>, StageError> {
                 change.entry.sent = sum(change.entry.sent, value.amount()?)?;
                 change.spent_count += 1;
             }
-            _ => return Err(contradiction("a delta of no kind")),
+            _ => return Err(contradiction("a delta of unknown kind")),
         }
     }
     Ok(changes)
@@ -110,7 +110,7 @@ impl<'p> Script<'p> {
 
     /// Makes the row before the newest, which has become empty, the newest.
     fn step_back(&mut self) -> Result<(), StageError> {
-        let number = self.row.number.checked_sub(1).ok_or_else(|| contradiction("undoing below empty"))?;
+        let number = self.row.number.checked_sub(1).ok_or_else(|| contradiction("undo of an empty history"))?;
         let firsts = self.index(number / ROWS_PER_INDEX)?;
         let first = *firsts
             .get((number % ROWS_PER_INDEX) as usize)
@@ -222,20 +222,20 @@ fn apply(t: &mut Totals, change: &Change) -> Result<(), StageError> {
 
 /// Disconnects: takes the newest entries off again.
 fn take_off(id: ScriptId, changes: &[Change], prior: &dyn Prior, rows: &mut dyn Rows) -> Result<(), StageError> {
-    let mut script = Script::load(id, prior)?.ok_or_else(|| contradiction("undoing a script that is not there"))?;
+    let mut script = Script::load(id, prior)?.ok_or_else(|| contradiction("undo of a missing script"))?;
     let rows_before = script.row.number + 1;
     for change in changes.iter().rev() {
         if script.row.entries.is_empty() {
             script.step_back()?;
         }
         if script.row.entries.pop() != Some(change.entry) {
-            return Err(contradiction("undoing what is not the newest entry"));
+            return Err(contradiction("undo of an entry that is not the newest"));
         }
         if script.row.entries.is_empty() {
             rows.delete(History::FAMILY, &encode_key::<History>(&(id, script.totals.tail)))?;
         }
         let t = &mut script.totals;
-        let less = |a: u64, b: u64| a.checked_sub(b).ok_or_else(|| contradiction("undoing more than there is"));
+        let less = |a: u64, b: u64| a.checked_sub(b).ok_or_else(|| contradiction("undo of more than the totals"));
         t.funded = less(t.funded, change.entry.received)?;
         t.spent = less(t.spent, change.entry.sent)?;
         t.funded_count = less(t.funded_count, change.funded_count)?;

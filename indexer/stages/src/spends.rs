@@ -25,7 +25,7 @@ fn spender(delta: &Delta<'_>) -> Result<Spender, StageError> {
     key.tx_num()?;
     let spender = Spender { vout: u32::decode(&mut key)?, distance: value.varint()?, vin: value.varint32()? };
     match spender.distance {
-        0 => Err(StageError::Contradiction { stage: NAME, what: "an output is spent before it is made" }),
+        0 => Err(StageError::Contradiction { stage: NAME, what: "an output is spent before it is created" }),
         _ => Ok(spender),
     }
 }

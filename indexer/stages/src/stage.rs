@@ -28,8 +28,8 @@ pub enum Merge {
     /// [`Stage::fold`] decides.
     Fold,
     /// As [`Merge::Fold`], for rows of coins: a coin that is made emits [`COIN_MADE`] and its row, the same coin spent
-    /// [`COIN_SPENT`] and the same row, and both together leave nothing. Bulk indexing knows which coins are spent in the
-    /// end and passes over both deltas.
+    /// [`COIN_SPENT`] and the same row, and both together leave nothing. Bulk indexing knows which coins are spent in
+    /// the end and passes over both deltas.
     Coin {
         /// Where in the key the coin's outpoint lies: TxNum (5) ‖ vout (4).
         outpoint: usize,
@@ -121,17 +121,17 @@ pub struct Settings {
     pub txid_prefix: usize,
 }
 
-/// A fold failed: the index or its input contradicts itself.
+/// A fold failed: the index and its input contradict each other, or cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum StageError {
     /// A row or delta is damaged.
     #[error(transparent)]
     Decode(#[from] DecodeError),
     /// The table could not be read.
-    #[error("reading what the table holds: {0}")]
+    #[error("cannot read the table: {0}")]
     Prior(PriorError),
     /// A row could not be written.
-    #[error("writing a row: {0}")]
+    #[error("cannot write a row: {0}")]
     Write(PriorError),
     /// The deltas and the table contradict each other.
     #[error("{stage}: {what}")]

@@ -1,54 +1,53 @@
-//! What an operator can set of how requests are taken and answered.
+//! Configuration of the server.
 
 use std::time::Duration;
 
 use ipnet::IpNet;
 
-/// Configuration of the server, whatever its operations are about.
+/// Configuration of the server, independent of its operations.
 #[derive(Clone, Debug)]
 pub struct HttpConfig {
-    /// Where clients reach the service: scheme and host, without a slash at the end.
+    /// Public URL of the service: scheme and host, without a trailing slash.
     pub base_url: String,
-    /// Whether the gates of conditional access (later pages of transactions) are in force.
+    /// True if conditional access (transaction pages after the first) needs a wallet session.
     pub gates_enabled: bool,
-    /// How long a session or key that was found valid counts as valid without a look into the service state: so long
-    /// a revocation may take.
+    /// How long a valid session or key is cached without asking the service state. A revocation may take this long.
     pub session_cache: Duration,
-    /// Time limit of a request: to arrive, to be answered, and to be taken. A connection may be idle for as long.
+    /// Time limit to receive a request, to answer it, and to send the answer. Also the idle limit of a connection.
     pub request_timeout: Duration,
     /// Largest request body in bytes.
     pub max_body_bytes: usize,
-    /// Requests of a class of cost that may work at the same time (a quarter of it for the dearest class); others wait
-    /// for their turn within the time limit.
+    /// Maximum number of requests of a cost class that run at the same time (a quarter of it for heavy requests).
+    /// Further requests wait within the time limit.
     pub max_concurrent_reads: usize,
-    /// Requests that may wait for their turn; more are sent away at once.
+    /// Maximum number of waiting requests. Further requests get 503 at once.
     pub max_queued_requests: usize,
-    /// Connections that may be open; more are told so and closed.
+    /// Maximum number of open connections. Further connections get 503 and are closed.
     pub max_connections: usize,
-    /// Connections that a client may have open (an address of IPv4, or a /64 of IPv6). Trusted proxies may have as many
-    /// as there are.
+    /// Maximum number of open connections of a client (an IPv4 address or an IPv6 /64). Does not apply to trusted
+    /// proxies.
     pub max_connections_per_client: usize,
-    /// What a client may spend in a minute, in units: a light request costs 1, a usual one 2, a heavy one 10. 0 for no
+    /// Rate limit of a client in units per minute: a light request costs 1, a standard one 2, a heavy one 10. 0: no
     /// limit.
     pub rate_limit: u32,
-    /// Networks of proxies that are believed when they name the client.
+    /// Networks of proxies that may name the client.
     pub trusted_proxies: Vec<IpNet>,
-    /// The header in which they name it.
+    /// The header in which they name the client.
     pub forwarded_header: ForwardedHeader,
-    /// Answers that take at least so long are logged as slow; `None` for none.
+    /// Requests that take at least this long are logged; `None`: none.
     pub slow_request: Option<Duration>,
-    /// Versions of the Model Context Protocol that are spoken at `/mcp/`, newest first; none where it is not mounted.
+    /// Versions of the Model Context Protocol at `/mcp/`, newest first; empty if it is not mounted.
     pub mcp_versions: Vec<String>,
 }
 
 impl HttpConfig {
-    /// Whether the Model Context Protocol is spoken.
+    /// True if the Model Context Protocol is served.
     #[must_use]
     pub fn speaks_mcp(&self) -> bool {
         !self.mcp_versions.is_empty()
     }
 
-    /// Whether clients have a limited budget of requests.
+    /// True if clients have a rate limit.
     #[must_use]
     pub fn limits_clients(&self) -> bool {
         self.rate_limit > 0
@@ -76,8 +75,8 @@ impl Default for HttpConfig {
     }
 }
 
-/// The header in which proxies in front of the server name the client. Only one of the two is read: a proxy sets the one
-/// it knows and passes on the other as the client sent it.
+/// The header in which proxies in front of the server name the client. Only one of the two is read: a proxy sets one of
+/// them and passes on the other as the client sent it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum ForwardedHeader {
     /// `X-Forwarded-For`.

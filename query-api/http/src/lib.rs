@@ -1,6 +1,6 @@
-//! The framework beneath the operations: it takes requests, charges, admits, checks and bounds them, has a service answer
-//! them, and writes what comes of it. It knows nothing of chains: what an operation says about itself is data
-//! ([`Info`]), and what answers is the service's ([`Backend`]).
+//! The framework for the operations: it receives requests, applies rate limits and admission, validates the input, lets
+//! a service answer, and writes the answer. It does not depend on Bitcoin: an operation is described by data
+//! ([`Info`]), and the service implements it ([`Backend`]).
 //!
 //! ```text
 //! transport ─► requests ─► contract          connections, layers, routes ─► one `execute` ─► what an operation is

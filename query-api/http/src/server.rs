@@ -1,4 +1,4 @@
-//! What all requests share, and what a service brings along.
+//! State shared by all requests, and the definition of a service.
 
 use std::{fmt, hash::RandomState, sync::Arc};
 
@@ -15,29 +15,29 @@ use crate::{
     transport::metrics::Metrics,
 };
 
-/// A service: its operations, what answers them, and what is said about it.
+/// A service: its operations, its backend and its description.
 pub struct Service {
     /// Configuration.
     pub config: HttpConfig,
-    /// What else the configuration says that answers show: another text is another state of the service.
+    /// Further configuration that affects answers: a change of this text changes their ETags.
     pub configured: String,
-    /// The operations, in the order in which they are listed everywhere.
+    /// The operations, in listing order.
     pub operations: Vec<Registered>,
-    /// All operations that were agreed upon; those that are not built answer 501.
+    /// All operations of the interface. Those that are not implemented return 501.
     pub agreed: Vec<Agreed>,
-    /// What answers the operations.
+    /// Implementation of the operations.
     pub backend: Arc<dyn Backend>,
     /// Formats of parameters.
     pub formats: &'static [TextFormat],
-    /// The service state: who has a session or a key, and what users write. `None`: nobody, and nothing.
+    /// The service state: sessions, keys and what users write. `None`: no client has a session or key.
     pub state: Option<cairn_state::State>,
     /// Milliseconds since 1970, as of the call.
     pub clock: fn() -> u64,
     /// Counts of answers; keep a clone to read them.
     pub metrics: Arc<Metrics>,
-    /// What is said about the service.
+    /// Description of the service.
     pub about: About,
-    /// Pages for people, beside the reference.
+    /// HTML pages besides the reference.
     pub pages: Vec<Document>,
 }
 
@@ -48,14 +48,14 @@ impl fmt::Debug for Service {
 }
 
 impl Service {
-    /// The description of the interface (OpenAPI 3.1.0), as `/openapi.json` serves it.
+    /// The OpenAPI 3.1.0 document, as `/openapi.json` serves it.
     #[must_use]
     pub fn openapi(&self) -> Value {
         describe::openapi::of(&self.operations, &self.about, self.formats, &self.config)
     }
 }
 
-/// What all requests share.
+/// State shared by all requests.
 pub(crate) struct Server {
     pub(crate) config: HttpConfig,
     pub(crate) backend: Arc<dyn Backend>,
@@ -66,7 +66,7 @@ pub(crate) struct Server {
     pub(crate) sessions: Sessions,
     pub(crate) state: Option<cairn_state::State>,
     pub(crate) operations: Vec<Registered>,
-    /// Those that were agreed upon and are not built.
+    /// Operations of the interface that are not implemented.
     pub(crate) planned: Vec<Agreed>,
     pub(crate) admission: Admission,
     pub(crate) budgets: Budgets,
@@ -74,7 +74,7 @@ pub(crate) struct Server {
     pub(crate) pseudonyms: RandomState,
     /// Version of the configuration, as far as answers show it.
     pub(crate) state_version: [u8; 16],
-    /// Where the interface is described.
+    /// URL of the OpenAPI document.
     pub(crate) docs: String,
     pub(crate) documents: Vec<Document>,
 }

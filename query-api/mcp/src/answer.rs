@@ -1,4 +1,4 @@
-//! What a tool answers: one shape for success and failure.
+//! Answers of tools: one form for success and error.
 
 use base64::Engine;
 use cairn_http::{AnswerSchema, Reply};
@@ -11,15 +11,15 @@ use crate::portable::portable;
 pub(crate) struct Answer {
     status_code: u16,
     endpoint: String,
-    /// The body of a success, as text and read.
+    /// The body of a success, as text and as parsed JSON.
     data: Option<(String, Value)>,
-    /// The body of a failure.
+    /// The body of an error.
     error: Option<Value>,
     image: Option<ContentBlock>,
 }
 
 impl Answer {
-    /// What an operation said.
+    /// The answer of an operation.
     pub(crate) fn of(endpoint: &str, reply: &Reply) -> Self {
         let essence = reply.media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
         let json: Option<Value> = serde_json::from_slice(&reply.body).ok();
@@ -41,24 +41,24 @@ impl Answer {
         Answer { data: Some((value.to_string(), value)), image, ..answer }
     }
 
-    /// Length of a success as text, in bytes; 0 for a failure.
+    /// Length of a success as text, in bytes; 0 for an error.
     pub(crate) fn len(&self) -> usize {
         self.data.as_ref().map_or(0, |(text, _)| text.len())
     }
 
-    /// What a tool of ours says that is no operation.
+    /// The answer of a tool that is not an operation.
     pub(crate) fn own(endpoint: &str, data: Value) -> Self {
         let data = Some((data.to_string(), data));
         Answer { status_code: 200, endpoint: endpoint.to_owned(), data, error: None, image: None }
     }
 
-    /// A failure that is told here and not by an operation.
+    /// An error from this layer, not from an operation.
     pub(crate) fn failed(endpoint: &str, status_code: u16, error: Value) -> Self {
         Answer { status_code, endpoint: endpoint.to_owned(), data: None, error: Some(error), image: None }
     }
 
-    /// As the protocol has it: structured, and the same as text. The text keeps the body as it was written, so that
-    /// numbers are what the API printed.
+    /// The result of the protocol: structured content, and the same as text. The text keeps the body unchanged, so that
+    /// numbers are as the API printed them.
     pub(crate) fn into_result(self) -> CallToolResult {
         let ok = self.error.is_none();
         let (text, data) = self.data.unwrap_or_else(|| ("null".to_owned(), Value::Null));
@@ -76,13 +76,13 @@ impl Answer {
     }
 }
 
-/// A failure that came without a body of the one shape.
+/// The error for an answer without a valid error body.
 fn bare(status: u16) -> Value {
     json!({"status": status, "title": "Error", "error": "unreadable_answer", "retryable": status >= 500,
-        "detail": "the server gave no reason that could be read"})
+        "detail": "the server returned an error without a readable body"})
 }
 
-/// Schema of what a tool answers.
+/// Schema of a tool's answer.
 pub(crate) fn schema(answer: Option<AnswerSchema>) -> Map<String, Value> {
     let (data, definitions) = match answer {
         Some(AnswerSchema { answer, definitions }) => (answer, definitions),
@@ -93,24 +93,24 @@ pub(crate) fn schema(answer: Option<AnswerSchema>) -> Map<String, Value> {
         "properties": {
             "status": {"type": "integer"},
             "title": {"type": "string"},
-            "error": {"type": "string", "description": "Stable code."},
-            "detail": {"type": "string", "description": "What happened."},
-            "retryable": {"type": "boolean", "description": "Whether the same call may succeed later."},
-            "errors": {"type": "array", "description": "Every bad argument.", "items": {"type": "object"}},
+            "error": {"type": "string", "description": "Stable error code."},
+            "detail": {"type": "string", "description": "Explanation of the error."},
+            "retryable": {"type": "boolean", "description": "True if the same call may succeed later."},
+            "errors": {"type": "array", "description": "All invalid arguments.", "items": {"type": "object"}},
             "narrow_with": {"type": "array", "items": {"type": "string"},
-                "description": "After answer_too_large: arguments that make the answer smaller."},
-            "url": {"type": "string", "description": "After answer_too_large: where HTTP answers in full."},
+                "description": "For answer_too_large: arguments that make the answer smaller."},
+            "url": {"type": "string", "description": "For answer_too_large: URL of the whole answer over HTTP."},
         },
         "required": ["status", "error", "detail", "retryable"],
     });
     let schema = json!({
         "type": "object",
         "properties": {
-            "ok": {"type": "boolean", "description": "Whether there is data."},
-            "data": {"description": "The answer; null after a failure.", "anyOf": [data, {"type": "null"}]},
-            "error": {"description": "What went wrong; null after a success.", "anyOf": [failure, {"type": "null"}]},
-            "endpoint": {"type": "string", "description": "What was asked."},
-            "status_code": {"type": "integer", "description": "HTTP status of the same request; 422 if its answer is too large for a tool."},
+            "ok": {"type": "boolean", "description": "True if there is data."},
+            "data": {"description": "The answer; null after an error.", "anyOf": [data, {"type": "null"}]},
+            "error": {"description": "The error; null after a success.", "anyOf": [failure, {"type": "null"}]},
+            "endpoint": {"type": "string", "description": "The endpoint that was called."},
+            "status_code": {"type": "integer", "description": "HTTP status of the same request; 422 if the answer is too large for a tool."},
         },
         "required": ["ok", "data", "error", "endpoint", "status_code"],
         "$defs": definitions,

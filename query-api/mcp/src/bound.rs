@@ -1,17 +1,17 @@
-//! How much a tool says at once. Over HTTP a client reads what it likes; what a tool says goes through a model, and in one
-//! message, of which clients bound the length.
+//! Size limit of a tool's answer. An HTTP client can read large answers, but a tool's answer goes to a model in one
+//! message, and clients limit the length of messages.
 
 use cairn_http::{Api, Described, ErrorCode, Reply};
 use serde_json::{Value, json};
 
 use crate::answer::Answer;
 
-/// The failure that stands for an answer beyond the bound.
+/// The error for an answer above the limit.
 const TOO_LARGE: ErrorCode = ErrorCode::AnswerTooLarge;
 
-/// What an operation said, if it has at most `max` bytes; else how to ask for less, and where all of it is.
+/// The answer of an operation if it has at most `max` bytes; otherwise how to request less, and the URL of the whole.
 pub(crate) fn answer(api: &Api, op: Option<&Described>, endpoint: &str, reply: &Reply, max: usize) -> Answer {
-    // Before anything is made of it, and again for what is wrapped and grows by that.
+    // Checked before it is wrapped, and again after, since wrapping makes it longer.
     let mut length = reply.body.len();
     if length <= max || !(200..300).contains(&reply.status) {
         let answer = Answer::of(endpoint, reply);
@@ -33,8 +33,8 @@ fn too_large(
 ) -> Value {
     let narrow_with = op.map(narrowing).unwrap_or_default();
     let how = match narrow_with.as_slice() {
-        [] => "it takes no parameters that would make it smaller".to_owned(),
-        names => format!("narrow the question with {}", names.join(", ")),
+        [] => "the endpoint has no parameters that make it smaller".to_owned(),
+        names => format!("narrow the request with {}", names.join(", ")),
     };
     let whole = match op {
         Some(op) if op.method != "GET" => format!("the same {} to {}", op.method, reply.url),
@@ -45,7 +45,7 @@ fn too_large(
         "title": TOO_LARGE.title(),
         "status": TOO_LARGE.status().as_u16(),
         "detail": format!(
-            "the answer has {length} bytes, and a tool answers with at most {max}: {how}; it is whole over HTTP: {whole}"
+            "the answer has {length} bytes; the limit of a tool is {max}: {how}; the whole answer over HTTP: {whole}"
         ),
         "instance": endpoint,
         "error": TOO_LARGE.name(),
@@ -58,7 +58,7 @@ fn too_large(
     })
 }
 
-/// The parameters that may be given or left out: pages, bounds, periods, how much of each row.
+/// The optional parameters: pages, bounds, periods, level of detail.
 fn narrowing(op: &Described) -> Vec<&str> {
     let required: Vec<&str> =
         op.input_schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();

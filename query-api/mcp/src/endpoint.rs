@@ -1,4 +1,4 @@
-//! The protocol's endpoint: which transport a request speaks.
+//! The MCP endpoint: selects the transport of a request.
 
 use std::sync::Arc;
 
@@ -30,8 +30,8 @@ pub(crate) async fn endpoint(State(front): State<Arc<Front>>, request: Request) 
             Err(refused) => refused,
         },
         Method::GET if wants_events(&parts.headers) => {
-            // A client of Streamable HTTP asks for a stream of the server's own messages: there are none. One that
-            // names neither session nor revision knows the old transport only.
+            // A client of Streamable HTTP requests a stream of server messages: there are none. A client that names
+            // neither session nor revision supports only the old transport.
             if parts.headers.contains_key(SESSION) || parts.headers.contains_key(VERSION) {
                 return Api::method_not_allowed(&parts.method, "POST");
             }
@@ -49,13 +49,13 @@ fn wants_events(headers: &HeaderMap) -> bool {
         .any(|kind| kind.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("text/event-stream"))
 }
 
-/// For whoever opens the endpoint in a browser.
+/// The answer for a browser.
 fn about(front: &Front) -> Value {
     let base = &front.api.config().base_url;
     json!({
         "name": "cairn",
         "version": env!("CARGO_PKG_VERSION"),
-        "description": "Endpoint of the Model Context Protocol: send messages by POST.",
+        "description": "Endpoint of the Model Context Protocol. Send messages with POST.",
         "url": format!("{base}{}", PATHS.first().copied().unwrap_or_default()),
         "transports": ["streamable-http", "sse"],
         "protocol_versions": protocol_versions(),

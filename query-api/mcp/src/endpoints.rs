@@ -1,4 +1,4 @@
-//! The two tools that reach every operation, also those that have no tool of their own: one finds, one calls.
+//! The two tools for all operations, including those without their own tool: one searches, one calls.
 
 use std::sync::Arc;
 
@@ -16,12 +16,12 @@ use crate::{
 pub(crate) const SEARCH: &str = "search_endpoints";
 pub(crate) const CALL: &str = "call_endpoint";
 
-/// How many endpoints a search lists unless told otherwise, and at most.
+/// Default and maximum number of endpoints in a search result.
 const FOUND: u64 = 10;
 const MAX_FOUND: u64 = 100;
-/// Words of a query that are looked at.
+/// Maximum number of words of a query.
 const MAX_WORDS: usize = 16;
-/// Words that say nothing.
+/// Words that are ignored.
 const IDLE: [&str; 17] =
     ["a", "an", "and", "are", "do", "for", "how", "i", "in", "is", "me", "of", "on", "or", "the", "to", "what"];
 
@@ -30,13 +30,13 @@ pub(crate) fn search_tool() -> Tool {
         "type": "object",
         "properties": {
             "query": {"type": "string", "maxLength": 256, "examples": ["fee of a transaction"],
-                "description": "Words of what is wanted; without them, all endpoints in their order."},
+                "description": "Search words. Without them, all endpoints are listed in order."},
             "limit": {"type": "integer", "minimum": 1, "maximum": MAX_FOUND, "default": FOUND,
-                "description": "How many to list."},
+                "description": "Maximum number of results."},
         },
     });
-    let description = "Finds endpoints of this server by words of their names, paths and descriptions, each with the \
-        schema of its arguments. Use when no tool's name fits the question, or before call_endpoint. Not for data about \
+    let description = "Finds endpoints of this server by words in their names, paths and descriptions. Each result has \
+        the schema of its arguments. Use when no tool fits the question, or before call_endpoint. Not for data about \
         the chain itself.";
     Tool::new(SEARCH, description, object(input))
         .with_title("Find endpoints")
@@ -57,16 +57,16 @@ fn found_schema() -> JsonObject {
             "endpoints": {"type": "array", "items": {
                 "type": "object",
                 "properties": {
-                    "endpoint": {"type": "string", "description": "For call_endpoint."},
+                    "endpoint": {"type": "string", "description": "Value for call_endpoint."},
                     "operation": {"type": "string"},
-                    "tool": {"type": ["string", "null"], "description": "Its tool, if it has one of its own."},
+                    "tool": {"type": ["string", "null"], "description": "Name of its tool; null if it has none."},
                     "summary": {"type": "string"},
-                    "tier": {"enum": ["free", "premium"], "description": "After the beta; all is free until then."},
+                    "tier": {"enum": ["free", "premium"], "description": "Tier after the beta; everything is free until then."},
                     "arguments": {"type": "object", "description": "JSON schema of its arguments."},
                 },
                 "required": ["endpoint", "operation", "tool", "summary", "tier", "arguments"],
             }},
-            "total": {"type": "integer", "description": "How many match, listed or not."},
+            "total": {"type": "integer", "description": "Number of matches, listed or not."},
         },
         "required": ["endpoints", "total"],
     });
@@ -82,25 +82,25 @@ pub(crate) fn call_tool(annotations: ToolAnnotations) -> Tool {
         "type": "object",
         "properties": {
             "endpoint": {"type": "string", "examples": ["/v1/fees/recommended"],
-                "description": "The `endpoint` or `operation` that search_endpoints lists, or a path with everything \
-                    filled in, with its query string; POST before it if that is its method."},
+                "description": "An `endpoint` or `operation` from search_endpoints, or a complete path with its query \
+                    string, prefixed with POST if that is its method."},
             "arguments": {"type": "object",
-                "description": "Arguments by name: of path, query string and body alike."},
+                "description": "Arguments by name, for path, query string and body."},
         },
         "required": ["endpoint"],
     });
     let mut annotations = annotations;
     annotations.title = Some("Call an endpoint".to_owned());
     let description = "Calls any endpoint of this server with the same checks, limits and errors as over HTTP. Use when \
-        an endpoint has no tool of its own, or you have a whole path at hand. Not for endpoints that have a tool: those \
-        say what they take and answer.";
+        an endpoint has no tool, or you have a complete path. Not for endpoints with a tool: the tool describes its \
+        arguments and its answer.";
     Tool::new(CALL, description, object(input))
         .with_title("Call an endpoint")
         .with_raw_output_schema(Arc::new(answer::schema(None)))
         .with_annotations(annotations)
 }
 
-/// What is wrong with the arguments of one of the two, in the shape of every failure.
+/// An error in the arguments of one of the two tools, in the form of every error.
 fn refused(tool: &str, name: &str, message: &str) -> Answer {
     let error = json!({
         "type": "urn:cairn:problem:validation_error",
@@ -114,7 +114,7 @@ fn refused(tool: &str, name: &str, message: &str) -> Answer {
     Answer::failed(tool, 422, error)
 }
 
-/// Lists the endpoints that fit best.
+/// Lists the best matches.
 pub(crate) fn search(operations: &[Described], arguments: &Map<String, Value>) -> Answer {
     let query = match arguments.get("query") {
         None | Some(Value::Null) => "",
@@ -137,7 +137,7 @@ pub(crate) fn search(operations: &[Described], arguments: &Map<String, Value>) -
     let scored =
         operations.iter().map(|op| (score(op, &words), op)).filter(|(score, _)| words.is_empty() || *score > 0);
     let mut found: Vec<(u32, &Described)> = scored.collect();
-    // Stable: among equals the order of the catalog stays.
+    // Stable sort: equal scores keep the order of the catalog.
     found.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let endpoints: Vec<Value> = found.iter().take(limit).map(|(_, op)| entry(op)).collect();
@@ -155,8 +155,8 @@ fn entry(op: &Described) -> Value {
     })
 }
 
-/// How well an operation fits: a word in its name or path weighs more than one in a summary, and that more than one in a
-/// description.
+/// Score of an operation: a word in its name or path counts more than one in the summary, which counts more than one in
+/// the description.
 fn score(op: &Described, words: &[String]) -> u32 {
     let places = [
         (8, format!("{} {} {}", op.name, op.tool.unwrap_or_default(), op.path)),
@@ -165,14 +165,14 @@ fn score(op: &Described, words: &[String]) -> u32 {
     ];
     let places = places.map(|(weight, text)| (weight, text.to_lowercase()));
     let of_word = |word: &String| -> u32 {
-        // Plurals find their singular.
+        // A plural also matches its singular.
         let stem = word.strip_suffix('s').filter(|stem| stem.len() > 2).unwrap_or(word);
         places.iter().filter(|(_, text)| text.contains(stem)).map(|(weight, _)| weight).sum()
     };
     words.iter().map(of_word).sum()
 }
 
-/// Calls an endpoint by the name of its operation, its template, or a whole path.
+/// Calls an endpoint by its operation name, its path template, or a complete path.
 pub(crate) async fn call(
     api: &Api,
     operations: &[Described],
@@ -198,7 +198,7 @@ pub(crate) async fn call(
     if let Some(op) = operations.iter().find(named) {
         return match api.call(op.name, given, from).await {
             Some(reply) => bound::answer(api, Some(op), &op.endpoint, &reply, max),
-            None => refused(CALL, "endpoint", "is not there"),
+            None => refused(CALL, "endpoint", "does not exist"),
         };
     }
     let (method, target) = match endpoint.split_once(char::is_whitespace) {
@@ -206,12 +206,16 @@ pub(crate) async fn call(
         None => ("GET", endpoint),
     };
     if !matches!(method, "GET" | "POST") || !target.starts_with('/') {
-        return refused(CALL, "endpoint", "is neither an operation nor a path; search_endpoints lists what there is");
+        return refused(
+            CALL,
+            "endpoint",
+            "is neither an operation nor a path; use search_endpoints to list the endpoints",
+        );
     }
     let body = Value::Object(given.clone());
     let (target, body) = match method {
         "GET" if !given.is_empty() => {
-            return refused(CALL, "arguments", "a path that is filled in has its arguments in its query string");
+            return refused(CALL, "arguments", "must be empty for a complete path; put them into its query string");
         }
         "GET" => (target, None),
         _ => (target, Some(&body)),
@@ -222,14 +226,14 @@ pub(crate) async fn call(
     bound::answer(api, op, &shown(method, target), &reply, max)
 }
 
-/// Whether a path is one of a template.
+/// True if a path matches a template.
 fn fits(template: &str, path: &str) -> bool {
     let (template, path) = (template.split('/'), path.split('/'));
     template.clone().count() == path.clone().count()
         && template.zip(path).all(|(of_template, of_path)| of_template.starts_with('{') || of_template == of_path)
 }
 
-/// The endpoint of a whole path, for the answer.
+/// The endpoint of a complete path, for the answer.
 fn shown(method: &str, target: &str) -> String {
     let path: String = target.split('?').next().unwrap_or_default().chars().take(256).collect();
     if method == "GET" { path } else { format!("{method} {path}") }

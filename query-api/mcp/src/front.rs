@@ -1,4 +1,4 @@
-//! What stands before the protocol's own server: who may ask, how much at once, batches, and the old transport.
+//! Checks before the protocol server: hosts, size limits, batches, and the old transport.
 
 use std::{net::SocketAddr, sync::Arc};
 
@@ -23,14 +23,14 @@ use crate::{
     streams::Streams,
 };
 
-/// Headers by which clients of Streamable HTTP are known.
+/// Headers that identify clients of Streamable HTTP.
 pub(crate) const SESSION: &str = "mcp-session-id";
 pub(crate) const VERSION: &str = "mcp-protocol-version";
 
-/// The newest revision of the protocol that has batches. A request without a header counts as that revision.
+/// The newest protocol revision with batches. A request without the header counts as this revision.
 const LAST_WITH_BATCHES: &str = "2025-03-26";
 
-/// What the routes share.
+/// State shared by the routes.
 pub(crate) struct Front {
     pub(crate) api: Api,
     pub(crate) hosts: Hosts,
@@ -43,11 +43,11 @@ impl Front {
     pub(crate) fn new(api: Api, options: Options) -> Self {
         let handler = Handler::new(api.clone(), options.max_answer_bytes);
         let config = StreamableHttpServerConfig::default()
-            // Nothing is kept between requests, so that nothing has to be bounded, lost or shared between machines.
+            // Stateless: no data is kept between requests, so none must be bounded or shared between machines.
             .with_legacy_session_mode(false)
             .with_json_response(true)
             .with_max_request_body_bytes(api.config().max_body_bytes)
-            // Hosts and origins are checked here, for both transports alike.
+            // Hosts and origins are checked here, for both transports.
             .disable_allowed_hosts()
             .disable_allowed_origins();
         Front {
@@ -84,10 +84,10 @@ impl Front {
         };
         let version = parts.headers.get(VERSION).map_or(Some(LAST_WITH_BATCHES), |v| v.to_str().ok());
         if version.is_none_or(|version| version > LAST_WITH_BATCHES) {
-            return refused("this revision of the protocol has no batches".to_owned());
+            return refused("this protocol revision does not support batches".to_owned());
         }
         if messages.is_empty() || messages.len() > self.options.max_batch {
-            return refused(format!("a batch has 1 to {} messages", self.options.max_batch));
+            return refused(format!("a batch must have 1 to {} messages", self.options.max_batch));
         }
         let mut answers = Vec::new();
         for message in messages {
@@ -95,7 +95,7 @@ impl Front {
             let fault = match rpc::check(&message) {
                 Err(error) => Some(error),
                 Ok(()) if message["method"] == "initialize" => {
-                    Some(RpcError::new(INVALID_REQUEST, "Invalid Request: initialize is not part of a batch"))
+                    Some(RpcError::new(INVALID_REQUEST, "Invalid Request: initialize must not be in a batch"))
                 }
                 Ok(()) => None,
             };
@@ -114,7 +114,7 @@ impl Front {
         rpc::json_response(StatusCode::OK, Value::Array(answers).to_string())
     }
 
-    /// Hands a message to the protocol's server.
+    /// Passes a message to the protocol server.
     async fn forward(&self, parts: &Parts, id: Option<&Value>, body: Bytes) -> Response {
         let mut request = Request::new(Body::from(body));
         *request.method_mut() = Method::POST;
@@ -122,7 +122,7 @@ impl Front {
         let headers = request.headers_mut();
         headers.remove(header::CONTENT_LENGTH);
         headers.remove(header::TRANSFER_ENCODING);
-        // Whatever a client says that it takes: an answer is always one JSON text.
+        // The answer is always one JSON text, independent of the client's Accept header.
         headers.insert(header::ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         if let Some(peer) = parts.extensions.get::<ConnectInfo<SocketAddr>>() {
@@ -147,7 +147,7 @@ impl Front {
         tracing::debug!(status = parts.status.as_u16(), reason = %text, "a message was refused");
         let (status, error) = match parts.status {
             StatusCode::UNSUPPORTED_MEDIA_TYPE => {
-                (StatusCode::BAD_REQUEST, RpcError::new(INVALID_PARAMS, "Invalid params: not those of the method"))
+                (StatusCode::BAD_REQUEST, RpcError::new(INVALID_PARAMS, "Invalid params: they do not match the method"))
             }
             status if status.is_server_error() => {
                 tracing::error!(reason = %text, "the protocol's server failed");
@@ -172,18 +172,18 @@ pub(crate) fn accepted() -> Response {
     response
 }
 
-/// The body of a POST, of the right type and length; else the answer that says what is wrong with it.
+/// The body of a POST; an answer with the error if its type or length is wrong.
 pub(crate) async fn post_body(api: &Api, headers: &HeaderMap, body: Body) -> Result<Bytes, Response> {
     let kind = headers.get(header::CONTENT_TYPE).and_then(|v| v.to_str().ok()).unwrap_or_default();
     let essence = kind.split(';').next().unwrap_or_default().trim();
     if !essence.eq_ignore_ascii_case("application/json") {
-        let detail = "a message has the type application/json";
+        let detail = "messages must have the type application/json";
         return Err(Api::problem(ErrorCode::UnsupportedMediaType, detail, None));
     }
     api.body(body).await.map_err(|refused| *refused)
 }
 
-/// The revisions of the protocol that are spoken, newest first.
+/// The supported protocol revisions, newest first.
 #[must_use]
 pub fn protocol_versions() -> Vec<String> {
     rmcp::model::ProtocolVersion::KNOWN_VERSIONS.iter().rev().map(ToString::to_string).collect()

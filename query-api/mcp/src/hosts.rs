@@ -1,5 +1,5 @@
-//! Which hosts a request may name, and which pages may send one: a page of another site must not reach a server on the
-//! reader's machine by giving its own name that machine's address (DNS rebinding).
+//! Allowed `Host` and `Origin` headers. They prevent DNS rebinding: a page of another site must not reach a server on
+//! the user's machine through its own name.
 
 use std::net::IpAddr;
 
@@ -9,7 +9,7 @@ use axum::{
 };
 use cairn_http::{Api, ErrorCode};
 
-/// What is allowed.
+/// The allowed hosts.
 #[derive(Clone, Debug)]
 pub(crate) struct Hosts {
     /// The service's own name, in lower case.
@@ -32,7 +32,7 @@ impl Hosts {
         let Some(named) = named.filter(|named| self.is_host(named.host())) else {
             return refused(
                 ErrorCode::HostNotAllowed,
-                "the Host header names neither this machine nor the host of the base URL; the operator sets that",
+                "the Host header must name this machine or the host of the base URL, which the operator sets",
             );
         };
         let mut origins = headers.get_all(header::ORIGIN).iter();
@@ -47,11 +47,11 @@ impl Hosts {
         if allowed {
             Ok(())
         } else {
-            refused(ErrorCode::OriginNotAllowed, "pages of other sites may not call this endpoint")
+            refused(ErrorCode::OriginNotAllowed, "pages of other sites must not call this endpoint")
         }
     }
 
-    /// A name that is ours, or an address: who is reached by address is not reached by a borrowed name.
+    /// True for our own name, or for an IP address: a request by address cannot be DNS rebinding.
     fn is_host(&self, host: &str) -> bool {
         self.is_own(host) || is_loopback(host) || address(host).is_some()
     }

@@ -1,5 +1,5 @@
-//! The old transport (revision 2024-11-05): a stream of events carries the answers to messages that are sent by POST to
-//! an address that the stream's first event names.
+//! The old transport (revision 2024-11-05). Clients send messages with POST to the URL in the first event of an event
+//! stream; the stream carries the answers.
 
 use std::{convert::Infallible, sync::Arc, time::Duration};
 
@@ -23,7 +23,7 @@ use crate::{
 pub(crate) const MESSAGES: &str = "/mcp/messages";
 /// Answers that wait for a slow reader; beyond that its messages are refused.
 const QUEUED: usize = 4;
-/// A sign of life, for whatever lies between.
+/// Interval of keep-alive comments, for proxies.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// A stream without a message for this long ends.
 const IDLE: Duration = Duration::from_secs(30 * 60);
@@ -60,10 +60,10 @@ pub(crate) fn stream(front: &Front, parts: &Parts) -> Response {
         free
     });
     if !taken {
-        let detail = "too many streams are open; Streamable HTTP, by POST to this address, needs none";
+        let detail = "too many streams are open; use Streamable HTTP instead: POST to this URL";
         return Api::problem(ErrorCode::TooManyStreams, detail, Some(RETRY_AFTER));
     }
-    // Whatever path leads to this server from outside stands before ours.
+    // The path prefix of the public URL.
     let base = front.api.config().base_url.parse::<axum::http::Uri>();
     let prefix = base.as_ref().map_or("", |uri| uri.path().trim_end_matches('/'));
     let open = OpenStream {
@@ -93,7 +93,7 @@ fn events(open: OpenStream) -> impl Stream<Item = Result<Event, Infallible>> {
     })
 }
 
-/// Takes a message of the old transport; its answer goes to the stream.
+/// Receives a message of the old transport; its answer goes to the stream.
 pub(crate) async fn messages(State(front): State<Arc<Front>>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     if let Err(refused) = front.hosts.check(&parts.uri, &parts.headers) {
@@ -105,16 +105,17 @@ pub(crate) async fn messages(State(front): State<Arc<Front>>, request: Request) 
     let id = parts.uri.query().into_iter().flat_map(|query| query.split('&'));
     let id = id.filter_map(|pair| pair.strip_prefix("session_id=")).find_map(|id| id.parse::<Uuid>().ok());
     let Some(sender) = id.and_then(|id| front.streams.sender(&id)) else {
-        let detail = "session_id names no open stream; open one by GET, or send messages to the endpoint itself";
+        let detail =
+            "session_id does not name an open stream; open one with GET, or POST messages to the endpoint itself";
         return Api::problem(ErrorCode::McpSessionNotFound, detail, None);
     };
     let body = match post_body(&front.api, &parts.headers, body).await {
         Ok(body) => body,
         Err(refused) => return refused,
     };
-    // The place in the queue is taken first, so that nothing is worked out for a reader who does not read.
+    // Reserve the queue slot first, so that no work is done for a reader that does not read.
     let Ok(permit) = sender.try_reserve() else {
-        let detail = "the answers to earlier messages have not been read from the stream yet";
+        let detail = "answers to earlier messages are unread; read them from the stream first";
         return Api::problem(ErrorCode::StreamFull, detail, Some(RETRY_AFTER));
     };
     let reply = front.answer(&parts, body).await;

@@ -1,9 +1,9 @@
 //! The operations of the query API as tools of the Model Context Protocol.
 //!
-//! A tool is an operation: its schemas, its name and what is said about it come from the operation's file, and a call
-//! goes through the same routes, checks and limits as a request over HTTP. The protocol itself, in all its revisions
-//! over Streamable HTTP, is spoken by `rmcp`, without sessions: nothing is kept between two requests. The old transport
-//! of HTTP with server-sent events, and batches, are put before it here.
+//! A tool is an operation: its schemas, name and description come from the operation's file, and a call goes through
+//! the same checks and limits as a request over HTTP. `rmcp` implements the protocol, in all revisions over Streamable
+//! HTTP, without sessions: no state is kept between requests. This crate adds the old transport (HTTP with server-sent
+//! events) and batches.
 
 mod answer;
 mod bound;

@@ -1,22 +1,22 @@
-//! Schemas in the form that the most hosts of models understand: some know one type for each value only, and refuse a tool
-//! or drop what it says where a schema lists several.
+//! Schemas in a form that most model hosts understand. Some hosts support only one type per value; they reject a tool,
+//! or drop its answer, if a schema lists several types.
 
 use std::sync::Arc;
 
 use rmcp::model::JsonObject;
 use serde_json::{Map, Value, json};
 
-/// Keywords that speak of one type alone.
+/// Keywords that apply to one type.
 const OF_TYPE: [(&str, &[&str]); 4] = [
     ("string", &["minLength", "maxLength", "pattern"]),
     ("number", &["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"]),
     ("array", &["items", "minItems", "maxItems", "uniqueItems"]),
     ("object", &["properties", "required", "additionalProperties"]),
 ];
-/// Keywords that explain and do not check: they stay where they are.
+/// Annotation keywords: they stay where they are.
 const EXPLAINS: [&str; 5] = ["title", "description", "default", "examples", "deprecated"];
 
-/// The same schema with a choice (`anyOf`) in place of each list of types.
+/// The same schema with `anyOf` instead of each list of types.
 pub(crate) fn portable(schema: Value) -> Value {
     match schema {
         Value::Object(members) => {
@@ -28,7 +28,7 @@ pub(crate) fn portable(schema: Value) -> Value {
     }
 }
 
-/// A schema as the protocol wants it.
+/// A schema as the protocol's type.
 pub(crate) fn object(schema: Value) -> Arc<JsonObject> {
     match portable(schema) {
         Value::Object(members) => Arc::new(members),
@@ -37,7 +37,7 @@ pub(crate) fn object(schema: Value) -> Arc<JsonObject> {
 }
 
 fn split(mut members: Map<String, Value>) -> Value {
-    // A property may be called `type` too, and then it is a schema.
+    // A property may be named `type`; its value is then a schema.
     let kinds = members.get("type").and_then(Value::as_array).filter(|kinds| kinds.iter().all(Value::is_string));
     let Some(kinds) = kinds.cloned() else { return Value::Object(members) };
     if members.contains_key("anyOf") {

@@ -1,4 +1,4 @@
-//! JSON-RPC: what a message has to look like, and failures that are told before the protocol's own server is asked.
+//! JSON-RPC: checks of messages, and errors before the protocol server is called.
 
 use axum::{
     http::StatusCode,
@@ -6,16 +6,16 @@ use axum::{
 };
 use serde_json::{Value, json};
 
-/// The text is no JSON.
+/// The text is not JSON.
 pub(crate) const PARSE_ERROR: i32 = -32700;
-/// It is JSON, but no message.
+/// The JSON is not a valid message.
 pub(crate) const INVALID_REQUEST: i32 = -32600;
-/// The method's parameters are not of its form.
+/// The parameters do not match the method.
 pub(crate) const INVALID_PARAMS: i32 = -32602;
 /// The server failed.
 pub(crate) const INTERNAL_ERROR: i32 = -32603;
 
-/// A failure of a message.
+/// An error of a message.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct RpcError {
     code: i32,
@@ -27,7 +27,7 @@ impl RpcError {
         RpcError { code, message: message.into() }
     }
 
-    /// The message that says so. The id is null where the failed message had none that could be read.
+    /// The error message. The id is null if the failed message had no readable id.
     pub(crate) fn answer(&self, id: Option<&Value>) -> Value {
         json!({"jsonrpc": "2.0", "id": id, "error": {"code": self.code, "message": self.message}})
     }
@@ -48,44 +48,46 @@ pub(crate) fn id_of(message: &Value) -> Option<&Value> {
     message.get("id").filter(|id| id.is_string() || id.is_i64() || id.is_u64())
 }
 
-/// Whether a message is a request, which is to be answered.
+/// True for a request, which needs an answer.
 pub(crate) fn is_request(message: &Value) -> bool {
     message.get("method").is_some() && message.get("id").is_some()
 }
 
-/// Checks the form of a message: what every method has in common, and the parameters of the few that we serve.
+/// Checks the form of a message: the common fields, and the parameters of the supported methods.
 ///
 /// # Errors
 /// What is wrong with it.
 pub(crate) fn check(message: &Value) -> Result<(), RpcError> {
     let invalid = |what: &str| Err(RpcError::new(INVALID_REQUEST, format!("Invalid Request: {what}")));
-    let Value::Object(members) = message else { return invalid("a message is an object") };
+    let Value::Object(members) = message else { return invalid("a message must be an object") };
     if members.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
-        return invalid("jsonrpc is \"2.0\"");
+        return invalid("jsonrpc must be \"2.0\"");
     }
     if members.contains_key("id") && id_of(message).is_none() {
-        return invalid("id is a string or an integer");
+        return invalid("id must be a string or an integer");
     }
     let method = match members.get("method") {
         Some(Value::String(method)) => method,
-        Some(_) => return invalid("method is a string"),
-        None => return invalid("there is no method; this server asks its clients nothing"),
+        Some(_) => return invalid("method must be a string"),
+        None => return invalid("method is missing; this server sends no requests, so it accepts no answers"),
     };
     let nothing = Value::Null;
     let params = members.get("params").unwrap_or(&nothing);
     if !params.is_object() && !params.is_null() {
-        return Err(RpcError::new(INVALID_PARAMS, "Invalid params: params is an object"));
+        return Err(RpcError::new(INVALID_PARAMS, "Invalid params: params must be an object"));
     }
     let wrong = |what: &str| Err(RpcError::new(INVALID_PARAMS, format!("Invalid params: {what}")));
     match method.as_str() {
-        "tools/call" if !params["name"].is_string() => wrong("name is the name of a tool"),
+        "tools/call" if !params["name"].is_string() => wrong("name must be the name of a tool"),
         "tools/call" if !(params["arguments"].is_object() || params["arguments"].is_null()) => {
-            wrong("arguments is an object")
+            wrong("arguments must be an object")
         }
-        "tools/list" if !(params["cursor"].is_string() || params["cursor"].is_null()) => wrong("cursor is a string"),
-        "initialize" if !params["protocolVersion"].is_string() => wrong("protocolVersion is a string"),
-        "initialize" if !params["capabilities"].is_object() => wrong("capabilities is an object"),
-        "initialize" if !params["clientInfo"].is_object() => wrong("clientInfo is an object"),
+        "tools/list" if !(params["cursor"].is_string() || params["cursor"].is_null()) => {
+            wrong("cursor must be a string")
+        }
+        "initialize" if !params["protocolVersion"].is_string() => wrong("protocolVersion must be a string"),
+        "initialize" if !params["capabilities"].is_object() => wrong("capabilities must be an object"),
+        "initialize" if !params["clientInfo"].is_object() => wrong("clientInfo must be an object"),
         _ => Ok(()),
     }
 }

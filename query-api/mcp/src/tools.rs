@@ -10,7 +10,7 @@ use crate::{answer, endpoints, portable::object};
 /// What a tool does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Does {
-    /// The operation at that place.
+    /// The operation at this index.
     Operation(usize),
     /// `search_endpoints`.
     Search,
@@ -18,7 +18,7 @@ pub(crate) enum Does {
     Call,
 }
 
-/// The tools, in the order in which they are listed.
+/// The tools, in listing order.
 pub(crate) struct Tools {
     pub(crate) operations: Vec<Described>,
     listed: Vec<(Tool, Does)>,
@@ -39,12 +39,12 @@ impl Tools {
         Tools { operations, listed }
     }
 
-    /// All of them.
+    /// All tools.
     pub(crate) fn list(&self) -> Vec<Tool> {
         self.listed.iter().map(|(tool, _)| tool.clone()).collect()
     }
 
-    /// The tool of a name.
+    /// The tool with this name.
     pub(crate) fn find(&self, name: &str) -> Option<(&Tool, Does)> {
         self.listed.iter().find(|(tool, _)| tool.name == name).map(|(tool, does)| (tool, *does))
     }
@@ -76,13 +76,13 @@ impl Annotated for ToolAnnotations {
     }
 }
 
-/// What a call may change. All of our effects are the same when they are asked for twice, except that additions add up.
+/// The annotations of a tool. All effects are idempotent, except additions.
 fn annotations(effects: &[Effect]) -> ToolAnnotations {
     let any = |effect| effects.contains(&effect);
     ToolAnnotations::new()
         .read_only(!any(Effect::Adds) && !any(Effect::Irrevocable))
         .destructive(any(Effect::Irrevocable))
         .idempotent(!any(Effect::Adds))
-        // What a reading tool says comes from this server's own tables.
+        // The answer of a reading tool comes from this server's own tables.
         .open_world(any(Effect::Irrevocable))
 }

@@ -1,4 +1,4 @@
-//! What the service says about itself, beside its operations.
+//! The service's description of itself, besides its operations.
 
 use std::sync::LazyLock;
 
@@ -7,33 +7,31 @@ use serde_json::{Map, Value};
 
 use crate::{config::ApiConfig, definitions::DEFINITIONS, parameters::identifier::ADDRESS};
 
-/// Answers as examples, by name of operation, taken from a generated chain. `tests/api/examples.rs` writes them and checks
-/// them.
+/// Example answers by operation name, taken from a generated chain. `tests/api/examples.rs` writes and checks them.
 static ANSWERS: LazyLock<Map<String, Value>> =
     LazyLock::new(|| serde_json::from_str(include_str!("../examples.json")).unwrap_or_default());
 
-/// What the service says about itself under this configuration.
+/// The service's description of itself under this configuration.
 pub(crate) fn about(config: &ApiConfig) -> About {
     About {
         name: "Cairn",
         summary: "Bitcoin chain index with a read-only query API",
         sentence: "Bitcoin data for software agents and integrators, over HTTP: balances and histories of addresses, \
-            transactions and whether they are confirmed, blocks, mempool and fees; each answer names the block that it is \
-            true for",
-        conventions: "Every 2xx answer of /v1 and /api is an object with `_meta`, which names the block that the answer is \
-            true for. Every failure is `application/problem+json`. Amounts in satoshis are authoritative. Days and periods \
+            transactions and their confirmations, blocks, mempool and fees. Each answer names the tip at which it is valid",
+        conventions: "Every 2xx answer of /v1 and /api is an object with `_meta`, which names the tip at which the answer \
+            is valid. Every error is `application/problem+json`. Amounts in satoshis are authoritative. Days and periods \
             use the monotone block time: the running maximum of header times.",
-        conventions_for_models: "Answers are JSON objects; `_meta` in each says when its data was current and which block it \
-            knows. Amounts in satoshis (`*_sats`) are authoritative. Failures are `application/problem+json` with a stable \
+        conventions_for_models: "Answers are JSON objects. `_meta` in each gives the time of its data and the tip of the \
+            index. Amounts in satoshis (`*_sats`) are authoritative. Errors are `application/problem+json` with a stable \
             code in `error`.",
         areas: &[
-            ("blocks", "Single blocks with their transactions."),
-            ("chain", "What the newest blocks were and the next ones will be, as lists."),
-            ("mempool", "Transactions that are not confirmed yet, and what it takes to be among the next."),
-            ("network", "The state of the whole network in a few numbers."),
-            ("service", "This server itself: its state, abilities and offers, and small aids."),
-            ("transactions", "Single transactions: to look up, to follow, to verify, to send."),
-            ("wallets", "Balances and movements of addresses and scripts."),
+            ("blocks", "Single blocks and their transactions."),
+            ("chain", "Lists of the newest blocks and of the projected next blocks."),
+            ("mempool", "Unconfirmed transactions, and the feerates needed to confirm soon."),
+            ("network", "The state of the whole network in a few figures."),
+            ("service", "This server: its health, capabilities and prices, and small utilities."),
+            ("transactions", "Single transactions: look up, track, verify, broadcast."),
+            ("wallets", "Balances and transactions of addresses and scripts."),
         ],
         definitions: DEFINITIONS,
         ways: &[

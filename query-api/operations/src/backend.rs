@@ -1,4 +1,4 @@
-//! What answers the operations: the index and the mempool, pinned for the time of one request.
+//! Runs the operations on the index and the mempool, both pinned for one request.
 
 use std::{sync::Arc, time::Duration};
 
@@ -15,8 +15,8 @@ use crate::{
     values::{rfc3339, rfc3339_ms},
 };
 
-/// How often, and how long each time, a request waits for index and mempool to come to one tip. They are apart for the
-/// moments between a commit and its deltas, and for as long as the index catches up.
+/// How often, and how long each time, a request waits until index and mempool have the same tip. They differ between a
+/// commit and its deltas, and while the index catches up.
 const WAITS: u32 = 10;
 const WAIT: Duration = Duration::from_millis(50);
 
@@ -25,16 +25,16 @@ pub(crate) struct ChainBackend {
     pub(crate) index: Arc<dyn IndexSource>,
     pub(crate) config: ChainConfig,
     pub(crate) node: Option<Arc<dyn NodeAccess>>,
-    /// By place in the list of operations.
+    /// By index in the list of operations.
     pub(crate) runners: Vec<Runner>,
 }
 
-/// What came of trying to answer.
+/// Result of an attempt to answer.
 enum Attempt {
     Answered(Answer),
-    /// First the node has to be asked, with nothing held meanwhile.
+    /// The node must be asked first, without holding any lock.
     Wants(Wanted),
-    /// Index and mempool are at different tips, since this mark of the mempool at least.
+    /// Index and mempool have different tips, at least since this mark of the mempool.
     Apart(u64),
 }
 
@@ -46,7 +46,7 @@ impl ChainBackend {
         let source = self.index.source();
         let slot = self.index.mempool();
         let mark = slot.mark();
-        // The mempool first: it does not change while it is held, and the index is read as it is after that.
+        // Pin the mempool first: it does not change while it is held. Then pin the index.
         let lock = reads_mempool(info).then(|| slot.lock());
         let reader = self.index.reader();
         let view = open(reader.as_deref())?;
@@ -74,7 +74,7 @@ impl ChainBackend {
             chain: &self.config,
         };
         let standing = standing(&ctx);
-        // What lacks bytes today may have them tomorrow.
+        // Missing bytes may become available later.
         let lasts = brought.is_none_or(Brought::is_whole);
         let etag = ask.etag(|what, versions| add_version(&ctx, lock.as_ref(), what, versions)).filter(|_| lasts);
         if let Some(etag) = etag.as_ref().filter(|etag| ask.is_known(etag)) {
@@ -82,7 +82,7 @@ impl ChainBackend {
         }
         if info.needs_tip && ctx.is_behind() {
             let state = ctx.lag().map_or("is empty".to_owned(), |lag| format!("is {lag} blocks behind"));
-            return Err(ApiError::syncing(format!("this question needs the tip, and the index {state}")));
+            return Err(ApiError::syncing(format!("this request needs the tip, but the index {state}")));
         }
         if brought.is_none() && self.node.is_some() {
             let wanted = ask.call.silently(|| (runner.wants)(&ctx, &ask.input))?;
@@ -106,7 +106,7 @@ impl Backend for ChainBackend {
         loop {
             match self.attempt(ask, brought.as_ref(), waits < WAITS)? {
                 Attempt::Answered(answer) => return Ok(answer),
-                // It needs bytes of the node once.
+                // It asks the node for bytes once.
                 Attempt::Wants(wanted) => brought = self.node.as_deref().map(|node| wanted.fetch(node)),
                 Attempt::Apart(mark) => {
                     ask.call.work.poll()?;
@@ -149,23 +149,23 @@ impl Backend for ChainBackend {
                 ApiError::syncing(format!("the tables of stage {stage} are being rebuilt"))
             }
             Some(error @ ReadError::StageVersion { stage, .. }) => {
-                // Until the program that serves is that which indexes, or the tables are rebuilt.
+                // It lasts until the serving program has the indexer's version, or the tables are rebuilt.
                 tracing::error!(%error, "tables of another version");
-                ApiError::syncing(format!("the tables of stage {stage} are of another version"))
+                ApiError::syncing(format!("the tables of stage {stage} have another version"))
             }
             Some(error) => {
                 tracing::error!(%error, "the index could not be read");
                 ApiError::internal()
             }
             None => {
-                tracing::error!(error = %source, "an answer failed");
+                tracing::error!(error = %source, "a request failed");
                 ApiError::internal()
             }
         }
     }
 }
 
-/// A view of the index as it is now; `None` while there is nothing in it.
+/// A view of the current index; `None` while it is empty.
 fn open(reader: Option<&Reader>) -> Result<Option<View<'_>>, ReadError> {
     match reader.map(Reader::view).transpose() {
         Err(ReadError::Empty) => Ok(None),
@@ -173,13 +173,13 @@ fn open(reader: Option<&Reader>) -> Result<Option<View<'_>>, ReadError> {
     }
 }
 
-/// Height of the tip of the index; `None` while there is none.
+/// Height of the tip of the index; `None` while it is empty.
 fn tip_height(index: &dyn IndexSource) -> Result<Option<u32>, ReadError> {
     let reader = index.reader();
     Ok(open(reader.as_deref())?.map(|view| view.tip().height))
 }
 
-/// What `_meta` says of the state that an answer is made from.
+/// The state of the data for `_meta`.
 fn standing(ctx: &Ctx<'_>) -> Standing {
     Standing {
         freshness: match &ctx.pool {
@@ -195,7 +195,7 @@ fn standing(ctx: &Ctx<'_>) -> Standing {
     }
 }
 
-/// Takes in the version of something that an answer depends on.
+/// Adds the version of an input that an answer depends on.
 fn add_version(ctx: &Ctx<'_>, lock: Option<&Lock<'_>>, what: Freshness, versions: &mut Versions) {
     match what {
         TIP => match ctx.index.map(View::tip) {
@@ -213,7 +213,7 @@ fn add_version(ctx: &Ctx<'_>, lock: Option<&Lock<'_>>, what: Freshness, versions
             versions.add(&projected.map_or([0xff; 8], |p| p.generation.to_be_bytes()));
         }
         Freshness(other) => {
-            debug_assert!(false, "nobody knows the version of {other}");
+            debug_assert!(false, "unknown freshness input {other}");
             versions.add(&ctx.call.now_ms.to_be_bytes());
         }
     }

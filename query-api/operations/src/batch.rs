@@ -1,5 +1,5 @@
-//! One operation for many addresses: a single wrapper makes the batch of any operation that asks about an address. All rows
-//! of a batch are answered from the same pinned index.
+//! One operation for many addresses. A single wrapper makes the batch of any operation about an address. All rows of a
+//! batch are answered from the same pinned index.
 
 use std::marker::PhantomData;
 
@@ -14,9 +14,9 @@ use crate::{
     parameters::identifier::ADDRESS,
 };
 
-/// An operation about one address that can be asked about many at once.
+/// An operation about one address that has a batch for many.
 pub(crate) trait Batched: Operation<Output: Serialize + JsonSchema> {
-    /// What its batch says about itself.
+    /// Description of its batch.
     const BATCH: Info;
 }
 
@@ -26,7 +26,7 @@ struct Batch<O>(PhantomData<O>);
 /// The addresses.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct BatchInput {
-    /// Addresses or `scripthash:<hex>`, at most 100. Each gets a row, in this order.
+    /// Addresses or `scripthash:<hex>`, at most 100. The answer has one row for each, in this order.
     #[schemars(length(min = 1, max = 100), inner(length(min = 1, max = 128)), example = [json!("1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa")])]
     addresses: Vec<String>,
 }
@@ -35,12 +35,12 @@ pub(crate) struct BatchInput {
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Batch{T}")]
 pub(crate) struct BatchOutput<T> {
-    /// As they were asked for.
+    /// The addresses as given in the request.
     addresses: Vec<String>,
     results: Vec<Row<T>>,
 }
 
-/// What the operation answers for an address, or why it does not.
+/// The operation's answer for an address, or its error.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 #[schemars(rename = "BatchRow{T}")]
@@ -49,15 +49,15 @@ pub(crate) enum Row<T> {
     Failed(Failed),
 }
 
-/// Why there is no answer for an address.
+/// Error for one address.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "BatchFailure")]
 pub(crate) struct Failed {
-    /// As it was asked for.
+    /// The address as given in the request.
     address: String,
-    /// Stable code.
+    /// Stable error code.
     error: &'static str,
-    /// What happened.
+    /// Explanation of the error.
     detail: String,
 }
 
@@ -90,7 +90,7 @@ impl<O: Batched> Operation for Batch<O> {
                 Err(bad) => failed(bad.code.unwrap_or(ErrorCode::ValidationError), bad.message),
                 Ok(()) => match O::run(ctx, read::<O>(&json!({"address": address}))?) {
                     Ok(answer) => Row::Answered(answer),
-                    // What is wrong with one address is a row; what is wrong with the server is a failure of all.
+                    // An error of one address is a row; an error of the server fails the whole batch.
                     Err(error) if error.status.is_client_error() => failed(error.code, error.detail.clone()),
                     Err(error) => return Err(error),
                 },

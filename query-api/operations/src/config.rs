@@ -1,28 +1,28 @@
-//! What an operator can set of the operations.
+//! Configuration of the operations.
 
 use cairn_http::HttpConfig;
 
-/// What the operations use of the configuration.
+/// The part of the configuration that operations use.
 #[derive(Clone, Debug)]
 pub(crate) struct ChainConfig {
     /// Addresses whose whole history is public.
     pub(crate) showcase_addresses: Vec<String>,
     /// Addresses that the landing page shows as examples.
     pub(crate) featured: Vec<Featured>,
-    /// How many blocks the index may be behind the best known chain and still answer questions that need the tip.
+    /// Maximum lag of the index behind the best known chain, in blocks, for requests that need the tip.
     pub(crate) max_lag_blocks: u32,
 }
 
 /// Configuration of the API.
 #[derive(Clone, Debug)]
 pub struct ApiConfig {
-    /// How requests are taken and answered.
+    /// Configuration of the HTTP server.
     pub http: HttpConfig,
     /// Addresses whose whole history is public.
     pub showcase_addresses: Vec<String>,
     /// Addresses that the landing page shows as examples.
     pub featured: Vec<Featured>,
-    /// How many blocks the index may be behind the best known chain and still answer questions that need the tip.
+    /// Maximum lag of the index behind the best known chain, in blocks, for requests that need the tip.
     pub max_lag_blocks: u32,
 }
 
@@ -32,7 +32,7 @@ impl Default for ApiConfig {
     }
 }
 
-/// The usual operations behind a server of this configuration.
+/// The default operations with this server configuration.
 impl From<HttpConfig> for ApiConfig {
     fn from(http: HttpConfig) -> Self {
         ApiConfig { http, showcase_addresses: Vec::new(), featured: Vec::new(), max_lag_blocks: 6 }
@@ -66,9 +66,9 @@ impl ApiConfig {
 /// An example that the landing page links to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Featured {
-    /// Whom or what it is about.
+    /// Title.
     pub title: String,
-    /// A sentence about it.
+    /// One sentence of description.
     pub description: String,
     /// Its address, or `scripthash:<hex>`.
     pub address: String,

@@ -1,4 +1,4 @@
-//! What an operation may use.
+//! The context of an operation.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -24,54 +24,54 @@ use crate::{
 
 /// The tip of the index, and how far it lags.
 pub(crate) const TIP: Freshness = Freshness("tip");
-/// The mempool: which transactions are in it, and the projection made from it.
+/// The mempool: its transactions and their projection.
 pub(crate) const MEMPOOL: Freshness = Freshness("mempool");
 
-/// What answers from confirmed data depend on.
+/// Freshness of answers from confirmed data.
 const CONFIRMED: &str = "time of the newest block in the index (monotone block time); confirmed data only";
 
-/// A free operation that reads the index; what differs is set behind it.
+/// A free operation that reads the index; callers override the fields that differ.
 pub(crate) const fn index_get(name: &'static str, path: &'static str, area: &'static str) -> Info {
     Info { source: "index", freshness: &[TIP], freshness_semantics: CONFIRMED, ..Info::get(name, path, area) }
 }
 
-/// A free operation that takes a body; what differs is set behind it.
+/// A free operation with a body; callers override the fields that differ.
 pub(crate) const fn index_post(name: &'static str, path: &'static str, area: &'static str) -> Info {
     Info { method: Method::Post, ..index_get(name, path, area) }
 }
 
-/// The same, but it speaks of unconfirmed transactions too, where there is a mempool.
+/// The same, but it also covers unconfirmed transactions if there is a mempool.
 pub(crate) const fn and_mempool(info: Info) -> Info {
     Info {
         source: "index+mempool",
         freshness: &[TIP, MEMPOOL],
-        freshness_semantics: "when the mempool last changed or was confirmed; without a mempool, the time of the newest \
+        freshness_semantics: "time of the last change or check of the mempool; without a mempool, the time of the newest \
             block in the index (monotone block time)",
         ..info
     }
 }
 
-/// Whether an operation speaks of unconfirmed transactions.
+/// True if an operation covers unconfirmed transactions.
 pub(crate) fn reads_mempool(info: &Info) -> bool {
     info.depends_on(MEMPOOL)
 }
 
-/// The mempool, at the same tip as the view of the index; it does not change during the request.
+/// The mempool, at the same tip as the index view. It does not change during the request.
 #[derive(Clone)]
 pub(crate) struct MempoolView<'a> {
     /// Its transactions.
     pub(crate) mempool: &'a Mempool,
-    /// When it was current, in milliseconds since 1970.
+    /// Time of its data, in milliseconds since 1970.
     pub(crate) as_of_ms: u64,
-    /// The blocks to come, as last projected; it may be some moments older. `None` before the first.
+    /// The latest projection; it may be slightly older than the mempool. `None` before the first.
     pub(crate) projection: Option<Arc<Projection>>,
 }
 
-/// What an operation may use: one view of the index, the configuration, the other operations.
+/// The context of an operation: one view of the index, the configuration, the other operations.
 pub(crate) struct Ctx<'a> {
     /// The rest of the request, and the server.
     pub(crate) call: &'a Call<'a>,
-    /// The index; `None` while there is none.
+    /// The index; `None` while it is empty.
     pub(crate) index: Option<&'a View<'a>>,
     /// Height of the best known chain.
     pub(crate) best_height: Option<Height>,
@@ -79,11 +79,11 @@ pub(crate) struct Ctx<'a> {
     pub(crate) pool: Result<MempoolView<'a>, Absent>,
     /// What is known of the source of blocks.
     pub(crate) source: Option<&'a SourceStatus>,
-    /// The place of the mempool, for operations that do not name it among their freshness inputs and only glance at it.
+    /// The mempool slot, for operations that do not list the mempool as a freshness input and only read it briefly.
     pub(crate) slot: &'a MempoolSlot,
-    /// A node to ask, if one is configured; not while `pool` is held.
+    /// The node, if one is configured. It must not be called while `pool` is held.
     pub(crate) node: Option<&'a dyn NodeAccess>,
-    /// Bytes that only the node has: the way to them for operations that hold `pool`.
+    /// Bytes from the node, for operations that hold `pool`.
     pub(crate) node_bytes: NodeBytes<'a>,
     /// Configuration of the operations.
     pub(crate) chain: &'a ChainConfig,
@@ -101,12 +101,12 @@ impl<'a> Ctx<'a> {
     /// The index.
     ///
     /// # Errors
-    /// There is none yet.
+    /// The index is empty.
     pub(crate) fn view(&self) -> Result<&'a View<'a>, ApiError> {
         self.index.ok_or_else(|| ApiError::syncing("nothing has been indexed yet"))
     }
 
-    /// The mempool, for operations that are about nothing else.
+    /// The mempool, for operations that need it.
     ///
     /// # Errors
     /// There is none at present.
@@ -126,7 +126,7 @@ impl<'a> Ctx<'a> {
                     Some(pool),
                     "mempool_not_whole",
                     format!(
-                        "this server had no room for {dropped} transactions that paid least: the answer lacks them"
+                        "this server dropped the {dropped} transactions with the lowest feerates for lack of memory; the answer omits them"
                     ),
                 ),
             },
@@ -136,17 +136,17 @@ impl<'a> Ctx<'a> {
         found
     }
 
-    /// How many blocks the index lacks, if that is known.
+    /// Lag of the index in blocks, if known.
     pub(crate) fn lag(&self) -> Option<u32> {
         self.index.zip(self.best_height).map(|(view, best)| best.saturating_sub(view.tip().height))
     }
 
-    /// Whether the index is further behind than the configuration lets pass.
+    /// True if the lag exceeds the configured maximum.
     pub(crate) fn is_behind(&self) -> bool {
         self.index.is_none() || self.lag().is_some_and(|lag| lag > self.chain.max_lag_blocks)
     }
 
-    /// An error for something that was not found: while the index is behind, it may still come.
+    /// A not-found error. While the index is behind, it is `index_syncing`, since the object may still appear.
     pub(crate) fn missing(&self, code: ErrorCode, detail: String) -> ApiError {
         match self.lag().filter(|_| self.is_behind()) {
             Some(lag) => ApiError::syncing(format!("{detail}; the index is {lag} blocks behind")),
@@ -188,7 +188,7 @@ fn brief(height: Height, row: Option<HeaderRow>) -> Result<BlockRef, ApiError> {
     Ok(BlockRef { height, hash: row.hash.to_string(), time: rfc3339(row.time()), time_unix: row.time() })
 }
 
-/// When a confirmed transaction was first seen unconfirmed; `None` if it was not, or that is forgotten.
+/// When a confirmed transaction was first seen unconfirmed; `None` if it was not, or if the time is no longer stored.
 pub(crate) fn first_seen(ctx: &Ctx<'_>, txid: &Txid) -> Option<String> {
     let pool = ctx.pool.as_ref().ok()?;
     pool.mempool.departed(txid).map(|departed| rfc3339_ms(departed.first_seen_ms))

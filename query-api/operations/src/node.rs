@@ -1,36 +1,36 @@
-//! What the API asks of a node: only what neither index nor mempool can answer.
+//! Access to a node, for requests that neither index nor mempool can answer.
 
 use cairn_model::{BlockHash, Txid};
 
-/// Why a node did not take a transaction in.
+/// Why a node did not accept a transaction.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Refused {
-    /// It looked at the transaction and says no.
+    /// The node rejected the transaction.
     Rejected {
         /// The node's error code: -22, -25, -26 or -27.
         code: i64,
-        /// The node's reason, as it says it.
+        /// The node's reason, verbatim.
         reason: String,
     },
-    /// It could not be asked.
+    /// The node is unreachable.
     Unavailable,
 }
 
-/// The node could not be asked.
+/// The node is unreachable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Unreachable;
 
-/// A node, as requests use it. Calls may block; they end within seconds.
+/// A node for requests. Calls may block, but end within seconds.
 pub trait NodeAccess: Send + Sync + 'static {
-    /// Hands over a transaction to be sent on.
+    /// Broadcasts a transaction.
     ///
     /// # Errors
-    /// The node refuses it, or cannot be asked.
+    /// The node rejects it, or is unreachable.
     fn broadcast(&self, raw: &[u8]) -> Result<Txid, Refused>;
 
-    /// Bytes of a transaction in a block, or in the mempool if none is named; `None` if it is not there.
+    /// Bytes of a transaction in the given block, or in the mempool without one; `None` if it is not there.
     ///
     /// # Errors
-    /// The node cannot be asked.
+    /// The node is unreachable.
     fn raw_transaction(&self, txid: &Txid, block: Option<&BlockHash>) -> Result<Option<Vec<u8>>, Unreachable>;
 }

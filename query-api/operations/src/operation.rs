@@ -1,4 +1,4 @@
-//! What an operation is here: one file with what it says about itself, what it takes, what it answers, and how.
+//! The trait of an operation: one file with its description, input, output and implementation.
 
 use cairn_http::{Agreed, ApiError, Info, Output, Registered, Selection, Written};
 use schemars::JsonSchema;
@@ -9,15 +9,15 @@ use crate::{context::Ctx, node_bytes::Wanted};
 
 /// An operation: one file and one line in its area.
 pub(crate) trait Operation {
-    /// What it says about itself.
+    /// Its description.
     const INFO: Info;
-    /// What it takes: path, query and body parameters in one object.
+    /// Its input: path, query and body parameters in one object.
     type Input: DeserializeOwned + JsonSchema;
-    /// What it answers: an object, to which `_meta` is added, a file, or rows in a format that the request chose.
+    /// Its output: an object, to which `_meta` is added, a file, or rows in a format that the request chose.
     type Output: Output;
 
-    /// Bytes that only a node has and that it could use: it is asked for them before the operation runs, while nothing is
-    /// held. Most need none.
+    /// Bytes that it needs from the node. The node is asked before the operation runs, while no lock is held. Most
+    /// operations need none.
     ///
     /// # Errors
     /// Those of the operation itself.
@@ -25,18 +25,18 @@ pub(crate) trait Operation {
         Ok(None)
     }
 
-    /// Answers.
+    /// Computes the answer.
     ///
     /// # Errors
-    /// There is no answer, and why.
+    /// The reason why there is no answer.
     fn run(ctx: &Ctx<'_>, input: Self::Input) -> Result<Self::Output, ApiError>;
 }
 
-/// What runs an operation without its types.
+/// Runs an operation without its types.
 pub(crate) struct Runner {
-    /// See [`Operation::wants`]; `None` for those that never want anything.
+    /// See [`Operation::wants`]; `None` for operations that never ask the node.
     pub(crate) wants: fn(&Ctx<'_>, &Value) -> Result<Option<Wanted>, ApiError>,
-    /// Answers, and writes the answer.
+    /// Computes and writes the answer.
     pub(crate) run: fn(&Ctx<'_>, &Value, Selection<'_>) -> Result<Written, ApiError>,
 }
 
@@ -60,13 +60,13 @@ pub(crate) type ToLine = fn(&[Agreed]) -> Line;
 
 /// A line of the registry.
 pub(crate) struct Line {
-    /// How the framework sees it.
+    /// Its entry for the framework.
     pub(crate) registered: Registered,
-    /// What runs it.
+    /// Its runner.
     pub(crate) runner: Runner,
 }
 
-/// The line of an operation.
+/// Makes the line of an operation.
 pub(crate) fn line<O: Operation>(agreed: &[Agreed]) -> Line {
     Line {
         registered: Registered::of::<O::Input, O::Output>(O::INFO, agreed),
@@ -77,11 +77,11 @@ pub(crate) fn line<O: Operation>(agreed: &[Agreed]) -> Line {
     }
 }
 
-/// The input as the operation's type has it.
+/// Parses the input as the operation's type.
 pub(crate) fn read<O: Operation>(input: &Value) -> Result<O::Input, ApiError> {
     <O::Input as Deserialize>::deserialize(input).map_err(|error| {
-        // The schema let something pass that the type does not take.
+        // The schema accepts a value that the type does not.
         tracing::error!(operation = O::INFO.name, %error, "schema and type of an input differ");
-        ApiError::new(cairn_http::ErrorCode::ValidationError, "the input is not valid")
+        ApiError::new(cairn_http::ErrorCode::ValidationError, "the input is invalid")
     })
 }

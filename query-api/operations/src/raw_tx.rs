@@ -25,17 +25,17 @@ pub(crate) fn wanted_of(ctx: &Ctx<'_>, view: &View<'_>, tx: &StoredTx, header: &
     }
 }
 
-/// What has to be asked of the node for the bytes of an unconfirmed transaction; `None` if they came with it.
+/// The request to the node for the bytes of an unconfirmed transaction; `None` if the mempool has them.
 pub(crate) fn wanted_unconfirmed(tx: &MempoolTx) -> Option<Wanted> {
     let is_known = tx.raw.as_ref().is_some_and(|bytes| decode(bytes, &tx.txid).is_some());
     (!is_known).then_some(Wanted { txid: tx.txid, block: None })
 }
 
-/// A confirmed transaction with scripts and witnesses, and its bytes: from the block files, else from the node. Believed
-/// only if its id is the one that was asked for. One transaction of a request may come from the node.
+/// A confirmed transaction with scripts and witnesses, and its bytes: from the block files, otherwise from the node.
+/// Its txid is checked. One transaction of a request may come from the node.
 ///
 /// # Errors
-/// The reason why there is none: never one that names a path.
+/// The reason why there is none. It never contains a path.
 pub(crate) fn raw_of(ctx: &Ctx<'_>, tx: &StoredTx, header: &HeaderRow) -> Result<Whole, &'static str> {
     if let Some(whole) = ctx.node_bytes.at_hand(&tx.txid()) {
         return Ok(whole);
@@ -51,8 +51,8 @@ pub(crate) fn raw_of(ctx: &Ctx<'_>, tx: &StoredTx, header: &HeaderRow) -> Result
     ctx.node_bytes.get(Wanted { txid: tx.txid(), block: Some(header.hash) })
 }
 
-/// An unconfirmed transaction with scripts and witnesses, and its bytes: as they came with it, else from the node.
-/// Believed only if its id is the right one. One transaction of a request may come from the node.
+/// An unconfirmed transaction with scripts and witnesses, and its bytes: from the mempool, otherwise from the node. Its
+/// txid is checked. One transaction of a request may come from the node.
 ///
 /// # Errors
 /// The reason why there is none.
@@ -68,11 +68,11 @@ pub(crate) fn raw_unconfirmed(ctx: &Ctx<'_>, tx: &MempoolTx) -> Result<Whole, &'
 /// A transaction with scripts and witnesses, and its bytes, from the block files alone.
 ///
 /// # Errors
-/// The reason why there is none: never one that names a path.
+/// The reason why there is none. It never contains a path.
 pub(crate) fn raw_tx(view: &View<'_>, tx: &StoredTx, position: Option<FilePos>) -> Result<Whole, &'static str> {
     let (raw, position) = view.raw().zip(position).ok_or(NO_SOURCE)?;
     let bytes = raw.read(position, tx.raw_offset, tx.meta().size as usize).map_err(|error| {
-        tracing::warn!(%error, "raw bytes of a transaction could not be read");
+        tracing::warn!(%error, "cannot read the raw bytes of a transaction");
         UNREADABLE
     })?;
     Ok((decode(&bytes, &tx.txid()).ok_or(UNREADABLE)?, bytes))

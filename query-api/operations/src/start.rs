@@ -1,4 +1,4 @@
-//! The operations as a service: its router, its server, its description.
+//! The operations as a service: router, server and OpenAPI document.
 
 use std::{fmt, future::Future, io, sync::Arc};
 
@@ -18,18 +18,18 @@ use crate::{
     registry::{AGREED, operations},
 };
 
-/// What the API works with.
+/// The state of the API.
 #[derive(Clone)]
 pub struct ApiState {
-    /// Where requests get the index from.
+    /// Source of the index for requests.
     pub index: Arc<dyn IndexSource>,
     /// Configuration.
     pub config: ApiConfig,
-    /// A node to ask what neither index nor mempool can answer.
+    /// A node for requests that neither index nor mempool can answer.
     pub node: Option<Arc<dyn NodeAccess>>,
-    /// The service state: who has a session or a key, and what users write. `None`: nobody, and nothing.
+    /// The service state: sessions, keys and what users write. `None`: no client has a session or key.
     pub state: Option<cairn_state::State>,
-    /// Counts of answers; keep a clone to read them.
+    /// Metrics of requests; keep a clone to read them.
     pub metrics: Arc<Metrics>,
 }
 
@@ -40,7 +40,7 @@ impl fmt::Debug for ApiState {
 }
 
 impl ApiState {
-    /// With fresh counters, without a node and without service state.
+    /// With new metrics, without a node and without service state.
     #[must_use]
     pub fn new(index: Arc<dyn IndexSource>, config: ApiConfig) -> Self {
         ApiState { index, config, node: None, state: None, metrics: Arc::default() }
@@ -79,12 +79,12 @@ pub fn router_with(state: ApiState, more: impl FnOnce(&Api) -> Router) -> Router
     cairn_http::router_with(state.into_service(), more)
 }
 
-/// `/metrics`, `/livez` and `/readyz` for the API that is served from this state.
+/// `/metrics`, `/livez` and `/readyz` for the API of this state.
 pub fn admin_router(state: &ApiState) -> Router {
     cairn_http::admin_router(&state.clone().into_service())
 }
 
-/// Serves the API, with further routes as [`router_with`] takes them, until `shutdown` resolves.
+/// Serves the API with further routes (see [`router_with`]) until `shutdown` resolves.
 ///
 /// # Errors
 /// The listener fails.
@@ -100,7 +100,7 @@ where
     cairn_http::serve(listener, state.into_service(), more, shutdown).await
 }
 
-/// The description of the interface (OpenAPI 3.1.0), as `/openapi.json` serves it under this configuration.
+/// The OpenAPI 3.1.0 document that `/openapi.json` serves under this configuration.
 #[must_use]
 pub fn openapi_document(config: &ApiConfig) -> Value {
     ApiState::new(Arc::new(cairn_link::IndexSlot::new()), config.clone()).into_service().openapi()

@@ -1,4 +1,4 @@
-//! How amounts, feerates and times are written.
+//! Formats of amounts, feerates and times.
 
 use std::borrow::Cow;
 
@@ -9,12 +9,12 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer, ser::Error};
 use serde_json::value::RawValue;
 
-/// A JSON number with a fixed number of decimals, printed from an integer: no floating point on the way.
+/// A JSON number with a fixed number of decimals, printed from an integer without floating point.
 fn serialize_fixed<S: Serializer>(units: i128, places: usize, serializer: S) -> Result<S::Ok, S::Error> {
     RawValue::from_string(fixed(units, places)).map_err(S::Error::custom)?.serialize(serializer)
 }
 
-/// `units` / 10^`places` without zeros at the end.
+/// `units` / 10^`places` without trailing zeros.
 fn fixed(units: i128, places: usize) -> String {
     let sign = if units < 0 { "-" } else { "" };
     let digits = format!("{:0width$}", units.unsigned_abs(), width = places + 1);
@@ -51,7 +51,7 @@ impl JsonSchema for Btc {
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
             "type": "number",
-            "description": "Bitcoin, with at most 8 decimals; the field in satoshis beside it is authoritative.",
+            "description": "Bitcoin, with at most 8 decimals. The field with the same name in satoshis is authoritative.",
         })
     }
 }
@@ -112,7 +112,7 @@ pub(crate) fn sat_vb(fee: Sats, vsize: u64) -> Option<SatVb> {
 /// Milliseconds since 1970 as RFC 3339 (UTC), to the millisecond.
 pub(crate) fn rfc3339_ms(milliseconds: u64) -> String {
     let time = i64::try_from(milliseconds).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok());
-    // Beyond jiff's range lie only the clocks of broken machines.
+    // Only a broken clock is beyond jiff's range.
     format!("{:.3}", time.unwrap_or(Timestamp::MAX))
 }
 

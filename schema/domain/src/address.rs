@@ -1,39 +1,39 @@
-//! Addresses: what people name, and the scriptPubKey that it stands for.
+//! Addresses and their scriptPubKeys.
 
 use std::str::FromStr;
 
 use bitcoin::{Address, Script, address::NetworkUnchecked};
 use cairn_model::Network;
 
-/// What a wallet question is about: one scriptPubKey.
+/// The subject of a wallet request: one scriptPubKey.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Subject {
     /// The script itself, from an address.
     Script(Vec<u8>),
-    /// SHA-256 of the script, in the order in which SHA-256 yields its bytes.
+    /// SHA-256 of the script, in natural byte order.
     ScriptHash([u8; 32]),
 }
 
-/// The text is no address of this network.
+/// The text is not an address of this network.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum AddressError {
-    /// It is no address at all.
-    #[error("not a Bitcoin address, nor scripthash:<64 hexadecimal digits>: {0}")]
+    /// It is not an address.
+    #[error("neither a Bitcoin address nor scripthash:<64 hexadecimal digits>: {0}")]
     Invalid(&'static str),
     /// It is an address of another network.
-    #[error("the address belongs to another network than {0}")]
+    #[error("the address does not belong to the network {0}")]
     WrongNetwork(Network),
 }
 
-/// How `scripthash:<hex>` begins.
+/// Prefix of `scripthash:<hex>`.
 const SCRIPT_HASH: &str = "scripthash:";
-/// Longer than any address: a longest bech32m one has 90 characters.
+/// Longer than any address: a bech32m address has at most 90 characters.
 const MAX_LEN: usize = 128;
 
-/// Reads an address of `network` (of any network if none is given), or `scripthash:<hex>`.
+/// Parses an address of `network` (of any network if none is given), or `scripthash:<hex>`.
 ///
 /// # Errors
-/// The text is no address, or one of another network.
+/// The text is not an address, or belongs to another network.
 pub fn parse_address(text: &str, network: Option<Network>) -> Result<Subject, AddressError> {
     if text.is_empty() {
         return Err(AddressError::Invalid("it is empty"));
@@ -43,10 +43,12 @@ pub fn parse_address(text: &str, network: Option<Network>) -> Result<Subject, Ad
     }
     if text.get(..SCRIPT_HASH.len()).is_some_and(|head| head.eq_ignore_ascii_case(SCRIPT_HASH)) {
         let digest = parse_script_hash(&text[SCRIPT_HASH.len()..]);
-        return digest.map(Subject::ScriptHash).ok_or(AddressError::Invalid("a script hash has 64 hexadecimal digits"));
+        return digest
+            .map(Subject::ScriptHash)
+            .ok_or(AddressError::Invalid("a script hash must have 64 hexadecimal digits"));
     }
     let address = Address::<NetworkUnchecked>::from_str(text)
-        .map_err(|_| AddressError::Invalid("its characters or its checksum are wrong"))?;
+        .map_err(|_| AddressError::Invalid("invalid characters or checksum"))?;
     match network {
         Some(network) if !address.is_valid_for_network(network.to_bitcoin()) => {
             Err(AddressError::WrongNetwork(network))
@@ -55,7 +57,7 @@ pub fn parse_address(text: &str, network: Option<Network>) -> Result<Subject, Ad
     }
 }
 
-/// 64 hexadecimal digits, first byte first.
+/// Parses 64 hexadecimal digits in natural byte order.
 #[must_use]
 pub fn parse_script_hash(text: &str) -> Option<[u8; 32]> {
     let digits = text.as_bytes();

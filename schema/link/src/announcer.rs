@@ -1,4 +1,4 @@
-//! The writer's end.
+//! The writer's end of the socket.
 
 use std::{
     io::{self, Write},
@@ -16,22 +16,22 @@ use cairn_model::CancelToken;
 
 use crate::{Message, VERSION};
 
-/// Frames that may wait for a reader. Beyond, it is cut off: it comes again and gets the present state.
+/// Maximum number of frames queued for a reader. Above it, the reader is disconnected; it reconnects and gets the
+/// state.
 const QUEUE: usize = 16_384;
-/// Between two looks for a new reader.
+/// Interval of checks for a new reader.
 const LOOK: Duration = Duration::from_millis(25);
-/// Pause after a failure to take one in.
+/// Pause after a failure to accept a reader.
 const PAUSE: Duration = Duration::from_millis(100);
-/// How long a reader may leave a write unread.
+/// Timeout of a write to a reader.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Gives the present state, for a reader that comes. It may repeat what was announced just before: messages can be
-/// applied twice.
+/// Returns the current state for a new reader. It may repeat recent messages: messages are idempotent.
 pub type Present = Box<dyn Fn() -> Vec<Message> + Send + Sync>;
 
 type Frame = Arc<[u8]>;
 
-/// Tells readers what happens.
+/// Sends messages to readers.
 pub struct Announcer {
     shared: Arc<Shared>,
     path: PathBuf,
@@ -51,11 +51,11 @@ impl Shared {
 }
 
 impl Announcer {
-    /// Listens on a socket at `path`. A socket that a killed writer left there is replaced: the caller holds the index
-    /// for writing, so nobody else listens on it.
+    /// Listens on a socket at `path`. The socket of a killed writer is replaced: the caller has the index open for
+    /// writing, so no other process listens on it.
     ///
     /// # Errors
-    /// The socket cannot be made; paths longer than 107 bytes are among the reasons.
+    /// The socket cannot be created, for example because the path is longer than 107 bytes.
     pub fn bind(path: &Path, present: Present) -> io::Result<Self> {
         match std::fs::remove_file(path) {
             Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
@@ -71,7 +71,7 @@ impl Announcer {
         Ok(Announcer { shared, path: path.to_owned(), accepting: Some(accepting) })
     }
 
-    /// Tells every reader. Never waits: a reader that is too slow is cut off.
+    /// Sends to every reader. Never waits: a reader that is too slow is disconnected.
     pub fn announce(&self, message: &Message) {
         let mut readers = self.shared.readers();
         if readers.is_empty() {
@@ -81,7 +81,7 @@ impl Announcer {
         readers.retain(|reader| match reader.try_send(Arc::clone(&frame)) {
             Ok(()) => true,
             Err(TrySendError::Full(_)) => {
-                tracing::warn!("a reader of the link is too slow: cut off, it will come again");
+                tracing::warn!("a reader is too slow: disconnected, it will reconnect");
                 false
             }
             Err(TrySendError::Disconnected(_)) => false,
@@ -112,7 +112,7 @@ fn accept(listener: &UnixListener, shared: &Arc<Shared>) {
             Ok((stream, _)) => welcome(stream, shared),
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => drop(shared.cancel.wait(LOOK)),
             Err(error) => {
-                tracing::warn!(%error, "the link cannot accept a reader");
+                tracing::warn!(%error, "cannot accept a reader");
                 shared.cancel.wait(PAUSE);
             }
         }
@@ -129,7 +129,7 @@ fn welcome(stream: UnixStream, shared: &Arc<Shared>) {
         let _ = tell(stream, &frames, &present);
     });
     if let Err(error) = spawned {
-        tracing::warn!(%error, "the link has no thread for a reader");
+        tracing::warn!(%error, "cannot start a thread for a reader");
     }
 }
 

@@ -1,5 +1,5 @@
-//! An index that another process writes: read through a secondary instance of its database, and moved along by what the
-//! writer says over the socket. A look now and then finds what the socket did not tell.
+//! An index that another process writes. It is read through a secondary instance of the database, which catches up when
+//! the writer sends a message over the socket, and at regular intervals.
 
 use std::{
     io, mem,
@@ -16,22 +16,22 @@ use crate::{
     Absent, Event, IndexSlot, IndexSource, Listener, MempoolSlot, Message, Projector, Publish, publisher::SOCKET,
 };
 
-/// Time between two looks at what the writer has committed, should it not say so itself.
+/// Interval of checks for new commits without a message.
 const POLL: Duration = Duration::from_secs(1);
-/// So many looks later what belongs to no block is taken in too: samples of the mempool.
+/// Number of checks after which rows without a block, such as samples of the mempool, are read too.
 const REFRESH: u32 = 30;
 
 /// An index that another process may be writing.
 pub struct FollowedIndex {
     secondary: SecondaryReader,
-    /// What the writer tells besides. Its own place for a reader stays empty.
+    /// Other state from the writer. Its reader stays empty.
     told: IndexSlot,
-    /// Deltas of a step that is not complete yet: nothing of it may be seen.
+    /// Deltas of an incomplete step, which must not be visible yet.
     coming: Mutex<Vec<MempoolDelta>>,
 }
 
 impl FollowedIndex {
-    /// An index of whose writer nothing is known yet.
+    /// An index without a known writer yet.
     #[must_use]
     pub fn new(secondary: SecondaryReader) -> Self {
         let told = IndexSlot::new();
@@ -39,10 +39,10 @@ impl FollowedIndex {
         FollowedIndex { secondary, told, coming: Mutex::default() }
     }
 
-    /// Begins to follow the writer, on threads of its own, until cancelled.
+    /// Starts threads that follow the writer until cancelled.
     ///
     /// # Errors
-    /// There is no thread to be had.
+    /// A thread cannot be started.
     pub fn follow(self: &Arc<Self>, datadir: &Path, cancel: &CancelToken) -> io::Result<FollowingThreads> {
         let projector = Projector::start(self.told.pool(), cancel)?;
         let hearing = Arc::clone(self);
@@ -74,7 +74,7 @@ impl FollowedIndex {
         }
     }
 
-    /// What is known of the mempool is void: from here on nobody tells of its changes.
+    /// Discards the mempool, because its changes are no longer received.
     fn forget_mempool(&self) {
         self.coming.lock().unwrap_or_else(PoisonError::into_inner).clear();
         self.told.mempool().set_absent(Absent::Lost);
@@ -84,11 +84,11 @@ impl FollowedIndex {
         match event {
             Event::Said(message) => self.take_in(message),
             Event::Found => {
-                tracing::info!("a writer is there");
+                tracing::info!("connected to the writer");
                 self.forget_mempool();
             }
             Event::Lost(why) => {
-                tracing::info!(why, "the writer is gone");
+                tracing::info!(why, "disconnected from the writer");
                 self.told.set_best_height(None);
                 self.told.set_source(None);
                 self.forget_mempool();
@@ -96,7 +96,7 @@ impl FollowedIndex {
         }
     }
 
-    /// A message is a call of [`Publish`] in the writer's process, and becomes the same call here.
+    /// Each message is a call of [`Publish`] in the writer's process and becomes the same call here.
     fn take_in(&self, message: Message) {
         match message {
             Message::Tip { height, hash } => self.publish_tip(Some((height, hash))),
@@ -162,7 +162,7 @@ pub struct FollowingThreads {
 }
 
 impl FollowingThreads {
-    /// Waits for their end, once they are cancelled. Returns whether none of them panicked.
+    /// Waits for their end after cancellation. Returns false if one of them panicked.
     #[must_use]
     pub fn join(self) -> bool {
         drop(self.listener);

@@ -1,41 +1,41 @@
-//! Messages as bytes.
+//! Binary form of messages.
 
 use std::io::{self, Read, Write};
 
 use cairn_model::{BlockHash, Height, MAX_DELTA_BYTES, MempoolDelta, SourceStatus};
 
-/// Version of the protocol; both ends must speak the same.
+/// Version of the protocol; both ends must have the same.
 pub const VERSION: u32 = 2;
-/// Largest body of a frame, in bytes: the largest delta, and what stands before it.
+/// Maximum size of a frame's body in bytes: the largest delta and its header.
 pub const MAX_FRAME: usize = MAX_DELTA_BYTES + 6;
 /// Bytes of deltas after which a frame is full.
 const FULL: usize = 4 << 20;
 
-/// What the writer says.
+/// A message of the writer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Message {
-    /// First of all: the protocol's version.
+    /// The first message: the protocol version.
     Hello {
         /// [`VERSION`] of the writer.
         version: u32,
     },
-    /// The index is at this block, durably.
+    /// The tip of the index, durable on disk.
     Tip {
         /// Its height.
         height: Height,
         /// Its hash.
         hash: BlockHash,
     },
-    /// Height of the best chain that the writer knows of; `None` if it lost sight of it.
+    /// Height of the best chain that the writer knows; `None` if unknown.
     Best(Option<Height>),
     /// The mempool changed.
     Mempool {
-        /// How, in order.
+        /// The deltas, in order.
         deltas: Vec<MempoolDelta>,
-        /// Whether the step ends here: until then nothing of it may be seen.
+        /// True if the step is complete. Before that, its deltas must not be visible.
         complete: bool,
     },
-    /// What is known of the source of blocks.
+    /// Status of the source of blocks.
     Source(Box<SourceStatus>),
 }
 
@@ -61,17 +61,17 @@ pub fn mempool_messages(deltas: &[MempoolDelta]) -> Vec<Message> {
     messages
 }
 
-/// The other end speaks another language.
+/// The other end sent an invalid message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadFrame {
-    /// A frame longer than any message.
-    #[error("a frame of {0} bytes")]
+    /// The frame is longer than any message.
+    #[error("invalid frame length: {0} bytes")]
     TooLong(usize),
-    /// A body that does not read.
-    #[error("a frame of kind {0} that cannot be read")]
+    /// The body cannot be decoded.
+    #[error("cannot decode a frame of kind {0}")]
     Unreadable(u8),
-    /// A kind that this version does not know.
-    #[error("a frame of unknown kind {0}")]
+    /// The kind is unknown to this version.
+    #[error("unknown frame kind {0}")]
     UnknownKind(u8),
 }
 
@@ -124,7 +124,7 @@ impl Message {
     /// Reads a frame's body.
     ///
     /// # Errors
-    /// It is no message of this version.
+    /// It is not a message of this version.
     pub fn from_body(body: &[u8]) -> Result<Self, BadFrame> {
         let (&kind, rest) = body.split_first().ok_or(BadFrame::Unreadable(0))?;
         let bad = BadFrame::Unreadable(kind);
@@ -157,15 +157,15 @@ impl Message {
     /// Writes the frame.
     ///
     /// # Errors
-    /// The other end is gone.
+    /// The other end has disconnected.
     pub fn write(&self, to: &mut impl Write) -> io::Result<()> {
         to.write_all(&self.to_frame())
     }
 
-    /// Reads the next frame; memory is taken as bytes come, not as the length promises.
+    /// Reads the next frame. Memory grows with the received bytes, not with the declared length.
     ///
     /// # Errors
-    /// The other end is gone, or speaks another language.
+    /// The other end has disconnected, or sent an invalid frame.
     pub fn read(from: &mut impl Read) -> io::Result<Self> {
         let mut length = [0; 4];
         from.read_exact(&mut length)?;

@@ -1,19 +1,19 @@
-//! What the process that writes the index tells those that read it: tips, how high the chain is that it knows of, changes
-//! of the mempool, state of the source. Whoever follows the chain calls [`Publish`] and does not know who listens:
+//! Publishes the state of the index from the process that writes it to those that read it: tip, best height, changes of
+//! the mempool, status of the source. The follower calls [`Publish`], which has two implementations:
 //!
-//! - [`IndexSlot`], where requests of the same process find index and mempool;
-//! - [`SocketPublisher`], which says the same over a Unix socket to [`FollowedIndex`] in another process. The index itself
-//!   travels through the database; the socket only says when to look.
+//! - [`IndexSlot`] holds index and mempool for requests in the same process;
+//! - [`SocketPublisher`] sends the same over a Unix socket to [`FollowedIndex`] in another process. The index itself is
+//!   read from the database; the socket only tells when to catch up.
 //!
-//! Requests read through [`IndexSource`], whichever of the two processes they run in.
+//! Requests read through [`IndexSource`] in both processes.
 //!
 //! ```text
-//! frame: length of what follows (4, little-endian) │ kind (1) │ body
+//! frame: length of the rest (4, little-endian) │ kind (1) │ body
 //! kinds: 0 hello (version) │ 1 tip (height, hash) │ 2 best height │ 3 mempool deltas │ 4 state of the source
 //! ```
 //!
-//! A reader that comes late gets the present state first; one that is too slow is cut off and comes again. Losing the
-//! link loses nothing: a reader also looks by itself now and then.
+//! A new reader first gets the current state. A reader that is too slow is disconnected and reconnects. A broken
+//! connection loses nothing, because readers also check for new commits at regular intervals.
 
 mod announcer;
 mod followed;

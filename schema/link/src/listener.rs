@@ -1,4 +1,4 @@
-//! A reader's end.
+//! The reader's end of the socket.
 
 use std::{
     io,
@@ -12,35 +12,35 @@ use cairn_model::CancelToken;
 
 use crate::{Message, VERSION};
 
-/// First pause before the socket is tried again; doubles.
+/// First pause before a reconnect; it doubles.
 const PAUSE: Duration = Duration::from_millis(50);
 /// Longest pause.
 const LONGEST: Duration = Duration::from_secs(2);
-/// How often a silent link is left to look whether to end.
+/// Read timeout, after which cancellation is checked.
 const TICK: Duration = Duration::from_millis(250);
 
-/// What a reader hears.
+/// An event for a reader.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Event {
-    /// The writer is there; its present state follows. What was known of its mempool before is void.
+    /// Connected to the writer; its current state follows. The previous mempool is invalid.
     Found,
-    /// The writer says something.
+    /// A message from the writer.
     Said(Message),
-    /// The writer is gone, or speaks another version; it is looked for again and again.
+    /// Disconnected, or the writer has another version; the listener keeps trying to reconnect.
     Lost(String),
 }
 
-/// Listens to a writer, whenever there is one.
+/// Listens to a writer, and reconnects when it disconnects.
 pub struct Listener {
     cancel: CancelToken,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Listener {
-    /// Listens to the socket at `path` on a thread of its own and passes on what it hears.
+    /// Starts a thread that listens to the socket at `path` and passes on events.
     ///
     /// # Errors
-    /// There is no thread to be had.
+    /// The thread cannot be started.
     pub fn start(path: &Path, mut hear: impl FnMut(Event) + Send + 'static) -> io::Result<Self> {
         let cancel = CancelToken::new();
         let (path, cancelled) = (path.to_owned(), cancel.clone());
@@ -86,14 +86,14 @@ fn converse(stream: UnixStream, cancel: &CancelToken, hear: &mut impl FnMut(Even
     let mut stream = Patient { stream, cancel };
     match Message::read(&mut stream)? {
         Message::Hello { version: VERSION } => hear(Event::Found),
-        other => return Err(io::Error::other(format!("expected version {VERSION}, heard {other:?}"))),
+        other => return Err(io::Error::other(format!("expected version {VERSION}, received {other:?}"))),
     }
     loop {
         hear(Event::Said(Message::read(&mut stream)?));
     }
 }
 
-/// Reads on through timeouts until cancelled, so that no frame is torn by one.
+/// Continues reading after timeouts until cancelled, so that a timeout never splits a frame.
 struct Patient<'c> {
     stream: UnixStream,
     cancel: &'c CancelToken,

@@ -1,35 +1,34 @@
-//! Telling what becomes of an index, whoever listens: requests in this process, readers in others.
+//! The interface that publishes the state of an index to requests in this process and to readers in others.
 
 use std::sync::Arc;
 
 use cairn_model::{BlockHash, Height, MempoolDelta, SourceStatus};
 
-/// Is told what becomes of an index, by whoever follows the chain. Calls never wait for a listener, and telling the same
-/// again changes nothing.
+/// Receives the state of an index from the follower. Calls never wait for a reader and are idempotent.
 pub trait Publish: Send + Sync {
     /// The index is at this block, on disk; `None` if it is empty.
     fn publish_tip(&self, tip: Option<(Height, BlockHash)>);
 
-    /// Height of the best chain that the source knows of, indexed or not; `None` while nobody knows.
+    /// Height of the source's best chain, indexed or not; `None` while unknown.
     fn publish_best_height(&self, best: Option<Height>);
 
-    /// What is known of the source of blocks and of its mempool.
+    /// Status of the source of blocks and of its mempool.
     fn publish_source(&self, status: &SourceStatus);
 
-    /// A block was connected that did this to the mempool. Readers of this process see the block already; others see it
-    /// once it is on disk, which [`Publish::publish_tip`] tells, and must not hear of the deltas before.
+    /// A connected block changed the mempool by these deltas. Readers in this process already see the block. Others see
+    /// it once it is on disk, after [`Publish::publish_tip`], and must not get the deltas before.
     fn publish_connected(&self, deltas: &[MempoolDelta]);
 
     /// The mempool changed, in one step.
     fn publish_mempool(&self, deltas: &[MempoolDelta]);
 }
 
-/// Everybody who is to be told, in this order.
+/// Publishes to several receivers, in this order.
 #[derive(Clone, Default)]
 pub struct Publishers(Vec<Arc<dyn Publish>>);
 
 impl Publishers {
-    /// These.
+    /// The receivers.
     #[must_use]
     pub fn new(all: Vec<Arc<dyn Publish>>) -> Self {
         Publishers(all)

@@ -1,4 +1,4 @@
-//! The socket as one of those who are told what becomes of an index: readers in other processes hear it there.
+//! Publishes the state of an index over the socket to readers in other processes.
 
 use std::{
     mem,
@@ -13,7 +13,7 @@ use crate::{Announcer, MempoolSlot, Message, Publish, mempool_messages};
 /// Name of the socket in the data folder.
 pub const SOCKET: &str = "cairn.sock";
 
-/// What a reader that comes late is told, beside the mempool.
+/// State for a new reader, besides the mempool.
 #[derive(Default)]
 struct Known {
     tip: Option<(Height, BlockHash)>,
@@ -29,16 +29,16 @@ impl Known {
     }
 }
 
-/// Tells readers in other processes. Where no socket can be made they find new blocks by looking, a second later.
+/// Publishes to readers in other processes. Without a socket, they find new blocks a second later.
 pub struct SocketPublisher {
     announcer: Option<Announcer>,
     known: Arc<Mutex<Known>>,
-    /// What blocks that are not on disk yet did to the mempool.
+    /// Mempool deltas of blocks that are not on disk yet.
     held: Mutex<Vec<MempoolDelta>>,
 }
 
 impl SocketPublisher {
-    /// Opens the socket in the data folder. The caller holds the index for writing, and keeps its mempool in `mempool`.
+    /// Opens the socket in the data folder. The caller has the index open for writing and its mempool in `mempool`.
     #[must_use]
     pub fn open(datadir: &Path, mempool: Arc<MempoolSlot>) -> Self {
         let known = Arc::<Mutex<Known>>::default();
@@ -52,7 +52,7 @@ impl SocketPublisher {
         let announcer = match Announcer::bind(&path, Box::new(present)) {
             Ok(announcer) => Some(announcer),
             Err(error) => {
-                tracing::warn!(path = %path.display(), %error, "no socket: `cairn serve` sees new blocks a second later");
+                tracing::warn!(path = %path.display(), %error, "cannot create the socket: `cairn serve` sees new blocks a second later");
                 None
             }
         };

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use crate::{BlockHash, Height, MonoTime, Outpoint, Sats, ScriptId, TxNum, Txid};
 
-/// Where the raw bytes of a block lie.
+/// File position of a block's raw bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct FilePos {
     /// Number of the `blk?????.dat` file.
@@ -17,7 +17,7 @@ pub struct FilePos {
 /// Facts about an input that its scripts reveal and that stages need without the raw bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub struct InputFlags {
-    /// The spent coin was made by a coinbase.
+    /// The spent coin is an output of a coinbase.
     pub coinbase: bool,
     /// Some signature of the input has SIGHASH_ANYONECANPAY.
     pub anyone_can_pay: bool,
@@ -26,19 +26,19 @@ pub struct InputFlags {
 /// A coin that an input spends, or that a BIP 30 duplicate overwrites.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SpentCoin {
-    /// Which output, by position.
+    /// Its outpoint, by `TxNum`.
     pub outpoint: Outpoint,
     /// Its value.
     pub value: Sats,
     /// Its script.
     pub script: ScriptId,
-    /// Height of the block that made it.
+    /// Height of the block that created it.
     pub birth: Height,
     /// Facts about coin and input.
     pub flags: InputFlags,
 }
 
-/// An output; its script lies in [`Block::scripts`].
+/// An output; its script is in [`Block::scripts`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct OutputMeta {
     /// Its value.
@@ -47,7 +47,7 @@ pub struct OutputMeta {
     pub script: Range<u32>,
     /// Id of the script. Meaningless where `spendable` is false: such scripts get no id.
     pub id: ScriptId,
-    /// Whether it enters the coin set: not for OP_RETURN and oversized scripts, nor for the coinbase of genesis.
+    /// False for outputs that never enter the coin set: OP_RETURN, oversized scripts, and the coinbase of genesis.
     pub spendable: bool,
 }
 
@@ -85,11 +85,11 @@ impl TxMeta {
 pub struct Overwritten {
     /// Index within the block of the transaction that overwrote it.
     pub by: u32,
-    /// The coin that is gone.
+    /// The overwritten coin.
     pub coin: SpentCoin,
 }
 
-/// A connected block, resolved: each input carries what it spends.
+/// A connected block, resolved: each input has the coin that it spends.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Block {
     /// Height on the active chain.
@@ -98,13 +98,13 @@ pub struct Block {
     pub hash: BlockHash,
     /// The 80 bytes of the header.
     pub header: [u8; 80],
-    /// Monotone time: the largest header time up to and with this block.
+    /// Monotone time: the largest header time up to this block.
     pub mono_time: MonoTime,
     /// Number of the coinbase; the others follow.
     pub first_tx: TxNum,
     /// Serialized size in bytes, with witness.
     pub size: u32,
-    /// Where the raw bytes lie; `None` if the block came from a node.
+    /// File position of the raw bytes; `None` if the block came from a node.
     pub position: Option<FilePos>,
     /// scriptSig of the coinbase (pool tags), at most 100 bytes by consensus.
     pub coinbase_script: Vec<u8>,
@@ -114,9 +114,9 @@ pub struct Block {
     pub inputs: Vec<SpentCoin>,
     /// Outputs in order.
     pub outputs: Vec<OutputMeta>,
-    /// scriptPubKeys, back to back.
+    /// scriptPubKeys, concatenated.
     pub scripts: Vec<u8>,
-    /// Coins that this block overwrote (BIP 30); empty but for two blocks of mainnet.
+    /// Coins that this block overwrote (BIP 30); empty except for two mainnet blocks.
     pub overwritten: Vec<Overwritten>,
 }
 
@@ -128,7 +128,7 @@ impl Block {
         u32::from_le_bytes([h[68], h[69], h[70], h[71]])
     }
 
-    /// Hash of the block before.
+    /// Hash of the previous block.
     #[must_use]
     pub fn previous(&self) -> BlockHash {
         let mut bytes = [0u8; 32];

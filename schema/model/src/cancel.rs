@@ -13,10 +13,10 @@ use std::{
     time::Duration,
 };
 
-/// Tells whether work was cancelled. Clones share the answer; once cancelled, a token stays so.
+/// A cancellation token. Clones share their state; a cancelled token stays cancelled.
 ///
-/// Asking is one atomic load. Threads wait with [`CancelToken::wait`], tasks with [`CancelToken::cancelled`]; both wake
-/// at once.
+/// A check is one atomic load. Threads wait with [`CancelToken::wait`], tasks with [`CancelToken::cancelled`]; both
+/// wake immediately.
 #[derive(Clone, Debug)]
 pub struct CancelToken(Option<Arc<Shared>>);
 
@@ -27,7 +27,7 @@ struct Shared {
     changed: Condvar,
 }
 
-/// The tasks that wait, by a number of their own.
+/// The waiting tasks, by number.
 #[derive(Default, Debug)]
 struct Tasks {
     next: u64,
@@ -53,13 +53,13 @@ impl CancelToken {
         CancelToken(Some(Arc::default()))
     }
 
-    /// A token for work that nobody cancels: [`CancelToken::cancel`] does nothing.
+    /// A token that cannot be cancelled: [`CancelToken::cancel`] does nothing.
     #[must_use]
     pub const fn never() -> Self {
         CancelToken(None)
     }
 
-    /// Cancels the work of everybody who holds a clone.
+    /// Cancels the token and all its clones.
     pub fn cancel(&self) {
         let Some(shared) = &self.0 else { return };
         let wakers = {
@@ -72,13 +72,13 @@ impl CancelToken {
         wakers.into_values().for_each(Waker::wake);
     }
 
-    /// Whether the work was cancelled.
+    /// True if it was cancelled.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.0.as_ref().is_some_and(|shared| shared.cancelled.load(Ordering::SeqCst))
     }
 
-    /// Blocks this thread until the work is cancelled, at most this long. Returns whether it was cancelled.
+    /// Blocks this thread until cancellation, at most this long. Returns true if it was cancelled.
     pub fn wait(&self, at_most: Duration) -> bool {
         match &self.0 {
             Some(shared) => drop(
@@ -92,13 +92,13 @@ impl CancelToken {
         self.is_cancelled()
     }
 
-    /// Completes when the work is cancelled.
+    /// Completes on cancellation.
     #[must_use]
     pub fn cancelled(&self) -> Cancelled {
         Cancelled { token: self.clone(), number: None }
     }
 
-    /// Cancels the work when the guard is dropped: also when its owner panics.
+    /// Cancels when the guard is dropped, also if its owner panics.
     #[must_use]
     pub fn cancel_on_drop(&self) -> CancelOnDrop {
         CancelOnDrop(self.clone())

@@ -1,4 +1,4 @@
-//! Identifiers. A prefix is a hint: whoever finds a row by prefix compares the full key before believing it.
+//! Identifiers. A prefix is a hint: after a look-up by prefix, the full key is compared.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ pub type Height = u32;
 /// Satoshis. Never negative; sums of coins fit in 51 bits.
 pub type Sats = u64;
 
-/// A 32-byte hash in the byte order of the protocol (the reverse of what people read).
+/// A 32-byte hash in the byte order of the protocol (the reverse of the display order).
 macro_rules! hash32 {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
@@ -33,7 +33,7 @@ macro_rules! hash32 {
         impl std::str::FromStr for $name {
             type Err = BadHash;
 
-            /// Reads 64 hexadecimal digits in display order.
+            /// Parses 64 hexadecimal digits in display order.
             fn from_str(s: &str) -> Result<Self, BadHash> {
                 let mut bytes = [0u8; 32];
                 let digits = s.as_bytes();
@@ -64,13 +64,13 @@ hash32!(
     BlockHash
 );
 
-/// Position of a transaction on the active chain: 0 is the coinbase of genesis, and so on without gaps.
+/// Index of a transaction in the active chain, without gaps; 0 is the coinbase of genesis.
 /// Tables store it as 5 bytes, big-endian.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug, Serialize, Deserialize)]
 pub struct TxNum(pub u64);
 
 impl TxNum {
-    /// One past the largest number that fits the tables' 5 bytes.
+    /// One past the largest number that fits into the tables' 5 bytes.
     pub const LIMIT: u64 = 1 << 40;
 
     /// The 5 big-endian bytes of table keys.

@@ -1,4 +1,4 @@
-//! The networks, with what the block files need to know of each.
+//! The Bitcoin networks and their parameters.
 
 use std::{fmt, str::FromStr};
 
@@ -10,17 +10,17 @@ use serde::{Deserialize, Serialize};
 pub enum Network {
     /// Mainnet.
     Main,
-    /// Testnet, third of its kind.
+    /// Testnet3.
     Testnet3,
-    /// Testnet, fourth of its kind (BIP 94).
+    /// Testnet4 (BIP 94).
     Testnet4,
     /// The default signet (BIP 325).
     Signet,
-    /// A private chain.
+    /// Regtest: a private chain.
     Regtest,
 }
 
-/// The text names no network.
+/// The text is not the name of a network.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown network {0:?}: expected main, testnet3, testnet4, signet or regtest")]
 pub struct UnknownNetwork(pub String);

@@ -1,4 +1,4 @@
-//! What the process that watches the node knows of it, for readers in other processes and for health checks.
+//! Status of the source of blocks, for readers in other processes and for health checks.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,38 +8,38 @@ use crate::{Height, Sats};
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SourceKind {
-    /// Block files alone.
+    /// Block files only.
     #[default]
     Files,
     /// A node.
     Node,
-    /// The demo, which makes its blocks and unconfirmed transactions itself.
+    /// The demo, which generates its blocks and unconfirmed transactions.
     Demo,
 }
 
-/// How news of the node come.
+/// How changes of the node are detected.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum News {
-    /// The node is asked again and again.
+    /// The node is polled.
     #[default]
     Polling,
-    /// The node tells over ZMQ; it is asked now and then for safety.
+    /// The node sends ZMQ messages; it is also polled at long intervals.
     Zmq,
 }
 
-/// How far the copy of the node's mempool has come.
+/// State of the copy of the node's mempool.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MempoolWatch {
     /// Not watched.
     #[default]
     Off,
-    /// Its transactions are being read for the first time.
+    /// It is being loaded for the first time.
     Loading,
-    /// It is followed.
+    /// It is in sync.
     Synced,
-    /// It was followed; the node cannot be asked at present.
+    /// It was in sync; the node is unreachable at present.
     Stale,
 }
 
@@ -48,40 +48,40 @@ pub enum MempoolWatch {
 pub struct SourceStatus {
     /// Where blocks come from.
     pub kind: SourceKind,
-    /// When this was said.
+    /// Time of this report.
     pub at: u64,
-    /// Whether the node answered the last request; true for files that could be read.
+    /// True if the node answered the last request, or if the files could be read.
     pub reachable: bool,
-    /// When it last answered.
+    /// Time of its last answer.
     pub last_answer: Option<u64>,
-    /// Height of the best block that the source has.
+    /// Height of the source's best block.
     pub blocks: Option<Height>,
-    /// Height of the best header that the node knows.
+    /// Height of the node's best header.
     pub headers: Option<Height>,
-    /// The node's version as it writes it itself: 310 000 is v31.0.
+    /// The node's version number: 310 000 is v31.0.
     pub node_version: Option<u32>,
-    /// Lowest feerate of a package in the node's own blocks, in satoshis per 1 000 virtual bytes, if it tells.
+    /// Minimum package feerate of the node's block templates, in satoshis per 1 000 virtual bytes, if known.
     pub block_min_fee: Option<Sats>,
-    /// How news of the node come.
+    /// How changes of the node are detected.
     pub news: News,
-    /// When the last ZMQ message came.
+    /// Time of the last ZMQ message.
     pub last_message: Option<u64>,
-    /// Possible holes in the node's messages, connections included.
+    /// Possible gaps in the node's messages, including reconnects.
     pub gaps_seen: u64,
-    /// Those that a snapshot repaired.
+    /// Gaps that a snapshot repaired.
     pub gaps_repaired: u64,
-    /// Tips that a look at the node found before any message told of them.
+    /// Tips found by polling before a message announced them.
     pub tips_found_by_polling: u64,
-    /// How far the mempool has come.
+    /// State of the mempool.
     pub mempool: MempoolWatch,
-    /// Transactions of the node's mempool that are known.
+    /// Transactions of the node's mempool that are listed.
     pub mempool_known: u64,
-    /// Transactions of the node's mempool that are still to be read.
+    /// Transactions of the node's mempool that are not loaded yet.
     pub mempool_missing: u64,
-    /// When mempool and node were last compared as a whole.
+    /// Time of the last full comparison of mempool and node.
     pub mempool_reconciled: Option<u64>,
-    /// Differences that all comparisons found and repaired: transactions that no message had told of.
+    /// Differences that full comparisons found and repaired: transactions that no message announced.
     pub mempool_corrections: u64,
-    /// Number of the node's mempool changes up to which all is known.
+    /// The node's mempool sequence up to which the copy is complete.
     pub mempool_sequence: Option<u64>,
 }

@@ -1,5 +1,5 @@
-//! The active chain in memory: per block its first transaction and its times. 24 bytes a block (22 MB on mainnet) spare
-//! every question of "which block, and when" a read.
+//! The active chain in memory: for each block its first transaction and its times. It takes 24 bytes per block (22 MB
+//! on mainnet) and makes look-ups of block and time need no read.
 
 use std::sync::Arc;
 
@@ -8,12 +8,12 @@ use cairn_tables::headers::HeaderRow;
 
 const CHUNK: usize = 4096;
 
-/// A block, in brief.
+/// Short form of a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Brief {
     /// Number of the coinbase.
     pub first_tx: TxNum,
-    /// Largest header time up to and with this block.
+    /// Largest header time up to this block.
     pub mono_time: MonoTime,
     /// The header's own time.
     pub time: u32,
@@ -21,7 +21,7 @@ pub struct Brief {
     hash: [u8; 8],
 }
 
-/// Briefs of all blocks up to some tip. Cloning is cheap; a clone never changes.
+/// Short forms of all blocks up to a tip. Cloning is cheap; a clone never changes.
 #[derive(Clone, Default)]
 pub struct ChainIndex {
     chunks: Vec<Arc<Vec<Brief>>>,
@@ -34,19 +34,19 @@ impl ChainIndex {
         self.chunks.last().map_or(0, |last| ((self.chunks.len() - 1) * CHUNK + last.len()) as u32)
     }
 
-    /// Whether it has no block.
+    /// True if it has no block.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.chunks.is_empty()
     }
 
-    /// A block's brief.
+    /// Short form of a block.
     #[must_use]
     pub fn get(&self, height: Height) -> Option<&Brief> {
         self.chunks.get(height as usize / CHUNK)?.get(height as usize % CHUNK)
     }
 
-    /// Whether the block at `height` seems to be `hash`.
+    /// True if the block at `height` has the same first bytes as `hash`.
     #[must_use]
     pub fn is(&self, height: Height, hash: &BlockHash) -> bool {
         self.get(height).is_some_and(|b| b.hash == hash.0[..8])
@@ -81,7 +81,7 @@ impl ChainIndex {
         }
     }
 
-    /// Forgets the blocks at and above `len`.
+    /// Removes the blocks at and above `len`.
     pub(crate) fn truncate(&mut self, len: u32) {
         let len = len as usize;
         self.chunks.truncate(len.div_ceil(CHUNK));

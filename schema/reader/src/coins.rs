@@ -1,4 +1,4 @@
-//! Coins by the outpoint that a transaction names: what unconfirmed transactions spend.
+//! Coins by outpoint, for unconfirmed transactions.
 
 use cairn_model::{Height, Outpoint, Sats, TxNum, Txid};
 use cairn_tables::{
@@ -22,23 +22,23 @@ pub struct UnspentCoin {
     pub value: Sats,
     /// Its whole scriptPubKey.
     pub script: Box<[u8]>,
-    /// Height of the block that made it.
+    /// Height of the block that created it.
     pub height: Height,
-    /// Whether a coinbase made it.
+    /// True if it is an output of a coinbase.
     pub coinbase: bool,
 }
 
-/// A coin that may be the one that was asked for: its transaction's id begins alike.
+/// A candidate for a requested coin: its txid has the same prefix.
 struct Candidate {
-    /// Which of the questions.
+    /// Index of the requested outpoint.
     question: usize,
     at: Outpoint,
     coin: Coin,
 }
 
 impl View<'_> {
-    /// The coin of an outpoint; `None` if there is no such output, or it is spent, or can never be. At most four row
-    /// reads, and three more for each other transaction whose id begins alike.
+    /// The coin of an outpoint; `None` if the output does not exist, is spent or unspendable. At most four row reads,
+    /// and three more for each other transaction with the same txid prefix.
     ///
     /// # Errors
     /// The database cannot be read, or rows are damaged.
@@ -46,8 +46,7 @@ impl View<'_> {
         Ok(self.coins_of_outpoints(&[(*txid, vout)])?.pop().flatten())
     }
 
-    /// The coins of many outpoints, in the order of the question: as [`View::coin_of`], but in the order in which they
-    /// lie on the disk.
+    /// The coins of many outpoints, in the order of the request. As [`View::coin_of`], but read in disk order.
     ///
     /// # Errors
     /// As [`View::coin_of`].
@@ -62,7 +61,7 @@ impl View<'_> {
             let tx = decoded.txs.first().filter(|tx| tx.txid == *txid);
             let Some(tx) = tx else { continue };
             let output = decoded.outputs_of(tx).get(*vout as usize);
-            let output = output.ok_or_else(|| self.broken("a coin of no output"))?;
+            let output = output.ok_or_else(|| self.broken("a coin without an output"))?;
             let Coin { value, coinbase, .. } = candidate.coin;
             let script = decoded.script(output).into();
             found[candidate.question] = Some(UnspentCoin { value, script, height, coinbase });
@@ -70,7 +69,7 @@ impl View<'_> {
         Ok(found)
     }
 
-    /// The unspent outputs of transactions whose ids begin as those that were asked for, in the order of the chain.
+    /// The unspent outputs of transactions with the requested txid prefixes, in chain order.
     fn candidates(&self, outpoints: &[(Txid, u32)]) -> Result<Vec<Candidate>, ReadError> {
         let mut order: Vec<usize> = (0..outpoints.len()).collect();
         order.sort_unstable_by_key(|i| &outpoints[*i]);
@@ -98,15 +97,15 @@ impl View<'_> {
         Ok(candidates)
     }
 
-    /// Decodes one transaction of the log, without what lies behind it in its row; returns its height. `row` is the row
-    /// of the last time, if any.
+    /// Decodes one transaction of the log, without the rest of its row; returns its height. `row` is the previous row,
+    /// if any.
     fn one_logged<'v>(
         &'v self,
         tx_num: TxNum,
         row: &mut Option<(TxNum, DBPinnableSlice<'v>)>,
         into: &mut Decoded,
     ) -> Result<Height, ReadError> {
-        let missing = || self.broken("tx_nums names a transaction that is not there");
+        let missing = || self.broken("tx_nums names a missing transaction");
         let height = self.chain().height_of(tx_num).filter(|_| tx_num < self.tip().tx_end).ok_or_else(missing)?;
         let first = self.chain().get(height).ok_or_else(missing)?.first_tx;
         let at = (tx_num.0 - first.0) as usize % TXS_PER_ROW;
@@ -117,7 +116,7 @@ impl View<'_> {
         };
         match LogRow::decode_one(bytes, at, into)? {
             Some(found) if found.height == height => Ok(height),
-            _ => Err(self.broken("a row of block_log is not the one that was asked for")),
+            _ => Err(self.broken("a row of block_log is not the requested one")),
         }
     }
 }

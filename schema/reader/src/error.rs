@@ -1,8 +1,8 @@
-//! What can go wrong when reading.
+//! Errors of reading.
 
 use cairn_tables::{DecodeError, stages::CHAIN};
 
-/// A read failed. "Not found" is not an error: it is `None`.
+/// A read failed. "Not found" is not an error: reads return `None`.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum ReadError {
     /// The database could not be opened or read.
@@ -14,23 +14,23 @@ pub enum ReadError {
     /// Nothing is indexed yet.
     #[error("the index is empty: nothing has been indexed yet")]
     Empty,
-    /// A stage's tables are being rebuilt: what they would answer is not whole.
+    /// A stage's tables are being rebuilt, so they are incomplete.
     #[error("the tables of stage {0} are being rebuilt")]
     Unfinished(&'static str),
-    /// A newer program wrote the index in a format that this one does not know.
+    /// A newer program wrote the index in a format that this one does not support.
     #[error(
-        "the index has format {found}, this program knows formats up to {known}: run the version of Cairn that wrote it, \
-         or index into another datadir"
+        "the index has format {found}, this program supports formats up to {known}: run the version of Cairn that wrote \
+         it, or index into another datadir"
     )]
     NewerFormat {
         /// In the index.
         found: u32,
-        /// The newest that this program knows.
+        /// The newest format that this program supports.
         known: u32,
     },
-    /// A stage's tables are of another version than this program's: their rows would be misread.
+    /// A stage's tables have another version than this program reads, so their rows would be misread.
     #[error(
-        "stage {stage} has tables of version {found}, this program reads version {expected}: {}",
+        "the tables of stage {stage} have version {found}, this program reads version {expected}: {}",
         what_to_do(stage, *found, *expected)
     )]
     StageVersion {
@@ -41,10 +41,10 @@ pub enum ReadError {
         /// In this program.
         expected: u32,
     },
-    /// Rows that belong together do not: the index is damaged.
+    /// Rows contradict each other: the index is damaged.
     #[error("the index contradicts itself: {0}")]
     Broken(String),
-    /// The folder holds no index of this version.
+    /// The folder has no index of this version.
     #[error("{0}")]
     Unusable(String),
 }

@@ -13,8 +13,8 @@ use crate::{
     db_options,
 };
 
-/// Makes sure that this program knows the format of an open database. `None` if it has no row that says so, because it is
-/// of before that row, or empty.
+/// Checks that this program supports the format of an open database. `None` if it has no row for the format, because it
+/// is older than this row, or empty.
 ///
 /// # Errors
 /// The format is newer, or the row cannot be read.
@@ -28,8 +28,9 @@ pub fn check_format(db: &Db) -> Result<Option<FormatVersion>, ReadError> {
     }
 }
 
-/// The same before the database in `dir` is opened, for a format with other column families: opening those that this
-/// program knows could fail, or change something. What cannot be opened at all passes: who opens it says why.
+/// The same before the database in `dir` is opened, for a format with other column families: opening the families of
+/// this program could fail or change something. A database that cannot be opened at all passes; the later open reports
+/// it.
 ///
 /// # Errors
 /// As [`check_format`].

@@ -1,5 +1,5 @@
-//! Connected blocks out of the journal (`headers`, `block_log`, `prevouts`, `overwritten`), in order and by streaming:
-//! what every stage is rebuilt from.
+//! Streams connected blocks from the journal (`headers`, `block_log`, `prevouts`, `overwritten`) in order. Stages are
+//! rebuilt from it.
 
 use cairn_model::{Block, Height, ScriptPrefix, SpentCoin, TxNum};
 use cairn_tables::{
@@ -18,7 +18,7 @@ pub struct JournalBlocks<'v, 'r> {
     headers: Scan<'v, 'r, Headers>,
     log: Scan<'v, 'r, BlockLog>,
     prevouts: Scan<'v, 'r, Prevouts>,
-    /// The row that `prevouts` is at and no block has taken yet.
+    /// The current row of `prevouts`, not used by a block yet.
     waiting: Option<(TxNum, Vec<cairn_model::Outpoint>)>,
     last: Height,
 }
@@ -40,7 +40,7 @@ impl<'r> View<'r> {
         })
     }
 
-    /// One block out of the journal.
+    /// One block of the journal.
     ///
     /// # Errors
     /// The database cannot be read, or rows are damaged.

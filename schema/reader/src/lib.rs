@@ -1,5 +1,5 @@
-//! Read-only access to the index. A [`Reader`] hands out [`View`]s; a view is pinned to one tip, so everything that a
-//! request reads is of one moment. There is no write method here: the writer is another crate.
+//! Read-only access to the index. A [`Reader`] creates [`View`]s. A view is pinned to one tip, so all reads of a
+//! request are consistent. This crate has no write method: the writer is another crate.
 
 mod chain_index;
 mod coins;

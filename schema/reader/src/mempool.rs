@@ -1,4 +1,4 @@
-//! What was sampled of the mempool.
+//! Samples of the mempool.
 
 use cairn_model::MempoolSample;
 use cairn_tables::{Table, mempool::MempoolSamples};
@@ -6,8 +6,8 @@ use cairn_tables::{Table, mempool::MempoolSamples};
 use crate::{ReadError, View};
 
 impl View<'_> {
-    /// Samples from `from_unix` to `to_unix` (seconds since 1970, both included), ascending; of more than `max` the
-    /// first ones. Reads a row for each, and one more.
+    /// Samples from `from_unix` to `to_unix` (seconds since 1970, both inclusive), ascending; at most the first `max`.
+    /// Reads one row for each, and one more.
     ///
     /// # Errors
     /// The database cannot be read, or a row is damaged.
@@ -31,6 +31,6 @@ impl View<'_> {
     }
 
     fn own_time(&self, time: u64, sample: MempoolSample) -> Result<MempoolSample, ReadError> {
-        if sample.time_unix == time { Ok(sample) } else { Err(self.broken("a sample stands under another time")) }
+        if sample.time_unix == time { Ok(sample) } else { Err(self.broken("a sample has another time than its key")) }
     }
 }

@@ -22,8 +22,8 @@ pub(crate) fn readers_families() -> Vec<Family> {
     Family::ALL.into_iter().filter(|f| !f.is_writers_own()).collect()
 }
 
-/// What it means that an index cannot be opened: its format is newer, or families are missing, because a writer was killed
-/// while it made the index, or while it emptied a table. `None` if all are there.
+/// What it means that an index cannot be opened: its format is newer, or families are missing, because a writer was
+/// killed while it made the index, or while it emptied a table. `None` if all are there.
 pub(crate) fn lacking(dir: &Path) -> Option<ReadError> {
     if let Err(e) = check_format_in(dir) {
         return Some(e);
@@ -42,24 +42,24 @@ pub(crate) fn lacking(dir: &Path) -> Option<ReadError> {
     }
 }
 
-/// Hands out views of an index.
+/// Creates views of an index.
 pub struct Reader {
     pub(crate) db: Arc<Db>,
-    /// Whether a writer shares the handle, so that each view has to pin what it reads.
+    /// True if a writer shares the handle, so that each view must pin a snapshot.
     pinned: bool,
-    /// [`Facts::families_made`] when it was opened.
+    /// [`Facts::families_made`] at the time of opening.
     pub(crate) families_made: u64,
     facts: Facts,
-    /// The chain in brief up to the tip that was seen last.
+    /// The chain index up to the last seen tip.
     chain: RwLock<(ChainIndex, Option<crate::Tip>)>,
     raw: Option<RawBlocks>,
 }
 
 impl Reader {
-    /// Opens the index in `dir` for reading only, as it is now: it does not follow a writer.
+    /// Opens the current state of the index in `dir` read-only. It does not follow a writer.
     ///
     /// # Errors
-    /// There is no index, it is empty, of a newer format, or it cannot be read.
+    /// The index is missing, empty, of a newer format, or unreadable.
     pub fn open(dir: &Path) -> Result<Self, ReadError> {
         if !dir.join("CURRENT").exists() {
             return Err(ReadError::Unusable(format!("no index in {}", dir.display())));
@@ -71,7 +71,7 @@ impl Reader {
         Self::still(Arc::new(db))
     }
 
-    /// Reads through the writer's own handle (one process for both).
+    /// Reads through the writer's handle (in the same process).
     ///
     /// # Errors
     /// The index is empty or cannot be read.
@@ -79,7 +79,7 @@ impl Reader {
         Self::over(db, true)
     }
 
-    /// Reads through a handle that does not move while it is read.
+    /// Reads through a handle that does not change while it is read.
     pub(crate) fn still(db: Arc<Db>) -> Result<Self, ReadError> {
         Self::over(db, false)
     }
@@ -92,7 +92,7 @@ impl Reader {
         Ok(Reader { db, pinned, families_made, facts, chain: RwLock::default(), raw })
     }
 
-    /// Reads raw blocks from this folder instead of the one that was indexed (copied elsewhere, say).
+    /// Reads raw blocks from this folder instead of the indexed one, for example a copy.
     #[must_use]
     pub fn with_blocks_dir(mut self, dir: Option<PathBuf>) -> Self {
         if let Some(dir) = dir {
@@ -101,7 +101,7 @@ impl Reader {
         self
     }
 
-    /// What the index was made for.
+    /// Parameters of the index.
     #[must_use]
     pub fn facts(&self) -> &Facts {
         &self.facts
@@ -113,7 +113,7 @@ impl Reader {
         self.raw.as_ref()
     }
 
-    /// A view of the index as it is now.
+    /// A view of the current index.
     ///
     /// # Errors
     /// The index is empty or cannot be read.

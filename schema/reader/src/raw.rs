@@ -1,4 +1,4 @@
-//! The raw bytes of blocks, read from Bitcoin Core's block files by position. scriptSigs and witnesses live only there.
+//! The raw bytes of blocks, read from Bitcoin Core's block files by position. Only these have scriptSigs and witnesses.
 
 use std::{fs::File, io, os::unix::fs::FileExt, path::PathBuf};
 
@@ -21,17 +21,17 @@ pub struct RawBlocks {
 }
 
 impl RawBlocks {
-    /// Raw blocks in `dir`; nothing is opened yet.
+    /// Raw blocks in `dir`. Opens nothing yet.
     #[must_use]
     pub fn new(dir: PathBuf) -> Self {
         RawBlocks { dir }
     }
 
-    /// `len` bytes that begin `skip` bytes into the block at `position`. The caller compares a hash before it believes
-    /// them: files may have been exchanged since.
+    /// `len` bytes that begin `skip` bytes into the block at `position`. The caller must check a hash, because the
+    /// files may have been replaced.
     ///
     /// # Errors
-    /// The file is not there, or too short.
+    /// The file is missing or too short.
     pub fn read(&self, position: FilePos, skip: u32, len: usize) -> Result<Vec<u8>, RawError> {
         let path = self.dir.join(format!("blk{:05}.dat", position.file));
         let fail = |error| RawError { path: path.clone(), error };

@@ -1,14 +1,14 @@
-//! Tables as rows of bytes: for checksums, statistics and a look at a single row.
+//! Tables as rows of bytes, for checksums, statistics and single rows.
 
 use cairn_tables::{TABLES, TableInfo};
 use sha2::{Digest, Sha256};
 
 use crate::{ReadError, Reader, View};
 
-/// Bytes that a walk through a table reads ahead.
+/// Read-ahead of a table scan in bytes.
 const READ_AHEAD: usize = 2 << 20;
 
-/// The logical rows of a table in one number: equal for equal rows, however they came to be.
+/// Checksum of the logical rows of a table: equal rows give equal checksums, however they were built.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TableSum {
     /// Rows.
@@ -25,15 +25,15 @@ pub struct TableSum {
 pub struct TableSize {
     /// Rows.
     pub rows: u64,
-    /// Bytes on disk, compressed; where the table shares a family, bytes of its keys and values.
+    /// Compressed bytes on disk; for a table in a shared family, bytes of its keys and values.
     pub bytes: u64,
-    /// Whether the rows were counted. Otherwise they are the database's estimate.
+    /// True if the rows were counted; false for the database's estimate.
     pub counted: bool,
 }
 
 impl View<'_> {
-    /// Walks through the rows of a table in ascending order of keys; keys are without the tag of a shared family. Not
-    /// counted in [`View::rows_read`].
+    /// Scans the rows of a table in ascending key order; keys are without the tag of a shared family. Not counted in
+    /// [`View::rows_read`].
     ///
     /// # Errors
     /// The database cannot be read.
@@ -85,8 +85,8 @@ impl View<'_> {
         Ok(TableSum { rows, bytes, sha256: hash.finalize().into() })
     }
 
-    /// The checksums of all tables that blocks are folded into. In the others two indexes of one chain may differ:
-    /// versions, the folder of block files, when and what they observed.
+    /// The checksums of all tables that stages own. Other tables may differ between two indexes of one chain: versions,
+    /// the folder of block files, observations.
     ///
     /// # Errors
     /// The database cannot be read.
@@ -94,15 +94,15 @@ impl View<'_> {
         Self::summed_tables().map(|table| Ok((table.name, self.checksum(table)?))).collect()
     }
 
-    /// The tables that [`View::checksums`] is about.
+    /// The tables of [`View::checksums`].
     pub fn summed_tables() -> impl Iterator<Item = &'static TableInfo> {
         TABLES.iter().filter(|table| table.is_summed())
     }
 }
 
 impl Reader {
-    /// How large a table is: from the database's statistics where the table has a family for itself, else by a walk
-    /// through its rows (shared families hold small tables).
+    /// Size of a table: from the database's statistics if the table has its own family, otherwise by a scan of its rows
+    /// (shared families have small tables).
     ///
     /// # Errors
     /// The database cannot be read.

@@ -15,16 +15,16 @@ use rocksdb::DBRawIteratorWithThreadMode;
 
 use crate::{Db, ReadError, View};
 
-/// A script that the chain has seen.
+/// A script of the chain.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FoundScript {
     /// Its id.
     pub id: ScriptId,
-    /// Its sums.
+    /// Its totals.
     pub totals: Totals,
 }
 
-/// Sums over a script's history before some point of the chain.
+/// Sums over a script's history before a point of the chain.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct SumsBefore {
     /// Number of transactions.
@@ -44,8 +44,8 @@ impl SumsBefore {
 }
 
 impl View<'_> {
-    /// Finds a script: the prefix leads to candidates, the whole script decides. Two row reads, and two more for
-    /// each other script with its prefix.
+    /// Finds a script: the prefix gives candidates, then the whole script is compared. Two row reads, and two more for
+    /// each other script with the same prefix.
     ///
     /// # Errors
     /// The database cannot be read, or rows are damaged.
@@ -76,8 +76,8 @@ impl View<'_> {
         Ok(self.script_at(outpoint)? == script_pubkey)
     }
 
-    /// Entries of a script's history, newest first, after leaving out the `skip` newest. Reads the rows of the page
-    /// (one for each 128 entries, and one more) and at most one of the index for each 32 768 entries of the page.
+    /// Entries of a script's history, newest first, after skipping the `skip` newest. Reads the rows of the page (one
+    /// per 128 entries, and one more) and at most one row of the index per 32 768 entries of the page.
     ///
     /// # Errors
     /// The database cannot be read, or rows are damaged.
@@ -133,8 +133,8 @@ impl View<'_> {
         Ok(self.sums_before_each(script, [end])?[0])
     }
 
-    /// Sums over the entries before each of some transaction numbers. At most one row read for each; none for those that
-    /// lie in the row of the one before.
+    /// Sums over the entries before each of several transaction numbers. At most one row read for each; none if it is
+    /// in the same row as the previous one.
     ///
     /// # Errors
     /// The database cannot be read, or rows are damaged.
@@ -200,7 +200,7 @@ impl View<'_> {
         Ok(rows)
     }
 
-    /// Unspent coins of a script in order of age, oldest first, from `from` on.
+    /// Unspent coins of a script, oldest first, starting at `from`.
     ///
     /// # Errors
     /// The database cannot be read, or rows are damaged.

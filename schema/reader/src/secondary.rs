@@ -1,10 +1,10 @@
 //! Reading an index that another process writes.
 //!
-//! Two secondary instances of the database stand side by side. One serves; it is never told to catch up, so nothing
-//! moves under a request. The other catches up when the writer announces a tip, says which tip it *now has*, and then
-//! they swap; the one that served drains before it is used again. A catch-up may report success and stay on an older
-//! version (a compaction removed a file meanwhile, or RocksDB's atomic groups got stuck): the tip is compared, the
-//! catch-up repeated, and at last the instance opened anew, which reads the manifest from its start.
+//! There are two secondary instances of the database. One serves requests and never catches up, so it does not change
+//! under a request. The other catches up when the writer announces a tip; its *actual* tip is read, and then the two
+//! swap. The previous one drains before it is used again. A catch-up may report success but stay on an older version (a
+//! compaction removed a file, or RocksDB's atomic groups got stuck). So the tip is compared, the catch-up is repeated,
+//! and finally the instance is reopened, which reads the manifest from its start.
 
 use std::{
     path::{Path, PathBuf},
@@ -26,21 +26,21 @@ use crate::{
     open::readers_families,
 };
 
-/// Catch-ups before the instance is opened anew.
+/// Attempts to catch up before the instance is reopened.
 const ATTEMPTS: u32 = 5;
 /// Pause before the second attempt; doubles.
 const PAUSE: Duration = Duration::from_millis(5);
-/// How long the idle instance may take to drain before it is left behind.
+/// How long the idle instance may take to drain before it is abandoned.
 const DRAIN: Duration = Duration::from_secs(2);
 
-/// What became of an announcement.
+/// Result of an announcement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Advanced {
-    /// The tip that is served now.
+    /// The tip that is served.
     pub tip: Tip,
-    /// Whether it is another than before.
+    /// True if it has changed.
     pub moved: bool,
-    /// Whether an instance had to be opened anew.
+    /// True if an instance had to be reopened.
     pub reopened: bool,
 }
 
@@ -49,7 +49,7 @@ pub struct SecondaryReader {
     dir: PathBuf,
     scratch: PathBuf,
     blocks_dir: Option<PathBuf>,
-    /// Both instances read through it: a block of a table file that one has read, the other finds.
+    /// The read cache that both instances share.
     cache: Cache,
     active: RwLock<Arc<Reader>>,
     idle: Mutex<Option<Arc<Reader>>>,
@@ -57,12 +57,12 @@ pub struct SecondaryReader {
 }
 
 impl SecondaryReader {
-    /// Opens the index in `dir` twice. `scratch` is a folder of this process's own, for RocksDB's logs; it is made, and
-    /// removed in the end. Raw blocks are read from `blocks_dir` if that is given. Blocks of the tables are kept in a cache
-    /// of so many bytes.
+    /// Opens the index in `dir` twice. `scratch` is a folder of this process for RocksDB's logs; it is created, and
+    /// removed at the end. Raw blocks are read from `blocks_dir` if given. `cache` is the size of the read cache in
+    /// bytes.
     ///
     /// # Errors
-    /// There is no index, it is empty, or it cannot be read.
+    /// The index is missing, empty or unreadable.
     pub fn open(dir: &Path, scratch: &Path, blocks_dir: Option<PathBuf>, cache: u64) -> Result<Self, ReadError> {
         if !dir.join("CURRENT").exists() {
             return Err(ReadError::Unusable(format!("no index in {}", dir.display())));
@@ -81,16 +81,16 @@ impl SecondaryReader {
         })
     }
 
-    /// The reader that serves. A request keeps what it got until it ends.
+    /// The serving reader. A request keeps it until it ends.
     #[must_use]
     pub fn reader(&self) -> Arc<Reader> {
         Arc::clone(&self.active.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Moves to the newest tip, `wanted` if the writer announced one. One call at a time; others wait.
+    /// Moves to the newest tip; `wanted` is the announced one. One call runs at a time; others wait.
     ///
     /// # Errors
-    /// The index cannot be read. What served before still serves.
+    /// The index cannot be read. The previous reader keeps serving.
     pub fn advance(&self, wanted: Option<(Height, BlockHash)>) -> Result<Advanced, ReadError> {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         let before = *self.reader().view()?.tip();
@@ -106,11 +106,11 @@ impl SecondaryReader {
         Ok(Advanced { tip, moved: true, reopened })
     }
 
-    /// Serves the newest that the writer made durable, even if the tip is still the same: rows that belong to no block,
-    /// as samples of the mempool, come between blocks.
+    /// Serves the newest durable state, even if the tip has not changed: rows without a block, such as samples of the
+    /// mempool, are written between blocks.
     ///
     /// # Errors
-    /// The index cannot be read. What served before still serves.
+    /// The index cannot be read. The previous reader keeps serving.
     pub fn refresh(&self) -> Result<Advanced, ReadError> {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         let before = *self.reader().view()?.tip();
@@ -124,7 +124,7 @@ impl SecondaryReader {
         **idle = Some(std::mem::replace(&mut *active, next));
     }
 
-    /// An instance that nobody reads, brought as far as it goes.
+    /// An idle instance, caught up as far as possible.
     fn prepare(
         &self,
         idle: &mut MutexGuard<'_, Option<Arc<Reader>>>,
@@ -155,7 +155,7 @@ impl Drop for SecondaryReader {
     }
 }
 
-/// Waits for the requests that still read an instance; one that takes too long keeps it to itself.
+/// Waits for the requests that still read an instance. If one takes too long, the instance is left to it.
 fn drained(reader: &Arc<Reader>) -> bool {
     let until = Instant::now() + DRAIN;
     while Arc::strong_count(reader) > 1 {
@@ -177,7 +177,7 @@ fn catch_up(reader: &Reader) -> Result<Tip, ReadError> {
     check_format(&reader.db)?;
     if Facts::families_made(&reader.db)? != reader.families_made {
         // A stage was rebuilt: this instance still holds the family that it dropped, with the rows of then.
-        return Err(ReadError::Unusable("families were made anew".to_owned()));
+        return Err(ReadError::Unusable("column families were recreated".to_owned()));
     }
     Ok(*reader.view()?.tip())
 }

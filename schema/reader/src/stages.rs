@@ -1,4 +1,4 @@
-//! How far the stages are, and whether a question may use their tables.
+//! State of the stages: checkpoints, and availability of their tables.
 
 use cairn_tables::{
     checkpoints::{Checkpoint, Checkpoints},
@@ -7,25 +7,25 @@ use cairn_tables::{
 
 use crate::{ReadError, View, view::check_version};
 
-/// Whether a stage's tables can be used.
+/// Availability of a stage's tables.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum StageStatus {
-    /// They are whole and at the tip.
+    /// They are complete and at the tip.
     Finished,
-    /// They are being rebuilt, or wait for it.
+    /// They are being rebuilt, or must be.
     Unfinished,
     /// A program with another version of the stage wrote them.
     OtherVersion,
 }
 
-/// A stage and what the index says of it.
+/// A stage and its state in the index.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StageState {
     /// The stage.
     pub stage: &'static StageInfo,
     /// Its checkpoint; `None` while it is being rebuilt.
     pub checkpoint: Option<Checkpoint>,
-    /// Whether its tables can be used.
+    /// Availability of its tables.
     pub status: StageStatus,
 }
 
@@ -38,12 +38,12 @@ impl View<'_> {
         self.get::<Checkpoints>(&stage.to_owned())
     }
 
-    /// Makes sure that a stage's tables are whole, of this program's version and at this view's tip. One row read, once a
+    /// Checks that a stage's tables are complete, of this program's version and at this view's tip. One row read per
     /// view.
     ///
     /// # Errors
-    /// [`ReadError::Unfinished`]: they are being rebuilt, or wait for it. [`ReadError::StageVersion`]: their rows are
-    /// those of another program.
+    /// [`ReadError::Unfinished`]: they are being rebuilt, or must be. [`ReadError::StageVersion`]: another program
+    /// version wrote them.
     pub fn require(&self, stage: &StageInfo) -> Result<(), ReadError> {
         if !self.finished.borrow().contains(stage.name) {
             self.check_finished(stage, self.checkpoint(stage.name)?.as_ref())?;
@@ -59,7 +59,7 @@ impl View<'_> {
         if is_at_tip && found.is_of(stage) { Ok(()) } else { Err(ReadError::Unfinished(stage.name)) }
     }
 
-    /// Every stage and what the index says of it. One row read for each.
+    /// Every stage and its state in the index. One row read for each.
     ///
     /// # Errors
     /// The database cannot be read, or a row is damaged.
@@ -76,8 +76,8 @@ impl View<'_> {
         STAGES.iter().map(state).collect()
     }
 
-    /// Names of the stages whose tables no question may use now. One row read for each that was not asked for before; the
-    /// journal's own stage is the tip itself.
+    /// Names of the stages whose tables are unavailable. One row read for each stage that was not checked before; the
+    /// journal's stage defines the tip.
     ///
     /// # Errors
     /// The database cannot be read, or a row is damaged.

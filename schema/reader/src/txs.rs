@@ -1,4 +1,4 @@
-//! Transactions by id and by number.
+//! Transactions by txid and by number.
 
 use std::rc::Rc;
 
@@ -42,21 +42,21 @@ impl std::ops::Deref for RowBytes<'_> {
     }
 }
 
-/// A confirmed transaction, as the log has it.
+/// A confirmed transaction from the log.
 #[derive(Clone, Debug)]
 pub struct StoredTx {
     /// Its number.
     pub tx_num: TxNum,
     /// Height of its block.
     pub height: Height,
-    /// Its place in the block.
+    /// Its index in the block.
     pub index: u32,
-    /// Where it begins in the block's bytes.
+    /// Offset of its first byte in the block.
     pub raw_offset: u32,
-    /// The first transaction of its row of `block_log`, and how many inputs stand before its own in the row.
+    /// The first transaction of its row of `block_log`, and the number of inputs before its own in the row.
     row: TxNum,
     first_input: u32,
-    /// It alone.
+    /// The decoded transaction.
     decoded: Rc<Decoded>,
 }
 
@@ -73,13 +73,13 @@ impl StoredTx {
         self.meta().txid
     }
 
-    /// Whether it is its block's coinbase.
+    /// True if it is a coinbase.
     #[must_use]
     pub fn is_coinbase(&self) -> bool {
         self.index == 0
     }
 
-    /// Outputs in order. `id.prefix` is left zero.
+    /// Outputs in order. `id.prefix` is zero.
     #[must_use]
     pub fn outputs(&self) -> &[OutputMeta] {
         &self.decoded.outputs
@@ -135,8 +135,8 @@ impl View<'_> {
         copy
     }
 
-    /// Reads the rows of these transactions in one look-up, so that asking for each of them, which counts them no second
-    /// time, finds them. No more than a view keeps.
+    /// Reads the rows of these transactions in one look-up, so that later single look-ups find them without another
+    /// read. At most as many as a view keeps.
     ///
     /// # Errors
     /// The database cannot be read.
@@ -159,15 +159,15 @@ impl View<'_> {
         Ok(())
     }
 
-    /// Where a transaction stands in the log: its block's height, the first transaction of its row, its place in there.
-    /// `None` beyond the tip.
+    /// Position of a transaction in the log: its block's height, the first transaction of its row, its index in the
+    /// row. `None` beyond the tip.
     fn log_place(&self, tx_num: TxNum) -> Option<(Height, TxNum, usize)> {
         let height = self.chain().height_of(tx_num).filter(|_| tx_num < self.tip().tx_end)?;
         let at = (tx_num.0 - self.chain().get(height)?.first_tx.0) as usize % TXS_PER_ROW;
         Some((height, TxNum(tx_num.0 - at as u64), at))
     }
 
-    /// Checks that a row of the log holds what was asked for, of a block at `height`.
+    /// Checks that a row of the log has the requested transaction, of a block at `height`.
     fn logged<T>(&self, found: Option<T>, height: Height, of: impl Fn(&T) -> Height) -> Result<T, ReadError> {
         let found = found.ok_or_else(|| self.broken("a row of block_log is too short"))?;
         if of(&found) != height {
@@ -203,7 +203,7 @@ impl View<'_> {
     /// scriptPubKey of an output. One row read.
     ///
     /// # Errors
-    /// There is no such output, or rows are damaged.
+    /// The output does not exist, or rows are damaged.
     pub fn script_at(&self, outpoint: Outpoint) -> Result<Vec<u8>, ReadError> {
         let missing = || self.broken("a first output is missing");
         let (height, row, at) = self.log_place(outpoint.tx_num).ok_or_else(missing)?;
@@ -213,15 +213,15 @@ impl View<'_> {
         Ok(script)
     }
 
-    /// A transaction by id; the newest where two have the same (BIP 30). Two row reads and one for each other
-    /// transaction whose id begins alike.
+    /// A transaction by txid; the newest if two have the same (BIP 30). Two row reads, and one for each other
+    /// transaction with the same prefix.
     ///
     /// # Errors
     /// The database cannot be read, or rows are damaged.
     pub fn tx_by_id(&self, txid: &Txid) -> Result<Option<StoredTx>, ReadError> {
         let mut found = None;
         for tx_num in self.numbers_of(txid, &mut self.prefix_iterator::<TxNums>()?)? {
-            let tx = self.tx(tx_num)?.ok_or_else(|| self.broken("tx_nums names a transaction that is not there"))?;
+            let tx = self.tx(tx_num)?.ok_or_else(|| self.broken("tx_nums names a missing transaction"))?;
             if tx.txid() == *txid {
                 found = Some(tx);
             }
@@ -229,8 +229,8 @@ impl View<'_> {
         Ok(found)
     }
 
-    /// Numbers of the transactions whose ids begin as this one, ascending: at most one of them is it, but for BIP 30.
-    /// Without such a transaction, the filter nearly always answers without a read.
+    /// Numbers of the transactions with the same txid prefix, ascending: at most one has the txid, except for BIP 30.
+    /// If there is none, the filter nearly always avoids a read.
     pub(crate) fn numbers_of(
         &self,
         txid: &Txid,
@@ -253,7 +253,7 @@ impl View<'_> {
         Ok(numbers)
     }
 
-    /// What the inputs of a transaction spend. One row read; none for a coinbase.
+    /// The coins that a transaction spends. One row read; none for a coinbase.
     ///
     /// # Errors
     /// The database cannot be read, or rows are damaged.
@@ -275,7 +275,7 @@ impl View<'_> {
         Ok(logged.iter().zip(&outpoints).map(coin).collect())
     }
 
-    /// Who spent the outputs of a transaction: (vout, spender, vin), ascending vout. One row read.
+    /// The spenders of a transaction's outputs: (vout, spender, vin), ascending vout. One row read.
     ///
     /// # Errors
     /// The database cannot be read, or the row is damaged.

@@ -1,4 +1,4 @@
-//! A view: every read of one request, pinned to one tip, and counted.
+//! A view: all reads of one request, pinned to one tip and counted.
 
 use std::{
     cell::{Cell, RefCell},
@@ -33,26 +33,27 @@ pub struct Tip {
     pub time: u32,
     /// Monotone time.
     pub mono_time: MonoTime,
-    /// One past its last transaction: how many transactions the chain has.
+    /// One past its last transaction: the number of transactions in the chain.
     pub tx_end: TxNum,
 }
 
-/// The index at one tip. Not shared between threads: a request reads from one.
+/// The index at one tip. Not shared between threads.
 pub struct View<'r> {
     pub(crate) db: &'r Db,
-    /// Pins the view where a writer shares the handle. `None` where the handle does not move while it is read: opened
-    /// for reading only, or a secondary that is not told to catch up.
+    /// Pins the view if a writer shares the handle. `None` if the handle does not change while it is read: opened
+    /// read-only, or a secondary that does not catch up.
     snapshot: Option<SnapshotWithThreadMode<'r, Db>>,
-    /// `None` where a family that is the writer's own is not open.
+    /// `None` for a writer-only family that is not open.
     families: [Option<Arc<BoundColumnFamily<'r>>>; Family::ALL.len()],
     facts: &'r Facts,
     raw: Option<&'r RawBlocks>,
     tip: Tip,
     chain: ChainIndex,
     rows_read: Cell<u64>,
-    /// Names of the stages that were seen to stand at the tip.
+    /// Names of the stages that were found at the tip.
     pub(crate) finished: RefCell<BTreeSet<&'static str>>,
-    /// Rows of `block_log` that this view has read: a page often asks for the same one again. A long one is only noted.
+    /// Rows of `block_log` that this view has read, because a page often needs the same row again. Long rows are only
+    /// noted.
     pub(crate) log_rows: RefCell<HashMap<TxNum, Option<Rc<[u8]>>>>,
 }
 
@@ -72,7 +73,7 @@ impl<'r> View<'r> {
     ) -> Result<Self, ReadError> {
         let families = Family::ALL.map(|f| db.cf_handle(f.name()));
         if let Some(missing) = Family::ALL.iter().find(|f| families[f.index()].is_none() && !f.is_writers_own()) {
-            return Err(ReadError::Unusable(format!("the index has no table family {}", missing.name())));
+            return Err(ReadError::Unusable(format!("the index has no column family {}", missing.name())));
         }
         let mut view = View {
             db,
@@ -106,7 +107,7 @@ impl<'r> View<'r> {
         Ok(view)
     }
 
-    /// Brings a chain index to this view's tip.
+    /// Updates a chain index to this view's tip.
     pub(crate) fn catch_up(&mut self, chain: &mut ChainIndex) -> Result<(), ReadError> {
         chain.truncate(self.tip.height + 1);
         while let Some(height) = chain.len().checked_sub(1) {
@@ -138,7 +139,7 @@ impl<'r> View<'r> {
         ReadError::Broken(what.to_owned())
     }
 
-    /// The tip that everything read through this view belongs to.
+    /// The tip of this view.
     #[must_use]
     pub fn tip(&self) -> &Tip {
         &self.tip
@@ -150,7 +151,7 @@ impl<'r> View<'r> {
         self.facts.network
     }
 
-    /// What the index was made for.
+    /// Parameters of the index.
     #[must_use]
     pub fn facts(&self) -> &Facts {
         self.facts
@@ -162,13 +163,13 @@ impl<'r> View<'r> {
         self.raw
     }
 
-    /// The active chain in brief: no reads.
+    /// The active chain in memory: needs no reads.
     #[must_use]
     pub fn chain(&self) -> &ChainIndex {
         &self.chain
     }
 
-    /// Rows read so far, seeks and steps of scans included; a row of the log that is read again counts once.
+    /// Rows read so far, including seeks and steps of scans; a row of the log that is read again counts once.
     #[must_use]
     pub fn rows_read(&self) -> u64 {
         self.rows_read.get()
@@ -180,7 +181,7 @@ impl<'r> View<'r> {
 
     pub(crate) fn family(&self, family: Family) -> Result<&Arc<BoundColumnFamily<'r>>, ReadError> {
         let handle = self.families[family.index()].as_ref();
-        handle.ok_or_else(|| ReadError::Unusable(format!("table family {} is not open here", family.name())))
+        handle.ok_or_else(|| ReadError::Unusable(format!("column family {} is not open", family.name())))
     }
 
     pub(crate) fn bytes<T: Table>(&self, key: &T::Key) -> Result<Option<DBPinnableSlice<'_>>, ReadError> {
@@ -201,7 +202,7 @@ impl<'r> View<'r> {
         self.bytes::<T>(key)?.map(|bytes| Ok(T::decode_value(&bytes)?)).transpose()
     }
 
-    /// Many rows in one look-up, in the order of the keys, which ascend.
+    /// Many rows in one look-up, in the order of the ascending keys.
     pub(crate) fn bytes_of_many<T: Table>(
         &self,
         keys: &[T::Key],
@@ -238,8 +239,8 @@ impl<'r> View<'r> {
         Ok(self.db.raw_iterator_cf_opt(self.family(T::FAMILY)?, options))
     }
 
-    /// For look-ups by prefix in a family with a prefix filter: a seek to a prefix that no row has is answered by the
-    /// filter, without a read. After it, only rows with the prefix of the key that was sought.
+    /// For look-ups by prefix in a family with a prefix filter: if no row has the prefix, the filter avoids a read. The
+    /// iterator then returns only rows with the prefix of the key.
     pub(crate) fn prefix_iterator<T: Table>(&self) -> Result<DBRawIteratorWithThreadMode<'_, Db>, ReadError> {
         let mut options = self.read_options();
         options.set_prefix_same_as_start(true);
@@ -271,7 +272,7 @@ impl<'r> View<'r> {
         rows.into_iter().map(|row| row.map(|bytes| Ok(Headers::decode_value(&bytes)?)).transpose()).collect()
     }
 
-    /// Height of a block of the active chain. Reads one row for each block whose hash begins alike, plus one.
+    /// Height of a block of the active chain. Reads one row for each block with the same hash prefix, plus one.
     ///
     /// # Errors
     /// The database cannot be read, or a row is damaged.

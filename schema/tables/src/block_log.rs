@@ -9,7 +9,7 @@
 //! output: amount │ script: tag [│ ordinal] │ bytes
 //! ```
 //!
-//! Scripts of the standard templates are stored as their payload (tag 0–6), others whole. Bit 7 of the tag says that an
+//! Scripts of the standard templates are stored as their payload (tag 0–6), others whole. Bit 7 of the tag is set if an
 //! ordinal follows, which only scripts with a colliding prefix have.
 
 use std::ops::Range;

@@ -1,17 +1,17 @@
-//! How far each stage has come.
+//! The checkpoint of each stage.
 //!
 //! ```text
 //! checkpoints  's' ‖ stage name → 0xff │ fields: tag │ length │ bytes, ascending tags
 //!   1 version of the stage's tables
 //!   2 height of the newest block that they contain
 //!   3 its hash (32)
-//!   4 sequence number of the newest input event that they contain; left out if there is none
-//!   5 what the stage depends on: n × (length of the name │ name │ version), ascending names; left out if nothing
+//!   4 sequence number of the newest input event that they contain; omitted if there is none
+//!   5 dependencies of the stage: n × (length of the name │ name │ version), ascending names; omitted if there are none
 //! ```
 //!
-//! Fields of other tags belong to later programs: they are kept as they are. Before, a row was version │ height │ hash,
-//! numbers as bincode writes them; its first byte is never above 0xfc. Such rows are still read, and written anew in
-//! today's form with the stage's next block.
+//! Fields with other tags belong to later programs and are kept unchanged. In the earlier form, a row was version │
+//! height │ hash, with numbers in bincode; its first byte is never above 0xfc. Such rows are still read, and rewritten
+//! in the current form with the stage's next block.
 
 use bincode::{Decode, Encode};
 use cairn_model::{BlockHash, Height};
@@ -22,7 +22,7 @@ use crate::{
     table::{Home, Origin, Table},
 };
 
-/// How far each stage has come.
+/// The table.
 pub struct Checkpoints;
 
 impl Table for Checkpoints {
@@ -37,7 +37,7 @@ impl Table for Checkpoints {
     }
 }
 
-/// What a stage's tables contain.
+/// State of a stage's tables.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Checkpoint {
     /// Version of the tables.
@@ -48,21 +48,21 @@ pub struct Checkpoint {
     pub hash: BlockHash,
     /// Sequence number of the newest input event; 0 if there is none.
     pub seq: u64,
-    /// Names and versions of what the stage depends on, ascending by name.
+    /// Names and versions of the stage's dependencies, ascending by name.
     pub dependencies: Vec<(String, u32)>,
-    /// Fields of later programs, as they are.
+    /// Fields of later programs, unchanged.
     pub further: Vec<u8>,
 }
 
 impl Checkpoint {
-    /// That of a stage of this program after a block.
+    /// The checkpoint of a stage of this program after a block.
     #[must_use]
     pub fn of(stage: &StageInfo, height: Height, hash: BlockHash) -> Self {
         let dependencies = stage.dependencies();
         Checkpoint { version: stage.version, height, hash, seq: 0, dependencies, further: Vec::new() }
     }
 
-    /// Whether this program's stage wrote the tables, and what it depends on was what it is now.
+    /// True if this version of the stage wrote the tables, with the current versions of its dependencies.
     #[must_use]
     pub fn is_of(&self, stage: &StageInfo) -> bool {
         self.version == stage.version && self.dependencies == stage.dependencies()
@@ -172,7 +172,7 @@ fn take_dependencies(b: &mut Input<'_>) -> Result<Vec<(String, u32)>, DecodeErro
     if found.is_empty() { Err(b.error("no dependencies")) } else { Ok(found) }
 }
 
-/// A row of before the fields.
+/// A row of the earlier form.
 #[derive(Encode, Decode)]
 struct Earlier {
     version: u32,

@@ -1,17 +1,17 @@
-//! Bytes in and out. Decoding never panics and never allocates more than the input could hold.
+//! Encoding and decoding. Decoding never panics and never allocates more than the input can contain.
 
 use cairn_model::{MAX_MONEY, Sats, TxNum};
 
-/// Largest block in bytes (Bitcoin Core's `MAX_BLOCK_SERIALIZED_SIZE`): what a row counts within a block is bounded by it.
+/// Largest block in bytes (Bitcoin Core's `MAX_BLOCK_SERIALIZED_SIZE`): the upper bound of counts within a block.
 pub const MAX_BLOCK_SIZE: u32 = 4_000_000;
 
-/// A row that cannot be decoded: the index is damaged or of another version. Never taken for "not found".
+/// A row that cannot be decoded: the index is damaged or has another version. It never counts as "not found".
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("table {table}: a row cannot be decoded: {what}")]
+#[error("table {table}: cannot decode a row: {what}")]
 pub struct DecodeError {
     /// The table.
     pub table: &'static str,
-    /// What was wrong.
+    /// What is wrong.
     pub what: &'static str,
 }
 
@@ -94,8 +94,8 @@ impl<'a> Input<'a> {
     /// A LEB128 number.
     ///
     /// # Errors
-    /// The row is too short, the number does not fit in 64 bits, or it ends with bytes that say nothing: every number
-    /// has one form.
+    /// The row is too short, the number does not fit into 64 bits, or its encoding is not the shortest: every number
+    /// has only one form.
     #[inline]
     pub fn varint(&mut self) -> Result<u64, DecodeError> {
         // Most counts and many distances are one byte.
@@ -130,7 +130,7 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// Steps over a LEB128 number, whatever it is.
+    /// Skips a LEB128 number.
     ///
     /// # Errors
     /// The row is too short.
@@ -148,10 +148,10 @@ impl<'a> Input<'a> {
         u32::try_from(self.varint()?).map_err(|_| self.error("number too large"))
     }
 
-    /// A count of things of which each takes at least one byte of what is left.
+    /// A count of items that take at least one byte each of the rest.
     ///
     /// # Errors
-    /// As [`Input::varint`], or there cannot be so many.
+    /// As [`Input::varint`], or the rest is too short for the count.
     pub fn count(&mut self) -> Result<usize, DecodeError> {
         let n = self.varint()?;
         match usize::try_from(n) {
@@ -163,7 +163,7 @@ impl<'a> Input<'a> {
     /// An amount written by [`put_amount`]: a sum over coins, so any number of satoshis.
     ///
     /// # Errors
-    /// As [`Input::varint`], or it is no amount.
+    /// As [`Input::varint`], or it is not a valid amount.
     pub fn amount(&mut self) -> Result<Sats, DecodeError> {
         match self.varint()? {
             ESCAPE => {
@@ -198,7 +198,7 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// An ordinal that stands only where it is not 0.
+    /// An ordinal, which is written only if it is not 0.
     ///
     /// # Errors
     /// The row is too short, or it is 0.
@@ -235,9 +235,9 @@ pub fn put_varint(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// Appends an amount: round ones take fewer bytes (the idea of Bitcoin Core's `CompressAmount`: trailing decimal
-/// zeros become an exponent). Any number can be written and reads back; beyond [`MAX_PACKED`], far above all money that
-/// there is, only sums of a script that moved the same coins very often can lie, and they take 19 bytes.
+/// Appends an amount. Round amounts take fewer bytes, as in Bitcoin Core's `CompressAmount`: trailing decimal zeros
+/// become an exponent. Any number can be encoded. Numbers above [`MAX_PACKED`], which is far above the money supply,
+/// take 19 bytes; only sums of a script that moved the same coins very often reach them.
 pub fn put_amount(out: &mut Vec<u8>, sats: Sats) {
     if sats > MAX_PACKED {
         put_varint(out, ESCAPE);
@@ -263,7 +263,7 @@ fn compress_amount(sats: Sats) -> u64 {
 
 /// Largest amount that is packed: 274 times the money supply.
 const MAX_PACKED: Sats = 1 << 59;
-/// Stands before an amount that is not packed. Packed ones stay below 9 × 2^59 + 10.
+/// Prefix of an amount that is not packed. Packed amounts are below 9 × 2^59 + 10.
 const ESCAPE: u64 = 9 * MAX_PACKED + 1000;
 
 /// Powers of ten that an amount can be a multiple of.
@@ -276,7 +276,7 @@ fn decompress_amount(packed: u64) -> Option<Sats> {
     m.checked_mul(POWERS[e as usize])
 }
 
-/// Cold rows go through bincode's standard configuration; golden bytes in the tests hold it still.
+/// Rarely read rows use bincode's standard configuration; golden bytes in the tests pin it.
 macro_rules! bincode_value {
     ($($ty:ty),*) => {$(
         impl $crate::ValueCodec for $ty {

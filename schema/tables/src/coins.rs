@@ -1,4 +1,4 @@
-//! The coin set (what Bitcoin Core calls the UTXO set), by outpoint and by script.
+//! The coin set (UTXO set) by outpoint and by script.
 //!
 //! ```text
 //! coins            TxNum (5) ‖ vout (4)                  → amount │ script prefix (8) │ 1 if coinbase [│ ordinal]
@@ -54,7 +54,7 @@ pub struct Coin {
     pub value: Sats,
     /// Script.
     pub script: ScriptId,
-    /// Whether a coinbase made it.
+    /// True if it is an output of a coinbase.
     pub coinbase: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What the index was made for.
+//! Parameters of the index.
 //!
 //! ```text
 //! facts  'f' ‖ name → text: network, prefix lengths, block folder
@@ -11,7 +11,7 @@ use crate::{
     table::{Home, Origin, Table},
 };
 
-/// What the index was made for.
+/// The table.
 pub struct Facts;
 
 impl Table for Facts {

@@ -1,22 +1,22 @@
-//! The version of the index's format: of everything that all stages share, as the encoding of checkpoints and facts. What
-//! a stage writes has a version of its own.
+//! The version of the index's format: of everything that stages share, such as the encoding of checkpoints and facts.
+//! The tables of each stage have their own version.
 //!
 //! ```text
 //! format  'v' → version (4, big-endian)
 //! ```
 //!
-//! This row is read before any other, so it stays where it is and as it is in every format to come. An index without it
-//! is of before the row and has format 1; the next writer adds it.
+//! This row is read before any other, so its key and encoding must never change. An index without it is older than the
+//! row and has format 1; the next writer adds it.
 
 use crate::{
     codec::{DecodeError, Input, ValueCodec},
     table::{Home, Origin, Table},
 };
 
-/// The newest format, which this program writes. It reads all up to it.
+/// The newest format, which this program writes. It reads all earlier ones.
 pub const FORMAT: FormatVersion = FormatVersion(1);
 
-/// The table, of one row.
+/// The table, with one row.
 pub struct Format;
 
 impl Table for Format {
@@ -32,7 +32,7 @@ impl Table for Format {
 pub struct FormatVersion(pub u32);
 
 impl FormatVersion {
-    /// That of an index without the row.
+    /// The format of an index without the row.
     pub const FIRST: FormatVersion = FormatVersion(1);
 }
 

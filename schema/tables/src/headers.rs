@@ -1,4 +1,4 @@
-//! `headers`: one row a block of the active chain.
+//! `headers`: one row for each block of the active chain.
 //!
 //! ```text
 //! height (4, big-endian) →
@@ -32,27 +32,27 @@ pub struct HeaderRow {
     pub hash: BlockHash,
     /// The 80 bytes of the header.
     pub header: [u8; 80],
-    /// Largest header time up to and with this block.
+    /// Largest header time up to this block.
     pub mono_time: MonoTime,
     /// Number of the coinbase.
     pub first_tx: TxNum,
     /// Number of transactions.
     pub tx_count: u32,
-    /// Bytes, with witness.
+    /// Bytes, including witnesses.
     pub size: u32,
     /// Weight units.
     pub weight: u32,
     /// Fees of all transactions.
     pub fees: Sats,
-    /// Sum of all outputs, with the coinbase's.
+    /// Sum of all outputs, including the coinbase.
     pub output_sats: Sats,
-    /// Sum of the coinbase's outputs.
+    /// Sum of the coinbase outputs.
     pub coinbase_sats: Sats,
-    /// Number of inputs, without the coinbase's.
+    /// Number of inputs, without the coinbase.
     pub input_count: u32,
     /// Number of outputs.
     pub output_count: u32,
-    /// Where the raw bytes lie, if in a block file.
+    /// File position of the raw bytes, if they are in a block file.
     pub position: Option<FilePos>,
     /// scriptSig of the coinbase.
     pub coinbase_script: Vec<u8>,
@@ -110,7 +110,7 @@ impl HeaderRow {
         self.field(76)
     }
 
-    /// Hash of the block before.
+    /// Hash of the previous block.
     #[must_use]
     pub fn previous(&self) -> BlockHash {
         let mut bytes = [0u8; 32];

@@ -1,11 +1,11 @@
-//! Heights by what people know of a block.
+//! Heights by block hash and by time.
 //!
 //! ```text
 //! height_by_hash  'h' ‖ block hash prefix (8) ‖ height (4)      → ∅
 //! height_by_time  't' ‖ monotone time (4) ‖ height (4)          → ∅
 //! ```
 //!
-//! A prefix is a hint: several rows may share one, and the full hash is compared before one is believed.
+//! A prefix is a hint: several rows may share one, so the full hash is compared.
 
 use cairn_model::{Height, MonoTime};
 

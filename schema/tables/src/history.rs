@@ -1,5 +1,5 @@
-//! `history`: what each transaction did to a script, 128 transactions to a row, and a cumulative mark in front of each
-//! row, so that a page, a balance at a date or a count takes a constant number of reads whatever the length.
+//! `history`: the effect of each transaction on a script. A row has 128 transactions and begins with cumulative sums,
+//! so that a page, a balance at a date or a count takes a constant number of reads for any length of history.
 //!
 //! ```text
 //! history        ScriptId (9) ‖ TxNum of the first entry (5) →
@@ -8,9 +8,9 @@
 //! history_index  'i' ‖ ScriptId (9) ‖ number of 256 rows (4) → TxNum of each row's first entry, as distances
 //! ```
 //!
-//! kind: 1 received, 2 sent, 3 both (0: neither amount is above zero). The first entry's distance is 0. A row is full at
-//! 128 entries: row k holds the entries 128 k … 128 k + 127 in chain order, on every machine. `history_index` has rows
-//! only for scripts of more than 128 transactions.
+//! kind: 1 received, 2 sent, 3 both (0: neither amount is above zero). The first entry's distance is 0. A row is full
+//! at 128 entries: row k has the entries 128 k … 128 k + 127 in chain order, on every machine. `history_index` has rows
+//! only for scripts with more than 128 transactions.
 
 use cairn_model::{Sats, ScriptId, TxNum};
 
@@ -35,7 +35,7 @@ impl Table for History {
     type Value = HistoryRow;
 }
 
-/// Where the rows of a long history begin.
+/// First entries of the rows of a long history.
 pub struct HistoryIndex;
 
 impl Table for HistoryIndex {
@@ -46,7 +46,7 @@ impl Table for HistoryIndex {
     type Value = IndexRow;
 }
 
-/// What one transaction did to a script.
+/// Effect of one transaction on a script.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HistoryEntry {
     /// The transaction.
@@ -84,7 +84,7 @@ impl HistoryRow {
     }
 }
 
-/// Sums over a script's entries before some point of the chain.
+/// Sums over a script's entries before a point of the chain.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Sums {
     /// Number of entries.
@@ -96,8 +96,8 @@ pub struct Sums {
 }
 
 impl HistoryRow {
-    /// Sums over all entries of the script before `end`, out of the value under a key whose TxNum is `first`, if the row
-    /// behind it begins at `end` or later. What follows is not looked at, and nothing is kept.
+    /// Sums over all entries of the script before `end`, from the value under a key whose TxNum is `first`, if the next
+    /// row begins at `end` or later. Later entries are not decoded.
     ///
     /// # Errors
     /// The row is damaged up to there.
@@ -125,8 +125,8 @@ impl HistoryRow {
     }
 }
 
-/// Encodes with TxNums relative to the first entry, so a decoded value is relative until
-/// [`HistoryRow::absolute`] is told the key.
+/// Encodes TxNums relative to the first entry, so a decoded value is relative until [`HistoryRow::absolute`] gets the
+/// key.
 impl ValueCodec for HistoryRow {
     fn encode(&self, out: &mut Vec<u8>) {
         put_varint(out, self.number);

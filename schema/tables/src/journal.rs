@@ -1,4 +1,4 @@
-//! The parts of the journal that are not blocks.
+//! Journal data besides the blocks.
 //!
 //! ```text
 //! collisions   'c' ‖ script prefix (8)  → the scripts with that prefix, in order of first appearance
@@ -12,7 +12,7 @@ use crate::{
     table::{Home, Origin, Table},
 };
 
-/// Scripts that share a prefix. Only prefixes with at least two scripts have a row, so mainnet is expected to have none.
+/// Scripts that share a prefix. Only prefixes of at least two scripts have a row, so mainnet should have none.
 pub struct Collisions;
 
 impl Table for Collisions {
@@ -49,7 +49,7 @@ impl ValueCodec for CollidingScripts {
     }
 }
 
-/// Coins that vanished because a later coinbase had the same txid.
+/// Coins overwritten because a later coinbase had the same txid.
 pub struct OverwrittenCoins;
 
 impl Table for OverwrittenCoins {

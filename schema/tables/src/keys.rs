@@ -1,4 +1,4 @@
-//! Parts that keys are made of.
+//! Parts of keys.
 
 use cairn_model::{BlockHash, ScriptId, ScriptPrefix, TxNum, Txid};
 
@@ -9,14 +9,14 @@ use crate::codec::{DecodeError, Input, KeyCodec};
 pub struct HashPrefix(pub [u8; 8]);
 
 impl HashPrefix {
-    /// Of a txid, using its first `significant` bytes: 8 always, but for tests that want collisions.
+    /// Prefix of a txid, using its first `significant` bytes: always 8, except in tests of collisions.
     #[must_use]
     pub fn of_txid(txid: &Txid, significant: usize) -> Self {
         Self::cut(&txid.0, significant)
     }
 
-    /// Of a block hash. Its last bytes (the zeros of the proof of work) come last in protocol order, so the first
-    /// bytes are the random ones.
+    /// Prefix of a block hash. In protocol order the zeros of the proof of work are at the end, so the first bytes are
+    /// random.
     #[must_use]
     pub fn of_block(hash: &BlockHash) -> Self {
         Self::cut(&hash.0, 8)
@@ -40,7 +40,7 @@ impl KeyCodec for HashPrefix {
     }
 }
 
-/// The key of a table that has one row.
+/// The key of a table with one row.
 impl KeyCodec for () {
     fn encode(&self, _: &mut Vec<u8>) {}
 

@@ -1,6 +1,5 @@
-//! The tables of the index, one file each: what a key and a value hold, drawn in the file's documentation, with the
-//! codec and the tuning beside it; and the identities of the stages that write them. No I/O here: the reader and the
-//! writer share these.
+//! The tables of the index, one file each: the layout of keys and values in the file's documentation, the codec and the
+//! tuning. Also the identities of the stages that write them. No I/O: reader and writer share this crate.
 
 #[macro_use]
 mod registry;

@@ -1,15 +1,15 @@
-//! What was seen of the mempool: observations, which no journal of blocks can give back. No stage owns these tables, no
-//! checksum covers them, and rebuilding stages leaves them alone.
+//! Observations of the mempool, which cannot be rebuilt from the journal of blocks. No stage owns these tables, no
+//! checksum covers them, and rebuilding stages does not change them.
 //!
 //! ```text
-//! mempool          txid (32)                     → the transaction, resolved, with the time when it was first seen
-//! mempool_samples  'm' ‖ seconds since 1970 (8)  → the mempool in numbers at that time
+//! mempool          txid (32)                     → the resolved transaction with its first-seen time
+//! mempool_samples  'm' ‖ seconds since 1970 (8)  → statistics of the mempool at that time
 //! ```
 //!
-//! Values have the binary form that `cairn-model` defines for the wire: a version, then fields.
+//! Values have the wire format of `cairn-model`: a version, then fields.
 //!
-//! `mempool` is written with each block and once a minute, so that a restart keeps first-seen times; only the writer
-//! reads it back. `mempool_samples` holds the journal's input events of that kind.
+//! `mempool` is written with each block and once a minute, so that first-seen times survive a restart; only the writer
+//! reads it. `mempool_samples` has the journal's input events of this kind.
 
 use cairn_model::{MempoolSample, MempoolTx, Txid};
 
@@ -28,7 +28,7 @@ impl KeyCodec for Txid {
     }
 }
 
-/// The mempool as it was last kept.
+/// The last stored mempool.
 pub struct KeptMempool;
 
 impl Table for KeptMempool {
@@ -52,7 +52,7 @@ impl ValueCodec for MempoolTx {
     }
 }
 
-/// The mempool in numbers, now and then. The key is the sample's own time.
+/// Samples of the mempool's statistics. The key is the sample's time.
 pub struct MempoolSamples;
 
 impl Table for MempoolSamples {

@@ -1,11 +1,11 @@
-//! `prevouts`: which outputs the inputs of a row of `block_log` spend, in the same order. Beside it and not in it,
-//! because in bulk the numbers are known only after the rest is written.
+//! `prevouts`: the outputs that the inputs of a row of `block_log` spend, in the same order. It is a separate table,
+//! because bulk indexing knows these numbers only after `block_log` is written.
 //!
 //! ```text
 //! TxNum of the block_log row (5) → n │ n × (first TxNum + 64 − funding TxNum │ vout)
 //! ```
 //!
-//! A row without inputs is left out.
+//! A row without inputs is omitted.
 
 use std::ops::Range;
 
@@ -43,7 +43,7 @@ impl PrevoutRow {
     /// The outpoints.
     ///
     /// # Errors
-    /// A distance reaches before the first transaction.
+    /// A distance points before the first transaction.
     pub fn unpack(&self, first: TxNum) -> Result<Vec<Outpoint>, DecodeError> {
         let end = first.0 + TXS_PER_ROW as u64;
         let outpoint = |&(back, vout): &(u64, u32)| {
@@ -55,7 +55,7 @@ impl PrevoutRow {
 }
 
 impl PrevoutRow {
-    /// Some of the outpoints of a row under the key `first`, without the rest: those of the inputs `range`.
+    /// The outpoints of the inputs `range` of a row under the key `first`.
     ///
     /// # Errors
     /// The row is damaged up to there, or has fewer.

@@ -1,10 +1,10 @@
-//! `spenders`: who spent the outputs of a transaction.
+//! `spenders`: the inputs that spend the outputs of a transaction.
 //!
 //! ```text
 //! funding TxNum (5) → n × (vout │ spender TxNum − funding TxNum │ vin), ascending vout
 //! ```
 //!
-//! A transaction with nothing spent has no row.
+//! A transaction without spent outputs has no row.
 
 use cairn_model::TxNum;
 
@@ -30,7 +30,7 @@ impl Table for Spenders {
 pub struct Spender {
     /// The output.
     pub vout: u32,
-    /// Spender's number less the funding transaction's; at least 1.
+    /// TxNum of the spender minus TxNum of the funding transaction; at least 1.
     pub distance: u64,
     /// The input that spends it.
     pub vin: u32,

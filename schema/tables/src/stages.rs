@@ -1,19 +1,19 @@
-//! The identities of the stages. What a stage does stands in `indexer/stages`; what it is called, which version its tables
-//! have and which tables those are, readers need to know as well.
+//! The identities of the stages: name, version and tables, which readers need too. `indexer/stages` implements the
+//! stages.
 
 use crate::{TABLES, TableInfo};
 
-/// Whether a stage sees blocks in any order or one after the other.
+/// Order in which a stage processes blocks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Order {
     /// Deltas of all blocks can be collected in any order and folded group by group.
     Free,
-    /// Each block needs the tables as the block before left them. Runs after the order-free stages.
+    /// Each block needs the tables as of the previous block. Runs after the order-free stages.
     Ordered,
 }
 
 impl Order {
-    /// In a word.
+    /// Its name.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -23,24 +23,24 @@ impl Order {
     }
 }
 
-/// What a stage is.
+/// Identity of a stage.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StageInfo {
-    /// Name on the command line and of its checkpoint.
+    /// Name on the command line and in its checkpoint.
     pub name: &'static str,
-    /// Version of what it writes. A stage whose tables have another version is rebuilt from the journal.
+    /// Version of its tables. A stage whose tables have another version is rebuilt from the journal.
     pub version: u32,
-    /// Whether it sees blocks in any order.
+    /// Order in which it processes blocks.
     pub order: Order,
-    /// The stages whose tables it reads. It is rebuilt with another version of one. The journal is not named: every stage
-    /// is made from it, and an index with another version of it cannot be used.
+    /// The stages whose tables it reads. It is rebuilt if the version of one changes. The journal is not listed: every
+    /// stage is built from it, and an index with another version of it cannot be used.
     pub depends_on: &'static [&'static StageInfo],
     /// The tables it owns; no other stage writes them.
     pub tables: &'static [TableInfo],
 }
 
 impl StageInfo {
-    /// Names and versions of what it depends on, ascending by name.
+    /// Names and versions of its dependencies, ascending by name.
     #[must_use]
     pub fn dependencies(&self) -> Vec<(String, u32)> {
         let mut found: Vec<_> = self.depends_on.iter().map(|stage| (stage.name.to_owned(), stage.version)).collect();
@@ -60,7 +60,7 @@ const fn count_tables(stage: &str) -> usize {
     count
 }
 
-/// The tables of a stage, of which there are so many.
+/// The tables of a stage, `N` of them.
 const fn tables_of<const COUNT: usize>(stage: &str) -> [TableInfo; COUNT] {
     let (mut found, mut count, mut at) = ([TABLES[0]; COUNT], 0, 0);
     while at < TABLES.len() {
@@ -91,7 +91,7 @@ macro_rules! declare_stages {
             };
         )*
 
-        /// Every stage, in the order in which they are applied. The first is the journal itself.
+        /// Every stage, in order of application. The first is the journal.
         pub const STAGES: &[StageInfo] = &[$($NAME),*];
     };
 }

@@ -1,4 +1,4 @@
-//! `totals`: sums per script. The script itself is not stored again: its first output has it.
+//! `totals`: sums per script. The script itself is not stored here; its first output has it.
 //!
 //! ```text
 //! ScriptId (9) →
@@ -26,7 +26,7 @@ impl Table for TotalsTable {
     type Value = Totals;
 }
 
-/// Sums over everything confirmed that happened to a script.
+/// Sums over all confirmed transactions of a script.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Totals {
     /// Sum of the coins it received.
@@ -37,7 +37,7 @@ pub struct Totals {
     pub funded_count: u64,
     /// Number of its coins that were spent (or overwritten).
     pub spent_count: u64,
-    /// Number of transactions that funded or spent it: the entries of its history.
+    /// Number of transactions that fund it or spend from it: the entries of its history.
     pub tx_count: u64,
     /// Its first output.
     pub first: Outpoint,
@@ -48,7 +48,7 @@ pub struct Totals {
 }
 
 impl Totals {
-    /// What it holds.
+    /// Its balance.
     #[must_use]
     pub fn balance(&self) -> Sats {
         self.funded - self.spent

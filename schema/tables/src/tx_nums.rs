@@ -4,7 +4,7 @@
 //! tx_nums  txid prefix (8) ‖ TxNum (5) → ∅
 //! ```
 //!
-//! A prefix is a hint: several rows may share one, and the full id is compared before one is believed.
+//! A prefix is a hint: several rows may share one, so the full txid is compared.
 
 use cairn_model::TxNum;
 

@@ -45,18 +45,18 @@ fn files(sources: &BTreeMap<String, String>) -> Vec<(&str, Vec<&'static str>)> {
 
 const HEAD: &str = "# Tables
 
-Generated from the sources in `schema/tables/src`; do not edit. A test compares; to write this page anew:
+Generated from the sources in `schema/tables/src`; do not edit. A test compares both. To regenerate this page:
 `CAIRN_UPDATE_DOCS=1 cargo test --release -p cairn-tables --test docs`.
 
-A table with a stage is a fold over the journal, and has the same rows in every index of a chain: checksums cover it. Of
-these, `headers`, `block_log`, `prevouts` and `overwritten` are the journal of blocks itself. The others hold what the
-index knows of itself and what it observed; `mempool_samples` is the journal of observations. Keys sort by their bytes.
+A table with a stage is a fold over the journal. It has the same rows in every index of a chain, and checksums cover it.
+Of these tables, `headers`, `block_log`, `prevouts` and `overwritten` are the journal of blocks. The tables without a stage
+have metadata and observations of the index; `mempool_samples` is the journal of observations. Keys sort by their bytes.
 
-In the drawings, `‖` joins the parts of a key and `│` stands between the fields of a value; `[…]` is left out where it
-would say nothing. A number in parentheses is a length in bytes. Numbers in keys are big-endian; in values they are
-LEB128 unless a length is given. A TxNum is the position of a transaction on the chain. An amount is in satoshis and
-written so that round ones are short (Bitcoin Core's `CompressAmount`). A ScriptId is the first 8 bytes of
-SHA-256(scriptPubKey) and an ordinal, which tells scripts with the same prefix apart.
+In the layouts, `‖` joins the parts of a key, `│` separates the fields of a value, and `[…]` is optional. A number in
+parentheses is a length in bytes. Numbers in keys are big-endian; in values they are LEB128 unless a length is given. A
+TxNum is the index of a transaction in the chain. An amount is in satoshis, encoded so that round amounts are short (as
+Bitcoin Core's `CompressAmount`). A ScriptId is the first 8 bytes of SHA-256(scriptPubKey) and an ordinal, which
+distinguishes scripts with the same prefix.
 
 ";
 
@@ -64,7 +64,7 @@ fn page() -> String {
     let sources = sources();
     let files = files(&sources);
     let mut page = HEAD.to_owned();
-    page.push_str("| table | column family | first byte | stage | drawn under |\n|---|---|---|---|---|\n");
+    page.push_str("| table | column family | first byte | stage | layout |\n|---|---|---|---|---|\n");
     for table in &TABLES {
         let tag = table.tag.map(|tag| format!("`{}`", char::from(tag))).unwrap_or_default();
         let file = files.iter().find(|(_, tables)| tables.contains(&table.name)).unwrap().0;
@@ -73,7 +73,7 @@ fn page() -> String {
         let (name, family) = (table.name, table.family.name());
         writeln!(page, "| `{name}` | `{family}` | {tag} | {owner} | [{file}](#{file}) |").unwrap();
     }
-    page.push_str("\n## Column families\n\nThe reason for each choice stands beside the table's declaration.\n\n");
+    page.push_str("\n## Column families\n\nThe declaration of each table explains its choice.\n\n");
     page.push_str("| family | block size | compression | filter |\n|---|---|---|---|\n");
     for family in Family::ALL {
         let tuning = family.tuning();
@@ -83,8 +83,8 @@ fn page() -> String {
         };
         let filter = match (tuning.filter_bits, tuning.filter_prefix) {
             (0, _) => "none".to_owned(),
-            (bits, 0) => format!("{bits} bits a key"),
-            (bits, prefix) => format!("{bits} bits a key, over its first {prefix} bytes"),
+            (bits, 0) => format!("{bits} bits per key"),
+            (bits, prefix) => format!("{bits} bits per key, over its first {prefix} bytes"),
         };
         let size = tuning.block_size >> 10;
         writeln!(page, "| `{}` | {size} KiB | {compression} | {filter} |", family.name()).unwrap();

@@ -1,10 +1,10 @@
-//! What can go wrong when writing.
+//! Errors of writing.
 
 use std::{io, path::PathBuf};
 
 use cairn_reader::ReadError;
 
-/// A write failed. What was committed before is intact.
+/// A write failed. Earlier commits are intact.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
     /// The disk is full.
@@ -13,24 +13,24 @@ pub enum WriteError {
     /// Another process writes this index.
     #[error("{0}: another process is writing this index")]
     Locked(PathBuf),
-    /// The database refused.
+    /// A database error.
     #[error("database: {0}")]
     Database(rocksdb::Error),
-    /// The operating system refused.
+    /// An operating system error.
     #[error("{path}: {error}")]
     Io {
         /// File or folder.
         path: PathBuf,
-        /// Its words.
+        /// Its message.
         error: io::Error,
     },
-    /// Reading what is there failed.
+    /// Reading the index failed.
     #[error(transparent)]
     Read(#[from] ReadError),
 }
 
 impl WriteError {
-    /// Whether bytes on disk are not those that were written, as opposed to a disk that refuses.
+    /// True if bytes on disk differ from those written, not if the disk fails.
     #[must_use]
     pub fn is_corruption(&self) -> bool {
         matches!(self, WriteError::Database(e) if e.kind() == rocksdb::ErrorKind::Corruption)
@@ -51,7 +51,7 @@ impl WriteError {
 
 impl From<rocksdb::Error> for WriteError {
     fn from(error: rocksdb::Error) -> Self {
-        // The binding passes RocksDB's status on as text only.
+        // The binding exposes RocksDB's status only as text.
         let text = error.to_string();
         if text.contains("No space left on device") || text.contains("Disk quota exceeded") {
             WriteError::DiskFull(text)

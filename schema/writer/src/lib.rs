@@ -1,5 +1,5 @@
-//! The only crate that changes the index. A commit is one atomic step: families are written without a write-ahead log
-//! and flushed together, the checkpoint among them; a commit has happened when that flush has returned.
+//! The only crate that changes the index. A commit is atomic: all families, including the checkpoints, are written
+//! without a write-ahead log and flushed together. The commit is done when the flush returns.
 
 mod batch;
 mod error;

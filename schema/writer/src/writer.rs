@@ -1,4 +1,4 @@
-//! The writer's handle.
+//! The write handle of the index.
 
 use std::{
     path::{Path, PathBuf},
@@ -21,37 +21,36 @@ use rocksdb::{
 
 use crate::{Batch, WriteError};
 
-/// Memory in bytes that the database gets where nobody says how much: 512 MiB for its cache, 256 MiB for rows that are
-/// written and not yet flushed.
+/// Default memory of the database in bytes: 512 MiB for its cache, 256 MiB for rows that are written but not flushed.
 const DEFAULT_MEMORY: u64 = 768 << 20;
-/// Bytes that a walk through a table reads ahead.
+/// Read-ahead of a table scan in bytes.
 const READ_AHEAD: usize = 2 << 20;
 
 /// How long files that compactions have replaced are kept. A reader in another process reads the list of files and then
-/// opens them, which takes longer than the time between two commits: none of them may vanish meanwhile.
+/// opens them, which takes longer than the interval of commits; no file may disappear in that time.
 const KEEP_FILES: Duration = Duration::from_secs(10);
 
-/// Holds the index for writing; there is one in all processes.
+/// The index, open for writing. Only one process can have it.
 pub struct Writer {
     db: Arc<Db>,
     dir: PathBuf,
     /// Since when replaced files are kept; `None`: they are not.
     kept_since: Mutex<Option<Instant>>,
-    /// What its families share.
+    /// Resources that its families share.
     cache: Cache,
 }
 
 impl Writer {
-    /// Opens the index in `dir`, or makes an empty one.
+    /// Opens the index in `dir`, or creates an empty one.
     ///
     /// # Errors
-    /// Another process writes it, its format is newer than this program, or the disk refuses.
+    /// Another process writes it, its format is newer than this program, or the disk fails.
     pub fn open(dir: &Path) -> Result<Self, WriteError> {
         Self::open_within(dir, DEFAULT_MEMORY)
     }
 
-    /// As [`Writer::open`], with a limit in bytes on the memory of the database: a third of it for rows that are written
-    /// and not yet flushed, the rest for its cache.
+    /// As [`Writer::open`], with a memory limit of the database in bytes: a third for rows that are written but not
+    /// flushed, the rest for its cache.
     ///
     /// # Errors
     /// As [`Writer::open`].
@@ -81,7 +80,7 @@ impl Writer {
         Ok(writer)
     }
 
-    /// Adds the row of the format to an index of before that row. A new index gets it with its facts.
+    /// Adds the format row to an index that is older than this row. A new index gets it with its facts.
     fn note_format(&self) -> Result<(), WriteError> {
         if check_format(&self.db)?.is_some() || self.is_clear(&TableInfo::of::<FactsTable>())? {
             return Ok(());
@@ -109,7 +108,8 @@ impl Writer {
         Family::ALL
             .into_iter()
             .map(|f| {
-                let missing = || cairn_reader::ReadError::Unusable(format!("the index has no family {}", f.name()));
+                let missing =
+                    || cairn_reader::ReadError::Unusable(format!("the index has no column family {}", f.name()));
                 self.db.cf_handle(f.name()).ok_or_else(|| missing().into())
             })
             .collect()
@@ -118,7 +118,7 @@ impl Writer {
     /// Builds a batch with `fill` and writes it in one step: visible at once, durable with the next [`Writer::flush`].
     ///
     /// # Errors
-    /// What `fill` says, or the database cannot be written.
+    /// The error of `fill`, or the database cannot be written.
     pub fn commit<E: From<WriteError>>(&self, fill: impl FnOnce(&mut Batch<'_>) -> Result<(), E>) -> Result<(), E> {
         let families = self.families()?;
         let mut batch = Batch { families: &families, batch: WriteBatch::default() };
@@ -129,10 +129,10 @@ impl Writer {
         Ok(())
     }
 
-    /// Makes everything written durable, all families in one atomic step.
+    /// Makes all written rows durable, atomically over all families.
     ///
     /// # Errors
-    /// The disk refuses; what was durable before stays so.
+    /// The disk fails; earlier flushes stay durable.
     pub fn flush(&self) -> Result<(), WriteError> {
         let families = self.families()?;
         let mut options = FlushOptions::default();
@@ -149,7 +149,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Removes replaced files now: what bulk work leaves behind is large.
+    /// Removes replaced files now, since bulk work leaves large ones.
     fn remove_files(&self) -> Result<(), WriteError> {
         let mut since = self.kept_since.lock().unwrap_or_else(PoisonError::into_inner);
         if since.take().is_some() {
@@ -158,10 +158,10 @@ impl Writer {
         Ok(())
     }
 
-    /// Takes table files into a family; they are moved, not copied. Atomic for the family.
+    /// Ingests table files into a family; they are moved, not copied. Atomic for the family.
     ///
     /// # Errors
-    /// A file is damaged or overlaps another, or the disk refuses.
+    /// A file is damaged or overlaps another, or the disk fails.
     pub fn ingest(&self, family: Family, files: Vec<PathBuf>) -> Result<(), WriteError> {
         if files.is_empty() {
             return Ok(());
@@ -173,10 +173,10 @@ impl Writer {
         Ok(self.db.ingest_external_file_cf_opts(&families[family.index()], &options, files)?)
     }
 
-    /// Removes all rows of a table: the whole family where the table has it for itself, else the range behind its tag.
+    /// Removes all rows of a table: the whole family if the table has its own, otherwise the range of its tag.
     ///
     /// # Errors
-    /// The database refuses.
+    /// The database fails.
     pub fn clear(&self, table: &TableInfo) -> Result<(), WriteError> {
         if self.is_clear(table)? {
             return Ok(());
@@ -195,10 +195,10 @@ impl Writer {
         }
     }
 
-    /// Removes a family with all its rows, readable or not, and makes it again.
+    /// Drops a family with all its rows, readable or not, and recreates it.
     ///
     /// # Errors
-    /// The database refuses.
+    /// The database fails.
     pub fn make_anew(&self, family: Family) -> Result<(), WriteError> {
         // Counted before and after: a reader in another process that opens in between opens again.
         self.count_families()?;
@@ -227,7 +227,7 @@ impl Writer {
         Ok(!found)
     }
 
-    /// Puts the facts of a new index.
+    /// Writes the facts of a new index.
     ///
     /// # Errors
     /// The database cannot be written.
@@ -240,10 +240,10 @@ impl Writer {
         self.flush()
     }
 
-    /// The facts, if it has some.
+    /// The facts, if it has any.
     ///
     /// # Errors
-    /// The database cannot be read, or holds facts that this version does not know.
+    /// The database cannot be read, or has facts that this version does not support.
     pub fn facts(&self) -> Result<Option<Facts>, WriteError> {
         Ok(Facts::read(&self.db)?)
     }
@@ -253,16 +253,16 @@ impl Writer {
     /// # Errors
     /// The database cannot be read.
     pub fn get(&self, family: Family, key: &[u8]) -> Result<Option<Vec<u8>>, WriteError> {
-        let missing = || cairn_reader::ReadError::Unusable(format!("the index has no family {}", family.name()));
+        let missing = || cairn_reader::ReadError::Unusable(format!("the index has no column family {}", family.name()));
         let handle = self.db.cf_handle(family.name()).ok_or_else(missing)?;
         Ok(self.db.get_cf(&handle, key)?)
     }
 
-    /// Walks through all rows of a table in ascending order of keys: what was written up to now, flushed or not, and
-    /// whether or not the index has a tip. `row` gets the bytes of key (tag included) and value.
+    /// Scans all rows of a table in ascending key order: all written rows, flushed or not, even if the index has no
+    /// tip. `row` gets the bytes of the key (with its tag) and of the value.
     ///
     /// # Errors
-    /// The database cannot be read. The rows before the failure were passed on.
+    /// The database cannot be read. Rows before the failure were passed on.
     pub fn rows<T: Table>(&self, mut row: impl FnMut(&[u8], &[u8])) -> Result<(), WriteError> {
         let mut options = ReadOptions::default();
         options.set_total_order_seek(true);

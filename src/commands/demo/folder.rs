@@ -1,4 +1,4 @@
-//! The folder of a demo: block files, index, unconfirmed transactions, and a note of what they are.
+//! The folder of a demo: block files, index, unconfirmed transactions, and a file that identifies them.
 
 use std::{
     fs::{self, File, TryLockError},
@@ -27,33 +27,33 @@ use crate::{
     signals::Signals,
 };
 
-/// Decides who pays whom, and when.
+/// Seed of the generator.
 const SEED: u64 = 1;
 /// The files are obfuscated like a node's.
 const XOR_KEY: [u8; 8] = *b"cairn \x01\x02";
-/// Marks a folder as a demo's: only such a folder is ever emptied.
+/// Marks a folder as a demo's. Only such a folder is ever emptied.
 const NOTE: &str = "demo.json";
 /// The unconfirmed transactions.
 const MEMPOOL: &str = "mempool.deltas";
-/// Held while the folder is filled.
+/// Lock held while the folder is filled.
 const LOCK: &str = "demo.lock";
 
-/// What a demo's folder holds.
+/// Identifies the content of a demo's folder.
 #[derive(Serialize, Deserialize, PartialEq, Eq, Debug)]
 struct Note {
-    /// Which chain, made by which version.
+    /// The chain and the version that made it.
     chain: String,
     /// Hash of the tip once everything is indexed.
     tip: Option<String>,
 }
 
-/// A folder that holds a demo, or will.
+/// A folder of a demo.
 pub(super) struct DemoFolder {
     dir: PathBuf,
 }
 
 impl DemoFolder {
-    /// The demo in this folder; nothing is opened yet.
+    /// The demo in this folder. Opens nothing yet.
     pub(super) fn at(dir: PathBuf) -> Self {
         DemoFolder { dir }
     }
@@ -66,7 +66,7 @@ impl DemoFolder {
     /// The finished demo of this version; `None` if there is none.
     ///
     /// # Errors
-    /// The folder holds something else, or cannot be read.
+    /// The folder has other content, or cannot be read.
     pub(super) fn open(&self) -> Result<Option<Reader>, Failure> {
         let Some(Note { chain, tip: Some(tip) }) = self.note()? else { return Ok(None) };
         if chain != identity()? {
@@ -77,16 +77,16 @@ impl DemoFolder {
         Ok((found == tip).then_some(reader))
     }
 
-    /// Generates the chain, writes its block files, indexes them.
+    /// Generates the chain, writes its block files and indexes them.
     ///
     /// # Errors
-    /// The folder holds something else, another process is at it, or the disk refuses.
+    /// The folder has other content, another process uses it, or the disk fails.
     pub(super) fn make(&self, screen: &Screen, signals: &Signals) -> Result<Exit, Failure> {
         fs::create_dir_all(&self.dir).map_err(Failure::io(&self.dir))?;
         let known = self.note()?.is_some();
         if !known && fs::read_dir(&self.dir).map_err(Failure::io(&self.dir))?.next().is_some() {
-            return Err(Failure::usage(format!("{} holds something else than a demo", self.dir.display()))
-                .hint("--datadir takes a folder that is empty or does not exist"));
+            return Err(Failure::usage(format!("{} is not empty and not a demo folder", self.dir.display()))
+                .hint("give --datadir an empty folder, or one that does not exist"));
         }
         self.write_note(None)?;
         let _lock = self.lock()?;
@@ -98,7 +98,7 @@ impl DemoFolder {
             }
         }
         let started = Instant::now();
-        tracing::info!(blocks = DEMO_BLOCKS, "generating the demo chain (once: the next start finds it)");
+        tracing::info!(blocks = DEMO_BLOCKS, "generating the demo chain (only on the first start)");
         let (made, waiting) = chain_and_mempool(SEED).map_err(generator)?;
         let network = Network::Regtest;
         let blocks = self.dir.join("blocks");
@@ -118,7 +118,8 @@ impl DemoFolder {
         Ok(exit)
     }
 
-    /// The unconfirmed transactions of the finished demo, the newest first seen now (in milliseconds since 1970).
+    /// The unconfirmed transactions of the finished demo. The newest was first seen at `now_ms` (milliseconds since
+    /// 1970).
     ///
     /// # Errors
     /// They cannot be read, or are damaged.
@@ -128,7 +129,7 @@ impl DemoFolder {
         bytes.and_then(|bytes| mempool::decode(&bytes, now_ms)).map_err(|failure| self.spoiled(failure))
     }
 
-    /// A failure that comes of what the folder holds.
+    /// Adds the hint for a failure caused by the folder's content.
     pub(super) fn spoiled(&self, failure: Failure) -> Failure {
         failure.hint(format!("delete {} to start over", self.dir.display()))
     }
@@ -147,7 +148,7 @@ impl DemoFolder {
     fn write_note(&self, tip: Option<String>) -> Result<(), Failure> {
         let note = Note { chain: identity()?, tip };
         let text = serde_json::to_vec_pretty(&note).map_err(|e| Failure::new(Exit::Other, e.to_string()))?;
-        // A rename is one step: nobody ever reads half a note.
+        // A rename is atomic: no process ever reads a partial file.
         let (path, part) = (self.dir.join(NOTE), self.dir.join("demo.json.part"));
         fs::write(&part, text).and_then(|()| fs::rename(&part, &path)).map_err(Failure::io(&path))
     }
@@ -161,13 +162,13 @@ impl DemoFolder {
                 Exit::Index,
                 format!("{}: another process is filling this folder", self.dir.display()),
             )
-            .hint("wait for it, or name another --datadir")),
+            .hint("wait until it is done, or use another --datadir")),
             Err(TryLockError::Error(error)) => Err(Failure::io(&path)(error)),
         }
     }
 }
 
-/// Which chain this program makes: another version, seed, length or set of actors is another chain.
+/// Identifies the chain of this program. It changes with version, seed, length and actors.
 fn identity() -> Result<String, Failure> {
     let showcase = showcase().map_err(generator)?.map(|s| s.address.to_string()).join(" ");
     let version = env!("CARGO_PKG_VERSION");

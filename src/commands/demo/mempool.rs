@@ -1,4 +1,4 @@
-//! The demo's unconfirmed transactions: to a file, from it, and to whoever answers requests.
+//! The demo's unconfirmed transactions: written to a file, read from it, and published to requests.
 
 use std::sync::Arc;
 
@@ -12,20 +12,20 @@ use cairn_reader::Tip;
 
 use crate::exit::{Exit, Failure};
 
-/// What a node with the demo's mempool would demand, in satoshis per 1 000 virtual bytes: none of it pays less.
+/// Minimum feerate of a node with the demo's mempool, in satoshis per 1 000 virtual bytes. No transaction pays less.
 const RELAY_FEE: u64 = 1_000;
-/// Bytes that a node's mempool may take by default.
+/// Default size limit of a node's mempool in bytes.
 const MAX_BYTES: u64 = 300_000_000;
 
 /// The bytes of the file: deltas, each after its length in four bytes, low byte first. Times of first sight count from
 /// the beginning of [`WAITING_SPAN`].
 ///
 /// # Errors
-/// None that is known: a transaction would have to be larger than any block.
+/// No known case: a transaction would have to be larger than any block.
 pub(super) fn encode(waiting: &[Unconfirmed]) -> Result<Vec<u8>, Failure> {
     let mut file = Vec::new();
     for made in waiting {
-        let tx = resolved(made).ok_or_else(|| bad("a transaction is impossibly large"))?;
+        let tx = resolved(made).ok_or_else(|| bad("a transaction is too large"))?;
         let mut deltas = Vec::with_capacity(2);
         if let Some(replaced) = &made.replaces {
             let reason = RemoveReason::Replaced { by: tx.txid };
@@ -36,7 +36,7 @@ pub(super) fn encode(waiting: &[Unconfirmed]) -> Result<Vec<u8>, Failure> {
             let start = file.len();
             file.extend([0; 4]);
             delta.encode(&mut file);
-            let length = u32::try_from(file.len() - start - 4).map_err(|_| bad("a transaction is impossibly large"))?;
+            let length = u32::try_from(file.len() - start - 4).map_err(|_| bad("a transaction is too large"))?;
             if let Some(prefix) = file.get_mut(start..).and_then(|rest| rest.first_chunk_mut::<4>()) {
                 *prefix = length.to_le_bytes();
             }
@@ -45,7 +45,7 @@ pub(super) fn encode(waiting: &[Unconfirmed]) -> Result<Vec<u8>, Failure> {
     Ok(file)
 }
 
-/// Reads the bytes of the file. [`WAITING_SPAN`] ends now, which is in milliseconds since 1970.
+/// Reads the bytes of the file. [`WAITING_SPAN`] ends at `now_ms` (milliseconds since 1970).
 ///
 /// # Errors
 /// They are damaged.
@@ -54,9 +54,9 @@ pub(super) fn decode(mut bytes: &[u8], now_ms: u64) -> Result<Vec<MempoolDelta>,
     let start = now_ms.saturating_sub(span);
     let mut deltas = Vec::new();
     while !bytes.is_empty() {
-        let (length, rest) = bytes.split_first_chunk::<4>().ok_or_else(|| bad("the file is cut short"))?;
+        let (length, rest) = bytes.split_first_chunk::<4>().ok_or_else(|| bad("the file ends early"))?;
         let length = usize::try_from(u32::from_le_bytes(*length)).unwrap_or(usize::MAX);
-        let (delta, rest) = rest.split_at_checked(length).ok_or_else(|| bad("the file is cut short"))?;
+        let (delta, rest) = rest.split_at_checked(length).ok_or_else(|| bad("the file ends early"))?;
         bytes = rest;
         deltas.push(match MempoolDelta::decode(delta).map_err(|error| bad(&error.to_string()))? {
             MempoolDelta::Add(tx) => {
@@ -65,17 +65,17 @@ pub(super) fn decode(mut bytes: &[u8], now_ms: u64) -> Result<Vec<MempoolDelta>,
                 MempoolDelta::Add(Arc::new(MempoolTx { first_seen_ms, ..tx }))
             }
             MempoolDelta::Remove { txid, reason } => MempoolDelta::Remove { txid, reason },
-            _ => return Err(bad("the file holds something else than transactions")),
+            _ => return Err(bad("the file contains something other than transactions")),
         });
     }
     Ok(deltas)
 }
 
-/// Shows the transactions to requests, as a mempool over the tip that will not change, and says where it comes from.
-/// Returns how many there are.
+/// Publishes the transactions to requests as a mempool on top of the tip that does not change, and sets the source's
+/// status. Returns the number of transactions.
 ///
 /// # Errors
-/// Some of them are impossible: the file is damaged.
+/// Some transactions are invalid: the file is damaged.
 pub(super) fn show(slot: &IndexSlot, tip: &Tip, waiting: &[MempoolDelta], now_ms: u64) -> Result<u64, Failure> {
     let pool = slot.pool();
     let sequence = waiting.len() as u64;
@@ -91,14 +91,14 @@ pub(super) fn show(slot: &IndexSlot, tip: &Tip, waiting: &[MempoolDelta], now_ms
         _ => count + 1,
     });
     let stats = pool.stats().filter(|stats| stats.count == count);
-    let stats = stats.ok_or_else(|| bad("some of the transactions are impossible"))?;
+    let stats = stats.ok_or_else(|| bad("some transactions are invalid"))?;
     pool.apply(&[MempoolDelta::NodeFloor(NodeFloor {
         mempool_min_fee: RELAY_FEE,
         min_relay_fee: RELAY_FEE,
         max_bytes: MAX_BYTES,
         usage_bytes: stats.usage_bytes,
     })]);
-    // Nothing will change, so this projection of the next blocks stays the newest.
+    // The mempool does not change, so this projection stays current.
     pool.refresh();
     slot.set_source(Some(SourceStatus {
         kind: SourceKind::Demo,
@@ -122,7 +122,7 @@ fn txid(bytes: &[u8; 32]) -> Txid {
     Txid(*bytes)
 }
 
-/// A transaction with its coins; none if it is larger than any block.
+/// A transaction with the coins that it spends; `None` if it is larger than any block.
 fn resolved(made: &Unconfirmed) -> Option<MempoolTx> {
     let (tx, raw) = (&made.tx, made.raw());
     let inputs = tx.input.iter().zip(&made.spent).enumerate().map(|(index, (input, coin))| MempoolInput {

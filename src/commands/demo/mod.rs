@@ -1,5 +1,4 @@
-//! `cairn demo`: the generated chain, through the same files, engine and server as any other, and unconfirmed
-//! transactions over its tip.
+//! `cairn demo`: the generated chain, with the same file format, engine and server as any other chain, and a mempool.
 
 mod folder;
 mod mempool;
@@ -21,11 +20,11 @@ use crate::{
 };
 use folder::DemoFolder;
 
-/// Makes the demo, or takes the one that is there, and serves it.
+/// Makes the demo unless it exists, and serves it.
 pub(crate) fn demo(args: &Demo, context: &Context) -> Result<Exit, Failure> {
     let signals = Signals::take_over()?;
     let (actors, showcase) = (actors().map_err(generator)?, showcase().map_err(generator)?);
-    // The address first: whoever has to name another one should not wait for that.
+    // Bind first: if the address is in use, the user learns it before the chain is generated.
     let server = Server::bind(&args.http, examples(&actors, &showcase), None)?;
     let folder = DemoFolder::at(match &args.dir.demo_datadir {
         Some(dir) => dir.clone(),
@@ -44,7 +43,7 @@ pub(crate) fn demo(args: &Demo, context: &Context) -> Result<Exit, Failure> {
     let (tip, now_ms) = (*reader.view()?.tip(), cairn_clock::now_ms());
     let (height, unconfirmed) = (tip.height, folder.unconfirmed(now_ms)?);
     let slot = IndexSlot::with(Arc::new(reader));
-    // The whole chain is there, and no block will ever come.
+    // The chain is complete: no block will follow.
     slot.set_best_height(Some(height));
     let waiting = mempool::show(&slot, &tip, &unconfirmed, now_ms).map_err(|failure| folder.spoiled(failure))?;
     drop(unconfirmed);
@@ -55,7 +54,7 @@ pub(crate) fn demo(args: &Demo, context: &Context) -> Result<Exit, Failure> {
         folder.dir().display()
     );
     print(&welcome(server.url(), &what, height, &actors, &showcase))?;
-    // Its own, never the one of CAIRN_STATE_URL.
+    // The demo's own state, never that of CAIRN_STATE_URL.
     let server = server.with_state(StateUrl::in_folder(folder.dir()));
     server.serve(Arc::new(slot), signals.cancel_token())?;
     Ok(signals.exit().unwrap_or(Exit::Done))
@@ -65,7 +64,7 @@ pub(crate) fn demo(args: &Demo, context: &Context) -> Result<Exit, Failure> {
 fn generator(error: cairn_demo::Error) -> Failure {
     match error {
         cairn_demo::Error::Io(error) => error.into(),
-        other => Failure::new(Exit::Other, format!("the demo chain could not be made: {other}")),
+        other => Failure::new(Exit::Other, format!("cannot generate the demo chain: {other}")),
     }
 }
 
@@ -80,17 +79,17 @@ fn examples(actors: &[Actor], showcase: &[Showcase]) -> Examples {
     Examples { showcase: showcase.iter().map(|s| s.address.to_string()).collect(), featured: featured.collect() }
 }
 
-/// The folder of the demo where none is named.
+/// The default folder of the demo.
 fn default_dir() -> Result<PathBuf, Failure> {
     let folder = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let cache = folder("XDG_CACHE_HOME").or_else(|| folder("HOME").map(|home| home.join(".cache")));
     let cache = cache.ok_or_else(|| {
-        Failure::usage("neither XDG_CACHE_HOME nor HOME is set").hint("--datadir names a folder for the demo")
+        Failure::usage("neither XDG_CACHE_HOME nor HOME is set").hint("give a folder for the demo with --datadir")
     })?;
     Ok(cache.join("cairn").join("demo"))
 }
 
-/// What a newcomer reads first.
+/// The text for a newcomer.
 fn welcome(url: &str, what: &str, height: u32, actors: &[Actor], showcase: &[Showcase]) -> String {
     let mut text = format!("\nThe demo chain ({what}) is served at {url}\n\n");
     for actor in actors {
@@ -101,7 +100,7 @@ fn welcome(url: &str, what: &str, height: u32, actors: &[Actor], showcase: &[Sho
         let actor = actors.iter().find(|a| a.name == name);
         actor.and_then(|a| a.addresses.first()).map(ToString::to_string).unwrap_or_default()
     };
-    text += "\nAsk it something:\n\n";
+    text += "\nTry these requests:\n\n";
     for path in [
         format!("/v1/wallets/{}/overview", of("exchange")),
         format!("/v1/wallets/{}/transactions?limit=5", of("merchant")),
@@ -114,6 +113,6 @@ fn welcome(url: &str, what: &str, height: u32, actors: &[Actor], showcase: &[Sho
     ] {
         text += &format!("  curl '{url}{path}'\n");
     }
-    text += &format!("\nAll operations: {url}/openapi.json\nCtrl-C stops.\n\n");
+    text += &format!("\nAll operations: {url}/openapi.json\nPress Ctrl-C to stop.\n\n");
     text
 }

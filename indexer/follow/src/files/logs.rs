@@ -1,4 +1,4 @@
-//! Log lines about block files and what became of them.
+//! Log lines about block files and their indexing.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use cairn_sources::SurveyStats;
 use super::footprint::Taken;
 use crate::{round, size};
 
-/// Says what bringing the index along did.
+/// Logs the result of an update of the index.
 pub(super) fn sync(report: &SyncReport, took: Duration) {
     let Some((height, hash)) = report.tip else { return };
     let seconds = round(took.as_secs_f64());
@@ -24,7 +24,7 @@ pub(super) fn sync(report: &SyncReport, took: Duration) {
     }
 }
 
-/// Says what bulk indexing took, for each byte of block data where that is what counts.
+/// Logs the cost of bulk indexing, per byte of block data where that is meaningful.
 pub(super) fn cost(report: &SyncReport, took: Duration, taken: Taken) {
     let per_byte = |bytes: u64| (bytes as f64 * 1_000.0 / report.bytes.max(1) as f64).round() / 1_000.0;
     tracing::info!(
@@ -38,7 +38,7 @@ pub(super) fn cost(report: &SyncReport, took: Duration, taken: Taken) {
     );
 }
 
-/// Says what the files hold; what needs a look, as a warning of its own.
+/// Logs the content of the block files; each problem is a separate warning.
 pub(super) fn survey(found: &SurveyStats) {
     tracing::info!(
         files = found.files,
@@ -59,7 +59,7 @@ pub(super) fn survey(found: &SurveyStats) {
         tracing::warn!(
             blocks = found.orphan_blocks,
             missing_parent = first,
-            "blocks without their ancestors: the chain may end too early"
+            "blocks without ancestors: the chain may end too early"
         );
     }
     if found.damaged > 0 {
@@ -70,7 +70,7 @@ pub(super) fn survey(found: &SurveyStats) {
         tracing::warn!(
             blocks = found.missing_undo,
             files = found.missing_undo_files,
-            "blocks without undo data (rev*.dat): the coins that they spend are joined from the chain, which takes longer"
+            "blocks without undo data (rev*.dat): indexing finds the spent coins in the chain, which takes longer"
         );
     }
 }

@@ -142,13 +142,16 @@ impl ActiveSource for SurveyedFiles {
                 if self.moves < MOVES && self.waits_for_more =>
             {
                 self.moves += 1;
-                tracing::warn!(%error, "looking at the files again");
+                tracing::warn!(%error, "reading the block files again");
             }
             Err(error) => return Err(error.into()),
         }
         if self.files.unusable_undo() > self.unusable {
             self.unusable = self.files.unusable_undo();
-            tracing::warn!(blocks = self.unusable, "undo data of a very old node: read without it, which takes longer");
+            tracing::warn!(
+                blocks = self.unusable,
+                "undo data of a very old node cannot be used: indexing without it takes longer"
+            );
         }
         Ok(Reached::Tip)
     }

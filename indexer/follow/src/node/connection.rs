@@ -16,7 +16,12 @@ pub fn connect(
 ) -> Result<(NodeClient, NodeInfo), NodeError> {
     let client = NodeClient::new(config, cancel.clone())?;
     let info = client.check(network)?;
-    tracing::info!(url = client.url(), version = info.network.subversion, blocks = info.chain.blocks, "node found");
+    tracing::info!(
+        url = client.url(),
+        version = info.network.subversion,
+        blocks = info.chain.blocks,
+        "connected to the node"
+    );
     Ok((client, info))
 }
 
@@ -25,7 +30,7 @@ pub(super) fn published(client: &NodeClient) -> Vec<ZmqEndpoint> {
     match client.zmq_notifications() {
         Ok(notifications) => endpoints(&notifications, &TOPICS, &host(client.url())),
         Err(error) => {
-            tracing::warn!(%error, "the node does not say what it publishes");
+            tracing::warn!(%error, "the node does not report its ZMQ addresses");
             Vec::new()
         }
     }

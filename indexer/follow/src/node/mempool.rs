@@ -60,7 +60,7 @@ impl WatchedMempool {
     pub(super) fn begin(client: &NodeClient, index: &OpenIndex) -> Result<Self, FollowError> {
         let mut watcher = MempoolWatcher::new(client.clone(), MempoolOptions::default());
         let kept = index.engine.kept_mempool()?;
-        tracing::info!(kept = kept.len(), "the mempool is watched");
+        tracing::info!(kept = kept.len(), "watching the mempool");
         // What the node does not have any more is taken from the disk as well, once all is known.
         let removed = kept.iter().map(|tx| tx.txid).collect();
         watcher.restore(kept);
@@ -95,8 +95,8 @@ impl WatchedMempool {
         deltas
     }
 
-    /// The index has taken blocks off. What was in them is confirmed by other blocks soon, or unconfirmed as soon as the
-    /// node's messages about it are taken in: until then the mempool stays at the old tip, and requests wait.
+    /// The index has taken blocks off. What was in them is confirmed by other blocks soon, or unconfirmed as soon as
+    /// the node's messages about it are taken in: until then the mempool stays at the old tip, and requests wait.
     ///
     /// # Errors
     /// The index cannot be read.

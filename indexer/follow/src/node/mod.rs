@@ -61,7 +61,7 @@ impl Source for NodeSource {
         tracing::info!(
             zmq = addresses.join(" "),
             "{}",
-            if endpoints.is_empty() { "no ZMQ: the node is polled" } else { "ZMQ" }
+            if endpoints.is_empty() { "no ZMQ: polling the node" } else { "ZMQ" }
         );
         let watcher = TipWatcher::start(&self.client, WatchOptions { endpoints, ..WatchOptions::default() })?;
         // Whoever waits for the tip anyway asks once and then looks around: health has to notice a silent node.

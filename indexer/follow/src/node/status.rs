@@ -60,7 +60,7 @@ impl StatusReports {
             mempool_sequence: mempool.node_sequence,
         };
         if status.mempool == MempoolWatch::Stale && self.last.mempool != MempoolWatch::Stale {
-            tracing::warn!("the node is silent: unconfirmed transactions are not shown any more");
+            tracing::warn!("the node is silent: unconfirmed transactions are no longer shown");
         }
         let urgent = (status.mempool, status.reachable, status.news, status.kind)
             != (self.last.mempool, self.last.reachable, self.last.news, self.last.kind);

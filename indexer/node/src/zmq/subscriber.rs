@@ -184,7 +184,7 @@ impl Connection {
                     | SocketEvent::HandshakeFailedProtocol { .. }
                     | SocketEvent::HandshakeFailedAuth { .. }),
                 ) => {
-                    tracing::warn!(address = self.endpoint.address, ?event, "what answers there does not speak ZMQ");
+                    tracing::warn!(address = self.endpoint.address, ?event, "the server does not speak ZMQ");
                 }
                 // Attempts, and events of later versions of the library.
                 Ok(_) | Err(_) => {}

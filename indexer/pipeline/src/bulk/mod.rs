@@ -7,8 +7,8 @@
 //!    once more by funding transaction: so it is known which outputs are spent in the end.
 //! 3. **coins**: only for blocks without undo data: the coins that they spend are picked out of the blocks.
 //! 4. **fold**: blocks are parsed once more, now with number (2) and value (undo data, or 3) of each spent coin, and
-//!    mapped by the stages. Rows that rise with the chain are written at once, other deltas are spilled by key; those of
-//!    coins that are spent in the end (`Merge::Coin`) are dropped.
+//! mapped by the stages. Rows that rise with the chain are written at once, other deltas are spilled by key; those of
+//! coins that are spent in the end (`Merge::Coin`) are dropped.
 //! 5. **tables**: per lane and range of keys, deltas are sorted, folded and written as table files.
 //! 6. **ingest**: the files are taken into the database, one family at a time; the checkpoints come last and are the
 //!    commit.
@@ -112,7 +112,7 @@ pub(crate) fn from_files(
     let result = match try_from_files(target, files, survey, options, progress) {
         // Undo data of a very old node, or of a sibling block: do without any.
         Err(e) if !options.ignore_undo && blames_undo(&e) => {
-            tracing::warn!(%e, "undo data is unusable: indexing without it");
+            tracing::warn!(%e, "undo data is unusable; indexing without it");
             let options = BulkOptions { ignore_undo: true, ..*options };
             try_from_files(target, files, survey, &options, progress)
         }
@@ -130,8 +130,8 @@ fn give_up_damaged<T>(target: &BulkTarget<'_>, result: &Result<T, PipelineError>
     }
 }
 
-/// Whether wrong undo data may be the reason: a height that does not fit, amounts that do not add up, or a coin that was
-/// spent with another value or script than it was made with.
+/// Whether wrong undo data may be the reason: a height that does not fit, amounts that do not add up, or a coin that
+/// was spent with another value or script than it was made with.
 fn blames_undo(e: &PipelineError) -> bool {
     matches!(
         e,

@@ -68,7 +68,7 @@ impl Records {
                 return Ok(());
             }
             if self.whole {
-                return Err(PipelineError::Spill { path: self.path.clone(), what: "a record is cut short" });
+                return Err(PipelineError::Spill { path: self.path.clone(), what: "a record ends early" });
             }
             self.bytes.copy_within(self.from..self.filled, 0);
             (self.filled, self.from, self.to) = (self.filled - self.from, 0, 0);
@@ -119,8 +119,8 @@ impl Merge {
     }
 }
 
-/// Sorts a file of records within so many bytes of memory. `take` gets the records in order, a piece at a time: bytes of
-/// records, and whether more follow. A piece never ends between two records with one key.
+/// Sorts a file of records within so many bytes of memory. `take` gets the records in order, a piece at a time: bytes
+/// of records, and whether more follow. A piece never ends between two records with one key.
 pub(crate) fn sort_file(
     path: &Path,
     memory: u64,
@@ -169,7 +169,7 @@ fn write_runs(path: &Path, memory: u64, made: &mut u32) -> Result<Vec<PathBuf>, 
             bytes.extend_from_slice(records.current());
             records.advance()?;
         }
-        let cut_short = || PipelineError::Spill { path: path.to_owned(), what: "a record is cut short" };
+        let cut_short = || PipelineError::Spill { path: path.to_owned(), what: "a record ends early" };
         let sorted = Sorted::new(&bytes).ok_or_else(cut_short)?;
         let mut run = RunWriter::create(path, made)?;
         let mut record = Vec::new();

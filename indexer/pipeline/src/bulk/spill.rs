@@ -251,5 +251,5 @@ pub(crate) fn remove(path: &Path) -> Result<(), PipelineError> {
 
 /// A partition whose records are cut short.
 pub(crate) fn damaged(dir: &Path, name: &str, partition: usize) -> PipelineError {
-    PipelineError::Spill { path: partition_path(dir, name, partition), what: "a record is cut short" }
+    PipelineError::Spill { path: partition_path(dir, name, partition), what: "a record ends early" }
 }

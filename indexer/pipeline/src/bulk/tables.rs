@@ -143,7 +143,7 @@ impl Rows for FileRows<'_> {
 
     fn delete(&mut self, _: Family, _: &[u8]) -> Result<(), StageError> {
         // In bulk a fold sees everything that ever happened to its group.
-        Err(StageError::Contradiction { stage: self.lane, what: "something is taken out that was never put in" })
+        Err(StageError::Contradiction { stage: self.lane, what: "a row is deleted that was never put" })
     }
 }
 

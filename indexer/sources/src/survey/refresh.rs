@@ -130,7 +130,7 @@ impl Survey {
             }
         }
         for offset in &scan.damaged_at {
-            tracing::debug!(file = number, offset, "a damaged or half-written record");
+            tracing::debug!(file = number, offset, "damaged or half-written record");
         }
         let old = self.files.remove(&number).filter(|_| !scan.whole);
         let (counts, mut damaged_at, from) = old.map_or_else(Default::default, |f| (f.counts, f.damaged_at, f.resume));

@@ -1,14 +1,14 @@
-//! The stable codes of failures: status, title and meaning of each stand here and nowhere else.
+//! The stable error codes. Status, title and meaning of each are defined only here.
 
 use axum::http::StatusCode;
 
-/// The page that explains them.
+/// The page that explains the codes.
 pub(crate) const PAGE: &str = "/api/reference/errors/";
 
 /// Declares the codes: variant, HTTP status, name on the wire, title, meaning.
 macro_rules! error_codes {
     ($($variant:ident, $status:literal, $name:literal, $title:literal, $meaning:expr;)*) => {
-        /// A stable code of a failure.
+        /// A stable error code.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
         pub enum ErrorCode {
             $(#[doc = $meaning] $variant,)*
@@ -29,7 +29,7 @@ macro_rules! error_codes {
 
 error_codes! {
     InvalidAddress, 400, "invalid_address", "Invalid address",
-        "The address has a wrong checksum, length or form. The index knows nothing of such an address.";
+        "The address has a wrong checksum, length or form.";
     WrongNetwork, 400, "wrong_network", "Wrong network", "The address belongs to another network than the index.";
     InvalidTxid, 400, "invalid_txid", "Invalid transaction id", "A transaction id has 64 hexadecimal digits.";
     InvalidHash, 400, "invalid_hash", "Invalid block",
@@ -39,31 +39,31 @@ error_codes! {
     InvalidPath, 400, "invalid_path", "Invalid path", "The path is not valid UTF-8, or is not a path.";
     InvalidQuery, 400, "invalid_query", "Invalid query string", "The query string cannot be read.";
     MalformedJson, 400, "malformed_json", "Malformed JSON",
-        "The body is not a JSON object, or it names a member twice.";
+        "The body is not a JSON object, or it has a duplicate field.";
     InvalidTransaction, 400, "invalid_transaction", "Invalid transaction",
-        "The bytes are not a transaction, or no block may hold it.";
+        "The bytes are not a transaction, or the transaction is invalid by consensus.";
     InsufficientFee, 400, "insufficient_fee", "Insufficient fee",
         "The transaction pays too little to be relayed, or to replace the transactions it conflicts with.";
     MissingInputs, 400, "missing_inputs", "Missing inputs",
         "The transaction spends coins that are unknown or already spent. Its parents may still arrive.";
     Conflict, 400, "conflict", "Conflicting transaction",
-        "The transaction conflicts with another one that may not be replaced.";
+        "The transaction conflicts with another one that it cannot replace.";
     NonStandard, 400, "non_standard", "Non-standard transaction", "Nodes do not relay this kind of transaction.";
-    ScriptFailed, 400, "script_failed", "Script failed", "A script or signature of the transaction is not valid.";
+    ScriptFailed, 400, "script_failed", "Script failed", "A script or signature of the transaction is invalid.";
     NonFinal, 400, "non_final", "Transaction not final",
-        "The time or height that the transaction waits for has not come.";
+        "A locktime, relative locktime or coinbase maturity of the transaction is not reached.";
     TooLongMempoolChain, 400, "too_long_mempool_chain", "Too many unconfirmed relatives",
-        "The transaction has too many unconfirmed relatives. Some have to confirm first.";
+        "The transaction has too many unconfirmed relatives. Some of them must confirm first.";
     MaxFeeExceeded, 400, "max_fee_exceeded", "Fee too high",
-        "The fee is above the node's limit, which guards against mistakes.";
+        "The fee exceeds the node's limit, which protects against mistakes.";
     MaxBurnExceeded, 400, "max_burn_exceeded", "Burned amount too high",
-        "The transaction destroys more coins than the node allows.";
+        "The transaction burns more than the node allows.";
     WalletSessionRequired, 402, "wallet_session_required", "Wallet session required",
         "This part of a long history needs a wallet session or a bridge key.";
     HostNotAllowed, 403, "host_not_allowed", "Host not allowed",
-        "The `Host` header does not name this server. Its operator sets the base address.";
+        "The `Host` header does not name this server. The operator sets the base URL.";
     OriginNotAllowed, 403, "origin_not_allowed", "Origin not allowed",
-        "Pages of other sites may not call the tool endpoint.";
+        "Pages of other sites must not call the tool endpoint.";
     RouteNotFound, 404, "route_not_found", "Route not found",
         "No operation has this path. `did_you_mean` names the nearest ones.";
     TxNotFound, 404, "tx_not_found", "Transaction not found", "Neither the chain nor the mempool has the transaction.";
@@ -71,73 +71,73 @@ error_codes! {
     McpSessionNotFound, 404, "mcp_session_not_found", "Stream not found",
         "The message names no open stream of the legacy MCP transport. Open one with GET.";
     MethodNotAllowed, 405, "method_not_allowed", "Method not allowed",
-        "The path does not support this method. The `Allow` header lists those it supports.";
+        "The path does not support this method. The `Allow` header lists the supported ones.";
     RequestTimeout, 408, "request_timeout", "Request timeout", "The body did not arrive in time.";
     CursorExpired, 409, "cursor_expired", "Cursor expired",
         "A reorganization replaced blocks that the cursor refers to. Start again from the first page.";
     PayloadTooLarge, 413, "payload_too_large", "Body too large", "The body is larger than the server accepts.";
     UriTooLong, 414, "uri_too_long", "Address too long", "The path and query string are longer than the server accepts.";
     UnsupportedMediaType, 415, "unsupported_media_type", "Unsupported media type",
-        "The body must be JSON, or a type that the operation names.";
+        "The body must be JSON or another type that the operation supports.";
     ValidationError, 422, "validation_error", "Validation error",
-        "Values are missing or out of bounds. `errors` lists every one of them.";
+        "Parameters are missing or invalid. `errors` lists all of them.";
     QrCapacityExceeded, 422, "qr_capacity_exceeded", "Text too long for a QR code",
         "The text does not fit into the largest QR code.";
     AnswerTooLarge, 422, "answer_too_large", "Answer too large for a tool",
-        "A tool answers with at most 256 KiB of JSON. `narrow_with` names parameters that make the answer smaller; \
-         `url` is where HTTP gives all of it.";
+        "A tool returns at most 256 KiB of JSON. `narrow_with` names parameters that make the answer smaller; `url` \
+         returns the whole answer over HTTP.";
     RateLimited, 429, "rate_limited", "Rate limited",
-        "The client has spent its budget. Wait for as long as `Retry-After` says.";
+        "The client has exceeded its rate limit. Wait for the seconds in `Retry-After`.";
     TooManyConnections, 429, "too_many_connections", "Too many connections",
         "The client has too many open connections. Send requests one after the other on the same connection.";
     HeadersTooLarge, 431, "headers_too_large", "Headers too large",
         "The request has more headers, or longer ones, than the server accepts.";
     InternalError, 500, "internal_error", "Internal error",
-        "The server failed. Its log has more under the request id.";
+        "The server failed. Its log has details under the request id.";
     NotImplemented, 501, "not_implemented", "Not implemented",
-        "The operation is part of the interface but not built yet.";
+        "The operation is part of the interface but not implemented yet.";
     IndexSyncing, 503, "index_syncing", "Index syncing",
-        "The index is empty or behind, and the question needs the tip.";
-    MempoolUnavailable, 503, "mempool_unavailable", "Mempool unavailable", "The mempool cannot be read at present.";
+        "The index is empty or behind, and the request needs the tip.";
+    MempoolUnavailable, 503, "mempool_unavailable", "Mempool unavailable", "The mempool is not available at present.";
     NodeUnavailable, 503, "node_unavailable", "Node unavailable", "No node is configured, or it does not answer.";
     StateUnavailable, 503, "state_unavailable", "Service state unavailable",
         "No database for what users write is configured, or it does not answer.";
     FeedbackFull, 503, "feedback_full", "Too much open feedback",
         "The server keeps no more feedback until its operator has closed some.";
     StreamFull, 503, "stream_full", "Stream full",
-        "Answers on a stream of the legacy MCP transport wait to be read. Read them first.";
+        "The stream of the legacy MCP transport has unread answers. Read them first.";
     TooManyStreams, 503, "too_many_streams", "Too many streams",
-        "Too many streams of the legacy MCP transport are open. POST to the endpoint needs none.";
+        "Too many streams of the legacy MCP transport are open. POST to the endpoint without a stream.";
     Overloaded, 503, "overloaded", "Overloaded", "Too many requests at once. Try again in a moment.";
     Timeout, 504, "timeout", "Timeout", "The answer took longer than the time limit of a request.";
 }
 
 impl ErrorCode {
-    /// The name on the wire: the member `error` of a failure.
+    /// The name in answers: the field `error`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         self.row().1
     }
 
-    /// The HTTP status that it comes with.
+    /// The HTTP status.
     #[must_use]
     pub fn status(self) -> StatusCode {
         StatusCode::from_u16(self.row().0).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
     }
 
-    /// A few words: the member `title` of a failure.
+    /// A short title: the field `title`.
     #[must_use]
     pub const fn title(self) -> &'static str {
         self.row().2
     }
 
-    /// What it means and what to do.
+    /// Meaning and remedy.
     #[must_use]
     pub const fn meaning(self) -> &'static str {
         self.row().3
     }
 
-    /// Where it is explained.
+    /// URL of its explanation.
     #[must_use]
     pub fn explained_at(self, base_url: &str) -> String {
         format!("{base_url}{PAGE}#{}", self.name())

@@ -1,21 +1,21 @@
-//! `view=compact`: an answer without some of its members, which are left out while it is written. Numbers stay as they
-//! are printed, and nothing is parsed or copied again.
+//! `view=compact`: an answer without some of its fields. They are skipped while the answer is written, so nothing is
+//! parsed or copied again and numbers keep their form.
 
 use std::io;
 
 use serde::Serialize;
 use serde_json::ser::{CharEscape, CompactFormatter, Formatter, Serializer};
 
-/// Which members of an answer are written.
+/// The fields of an answer that are written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Selection<'p> {
     /// All.
     All,
-    /// All but those at these paths: names joined by dots; a name leads through arrays into each of their objects.
+    /// All except these paths: names joined by dots; a name of an array applies to each of its objects.
     Without(&'p [&'p str]),
 }
 
-/// Room for the usual answer.
+/// Initial capacity: the size of a typical answer.
 const ROOM: usize = 2048;
 
 /// Writes a value as JSON.
@@ -33,22 +33,22 @@ pub(crate) fn to_vec<T: Serialize>(value: &T, selection: Selection<'_>) -> Resul
 
 /// An object that is being written.
 struct Level<'p> {
-    /// What is left out of it and below, relative to it.
+    /// Paths to omit, relative to this object.
     paths: Vec<&'p str>,
-    /// The name of the member that is being written.
+    /// Name of the current field.
     name: Vec<u8>,
-    /// Whether a member was written before.
+    /// True if a field was already written.
     has_members: bool,
 }
 
-/// A formatter that leaves members out.
+/// A formatter that omits fields.
 struct Without<'p> {
     levels: Vec<Level<'p>>,
-    /// Paths of the object that begins next.
+    /// Paths of the next object.
     next: Vec<&'p str>,
-    /// Whether what is written is the name of a member, which is kept until it is known whether the member is wanted.
+    /// True while a field name is written. It is buffered until it is clear if the field is wanted.
     in_name: bool,
-    /// How many values, one in the other, lie between here and the member that is left out; 0 while nothing is.
+    /// Nesting depth below the omitted field; 0 if no field is omitted.
     skipping: usize,
 }
 
@@ -57,7 +57,7 @@ impl<'p> Without<'p> {
         Without { levels: Vec::new(), next: paths.to_vec(), in_name: false, skipping: 0 }
     }
 
-    /// Writes what belongs to the answer, keeps what belongs to a name, drops the rest.
+    /// Writes wanted bytes, buffers bytes of a name, drops omitted bytes.
     fn put<W: ?Sized + io::Write>(&mut self, writer: &mut W, bytes: &[u8]) -> io::Result<()> {
         if self.skipping > 0 {
             return Ok(());
@@ -69,7 +69,7 @@ impl<'p> Without<'p> {
         Ok(())
     }
 
-    /// What a formatter of compact JSON writes for something small.
+    /// Writes a small value as compact JSON.
     fn put_as<W: ?Sized + io::Write>(
         &mut self,
         writer: &mut W,

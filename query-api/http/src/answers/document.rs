@@ -1,4 +1,4 @@
-//! A document: made once, answered whole.
+//! A document: made once, served as a whole.
 
 use axum::{
     extract::Request,
@@ -16,13 +16,13 @@ use crate::{
     pages::shell::POLICY,
 };
 
-/// What pages of ours may load: nothing from elsewhere.
+/// Content security policy of pages: no external resources.
 pub(crate) const PAGE_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'self'; \
     connect-src 'self'; img-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
 /// A document.
 pub struct Document {
-    /// Where it is.
+    /// Its path.
     pub path: String,
     media_type: &'static str,
     body: String,
@@ -55,7 +55,7 @@ impl Document {
         Document::new(path, "application/json", body.to_string())
     }
 
-    /// The same with a further header.
+    /// Adds a header.
     pub fn with(mut self, name: HeaderName, value: HeaderValue) -> Self {
         self.headers.push((name, value));
         self
@@ -83,7 +83,7 @@ impl Document {
     }
 }
 
-/// The answer of a path that can only be read: to other methods 405.
+/// The answer of a read-only path: 405 for other methods.
 pub(crate) fn read_only(request: &Request, answer: impl FnOnce() -> Response) -> Response {
     let method = request.method();
     if method == Method::GET || method == Method::HEAD { answer() } else { not_allowed(["GET"].into_iter(), method) }

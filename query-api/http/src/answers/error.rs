@@ -1,4 +1,4 @@
-//! Errors, as `application/problem+json`. One shape for every failure; nothing internal leaks into it.
+//! Errors as `application/problem+json`: one form for all, without internal details.
 
 use std::{error::Error, ops::Deref, sync::Arc};
 
@@ -12,10 +12,10 @@ use serde_json::{Map, Value};
 
 use crate::answers::code::ErrorCode;
 
-/// The media type of every failure.
+/// The media type of every error.
 pub(crate) const PROBLEM: &str = "application/problem+json";
 
-/// Where a bad value stood.
+/// Location of an invalid value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Location {
@@ -28,7 +28,7 @@ pub enum Location {
 }
 
 impl Location {
-    /// The word for it.
+    /// Its name in answers.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -39,50 +39,50 @@ impl Location {
     }
 }
 
-/// One bad field of a request.
+/// One invalid field of a request.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct FieldError {
-    /// Where it stood.
+    /// Location of the field.
     #[serde(rename = "in")]
     pub location: Location,
     /// Name of the field.
     pub name: String,
-    /// What is wrong with it.
+    /// What is wrong.
     pub message: String,
-    /// What would be right: values or bounds.
+    /// Allowed values or bounds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allowed: Option<Value>,
-    /// A value that would be right.
+    /// A valid value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub example: Option<Value>,
 }
 
-/// A request that gets no answer, and why. Boxed, so that results stay small.
+/// An error of a request. Boxed, so that results stay small.
 #[derive(Clone, Debug)]
 pub struct ApiError(Box<Failure>);
 
-/// What is known about a failure.
+/// The data of an error.
 #[derive(Clone, Debug)]
 pub struct Failure {
     /// HTTP status.
     pub status: StatusCode,
     /// Stable code.
     pub code: ErrorCode,
-    /// What happened, for people.
+    /// Explanation for people.
     pub detail: String,
-    /// Every bad field.
+    /// All invalid fields.
     pub errors: Vec<FieldError>,
-    /// Whether the same request may succeed later.
+    /// True if the same request may succeed later.
     pub retryable: bool,
     /// Seconds.
     pub retry_after: Option<u32>,
-    /// Methods that the path knows (405).
+    /// Methods of the path (405).
     pub allow: Option<String>,
     /// Further headers.
     pub headers: Vec<(HeaderName, HeaderValue)>,
-    /// Further members of the body.
+    /// Further fields of the body.
     pub extra: Map<String, Value>,
-    /// What it comes from, where that is an error of another layer. It never leaves the server.
+    /// Its cause in another layer. Clients never see it.
     pub source: Option<Arc<dyn Error + Send + Sync>>,
 }
 
@@ -95,7 +95,7 @@ impl Deref for ApiError {
 }
 
 impl ApiError {
-    /// A failure with a code, which decides the status.
+    /// An error with a code, which determines the status.
     pub fn new(code: ErrorCode, detail: impl Into<String>) -> Self {
         ApiError(Box::new(Failure {
             status: code.status(),
@@ -111,12 +111,12 @@ impl ApiError {
         }))
     }
 
-    /// A failure with every bad field.
+    /// An error with all invalid fields.
     #[must_use]
     pub fn of_fields(code: ErrorCode, errors: Vec<FieldError>) -> Self {
         let detail = match errors.as_slice() {
             [only] => format!("{}: {}", only.name, only.message),
-            many => format!("{} fields of the request are not valid", many.len()),
+            many => format!("{} fields of the request are invalid", many.len()),
         };
         let mut error = ApiError::new(code, detail);
         error.0.errors = errors;
@@ -130,50 +130,50 @@ impl ApiError {
         ApiError::of_fields(ErrorCode::ValidationError, vec![field])
     }
 
-    /// 503 that passes by itself, after so many seconds.
+    /// 503 for a temporary condition; the client may retry after this many seconds.
     pub fn unavailable(code: ErrorCode, detail: impl Into<String>, retry_after: u32) -> Self {
         ApiError::new(code, detail).retryable(Some(retry_after))
     }
 
-    /// The index is empty, or too far behind for the question.
+    /// The index is empty, or too far behind for the request.
     pub fn syncing(detail: impl Into<String>) -> Self {
         ApiError::unavailable(ErrorCode::IndexSyncing, detail, 10)
     }
 
-    /// 500; what happened is in the log only.
+    /// 500. Only the log has details.
     #[must_use]
     pub fn internal() -> Self {
-        let detail = "the server failed to answer; its log has more under this request id";
+        let detail = "the server failed to answer; its log has details under this request id";
         ApiError::new(ErrorCode::InternalError, detail).retryable(None)
     }
 
-    /// 405 for a path that knows the methods in `allow`.
+    /// 405 for a path with the methods in `allow`.
     pub fn method_not_allowed(method: &Method, allow: String) -> Self {
         let mut error = ApiError::new(ErrorCode::MethodNotAllowed, format!("method {method} not allowed; use {allow}"));
         error.0.allow = Some(allow);
         error
     }
 
-    /// Says that the same request may succeed later, after some seconds if that is known.
+    /// Marks the error as retryable, after this many seconds if known.
     pub fn retryable(mut self, after: Option<u32>) -> Self {
         self.0.retryable = true;
         self.0.retry_after = after;
         self
     }
 
-    /// Adds a member to the body.
+    /// Adds a field to the body.
     pub fn with(mut self, key: &str, value: impl Into<Value>) -> Self {
         self.0.extra.insert(key.to_owned(), value.into());
         self
     }
 
-    /// Adds a header; one that cannot be a header is left out.
+    /// Adds a header. An invalid value is omitted.
     pub fn header(mut self, name: HeaderName, value: &str) -> Self {
         self.0.headers.extend(HeaderValue::from_str(value).ok().map(|value| (name, value)));
         self
     }
 
-    /// The response with its body, now that the request is known.
+    /// The response with its body.
     pub fn render(self, base_url: &str, request_id: &str, instance: &str) -> Response {
         let body = self.body(base_url, request_id, instance);
         let failure = *self.0;
@@ -212,7 +212,7 @@ impl ApiError {
     }
 }
 
-/// The error travels as an extension; the outermost layer knows the request id and writes the body.
+/// The error is passed on as an extension; the outermost layer has the request id and writes the body.
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let mut response = self.status.into_response();
@@ -221,7 +221,7 @@ impl IntoResponse for ApiError {
     }
 }
 
-/// An error of a layer below: a failure of the server, unless the service recognizes it (see [`crate::Backend`]).
+/// An error of a lower layer: 500, unless the service maps it (see [`crate::Backend`]).
 impl<E: Error + Send + Sync + 'static> From<E> for ApiError {
     fn from(error: E) -> Self {
         let mut failure = ApiError::internal();
@@ -230,17 +230,17 @@ impl<E: Error + Send + Sync + 'static> From<E> for ApiError {
     }
 }
 
-/// Body of every failure (RFC 9457, with members of our own).
+/// Body of every error (RFC 9457 with additional fields).
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Problem {
-    /// Names the kind of problem.
+    /// Kind of problem, as a URI.
     #[serde(rename = "type")]
     kind: String,
-    /// The status in words.
+    /// Short title of the error code.
     title: String,
     /// HTTP status.
     status: u16,
-    /// What happened, for people.
+    /// Explanation for people.
     detail: String,
     /// Path of the request.
     instance: String,
@@ -248,18 +248,18 @@ pub(crate) struct Problem {
     error: String,
     /// Id of the request, also in the header `X-Request-Id`.
     request_id: String,
-    /// Every bad field, if the request was not valid.
+    /// All invalid fields of the request.
     errors: Vec<FieldError>,
-    /// Whether the same request may succeed later.
+    /// True if the same request may succeed later.
     retryable: bool,
-    /// Where this failure is explained.
+    /// URL of the explanation.
     docs_url: String,
-    /// Members that some kinds of problem add.
+    /// Additional fields of some errors.
     #[serde(flatten)]
     extra: Map<String, Value>,
 }
 
-/// 405 for a path that knows these methods.
+/// 405 for a path with these methods.
 pub(crate) fn not_allowed(known: impl Iterator<Item = &'static str>, method: &Method) -> Response {
     let mut known: Vec<&str> = known.collect();
     if known.contains(&"GET") {

@@ -1,9 +1,9 @@
-//! `_meta`: what every answer says about itself.
+//! `_meta`: metadata of every answer.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Something that a client should know about an answer.
+/// A warning about an answer.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 pub struct Warning {
     /// Stable code.
@@ -19,52 +19,52 @@ impl Warning {
     }
 }
 
-/// The newest block that the answer knows.
+/// The tip of the index at the time of the answer.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 pub struct TipMeta {
     /// Its height.
     pub height: u32,
     /// Its hash.
     pub hash: String,
-    /// How many blocks of the best known chain the index lacks; null while no better chain than the index is known of.
+    /// Lag of the index behind the best known chain, in blocks; null if no better chain is known.
     pub lag_blocks: Option<u32>,
 }
 
-/// What a service says about the state that an answer was made from.
+/// The state of the data that an answer is based on.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Standing {
-    /// When the data was current (RFC 3339); `None` while there is none.
+    /// Time of the data (RFC 3339); `None` while there is none.
     pub freshness: Option<String>,
-    /// The newest block; `None` while there is none.
+    /// The tip; `None` while there is none.
     pub tip: Option<TipMeta>,
     /// The network; `None` while it is not known.
     pub network: Option<&'static str>,
 }
 
-/// What an answer says about itself.
+/// Metadata of an answer.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub(crate) struct Meta<'m> {
-    /// The operation: its path, with the method before it if that is not GET.
+    /// The operation: its path, prefixed with the method unless it is GET.
     pub(crate) endpoint: &'m str,
-    /// When the data was current (RFC 3339); null before anything is indexed.
+    /// Time of the data (RFC 3339); null before anything is indexed.
     pub(crate) freshness: Option<&'m str>,
-    /// Where the data comes from.
+    /// Source of the data.
     pub(crate) source: &'static str,
-    /// What this call cost.
+    /// Price of this request.
     pub(crate) price_sats: u64,
-    /// Where the interface is described.
+    /// URL of the OpenAPI document.
     pub(crate) docs: &'m str,
-    /// What `freshness` means here.
+    /// Meaning of `freshness` for this operation.
     pub(crate) freshness_semantics: &'static str,
-    /// What a client should know.
+    /// Warnings about the answer.
     pub(crate) warnings: &'m [Warning],
-    /// The newest block that the answer knows; null before anything is indexed.
+    /// The tip of the index; null before anything is indexed.
     pub(crate) tip: Option<&'m TipMeta>,
     /// The network: main, testnet3, testnet4, signet or regtest; null before anything is indexed.
     pub(crate) network: Option<&'static str>,
 }
 
-/// Adds `_meta` to the members of an answer (a JSON object), behind them and in the same place of memory.
+/// Appends `_meta` to the fields of an answer (a JSON object), in the same buffer.
 pub(crate) fn append(answer: &mut Vec<u8>, meta: &Meta<'_>) -> Result<(), serde_json::Error> {
     if answer.last() == Some(&b'}') {
         answer.pop();

@@ -1,8 +1,8 @@
-//! Whether an answer has changed since a client had it.
+//! ETags and conditional requests.
 
 use axum::http::{HeaderMap, HeaderValue, header};
 
-/// Headers by which a client can ask whether an answer has changed.
+/// Sets the headers for conditional requests.
 pub(crate) fn set_validators(headers: &mut HeaderMap, etag: &str) {
     if let Ok(etag) = HeaderValue::from_str(etag) {
         headers.insert(header::ETAG, etag);
@@ -10,7 +10,7 @@ pub(crate) fn set_validators(headers: &mut HeaderMap, etag: &str) {
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
 }
 
-/// Whether an `If-None-Match` names the tag.
+/// True if an `If-None-Match` contains the tag.
 pub(crate) fn matches(if_none_match: &str, etag: &str) -> bool {
     let listed = if_none_match.split(',').map(|tag| tag.trim().trim_start_matches("W/"));
     let etag = etag.trim_start_matches("W/");

@@ -1,4 +1,4 @@
-//! Values against schemas.
+//! Checks values against schemas.
 
 use serde_json::{Map, Number, Value};
 
@@ -8,7 +8,7 @@ use crate::answers::{
     error::{ApiError, FieldError, Location},
 };
 
-/// Whether a schema takes values of a type.
+/// True if a schema accepts values of a type.
 fn takes(schema: &Value, kind: &str) -> bool {
     match &schema["type"] {
         Value::String(only) => only == kind,
@@ -21,7 +21,7 @@ fn alternatives(schema: &Value) -> impl Iterator<Item = &Value> {
     ["anyOf", "oneOf"].into_iter().flat_map(|key| schema[key].as_array().into_iter().flatten())
 }
 
-/// Text as the type that the schema takes; stays text where it does not read as that type, for the check to refuse.
+/// Converts text to the type of the schema. Text that cannot be converted stays text and fails the check.
 pub(super) fn coerce(schema: &Value, text: &str, formats: &[TextFormat]) -> Value {
     let as_text = || Value::String(text.to_owned());
     if format::of(formats, schema).is_some_and(|format| format.takes_numbers) {
@@ -49,11 +49,11 @@ pub(super) struct Check<'f> {
     formats: &'f [TextFormat],
     network: Option<&'static str>,
     errors: Vec<FieldError>,
-    /// Code of the first text that has one of its own.
+    /// Error code of the first invalid text with its own code.
     code: Option<ErrorCode>,
 }
 
-/// More errors than this help nobody.
+/// Maximum number of reported errors.
 const MAX_ERRORS: usize = 100;
 
 impl<'f> Check<'f> {
@@ -61,10 +61,10 @@ impl<'f> Check<'f> {
         Check { formats, network, errors: Vec::new(), code: None }
     }
 
-    /// What came of it.
+    /// The result of the check.
     ///
     /// # Errors
-    /// Something is not valid.
+    /// A value is invalid.
     pub(super) fn finish(self) -> Result<(), ApiError> {
         if self.errors.is_empty() {
             return Ok(());
@@ -120,7 +120,7 @@ impl<'f> Check<'f> {
         }
         let one_of = schema["enum"].as_array().is_some_and(|all| !all.contains(value));
         if one_of || schema.get("const").is_some_and(|only| only != value) {
-            self.error(location, name, "is none of the allowed values", Some(schema));
+            self.error(location, name, "is not one of the allowed values", Some(schema));
         }
     }
 
@@ -175,7 +175,7 @@ fn expected(schema: &Value) -> String {
     taken.join(" or ")
 }
 
-/// What would be right, as far as the schema says so in short.
+/// The allowed values or bounds of a schema.
 fn allowed(schema: &Value) -> Option<Value> {
     let mut found = Map::new();
     for key in [

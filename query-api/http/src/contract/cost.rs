@@ -1,21 +1,21 @@
-//! What a request costs the server.
+//! Cost classes of requests.
 
-/// What an operation costs the server.
+/// Cost class of an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Cost {
-    /// Nothing is read, or a row or two.
+    /// Reads no rows, or one or two.
     Light,
-    /// A bounded number of rows.
+    /// Reads a bounded number of rows.
     Standard,
-    /// Many rows, or a question to the node.
+    /// Reads many rows, or asks the node.
     Heavy,
 }
 
 impl Cost {
-    /// All of them.
+    /// All classes.
     pub const ALL: [Cost; 3] = [Cost::Light, Cost::Standard, Cost::Heavy];
 
-    /// What a request takes from the budget of its client.
+    /// Units of the client's rate limit that a request costs.
     #[must_use]
     pub const fn units(self) -> u32 {
         match self {
@@ -25,7 +25,7 @@ impl Cost {
         }
     }
 
-    /// Name, as descriptions and metrics have it.
+    /// Name in descriptions and metrics.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

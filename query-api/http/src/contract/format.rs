@@ -1,4 +1,4 @@
-//! Texts that mean more than text: a service names their formats and says what is wrong with one.
+//! Formats of text parameters. A service defines them with their checks.
 
 use std::fmt;
 
@@ -6,40 +6,40 @@ use serde_json::Value;
 
 use crate::answers::code::ErrorCode;
 
-/// What is wrong with a text.
+/// The error of an invalid text.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BadText {
-    /// Its own code; without one it counts among the bad values.
+    /// Its own error code; without one it is a `validation_error`.
     pub code: Option<ErrorCode>,
-    /// What is wrong, as a sentence about the value.
+    /// What is wrong, as the end of a sentence about the value.
     pub message: String,
 }
 
 impl BadText {
-    /// A bad value.
+    /// An invalid value.
     pub fn new(message: impl Into<String>) -> Self {
         BadText { code: None, message: message.into() }
     }
 
-    /// A bad value with a code of its own.
+    /// An invalid value with its own error code.
     pub fn with_code(code: ErrorCode, message: impl Into<String>) -> Self {
         BadText { code: Some(code), message: message.into() }
     }
 }
 
-/// Looks at a text: its schema, the text, and the network that the service answers for, if that is known.
+/// Checks a text. Arguments: its schema, the text, and the network of the service, if known.
 pub type Look = fn(schema: &Value, text: &str, network: Option<&'static str>) -> Result<(), BadText>;
 
 /// A format: the word in `format` of a schema.
 #[derive(Clone, Copy)]
 pub struct TextFormat {
-    /// The word.
+    /// The name in `format`.
     pub name: &'static str,
-    /// Codes that a bad text may have.
+    /// Error codes of invalid texts.
     pub codes: &'static [ErrorCode],
-    /// Whether numbers are such texts too: taken as they are written, since a float might not hold them.
+    /// True if numbers are accepted too. They are used as written, without rounding to a float.
     pub takes_numbers: bool,
-    /// Says what is wrong.
+    /// The check.
     pub look: Look,
 }
 

@@ -1,5 +1,5 @@
-//! One validation for all inputs: values are checked against the schema of the operation's input, and every bad field is
-//! reported, not the first.
+//! One validation for all inputs: values are checked against the schema of the operation's input, and all invalid
+//! fields are reported.
 
 use std::collections::BTreeMap;
 
@@ -22,28 +22,26 @@ use crate::answers::{
 pub struct Field {
     /// Its name.
     pub name: String,
-    /// Where it stands.
+    /// Its location.
     pub location: Location,
-    /// Whether it has to be given.
+    /// True if it is required.
     pub required: bool,
-    /// What it may be.
+    /// Its schema.
     pub schema: Value,
 }
 
 /// The parameters of an operation.
 #[derive(Clone, Debug)]
 pub struct InputSpec {
-    /// All of them.
+    /// All parameters.
     pub fields: Vec<Field>,
-    /// Groups of fields of which exactly one has to be given (`x-exactly-one` of the input's schema): other names for
-    /// the same.
+    /// Groups of aliases of which exactly one is required (`x-exactly-one` of the input's schema).
     pub exactly_one: Vec<Vec<String>>,
     /// Groups of fields of which at most one may be given (`x-at-most-one`).
     pub at_most_one: Vec<Vec<String>>,
 }
 
-/// The words of an enumeration are listed, and not described one by one: what they mean stands in the description of the
-/// parameter.
+/// Lists the values of an enumeration without their descriptions. The description of the parameter explains them.
 fn plain(mut schema: Value) -> Value {
     let words: Option<Vec<Value>> = schema["oneOf"]
         .as_array()
@@ -66,29 +64,29 @@ fn plain(mut schema: Value) -> Value {
     schema
 }
 
-/// What a body says.
+/// Fields of a body.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Members {
-    /// Its members.
+    /// The fields.
     pub values: Map<String, Value>,
-    /// As they were written: those members that are numbers, but not integers of 64 bits. A float may not hold them.
+    /// The text of numbers that are not 64-bit integers, because a float may round them.
     pub numbers: BTreeMap<String, String>,
 }
 
-/// What a request says, before anything is checked.
+/// The parameters of a request, unchecked.
 #[derive(Clone, Debug, Default)]
 pub struct Raw {
     /// Path parameters, decoded.
     pub path: Vec<(String, String)>,
     /// Query parameters, decoded.
     pub query: Vec<(String, String)>,
-    /// Members of the body.
+    /// Fields of the body.
     pub body: Members,
 }
 
 impl InputSpec {
-    /// The parameters of an input type: those that the path names stand in the path, the others in the query string or,
-    /// for POST, in the body.
+    /// The parameters of an input type. Those in the path template are path parameters. The others are in the query
+    /// string or, for POST, in the body.
     pub fn of<T: JsonSchema>(path: &str, method: Method) -> Self {
         let settings = SchemaSettings::draft2020_12().with(|s| {
             s.inline_subschemas = true;
@@ -116,10 +114,10 @@ impl InputSpec {
         }
     }
 
-    /// Checks a request: the input as one object, with warnings about parameters that are not known.
+    /// Checks a request. Returns the input as one object, and warnings about unknown parameters.
     ///
     /// # Errors
-    /// 400 or 422, with every bad field.
+    /// 400 or 422, with all invalid fields.
     pub fn bind(
         &self,
         raw: &Raw,
@@ -159,7 +157,7 @@ impl InputSpec {
         Ok((Value::Object(input), self.unknown(raw)))
     }
 
-    /// Fields that stand for each other or exclude each other.
+    /// Checks aliases and fields that exclude each other.
     fn groups(&self, input: &Map<String, Value>, check: &mut Check) {
         let groups = self.exactly_one.iter().map(|g| (g, true)).chain(self.at_most_one.iter().map(|g| (g, false)));
         for (names, needed) in groups {
@@ -168,12 +166,12 @@ impl InputSpec {
                 fields.iter().filter(|f| input.get(&f.name).is_some_and(|v| !v.is_null())).collect();
             match (given.as_slice(), fields.as_slice()) {
                 ([], [first, rest @ ..]) if needed => {
-                    let others: String = rest.iter().map(|f| format!(", or {} in its place", f.name)).collect();
+                    let others: String = rest.iter().map(|f| format!(", or {} instead", f.name)).collect();
                     check.error(first.location, &first.name, format!("is required{others}"), Some(&first.schema));
                 }
                 ([first, rest @ ..], _) => {
                     for field in rest {
-                        let message = format!("excludes {}: give one of the two", first.name);
+                        let message = format!("cannot be combined with {}: give one of the two", first.name);
                         check.error(field.location, &field.name, message, None);
                     }
                 }
@@ -182,7 +180,7 @@ impl InputSpec {
         }
     }
 
-    /// A typing error never breaks a client, nor does it pass in silence.
+    /// Unknown parameters are ignored with a warning.
     fn unknown(&self, raw: &Raw) -> Vec<Warning> {
         let of =
             |location: Location| self.fields.iter().filter(move |f| f.location == location).map(|f| f.name.as_str());
@@ -205,7 +203,7 @@ impl InputSpec {
 }
 
 impl Members {
-    /// The value of a field: a number as it was written, where its format wants that.
+    /// The value of a field: a number as written, if its format needs that.
     fn of(&self, field: &Field, formats: &[TextFormat]) -> Option<Value> {
         let is_text = || format::of(formats, &field.schema).is_some_and(|format| format.takes_numbers);
         let written = self.numbers.get(&field.name).filter(|_| is_text());

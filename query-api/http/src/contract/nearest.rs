@@ -1,15 +1,15 @@
-//! The nearest of some names, for typing errors.
+//! Suggests the nearest name for a typing error.
 
-/// Characters of a text that count.
+/// Characters of a text that are compared.
 const COUNTED: usize = 200;
 
-/// Edits (insert, delete, replace) between two texts, of which the first 200 characters count.
+/// Edits (insert, delete, replace) between the first 200 characters of two texts.
 fn distance(a: &str, b: &str) -> usize {
     let counted = |text: &str| text.chars().take(COUNTED).collect::<String>();
     strsim::levenshtein(&counted(a), &counted(b))
 }
 
-/// How far a path is from a template: a placeholder costs nothing where some text stands.
+/// Distance of a path from a template: a placeholder matches any non-empty segment at no cost.
 pub(crate) fn path_distance(path: &str, template: &str) -> usize {
     let segments = |p: &'_ str| -> Vec<String> { p.split('/').filter(|s| !s.is_empty()).map(str::to_owned).collect() };
     let (path, template) = (segments(path), segments(template));
@@ -19,7 +19,7 @@ pub(crate) fn path_distance(path: &str, template: &str) -> usize {
     edits + path.len().abs_diff(template.len()) * 4
 }
 
-/// The name nearest to `name`, if it is near.
+/// The nearest name, if it is near enough.
 pub(crate) fn nearest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let best = names.map(|n| (distance(&name.to_lowercase(), n), n)).min()?;
     (best.0 <= 1 + name.chars().count() / 4).then_some(best.1)

@@ -1,9 +1,9 @@
-//! How an operation is offered: its package and tier, and what a call will cost once the beta is over.
+//! Offer of an operation: package, tier, and price after the beta.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// What an operation costs after the beta.
+/// Tier of an operation after the beta.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs, reason = "the names say it, and sentences would swell the schema of every tool")]
@@ -12,7 +12,7 @@ pub enum Tier {
     Premium,
 }
 
-/// The part of the service that an operation belongs to.
+/// Package of the service.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Package {
     /// Data about the chain.
@@ -21,7 +21,7 @@ pub enum Package {
     Timestamp,
 }
 
-/// What a price is for.
+/// Unit of a price.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
@@ -31,20 +31,20 @@ pub enum Unit {
     Address,
 }
 
-/// How an operation is offered.
+/// Offer of an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Offer {
-    /// Part of the service.
+    /// Package.
     pub package: Package,
     /// Tier after the beta.
     pub tier: Tier,
-    /// Name of what is sold.
+    /// Name of the capability.
     pub capability: Option<&'static str>,
-    /// Price after the beta by L402.
+    /// L402 price after the beta, in satoshis.
     pub price_sats: Option<u64>,
-    /// What the price is for.
+    /// Unit of the price.
     pub unit: Option<Unit>,
-    /// Price after the beta by x402, in dollars.
+    /// x402 price after the beta, in USD.
     pub x402_usd: Option<&'static str>,
 }
 
@@ -60,29 +60,29 @@ impl Offer {
     };
 }
 
-/// An operation of the interface as it was agreed upon, built or not.
+/// An operation of the agreed interface, implemented or not.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Agreed {
     /// Method.
     pub method: &'static str,
     /// Path template.
     pub path: &'static str,
-    /// How it is offered.
+    /// Its offer.
     pub offer: Offer,
 }
 
 impl Agreed {
-    /// Whether it is the operation with this method and path.
+    /// True for the operation with this method and path.
     #[must_use]
     pub fn is(&self, method: &str, path: &str) -> bool {
         self.method == method && self.path == path
     }
 
-    /// Reads the table: tab-separated, a line of names, then a line for each operation: method, path, package, tier after
-    /// the beta, capability, price in satoshis, unit, price in dollars, note. Lines without a package are documents.
+    /// Parses the table: tab-separated, a header line, then one line per operation: method, path, package, tier after
+    /// the beta, capability, price in satoshis, unit, price in USD, note. Lines without a package are documents.
     ///
     /// # Errors
-    /// The first line that is not of this form.
+    /// The first invalid line.
     pub fn table(text: &'static str) -> Result<Vec<Agreed>, &'static str> {
         let lines = text.lines().skip(1).filter(|line| line.split('\t').nth(2) != Some(""));
         lines.map(|line| Agreed::line(line).ok_or(line)).collect()

@@ -1,4 +1,4 @@
-//! What an operation says about itself. What it does is the service's: see [`crate::Backend`].
+//! Description of an operation. The service implements it: see [`crate::Backend`].
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, de::DeserializeOwned};
@@ -15,19 +15,19 @@ use crate::{
     },
 };
 
-/// Something that an answer depends on: its ETag is made of the versions of all that its operation names. The service
-/// names its own kinds; two are known to every service.
+/// An input that an answer depends on. The ETag is a hash of the versions of all inputs that the operation lists. The
+/// service defines its own inputs; two exist for every service.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Freshness(pub &'static str);
 
 impl Freshness {
     /// Configuration and state of the service.
     pub const STATE: Freshness = Freshness("state");
-    /// The time of the request: no earlier answer stands for a later one.
+    /// The time of the request: an answer is never reused.
     pub const NOW: Freshness = Freshness("now");
 }
 
-/// What an operation says about itself.
+/// Description of an operation.
 #[derive(Clone, Copy, Debug)]
 pub struct Info {
     /// Unique name: `operationId`, and the base of its tool's name.
@@ -36,38 +36,38 @@ pub struct Info {
     pub method: Method,
     /// Path template.
     pub path: &'static str,
-    /// Further path templates with the same parameters, kept for clients that know them.
+    /// Further path templates with the same parameters, kept for existing clients.
     pub aliases: &'static [&'static str],
-    /// Area: the tag in the description of the interface.
+    /// Area: the tag in the OpenAPI document.
     pub area: &'static str,
-    /// A line.
+    /// One line.
     pub summary: &'static str,
-    /// A paragraph: what it answers, when to use it and when not.
+    /// One paragraph: what it answers, when to use it and when not.
     pub description: &'static str,
-    /// What a request costs the server.
+    /// Cost class.
     pub cost: Cost,
-    /// Whether some requests need a wallet session even in the beta.
+    /// True if some requests need a wallet session even during the beta.
     pub conditional: bool,
-    /// Where its data comes from.
+    /// Source of its data.
     pub source: &'static str,
-    /// What its answer depends on; empty if on nothing but the request: then it may be kept for good.
+    /// Inputs that the answer depends on. If empty, it depends only on the request and may be cached forever.
     pub freshness: &'static [Freshness],
-    /// What `_meta.freshness` means.
+    /// Meaning of `_meta.freshness`.
     pub freshness_semantics: &'static str,
-    /// Whether the answer is wrong, not only old, while the service's data is behind.
+    /// True if the answer would be wrong, not only old, while the service's data is behind.
     pub needs_tip: bool,
-    /// Members that `view=compact` leaves out.
+    /// Fields that `view=compact` omits.
     pub compact: &'static [&'static str],
-    /// Its own failures.
+    /// Its own error codes.
     pub errors: &'static [ErrorCode],
-    /// The member of the body that a body of type `text/plain` stands for, if it may come so.
+    /// The body field that a `text/plain` body sets, if the operation accepts one.
     pub text_body: Option<&'static str>,
-    /// How agents meet it.
+    /// Its tool.
     pub tool: Tool,
 }
 
 impl Info {
-    /// An operation that reads and depends on nothing; what differs is set behind it.
+    /// An operation that reads and depends on nothing; callers override the fields that differ.
     #[must_use]
     pub const fn get(name: &'static str, path: &'static str, area: &'static str) -> Self {
         Info {
@@ -91,7 +91,7 @@ impl Info {
         }
     }
 
-    /// The path, with the method before it if that is not GET.
+    /// The path, prefixed with the method unless it is GET.
     #[must_use]
     pub fn endpoint(&self) -> String {
         match self.method {
@@ -100,29 +100,29 @@ impl Info {
         }
     }
 
-    /// Whether its answer depends on this.
+    /// True if its answer depends on this input.
     #[must_use]
     pub fn depends_on(&self, what: Freshness) -> bool {
         self.freshness.contains(&what)
     }
 }
 
-/// An operation, as the framework sees it.
+/// A registered operation.
 #[derive(Clone, Debug)]
 pub struct Registered {
-    /// What it says about itself.
+    /// Its description.
     pub info: Info,
-    /// What it takes.
+    /// Its input.
     pub input: InputSpec,
-    /// How it is offered.
+    /// Its offer.
     pub offer: Offer,
-    /// Media types of its answers, the usual one first.
+    /// Media types of its answers, the default first.
     pub media: &'static [&'static str],
     output: fn(&mut SchemaGenerator) -> Schema,
 }
 
 impl Registered {
-    /// An operation with these types of input and output. How it is offered was agreed upon; one that was not is free.
+    /// An operation with these input and output types. Its offer comes from the agreed interface; otherwise it is free.
     #[must_use]
     pub fn of<I: DeserializeOwned + JsonSchema, O: Output>(info: Info, agreed: &[Agreed]) -> Self {
         Registered {
@@ -139,26 +139,26 @@ impl Registered {
         (self.output)(generator)
     }
 
-    /// Whether it can answer with JSON.
+    /// True if it can answer with JSON.
     #[must_use]
     pub fn has_json(&self) -> bool {
         self.media.contains(&JSON)
     }
 
-    /// Its path and those that are kept beside it.
+    /// Its path and its aliases.
     pub fn paths(&self) -> impl Iterator<Item = &'static str> {
         std::iter::once(self.info.path).chain(self.info.aliases.iter().copied())
     }
 }
 
-/// How much of an answer is wanted.
+/// Level of detail of an answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Detail {
     /// All of it.
     #[default]
     Full,
-    /// Without the members that the operation names as explanatory.
+    /// Without the explanatory fields of the operation.
     Compact,
 }
 

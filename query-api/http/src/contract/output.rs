@@ -1,4 +1,4 @@
-//! What an operation gives back: a JSON object, a file, or rows in the format that the request chose.
+//! Output of an operation: a JSON object, a file, or rows in the format that the request chose.
 
 use std::{fmt, marker::PhantomData};
 
@@ -14,21 +14,21 @@ pub const CSV: &str = "text/csv; charset=utf-8";
 /// The media type of answers in Markdown.
 pub const MARKDOWN: &str = "text/markdown; charset=utf-8";
 
-/// Parts of a body, made one after the other while it is sent.
+/// Parts of a body, produced while it is sent.
 pub type Parts = Box<dyn Iterator<Item = Vec<u8>> + Send>;
 
-/// An answer, written.
+/// A serialized answer.
 pub enum Written {
     /// The bytes of a JSON object; `_meta` is added to it.
     Json(Vec<u8>),
-    /// A file: sent as it is.
+    /// A file, sent unchanged.
     File {
         /// Its media type.
         media_type: &'static str,
         /// Its bytes.
         bytes: Vec<u8>,
     },
-    /// A body whose length nobody knows yet: sent while it is made.
+    /// A body of unknown length, sent while it is produced.
     Stream {
         /// Its media type.
         media_type: &'static str,
@@ -37,15 +37,15 @@ pub enum Written {
     },
 }
 
-/// What an operation may give back. Every type that serializes to an object is one; so are [`File`] and [`Formatted`].
+/// Output of an operation. Every type that serializes to an object implements it; so do [`File`] and [`Formatted`].
 pub trait Output {
-    /// Media types that it may have, the usual one first.
+    /// Its media types, the default first.
     const MEDIA: &'static [&'static str];
 
-    /// Schema of the JSON object; that of any string of bytes where there is none.
+    /// Schema of the JSON object; a schema of bytes for other output.
     fn schema(generator: &mut SchemaGenerator) -> Schema;
 
-    /// Writes it; of a JSON object only the members that are selected.
+    /// Serializes it; of a JSON object only the selected fields.
     ///
     /// # Errors
     /// It cannot be written as JSON.
@@ -66,7 +66,7 @@ impl<T: Serialize + JsonSchema> Output for T {
 
 /// A media type.
 pub trait Media {
-    /// It and nothing else.
+    /// The media type.
     const TYPES: &'static [&'static str];
 }
 
@@ -95,7 +95,7 @@ impl<M: Media> Output for File<M> {
     const MEDIA: &'static [&'static str] = M::TYPES;
 
     fn schema(_: &mut SchemaGenerator) -> Schema {
-        // Binary bodies have no schema of their own in OpenAPI 3.1: the media type says all.
+        // In OpenAPI 3.1, binary bodies have no schema, only a media type.
         Schema::default()
     }
 
@@ -105,24 +105,24 @@ impl<M: Media> Output for File<M> {
     }
 }
 
-/// The format of an answer, as a request chooses it.
+/// The requested format of an answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Format {
     /// An object with `_meta`.
     #[default]
     Json,
-    /// Rows with a line of names before them (RFC 4180), sent while they are made.
+    /// Rows after a header line (RFC 4180), streamed.
     Csv,
     /// A table for people to read.
     Markdown,
 }
 
-/// Rows under names, for formats that know nothing else.
+/// Rows and column names, for tabular formats.
 pub struct Table {
     /// Names of the columns.
     pub columns: &'static [&'static str],
-    /// Rows, each with as many cells as there are columns.
+    /// Rows, each with one cell per column.
     pub rows: Box<dyn Iterator<Item = Vec<String>> + Send>,
 }
 
@@ -143,7 +143,7 @@ pub enum Formatted<T> {
     Markdown(Table),
 }
 
-/// Rows that go into one part of a stream.
+/// Rows per part of a stream.
 const ROWS_PER_PART: usize = 256;
 
 impl<T: Serialize + JsonSchema> Output for Formatted<T> {
@@ -165,7 +165,7 @@ impl<T: Serialize + JsonSchema> Output for Formatted<T> {
     }
 }
 
-/// The lines of a table, many in a part.
+/// The lines of a table, many per part.
 fn lines(table: Table, line: fn(&mut String, &mut dyn Iterator<Item = &str>), rule: Option<String>) -> Parts {
     let Table { columns, mut rows } = table;
     let mut head = String::new();
@@ -181,7 +181,7 @@ fn lines(table: Table, line: fn(&mut String, &mut dyn Iterator<Item = &str>), ru
     Box::new(std::iter::once(head.into_bytes()).chain(body))
 }
 
-/// A line of CSV. A cell that a spreadsheet would take for a formula gets an apostrophe before it; numbers stay.
+/// A line of CSV. A cell that a spreadsheet would treat as a formula gets a leading apostrophe; numbers do not.
 fn csv_line(out: &mut String, cells: &mut dyn Iterator<Item = &str>) {
     for (at, cell) in cells.enumerate() {
         if at > 0 {

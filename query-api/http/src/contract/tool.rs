@@ -1,32 +1,32 @@
-//! How an operation is offered to agents, as a tool.
+//! An operation as a tool for agents.
 
-/// Largest answer of a tool in bytes of JSON: what an agent can still read, and small enough for a client that takes a
-/// message of 1 MiB, since an answer stands in it twice, once of them escaped.
+/// Maximum size of a tool's answer in bytes of JSON: small enough for an agent, and for a client with a message limit
+/// of 1 MiB, because a message contains the answer twice, once escaped.
 pub const MAX_TOOL_ANSWER: usize = 256 << 10;
 
-/// What a call changes.
+/// Effect of a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Effect {
-    /// Nothing: it reads.
+    /// It only reads.
     Reads,
-    /// It adds something to the state of the service, which harms nothing that was there.
+    /// It adds to the state of the service and changes nothing else.
     Adds,
-    /// It reaches the network or an account, and cannot be taken back.
+    /// It affects the network or an account and cannot be undone.
     Irrevocable,
 }
 
 /// An operation as a tool.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Tool {
-    /// Whether it is in the list of tools; what is not can be called through `call_endpoint`.
+    /// True if it is in the list of tools. Others can be called with `call_endpoint`.
     pub listed: bool,
-    /// Its name, if that is not the operation's.
+    /// Its name, if it differs from the operation's.
     pub name: Option<&'static str>,
-    /// Questions that it is for: what follows "Use when".
+    /// The text after "Use when".
     pub when: &'static str,
-    /// Questions that something else is for: what follows "Not for".
+    /// The text after "Not for".
     pub not_for: &'static str,
-    /// What a call changes.
+    /// Effect of a call.
     pub effect: Effect,
 }
 
@@ -39,12 +39,12 @@ impl Tool {
         Tool { listed: true, when, not_for, ..Tool::UNLISTED }
     }
 
-    /// The same under another name than the operation's.
+    /// Sets a name that differs from the operation's.
     pub const fn named(self, name: &'static str) -> Self {
         Tool { name: Some(name), ..self }
     }
 
-    /// The same, but a call changes something.
+    /// Sets the effect of a call.
     pub const fn with_effect(self, effect: Effect) -> Self {
         Tool { effect, ..self }
     }

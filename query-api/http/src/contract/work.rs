@@ -1,5 +1,5 @@
-//! How long a request may work. Whatever runs through many rows asks now and then whether it may go on, and ends soon
-//! after its time is over or its client has gone.
+//! Time limit of a request's work. Loops over many rows poll it, and end soon after the time limit or after the client
+//! has disconnected.
 
 use std::{
     cell::Cell,
@@ -12,7 +12,7 @@ use std::{
 
 use crate::answers::{code::ErrorCode, error::ApiError};
 
-/// Asks between two looks at the clock.
+/// Polls between two readings of the clock.
 const STRIDE: u32 = 64;
 
 /// The work of one request.
@@ -24,7 +24,7 @@ pub struct Work {
 }
 
 impl Work {
-    /// Work that may take so long from now on.
+    /// Work with this time limit from now.
     #[must_use]
     pub fn within(limit: Duration) -> Self {
         let now = Instant::now();
@@ -33,15 +33,15 @@ impl Work {
         Work { ends_at, gone: Arc::default(), asked: Cell::new(0) }
     }
 
-    /// Says that nobody waits for it any more, once this is dropped.
+    /// A guard that ends the work when it is dropped.
     pub(crate) fn guard(&self) -> Abandon {
         Abandon(Arc::clone(&self.gone))
     }
 
-    /// Whether the work may go on. Cheap enough for every row.
+    /// Checks if the work may continue. Cheap enough for every row.
     ///
     /// # Errors
-    /// 504 `timeout`: its time is over, or nobody waits for it any more.
+    /// 504 `timeout`: the time limit has passed, or the client has disconnected.
     pub fn poll(&self) -> Result<(), ApiError> {
         if self.gone.load(Ordering::Relaxed) {
             return Err(timed_out());
@@ -54,7 +54,7 @@ impl Work {
         Ok(())
     }
 
-    /// What is left of its time.
+    /// Remaining time.
     #[must_use]
     pub fn left(&self) -> Duration {
         self.ends_at.saturating_duration_since(Instant::now())
@@ -71,9 +71,9 @@ impl Drop for Abandon {
     }
 }
 
-/// What a request is told whose time is over.
+/// The error after the time limit.
 pub(crate) fn timed_out() -> ApiError {
-    ApiError::new(ErrorCode::Timeout, "the answer took longer than the time limit of a request").retryable(Some(1))
+    ApiError::new(ErrorCode::Timeout, "the answer took longer than the request timeout").retryable(Some(1))
 }
 
 #[cfg(test)]

@@ -1,34 +1,34 @@
-//! What a service says about itself, beside its operations.
+//! A service's description of itself, besides its operations.
 
 use serde_json::Value;
 
-/// What is said about a service, beside its operations.
+/// A service's description of itself, besides its operations.
 #[derive(Clone, Debug)]
 pub struct About {
     /// Its name.
     pub name: &'static str,
-    /// What it is, in a few words.
+    /// A few words about it.
     pub summary: &'static str,
-    /// What it is, in a sentence without its end.
+    /// One sentence about it, without the full stop.
     pub sentence: &'static str,
-    /// What holds for all answers.
+    /// Conventions of all answers.
     pub conventions: &'static str,
-    /// The same for language models.
+    /// Conventions of all answers, for language models.
     pub conventions_for_models: &'static str,
-    /// What the areas are about, by name, in the order of names, as tools that read the description want it.
+    /// Descriptions of the areas, sorted by name.
     pub areas: &'static [(&'static str, &'static str)],
-    /// What the terms in answers mean.
+    /// Definitions of the terms in answers.
     pub definitions: &'static [Definition],
-    /// Where somebody goes on who asked for a path that is not there: names and paths.
+    /// Links in the answer to unknown paths: names and paths.
     pub ways: &'static [(&'static str, &'static str)],
-    /// An answer of the operation of a name, as an example.
+    /// Example answer of the named operation.
     pub answer: fn(&str) -> Option<Value>,
-    /// Examples of parameters that this server knows, by format.
+    /// Example parameters of this server, by format.
     pub examples: Vec<(&'static str, Value)>,
 }
 
 impl About {
-    /// An example of what a schema describes that this server knows; `None` if any will do.
+    /// An example value of this server for a schema; `None` if any value works.
     #[must_use]
     pub fn example(&self, schema: &Value) -> Option<Value> {
         let format = schema["format"].as_str()?;
@@ -36,12 +36,12 @@ impl About {
     }
 }
 
-/// What a term in answers means.
+/// Definition of a term in answers.
 #[derive(Clone, Copy, Debug)]
 pub struct Definition {
-    /// Stable: answers name it.
+    /// Stable id, used in answers.
     pub id: &'static str,
-    /// A few words.
+    /// Title.
     pub title: &'static str,
     /// Paragraphs.
     pub text: &'static [&'static str],

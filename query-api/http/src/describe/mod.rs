@@ -1,5 +1,5 @@
-//! What the service says about itself: the description of the interface, documents for agents, the reference for people.
-//! All of it is made once, when the server starts, from the operations and from what the service says here.
+//! Documentation of the service: OpenAPI document, documents for agents, reference for people. All of it is made once,
+//! when the server starts, from the operations and from [`About`].
 
 pub(crate) mod about;
 pub(crate) mod discovery;

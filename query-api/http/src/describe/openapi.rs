@@ -52,20 +52,20 @@ pub(crate) fn of(operations: &[Registered], about: &About, formats: &[TextFormat
         "components": {
             "schemas": schemas,
             "responses": {"Problem": {
-                "description": "A failure.",
+                "description": "An error.",
                 "headers": headers(&["X-Request-Id", "RateLimit", "RateLimit-Policy", "Retry-After"]),
                 "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
             }},
             "headers": {
                 "ETag": {"description": "Version of the answer, for If-None-Match.", "schema": {"type": "string"}},
-                "RateLimit": {"description": "What is left of the client's budget: `r` units, all of them again in `t` \
-                    seconds. Absent where the server has no limit.", "schema": {"type": "string"}},
-                "RateLimit-Policy": {"description": "The budget of a client: `q` units in `w` seconds.",
+                "RateLimit": {"description": "Remaining rate limit of the client: `r` units; the full limit is available \
+                    again in `t` seconds. Absent if the server has no limit.", "schema": {"type": "string"}},
+                "RateLimit-Policy": {"description": "Rate limit of a client: `q` units per `w` seconds.",
                     "schema": {"type": "string"}},
-                "Retry-After": {"description": "Seconds to wait before the next try (429 and 503).",
+                "Retry-After": {"description": "Seconds to wait before a retry (429 and 503).",
                     "schema": {"type": "integer", "minimum": 0}},
                 "X-Request-Id": {"description": "Id of the request.", "schema": {"type": "string"}},
-                "X-Rows-Read": {"description": "Rows of the index that the answer took.",
+                "X-Rows-Read": {"description": "Rows of the index read for the answer.",
                     "schema": {"type": "integer", "minimum": 0}},
             },
         },
@@ -153,12 +153,12 @@ fn headers(names: &[&str]) -> Value {
     Value::Object(all.collect())
 }
 
-/// Failures that an operation may answer with.
+/// Errors that an operation may return.
 pub(crate) fn failures(op: &Registered, formats: &[TextFormat]) -> impl Iterator<Item = ErrorCode> {
     op.info.errors.iter().copied().chain(common(op, formats))
 }
 
-/// Failures that any operation may answer with.
+/// Errors that any operation may return.
 fn common(op: &Registered, formats: &[TextFormat]) -> impl Iterator<Item = ErrorCode> {
     let mut codes = vec![
         ErrorCode::RateLimited,
@@ -186,7 +186,7 @@ fn common(op: &Registered, formats: &[TextFormat]) -> impl Iterator<Item = Error
     codes.into_iter()
 }
 
-/// An example of a parameter: one that this server knows, where it is an address; null if there is none.
+/// An example value of a parameter: for an address, one of this server; null if there is none.
 pub(crate) fn example(field: &Field, about: &About) -> Value {
     if let Some(known) = about.example(&field.schema) {
         return known;
@@ -194,14 +194,14 @@ pub(crate) fn example(field: &Field, about: &About) -> Value {
     field.schema["examples"].get(0).or_else(|| field.schema.get("default")).cloned().unwrap_or_default()
 }
 
-/// A body that the server takes: what is required, and the first of each group of which one is.
+/// A valid body: the required fields, and the first of each group of aliases.
 fn example_body(op: &Registered, about: &About) -> Value {
     let first = |field: &Field| op.input.exactly_one.iter().any(|group| group.first() == Some(&field.name));
     let needed = op.input.fields.iter().filter(|f| f.location == Location::Body && (f.required || first(f)));
     Value::Object(needed.map(|field| (field.name.clone(), example(field, about))).collect())
 }
 
-/// Path and query of a request that the server takes.
+/// Path and query of a valid request.
 pub(crate) fn example_of(op: &Registered, about: &About) -> String {
     let text = |value: Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let mut target = op.info.path.to_owned();
@@ -246,7 +246,7 @@ fn parameter(field: &Field, about: &About) -> Value {
     out
 }
 
-/// What may be left out is left out, not null: an address of a request knows no null, and a tool needs none.
+/// Removes null from optional parameters: a URL has no null, and a tool does not need it.
 pub(crate) fn leave_out_null(schema: &mut Value) {
     let Some(kinds) = schema.get_mut("type").filter(|kinds| kinds.is_array()) else { return };
     if let Some(several) = kinds.as_array_mut() {
@@ -262,7 +262,7 @@ fn body_schema(op: &Registered) -> Value {
     let properties: Map<String, Value> = fields().map(|f| (f.name.clone(), f.schema.clone())).collect();
     let required: Vec<&str> = fields().filter(|f| f.required).map(|f| f.name.as_str()).collect();
     let mut schema = json!({"type": "object", "properties": properties, "required": required});
-    // Null is as good as not given.
+    // Null counts as not given.
     let given = |name: &String| json!({"required": [name], "properties": {name: {"not": {"type": "null"}}}});
     let one = op.input.exactly_one.iter().map(|group| json!({"oneOf": group.iter().map(given).collect::<Vec<_>>()}));
     // At most one: exactly one, or not any.
@@ -278,7 +278,7 @@ fn body_schema(op: &Registered) -> Value {
     schema
 }
 
-/// Members that `view=compact` leaves out are not required.
+/// Fields that `view=compact` omits are not required.
 pub(crate) fn relax(op: &Registered, schemas: &mut Map<String, Value>) {
     let mut generator = SchemaSettings::draft2020_12()
         .for_serialize()

@@ -1,5 +1,5 @@
-//! How many requests work at the same time. Each class of cost has its own places, so that dear requests never keep
-//! cheap ones waiting; where too many wait, more are sent away at once.
+//! Limits the number of requests that run at the same time. Each cost class has its own slots, so heavy requests never
+//! delay light ones. If too many requests wait, further ones are rejected at once.
 
 use std::{
     sync::{
@@ -19,17 +19,17 @@ use crate::{
     contract::cost::Cost,
 };
 
-/// The places of each class.
+/// The slots of each class.
 pub(crate) struct Admission {
     places: [Arc<Semaphore>; 3],
     waiting: Arc<AtomicUsize>,
     max_waiting: usize,
 }
 
-/// Dear requests have one place in so many.
+/// Heavy requests get this fraction of the slots.
 const HEAVY_SHARE: usize = 4;
 
-/// Places of a class, where `all` is the number of places of the others.
+/// Slots of a class, where `all` is the number of slots of the other classes.
 pub(crate) fn places(cost: Cost, all: usize) -> usize {
     match cost {
         Cost::Light | Cost::Standard => all.max(1),
@@ -38,17 +38,17 @@ pub(crate) fn places(cost: Cost, all: usize) -> usize {
 }
 
 impl Admission {
-    /// `all` places for each class (fewer for dear requests), and at most `max_waiting` requests in the queue; `waiting`
-    /// always says how many there are.
+    /// `all` slots for each class (fewer for heavy requests), and at most `max_waiting` requests in the queue;
+    /// `waiting` is their current number.
     pub(crate) fn new(all: usize, max_waiting: usize, waiting: Arc<AtomicUsize>) -> Self {
         let places = Cost::ALL.map(|cost| Arc::new(Semaphore::new(places(cost, all))));
         Admission { places, waiting, max_waiting }
     }
 
-    /// Waits for a place.
+    /// Waits for a slot.
     ///
     /// # Errors
-    /// 503 `overloaded`: the queue is full, or none came free within `limit`.
+    /// 503 `overloaded`: the queue is full, or no slot became free within `limit`.
     pub(crate) async fn enter(&self, cost: Cost, limit: Duration) -> Result<OwnedSemaphorePermit, ApiError> {
         let overloaded =
             |detail: &str| ApiError::unavailable(ErrorCode::Overloaded, format!("{detail}; try again in a moment"), 1);
@@ -61,22 +61,22 @@ impl Admission {
         if let Ok(permit) = Arc::clone(places).try_acquire_owned() {
             return Ok(permit);
         }
-        let _waits = Waits::begin(self).ok_or_else(|| overloaded("too many requests wait for their turn"))?;
+        let _waits = Waits::begin(self).ok_or_else(|| overloaded("too many requests are waiting"))?;
         match timeout(limit, Arc::clone(places).acquire_owned()).await {
             Ok(Ok(permit)) => Ok(permit),
-            Ok(Err(_)) | Err(_) => Err(overloaded("too many requests are being answered")),
+            Ok(Err(_)) | Err(_) => Err(overloaded("too many requests are running")),
         }
     }
 }
 
-/// A request in the queue; it leaves when this is dropped, also where its client has gone.
+/// A request in the queue. It leaves when this is dropped, also if its client disconnects.
 struct Waits<'a>(&'a AtomicUsize);
 
 impl<'a> Waits<'a> {
     fn begin(admission: &'a Admission) -> Option<Self> {
         let waits = Waits(&admission.waiting);
         let before = admission.waiting.fetch_add(1, Ordering::Relaxed);
-        // Dropping it takes the place back.
+        // Dropping it frees the slot.
         (before < admission.max_waiting).then_some(waits)
     }
 }

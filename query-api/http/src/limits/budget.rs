@@ -1,5 +1,5 @@
-//! What each client may spend in a minute. Memory does not grow with the number of clients: what is known of them lies
-//! in a table of fixed size, and where too many meet in one place, the one that owes least is forgotten.
+//! Rate limit per client and minute. Memory does not grow with the number of clients: the state is a table of fixed
+//! size. If too many clients share a set, the one that has used least is dropped.
 
 use std::{
     hash::{BuildHasher, RandomState},
@@ -9,16 +9,16 @@ use std::{
 
 use crate::limits::client::Client;
 
-/// The time in which a whole budget comes back.
+/// The time in which a budget refills completely.
 pub const WINDOW: Duration = Duration::from_secs(60);
 /// The same in nanoseconds.
 const WINDOW_NANOS: u64 = 60_000_000_000;
 
-/// Places of the table and clients in each: for 65 536 clients, a mebibyte.
+/// Sets of the table and clients per set: one mebibyte for 65 536 clients.
 const SETS: usize = 8192;
 const WAYS: usize = 8;
 
-/// A client: a keyed hash of who it is (0 for nobody), and when its budget will be whole again.
+/// A client: a keyed hash of its address (0: empty), and when its budget is full again.
 #[derive(Clone, Copy, Default)]
 struct Entry {
     who: u64,
@@ -28,25 +28,25 @@ struct Entry {
 /// The budgets of all clients.
 pub(crate) struct Budgets {
     limit: u32,
-    /// Nanoseconds in which a unit comes back.
+    /// Nanoseconds to refill one unit.
     per_unit: u64,
-    /// Keyed, so that nobody can aim at somebody else's place.
+    /// Keyed, so that a client cannot target another client's set.
     keys: RandomState,
     sets: Box<[Mutex<[Entry; WAYS]>]>,
     began: Instant,
 }
 
-/// What is left of a budget.
+/// The remaining budget.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Left {
     /// Units.
     pub(crate) units: u32,
-    /// Seconds until the whole budget is back.
+    /// Seconds until the budget is full again.
     pub(crate) whole_in: u64,
 }
 
 impl Budgets {
-    /// Budgets of `limit` units a minute; 0 for no limit.
+    /// Budgets of `limit` units per minute; 0: no limit.
     pub(crate) fn new(limit: u32) -> Self {
         let sets = if limit == 0 { 0 } else { SETS };
         Budgets {
@@ -58,15 +58,15 @@ impl Budgets {
         }
     }
 
-    /// Units a minute; 0 for no limit.
+    /// Units per minute; 0: no limit.
     pub(crate) fn limit(&self) -> u32 {
         self.limit
     }
 
-    /// Takes units from a client's budget, and says what is left.
+    /// Takes units from a client's budget and returns the rest.
     ///
     /// # Errors
-    /// There are not enough: the seconds to wait.
+    /// Seconds to wait, if too few units are left.
     pub(crate) fn take(&self, client: &Client, units: u32) -> Result<Left, u32> {
         let now = u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX);
         self.take_at(client, units, now)
@@ -74,12 +74,12 @@ impl Budgets {
 
     fn take_at(&self, client: &Client, units: u32, now: u64) -> Result<Left, u32> {
         let who = self.keys.hash_one(client).max(1);
-        // The table has a power of two of places; the low bits choose one.
+        // The number of sets is a power of two; the low bits choose one.
         let place = usize::try_from(who % SETS as u64).unwrap_or_default();
         let Some(set) = self.sets.get(place) else { return Ok(Left { units: u32::MAX, whole_in: 0 }) };
         let mut set = set.lock().unwrap_or_else(PoisonError::into_inner);
         let known = set.iter().position(|entry| entry.who == who);
-        // Nobody, or whoever owes least.
+        // An empty entry, or the client that has used least.
         let least = || set.iter().enumerate().min_by_key(|(_, e)| e.whole_at).map_or(0, |(at, _)| at);
         let at = known.unwrap_or_else(least);
         let whole_at = known.map_or(now, |at| set[at].whole_at.max(now));

@@ -1,4 +1,4 @@
-//! Who sent a request, as far as limits go: an address, or a network of 2^64 of them.
+//! The client that a request is counted for: an IPv4 address or an IPv6 /64.
 
 use std::{
     net::{IpAddr, SocketAddr},
@@ -14,14 +14,14 @@ use crate::config::{ForwardedHeader, HttpConfig};
 pub(crate) struct Client(IpAddr);
 
 impl Client {
-    /// Who stands at the other end of a connection, or behind the proxies there that are trusted.
+    /// The peer of a connection, or the client behind trusted proxies.
     pub(crate) fn of(peer: SocketAddr, headers: &HeaderMap, config: &HttpConfig) -> Self {
         let trusted = |ip: &IpAddr| config.trusted_proxies.iter().any(|net| net.contains(ip));
         let mut ip = peer.ip().to_canonical();
         if trusted(&ip) {
-            // From the nearest to the farthest: each trusted one vouches for the one before it.
+            // From the nearest to the farthest: each trusted proxy names the hop before it.
             for hop in hops(headers, config.forwarded_header).into_iter().rev() {
-                // What is no address hides who was there: the proxy that wrote it is all that is known.
+                // A hop without an address is unknown: count the proxy that wrote it.
                 let Some(named) = hop else { break };
                 ip = named;
                 if !trusted(&ip) {
@@ -37,7 +37,7 @@ impl Client {
         self.0
     }
 
-    /// An address of IPv4, or the network of 64 bits that an address of IPv6 lies in: one household has as many.
+    /// An IPv4 address, or the /64 of an IPv6 address, since one household has a /64.
     pub(crate) fn at(ip: IpAddr) -> Self {
         Client(match ip {
             IpAddr::V4(ip) => ip.into(),
@@ -49,10 +49,10 @@ impl Client {
     }
 }
 
-/// A chain of proxies longer than this is somebody's joke.
+/// Maximum length of a chain of proxies.
 const MAX_HOPS: usize = 32;
 
-/// The addresses that a header names, the client's first; `None` for what is no address.
+/// The addresses in a header, the client's first; `None` for an entry that is not an address.
 fn hops(headers: &HeaderMap, which: ForwardedHeader) -> Vec<Option<IpAddr>> {
     let name = match which {
         ForwardedHeader::XForwardedFor => HeaderName::from_static("x-forwarded-for"),
@@ -74,7 +74,7 @@ fn hops(headers: &HeaderMap, which: ForwardedHeader) -> Vec<Option<IpAddr>> {
     found.split_off(found.len().saturating_sub(MAX_HOPS))
 }
 
-/// An address, perhaps with a port, in brackets or in quotes.
+/// Parses an address, with optional port, brackets or quotes.
 fn address(text: &str) -> Option<IpAddr> {
     let text = text.trim().trim_matches('"');
     let bare = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);

@@ -1,4 +1,4 @@
-//! The gate before what needs a wallet session, and the 402 that says how to pass it.
+//! The gate for requests that need a wallet session, and its 402 answer.
 
 use axum::http::HeaderName;
 use serde_json::{Value, json};
@@ -7,19 +7,19 @@ use crate::answers::{code::ErrorCode, error::ApiError};
 
 /// The header with the requirements of a bridge pass, as compact JSON.
 pub(crate) const PAYMENT_REQUIRED: HeaderName = HeaderName::from_static("payment-required");
-/// Where people read how to buy.
+/// Path of the checkout page.
 pub const CHECKOUT_PAGE: &str = "/checkout";
-/// Where people read how to begin.
+/// Path of the getting-started page.
 pub const GETTING_STARTED_PAGE: &str = "/getting-started";
 
-/// 402: `capability` names what was asked for, `detail` says in a sentence what needs a session.
+/// 402. `capability` names what was requested, `detail` explains what needs a session.
 pub(crate) fn session_required(base_url: &str, capability: &'static str, detail: &str) -> ApiError {
     let bridge = bridge(base_url, capability);
     let mut requirements = bridge.clone();
     requirements["amount_sats"] = Value::Null;
-    let how = "Send `Authorization: Bearer <token>` with a wallet session, or `X-WR-API-Key` with the key of a bridge \
-               pass. Neither is sold while the buy path is paused; the operator of this server can issue them. First \
-               pages and the showcase addresses are free.";
+    let how = "Send a wallet session as `Authorization: Bearer <token>`, or the key of a bridge pass as `X-WR-API-Key`. \
+               Neither is sold while the checkout is paused; the operator of this server can issue them. First pages \
+               and the showcase addresses are free.";
     ApiError::new(ErrorCode::WalletSessionRequired, detail)
         .header(PAYMENT_REQUIRED, &requirements.to_string())
         .with("requested_capability", capability)
@@ -30,7 +30,7 @@ pub(crate) fn session_required(base_url: &str, capability: &'static str, detail:
         .with("getting_started_url", format!("{base_url}{GETTING_STARTED_PAGE}"))
 }
 
-/// What a bridge pass is, and what it opens here.
+/// The bridge pass that gives access.
 fn bridge(base_url: &str, capability: &str) -> Value {
     json!({
         "scheme": "api_key_bridge",

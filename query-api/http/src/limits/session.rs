@@ -1,5 +1,5 @@
-//! Wallet sessions and bridge keys that requests present. What is no good counts as absent, with a warning; a database
-//! that is away never fails a request.
+//! Wallet sessions and bridge keys of requests. An invalid one counts as absent, with a warning. An unreachable
+//! database never fails a request.
 
 use std::{
     sync::{Mutex, MutexGuard, PoisonError},
@@ -22,24 +22,24 @@ const REMEMBERED: u64 = 4096;
 const LONGEST: Duration = Duration::from_secs(86_400);
 /// How long a request waits for the database.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// After it failed the database is left alone for so long.
+/// Time after a failure in which the database is not asked.
 const PAUSE: Duration = Duration::from_secs(5);
 
-/// What a request may, by what it presents.
+/// Access of a request.
 #[derive(Debug, Default)]
 pub(crate) struct Access {
-    /// Whether it presents a valid session or key.
+    /// True if it has a valid session or key.
     pub(crate) has_session: bool,
-    /// What was presented and is no good.
+    /// Warnings about invalid sessions and keys.
     pub(crate) warnings: Vec<Warning>,
 }
 
-/// Whether a request presents anything, good or not: the answer is for nobody else then.
+/// True if a request has a session or key, valid or not. Its answer must not be shared.
 pub(crate) fn presents_any(headers: &HeaderMap) -> bool {
     headers.contains_key(header::AUTHORIZATION) || headers.contains_key(API_KEY)
 }
 
-/// Why something that is presented counts as absent.
+/// Why a session or key counts as absent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Why {
     Several,
@@ -52,7 +52,7 @@ enum Why {
     Unavailable,
 }
 
-/// Judges what requests present.
+/// Checks sessions and keys of requests.
 pub(crate) struct Sessions {
     state: Option<State>,
     /// Milliseconds since 1970.
@@ -76,7 +76,7 @@ impl Sessions {
         self.valid.get(hash).is_some_and(|expires_at| expires_at.is_none_or(|end| unix < end))
     }
 
-    /// Judges what a request presents.
+    /// Checks the session or key of a request.
     pub(crate) async fn access(&self, headers: &HeaderMap) -> Access {
         let mut access = Access::default();
         for (name, kind) in [(header::AUTHORIZATION, KeyKind::Session), (API_KEY, KeyKind::Bridge)] {
@@ -148,31 +148,28 @@ impl Sessions {
     }
 }
 
-/// What the client is told. Never what it presented.
+/// The warning for the client. It never contains the secret.
 fn warning(kind: KeyKind, why: Why) -> Warning {
     let (code, header, noun, elsewhere) = match kind {
         KeyKind::Session => (
             "authorization_ignored",
             "Authorization",
             "wallet session",
-            "the key of a bridge pass, which belongs into X-WR-API-Key",
+            "the key of a bridge pass; send it in X-WR-API-Key",
         ),
-        KeyKind::Bridge => (
-            "api_key_ignored",
-            "X-WR-API-Key",
-            "key",
-            "a wallet session, which belongs into Authorization, as in `Bearer <token>`",
-        ),
+        KeyKind::Bridge => {
+            ("api_key_ignored", "X-WR-API-Key", "key", "a wallet session; send it as `Authorization: Bearer <token>`")
+        }
     };
     let what = match why {
-        Why::Several => "is there more than once".to_owned(),
+        Why::Several => "is given more than once".to_owned(),
         Why::Scheme => "does not have the form `Bearer <token>`".to_owned(),
-        Why::Unknown => format!("holds no {noun} that this server issued"),
-        Why::Mistyped => format!("holds a {noun} that is mistyped or cut off"),
-        Why::OtherHeader => format!("holds {elsewhere}"),
-        Why::Expired => format!("holds a {noun} that has expired"),
-        Why::Revoked => format!("holds a {noun} that was revoked"),
-        Why::Unavailable => "cannot be checked at the moment".to_owned(),
+        Why::Unknown => format!("has no {noun} that this server issued"),
+        Why::Mistyped => format!("has a mistyped or truncated {noun}"),
+        Why::OtherHeader => format!("has {elsewhere}"),
+        Why::Expired => format!("has an expired {noun}"),
+        Why::Revoked => format!("has a revoked {noun}"),
+        Why::Unavailable => "cannot be checked at present".to_owned(),
     };
     Warning::new(code, format!("the {header} header {what}; it counts as absent"))
 }

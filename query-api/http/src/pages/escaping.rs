@@ -1,4 +1,4 @@
-//! Texts within HTML and within paths.
+//! Escapes text for HTML and for paths.
 
 use std::fmt;
 
@@ -47,7 +47,7 @@ pub(crate) fn prose(text: &str) -> Safe<String> {
     Safe(marked.collect())
 }
 
-/// A text as one segment of a path.
+/// Encodes text as one segment of a path.
 #[must_use]
 pub fn segment(text: &str) -> String {
     utf8_percent_encode(text, KEPT).to_string()

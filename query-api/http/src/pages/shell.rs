@@ -1,17 +1,17 @@
-//! What all pages for people have in common: their look, the way from one to the other, and their icon.
+//! The layout of all HTML pages: style, navigation and icon.
 
 use std::fmt;
 
 use askama::{Template, filters::Safe};
 
-/// Where the icon is. Browsers ask for one unless a page names it.
+/// Path of the icon. Browsers request a default one unless the page names it.
 pub(crate) const ICON_PATH: &str = "/favicon.svg";
-/// Three stones, one on the other.
+/// Three stacked stones.
 pub(crate) const ICON: &str = "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 32 32\">\
     <g fill=\"#c2410c\"><ellipse cx=\"16\" cy=\"25\" rx=\"13\" ry=\"5\"/><ellipse cx=\"16\" cy=\"15.5\" rx=\"9\" ry=\"4\"/>\
     <ellipse cx=\"16\" cy=\"8\" rx=\"5\" ry=\"3\"/></g></svg>\n";
 
-/// What pages without scripts may load.
+/// Content security policy of pages without scripts.
 pub const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src 'self'; base-uri 'none'; \
     form-action 'none'; frame-ancestors 'none'";
 

@@ -1,4 +1,4 @@
-//! What a service gets to see of a request, and what it gives back.
+//! The request and the answer of a service.
 
 use std::{cell::RefCell, fmt, future::Future};
 
@@ -26,47 +26,47 @@ use crate::{
     limits::gate::session_required,
 };
 
-/// What answers the operations of a service.
+/// Implementation of the operations of a service.
 pub trait Backend: Send + Sync + 'static {
-    /// The network that questions are about; `None` while it is not known.
+    /// The network of the service; `None` while it is unknown.
     fn network(&self) -> Option<&'static str>;
 
-    /// Answers a request that has been checked. It may block; it runs on a thread that may.
+    /// Answers a checked request. It may block: it runs on a blocking thread.
     ///
     /// # Errors
     /// There is no answer, and why.
     fn answer(&self, ask: &Ask<'_>) -> Result<Answer, ApiError>;
 
-    /// Whether it can answer as it should; else what is missing, for its operator.
+    /// Checks that it is ready. The error tells the operator what is missing.
     ///
     /// # Errors
     /// It cannot.
     fn ready(&self) -> Result<(), String>;
 
-    /// What its operator watches: names, what they mean, values.
+    /// Gauges for operators: name, help text, value.
     fn gauges(&self) -> Vec<(&'static str, &'static str, u64)>;
 
-    /// The failure that an error of a layer below stands for. It is logged here, where it is known what it says.
+    /// Maps an error of a lower layer to an API error, and logs it.
     fn explain(&self, source: &(dyn std::error::Error + Send + Sync + 'static)) -> ApiError;
 }
 
-/// What operations may use of the request and of the server, whatever they are about.
+/// The parts of request and server that operations may use.
 pub struct Call<'a> {
     /// Configuration.
     pub config: &'a HttpConfig,
-    /// What is said about the service.
+    /// Description of the service.
     pub about: &'a About,
     /// All operations.
     pub operations: &'a [Registered],
-    /// Operations that were agreed upon and are not built.
+    /// Operations of the interface that are not implemented.
     pub planned: &'a [crate::Agreed],
     /// Time of the request in milliseconds since 1970.
     pub now_ms: u64,
-    /// Whether the request shows a wallet session that is valid.
+    /// True if the request has a valid wallet session.
     pub has_session: bool,
-    /// How long it may work.
+    /// Its time limit.
     pub work: Work,
-    /// What goes into `_meta.warnings`.
+    /// Warnings for `_meta.warnings`.
     pub(crate) warnings: RefCell<Vec<Warning>>,
     /// See [`Call::client`].
     pub(crate) client: Option<u64>,
@@ -81,7 +81,7 @@ impl fmt::Debug for Call<'_> {
 }
 
 impl<'a> Call<'a> {
-    /// Adds a warning to the answer; one of each code is enough.
+    /// Adds a warning to the answer, at most one of each code.
     pub fn warn(&self, code: &'static str, message: impl Into<String>) {
         let mut warnings = self.warnings.borrow_mut();
         if !warnings.iter().any(|warning| warning.code == code) {
@@ -89,7 +89,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Runs something that leaves no warnings behind: a look ahead.
+    /// Runs `work` and discards its warnings.
     pub fn silently<T>(&self, work: impl FnOnce() -> T) -> T {
         let before = self.warnings.borrow().len();
         let result = work();
@@ -97,11 +97,10 @@ impl<'a> Call<'a> {
         result
     }
 
-    /// Lets a request pass that shows a session or key, or any while the gates are switched off.
+    /// Accepts a request with a session or key, or any request while the gates are disabled.
     ///
     /// # Errors
-    /// 402 `wallet_session_required`. `capability` names what was asked for, `detail` says in a sentence what needs a
-    /// session.
+    /// 402 `wallet_session_required`. `capability` names what was requested, `detail` explains what needs a session.
     pub fn need_session(&self, capability: &'static str, detail: &str) -> Result<(), ApiError> {
         if self.has_session || !self.config.gates_enabled {
             return Ok(());
@@ -120,16 +119,16 @@ impl<'a> Call<'a> {
     /// may be held meanwhile.
     ///
     /// # Errors
-    /// 503 `state_unavailable`: there is no database, or it is away or too slow.
+    /// 503 `state_unavailable`: there is no database, or it is unreachable or too slow.
     pub fn with_state<T, F: Future<Output = Result<T, StateError>>>(
         &self,
         work: impl FnOnce(&'a State) -> F,
     ) -> Result<T, ApiError> {
         let state = self.state.ok_or_else(|| {
-            ApiError::new(ErrorCode::StateUnavailable, "no database is configured for what users write")
+            ApiError::new(ErrorCode::StateUnavailable, "no database is configured for the service state")
         })?;
         let away = || {
-            let detail = "the database of the service state does not answer; nothing was written as far as is known";
+            let detail = "the database of the service state does not answer; as far as known, nothing was written";
             ApiError::unavailable(ErrorCode::StateUnavailable, detail, 5)
         };
         match self.runtime.block_on(timeout(self.work.left(), work(state))) {
@@ -145,17 +144,17 @@ impl<'a> Call<'a> {
 
 /// A request that has been checked.
 pub struct Ask<'a> {
-    /// The place of its operation in the list.
+    /// Index of its operation in the list.
     pub at: usize,
     /// Its operation.
     pub op: &'a Registered,
-    /// Its parameters, as the operation's schema has them.
+    /// Its parameters, in the form of the operation's schema.
     pub input: Value,
     /// The rest of it.
     pub call: Call<'a>,
-    /// Version of configuration and state, as far as answers show them.
+    /// Version of the configuration and state that affect answers.
     pub(crate) state_version: &'a [u8],
-    /// Where the interface is described.
+    /// URL of the OpenAPI document.
     pub(crate) docs: &'a str,
     pub(crate) if_none_match: Option<&'a str>,
 }
@@ -166,11 +165,11 @@ impl fmt::Debug for Ask<'_> {
     }
 }
 
-/// Where the versions of what an answer depends on come together.
+/// Hash of the versions of the inputs that an answer depends on.
 pub struct Versions(Sha256);
 
 impl Versions {
-    /// Takes in a version, or a part of it.
+    /// Adds a version, or a part of it.
     pub fn add(&mut self, bytes: &[u8]) {
         self.0.update((bytes.len() as u64).to_be_bytes());
         self.0.update(bytes);
@@ -183,22 +182,22 @@ impl fmt::Debug for Versions {
     }
 }
 
-/// What an operation gives back.
+/// Answer of an operation.
 pub enum Answer {
-    /// A body. Without an ETag it is not to be kept.
+    /// A body. Without an ETag it must not be cached.
     Body {
         /// Its media type.
         media_type: &'static str,
-        /// What it says.
+        /// Its content.
         content: Content,
-        /// Its version.
+        /// Its ETag.
         etag: Option<String>,
-        /// Rows that it took.
+        /// Number of rows read.
         rows_read: u64,
     },
-    /// What the client has is still true.
+    /// The client's version is still current.
     NotModified {
-        /// The version of both.
+        /// The ETag.
         etag: String,
     },
 }
@@ -207,7 +206,7 @@ pub enum Answer {
 pub enum Content {
     /// Whole.
     Whole(Vec<u8>),
-    /// In parts, which are made while it is sent.
+    /// In parts, produced while it is sent.
     Parts(Parts),
 }
 
@@ -233,9 +232,8 @@ impl fmt::Debug for Answer {
 }
 
 impl Ask<'_> {
-    /// The version of the answer: a hash of the request and of the versions of all that the answer depends on, which
-    /// `add` takes in for what only the service knows. `None` where no answer lasts: what a POST does or says is for this
-    /// moment.
+    /// The ETag of the answer: a hash of the request and of the versions of all inputs that the answer depends on.
+    /// `add` adds the versions of the service's own inputs. `None` if the answer must not be cached, as for POST.
     pub fn etag(&self, mut add: impl FnMut(Freshness, &mut Versions)) -> Option<String> {
         let info = &self.op.info;
         if info.method != Method::Get {
@@ -245,7 +243,7 @@ impl Ask<'_> {
         versions.add(env!("CARGO_PKG_VERSION").as_bytes());
         versions.add(info.name.as_bytes());
         versions.add(self.input.to_string().as_bytes());
-        // Who has the answer by a session must not have it confirmed without.
+        // An answer for a session must not be confirmed without the session.
         versions.add(&[u8::from(info.conditional && self.call.has_session)]);
         for warning in self.call.warnings.borrow().iter() {
             versions.add(warning.message.as_bytes());
@@ -260,13 +258,13 @@ impl Ask<'_> {
         Some(format!("\"{}\"", hex::encode(&versions.0.finalize()[..16])))
     }
 
-    /// Whether the client has this version already.
+    /// True if the client already has this version.
     #[must_use]
     pub fn is_known(&self, etag: &str) -> bool {
         self.if_none_match.is_some_and(|tags| matches(tags, etag))
     }
 
-    /// Which members of the answer are wanted.
+    /// The requested fields of the answer.
     #[must_use]
     pub fn selection(&self) -> Selection<'static> {
         match self.input.get("view").and_then(Value::as_str) {

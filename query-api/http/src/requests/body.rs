@@ -1,4 +1,4 @@
-//! Bodies of requests: JSON objects, read strictly, or plain text where an operation takes it.
+//! Request bodies: JSON objects, parsed strictly, or plain text if the operation accepts it.
 
 use std::{collections::BTreeMap, error::Error as _, fmt};
 
@@ -15,7 +15,7 @@ use crate::{
     contract::input::Members,
 };
 
-/// Reads a body of at most `limit` bytes. A body of type `text/plain` becomes the member `text`, where that is named.
+/// Reads a body of at most `limit` bytes. A `text/plain` body becomes the field `text`, if that is given.
 ///
 /// # Errors
 /// 400 `malformed_json`, 413 or 415.
@@ -34,7 +34,7 @@ pub(crate) async fn members(
     }
     let bytes = bytes(body, limit).await?;
     match text {
-        // Whoever reads it says what is wrong with it.
+        // The operation reports invalid text.
         Some(name) => {
             let value = Value::String(String::from_utf8_lossy(&bytes).into_owned());
             Ok(Members { values: [(name.to_owned(), value)].into_iter().collect(), ..Members::default() })
@@ -43,7 +43,7 @@ pub(crate) async fn members(
     }
 }
 
-/// Reads a body of at most `limit` bytes, whatever is in it.
+/// Reads a body of at most `limit` bytes with any content.
 ///
 /// # Errors
 /// 400 `incomplete_body` or 413.
@@ -52,7 +52,7 @@ pub(crate) async fn bytes(body: Body, limit: usize) -> Result<Bytes, ApiError> {
 }
 
 fn unsupported() -> ApiError {
-    let detail = "this operation takes a body of type application/json, or of those that its description names";
+    let detail = "the body must be application/json, or another type that the operation's description lists";
     ApiError::new(ErrorCode::UnsupportedMediaType, detail)
 }
 
@@ -66,20 +66,20 @@ fn unread(error: &axum::Error, limit: usize) -> ApiError {
     if error.source().is_some_and(|source| source.is::<LengthLimitError>()) {
         return too_large(limit);
     }
-    let detail = "the body ended before it was whole, or its parts are no chunks";
+    let detail = "the body ended early, or its chunked encoding is broken";
     ApiError::new(ErrorCode::IncompleteBody, detail)
 }
 
 fn json(bytes: &[u8]) -> Result<Members, ApiError> {
     let malformed = |detail: String| ApiError::new(ErrorCode::MalformedJson, detail);
     let Strict(value) = serde_json::from_slice(bytes).map_err(|e| {
-        let what = if e.is_data() { "the body names a member twice" } else { "the body is no JSON" };
+        let what = if e.is_data() { "the body has a duplicate field" } else { "the body is not JSON" };
         malformed(format!("{what}: line {}, column {}", e.line(), e.column()))
     })?;
-    let Value::Object(values) = value else { return Err(malformed("the body is no JSON object".to_owned())) };
+    let Value::Object(values) = value else { return Err(malformed("the body is not a JSON object".to_owned())) };
     let mut numbers = BTreeMap::new();
     if values.values().any(Value::is_f64) {
-        // It has just been read: it is an object.
+        // It has just been parsed as an object.
         let written: BTreeMap<String, &RawValue> = serde_json::from_slice(bytes).unwrap_or_default();
         let floats = written.into_iter().filter(|(name, _)| values.get(name).is_some_and(Value::is_f64));
         numbers = floats.map(|(name, raw)| (name, raw.get().to_owned())).collect();
@@ -87,7 +87,7 @@ fn json(bytes: &[u8]) -> Result<Members, ApiError> {
     Ok(Members { values, numbers })
 }
 
-/// Any JSON in which no object names a member twice: readers differ in which of the two they believe.
+/// JSON without duplicate fields, because parsers differ in which duplicate they use.
 struct Strict(Value);
 
 impl<'de> Deserialize<'de> for Strict {
@@ -146,7 +146,7 @@ impl<'de> Visitor<'de> for StrictVisitor {
         let mut members = Map::new();
         while let Some((name, Strict(value))) = access.next_entry::<String, Strict>()? {
             if members.insert(name, value).is_some() {
-                return Err(A::Error::custom("a member is named twice"));
+                return Err(A::Error::custom("duplicate field"));
             }
         }
         Ok(members.into())
@@ -213,7 +213,7 @@ mod tests {
             assert_eq!(refusal(JSON, bytes).await, (400, "malformed_json"), "{}", String::from_utf8_lossy(bytes));
         }
         let (_, _, detail) = read(JSON, b"{\n\"a\":1,\n\"a\":1}", 100).await.unwrap_err();
-        assert!(detail.starts_with("the body names a member twice: line 3"), "{detail}");
+        assert!(detail.starts_with("the body has a duplicate field: line 3"), "{detail}");
     }
 
     #[tokio::test]

@@ -1,5 +1,5 @@
-//! The one way to an answer, whoever asks: HTTP, MCP, pages. Budget, sessions, admission, validation, time limit, ETag
-//! and metrics are in here.
+//! Executes operations for HTTP, MCP and pages: rate limit, sessions, admission, validation, time limit, ETag and
+//! metrics.
 
 use std::{cell::RefCell, hash::BuildHasher, sync::Arc, time::Instant};
 
@@ -25,7 +25,7 @@ use crate::{
     server::Server,
 };
 
-/// Where the parameters of a request stand.
+/// Source of a request's parameters.
 pub(crate) enum Input<'i> {
     /// In a request over HTTP.
     Http(Box<Parts>, Body),
@@ -33,26 +33,26 @@ pub(crate) enum Input<'i> {
     Object(&'i Map<String, Value>),
 }
 
-/// Who asks.
+/// The caller.
 pub(crate) struct Caller<'c> {
-    /// Whose budget pays; `None` for calls that nobody pays for.
+    /// The client that is charged; `None` for calls without a charge.
     pub(crate) client: Option<Client>,
-    /// Units that have been paid for coming in.
+    /// Units that have already been charged.
     pub(crate) paid: u32,
-    /// The headers that name sessions and keys.
+    /// The headers with sessions and keys.
     pub(crate) headers: &'c HeaderMap,
-    /// Versions of the answer that it has.
+    /// Versions of the answer that the client has.
     pub(crate) if_none_match: Option<String>,
     /// Id of the request.
     pub(crate) id: &'c str,
-    /// When it came.
+    /// When it arrived.
     pub(crate) began: Instant,
 }
 
-/// Answers a question to the operation at `at` of the list.
+/// Executes the operation at index `at` of the list.
 ///
 /// # Errors
-/// There is no answer, and why.
+/// The reason why there is no answer.
 pub(crate) async fn execute(
     server: &Arc<Server>,
     at: usize,
@@ -83,7 +83,7 @@ async fn answer(server: &Arc<Server>, at: usize, input: Input<'_>, caller: Calle
             if info.method == Method::Post {
                 let body = body::members(&parts.headers, body, server.config.max_body_bytes, info.text_body);
                 raw.body = timeout(limit, body).await.map_err(|_| {
-                    let detail = "the body did not arrive within the time limit of a request";
+                    let detail = "the body did not arrive within the request timeout";
                     ApiError::new(ErrorCode::RequestTimeout, detail).retryable(None)
                 })??;
             }
@@ -93,12 +93,12 @@ async fn answer(server: &Arc<Server>, at: usize, input: Input<'_>, caller: Calle
     let access = server.sessions.access(caller.headers).await;
     let permit = server.admission.enter(info.cost, limit).await?;
     let work = Work::within(limit);
-    // Dropped with this future, whether that is done, late or no longer wanted.
+    // Dropped with this future: when it is done, late, or abandoned.
     let _waits = work.guard();
     let (shared, if_none_match) = (Arc::clone(server), caller.if_none_match);
     let (span, runtime) = (tracing::Span::current(), Handle::current());
     let working = spawn_blocking(move || {
-        // Held until the work ends, even when the client has stopped waiting.
+        // Held until the work ends, even if the client has disconnected.
         let _permit = permit;
         span.in_scope(|| {
             let op = shared.operations.get(at).ok_or_else(ApiError::internal)?;

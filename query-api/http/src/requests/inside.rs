@@ -1,4 +1,4 @@
-//! The API called from inside the process: the same routes, checks, limits and errors as over the network.
+//! Calls the API from inside the process, with the same checks, limits and errors as over the network.
 
 use std::{
     net::{IpAddr, SocketAddr},
@@ -39,14 +39,14 @@ use crate::{
     transport::middleware::REQUEST_ID,
 };
 
-/// The API, for other ways to reach it.
+/// The API, for other interfaces such as MCP.
 #[derive(Clone)]
 pub struct Api {
     pub(crate) server: Arc<Server>,
     pub(crate) router: Router,
 }
 
-/// What an operation says about itself.
+/// Description of an operation.
 #[derive(Clone, Debug)]
 pub struct Described {
     /// Unique name.
@@ -55,31 +55,31 @@ pub struct Described {
     pub method: &'static str,
     /// Path template.
     pub path: &'static str,
-    /// The path, with the method before it if that is not GET: `_meta.endpoint` of its answers.
+    /// The path, prefixed with the method unless it is GET: `_meta.endpoint` of its answers.
     pub endpoint: String,
     /// Area.
     pub area: &'static str,
-    /// A line.
+    /// One line.
     pub summary: &'static str,
-    /// A paragraph.
+    /// One paragraph.
     pub description: &'static str,
-    /// Whether it is sold after the beta.
+    /// True if it is paid after the beta.
     pub premium: bool,
-    /// Name as a tool; `None` if it is not in the list of tools.
+    /// Name of its tool; `None` if it is not in the list of tools.
     pub tool: Option<&'static str>,
-    /// What follows "Use when" and what follows "Not for"; empty if it is not in the list of tools.
+    /// The texts after "Use when" and "Not for"; empty if it is not in the list of tools.
     pub guidance: (&'static str, &'static str),
-    /// What a call changes.
+    /// Effect of a call.
     pub effect: Effect,
     /// JSON schema (2020-12) of its input: path, query and body parameters in one object.
     pub input_schema: Value,
-    /// Groups of parameters of which exactly one is to be given.
+    /// Groups of parameters of which exactly one is required.
     pub exactly_one: Vec<Vec<String>>,
     /// Groups of parameters of which at most one may be given.
     pub at_most_one: Vec<Vec<String>>,
 }
 
-/// An answer, read to its end.
+/// A complete answer.
 #[derive(Clone, Debug)]
 pub struct Reply {
     /// HTTP status.
@@ -90,14 +90,14 @@ pub struct Reply {
     pub request_id: Option<String>,
     /// Body.
     pub body: Bytes,
-    /// Where the same is asked over HTTP; without what stood in a body.
+    /// URL of the same request over HTTP, without the body.
     pub url: String,
 }
 
-/// Largest answer in bytes; operations bound theirs far below.
+/// Maximum size of an answer in bytes. Operations have far lower limits.
 const MAX_ANSWER: usize = 64 << 20;
 
-/// Headers that belong to one request and not to who sends it.
+/// Headers that belong to a request, not to its sender.
 const OF_THE_REQUEST: [HeaderName; 9] = [
     header::HOST,
     header::CONNECTION,
@@ -118,14 +118,13 @@ impl Api {
         &self.server.config
     }
 
-    /// All operations that are built, in the order in which they are listed everywhere.
+    /// All implemented operations, in listing order.
     #[must_use]
     pub fn operations(&self) -> Vec<Described> {
         self.server.operations.iter().map(|op| described(op, &self.server)).collect()
     }
 
-    /// JSON schema (2020-12) of what an operation answers with, as far as that is JSON; `None` if there is no such
-    /// operation.
+    /// JSON schema (2020-12) of an operation's JSON answer; `None` if there is no such operation.
     #[must_use]
     pub fn answer_schema(&self, name: &str) -> Option<AnswerSchema> {
         let op = self.server.operations.iter().find(|op| op.info.name == name)?;
@@ -136,7 +135,7 @@ impl Api {
         let mut definitions = generator.take_definitions(true);
         openapi::relax(op, &mut definitions);
         let answer = match op.has_json() {
-            // A file has no `_meta`, and is wrapped by whoever cannot pass on bytes.
+            // A file has no `_meta`. Callers that cannot pass on bytes wrap it.
             false => json!({
                 "type": "object",
                 "properties": {
@@ -172,7 +171,7 @@ impl Api {
         let target = server.operations.get(at).map_or(String::new(), |op| target_of(op, input));
         let (status, media_type, body) = match result {
             Ok(Answer::Body { media_type, content, .. }) => (StatusCode::OK, media_type, content.into_bytes()),
-            // Nobody said which version they have.
+            // The caller has no earlier version.
             Ok(Answer::NotModified { .. }) => (StatusCode::NOT_MODIFIED, JSON, Vec::new()),
             Err(error) => {
                 let path = target.split('?').next().unwrap_or_default();
@@ -204,8 +203,8 @@ impl Api {
         self.send(request, from).await
     }
 
-    /// Whom a request is counted for: the address at the other end of the connection, or behind the proxies there that
-    /// are trusted; the network of 64 bits that it lies in, if it is of IPv6. `None` without a connection.
+    /// The client that a request is counted for: the peer of the connection, or the client behind trusted proxies; the
+    /// /64 of an IPv6 address. `None` without a connection.
     #[must_use]
     pub fn client(&self, from: &Parts) -> Option<IpAddr> {
         client_of(from, &self.server).map(Client::network)
@@ -234,14 +233,13 @@ impl Api {
         format!("{}{target}", self.server.config.base_url)
     }
 
-    /// The answer to what could not even become a request.
+    /// The answer to an invalid request.
     async fn refused(&self, error: ApiError, path: &str) -> Reply {
         let id = uuid::Uuid::now_v7().to_string();
         read(error.render(&self.server.config.base_url, &id, path), self.url(path)).await
     }
 
-    /// A failure of another way to reach the API: the same body as every failure, once the layers around the routes
-    /// have seen it.
+    /// An error of another interface to the API. The layers around the routes give it the same body as every error.
     #[must_use]
     pub fn problem(code: ErrorCode, detail: &str, retry_after: Option<u32>) -> Response {
         let error = ApiError::new(code, detail);
@@ -251,16 +249,16 @@ impl Api {
         }
     }
 
-    /// Reads the body of a request, as long as the configuration allows.
+    /// Reads the body of a request up to the configured size.
     ///
     /// # Errors
-    /// The answer that says why not: 400 `incomplete_body` or 413 `payload_too_large`.
+    /// The answer 400 `incomplete_body` or 413 `payload_too_large`.
     pub async fn body(&self, body: Body) -> Result<Bytes, Box<Response>> {
         let read = body::bytes(body, self.server.config.max_body_bytes).await;
         read.map_err(|error| Box::new(error.into_response()))
     }
 
-    /// 405 with the methods that are known.
+    /// 405 with the supported methods.
     #[must_use]
     pub fn method_not_allowed(method: &HttpMethod, allow: &str) -> Response {
         ApiError::method_not_allowed(method, allow.to_owned()).into_response()
@@ -272,7 +270,7 @@ impl Api {
 pub struct AnswerSchema {
     /// The answer with its `_meta`. References begin with `#/$defs/`.
     pub answer: Value,
-    /// What the references name.
+    /// The referenced schemas.
     pub definitions: Map<String, Value>,
 }
 
@@ -283,13 +281,13 @@ async fn read(response: Response, url: String) -> Reply {
     match to_bytes(body, MAX_ANSWER).await {
         Ok(body) => Reply { status: parts.status.as_u16(), media_type, request_id, body, url },
         Err(error) => {
-            tracing::error!(%error, "an answer could not be read to its end");
+            tracing::error!(%error, "cannot read an answer to its end");
             Reply { status: 500, media_type: String::new(), request_id, body: Bytes::new(), url }
         }
     }
 }
 
-/// Whom a request is counted for.
+/// The client that a request is counted for.
 fn client_of(from: &Parts, server: &Server) -> Option<Client> {
     let ConnectInfo(peer) = from.extensions.get::<ConnectInfo<SocketAddr>>()?;
     Some(Client::of(*peer, &from.headers, &server.config))
@@ -332,7 +330,7 @@ fn input_schema(op: &Registered, server: &Server) -> Value {
 
 fn unreadable(target: &str) -> ApiError {
     if target.len() > usize::from(u16::MAX) {
-        ApiError::new(ErrorCode::UriTooLong, "the parameters are too long for the address of a request")
+        ApiError::new(ErrorCode::UriTooLong, "the parameters are too long for a URI")
     } else {
         ApiError::new(ErrorCode::InvalidPath, "expected a method and a path that begins with a slash")
     }

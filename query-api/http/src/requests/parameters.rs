@@ -1,4 +1,4 @@
-//! Parameters, as a request over HTTP writes them or as one object has them.
+//! Parameters from an HTTP request or from one object.
 
 use axum::{
     extract::{FromRequestParts, Query, RawPathParams},
@@ -28,20 +28,20 @@ pub(super) async fn from_request(parts: &mut Parts) -> Result<Raw, ApiError> {
     let unreadable = |detail: &str| ApiError::new(ErrorCode::InvalidQuery, detail);
     let Query(query) = Query::<Vec<(String, String)>>::try_from_uri(&parts.uri)
         .map_err(|_| unreadable("the query string cannot be read"))?;
-    // What is no text has become another one.
+    // Invalid UTF-8 has been replaced by other text.
     if query.iter().any(|(_, value)| value.contains(char::REPLACEMENT_CHARACTER)) && !is_text(&parts.uri) {
         return Err(unreadable("the query string is not valid UTF-8"));
     }
     Ok(Raw { path, query, ..Raw::default() })
 }
 
-/// Whether the bytes that a query string stands for are UTF-8.
+/// True if the decoded query string is UTF-8.
 fn is_text(uri: &Uri) -> bool {
     percent_decode(uri.query().unwrap_or_default().as_bytes()).decode_utf8().is_ok()
 }
 
-/// The parameters of one object, where the operation has them. What it names besides is passed on, so that it is warned
-/// of; null and an empty text in the path count as not given.
+/// The parameters of one object, by their locations. Unknown ones are passed on, so that they give a warning. Null, and
+/// empty text in the path, count as not given.
 pub(super) fn from_object(op: &Registered, members: &Map<String, Value>) -> Raw {
     let mut raw = Raw::default();
     for (name, value) in members.iter().filter(|(_, value)| !value.is_null()) {
@@ -67,7 +67,7 @@ fn insert(body: &mut Members, name: &str, value: &Value) {
     body.values.insert(name.to_owned(), value.clone());
 }
 
-/// Where the same is asked over HTTP: a path, with a query string if there is one; without what stands in a body.
+/// The same request over HTTP: a path with an optional query string, without the body.
 pub(super) fn target_of(op: &Registered, members: &Map<String, Value>) -> String {
     let mut target = String::new();
     let in_path = |name: &str| op.input.fields.iter().any(|f| f.location == Location::Path && f.name == name);
@@ -93,10 +93,10 @@ pub(super) fn target_of(op: &Registered, members: &Map<String, Value>) -> String
     target
 }
 
-/// What is written as it is, beside letters and digits.
+/// Characters besides letters and digits that are not percent-encoded.
 pub(crate) const KEPT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~').remove(b':');
 
-/// A parameter as it would be written in an address.
+/// A parameter as text of a URL.
 fn text_of(value: &Value) -> String {
     match value {
         Value::Null => String::new(),

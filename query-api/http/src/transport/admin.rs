@@ -1,4 +1,4 @@
-//! What is for operators alone, on a listener of its own: metrics, and whether the process lives and is of use.
+//! The admin listener: metrics, liveness and readiness.
 
 use std::{future::Future, io, sync::Arc};
 
@@ -14,7 +14,7 @@ use tokio::{net::TcpListener, task::spawn_blocking};
 use super::metrics::{Metrics, gauges};
 use crate::{requests::ask::Backend, server::Service};
 
-/// What the operators' pages look at.
+/// State for the admin routes.
 struct Watched {
     backend: Arc<dyn Backend>,
     metrics: Arc<Metrics>,
@@ -30,7 +30,7 @@ pub fn admin_router(service: &Service) -> Router {
         .with_state(Arc::new(watched))
 }
 
-/// Serves the operators' pages until `shutdown` resolves.
+/// Serves the admin routes until `shutdown` resolves.
 ///
 /// # Errors
 /// The listener fails.
@@ -56,7 +56,7 @@ async fn ready(State(watched): State<Arc<Watched>>) -> Response {
         Ok(Ok(())) => "ok\n".into_response(),
         Ok(Err(why)) => (StatusCode::SERVICE_UNAVAILABLE, why + "\n").into_response(),
         Err(error) => {
-            tracing::error!(%error, "the look at the service panicked");
+            tracing::error!(%error, "reading the state of the service panicked");
             StatusCode::INTERNAL_SERVER_ERROR.into_response()
         }
     }

@@ -1,4 +1,4 @@
-//! What was answered, how often and how fast, for Prometheus.
+//! Request metrics for Prometheus.
 
 use std::{
     sync::{
@@ -105,7 +105,7 @@ impl Metrics {
         InFlight(in_flight)
     }
 
-    /// Counts an answer: of the operation at this place of the registry, or of something else.
+    /// Counts an answer of the operation at this index of the registry, or of another request.
     pub(crate) fn count(&self, operation: Option<usize>, status: StatusCode, took: Duration, rows_read: u64) {
         let Some(counts) = self.counts() else { return };
         let (operation, class) = operation.and_then(|at| counts.operations.get(at)).copied().unwrap_or(OTHER);

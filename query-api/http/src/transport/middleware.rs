@@ -1,4 +1,4 @@
-//! What happens to every request, whatever its route.
+//! Layers around all routes.
 
 use std::{
     any::Any,
@@ -30,12 +30,12 @@ use crate::{
 
 /// The request id's header.
 pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
-/// What is left of the client's budget (IETF draft `ratelimit-headers`).
+/// Remaining rate limit of the client (IETF draft `ratelimit-headers`).
 pub(crate) const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
-/// What the budget is.
+/// The rate limit.
 pub(crate) const RATE_LIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 
-/// Outermost: gives the request an id, charges its client, writes the bodies of errors, counts.
+/// Outermost layer: assigns the request id, applies the rate limit, writes error bodies, counts.
 pub(crate) async fn outermost(State(server): State<Arc<Server>>, mut request: Request, next: Next) -> Response {
     let began = Instant::now();
     let in_flight = server.metrics.begin();
@@ -44,7 +44,7 @@ pub(crate) async fn outermost(State(server): State<Arc<Server>>, mut request: Re
     let id: Arc<str> = Arc::from(&*id.hyphenated().encode_lower(&mut buffer));
     let path = request.uri().path().to_owned();
     let is_head = request.method() == Method::HEAD;
-    // Calls from inside the process have no peer, and no budget.
+    // Calls from inside the process have no peer and no rate limit.
     let peer = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|ConnectInfo(peer)| *peer);
     let client = peer.map(|peer| Client::of(peer, request.headers(), &server.config));
     let too_long = content_length(&request).is_some_and(|n| n > server.config.max_body_bytes as u64);
@@ -84,7 +84,7 @@ pub(crate) async fn outermost(State(server): State<Arc<Server>>, mut request: Re
         say_budget(&server, client, response.headers_mut());
     }
     weaken(response.headers_mut());
-    // What an operation answers is counted where it is made.
+    // Answers of operations are counted where they are made.
     if response.extensions().get::<Counted>().is_none() {
         server.record(None, response.status(), began.elapsed(), 0, &id);
     }
@@ -95,8 +95,8 @@ pub(crate) async fn outermost(State(server): State<Arc<Server>>, mut request: Re
     response
 }
 
-/// `Accept-Encoding` without what forbids an answer as it is, where there is such: whoever can read none of the codings
-/// that there are gets the answer all the same (RFC 9110, 12.5.3). `Some(None)`: nothing is left of it.
+/// `Accept-Encoding` without elements that forbid an uncompressed answer, if there are any: a client that accepts none
+/// of our codings still gets the answer (RFC 9110, 12.5.3). `Some(None)`: no element is left.
 fn acceptable(headers: &HeaderMap) -> Option<Option<HeaderValue>> {
     let lines = headers.get_all(header::ACCEPT_ENCODING).iter().filter_map(|line| line.to_str().ok());
     let elements: Vec<&str> = lines.flat_map(|line| line.split(',')).map(str::trim).collect();
@@ -117,13 +117,13 @@ fn content_length(request: &Request) -> Option<u64> {
     request.headers().get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
-/// Says what the client's budget is and what is left of it.
+/// Sets the rate limit headers.
 fn say_budget(server: &Server, client: &Client, headers: &mut HeaderMap) {
     let limit = server.budgets.limit();
     if limit == 0 {
         return;
     }
-    // Nothing is left if even nothing cannot be had.
+    // Zero units are left if even a charge of zero fails.
     let (units, whole_in) =
         server.budgets.take(client, 0).map_or((0, WINDOW.as_secs()), |left| (left.units, left.whole_in));
     let left = HeaderValue::from_str(&format!("\"client\";r={units};t={whole_in}"));
@@ -134,7 +134,7 @@ fn say_budget(server: &Server, client: &Client, headers: &mut HeaderMap) {
     }
 }
 
-/// A compressed body is not the same bytes: its tag says only that it means the same.
+/// Makes the ETag weak, because a compressed body has other bytes.
 fn weaken(headers: &mut HeaderMap) {
     if !headers.contains_key(header::CONTENT_ENCODING) {
         return;
@@ -146,32 +146,33 @@ fn weaken(headers: &mut HeaderMap) {
 }
 
 impl Server {
-    /// Takes units from a client's budget.
+    /// Charges units to a client.
     ///
     /// # Errors
-    /// 429: there are not enough.
+    /// 429: the rate limit is exceeded.
     pub(crate) fn charge(&self, client: &Client, units: u32) -> Result<(), ApiError> {
         self.budgets.take(client, units).map(drop).map_err(|wait| {
             let limit = self.budgets.limit();
-            let detail = format!("this client has spent its budget of {limit} units a minute; try again in {wait} s");
+            let detail =
+                format!("this client has exceeded its rate limit of {limit} units per minute; try again in {wait} s");
             ApiError::new(ErrorCode::RateLimited, detail).retryable(Some(wait))
         })
     }
 
-    /// Counts an answer and notes it in the log.
+    /// Counts an answer and logs it.
     pub(crate) fn record(&self, at: Option<usize>, status: StatusCode, took: Duration, rows_read: u64, id: &str) {
         self.metrics.count(at, status, took, rows_read);
         let operation = at.and_then(|at| self.operations.get(at)).map_or("other", |op| op.info.name);
         let (status, micros) = (status.as_u16(), u64::try_from(took.as_micros()).unwrap_or(u64::MAX));
         if self.config.slow_request.is_some_and(|limit| took >= limit) {
-            tracing::warn!(id, operation, status, micros, rows_read, "a slow answer");
+            tracing::warn!(id, operation, status, micros, rows_read, "slow request");
         } else {
             tracing::debug!(id, operation, status, micros, rows_read, "answered");
         }
     }
 }
 
-/// A panic on the way to an operation: 500, and the reason in the log.
+/// A panic in a layer: 500, and the reason in the log.
 pub(crate) fn panicked(reason: Box<dyn Any + Send + 'static>) -> Response {
     let text = reason.downcast_ref::<&str>().copied().or_else(|| reason.downcast_ref::<String>().map(String::as_str));
     tracing::error!(reason = text.unwrap_or("unknown"), "a request panicked");

@@ -1,4 +1,4 @@
-//! The router: every operation's route, the documents, and what surrounds them.
+//! The router: routes of operations and documents, with their layers.
 
 use std::{collections::BTreeMap, future::Future, io, sync::Arc};
 
@@ -44,8 +44,8 @@ pub fn router(service: Service) -> Router {
     router_with(service, |_| Router::new())
 }
 
-/// The router of a service with further routes, which are surrounded by the same layers (request ids, limits, CORS,
-/// bodies of errors) and may call its operations. They have no fallback, and no path of the service is among them.
+/// The router of a service with further routes. They get the same layers (request ids, limits, CORS, error bodies) and
+/// may call the operations. They must not have a fallback or a path of the service.
 pub fn router_with(service: Service, more: impl FnOnce(&Api) -> Router) -> Router {
     with_more(&Arc::new(Server::new(service)), more)
 }
@@ -56,16 +56,16 @@ fn with_more(server: &Arc<Server>, more: impl FnOnce(&Api) -> Router) -> Router 
     surround(own.merge(more.with_state(())), server)
 }
 
-/// What a route leads to.
+/// Target of a route.
 #[derive(Clone, Copy)]
 enum Target {
     /// An operation, by its place in the list; with this path where it is an alias.
     Operation(usize, Option<&'static str>),
-    /// One that is not built yet.
+    /// An operation that is not implemented yet.
     Planned(Agreed),
 }
 
-/// The routes of the service, without what surrounds them.
+/// The routes of the service, without layers.
 fn routes_of(server: &Arc<Server>) -> Router<Arc<Server>> {
     let mut by_path: BTreeMap<&'static str, Vec<(&'static str, Target)>> = BTreeMap::new();
     for (at, op) in server.operations.iter().enumerate() {
@@ -103,15 +103,15 @@ fn routes_of(server: &Arc<Server>) -> Router<Arc<Server>> {
     router.route(shell::ICON_PATH, any(icon)).fallback(unknown_route)
 }
 
-/// Bodies of fewer bytes travel in a packet or two anyway.
+/// Smaller bodies are not compressed: they need only a packet or two.
 const COMPRESS_ABOVE: u64 = 1024;
 
-/// What surrounds every route.
+/// Adds the layers to all routes.
 fn surround(routes: Router<Arc<Server>>, server: &Arc<Server>) -> Router {
     let cors = CorsLayer::new()
         .allow_origin(Any)
         .allow_methods([Method::GET, Method::HEAD, Method::POST, Method::OPTIONS])
-        // A star would not cover Authorization.
+        // A wildcard would not cover Authorization.
         .allow_headers(AllowHeaders::mirror_request())
         .expose_headers([
             middleware::REQUEST_ID,
@@ -124,7 +124,7 @@ fn surround(routes: Router<Arc<Server>>, server: &Arc<Server>) -> Router {
             header::LINK,
             gate::PAYMENT_REQUIRED,
         ]);
-    // Pictures are compressed already, and a stream of events must not wait for more of them.
+    // Images are already compressed, and an event stream must not be buffered.
     let worth_it = SizeAbove::new(COMPRESS_ABOVE)
         .and(NotForContentType::IMAGES)
         .and(NotForContentType::SSE)
@@ -143,10 +143,10 @@ fn find(methods: &[(&'static str, Target)], wanted: &Method) -> Option<Target> {
     methods.iter().find(|(name, _)| *name == wanted).map(|(_, at)| *at)
 }
 
-/// What operations answer that are not built yet.
+/// The answer of operations that are not implemented yet.
 fn not_implemented(planned: &Agreed) -> ApiError {
     let detail = format!(
-        "{} {} is part of the interface, but this version of the server does not answer it yet",
+        "{} {} is part of the interface, but this version of the server does not implement it yet",
         planned.method, planned.path
     );
     ApiError::new(ErrorCode::NotImplemented, detail)
@@ -157,7 +157,7 @@ async fn icon(request: Request) -> Response {
     read_only(&request, || (headers, shell::ICON).into_response())
 }
 
-/// How many routes a wrong path is pointed to.
+/// Number of routes suggested for an unknown path.
 const SUGGESTIONS: usize = 3;
 
 async fn unknown_route(State(server): State<Arc<Server>>, request: Request) -> Response {
@@ -179,8 +179,8 @@ async fn unknown_route(State(server): State<Arc<Server>>, request: Request) -> R
         .into_response()
 }
 
-/// Serves a service, with further routes as [`router_with`] takes them, until `shutdown` resolves; requests that run are
-/// finished first.
+/// Serves a service with further routes (see [`router_with`]) until `shutdown` resolves. Running requests are finished
+/// first.
 ///
 /// # Errors
 /// The listener fails.

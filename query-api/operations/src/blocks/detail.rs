@@ -23,11 +23,11 @@ pub(crate) struct BlockDetail;
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct BlockDetailInput {
     height_or_hash: BlockParam,
-    /// Transactions to show, from `tx_offset` on.
+    /// Maximum number of transactions to return, starting at `tx_offset`.
     #[serde(default = "default_tx_limit")]
     #[schemars(range(min = 0, max = 100))]
     tx_limit: u32,
-    /// Place in the block of the first transaction to show; 0 is the coinbase.
+    /// Index of the first transaction to return; 0 is the coinbase.
     #[serde(default)]
     #[schemars(range(min = 0, max = 100_000))]
     tx_offset: u32,
@@ -46,33 +46,33 @@ pub(crate) struct BlockDetailOutput {
     /// Time of the header.
     time: String,
     time_unix: u32,
-    /// Largest header time up to and with this block: days and ages are counted by it.
+    /// Largest header time up to this block. Days and ages use it.
     monotone_time: String,
     previous_hash: Option<String>,
     /// Hash of the next block; null at the tip.
     next_hash: Option<String>,
     version: i32,
     merkle_root: String,
-    /// Compact target, hexadecimal.
+    /// Compact target in hexadecimal.
     bits: String,
     nonce: u32,
     difficulty: Option<f64>,
-    /// Bytes, with witnesses.
+    /// Bytes, including witnesses.
     size: u32,
     /// Weight units.
     weight: u32,
     tx_count: u32,
-    /// Pool that mined it; null without a list of pools.
+    /// Mining pool; null without a pool list.
     pool: Option<String>,
-    /// Why `pool` is null; null if it is not.
+    /// Why `pool` is null; otherwise null.
     pool_reason: Option<&'static str>,
     coinbase: Coinbase,
     totals: BlockTotals,
-    /// Feerates below which that share of the weight paid; null if the block has only its coinbase.
+    /// Feerates below which this share of the weight pays; null if the block has only its coinbase.
     fee_percentiles: Option<Percentiles>,
-    /// Transactions from `tx_offset` on.
+    /// Transactions, starting at `tx_offset`.
     transactions: Vec<BlockTx>,
-    /// Place of the next transaction that was not shown; null at the end.
+    /// `tx_offset` of the next page; null at the end.
     next_tx_offset: Option<u32>,
 }
 
@@ -85,7 +85,7 @@ pub(crate) struct Coinbase {
     /// Sum of its outputs.
     reward_sats: u64,
     reward_btc: Btc,
-    /// Most that it may create at this height.
+    /// Block subsidy at this height.
     subsidy_sats: u64,
     /// Its outputs.
     outputs: Vec<Payout>,
@@ -104,17 +104,17 @@ pub(crate) struct Payout {
 /// Sums over the block.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct BlockTotals {
-    /// Inputs, without the coinbase's.
+    /// Number of inputs, without the coinbase.
     input_count: u32,
     output_count: u32,
-    /// Sum of the outputs, without the coinbase's.
+    /// Sum of the outputs, without the coinbase.
     transferred_sats: u64,
     transferred_btc: Btc,
     fees_sats: u64,
     fees_btc: Btc,
 }
 
-/// Feerates below which that share of the weight paid.
+/// Feerates below which this share of the weight pays.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Percentiles {
     p10_sat_vb: SatVb,
@@ -124,10 +124,10 @@ pub(crate) struct Percentiles {
     p90_sat_vb: SatVb,
 }
 
-/// A transaction, in brief.
+/// Short form of a transaction.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct BlockTx {
-    /// Place in the block.
+    /// Index in the block.
     index: u32,
     txid: String,
     vsize: u64,
@@ -142,12 +142,12 @@ pub(crate) struct BlockTx {
 impl Operation for BlockDetail {
     const INFO: Info = Info {
         summary: "A block of the active chain by height or hash",
-        description: "Header, sizes, coinbase with its legible text, sums, feerates and a part of the transactions. \
-            Blocks that are not on the active chain are not found. Page through the transactions with `tx_offset`.",
+        description: "Header, sizes, coinbase with its readable text, totals, feerates and a page of transactions. \
+            Blocks that are not on the active chain return 404. Page through the transactions with `tx_offset`.",
         errors: &[ErrorCode::BlockNotFound],
         tool: Tool::reads(
             "asked about one block by height or hash, or for its transactions",
-            "a list of the newest blocks (recent_blocks), or blocks that are yet to come (projected_blocks)",
+            "a list of the newest blocks (recent_blocks), or future blocks (projected_blocks)",
         ),
         cost: Cost::Heavy,
         ..index_get("block_detail", "/v1/blocks/{height_or_hash}", "blocks")
@@ -191,7 +191,7 @@ impl Operation for BlockDetail {
             weight: row.weight,
             tx_count: row.tx_count,
             pool: None,
-            pool_reason: Some("no list of pools is loaded"),
+            pool_reason: Some("no pool list is loaded"),
             coinbase: coinbase(view, height, &row)?,
             totals: BlockTotals {
                 input_count: row.input_count,

@@ -1,4 +1,4 @@
-//! What several operations say about a block.
+//! Data of a block for several operations.
 
 use cairn_domain::{FeeRate, printable_ascii};
 use cairn_http::ApiError;
@@ -10,19 +10,19 @@ use serde::Serialize;
 
 use crate::values::SatVb;
 
-/// What a coinbase says.
+/// Script and text of a coinbase.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct CoinbaseTag {
-    /// Its scriptSig, hexadecimal.
+    /// Its scriptSig in hexadecimal.
     script_hex: String,
-    /// What is legible in it, written by whoever mined the block; anyone may write any pool's tag.
+    /// Its readable text, written by the miner. Any miner can write any pool's tag.
     text: String,
 }
 
-/// Shorter runs of legible characters are chance.
+/// Shorter runs of readable characters are coincidence.
 const LEAST_RUN: usize = 4;
 
-/// What a coinbase says.
+/// Script and text of a coinbase.
 pub(crate) fn coinbase_tag(script_sig: &[u8]) -> CoinbaseTag {
     CoinbaseTag { script_hex: hex::encode(script_sig), text: printable_ascii(script_sig, LEAST_RUN) }
 }
@@ -42,7 +42,7 @@ pub(crate) fn fee_range(rates: &mut [(FeeRate, u64)]) -> Option<FeeRange> {
     Some(FeeRange { min_sat_vb: SatVb(min), median_sat_vb: SatVb(median), max_sat_vb: SatVb(max) })
 }
 
-/// Feerate and weight of every transaction of a block but the coinbase. Reads one row for each 64 transactions.
+/// Feerate and weight of every transaction of a block except the coinbase. Reads one row per 64 transactions.
 pub(crate) fn block_rates(view: &View<'_>, height: Height, row: &HeaderRow) -> Result<Vec<(FeeRate, u64)>, ApiError> {
     let mut rates = Vec::with_capacity(row.tx_count as usize);
     for index in 1..u64::from(row.tx_count) {

@@ -12,37 +12,38 @@ use crate::{
     values::{Btc, SatVb},
 };
 
-/// The blocks to come.
+/// The projected blocks.
 pub(crate) struct ProjectedBlocks;
 
 /// Parameters.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct ProjectedBlocksInput {
-    /// Most transactions of each block to list by id.
+    /// Maximum number of txids to list for each block.
     #[serde(default)]
     #[schemars(range(min = 0, max = 1_000))]
     txids_limit: u32,
 }
 
-/// The blocks to come.
+/// The projected blocks.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct ProjectedBlocksOutput {
-    /// Id of the definition.
+    /// Id of the definition, explained at `/api/reference/definitions/<id>`.
     definition: &'static str,
-    /// The next one first; fewer than `projection.max_blocks` if they hold everything that pays enough.
+    /// The next block first; fewer than `projection.max_blocks` if they contain all transactions above the minimum
+    /// feerate.
     blocks: Vec<ProjectedBlockRow>,
     left_over: LeftOver,
-    /// When the mempool was current.
+    /// Time of the mempool data.
     as_of: String,
     projection: ProjectionFacts,
 }
 
-/// A block that would be mined now.
+/// A projected block.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct ProjectedBlockRow {
     /// 0 is the next block.
     index: u32,
-    /// Height that it would have; null if no tip is known.
+    /// Its height if it is mined; null if no tip is known.
     height: Option<u32>,
     /// Transactions, without the coinbase.
     tx_count: u64,
@@ -66,7 +67,7 @@ pub(crate) struct ProjectedBlockRow {
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct ProjectedFeeRange {
     min_sat_vb: SatVb,
-    /// 10 % of the weight pays less.
+    /// 10 % of the weight pays a lower feerate.
     p10_sat_vb: SatVb,
     p25_sat_vb: SatVb,
     median_sat_vb: SatVb,
@@ -75,28 +76,28 @@ pub(crate) struct ProjectedFeeRange {
     max_sat_vb: SatVb,
 }
 
-/// What no projected block holds.
+/// Transactions in no projected block.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct LeftOver {
     /// Transactions.
     tx_count: u64,
-    /// Adjusted virtual size of the mempool less the virtual sizes of the blocks. Rounding, and transactions with many
-    /// signature operations, make it a little more than what the transactions have together.
+    /// Adjusted virtual size of the mempool minus the virtual sizes of the blocks. Rounding, and transactions with many
+    /// signature operations, make it slightly larger than the sum of the transactions' virtual sizes.
     vsize: u64,
 }
 
 impl Operation for ProjectedBlocks {
     const INFO: Info = Info {
-        summary: "The next blocks, as they would be mined now",
-        description: "Up to eight blocks filled from the mempool by the rules of Bitcoin Core's miner: packages with \
-            their ancestors, best paying first, within the limits of weight and signature operations. Each with its \
-            size, fees and range of feerates; transactions by id on request.",
+        summary: "The next blocks, as projected from the mempool",
+        description: "Up to eight blocks filled from the mempool by the rules of Bitcoin Core's block template: \
+            packages with their ancestors, highest feerate first, within the limits of weight and sigop cost. Each has \
+            its size, fees and feerate range, and on request its txids.",
         source: "mempool",
         freshness: &[TIP, MEMPOOL],
         freshness_semantics: FRESHNESS,
         errors: &[UNAVAILABLE],
         tool: Tool::reads(
-            "asked what the next blocks will hold and at which feerates",
+            "asked what the next blocks will contain and at which feerates",
             "mined blocks (recent_blocks), what to pay (fees_recommended), or when one transaction confirms (mempool_tx)",
         ),
         ..index_get("projected_blocks", "/v1/chain/projected-blocks", "chain")

@@ -19,11 +19,11 @@ pub(crate) struct RecentBlocks;
 /// Parameters.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct RecentBlocksInput {
-    /// Blocks of a page.
+    /// Blocks per page.
     #[serde(default = "default_limit")]
     #[schemars(range(min = 1, max = 50))]
     limit: u32,
-    /// `next_cursor` of the page before.
+    /// `next_cursor` of the previous page.
     #[schemars(length(min = 1, max = 256))]
     cursor: Option<String>,
 }
@@ -51,20 +51,20 @@ pub(crate) struct RecentBlock {
     time: String,
     time_unix: u32,
     tx_count: u32,
-    /// Bytes, with witnesses.
+    /// Bytes, including witnesses.
     size: u32,
     /// Weight units.
     weight: u32,
     /// Weight / 4, rounded up.
     vsize: u32,
     fees_sats: u64,
-    /// Sum of the coinbase's outputs.
+    /// Sum of the coinbase outputs.
     reward_sats: u64,
-    /// All fees over all virtual bytes but the coinbase's; null if the block has only its coinbase.
+    /// Total fees divided by total vsize, without the coinbase; null if the block has only its coinbase.
     average_fee_rate_sat_vb: Option<SatVb>,
     /// Null if the block has only its coinbase.
     fee_range: Option<FeeRange>,
-    /// Pool that mined it; null without a list of pools.
+    /// Mining pool; null without a pool list.
     pool: Option<String>,
     coinbase: CoinbaseTag,
 }
@@ -72,13 +72,13 @@ pub(crate) struct RecentBlock {
 impl Operation for RecentBlocks {
     const INFO: Info = Info {
         summary: "The newest blocks, newest first",
-        description: "Size, fees, feerates and coinbase text of the newest blocks of the active chain. Goes back to \
-            genesis by `cursor`. Use the block itself for its transactions.",
+        description: "Size, fees, feerates and coinbase text of the newest blocks of the active chain. Page back to \
+            genesis with `cursor`. For the transactions of a block use block_detail.",
         needs_tip: true,
         errors: &[ErrorCode::CursorExpired],
         tool: Tool::reads(
             "asked what the newest blocks are, or to walk back through blocks",
-            "the transactions of one block (block_detail), or blocks that are yet to come (projected_blocks)",
+            "the transactions of one block (block_detail), or future blocks (projected_blocks)",
         ),
         ..index_get("recent_blocks", "/v1/chain/recent-blocks", "chain")
     };
@@ -88,14 +88,14 @@ impl Operation for RecentBlocks {
     fn run(ctx: &Ctx<'_>, input: RecentBlocksInput) -> Result<RecentBlocksOutput, ApiError> {
         let view = ctx.view()?;
         let filters: [&[u8]; 1] = [b"recent_blocks"];
-        // Counted from genesis: the page holds the blocks below this height.
+        // Counted from genesis: the page has the blocks below this height.
         let all = u64::from(view.tip().height) + 1;
         let end = match &input.cursor {
             Some(token) => Cursor::read(token, view, &filters)?.position.min(all),
             None => all,
         };
         let start = end.saturating_sub(input.limit.into());
-        ctx.warn("no_pool_list", "no list of pools is loaded: pool is null");
+        ctx.warn("no_pool_list", "no pool list is loaded: pool is null");
         let blocks = (start..end).rev().map(|height| block(view, height)).collect::<Result<_, _>>()?;
         let next_cursor = (start > 0).then(|| Cursor { position: start }.token(view, &filters));
         Ok(RecentBlocksOutput { limit: input.limit, blocks, next_cursor })

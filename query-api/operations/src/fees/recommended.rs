@@ -12,13 +12,13 @@ use crate::{
     values::SatVb,
 };
 
-/// What to pay.
+/// Recommended feerates.
 pub(crate) struct FeesRecommended;
 
-/// What to pay, never rising from the first to the last.
+/// Recommended feerates, in non-increasing order.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct FeesRecommendedOutput {
-    /// Id of the definition.
+    /// Id of the definition, explained at `/api/reference/definitions/<id>`.
     definition: &'static str,
     /// For the next block.
     fastest_fee_sat_vb: Option<SatVb>,
@@ -28,28 +28,28 @@ pub(crate) struct FeesRecommendedOutput {
     hour_fee_sat_vb: Option<SatVb>,
     /// For one of the next eight blocks.
     economy_fee_sat_vb: Option<SatVb>,
-    /// To get into the mempool at all.
+    /// To enter the mempool.
     minimum_fee_sat_vb: Option<SatVb>,
-    /// Why the fees are null; null if they are not.
+    /// Why the fees are null; otherwise null.
     reason: Option<&'static str>,
-    /// When the mempool was current.
+    /// Time of the mempool data.
     as_of: String,
     projection: ProjectionFacts,
 }
 
 impl Operation for FeesRecommended {
     const INFO: Info = Info {
-        summary: "What to pay for a place in one of the next blocks",
-        description: "Feerates from fastest to cheapest, from projected blocks that are filled as miners fill them: \
-            packages with their ancestors, best paying first. A faster one is never cheaper, and none is below what \
-            the node demands for entry. They say what would do now; what comes later may pay more.",
+        summary: "Recommended feerates for confirmation within the next blocks",
+        description: "Feerates from fastest to cheapest, computed from projected blocks: packages with their ancestors, \
+            highest feerate first. A faster recommendation is never lower, and none is below the node's entry feerate. \
+            They reflect the current mempool; later transactions may pay more.",
         source: "mempool",
         freshness: &[TIP, MEMPOOL],
         freshness_semantics: FRESHNESS,
         errors: &[UNAVAILABLE],
         tool: Tool::reads(
-            "asked what feerate to pay, or what a transaction of some size would cost now",
-            "how full the mempool is (mempool_stats), or which transactions the next blocks will hold (projected_blocks)",
+            "asked what feerate to pay, or what a transaction of a given size would cost now",
+            "how full the mempool is (mempool_stats), or which transactions the next blocks will contain (projected_blocks)",
         ),
         ..index_get("fees_recommended", "/v1/fees/recommended", "mempool")
     };

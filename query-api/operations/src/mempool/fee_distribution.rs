@@ -12,23 +12,23 @@ use crate::{
     values::{Btc, SatVb},
 };
 
-/// How much waits at which feerate.
+/// Distribution of the mempool by feerate.
 pub(crate) struct FeeDistribution;
 
-/// How much waits at which feerate.
+/// Distribution of the mempool by feerate.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct FeeDistributionOutput {
-    /// Id of the definition.
+    /// Id of the definition, explained at `/api/reference/definitions/<id>`.
     definition: &'static str,
     total: DistributionTotal,
-    /// Ascending and without gaps, empty ones included.
+    /// Buckets in ascending order without gaps, including empty ones.
     buckets: Vec<FeeBucket>,
-    /// When the mempool was current.
+    /// Time of the mempool data.
     as_of: String,
     projection: ProjectionFacts,
 }
 
-/// All buckets together: the statistics of the mempool of the projection's generation.
+/// Sum of all buckets: the mempool's statistics at the projection's generation.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct DistributionTotal {
     /// Transactions.
@@ -40,20 +40,20 @@ pub(crate) struct DistributionTotal {
     fees_btc: Btc,
 }
 
-/// A range of feerates. A transaction counts at the feerate that it would be mined at, that of its package.
+/// A range of feerates. A transaction counts at the feerate of the package that it would be mined with.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct FeeBucket {
-    /// Lowest feerate in it.
+    /// Lower bound, inclusive.
     from_sat_vb: SatVb,
-    /// First feerate above it; null for the last bucket.
+    /// Upper bound, exclusive; null for the last bucket.
     to_sat_vb: Option<SatVb>,
     /// Transactions.
     tx_count: u64,
     /// Sum of their adjusted virtual sizes.
     vsize: u64,
-    /// Transactions in this bucket and in those above.
+    /// Transactions in this bucket and above.
     cumulative_tx_count: u64,
-    /// Sum of the adjusted virtual sizes in this bucket and in those above: what is mined before whoever pays less.
+    /// Sum of the adjusted virtual sizes in this bucket and above: what is mined before lower feerates.
     cumulative_vsize: u64,
 }
 
@@ -70,10 +70,10 @@ fn row(bucket: &Bucket) -> FeeBucket {
 
 impl Operation for FeeDistribution {
     const INFO: Info = Info {
-        summary: "How much waits in the mempool at which feerate",
-        description: "A histogram of the whole mempool by the feerate at which each transaction would be mined, that \
-            of its package: a parent whose child pays for it counts with the child. The sums from the top say how \
-            much is ahead of a feerate.",
+        summary: "Distribution of the mempool by feerate",
+        description: "A histogram of the whole mempool by the feerate at which each transaction would be mined, which \
+            is that of its package: a parent whose child pays for it counts with the child. The cumulative sums tell \
+            how much is ahead of a feerate.",
         source: "mempool",
         freshness: &[TIP, MEMPOOL],
         freshness_semantics: FRESHNESS,

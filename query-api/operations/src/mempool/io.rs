@@ -1,4 +1,4 @@
-//! Inputs and outputs of an unconfirmed transaction, in brief.
+//! Short form of the inputs and outputs of an unconfirmed transaction.
 
 use cairn_domain::{address_of, mempool::Mempool, script_type};
 use cairn_model::{MempoolTx, Network};
@@ -10,11 +10,11 @@ use crate::values::Btc;
 /// An input.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct UnconfirmedInput {
-    /// Position in the transaction.
+    /// Index in the transaction.
     index: u32,
-    /// Transaction that made the coin.
+    /// Transaction that created the coin.
     txid: String,
-    /// Output of it.
+    /// Index of the output.
     vout: u32,
     value_sats: u64,
     value_btc: Btc,
@@ -22,16 +22,16 @@ pub(crate) struct UnconfirmedInput {
     /// Null if the script has none.
     address: Option<String>,
     sequence: u32,
-    /// Whether the coin is unconfirmed itself.
+    /// True if the coin is unconfirmed too.
     unconfirmed: bool,
-    /// Block that made the coin; null if the coin was unconfirmed when this transaction was first seen.
+    /// Height of the coin's block; null if the coin was unconfirmed when this transaction was first seen.
     height: Option<u32>,
 }
 
 /// An output.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct UnconfirmedOutput {
-    /// Position in the transaction.
+    /// Index in the transaction.
     index: u32,
     value_sats: u64,
     value_btc: Btc,

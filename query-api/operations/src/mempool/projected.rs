@@ -1,4 +1,4 @@
-//! The mempool together with its projection, and what answers say about the projection.
+//! The mempool with its projection, and the projection's fields in answers.
 
 use cairn_domain::mempool::{PROJECTED_BLOCKS, Projection, Selection, Stats};
 use cairn_http::{ApiError, ErrorCode};
@@ -15,28 +15,28 @@ pub(crate) struct Projected<'c> {
     pub(crate) pool: &'c MempoolView<'c>,
     /// The mempool in numbers, as of the moment when it last changed.
     pub(crate) stats: Stats,
-    /// It may be some moments older than the mempool.
+    /// It may be slightly older than the mempool.
     pub(crate) projection: &'c Projection,
 }
 
-/// The mempool with its projection. Adds warnings where the projection lags behind a new block, or where the mempool is
-/// not whole.
+/// The mempool with its projection. Adds warnings if the projection lags behind a new block, or if the mempool is
+/// incomplete.
 ///
 /// # Errors
-/// There is no mempool at present, or it has not been projected yet.
+/// No mempool is available, or there is no projection yet.
 pub(crate) fn projected<'c>(ctx: &'c Ctx<'_>) -> Result<Projected<'c>, ApiError> {
     let pool = ctx.mempool()?;
     let Some(projection) = pool.projection.as_deref() else {
-        let detail = "the blocks to come have not been projected yet";
+        let detail = "the next blocks are not projected yet";
         return Err(ApiError::unavailable(ErrorCode::MempoolUnavailable, detail, 1));
     };
     let stats = pool.mempool.stats(pool.as_of_ms);
     if projection.tip != stats.tip {
-        ctx.warn("projection_behind", "a block has just come; what is projected still builds on the tip before it");
+        ctx.warn("projection_behind", "a block has just arrived; the projection still builds on the previous tip");
     }
     if stats.dropped > 0 {
         let message = format!(
-            "this server had no room for {} transactions that paid least: sums and counts lack them",
+            "this server dropped the {} transactions with the lowest feerates for lack of memory; sums and counts omit them",
             stats.dropped
         );
         ctx.warn("mempool_not_whole", message);
@@ -45,12 +45,12 @@ pub(crate) fn projected<'c>(ctx: &'c Ctx<'_>) -> Result<Projected<'c>, ApiError>
 }
 
 impl Projected<'_> {
-    /// When the mempool was current.
+    /// Time of the mempool data.
     pub(crate) fn as_of(&self) -> String {
         rfc3339_ms(self.pool.as_of_ms)
     }
 
-    /// What answers say about the projection.
+    /// The projection's fields in answers.
     pub(crate) fn facts(&self) -> ProjectionFacts {
         let (projection, template) = (self.projection, &self.projection.template);
         ProjectionFacts {
@@ -71,32 +71,32 @@ impl Projected<'_> {
     }
 }
 
-/// The projection that an answer was made from.
+/// The projection that the answer is based on.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct ProjectionFacts {
-    /// Id of the definition.
+    /// Id of the definition, explained at `/api/reference/definitions/<id>`.
     definition: &'static str,
-    /// State of the mempool that it was made from, as `generation` of the mempool's statistics.
+    /// State of the mempool that it is based on; compare with `generation` of the mempool's statistics.
     generation: u64,
-    /// Whether the mempool has not changed since.
+    /// True if the mempool has not changed since.
     current: bool,
-    /// The node's mempool sequence up to which it knows everything; null if the node did not tell.
+    /// The node's mempool sequence up to which it is complete; null if unknown.
     node_sequence: Option<u64>,
-    /// Block that the projected ones build on; null if none is known.
+    /// Block that the projection builds on; null if none is known.
     tip: Option<ProjectionTip>,
-    /// How packages are picked: `ancestor_feerate` (Bitcoin Core up to v30) or `chunk_feerate` (from v31 on).
+    /// Selection of packages: `ancestor_feerate` (Bitcoin Core up to v30) or `chunk_feerate` (from v31 on).
     selection: &'static str,
     /// Projected blocks.
     blocks: usize,
-    /// Most blocks that are projected.
+    /// Maximum number of projected blocks.
     max_blocks: u8,
-    /// Virtual bytes that a block has for transactions.
+    /// Virtual bytes available for transactions in a block.
     block_capacity_vb: u64,
-    /// Packages that pay less are not mined.
+    /// Minimum feerate: packages that pay less are not mined.
     min_fee_rate_sat_vb: SatVb,
 }
 
-/// Block that the projected ones build on.
+/// Block that the projection builds on.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct ProjectionTip {
     height: u32,

@@ -15,10 +15,10 @@ use crate::{
     values::{Btc, Decimal, SatVb},
 };
 
-/// The mempool in numbers.
+/// Statistics of the mempool.
 pub(crate) struct MempoolStats;
 
-/// The mempool in numbers.
+/// Statistics of the mempool.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct MempoolStatsOutput {
     /// Transactions.
@@ -30,88 +30,88 @@ pub(crate) struct MempoolStatsOutput {
     /// Sum of their fees.
     fees_sats: u64,
     fees_btc: Btc,
-    /// What the node demands for entry; null until it told.
+    /// The node's minimum feerates; null until they are known.
     floor: Option<Floor>,
-    /// Why `floor` is null; null if it is not.
+    /// Why `floor` is null; otherwise null.
     floor_reason: Option<&'static str>,
-    /// Virtual bytes per second that entered; null until a whole window was watched.
+    /// Virtual bytes per second that entered; null until a whole window was observed.
     inflow_vb_s: Option<Decimal<3>>,
-    /// The window; null if `inflow_vb_s` is.
+    /// Length of the window; null if `inflow_vb_s` is null.
     inflow_window_seconds: Option<u64>,
-    /// Why `inflow_vb_s` is null; null if it is not.
+    /// Why `inflow_vb_s` is null; otherwise null.
     inflow_reason: Option<&'static str>,
     congestion: Congestion,
-    /// Median feerate of the next block, by weight; null if nothing waits.
+    /// Median feerate of the next block, by weight; null if the mempool is empty.
     next_block_median_sat_vb: Option<SatVb>,
     usage: Usage,
-    /// Whether every transaction of the node's mempool is here.
+    /// True if this server has every transaction of the node's mempool.
     whole: bool,
-    /// Transactions that this server dropped or turned away for want of memory.
+    /// Transactions that this server dropped or did not load for lack of memory.
     dropped: u64,
-    /// The node's mempool sequence up to which everything is here; null if the node did not tell.
+    /// The node's mempool sequence up to which this server is complete; null if unknown.
     node_sequence: Option<u64>,
-    /// State of the mempool: answers with the same number (and the same tip) speak of the same transactions. Begins anew
+    /// State of the mempool: answers with the same number and the same tip cover the same transactions. It restarts
     /// when the server starts.
     generation: u64,
-    /// When the mempool was current.
+    /// Time of the mempool data.
     as_of: String,
     projection: ProjectionFacts,
 }
 
-/// What the node demands.
+/// The node's minimum feerates.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Floor {
-    /// What a transaction needs to enter now: the larger of the two.
+    /// Minimum feerate to enter the mempool now: the larger of the two.
     entry_fee_sat_vb: SatVb,
-    /// `mempoolminfee`: below this nothing enters now.
+    /// `mempoolminfee`: the current minimum of the node's mempool.
     mempool_min_fee_sat_vb: SatVb,
-    /// `minrelaytxfee`: below this nothing ever enters.
+    /// `minrelaytxfee`: the node's fixed minimum.
     min_relay_fee_sat_vb: SatVb,
-    /// Bytes of memory that the node's mempool takes.
+    /// Memory of the node's mempool in bytes.
     node_usage_bytes: u64,
-    /// Limit of these bytes.
+    /// Limit of this memory in bytes.
     node_max_bytes: u64,
 }
 
-/// How full the mempool is.
+/// Congestion of the mempool.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Congestion {
-    /// Id of the definition.
+    /// Id of the definition, explained at `/api/reference/definitions/<id>`.
     definition: &'static str,
     /// `low`, `moderate`, `high` or `severe`.
     word: &'static str,
-    /// Full blocks that wait.
+    /// Backlog in full blocks.
     backlog_blocks: Decimal<3>,
-    /// More full blocks than this: `moderate`.
+    /// Backlog above which the word is `moderate`.
     moderate_above_blocks: u64,
-    /// More full blocks than this: `high`.
+    /// Backlog above which the word is `high`.
     high_above_blocks: u64,
-    /// More full blocks than this: `severe`.
+    /// Backlog above which the word is `severe`.
     severe_above_blocks: u64,
 }
 
-/// Memory of this server's copy.
+/// Memory of this server's copy of the mempool.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Usage {
     /// Bytes, estimated.
     bytes: u64,
-    /// Limit of these bytes.
+    /// Limit of this memory in bytes.
     max_bytes: u64,
 }
 
 impl Operation for MempoolStats {
     const INFO: Info = Info {
-        summary: "The mempool in numbers",
-        description: "How many transactions wait, their size and fees, what the node demands for entry, how fast they \
-            come, and how congested the network is, in a word. For what to pay use the recommended fees, for how much \
-            waits at which feerate the fee distribution.",
+        summary: "Statistics of the mempool",
+        description: "Number, size and fees of the unconfirmed transactions, the node's entry feerate, the inflow, and \
+            a word for the congestion of the network. For recommended feerates use fees_recommended, for the \
+            distribution by feerate fee_distribution.",
         source: "mempool",
         freshness: &[TIP, MEMPOOL],
         freshness_semantics: FRESHNESS,
         errors: &[UNAVAILABLE],
         tool: Tool::reads(
-            "asked how many transactions wait, how large the mempool is, or how congested the network is",
-            "what to pay (fees_recommended), how much waits at which feerate (fee_distribution), or one transaction (mempool_tx)",
+            "asked how many transactions are unconfirmed, how large the mempool is, or how congested the network is",
+            "what to pay (fees_recommended), the distribution by feerate (fee_distribution), or one transaction (mempool_tx)",
         ),
         ..index_get("mempool_stats", "/v1/mempool/stats", "mempool")
     };
@@ -160,7 +160,7 @@ impl Operation for MempoolStats {
     }
 }
 
-/// Why the floor is unknown.
-pub(crate) const NO_FLOOR: &str = "the node has not told what it demands for entry";
+/// Why the minimum feerates are unknown.
+pub(crate) const NO_FLOOR: &str = "the node has not reported its minimum feerates yet";
 /// Why the inflow is unknown.
-pub(crate) const NO_INFLOW: &str = "the mempool has not been watched for a whole window since it was loaded";
+pub(crate) const NO_INFLOW: &str = "the mempool has not been observed for a whole window since it was loaded";

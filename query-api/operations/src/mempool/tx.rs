@@ -22,9 +22,9 @@ use crate::{
     values::{Btc, SatVb, rfc3339_ms, sat_vb},
 };
 
-/// Relatives that are walked in each direction. Nodes allow a few dozen.
+/// Maximum number of relatives to walk in each direction. Nodes allow a few dozen.
 const WALK: usize = 1_000;
-/// Replaced transactions that are listed.
+/// Maximum number of replaced transactions to list.
 const MAX_REPLACED: usize = 100;
 
 /// An unconfirmed transaction.
@@ -34,11 +34,11 @@ pub(crate) struct MempoolTransaction;
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct MempoolTransactionInput {
     txid: TxidParam,
-    /// Most ancestors, and most descendants, to list by id.
+    /// Maximum number of ancestors and of descendants to list by txid.
     #[serde(default = "default_limit")]
     #[schemars(range(min = 0, max = 1_000))]
     relatives_limit: u32,
-    /// Most inputs, and most outputs, to list.
+    /// Maximum number of inputs and of outputs to list.
     #[serde(default = "default_limit")]
     #[schemars(range(min = 0, max = 25_000))]
     io_limit: u32,
@@ -52,28 +52,28 @@ fn default_limit() -> u32 {
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct MempoolTransactionOutput {
     txid: String,
-    /// Id with witness.
+    /// Transaction id including the witness.
     wtxid: String,
     version: i32,
     locktime: u32,
-    /// Bytes, with witness.
+    /// Bytes, including the witness.
     size: u32,
     /// Virtual bytes: weight / 4, rounded up.
     vsize: u64,
-    /// Virtual bytes as the node's mempool counts them: many signature operations make them more.
+    /// Virtual bytes as the node's mempool counts them: larger than `vsize` for many signature operations.
     adjusted_vsize: u64,
     weight: u64,
     /// Cost of its signature operations.
     sigop_cost: u32,
     fee_sats: u64,
     fee_btc: Btc,
-    /// Fee over adjusted virtual size.
+    /// Fee divided by adjusted vsize.
     fee_rate_sat_vb: Option<SatVb>,
-    /// When the node's watcher first saw it. It survives restarts.
+    /// When the indexer first saw it. The time survives restarts.
     first_seen_at: String,
-    /// Feerate of the package that it would be mined with; null if it came after the projection was made.
+    /// Feerate of the package that it would be mined with; null if it arrived after the projection.
     effective_fee_rate_sat_vb: Option<SatVb>,
-    /// Projected block that holds it, 0 being the next one; null if none does, or it came after the projection was made.
+    /// Projected block that contains it (0 is the next one); null if none does, or if it arrived after the projection.
     projected_block: Option<u32>,
     eta: EtaRow,
     ancestors: Relations,
@@ -83,91 +83,91 @@ pub(crate) struct MempoolTransactionOutput {
     /// Transactions that spend its outputs, at most `relatives_limit`.
     children: Vec<String>,
     rbf: Rbf,
-    /// Transactions that it replaced, oldest first, at most 100 of those that are remembered.
+    /// Transactions that it replaced, if still stored, oldest first; at most 100.
     replaces: Vec<String>,
     input_count: usize,
     output_count: usize,
     inputs: Vec<UnconfirmedInput>,
-    /// Inputs beyond `io_limit`.
+    /// Number of inputs above `io_limit`.
     inputs_omitted: usize,
     outputs: Vec<UnconfirmedOutput>,
-    /// Outputs beyond `io_limit`.
+    /// Number of outputs above `io_limit`.
     outputs_omitted: usize,
-    /// When the mempool was current.
+    /// Time of the mempool data.
     as_of: String,
     projection: ProjectionFacts,
 }
 
-/// When it will be mined if nothing else enters.
+/// Estimated confirmation if no other transaction arrives.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct EtaRow {
-    /// Id of the definition.
+    /// Id of the definition, explained at `/api/reference/definitions/<id>`.
     definition: &'static str,
     state: EtaState,
-    /// In so many blocks, 1 being the next one; estimated for `beyond_projection`. Null if that cannot be said.
+    /// Number of blocks until it is mined (1: the next one); an estimate for `beyond_projection`. Null if unknown.
     blocks: Option<u32>,
-    /// Not sooner than in so many blocks; null if that cannot be said.
+    /// Minimum number of blocks until it is mined; null if unknown.
     at_least_blocks: Option<u32>,
-    /// `blocks` times ten minutes; null if `blocks` is.
+    /// `blocks` times ten minutes; null if `blocks` is null.
     seconds: Option<u64>,
-    /// Why `blocks` is null; null if it is not.
+    /// Why `blocks` is null; otherwise null.
     reason: Option<&'static str>,
 }
 
-/// What the time to confirmation rests on.
+/// Basis of the estimate.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum EtaState {
-    /// A projected block holds it.
+    /// It is in a projected block.
     Projected,
-    /// It comes after the projected blocks: estimated from what waits at its feerate or a higher one.
+    /// It is after the projected blocks; estimated from the transactions at its feerate or a higher one.
     BeyondProjection,
-    /// Its package pays less than miners ask for.
+    /// Its package pays less than the miners' minimum feerate.
     BelowMinimum,
-    /// It came after the projection was made.
+    /// It arrived after the projection.
     NotProjected,
 }
 
 /// Ancestors or descendants.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Relations {
-    /// How many, without the transaction itself; at least so many if `truncated`.
+    /// Number of transactions, without the transaction itself; a lower bound if `truncated`.
     count: usize,
     /// Sum of their adjusted virtual sizes.
     vsize: u64,
     /// Sum of their fees.
     fees_sats: u64,
-    /// Their ids, at most `relatives_limit`.
+    /// Their txids, at most `relatives_limit`.
     txids: Vec<String>,
-    /// Those counted but not listed.
+    /// Number of those counted but not listed.
     txids_omitted: usize,
-    /// Whether there are more than are counted.
+    /// True if there are more than are counted.
     truncated: bool,
 }
 
-/// Whether it can be replaced. Nodes with full replace-by-fee, the default from v28 on, replace what does not signal too.
+/// Replaceability. Nodes with full replace-by-fee (default since v28) also replace transactions that do not signal.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Rbf {
-    /// Whether it signals by itself (BIP 125).
+    /// True if it signals itself (BIP 125).
     signals: bool,
-    /// Whether it or an unconfirmed ancestor signals; null if there are too many ancestors to tell.
+    /// True if it or an unconfirmed ancestor signals; null if there are too many ancestors.
     bip125_replaceable: Option<bool>,
 }
 
 impl Operation for MempoolTransaction {
     const INFO: Info = Info {
-        summary: "An unconfirmed transaction, with its place in line",
-        description: "Size, fee, first-seen time, unconfirmed ancestors and descendants, what it replaced, the \
-            projected block that holds it and the time until then. A transaction that is not in the mempool is \
-            answered with 404, which says whether a block holds it (`confirmed`) or why it left (`departed`), if that \
-            is known. For confirmed ones use the transaction itself.",
+        summary: "An unconfirmed transaction and its position in the mempool",
+        description: "Size, fee, first-seen time, unconfirmed ancestors and descendants, the transactions that it \
+            replaced, the projected block that contains it and the time until then. For a transaction that is not in \
+            the mempool the answer is 404, with its block (`confirmed`) or the reason why it left (`departed`) if \
+            known. For confirmed transactions use tx_lookup.",
         source: "mempool",
         freshness: &[TIP, MEMPOOL],
         freshness_semantics: FRESHNESS,
         errors: &[ErrorCode::TxNotFound, UNAVAILABLE],
         tool: Tool::reads(
-            "asked about a transaction that waits: its relatives, what it replaced, when it will be mined",
-            "confirmed transactions (tx_lookup), or only whether it is confirmed (tx_status)",
+            "asked about an unconfirmed transaction: its relatives, what it replaced, when it will be mined",
+            "confirmed transactions (tx_lookup), or only its confirmation (tx_status)",
         ),
         ..index_get("mempool_tx", "/v1/mempool/tx/{txid}", "mempool")
     };
@@ -246,15 +246,15 @@ pub(crate) fn eta(projection: &Projection, txid: &Txid) -> EtaRow {
             (EtaState::BeyondProjection, Some(estimate.max(at_least)), Some(at_least), None)
         }
         Some(Eta::BelowMinimum) => {
-            (EtaState::BelowMinimum, None, None, Some("its package pays less than miners ask for"))
+            (EtaState::BelowMinimum, None, None, Some("its package pays less than the miners' minimum feerate"))
         }
-        None => (EtaState::NotProjected, None, None, Some("it came after the projection was made")),
+        None => (EtaState::NotProjected, None, None, Some("it arrived after the projection")),
     };
     let seconds = blocks.map(|blocks| u64::from(blocks) * u64::from(BLOCK_SECONDS));
     EtaRow { definition: MEMPOOL_ETA, state, blocks, at_least_blocks, seconds, reason }
 }
 
-/// 404, with what is known of the transaction all the same.
+/// 404, with the known data of the transaction.
 fn missing(ctx: &Ctx<'_>, mempool: &Mempool, txid: &Txid) -> ApiError {
     let confirmed = match ctx.view().and_then(|view| Ok(view.tx_by_id(txid)?)) {
         Ok(found) => found,
@@ -262,7 +262,7 @@ fn missing(ctx: &Ctx<'_>, mempool: &Mempool, txid: &Txid) -> ApiError {
     };
     let departed = mempool.departed(txid);
     let detail = match (&confirmed, departed) {
-        (Some(tx), _) => format!("transaction {txid} is confirmed: the block at height {} holds it", tx.height),
+        (Some(tx), _) => format!("transaction {txid} is confirmed in the block at height {}", tx.height),
         (None, Some(left)) => format!("transaction {txid} left the mempool: {}", word(&left.reason)),
         (None, None) => format!("transaction {txid} is not in the mempool"),
     };

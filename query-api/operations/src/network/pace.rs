@@ -1,4 +1,4 @@
-//! How fast the chain grows, and what follows from it. Pure functions of times, heights and work.
+//! Block rate, hash rate, difficulty adjustment and halving. Pure functions of times, heights and work.
 
 use bitcoin::{CompactTarget, Target};
 use cairn_domain::difficulty;
@@ -6,67 +6,67 @@ use cairn_model::{Height, Network, Sats};
 
 use crate::mempool::BLOCK_SECONDS;
 
-/// Blocks from one change of difficulty to the next.
+/// Blocks of a difficulty period.
 pub(super) const PERIOD: u32 = 2016;
-/// Blocks of the current period before its pace says anything: a day of them.
+/// Blocks of the current period needed for an estimate: about a day.
 pub(super) const LEAST_OF_PERIOD: u32 = 144;
-/// How long a period should take, in seconds.
+/// Target length of a period in seconds.
 const PERIOD_SECONDS: u64 = PERIOD as u64 * BLOCK_SECONDS as u64;
 
-/// Expected number of hashes that a block with this compact target took. `None` for a target that no block has.
+/// Expected number of hashes for a block with this compact target. `None` for an invalid target.
 pub(super) fn work(bits: u32) -> Option<u128> {
     difficulty(bits)?;
     let work = Target::from_compact(CompactTarget::from_consensus(bits)).to_work().to_be_bytes();
     let (high, low) = work.split_at(16);
-    // More than 2^128 hashes are beyond any chain.
+    // No chain has more than 2^128 hashes.
     let fits = high.iter().all(|byte| *byte == 0);
     low.try_into().ok().filter(|_| fits).map(u128::from_be_bytes).filter(|work| *work > 0)
 }
 
-/// Billionths of hashes per second, to eight significant digits; `None` without work or a span of time.
+/// Billionths of hashes per second, to eight significant digits; `None` without work or elapsed time.
 pub(super) fn hashrate(work: u128, seconds: u32) -> Option<u128> {
     let rate = work.checked_mul(1_000_000_000)?.checked_div(seconds.into())?;
     let unit = 10u128.checked_pow(rate.checked_ilog10()?.saturating_sub(7))?;
     Some(rate / unit * unit)
 }
 
-/// The next change of difficulty.
+/// The next difficulty adjustment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Adjustment {
     /// Height of the first block of the new difficulty.
     pub(super) height: Height,
-    /// Blocks until that one, itself included.
+    /// Blocks until then, including that block.
     pub(super) blocks_left: u32,
-    /// How far the period has come, in millionths.
+    /// Progress of the period in millionths.
     pub(super) progress: u32,
     /// Expected change in ten-thousandths; `None` while too few blocks of the period are known.
     pub(super) change: Option<i64>,
-    /// When, in seconds since 1970, if the blocks keep coming as in this period.
+    /// Estimated time in seconds since 1970, at the pace of this period.
     pub(super) time: u64,
 }
 
-/// A tip, as far as adjustment and halving depend on it.
+/// The data of a tip that adjustment and halving depend on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TipTimes {
     pub(super) height: Height,
-    /// Of the header: the rule of difficulty goes by it.
+    /// Header time, which the difficulty rule uses.
     pub(super) time: u32,
     pub(super) mono_time: u32,
 }
 
-/// Height of the first block of the period that a block belongs to.
+/// Height of the first block of the period of a block.
 pub(super) fn period_start(height: Height) -> Height {
     height - height % PERIOD
 }
 
-/// The next change of difficulty. `start_time` is the header time of the period's first block.
+/// The next difficulty adjustment. `start_time` is the header time of the period's first block.
 pub(super) fn adjustment(tip: TipTimes, start_time: u32) -> Adjustment {
     let passed = tip.height % PERIOD;
     let blocks_left = PERIOD - passed;
-    // Seconds that these blocks took; header times may stand still, and run backwards.
+    // Seconds that these blocks took. Header times may repeat or go backwards.
     let took = u64::from(tip.time.saturating_sub(start_time));
     let known = passed >= LEAST_OF_PERIOD;
-    // The rule measures from the first to the last block of the period: one interval less than there are blocks.
+    // The rule measures from the first to the last block of the period: one interval fewer than blocks.
     let change = known.then(|| {
         let span = (took * u64::from(PERIOD - 1) / u64::from(passed)).clamp(PERIOD_SECONDS / 4, PERIOD_SECONDS * 4);
         // At most 4 times 10 000.
@@ -90,13 +90,13 @@ pub(super) fn adjustment(tip: TipTimes, start_time: u32) -> Adjustment {
 pub(super) struct Halving {
     /// Height of the first block with the lower subsidy.
     pub(super) height: Height,
-    /// Blocks until that one, itself included.
+    /// Blocks until then, including that block.
     pub(super) blocks_left: u32,
     /// Subsidy of the tip.
     pub(super) subsidy: Sats,
     /// Subsidy after it.
     pub(super) next_subsidy: Sats,
-    /// When, in seconds since 1970, at ten minutes a block.
+    /// Estimated time in seconds since 1970, at ten minutes per block.
     pub(super) time: u64,
 }
 

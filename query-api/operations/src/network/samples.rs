@@ -1,4 +1,4 @@
-//! Samples of the mempool, thinned so that a question costs the same few hundred rows however often it was sampled.
+//! Samples of the mempool, thinned so that a request reads at most a few hundred rows at any sampling rate.
 
 use cairn_model::MempoolSample;
 use cairn_reader::{ReadError, View};
@@ -17,7 +17,7 @@ pub(super) fn thinned(view: &View<'_>, from: u64, to: u64, step: u64) -> Result<
     Ok(samples)
 }
 
-/// Where the step after the one of `time` begins.
+/// Start of the step after the one of `time`.
 fn after(from: u64, time: u64, step: u64) -> u64 {
     let steps = (time.saturating_sub(from) / step).saturating_add(1);
     from.saturating_add(steps.saturating_mul(step))

@@ -20,39 +20,39 @@ use crate::{
     values::{Decimal, SatVb, rfc3339_ms},
 };
 
-/// How pressed the mempool is.
+/// Stress of the mempool.
 pub(crate) struct MempoolStress;
 
 /// Parameters.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct MempoolStressInput {
-    /// Whether to say what the score is made of.
+    /// If true, the answer includes the components of the score.
     #[serde(default)]
     include_components: bool,
-    /// How many hours of samples to give; 0 for none.
+    /// Hours of samples to return; 0: none.
     #[serde(default)]
     #[schemars(range(min = 0, max = 720))]
     history_hours: u32,
 }
 
-/// How pressed the mempool is.
+/// Stress of the mempool.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct MempoolStressOutput {
-    /// Id of the definition.
+    /// Id of the definition, explained at `/api/reference/definitions/<id>`.
     definition: &'static str,
-    /// 0 is none, 100 is full stress; null if no component is known.
+    /// From 0 (none) to 100 (full stress); null if no component is known.
     stress: Option<Decimal<4>>,
-    /// Why `stress` is null; null if it is not.
+    /// Why `stress` is null; otherwise null.
     stress_reason: Option<&'static str>,
-    /// Whether a component is unknown, so that the weights of the others were raised.
+    /// True if a component is unknown and the weights of the others were scaled up.
     renormalised: bool,
     /// Components that are unknown.
     unknown_components: Vec<&'static str>,
-    /// What the score is made of; null unless asked for.
+    /// Components of the score; null unless requested.
     components: Option<Vec<Component>>,
-    /// Samples of the past; null unless asked for.
+    /// Past samples; null unless requested.
     history: Option<History>,
-    /// When the mempool was current.
+    /// Time of the mempool data.
     as_of: String,
     projection: ProjectionFacts,
 }
@@ -64,25 +64,25 @@ pub(crate) struct Component {
     name: &'static str,
     /// From 0 to 1; null if unknown.
     value: Option<Decimal<6>>,
-    /// Its weight while all are known.
+    /// Its weight if all components are known.
     weight: Decimal<2>,
-    /// What it compares, and with what.
+    /// Its formula in words.
     meaning: &'static str,
-    /// What was measured; null if unknown.
+    /// The measured value; null if unknown.
     measured: Option<Decimal<3>>,
     /// Unit of `measured`.
     unit: &'static str,
-    /// Why `value` is null; null if it is not.
+    /// Why `value` is null; otherwise null.
     reason: Option<String>,
 }
 
-/// Samples of the past.
+/// Past samples.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct History {
     hours: u32,
-    /// Of samples that are closer together than this, the first is given.
+    /// Sampling step: the first sample of each step is returned.
     step_seconds: u64,
-    /// Ascending; empty if nothing was sampled.
+    /// Ascending; empty without samples.
     points: Vec<StressPoint>,
 }
 
@@ -91,9 +91,9 @@ pub(crate) struct History {
 pub(crate) struct StressPoint {
     time: String,
     time_unix: u64,
-    /// Tip then; null if none was known.
+    /// Height of the tip at that time; null if unknown.
     height: Option<u32>,
-    /// 0 to 100, as computed then; null if no component was known.
+    /// From 0 to 100, as computed at that time; null if no component was known.
     stress: Option<Decimal<4>>,
     /// Transactions.
     count: u64,
@@ -101,13 +101,13 @@ pub(crate) struct StressPoint {
     vsize: u64,
     /// Sum of their fees.
     fees_sats: u64,
-    /// Median feerate of the next block; 0 if nothing waited.
+    /// Median feerate of the next block; 0 if the mempool was empty.
     next_block_median_sat_vb: SatVb,
-    /// Null if no whole window had been watched.
+    /// Null if no whole window had been observed.
     inflow_vb_s: Option<Decimal<3>>,
-    /// Null if the node had not told.
+    /// Null if unknown.
     mempool_min_fee_sat_vb: Option<SatVb>,
-    /// What the score was made of, from 0 to 1; null where unknown, and null as a whole unless components were asked for.
+    /// Components of the score, from 0 to 1; null if unknown; null as a whole unless components were requested.
     components: Option<PointComponents>,
 }
 
@@ -120,24 +120,24 @@ pub(crate) struct PointComponents {
     entry: Option<Decimal<6>>,
 }
 
-/// Most points of a history, and most samples that the feerate is compared with: one an hour for 30 days.
+/// Maximum number of points of a history, and of samples that the feerate is compared with: one per hour for 30 days.
 const MAX_POINTS: u64 = 720;
 
 impl Operation for MempoolStress {
     const INFO: Info = Info {
-        summary: "How pressed the mempool is, from 0 to 100",
-        description: "One number from the backlog, the median feerate of the next block among those of the last 30 \
-            days (one sample an hour), the inflow, and the node's entry fee: 100 × (0.35 b + 0.30 f + 0.20 g + 0.15 e). \
-            What is unknown is left out, and the other weights grow in proportion; the answer says so. Components and \
-            a history of samples on request.",
+        summary: "Mempool stress from 0 to 100",
+        description: "One number from the backlog, the percentile of the next block's median feerate in the last 30 \
+            days (one sample per hour), the inflow, and the node's entry feerate: 100 × (0.35 b + 0.30 f + 0.20 g + \
+            0.15 e). Unknown components are left out, and the other weights are scaled up in proportion; the answer \
+            reports it. Components and a history of samples on request.",
         // The history is what will be sold.
         source: "mempool and index",
         freshness: &[TIP, MEMPOOL, Freshness::NOW],
-        freshness_semantics: "when this server's copy of the node's mempool last changed or was confirmed; each sample \
-            of the history names its own time",
+        freshness_semantics: "time of the last change or check of this server's copy of the mempool; each sample \
+            of the history has its own time",
         errors: &[UNAVAILABLE],
         tool: Tool::reads(
-            "asked in one number how strained the mempool is, or how that compares with the last 30 days",
+            "asked for one number for the congestion of the mempool, or how it compares with the last 30 days",
             "what to pay (fees_recommended), or counts and sizes (mempool_stats)",
         ),
         ..index_get("mempool_stress", "/v1/network/mempool/stress", "network")
@@ -210,7 +210,7 @@ fn components(
             name: "backlog",
             value: stress.backlog.map(share),
             weight: Decimal(35),
-            meaning: "ln(1 + full blocks that wait) by ln 145, at most 1: a day of blocks is full stress",
+            meaning: "ln(1 + full blocks waiting) / ln 145, at most 1: a day of blocks is full stress",
             measured: blocks.map(Decimal),
             unit: "blocks",
             reason: None,
@@ -224,7 +224,7 @@ fn components(
             unit: "sat/vB",
             reason: stress.feerate.is_none().then(|| {
                 format!(
-                    "{} hourly samples are at hand; {} of them, from {} days at least, are needed",
+                    "{} hourly samples are available; at least {} from at least {} days are needed",
                     samples.len(),
                     params.min_samples,
                     params.min_history_secs / 86_400
@@ -235,7 +235,7 @@ fn components(
             name: "inflow",
             value: stress.inflow.map(share),
             weight: Decimal(20),
-            meaning: "(inflow by 1 667 vB/s, what blocks take up, less 1) by 2, within 0 and 1",
+            meaning: "(inflow / 1 667 vB/s − 1) / 2, limited to 0 to 1; blocks take up 1 667 vB/s",
             measured: input.inflow.map(|inflow| Decimal(inflow.milli_vb_per_second().into())),
             unit: "vB/s",
             reason: stress.inflow.is_none().then(|| NO_INFLOW.to_owned()),
@@ -244,12 +244,12 @@ fn components(
             name: "entry",
             value: stress.entry.map(share),
             weight: Decimal(15),
-            meaning: "log10(mempoolminfee by minrelaytxfee) by 2, within 0 and 1",
+            meaning: "log10(mempoolminfee / minrelaytxfee) / 2, limited to 0 to 1",
             measured: fees.map(|f| Decimal(i128::from(f.mempool_min_fee) * 1000 / i128::from(f.min_relay_fee))),
             unit: "ratio",
             reason: stress.entry.is_none().then(|| match input.floor {
                 None => NO_FLOOR.to_owned(),
-                Some(_) => "the node relays for nothing: there is nothing to compare with".to_owned(),
+                Some(_) => "the node's minimum relay feerate is 0, so there is no ratio".to_owned(),
             }),
         },
     ]

@@ -15,33 +15,33 @@ use crate::{
     values::{Btc, Decimal, SatVb, rfc3339, rfc3339_ms},
 };
 
-/// The network at a glance.
+/// Summary of the network.
 pub(crate) struct NetworkSummary;
 
-/// The network at a glance.
+/// Summary of the network.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct NetworkSummaryOutput {
     /// Height of the tip.
     height: u32,
-    /// Price of a bitcoin; null without a price source.
+    /// Bitcoin price in USD; null without a price source.
     price_usd: Option<f64>,
-    /// Why `price_usd` is null; null if it is not.
+    /// Why `price_usd` is null; otherwise null.
     price_reason: Option<&'static str>,
     /// Recommended feerate for the next block.
     fastest_fee_sat_vb: Option<SatVb>,
-    /// Why `fastest_fee_sat_vb` is null; null if it is not.
+    /// Why `fastest_fee_sat_vb` is null; otherwise null.
     fastest_fee_reason: Option<&'static str>,
-    /// Virtual bytes that wait.
+    /// Virtual bytes in the mempool.
     mempool_vbytes: Option<u64>,
-    /// Transactions that wait.
+    /// Transactions in the mempool.
     mempool_count: Option<u64>,
-    /// When the mempool was current.
+    /// Time of the mempool data.
     mempool_as_of: Option<String>,
-    /// Why the members about the mempool are null; null if they are not.
+    /// Why the mempool fields are null; otherwise null.
     mempool_reason: Option<&'static str>,
     /// Exahashes per second over the first of `hashrate_windows`.
     hashrate_eh: Option<Decimal<27>>,
-    /// What the hash rate is estimated from.
+    /// How the hash rate is estimated.
     hashrate_source: &'static str,
     /// About a day, and about two weeks.
     hashrate_windows: Vec<HashrateWindow>,
@@ -49,49 +49,48 @@ pub(crate) struct NetworkSummaryOutput {
     difficulty: Option<f64>,
     /// Compact target of the tip, hexadecimal.
     bits: String,
-    /// Blocks since the first one of the period of 2 016 blocks, as a share of the period; null where difficulty never
-    /// changes.
+    /// Progress of the difficulty period of 2 016 blocks in percent; null if difficulty never changes.
     difficulty_epoch_progress_pct: Option<Decimal<4>>,
-    /// Null where difficulty never changes.
+    /// Null if difficulty never changes.
     next_adjustment: Option<NextAdjustment>,
-    /// Why `next_adjustment` is null; null if it is not.
+    /// Why `next_adjustment` is null; otherwise null.
     next_adjustment_reason: Option<&'static str>,
-    /// Null once there is no subsidy left.
+    /// Null once the subsidy is zero.
     halving: Option<NextHalving>,
-    /// Why `halving` is null; null if it is not.
+    /// Why `halving` is null; otherwise null.
     halving_reason: Option<&'static str>,
-    /// Seconds from block to block over the first of `hashrate_windows`.
+    /// Average seconds between blocks over the first of `hashrate_windows`.
     average_block_interval_seconds: Option<Decimal<3>>,
-    /// What the network aims at.
+    /// Target of the network.
     target_block_interval_seconds: u32,
 }
 
 /// Hash rate over the newest blocks.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct HashrateWindow {
-    /// Blocks of the window; fewer if the chain has no more.
+    /// Blocks of the window; fewer if the chain is shorter.
     blocks: u32,
     /// From the monotone time of the block before the window to that of the tip.
     seconds: u32,
     /// Exahashes per second, to eight digits.
     hashrate_eh: Option<Decimal<27>>,
     average_block_interval_seconds: Option<Decimal<3>>,
-    /// Why something is null; null if nothing is.
+    /// Why a field is null; otherwise null.
     reason: Option<&'static str>,
 }
 
-/// The next change of difficulty.
+/// The next difficulty adjustment.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct NextAdjustment {
     /// First block of the new difficulty.
     height: u32,
-    /// Blocks until that one, itself included.
+    /// Blocks until then, including that block.
     blocks_left: u32,
-    /// What the change would be if the rest of the period came as its blocks so far; null before 144 of them.
+    /// Estimated change at the pace of the period so far; null before its first 144 blocks.
     estimated_change_pct: Option<Decimal<2>>,
-    /// Why `estimated_change_pct` is null; null if it is not.
+    /// Why `estimated_change_pct` is null; otherwise null.
     estimated_change_reason: Option<&'static str>,
-    /// When, if the blocks keep that pace; before 144 blocks of the period at ten minutes a block.
+    /// Estimated time at that pace; before 144 blocks of the period at ten minutes per block.
     estimated_at: Option<String>,
 }
 
@@ -100,9 +99,9 @@ pub(crate) struct NextAdjustment {
 pub(crate) struct NextHalving {
     /// First block with the lower subsidy.
     next_height: u32,
-    /// Blocks until that one, itself included.
+    /// Blocks until then, including that block.
     blocks_left: u32,
-    /// When, at ten minutes a block.
+    /// Estimated time at ten minutes per block.
     estimated_at: Option<String>,
     /// Subsidy of the tip.
     current_subsidy_sats: u64,
@@ -114,22 +113,23 @@ pub(crate) struct NextHalving {
 /// Lengths of the windows.
 const WINDOWS: [u32; 2] = [144, PERIOD];
 const HASHRATE_SOURCE: &str =
-    "expected work of the window's blocks, by their targets, over the monotone block time that they took";
+    "expected work of the window's blocks, from their targets, divided by their monotone block time";
 const NO_RETARGET: &str = "difficulty never changes on regtest";
 
 impl Operation for NetworkSummary {
     const INFO: Info = Info {
-        summary: "The network at a glance",
+        summary: "Summary of the Bitcoin network",
         description: "Feerate for the next block, size of the mempool, estimated hash rate, difficulty and its next \
-            change, the next halving, pace of the blocks. Works without a mempool, too: its members are then null.",
+            adjustment, the next halving, and the block interval. Without a mempool, its fields are null.",
         source: "index and mempool",
         freshness: &[TIP, MEMPOOL],
-        freshness_semantics: "when the mempool was current, or without one the time of the newest block in the index",
+        freshness_semantics: "time of the mempool data; without a mempool, the time of the newest block in the index",
         needs_tip: true,
         tool: Tool::reads(
-            "asked for the state of the whole network: hash rate, difficulty, halving, pace of blocks, price of block space",
+            "asked for the state of the whole network: hash rate, difficulty, halving, block interval, feerate",
             "one block (block_detail), one transaction (tx_lookup), or what to pay (fees_recommended)",
-        ).named("network_intelligence"),
+        )
+        .named("network_intelligence"),
         ..index_get("network_summary", "/v1/network/summary", "network")
     };
     type Input = NoInput;
@@ -173,10 +173,7 @@ impl Operation for NetworkSummary {
                 height: next.height,
                 blocks_left: next.blocks_left,
                 estimated_change_pct: next.change.map(|change| Decimal(change.into())),
-                estimated_change_reason: next
-                    .change
-                    .is_none()
-                    .then_some("fewer than 144 blocks have come since the last change"),
+                estimated_change_reason: next.change.is_none().then_some("the period has fewer than 144 blocks so far"),
                 estimated_at: at(next.time),
             }),
             halving: halving.map(|next| NextHalving {
@@ -187,13 +184,13 @@ impl Operation for NetworkSummary {
                 current_subsidy_btc: Btc::of(next.subsidy),
                 next_subsidy_sats: next.next_subsidy,
             }),
-            halving_reason: halving.is_none().then_some("no subsidy is left"),
+            halving_reason: halving.is_none().then_some("the subsidy is zero"),
             target_block_interval_seconds: BLOCK_SECONDS,
         })
     }
 }
 
-/// A time; `None` beyond the year 2106, which no header can name.
+/// A time; `None` beyond the year 2106, the limit of header times.
 fn at(seconds: u64) -> Option<String> {
     u32::try_from(seconds).ok().map(rfc3339)
 }
@@ -207,13 +204,13 @@ fn bits(view: &View<'_>, height: Height) -> Result<u32, ApiError> {
     Ok(row.bits())
 }
 
-/// Whether blocks of one period may have different targets: where a block after twenty idle minutes may be easy.
+/// True if blocks of one period may have different targets: on networks that allow easy blocks after twenty minutes.
 fn targets_vary(network: Network) -> bool {
     matches!(network, Network::Testnet3 | Network::Testnet4)
 }
 
-/// Work of the blocks above `below` up to `last`; `None` if a target makes no sense. Reads a row for each period that
-/// they belong to, or for each block where targets vary.
+/// Work of the blocks above `below` up to `last`; `None` if a target is invalid. Reads one row per period, or one per
+/// block if targets vary.
 fn work_of(view: &View<'_>, below: Height, last: Height) -> Result<Option<u128>, ApiError> {
     let mut sum = 0u128;
     let mut from = below + 1;
@@ -242,23 +239,22 @@ fn window(view: &View<'_>, blocks: u32) -> Result<HashrateWindow, ApiError> {
     let mut window =
         HashrateWindow { blocks, seconds, hashrate_eh: None, average_block_interval_seconds: None, reason: None };
     if blocks == 0 {
-        window.reason = Some("the chain has one block only");
+        window.reason = Some("the chain has only one block");
         return Ok(window);
     }
     window.average_block_interval_seconds = Some(Decimal(i128::from(seconds) * 1000 / i128::from(blocks)));
     if targets_vary(view.network()) && blocks > WINDOWS[0] {
-        window.reason =
-            Some("on this network every block may have a target of its own: only the short window is summed");
+        window.reason = Some("on this network each block may have its own target; only the short window is computed");
         return Ok(window);
     }
     let rate = work_of(view, below, tip.height)?.and_then(|work| hashrate(work, seconds));
     // In billionths of hashes; an exahash is 10^18 hashes.
     window.hashrate_eh = rate.and_then(|rate| i128::try_from(rate).ok()).map(Decimal);
-    window.reason = window.hashrate_eh.is_none().then_some("the blocks took no time by their headers");
+    window.reason = window.hashrate_eh.is_none().then_some("the header times of the blocks do not differ");
     Ok(window)
 }
 
-/// What the summary says about the mempool.
+/// The mempool fields of the summary.
 #[derive(Default)]
 struct Waiting {
     fastest: Option<SatVb>,
@@ -277,7 +273,7 @@ fn waiting(ctx: &Ctx<'_>) -> Waiting {
     let stats = pool.mempool.stats(pool.as_of_ms);
     let fees = pool.projection.as_deref().map(|projection| recommended_fees(projection, stats.floor.as_ref()));
     let (fastest, fastest_reason) = match fees {
-        None => (None, Some("the blocks to come have not been projected yet")),
+        None => (None, Some("the next blocks are not projected yet")),
         Some(None) => (None, Some(NO_FLOOR)),
         Some(Some(fees)) => (Some(SatVb(fees.fastest)), None),
     };

@@ -1,5 +1,4 @@
-//! The pages that answers send people to: how to begin, and what the checkout is about. Each is whole in itself: no
-//! script, nothing from elsewhere.
+//! The pages that answers link to: getting started, and the checkout. They use no script and no external resource.
 
 use askama::{Template, filters::Safe};
 use cairn_http::{Info, Registered, page as shell, segment};
@@ -66,7 +65,7 @@ mod tests {
             }
             let open = HttpConfig { gates_enabled: false, ..config.http.clone() };
             let open = page(&operations, &ApiConfig { http: open, ..config.clone() });
-            assert!(open.contains("switched the gates off") && !open.contains("<li>"), "{open}");
+            assert!(open.contains("disabled the gates") && !open.contains("<li>"), "{open}");
         }
         assert!(getting_started(&operations, &config).contains("curl 'http://a&amp;b/v1/wallets/x%3Cy/transactions"));
     }

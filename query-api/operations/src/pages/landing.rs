@@ -1,11 +1,11 @@
-//! The page at `/`: what this is, and links that work.
+//! The page at `/`: what the service is, with working links.
 
 use askama::Template;
 use cairn_http::{Info, Method, Registered, page as shell, segment};
 
 use crate::config::{ApiConfig, Featured};
 
-/// More than all pages have.
+/// Styles in addition to those of all pages.
 const MORE_STYLE: &str = "
 ul.cards { list-style: none; padding: 0; display: grid; gap: .8rem; grid-template-columns: repeat(auto-fill, minmax(min(17rem, 100%), 1fr)) }
 ul.cards li { border: 1px solid var(--line); border-radius: .6rem; padding: .8rem 1rem; display: flex; flex-direction: column; gap: .4rem }

@@ -8,7 +8,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, de::Error};
 use serde_json::Value;
 
-/// Amounts. A number that a float may not hold counts as it was written.
+/// Amounts. The written digits count, not their value as a float.
 pub(crate) const AMOUNT: TextFormat = TextFormat {
     name: "bitcoin-amount",
     codes: &[],
@@ -20,7 +20,7 @@ pub(crate) const AMOUNT: TextFormat = TextFormat {
     },
 };
 
-/// An amount in bitcoin, in satoshis. The text of a number that came with a request counts, not what a float holds of it.
+/// An amount in bitcoin, stored in satoshis. The text of the number in the request counts, not its value as a float.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct BtcParam(pub(crate) Sats);
 
@@ -50,7 +50,7 @@ impl JsonSchema for BtcParam {
             "format": AMOUNT.name,
             "maximum": 21_000_000,
             "pattern": "^(0|[1-9][0-9]{0,7})(\\.[0-9]{1,8})?$",
-            "description": "Bitcoin, with at most 8 decimals: a number, or the same as a string.",
+            "description": "Bitcoin, with at most 8 decimals: a number, or the same number as a string.",
             "examples": [0.015],
         })
     }

@@ -1,4 +1,4 @@
-//! Days as people write them.
+//! Days as parameters.
 
 use std::borrow::Cow;
 
@@ -20,20 +20,20 @@ pub(crate) const DATE: TextFormat = TextFormat {
 pub(crate) struct DateParam(i32);
 
 impl DateParam {
-    /// Days since 1970-01-01. Before it there were no blocks: those days count as the first.
+    /// Days since 1970-01-01. Earlier days have no blocks and count as 1970-01-01.
     pub(crate) fn day(self) -> u32 {
         self.0.try_into().unwrap_or(0)
     }
 
-    /// Whether it lies before 1970-01-01.
+    /// True for days before 1970-01-01.
     pub(crate) fn is_before_all(self) -> bool {
         self.0 < 0
     }
 }
 
-/// Reads YYYY-MM-DD and nothing else: no time, no sign, no other calendar.
+/// Parses YYYY-MM-DD only: no time, no sign, no other calendar.
 pub(crate) fn parse(text: &str) -> Result<DateParam, &'static str> {
-    let expected = "expected a day of the calendar as YYYY-MM-DD";
+    let expected = "expected a calendar date as YYYY-MM-DD";
     let bytes = text.as_bytes();
     let formed = bytes.len() == 10
         && bytes.iter().enumerate().all(|(at, b)| if matches!(at, 4 | 7) { *b == b'-' } else { b.is_ascii_digit() });

@@ -1,4 +1,4 @@
-//! Addresses, txids and blocks as people write them. Malformed ones have error codes of their own.
+//! Addresses, txids and blocks as parameters. Each has its own error code for malformed values.
 
 use std::borrow::Cow;
 
@@ -50,9 +50,9 @@ pub(crate) const BLOCK: TextFormat = TextFormat {
 /// An address, or `scripthash:<hex>`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct AddressParam {
-    /// As given.
+    /// The text as given.
     pub(crate) text: String,
-    /// The script that it stands for.
+    /// Its script.
     pub(crate) subject: Subject,
 }
 
@@ -80,8 +80,8 @@ impl JsonSchema for AddressParam {
             "format": ADDRESS.name,
             "minLength": 1,
             "maxLength": 128,
-            "description": "Address on the network of the index, or scripthash:<hex> with SHA-256(scriptPubKey), \
-                first byte first (the Electrum protocol shows it reversed).",
+            "description": "Address on the network of the index, or scripthash:<hex> with SHA-256(scriptPubKey) in \
+                natural byte order (the Electrum protocol shows it reversed).",
             "examples": ["1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa"],
         })
     }
@@ -120,7 +120,7 @@ impl JsonSchema for TxidParam {
 /// A block, by height or hash.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum BlockParam {
-    /// By height. Heights that no u32 holds are beyond any tip and stand as its largest value.
+    /// By height. Heights above the range of u32 are beyond any tip and become its largest value.
     Height(Height),
     /// By hash.
     Hash(BlockHash),

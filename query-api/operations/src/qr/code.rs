@@ -1,23 +1,23 @@
-//! Text as a QR code, and the code as a picture.
+//! Encodes text as a QR code, and the code as an image.
 
 use png::{BitDepth, ColorType, Encoder, EncodingError};
 use qrcode::{Color, EcLevel, QrCode, Version, bits::Bits, optimize::Segment, types::QrError};
 
 use super::segments::segments;
 
-/// Says that what follows is UTF-8 (ECI assignment 26).
+/// ECI designator of UTF-8 (assignment 26).
 const UTF8: u32 = 26;
-/// White around the code, in modules: scanners need it.
+/// Quiet zone around the code, in modules.
 const QUIET: usize = 4;
-/// Picture elements of a module, in codes up to [`LARGE`] modules wide, and in larger ones.
+/// Pixels per module, in codes up to [`LARGE`] modules wide, and in larger ones.
 const SCALES: (usize, usize) = (8, 4);
 const LARGE: usize = 100;
 
-/// The smallest code that says a text, with the better error correction if that makes it no larger than need be; `None`
-/// if there is none.
+/// The smallest code for a text, with the higher error correction if it does not make the code larger; `None` if the
+/// text is too long.
 pub(super) fn encode(text: &str) -> Option<QrCode> {
     let data = text.as_bytes();
-    // Segments have longer heads in larger codes: there are three classes.
+    // Segment headers are longer in larger codes: there are three classes.
     let classes = [9, 26, 40].map(|last| (last, segments(data, Version::Normal(last))));
     [EcLevel::M, EcLevel::L].into_iter().find_map(|level| {
         (1..=40).find_map(|number| {
@@ -28,7 +28,7 @@ pub(super) fn encode(text: &str) -> Option<QrCode> {
     })
 }
 
-/// A text in the modes that take the least room in codes of a version.
+/// A text in the modes with the fewest bits for codes of a version.
 fn bits(data: &[u8], segments: &[Segment], version: Version, level: EcLevel) -> Result<Bits, QrError> {
     let mut bits = Bits::new(version);
     if !data.is_ascii() {
@@ -39,7 +39,7 @@ fn bits(data: &[u8], segments: &[Segment], version: Version, level: EcLevel) -> 
     Ok(bits)
 }
 
-/// A code as a PNG picture of one bit for each element.
+/// A code as a PNG image with one bit per pixel.
 pub(super) fn picture(code: &QrCode) -> Result<Vec<u8>, EncodingError> {
     let modules = code.width();
     let scale = if modules <= LARGE { SCALES.0 } else { SCALES.1 };
@@ -61,7 +61,7 @@ pub(super) fn picture(code: &QrCode) -> Result<Vec<u8>, EncodingError> {
         rows.extend(row);
     }
     let mut file = Vec::new();
-    // At most (177 + 8) × 4 elements wide.
+    // At most (177 + 8) × 4 pixels wide.
     let side = u32::try_from(side).unwrap_or(u32::MAX);
     let mut encoder = Encoder::new(&mut file, side, side);
     encoder.set_color(ColorType::Grayscale);

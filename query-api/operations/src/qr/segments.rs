@@ -1,19 +1,19 @@
-//! In which mode each byte of a text is written, so that all of it takes the least room.
+//! Chooses the mode of each byte of a text so that the code has the fewest bits.
 
 use std::array;
 
 use qrcode::{Version, optimize::Segment, types::Mode};
 
-/// The mode for kanji is not among them: it stands for Shift JIS, and reads UTF-8 as other characters than were meant.
+/// Without the kanji mode: it means Shift JIS, so UTF-8 would decode to other characters.
 const MODES: [Mode; 3] = [Mode::Byte, Mode::Alphanumeric, Mode::Numeric];
 
-/// Costs are counted in sixths of a bit: three digits take 10 bits, two other characters 11.
+/// Costs are in sixths of a bit: three digits take 10 bits, two alphanumeric characters 11.
 const SIXTHS: usize = 6;
 const COSTS: [usize; 3] = [8 * SIXTHS, 33, 20];
-/// More than any text costs.
+/// Higher than the cost of any text.
 const NEVER: usize = usize::MAX / 4;
 
-/// Whether a mode knows a byte.
+/// True if a mode can encode a byte.
 fn knows(mode: Mode, byte: u8) -> bool {
     match mode {
         Mode::Numeric => byte.is_ascii_digit(),
@@ -22,12 +22,12 @@ fn knows(mode: Mode, byte: u8) -> bool {
     }
 }
 
-/// The best segments for codes of a version. What is kept after each byte is, for every mode, the least that it costs to
-/// have come so far and to go on in that mode.
+/// The best segments for codes of a version. After each byte, it keeps for every mode the lowest cost to reach this
+/// byte and continue in that mode.
 pub(super) fn segments(data: &[u8], version: Version) -> Vec<Segment> {
     let heads = MODES.map(|mode| (4 + mode.length_bits_count(version)) * SIXTHS);
     let mut costs = heads;
-    // For each byte and each mode to go on in: the mode of the byte.
+    // For each byte and each mode to continue in: the mode of the byte.
     let mut modes: Vec<[usize; 3]> = Vec::with_capacity(data.len());
     for byte in data {
         let within: [usize; 3] =
@@ -54,7 +54,7 @@ pub(super) fn segments(data: &[u8], version: Version) -> Vec<Segment> {
     found
 }
 
-/// The least cost, and where it stands.
+/// The lowest cost and its index.
 fn least(costs: &[usize; 3]) -> (usize, usize) {
     let [a, b, c] = *costs;
     [(a, 0), (b, 1), (c, 2)].into_iter().min().unwrap_or((a, 0))

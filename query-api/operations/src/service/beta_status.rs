@@ -10,10 +10,10 @@ use crate::{
     operation::Operation,
 };
 
-/// What the beta means.
+/// The rules of the beta.
 pub(crate) struct BetaStatus;
 
-/// What the beta means.
+/// The rules of the beta.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct BetaStatusOutput {
     /// `public_beta`.
@@ -28,15 +28,15 @@ pub(crate) struct BetaStatusOutput {
     links: Links,
 }
 
-/// A limit that holds in the beta, too.
+/// A limit that applies during the beta.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Guardrail {
     /// Stable name.
     name: &'static str,
-    /// The limit, in `unit`; null if it is switched off.
+    /// The limit, in `unit`; null if it is disabled.
     limit: Option<u64>,
     unit: &'static str,
-    /// What happens beyond it.
+    /// What happens above the limit.
     beyond: &'static str,
 }
 
@@ -48,16 +48,16 @@ pub(crate) fn guardrails(ctx: &Ctx<'_>) -> Vec<Guardrail> {
         Guardrail {
             name: "rate_limit",
             limit: config.limits_clients().then_some(config.rate_limit.into()),
-            unit: "units of cost for each client and minute",
+            unit: "cost units per client and minute",
             beyond: "429 rate_limited, with Retry-After",
         },
-        guardrail("rate_limit_window", WINDOW.as_secs(), "seconds", "the whole budget has come back"),
+        guardrail("rate_limit_window", WINDOW.as_secs(), "seconds", "the budget is full again"),
         guardrail("request_timeout", config.request_timeout.as_secs(), "seconds", "504 timeout"),
         guardrail("request_body", config.max_body_bytes as u64, "bytes", "413 payload_too_large"),
         guardrail(
             "concurrent_requests",
             config.max_concurrent_reads as u64,
-            "requests of a class of cost, a quarter of it for heavy ones",
+            "requests per cost class; a quarter of it for heavy requests",
             "the request waits",
         ),
         guardrail("queued_requests", config.max_queued_requests as u64, "requests", "503 overloaded, with Retry-After"),
@@ -70,7 +70,7 @@ pub(crate) fn guardrails(ctx: &Ctx<'_>) -> Vec<Guardrail> {
         guardrail(
             "connections_per_client",
             config.max_connections_per_client as u64,
-            "open connections of a client",
+            "open connections of one client",
             "429 too_many_connections, and the connection is closed",
         ),
     ]
@@ -78,9 +78,9 @@ pub(crate) fn guardrails(ctx: &Ctx<'_>) -> Vec<Guardrail> {
 
 impl Operation for BetaStatus {
     const INFO: Info = Info {
-        summary: "Whether the public beta is on, and which limits hold",
-        description: "What is free, what needs a session all the same, what happens after the beta, and the limits that \
-            hold now, with their numbers. For the catalog of operations use /api/health.",
+        summary: "State of the public beta and the limits in force",
+        description: "What is free, what needs a session even during the beta, what changes after it, and the limits in \
+            force with their values. For the catalog of operations use /api/health.",
         cost: Cost::Light,
         source: "service",
         freshness: &[Freshness::STATE, TIP],

@@ -13,44 +13,44 @@ use crate::{
     operation::Operation,
 };
 
-/// What the service can do.
+/// The capabilities of the service.
 pub(crate) struct Capabilities;
 
 /// Parameters.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct CapabilitiesInput {
-    /// Whether names are enough: without prices, links and limits.
+    /// If true, the answer has names and tiers only, without prices, links and limits.
     #[serde(default)]
     compact: bool,
 }
 
-/// What the service can do.
+/// The capabilities of the service.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct CapabilitiesOutput {
     /// Identifier of the service.
     service: &'static str,
     version: &'static str,
-    /// What it is, in a sentence; absent if compact.
+    /// One sentence about the service; absent if compact.
     #[serde(skip_serializing_if = "Option::is_none")]
     about: Option<&'static str>,
     /// Network of the index; null before anything is indexed.
     network: Option<&'static str>,
     product_mode: &'static str,
     auth_mode: &'static str,
-    /// Operations that answer.
+    /// Number of operations.
     endpoints_available: usize,
     /// Operations by area.
     areas: Vec<Area>,
-    /// Ways to reach the operations; absent if compact.
+    /// Interfaces to the operations; absent if compact.
     #[serde(skip_serializing_if = "Option::is_none")]
     interfaces: Option<Vec<Interface>>,
     /// Documents about the service; absent if compact.
     #[serde(skip_serializing_if = "Option::is_none")]
     documents: Option<Vec<DocumentLink>>,
-    /// Limits that hold; absent if compact.
+    /// Limits in force; absent if compact.
     #[serde(skip_serializing_if = "Option::is_none")]
     limits: Option<Vec<Guardrail>>,
-    /// What requests of each class cost; absent if compact.
+    /// Cost of requests by class; absent if compact.
     #[serde(skip_serializing_if = "Option::is_none")]
     costs: Option<Vec<CostRow>>,
 }
@@ -65,26 +65,26 @@ pub(crate) struct Area {
 /// An operation.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Capability {
-    /// `operationId` in the description of the interface.
+    /// `operationId` in the OpenAPI document.
     name: &'static str,
-    /// The path, with the method before it if that is not GET.
+    /// The path, prefixed with the method unless it is GET.
     endpoint: String,
-    /// What it answers; absent if compact.
+    /// Summary; absent if compact.
     #[serde(skip_serializing_if = "Option::is_none")]
     summary: Option<&'static str>,
     post_beta_tier: Tier,
-    /// Class of cost; absent if compact.
+    /// Cost class; absent if compact.
     #[serde(skip_serializing_if = "Option::is_none")]
     cost: Option<&'static str>,
-    /// Price of a call after the beta; absent if there is none, or if compact.
+    /// Price per unit after the beta; absent if there is none, or if compact.
     #[serde(skip_serializing_if = "Option::is_none")]
     future_price_sats: Option<u64>,
-    /// What the price is for; absent if there is none, or if compact.
+    /// Unit of the price; absent if there is none, or if compact.
     #[serde(skip_serializing_if = "Option::is_none")]
     price_unit: Option<Unit>,
 }
 
-/// A way to reach the operations.
+/// An interface to the operations.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Interface {
     /// `http` or `mcp`.
@@ -100,20 +100,19 @@ pub(crate) struct DocumentLink {
     about: &'static str,
 }
 
-/// What requests of a class cost.
+/// Cost of requests of a class.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct CostRow {
     class: &'static str,
-    /// Units of a client's budget.
+    /// Units of the client's rate limit.
     units: u32,
 }
 
 impl Operation for Capabilities {
     const INFO: Info = Info {
-        summary: "What the service can do, for machines",
-        description: "Operations by area with their tiers and costs, the ways to reach them, the documents about them, \
-            and the limits that hold. With `compact=true` names and tiers alone. For parameters and schemas use \
-            /openapi.json.",
+        summary: "Machine-readable summary of the service",
+        description: "Operations by area with their tiers and costs, the interfaces, the documents and the limits in \
+            force. With `compact=true` only names and tiers. For parameters and schemas use /openapi.json.",
         cost: Cost::Light,
         source: "service",
         freshness: &[Freshness::STATE, TIP],

@@ -9,17 +9,17 @@ use serde::Serialize;
 pub(crate) struct Package {
     /// Free after the beta.
     free: Vec<String>,
-    /// To be paid after the beta.
+    /// Paid after the beta.
     premium: Vec<String>,
-    /// Operations that need a wallet session for some requests, in the beta too.
+    /// Operations that need a wallet session for some requests, also during the beta.
     conditional: Vec<String>,
     /// Free now.
     effective_free: Vec<String>,
-    /// To be paid now.
+    /// Paid now.
     effective_premium: Vec<String>,
     /// Operations that need a wallet session for some requests now.
     effective_conditional: Vec<String>,
-    /// All of them.
+    /// All operations of the package.
     endpoint_catalog: Vec<CatalogEntry>,
 }
 
@@ -28,10 +28,10 @@ pub(crate) struct Package {
 pub(crate) struct CatalogEntry {
     path: &'static str,
     method: &'static str,
-    /// The path, with the method before it if that is not GET.
+    /// The path, prefixed with the method unless it is GET.
     endpoint: String,
     summary: &'static str,
-    /// Name of what is sold.
+    /// Name of the capability that is sold.
     #[serde(skip_serializing_if = "Option::is_none")]
     capability: Option<&'static str>,
     post_beta_tier: Tier,
@@ -43,18 +43,18 @@ pub(crate) struct CatalogEntry {
     currently_billable: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     future_native_l402_price_sats: Option<u64>,
-    /// What the price is for.
+    /// Unit of the price.
     #[serde(skip_serializing_if = "Option::is_none")]
     price_unit: Option<Unit>,
-    /// Price in dollars by x402, where one is foreseen.
+    /// Price in USD for x402, if one is planned.
     #[serde(skip_serializing_if = "Option::is_none")]
     future_x402_price_usd: Option<&'static str>,
 }
 
-/// Access to operations of which some requests need a wallet session.
+/// Access model of operations that need a wallet session for some requests.
 const CONDITIONAL: &str = "conditional_free_then_wallet_plus";
 
-/// Whether some requests need a wallet session now.
+/// True if some requests need a wallet session now.
 pub(crate) fn is_conditional(op: &Registered, config: &HttpConfig) -> bool {
     config.gates_enabled && op.info.conditional
 }

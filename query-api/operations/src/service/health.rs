@@ -24,7 +24,7 @@ pub(crate) struct HealthOutput {
     /// Identifier of the service.
     service: &'static str,
     version: &'static str,
-    /// `quick`: no diagnosis, only what is at hand.
+    /// `quick`: no diagnosis, only data that is immediately available.
     mode: &'static str,
     product_mode: &'static str,
     beta: bool,
@@ -35,27 +35,27 @@ pub(crate) struct HealthOutput {
     billing_paused_reason: &'static str,
     beta_pricing_active: bool,
     auth_mode: &'static str,
-    /// Header that a call needs: `none` in the beta.
+    /// Header that requests need; `none` during the beta.
     auth_header: &'static str,
     checkout_buy_path: &'static str,
-    /// Ways to pay at the checkout; empty while it is paused.
+    /// Payment methods of the checkout; empty while it is paused.
     checkout_payment_methods: Vec<&'static str>,
     post_beta_pricing_model: &'static str,
     post_beta_model: PostBetaModel,
     primary_package: Package,
     timestamp_package: Package,
-    /// Operations that answer.
+    /// Number of operations.
     endpoints_available: usize,
     beta_notice: Posture,
     beta_posture: Posture,
     #[serde(flatten)]
     links: Links,
     public_l402_enabled: bool,
-    /// Capabilities that are sold by L402 now.
+    /// Capabilities sold through L402 now.
     native_l402_live_capabilities: Vec<&'static str>,
-    /// Capabilities that are sold by x402 now.
+    /// Capabilities sold through x402 now.
     live_x402_capabilities: Vec<&'static str>,
-    /// Capabilities of this server with a price in dollars.
+    /// Capabilities of this server that have a price in USD.
     prepared_x402_capabilities: Vec<&'static str>,
     native_402_opening: Native402Opening,
     x402_opening: X402Opening,
@@ -75,7 +75,7 @@ pub(crate) struct Backend {
     /// Null before anything is indexed.
     tip_height: Option<u32>,
     tip_hash: Option<String>,
-    /// Height of the best known chain; null if nobody knows.
+    /// Height of the best known chain; null if unknown.
     best_height: Option<u32>,
     snapshot_source: &'static str,
 }
@@ -93,14 +93,14 @@ pub(crate) struct Snapshot {
 impl Operation for Health {
     const INFO: Info = Info {
         summary: "State of the service and catalog of its operations",
-        description: "Fast liveness: the tip of the index, how the service may be used, and every operation with its \
-            tier. Answers while the index is still empty, too.",
+        description: "Fast liveness check: the tip of the index, the access model, and every operation with its tier. \
+            It also answers while the index is empty.",
         cost: Cost::Light,
         source: "service",
         freshness: &[TIP, Freshness::STATE],
         freshness_semantics: "time of the newest block in the index; the rest is current",
         tool: Tool::reads(
-            "another tool fails, or asked whether the service is up to date",
+            "another tool fails, or you are asked if the service is up to date",
             "the state of the Bitcoin network (network_intelligence)",
         )
         .named("service_health"),

@@ -19,18 +19,18 @@ pub(crate) struct HealthFull;
 /// State of every component.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct HealthFullOutput {
-    /// The worst of the components that are configured.
+    /// The worst status of the configured components.
     status: Status,
     service: &'static str,
     version: &'static str,
-    /// `full`: every component by itself.
+    /// `full`: one row per component.
     mode: &'static str,
-    /// When this was looked at.
+    /// Time of the check.
     checked_at: String,
     components: Vec<Component>,
 }
 
-/// State of a component, from best to worst; `not_configured` says nothing about the service.
+/// Status of a component, from best to worst; `not_configured` does not count.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Status {
@@ -47,15 +47,15 @@ pub(crate) struct Component {
     /// `node`, `index`, `mempool`, `market`, `fx`, `vault` or `artifacts`.
     name: &'static str,
     status: Status,
-    /// Seconds since it last showed a sign of life; null if it never did.
+    /// Seconds since its last sign of life; null if there was none.
     age_seconds: Option<u64>,
-    /// Why it is not `ok`, or what to know although it is; null if there is nothing to say.
+    /// Why it is not `ok`, or a remark if it is; otherwise null.
     reason: Option<String>,
-    /// What is known of it; null if nothing is.
+    /// Details; null if nothing is known.
     details: Option<Details>,
 }
 
-/// What is known of a component.
+/// Details of a component.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub(crate) enum Details {
@@ -69,23 +69,23 @@ pub(crate) enum Details {
 pub(crate) struct NodeDetails {
     /// `node`, `files` or `demo`.
     source: &'static str,
-    /// Whether it answered the last request.
+    /// True if it answered the last request.
     reachable: bool,
     last_answer_at: Option<String>,
-    /// When whoever writes the index last said this.
+    /// When the indexer last reported this.
     reported_at: String,
     /// Height of its best block.
     blocks: Option<u32>,
     /// Height of its best header.
     headers: Option<u32>,
-    /// How news come: `zmq` or `polling`.
+    /// How the indexer learns of changes: `zmq` or `polling`.
     news: &'static str,
     last_message_at: Option<String>,
-    /// Possible holes in the node's messages.
+    /// Possible gaps in the node's messages.
     gaps_seen: u64,
-    /// Those that a snapshot repaired.
+    /// Gaps that a snapshot repaired.
     gaps_repaired: u64,
-    /// Tips that no message had told of.
+    /// New tips found without a message.
     tips_found_by_polling: u64,
 }
 
@@ -97,11 +97,11 @@ pub(crate) struct IndexDetails {
     tip_hash: Option<String>,
     /// Header time of the tip.
     tip_time_unix: Option<u32>,
-    /// Height of the best known chain; null if nobody knows.
+    /// Height of the best known chain; null if unknown.
     best_height: Option<u32>,
-    /// Blocks that the index lacks; null if nobody knows.
+    /// Lag of the index in blocks; null if unknown.
     lag_blocks: Option<u32>,
-    /// More than this is too many.
+    /// Maximum lag.
     max_lag_blocks: u32,
     /// Stages whose tables are being rebuilt or are behind the tip.
     stages_unfinished: Vec<&'static str>,
@@ -111,42 +111,42 @@ pub(crate) struct IndexDetails {
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "HealthMempoolDetails")]
 pub(crate) struct MempoolDetails {
-    /// `off`, `loading`, `synced` or `stale`, as whoever watches the node says; null if nobody said.
+    /// `off`, `loading`, `synced` or `stale`, as the indexer reports; null if unknown.
     state: Option<&'static str>,
-    /// Transactions here; null while it cannot be read.
+    /// Transactions of this server's copy; null while it cannot be read.
     count: Option<u64>,
     vsize: Option<u64>,
-    /// Transactions dropped for want of memory; null while it cannot be read.
+    /// Transactions dropped for lack of memory; null while it cannot be read.
     dropped: Option<u64>,
-    /// When it was current; null while it cannot be read.
+    /// Time of its data; null while it cannot be read.
     as_of: Option<String>,
-    /// Whether the blocks to come are projected, and from the present state; null while it cannot be read.
+    /// State of the projection: `none`, `current` or `behind`; null while the mempool cannot be read.
     projection: Option<&'static str>,
-    /// Transactions of the node's mempool that are known to the watcher.
+    /// Transactions of the node's mempool that the indexer has listed.
     known: Option<u64>,
-    /// Those that are still to be read.
+    /// Listed transactions that are not loaded yet.
     missing: Option<u64>,
-    /// When mempool and node were last compared as a whole.
+    /// Time of the last full comparison with the node.
     last_reconciled_at: Option<String>,
     last_reconciled_age_seconds: Option<u64>,
-    /// Differences that these comparisons found and repaired.
+    /// Differences that full comparisons found and repaired.
     corrections: Option<u64>,
     node_sequence: Option<u64>,
 }
 
-/// Silence of the indexer for longer than this is a fault, in seconds.
+/// The indexer is degraded if it reports nothing for this many seconds.
 const SILENCE: u64 = 180;
 
 impl Operation for HealthFull {
     const INFO: Info = Info {
         summary: "State of every component of the service",
         description: "One row for each of node, index, mempool, market, fx, vault and artifacts: status, age, reason \
-            and what is known. The status of the whole is the worst of the components that are configured. Always \
-            200, also while the index is empty. For a quick check and the catalog of operations use /api/health.",
+            and details. The overall status is the worst of the configured components. The HTTP status is always 200, \
+            also while the index is empty. For a quick check and the catalog of operations use /api/health.",
         source: "service",
         freshness: &[TIP, MEMPOOL, Freshness::STATE, Freshness::NOW],
-        freshness_semantics: "when the mempool was current, or without one the time of the newest block in the index; \
-            each component names its own age",
+        freshness_semantics: "time of the mempool data; without a mempool, the time of the newest block in the index; \
+            each component has its own age",
         ..index_get("health_full", "/api/health/full", "service")
     };
     type Input = NoInput;
@@ -160,7 +160,7 @@ impl Operation for HealthFull {
             absent("market", "no price source is configured"),
             absent("fx", "no source of exchange rates is configured"),
             absent("vault", "no claims about addresses are loaded"),
-            absent("artifacts", "neither snapshots nor reports are made"),
+            absent("artifacts", "no snapshots or reports are configured"),
         ];
         Ok(HealthFullOutput {
             // The index is always configured.
@@ -182,7 +182,7 @@ fn at(seconds: u64) -> String {
     rfc3339_ms(seconds.saturating_mul(1000))
 }
 
-/// The worst of several findings, and all their reasons.
+/// The worst status of several findings, and all their reasons.
 #[derive(Default)]
 struct Findings(Vec<(Status, String)>);
 
@@ -205,7 +205,7 @@ impl Findings {
 
 fn node(source: Option<&SourceStatus>, now: u64) -> Component {
     let Some(source) = source else {
-        return absent("node", "no process that reads a node or block files has told its state");
+        return absent("node", "no indexer has reported its state");
     };
     let details = NodeDetails {
         source: match source.kind {
@@ -233,12 +233,12 @@ fn node(source: Option<&SourceStatus>, now: u64) -> Component {
     findings.add(!source.reachable && !is_node, Status::Down, "the block files cannot be read");
     if is_node {
         let silence = now.saturating_sub(source.at);
-        findings.add(silence > SILENCE, Status::Degraded, format!("the indexer has said nothing for {silence} s"));
+        findings.add(silence > SILENCE, Status::Degraded, format!("the indexer has not reported for {silence} s"));
         let behind = source.headers.zip(source.blocks).map_or(0, |(headers, blocks)| headers.saturating_sub(blocks));
-        findings.add(behind > 1, Status::Degraded, format!("the node itself lacks {behind} blocks"));
+        findings.add(behind > 1, Status::Degraded, format!("the node is {behind} blocks behind its headers"));
         let open = source.gaps_seen.saturating_sub(source.gaps_repaired);
         findings.add(open > 0, Status::Degraded, format!("{open} gaps in the node's messages are not repaired yet"));
-        findings.add(source.news == News::Polling, Status::Ok, "no ZMQ: the node is asked again and again");
+        findings.add(source.news == News::Polling, Status::Ok, "no ZMQ: the indexer polls the node");
     }
     let status = match (findings.status(), is_node) {
         (Status::Ok, false) => Status::NotConfigured,
@@ -246,9 +246,9 @@ fn node(source: Option<&SourceStatus>, now: u64) -> Component {
     };
     let reason = match status {
         Status::NotConfigured if source.kind == SourceKind::Demo => {
-            Some("no node: the demo makes its chain and its unconfirmed transactions itself".to_owned())
+            Some("no node: the demo generates its chain and its unconfirmed transactions".to_owned())
         }
-        Status::NotConfigured => Some("the index is fed from block files alone".to_owned()),
+        Status::NotConfigured => Some("the index is built from block files only".to_owned()),
         _ => findings.reason(),
     };
     let age_seconds = source.last_answer.map(|last| now.saturating_sub(last));
@@ -261,7 +261,7 @@ fn index(ctx: &Ctx<'_>) -> Result<Component, ApiError> {
     let mut findings = Findings::default();
     findings.add(tip.is_none(), Status::Down, "nothing has been indexed yet");
     if let Some(lag) = ctx.lag().filter(|_| ctx.is_behind()) {
-        findings.add(true, Status::Degraded, format!("the index lacks {lag} blocks"));
+        findings.add(true, Status::Degraded, format!("the index is {lag} blocks behind"));
     }
     let stages = format!("these stages are being rebuilt: {}", stages_unfinished.join(", "));
     findings.add(!stages_unfinished.is_empty(), Status::Degraded, stages);
@@ -299,12 +299,16 @@ fn mempool(ctx: &Ctx<'_>) -> Component {
         findings.add(true, if not_watched { Status::NotConfigured } else { status }, absent.reason());
     }
     let stale = source.is_some_and(|source| source.mempool == MempoolWatch::Stale);
-    findings.add(stale, Status::Degraded, "the node cannot be asked at present: the mempool may be behind it");
+    findings.add(stale, Status::Degraded, "the node is unreachable: the mempool may be outdated");
     let dropped = stats.map_or(0, |stats| stats.dropped);
-    findings.add(dropped > 0, Status::Degraded, format!("no room for {dropped} transactions that paid least"));
-    findings.add(projection == Some("none"), Status::Degraded, "the blocks to come have not been projected yet");
+    findings.add(
+        dropped > 0,
+        Status::Degraded,
+        format!("dropped the {dropped} transactions with the lowest feerates for lack of memory"),
+    );
+    findings.add(projection == Some("none"), Status::Degraded, "the next blocks are not projected yet");
     let invented = pool.is_some() && source.is_some_and(|source| source.kind == SourceKind::Demo);
-    findings.add(invented, Status::Ok, "made by the demo: no node has seen these transactions");
+    findings.add(invented, Status::Ok, "generated by the demo: no node has these transactions");
     let reconciled = source.and_then(|source| source.mempool_reconciled);
     Component {
         name: "mempool",

@@ -1,4 +1,4 @@
-//! What the public beta means for access and payment: said by `/api/health`, `/v1/beta-status` and `/v1/capabilities`.
+//! Access and payment during the public beta, for `/api/health`, `/v1/beta-status` and `/v1/capabilities`.
 
 use std::collections::BTreeSet;
 
@@ -9,31 +9,31 @@ use serde::Serialize;
 use super::catalog::is_conditional;
 use crate::context::Ctx;
 
-/// What the beta is called wherever a mode is named.
+/// Name of the beta as a mode.
 pub(crate) const PRODUCT_MODE: &str = "public_beta";
-/// How calls are billed.
+/// Billing mode.
 pub(crate) const BILLING_MODE: &str = "beta_free";
-/// Who may call.
+/// Authentication mode.
 pub(crate) const AUTH_MODE: &str = "beta_public";
-/// State of the way to buy.
+/// State of the checkout.
 pub(crate) const BUY_PATH: &str = "paused_during_public_beta";
 /// Why nothing is billed.
 pub(crate) const PAUSED_REASON: &str = "public_beta";
-/// The model after the beta, in a word.
+/// Name of the model after the beta.
 pub(crate) const PRICING_MODEL: &str = "free_tier_plus_per_call_402";
 
-/// What the beta means.
+/// The rules of the beta.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "BetaPosture")]
 pub(crate) struct Posture {
-    /// A sentence.
+    /// One sentence.
     pub(crate) message: String,
-    /// Whether the beta is on.
+    /// True during the beta.
     pub(crate) active: bool,
-    /// Why access is as it is.
+    /// Reason for the access model.
     pub(crate) reason: &'static str,
     pub(crate) current_access: &'static str,
-    /// Operations that need a wallet session for some requests; empty if the gates are switched off.
+    /// Operations that need a wallet session for some requests; empty if the gates are disabled.
     pub(crate) conditional_access_exceptions: Vec<&'static str>,
     pub(crate) billing_paused: bool,
     pub(crate) checkout_buy_path: &'static str,
@@ -42,7 +42,7 @@ pub(crate) struct Posture {
     pub(crate) post_beta_model: PostBetaModel,
 }
 
-/// How access will be paid for after the beta.
+/// Payment model after the beta.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct PostBetaModel {
     free_tier_remains: bool,
@@ -61,11 +61,11 @@ pub(crate) const POST_BETA_MODEL: PostBetaModel = PostBetaModel {
     bridge_pass: "fallback_or_founder_testing",
 };
 
-/// What the beta means under this configuration.
+/// The rules of the beta under this configuration.
 pub(crate) fn posture(ctx: &Ctx<'_>) -> Posture {
     let exceptions: Vec<&'static str> =
         ctx.operations.iter().filter(|op| is_conditional(op, ctx.config)).map(|op| op.info.name).collect();
-    let but = if exceptions.is_empty() { "" } else { ", but for the listed exceptions" };
+    let but = if exceptions.is_empty() { "" } else { ", except for the listed operations" };
     Posture {
         message: format!("Every operation is free and needs no account during the public beta{but}."),
         active: true,
@@ -80,7 +80,7 @@ pub(crate) fn posture(ctx: &Ctx<'_>) -> Posture {
     }
 }
 
-/// Addresses that the answers about the service name.
+/// URLs in answers about the service.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Links {
     pub(crate) beta_status_url: String,
@@ -89,7 +89,7 @@ pub(crate) struct Links {
 }
 
 impl Links {
-    /// Under this base.
+    /// URLs under this base URL.
     pub(crate) fn of(config: &HttpConfig) -> Self {
         let at = |path: &str| format!("{}{path}", config.base_url);
         Links {
@@ -100,57 +100,57 @@ impl Links {
     }
 }
 
-/// How far payment by L402 has been opened.
+/// State of payment by L402.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Native402Opening {
-    /// `prepared_but_closed` in the beta.
+    /// `prepared_but_closed` during the beta.
     status: &'static str,
     status_reason: &'static str,
-    /// Whether the operator has opened it.
+    /// True if the operator has enabled it.
     operator_gate_enabled: bool,
-    /// Capabilities that the operator has put on sale.
+    /// Capabilities that the operator has configured for sale.
     configured_capabilities: Vec<&'static str>,
-    /// Of the recommended ones, those that this server has.
+    /// Recommended capabilities that this server has.
     eligible_first_wave_capabilities: Vec<&'static str>,
-    /// Configured, but without a fixed price.
+    /// Configured capabilities without a fixed price.
     unsafe_configured_capabilities: Vec<&'static str>,
-    /// Configured, but unknown.
+    /// Configured but unknown capabilities.
     ignored_configured_capabilities: Vec<&'static str>,
     public_opening_ready: bool,
-    /// Sold first: at a fixed price for a request, of at most 100 satoshis.
+    /// Sold first: capabilities with a fixed price of at most 100 satoshis per request.
     recommended_first_wave: Vec<&'static str>,
-    /// Sold later: dear ones, those that are priced by address, those whose price moves.
+    /// Sold later: expensive capabilities, those priced per address, and those with a variable price.
     blocked_or_later_capabilities: Vec<&'static str>,
     timestamp_submit_quote_model: &'static str,
     debit_model: &'static str,
 }
 
-/// How far payment by x402 has been opened.
+/// State of payment by x402.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct X402Opening {
-    /// `prepared_but_closed` in the beta.
+    /// `prepared_but_closed` during the beta.
     status: &'static str,
     status_reason: &'static str,
-    /// Whether the operator has opened it.
+    /// True if the operator has enabled it.
     operator_gate_enabled: bool,
-    /// Whether payments are settled.
+    /// True if payments are settled.
     live_gate_enabled: bool,
-    /// Capabilities that the operator has put on sale.
+    /// Capabilities that the operator has configured for sale.
     configured_capabilities: Vec<&'static str>,
-    /// Of the recommended ones, those that this server has.
+    /// Recommended capabilities that this server has.
     eligible_first_wave_capabilities: Vec<&'static str>,
-    /// Of the prepared ones, those that this server has.
+    /// Prepared capabilities that this server has.
     eligible_prepared_capabilities: Vec<&'static str>,
-    /// Configured, but without a fixed price.
+    /// Configured capabilities without a fixed price.
     unsafe_configured_capabilities: Vec<&'static str>,
-    /// The same, and live.
+    /// Live capabilities without a fixed price.
     live_unsafe_configured_capabilities: Vec<&'static str>,
-    /// Configured, but unknown.
+    /// Configured but unknown capabilities.
     ignored_configured_capabilities: Vec<&'static str>,
     public_opening_ready: bool,
-    /// Sold first: at a fixed price for a request.
+    /// Sold first: capabilities with a fixed price per request.
     recommended_first_wave: Vec<&'static str>,
-    /// All that have a price in dollars.
+    /// All capabilities with a price in USD.
     recommended_prepared_candidates: Vec<&'static str>,
     debit_model: &'static str,
 }
@@ -158,12 +158,12 @@ pub(crate) struct X402Opening {
 const CLOSED: &str = "prepared_but_closed";
 const CLOSED_REASON: &str = "nothing is billed during the public beta";
 const DEBIT_MODEL: &str = "one_payment_per_request";
-/// A capability whose price depends on the fees of the moment.
+/// A capability whose price depends on current fees.
 const MOVING_PRICE: &str = "timestamp_submit";
-/// Dearest capability of the first wave, in satoshis.
+/// Highest price in the first wave, in satoshis.
 const FIRST_WAVE_SATS: u64 = 100;
 
-/// Names of capabilities, each once, in the order of the alphabet.
+/// Names of capabilities, unique and sorted.
 fn names<'a>(offers: impl Iterator<Item = &'a Offer>, wanted: impl Fn(&Offer) -> bool) -> Vec<&'static str> {
     let found: BTreeSet<&'static str> = offers.filter(|o| wanted(o)).filter_map(|o| o.capability).collect();
     found.into_iter().collect()
@@ -178,7 +178,7 @@ fn x402_first_wave(offer: &Offer) -> bool {
     offer.x402_usd.is_some() && offer.unit == Some(Unit::Request)
 }
 
-/// Payment of this server's operations, and what was agreed upon for all.
+/// State of payments for the operations of this server.
 pub(crate) struct Openings {
     /// By L402.
     pub(crate) native: Native402Opening,
@@ -188,7 +188,7 @@ pub(crate) struct Openings {
     pub(crate) prepared_x402: Vec<&'static str>,
 }
 
-/// Both ways to pay.
+/// Both payment protocols.
 pub(crate) fn openings(ctx: &Ctx<'_>) -> Openings {
     let built = || ctx.operations.iter().map(|op| &op.offer);
     let all = || built().chain(ctx.planned.iter().map(|p| &p.offer));

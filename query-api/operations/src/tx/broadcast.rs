@@ -14,56 +14,56 @@ use crate::{
     values::rfc3339_ms,
 };
 
-/// Sends a transaction to the network.
+/// Broadcasts a transaction.
 pub(crate) struct TxBroadcast;
 
 /// The transaction.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct TxBroadcastInput {
-    /// The signed transaction, serialized with its witness, in hexadecimal; its weight is at most 400 000.
+    /// The signed transaction in hexadecimal, serialized with its witness. Maximum weight: 400 000.
     #[schemars(extend("pattern" = "^\\s*([0-9a-fA-F]{2})+\\s*$"), example = EXAMPLE)]
     tx_hex: String,
 }
 
-/// What became of the transaction.
+/// Result of the broadcast.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct TxBroadcastOutput {
     txid: String,
-    /// Id with witness.
+    /// Transaction id including the witness.
     wtxid: String,
     state: BroadcastState,
     /// Virtual bytes.
     vsize: u64,
     /// Weight units.
     weight: u64,
-    /// When it was first seen; null unless it was in the mempool before.
+    /// When it was first seen; null unless it was already in the mempool.
     first_seen: Option<String>,
-    /// 0 unless it is confirmed; null if it is, in a block that the index does not have yet.
+    /// 0 unless it is confirmed; null if it is confirmed in a block that the index does not have yet.
     confirmations: Option<u32>,
     /// Its block; null unless the index has it.
     block: Option<BlockRef>,
 }
 
-/// What became of the transaction.
+/// Result of the broadcast.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum BroadcastState {
-    /// The node has taken it into its mempool and sends it on.
+    /// The node accepted it into its mempool and relays it.
     Accepted,
-    /// It was there before.
+    /// It was already in the mempool.
     AlreadyInMempool,
-    /// A block holds it.
+    /// It is in a block.
     AlreadyConfirmed,
 }
 
-/// Weight of the largest transaction that nodes relay.
+/// Maximum weight of transactions that nodes relay.
 const MAX_WEIGHT: u64 = 400_000;
-/// Larger ones fit in no block.
+/// Larger ones do not fit into a block.
 const MAX_BYTES: usize = 4_000_000;
-/// Seconds to wait before a node is asked again.
+/// Seconds before a client should retry.
 const RETRY_AFTER: u32 = 5;
 
-/// The first payment ever made, in block 170 of the main chain.
+/// The first payment, in block 170 of the main chain.
 const EXAMPLE: &str = concat!(
     "0100000001c997a5e56e104102fa209c6a852dd90660a20b2d9c352423edce25857fcd3704000000004847304402204e45e1",
     "6932b8af514961a1d3a1a25fdf3f4f7732e9d624c6c61548ab5fb8cd410220181522ec8eca07de4860a4acdd12909d831cc5",
@@ -75,14 +75,14 @@ const EXAMPLE: &str = concat!(
 
 impl Operation for TxBroadcast {
     const INFO: Info = Info {
-        summary: "Send a signed transaction to the Bitcoin network",
-        description: "Hands a signed transaction to the node, which checks it and sends it to its peers. The body is \
-            JSON, or the hexadecimal digits alone as text/plain. Sending a transaction again that the mempool or the \
-            chain has already is a success, and `state` says so. What the node refuses is answered with 400, a stable \
-            code, and the node's own words in `reject_reason`; `retryable` is true where the same transaction may be \
-            taken later (missing_inputs: its parents may still come; non_final: its time has not come; \
-            too_long_mempool_chain: its ancestors may be mined; insufficient_fee: only where a full mempool was the \
-            reason). A sent transaction cannot be taken back.",
+        summary: "Broadcast a signed transaction to the Bitcoin network",
+        description: "Passes a signed transaction to the node, which checks it and relays it to its peers. The body is \
+            JSON, or only the hexadecimal digits as text/plain. Sending a transaction that the mempool or the chain \
+            already has is a success, and `state` says so. If the node rejects it, the answer is 400 with a stable \
+            code, and the node's message in `reject_reason`. `retryable` is true if the same transaction may be \
+            accepted later (missing_inputs: its parents may still arrive; non_final: its locktime is not reached; \
+            too_long_mempool_chain: its ancestors may be mined; insufficient_fee: only if a full mempool was the \
+            reason). A broadcast transaction cannot be recalled.",
         cost: Cost::Heavy,
         source: "node",
         errors: &[
@@ -100,8 +100,8 @@ impl Operation for TxBroadcast {
         ],
         text_body: Some("tx_hex"),
         tool: Tool::reads(
-            "the user has a complete signed transaction and has said that it is to be sent",
-            "building or signing transactions, trying one out, or asking what became of a sent one (tx_status)",
+            "the user has a complete signed transaction and has asked to send it",
+            "building, signing or testing transactions, or checking the state of a sent one (tx_status)",
         )
         .with_effect(Effect::Irrevocable),
         ..index_post("tx_broadcast", "/v1/tx/broadcast", "transactions")
@@ -137,18 +137,18 @@ impl Operation for TxBroadcast {
             }
             return Ok(TxBroadcastOutput { first_seen: Some(rfc3339_ms(there.first_seen_ms)), ..waiting });
         }
-        // Only now: a larger one may have come in a block.
+        // Checked only now, because a block may contain a larger one.
         if tx.weight().to_wu() > MAX_WEIGHT {
-            return Err(invalid(&format!("is too large: its weight is more than {MAX_WEIGHT}")));
+            return Err(invalid(&format!("is too large: its weight exceeds {MAX_WEIGHT}")));
         }
         let Some(node) = ctx.node else {
-            let detail = "this server has no node that could send transactions";
+            let detail = "this server has no node to broadcast transactions";
             return Err(ApiError::new(ErrorCode::NodeUnavailable, detail));
         };
         match node.broadcast(&raw) {
             Ok(said) if said == txid => Ok(output(BroadcastState::Accepted)),
             Ok(said) => {
-                tracing::error!(%txid, %said, "the node took a transaction under another id");
+                tracing::error!(%txid, %said, "the node returned another txid for a transaction");
                 Err(ApiError::internal())
             }
             Err(Refused::Unavailable) => Err(unavailable()),
@@ -161,7 +161,7 @@ impl Operation for TxBroadcast {
                 Verdict::Confirmed => Ok(confirmed),
                 Verdict::Refused(refusal) => Err(refusal.into_error(&reason)),
                 Verdict::NodeFailed => {
-                    tracing::error!(code, reason, "the node could not look at a transaction");
+                    tracing::error!(code, reason, "the node could not check a transaction");
                     Err(unavailable())
                 }
             },
@@ -169,7 +169,7 @@ impl Operation for TxBroadcast {
     }
 }
 
-/// Reads a transaction and makes the checks that need no node.
+/// Parses a transaction and makes the checks that need no node.
 fn decode(text: &str) -> Result<(Transaction, Vec<u8>), String> {
     if text.len() > 2 * MAX_BYTES {
         return Err("is too large for any block".to_owned());
@@ -177,20 +177,20 @@ fn decode(text: &str) -> Result<(Transaction, Vec<u8>), String> {
     let raw = hex::decode(text).map_err(|error| match error {
         hex::FromHexError::OddLength => "has an odd number of hexadecimal digits".to_owned(),
         hex::FromHexError::InvalidHexCharacter { index, .. } => {
-            format!("is not hexadecimal: see character {index}, counted from 0")
+            format!("is not hexadecimal at character {index}, counted from 0")
         }
         hex::FromHexError::InvalidStringLength => "is not hexadecimal".to_owned(),
     })?;
     if raw.is_empty() {
         return Err("is empty".to_owned());
     }
-    let tx: Transaction =
-        deserialize(&raw).map_err(|_| "is no serialized transaction, or there are bytes after its end".to_owned())?;
+    let tx: Transaction = deserialize(&raw)
+        .map_err(|_| "is not a serialized transaction, or has extra bytes after its end".to_owned())?;
     if tx.input.is_empty() || tx.output.is_empty() {
         return Err("has no inputs or no outputs".to_owned());
     }
     if tx.is_coinbase() {
-        return Err("is a coinbase, which only comes in a block".to_owned());
+        return Err("is a coinbase, which is valid only in a block".to_owned());
     }
     Ok((tx, raw))
 }
@@ -207,8 +207,8 @@ fn invalid(what: &str) -> ApiError {
 }
 
 fn unavailable() -> ApiError {
-    let detail = "the node cannot be asked at present, or did not answer in time; whether it took the transaction is not \
-        known, and sending it again does no harm";
+    let detail = "the node is unreachable or did not answer in time; it may or may not have accepted the transaction; \
+        sending it again is safe";
     ApiError::unavailable(ErrorCode::NodeUnavailable, detail, RETRY_AFTER)
 }
 
@@ -216,7 +216,7 @@ fn other_witness(ctx: &Ctx<'_>) {
     ctx.warn("other_witness", "the mempool has the transaction with another witness: this one was not sent");
 }
 
-/// Confirmations and block of a transaction that the index has. An index that cannot be read is no reason not to send.
+/// Confirmations and block of a transaction in the index. If the index cannot be read, the broadcast proceeds.
 fn confirmed_in(ctx: &Ctx<'_>, txid: &Txid) -> Option<(u32, BlockRef)> {
     let view = ctx.index?;
     let found = view.tx_by_id(txid).map_err(ApiError::from).and_then(|tx| match tx {
@@ -224,18 +224,18 @@ fn confirmed_in(ctx: &Ctx<'_>, txid: &Txid) -> Option<(u32, BlockRef)> {
         None => Ok(None),
     });
     found.unwrap_or_else(|error| {
-        tracing::warn!(error = error.code.name(), "a transaction to be sent could not be looked up");
+        tracing::warn!(error = error.code.name(), "cannot look up a transaction before its broadcast");
         None
     })
 }
 
-/// What is known of a transaction in the mempool.
+/// A transaction in the mempool.
 struct Waiting {
     wtxid: Txid,
     first_seen_ms: u64,
 }
 
-/// A glance at the mempool: nothing is held while the node is asked.
+/// Reads the mempool briefly; no lock is held while the node is asked.
 fn in_mempool(ctx: &Ctx<'_>, txid: &Txid) -> Option<Waiting> {
     let lock = ctx.slot.lock();
     if lock.absent(Some(&ctx.index?.tip().hash)).is_some() {

@@ -18,20 +18,20 @@ use crate::{
 /// An input.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct InputRow {
-    /// Position in the transaction.
+    /// Index in the transaction.
     index: u32,
-    /// What it spends; null for a coinbase.
+    /// The output that it spends; null for a coinbase.
     prevout: Option<Prevout>,
-    /// Labels are not loaded: null.
+    /// Label of the address; null, because no labels are loaded.
     label: Option<String>,
-    /// Full days (monotone block time) between the coin's block and this transaction's, or the tip while that is
-    /// unconfirmed; null for a coinbase, and while the coin is unconfirmed.
+    /// Full days (monotone block time) from the coin's block to this transaction's block, or to the tip if it is
+    /// unconfirmed; null for a coinbase, and if the coin is unconfirmed.
     age_days: Option<u32>,
-    /// Sequence field; null for a confirmed transaction whose raw bytes are not at hand.
+    /// Sequence field; null for a confirmed transaction whose raw bytes are not available.
     sequence: Option<u32>,
-    /// scriptSig, hexadecimal; null where the raw bytes are not at hand.
+    /// scriptSig in hexadecimal; null if the raw bytes are not available.
     script_sig_hex: Option<String>,
-    /// Elements of the witness, hexadecimal; null where the raw bytes are not at hand.
+    /// Witness items in hexadecimal; null if the raw bytes are not available.
     witness: Option<Vec<String>>,
 }
 
@@ -43,33 +43,33 @@ pub(crate) struct Prevout {
     value_sats: u64,
     value_btc: Btc,
     script_type: &'static str,
-    /// Its address; null if its script has none.
+    /// Its address; null if the script has none.
     address: Option<String>,
     script_hex: String,
-    /// Block that made it; null while it is unconfirmed.
+    /// Height of its block; null while it is unconfirmed.
     height: Option<u32>,
-    /// Whether a coinbase made it.
+    /// True if it is an output of a coinbase.
     coinbase: bool,
 }
 
 /// An output.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct OutputRow {
-    /// Position in the transaction.
+    /// Index in the transaction.
     index: u32,
     value_sats: u64,
     value_btc: Btc,
     script_type: &'static str,
-    /// Its address; null if its script has none.
+    /// Its address; null if the script has none.
     address: Option<String>,
     script_hex: String,
-    /// The script in Bitcoin Core's notation.
+    /// The script in Bitcoin Core's assembly notation.
     asm: String,
-    /// Whether it can ever be spent: not OP_RETURN, not oversized, not genesis.
+    /// False if it can never be spent: OP_RETURN, oversized script, or genesis.
     spendable: bool,
-    /// Labels are not loaded: null.
+    /// Label of the address; null, because no labels are loaded.
     label: Option<String>,
-    /// The input that spends it, unconfirmed ones too where there is a mempool; null while unspent.
+    /// The input that spends it, including unconfirmed inputs if there is a mempool; null while unspent.
     spent_by: Option<SpentBy>,
 }
 
@@ -80,7 +80,7 @@ pub(crate) struct SpentBy {
     vin: u32,
     /// `confirmed` or `mempool`.
     state: &'static str,
-    /// Block that holds it; null while it is unconfirmed.
+    /// Height of its block; null while it is unconfirmed.
     height: Option<u32>,
 }
 
@@ -91,7 +91,7 @@ fn stored(view: &View<'_>, tx_num: TxNum) -> Result<StoredTx, ApiError> {
     })
 }
 
-/// The transaction and script behind a spent coin. One row read, if the view does not hold it already.
+/// The funding transaction and script of a spent coin. One row read, unless the view has it already.
 pub(super) fn funding(view: &View<'_>, coin: &SpentCoin) -> Result<(StoredTx, Vec<u8>), ApiError> {
     let tx = stored(view, coin.outpoint.tx_num)?;
     let output = tx.outputs().get(coin.outpoint.vout as usize).ok_or_else(|| {
@@ -129,8 +129,8 @@ pub(super) fn inputs(
     Ok(rows)
 }
 
-/// The inputs of an unconfirmed transaction, at most `limit`. Three row reads for each transaction of a block that made
-/// some of its coins, as a rule.
+/// The inputs of an unconfirmed transaction, at most `limit`. Usually three row reads for each confirmed transaction
+/// that funds them.
 pub(super) fn unconfirmed_inputs(
     view: &View<'_>,
     mempool: &Mempool,
@@ -158,25 +158,25 @@ pub(super) fn unconfirmed_inputs(
     Ok(rows)
 }
 
-/// Height of the block that made a coin, and whether its coinbase did; `None` while it is unconfirmed. The transaction
-/// was resolved when it was first seen; by now its parent may have confirmed, or a reorg may have moved it.
+/// Height of a coin's block, and whether it is an output of the coinbase; `None` while it is unconfirmed. The
+/// transaction was resolved when it was first seen. Its parent may have confirmed since, or a reorg may have moved it.
 fn birth(view: &View<'_>, mempool: &Mempool, input: &MempoolInput) -> Result<Option<(u32, bool)>, ApiError> {
     if mempool.get(&input.prev_txid).is_some() {
         return Ok(None);
     }
     match (view.tx_by_id(&input.prev_txid)?, input.birth) {
         (Some(parent), _) => Ok(Some((parent.height, parent.is_coinbase()))),
-        // It has just left the mempool, and this transaction is about to.
+        // The parent has just left the mempool, and this transaction has not yet.
         (None, None) => Ok(None),
         (None, Some(_)) => {
-            tracing::warn!(txid = %input.prev_txid, "an unconfirmed transaction spends a coin that no block holds");
-            let detail = "the mempool does not fit the index for the moment";
+            tracing::warn!(txid = %input.prev_txid, "an unconfirmed transaction spends a coin that is in no block");
+            let detail = "mempool and index are momentarily inconsistent";
             Err(ApiError::unavailable(ErrorCode::MempoolUnavailable, detail, 1))
         }
     }
 }
 
-/// A spent output, as if it were unconfirmed.
+/// A spent output, shown as unconfirmed.
 fn prevout(txid: &Txid, vout: u32, value: u64, script: &[u8], network: Network) -> Prevout {
     Prevout {
         txid: txid.to_string(),
@@ -203,7 +203,7 @@ fn row(index: u32, prevout: Option<Prevout>, age_days: Option<u32>, raw: Option<
     }
 }
 
-/// The outputs, at most `limit`. Where nothing confirmed spends one, something unconfirmed may.
+/// The outputs, at most `limit`. The spender may be unconfirmed if there is no confirmed one.
 pub(super) fn outputs(ctx: &Ctx<'_>, view: &View<'_>, tx: &StoredTx, limit: usize) -> Result<Vec<OutputRow>, ApiError> {
     let spenders: HashMap<u32, (TxNum, u32)> =
         view.spenders(tx.tx_num)?.into_iter().map(|(vout, by, vin)| (vout, (by, vin))).collect();
@@ -263,11 +263,11 @@ fn output_row(
     }
 }
 
-/// The unconfirmed inputs that spend outputs of one transaction. Each spender is walked once, however many it spends.
+/// The unconfirmed inputs that spend outputs of one transaction. Each spender is walked only once.
 struct Spenders<'p> {
     mempool: &'p Mempool,
     txid: Txid,
-    /// For each spender that was looked at: which output each of its inputs spends.
+    /// For each walked spender: the output that each of its inputs spends.
     walked: RefCell<HashMap<Txid, HashMap<u32, u32>>>,
 }
 

@@ -31,10 +31,10 @@ pub(crate) struct TxLookup;
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct TxLookupInput {
     txid: TxidParam,
-    /// Whether to give the serialized transaction too.
+    /// If true, the answer includes the serialized transaction.
     #[serde(default)]
     include_hex: bool,
-    /// Most inputs, and most outputs, to list; the largest transactions have more than 20 000.
+    /// Maximum number of inputs and of outputs to list. The largest transactions have more than 20 000.
     #[serde(default = "default_io_limit")]
     #[schemars(range(min = 1, max = 25_000))]
     io_limit: u32,
@@ -48,12 +48,12 @@ fn default_io_limit() -> u32 {
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct TxLookupOutput {
     txid: String,
-    /// Id with witness; null for a confirmed transaction whose raw bytes are not at hand, like `version`, `locktime` and
-    /// `rbf`.
+    /// Transaction id including the witness; null for a confirmed transaction whose raw bytes are not at hand, like
+    /// `version`, `locktime` and `rbf`.
     wtxid: Option<String>,
     version: Option<i32>,
     locktime: Option<u32>,
-    /// Bytes, with witness.
+    /// Bytes, including the witness.
     size: u32,
     /// Virtual bytes.
     vsize: u64,
@@ -62,7 +62,7 @@ pub(crate) struct TxLookupOutput {
     /// 0 for a coinbase.
     fee_sats: u64,
     fee_btc: Btc,
-    /// Fee by virtual size; null for a coinbase.
+    /// Fee divided by vsize; null for a coinbase.
     fee_rate_sat_vb: Option<SatVb>,
     input_sats: u64,
     output_sats: u64,
@@ -70,30 +70,31 @@ pub(crate) struct TxLookupOutput {
     output_count: u32,
     inputs: Vec<InputRow>,
     outputs: Vec<OutputRow>,
-    /// Inputs beyond `io_limit`.
+    /// Number of inputs above `io_limit`.
     inputs_omitted: u32,
-    /// Outputs beyond `io_limit`.
+    /// Number of outputs above `io_limit`.
     outputs_omitted: u32,
     status: TxState,
-    /// Whether it signals that it may be replaced (BIP 125). Nodes with full replace-by-fee replace others too.
+    /// True if it signals replaceability (BIP 125). Nodes with full replace-by-fee also replace transactions that do
+    /// not.
     rbf: Option<bool>,
-    /// Ancestors and descendants in the mempool: null for a confirmed transaction.
+    /// Ancestors and descendants in the mempool; null for a confirmed transaction.
     cpfp: Option<Cpfp>,
-    /// When it will be mined: null for a confirmed transaction, and before blocks have been projected.
+    /// Estimated confirmation; null for a confirmed transaction, and before the first projection.
     eta: Option<EtaRow>,
-    /// Whether it is the coinbase of its block.
+    /// True if it is a coinbase.
     is_coinbase: bool,
-    /// What its coinbase says; null if it is none.
+    /// Script and text of the coinbase; null if it is not one.
     coinbase: Option<CoinbaseTag>,
-    /// Whether it has OP_RETURN outputs; they are decoded by the operation `op-return`.
+    /// True if it has OP_RETURN outputs. The operation `op-return` decodes them.
     has_op_return: bool,
-    /// The serialized transaction, if asked for and at hand.
+    /// The serialized transaction; null unless requested and available.
     hex: Option<String>,
-    /// Why members that need the raw bytes are null; null if they are not.
+    /// Why fields that need the raw bytes are null; otherwise null.
     raw_reason: Option<&'static str>,
 }
 
-/// How certain it is.
+/// Confirmation status.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct TxState {
     /// `mempool` or `confirmed`.
@@ -102,29 +103,29 @@ pub(crate) struct TxState {
     confirmations: u32,
     /// Null while unconfirmed.
     block: Option<BlockRef>,
-    /// Place in the block; 0 is the coinbase; null while unconfirmed.
+    /// Index in the block; 0 is the coinbase; null while unconfirmed.
     block_index: Option<u32>,
-    /// When it was first seen unconfirmed; null if it was not, or that is forgotten.
+    /// When it was first seen unconfirmed; null if it was not seen, or if the time is no longer stored.
     mempool_first_seen: Option<String>,
-    /// Ids of the transactions that it replaced in the mempool, as far as they are remembered, oldest first; at most
-    /// 100.
+    /// Txids that it replaced in the mempool, if still stored, oldest first; at most 100.
     replaces: Vec<String>,
-    /// Whether it replaced more.
+    /// True if it replaced more.
     replaces_truncated: bool,
 }
 
 impl Operation for TxLookup {
     const INFO: Info = Info {
         summary: "A transaction with its inputs, outputs, fee and block",
-        description: "Everything about a transaction, confirmed or in the mempool: each input with the coin that it \
-            spends, each output with who spends it (unconfirmed spenders too), fee, feerate, sizes and confirmations; \
-            for an unconfirmed one also when it was first seen, what it replaced, its relatives and when to expect it. \
-            Whatever needs the raw bytes is null where they are not at hand, and `raw_reason` says why. The 404 of a \
-            transaction that left the mempool lately says how in `departed`.",
+        description: "All data of a transaction, confirmed or in the mempool: each input with the coin that it spends, \
+            each output with its spender (including unconfirmed ones), fee, feerate, sizes and confirmations. For an \
+            unconfirmed transaction also its first-seen time, the transactions that it replaced, its relatives and the \
+            estimated confirmation. Fields that need the raw bytes are null if these are not available, and \
+            `raw_reason` says why. For a transaction that recently left the mempool, the 404 has the reason in \
+            `departed`.",
         errors: &[ErrorCode::TxNotFound],
         tool: Tool::reads(
-            "asked what a transaction does: its inputs, outputs, fee, sizes and who spent its outputs",
-            "only whether it is confirmed (tx_status), checking a payment (tx_verify), or text inside it (op_return_decode)",
+            "asked about a transaction: its inputs, outputs, fee, sizes, and what spends its outputs",
+            "only its confirmation (tx_status), checking a payment (tx_verify), or text inside it (op_return_decode)",
         ),
         ..and_mempool(index_get("tx_lookup", "/v1/tx/{txid}", "transactions"))
     };
@@ -144,7 +145,7 @@ impl Operation for TxLookup {
     }
 }
 
-/// Whether a script is an OP_RETURN.
+/// True for an OP_RETURN script.
 fn is_op_return(script: &[u8]) -> bool {
     script.first() == Some(&0x6a)
 }
@@ -223,7 +224,7 @@ fn unconfirmed(
         Err(reason) => (None, None, Some(reason)),
     };
     let limit = input.io_limit as usize;
-    // At most as many as fit in a block.
+    // At most as many as fit into a block.
     let (input_count, output_count) = (tx.inputs.len() as u32, tx.outputs.len() as u32);
     let (replaces, replaces_truncated) = replaced(pool, &tx.txid);
     Ok(TxLookupOutput {

@@ -1,5 +1,5 @@
-//! What the mempool knows of a transaction besides its contents: what it replaced, with whom and when it will be mined,
-//! or why it left.
+//! Mempool data of a transaction besides its content: what it replaced, its relatives, its estimated confirmation, or
+//! why it left.
 
 use cairn_domain::{
     FeeRate,
@@ -15,9 +15,9 @@ use crate::{
     values::{SatVb, rfc3339_ms, sat_vb},
 };
 
-/// Most ancestors, and most descendants, that are walked. Nodes allow a few dozen.
+/// Maximum number of ancestors and of descendants to walk. Nodes allow a few dozen.
 const MAX_RELATIVES: usize = 1_000;
-/// Most replaced transactions that are listed.
+/// Maximum number of replaced transactions to list.
 const MAX_REPLACED: usize = 100;
 
 /// When it will be mined; `None` before the first projection.
@@ -25,17 +25,18 @@ pub(super) fn eta_of(pool: &MempoolView<'_>, txid: &Txid) -> Option<EtaRow> {
     pool.projection.as_ref().map(|projection| eta(projection, txid))
 }
 
-/// Its relatives in the mempool and the feerates that follow from them.
+/// Relatives in the mempool and the resulting feerates.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Cpfp {
-    /// What has to be mined before it.
+    /// Transactions that must be mined before it.
     ancestors: Kin,
-    /// What can only be mined after it.
+    /// Transactions that can be mined only after it.
     descendants: Kin,
-    /// Fee of it and all its ancestors over their adjusted virtual size; null if there are more than were walked.
+    /// Total fee of the transaction and its ancestors divided by their adjusted vsize; null if there are more than were
+    /// walked.
     package_fee_rate_sat_vb: Option<SatVb>,
-    /// Feerate that counts for miners, that of the package or chunk that it is chosen with: a child that pays for it
-    /// raises it. Null if it came after the blocks were projected.
+    /// Feerate of the package or chunk that it is selected with; a child with a higher feerate raises it. Null if it
+    /// arrived after the projection.
     effective_fee_rate_sat_vb: Option<SatVb>,
 }
 
@@ -46,7 +47,7 @@ pub(super) struct Kin {
     /// Sum of their adjusted virtual sizes.
     vsize: u64,
     fees_sats: u64,
-    /// Whether there are more than were walked (1 000).
+    /// True if there are more than were walked (1 000).
     truncated: bool,
 }
 
@@ -83,11 +84,11 @@ pub(super) fn replaced(pool: &MempoolView<'_>, txid: &Txid) -> (Vec<String>, boo
 /// How a transaction left the mempool.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Departure {
-    /// `confirmed`, `replaced`, `evicted`, `conflict`, `expired`, or `unknown` if the node did not say.
+    /// `confirmed`, `replaced`, `evicted`, `conflict`, `expired`, or `unknown` if the node gave no reason.
     reason: &'static str,
-    /// The transaction that replaced it or one that it builds on; null if none did.
+    /// The transaction that replaced it or one of its ancestors; otherwise null.
     replaced_by: Option<String>,
-    /// Height of the block that held it; null if none did.
+    /// Height of the block that contained it; otherwise null.
     height: Option<u32>,
     /// When it was first seen.
     first_seen_at: String,
@@ -96,7 +97,7 @@ pub(super) struct Departure {
     fee_sats: u64,
     /// Virtual bytes as the node's mempool counts them.
     adjusted_vsize: u64,
-    /// Fee over adjusted virtual size.
+    /// Fee divided by adjusted vsize.
     fee_rate_sat_vb: Option<SatVb>,
 }
 
@@ -131,20 +132,20 @@ impl Departure {
         })
     }
 
-    /// Whether others spend its coins, so that it cannot confirm as things stand.
+    /// True if another transaction spends its coins, so that it cannot confirm at present.
     pub(super) fn is_conflicted(&self) -> bool {
         matches!(self.reason, "replaced" | "conflict")
     }
 
-    /// What happened, in words.
+    /// The reason as a clause.
     pub(super) fn sentence(&self) -> &'static str {
         match self.reason {
-            "confirmed" => "it left the mempool for a block that the chain does not have any more",
-            "replaced" => "another transaction replaced it or one that it builds on",
+            "confirmed" => "it left the mempool for a block that is no longer in the chain",
+            "replaced" => "another transaction replaced it or one of its ancestors",
             "evicted" => "it was dropped from a full mempool",
             "conflict" => "a block spends one of its coins, or a reorg made it invalid",
-            "expired" => "it waited too long and was dropped",
-            _ => "it left the mempool, and the node did not say why",
+            "expired" => "it expired and was dropped",
+            _ => "it left the mempool, and the node gave no reason",
         }
     }
 

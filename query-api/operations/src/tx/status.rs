@@ -13,7 +13,7 @@ use crate::{
     values::rfc3339_ms,
 };
 
-/// Whether a transaction is confirmed.
+/// Confirmation state of a transaction.
 pub(crate) struct TxStatus;
 
 /// Parameters.
@@ -22,28 +22,28 @@ pub(crate) struct TxStatusInput {
     txid: TxidParam,
 }
 
-/// Whether a transaction is confirmed.
+/// Confirmation state of a transaction.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct TxStatusOutput {
     txid: String,
     state: State,
-    /// Blocks that confirm it, its own included; 0 if none does.
+    /// Number of confirmations, including its own block; 0 if unconfirmed.
     confirmations: u32,
     /// Its block; null if it is not confirmed.
     block: Option<BlockRef>,
-    /// Place in the block; 0 is the coinbase.
+    /// Index in the block; 0 is the coinbase.
     block_index: Option<u32>,
-    /// When it was first seen unconfirmed; null if it was not, or that is forgotten.
+    /// When it was first seen unconfirmed; null if it was not seen, or if the time is no longer stored.
     mempool_first_seen: Option<String>,
-    /// When it will be mined; null unless it is in the mempool and blocks have been projected.
+    /// Estimated confirmation; null unless it is in the mempool and there is a projection.
     eta: Option<EtaRow>,
-    /// How it left the mempool without being confirmed; null if it did not, or that is forgotten.
+    /// How it left the mempool without being confirmed; null if it did not, or if that is no longer stored.
     departed: Option<Departure>,
-    /// Why it is neither confirmed nor in the mempool, or why that is not known; null if it is.
+    /// Why it is neither confirmed nor in the mempool, or why that is unknown; otherwise null.
     reason: Option<String>,
 }
 
-/// State of a transaction: `conflicted` if it left the mempool because another spends its coins.
+/// State of a transaction: `conflicted` if it left the mempool because another transaction spends its coins.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum State {
@@ -55,15 +55,15 @@ pub(crate) enum State {
 
 impl Operation for TxStatus {
     const INFO: Info = Info {
-        summary: "Whether a transaction is confirmed, and how deep",
-        description: "State, confirmations and block of a transaction; for an unconfirmed one when it was first seen \
-            and in how many blocks to expect it; for one that left the mempool lately why, and what replaced it. A \
-            transaction that nobody knows is answered with 200 and the state `unknown`, so that a client may poll; so \
-            is one that was evicted or expired, since other nodes may still have it. For everything else about it use \
-            the transaction itself.",
+        summary: "Confirmation state of a transaction",
+        description: "State, confirmations and block of a transaction. For an unconfirmed one also its first-seen time \
+            and the estimated number of blocks until it is mined; for one that recently left the mempool, the reason \
+            and its replacement. For an unknown transaction the answer is 200 with the state `unknown`, so clients can \
+            poll; likewise for an evicted or expired one, since other nodes may still have it. For its other data use \
+            tx_lookup.",
         tool: Tool::reads(
-            "asked whether a transaction is confirmed, how deep, or how long it will still take; fit for polling",
-            "its inputs and outputs (tx_lookup), or checking that it pays somebody (tx_verify)",
+            "asked if a transaction is confirmed, how deep, or how long it will take; suitable for polling",
+            "its inputs and outputs (tx_lookup), or checking a payment (tx_verify)",
         ),
         ..and_mempool(index_get("tx_status", "/v1/tx/{txid}/status", "transactions"))
     };

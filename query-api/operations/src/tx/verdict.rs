@@ -1,38 +1,38 @@
-//! What a node's refusal of a transaction means. Bitcoin Core says it in short words before the first comma or bracket;
-//! these are the words of the versions 25 to 31.
+//! The meaning of a node's rejection of a transaction. Bitcoin Core gives it as a short reason before the first comma
+//! or bracket; the list covers versions 25 to 31.
 
 use cairn_http::{ApiError, ErrorCode};
 
-/// What a node's refusal means.
+/// Meaning of a node's rejection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Verdict {
     /// The mempool has it.
     Waiting,
-    /// The mempool has it, with another witness.
+    /// The mempool has it with another witness.
     OtherWitness,
-    /// A block holds it.
+    /// It is in a block.
     Confirmed,
-    /// The transaction is refused.
+    /// The transaction is rejected.
     Refused(Refusal),
-    /// The node was not able to judge.
+    /// The node could not check it.
     NodeFailed,
 }
 
-/// Why a transaction is refused.
+/// Why a transaction is rejected.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Refusal {
     /// Stable code.
     pub(super) code: ErrorCode,
-    /// A sentence without its end.
+    /// A clause of the error's detail.
     pub(super) detail: &'static str,
-    /// Whether the same transaction may be taken later.
+    /// True if the same transaction may be accepted later.
     pub(super) retryable: bool,
 }
 
 impl Refusal {
-    /// 400, with the node's words beside.
+    /// 400, with the node's reason.
     pub(super) fn into_error(self, reason: &str) -> ApiError {
-        let error = ApiError::new(self.code, format!("the node refused it: {}", self.detail));
+        let error = ApiError::new(self.code, format!("the node rejected the transaction: {}", self.detail));
         let error = if self.retryable { error.retryable(None) } else { error };
         error.with("reject_reason", printable(reason))
     }
@@ -40,49 +40,46 @@ impl Refusal {
 
 const INSUFFICIENT_FEE: Refusal = Refusal {
     code: ErrorCode::InsufficientFee,
-    detail: "it pays less than nodes ask for relay, or less than it takes to replace what it conflicts with",
+    detail: "its fee is below the relay minimum, or too low to replace the conflicting transactions",
     retryable: false,
 };
 const MEMPOOL_FULL: Refusal = Refusal {
     code: ErrorCode::InsufficientFee,
-    detail: "it pays less than it takes to enter the mempool, which is full at present",
+    detail: "the mempool is full and its feerate is below the current minimum",
     retryable: true,
 };
 const MISSING_INPUTS: Refusal = Refusal {
     code: ErrorCode::MissingInputs,
-    detail: "coins that it spends are not known, or are spent already",
+    detail: "it spends coins that are unknown or already spent",
     retryable: true,
 };
 const CONFLICT: Refusal = Refusal {
     code: ErrorCode::Conflict,
-    detail: "the mempool has another transaction that spends one of its coins, and it must not replace that one",
+    detail: "another transaction in the mempool spends one of its coins and cannot be replaced by it",
     retryable: false,
 };
 const NON_STANDARD: Refusal = Refusal {
     code: ErrorCode::NonStandard,
-    detail: "it may be valid in a block, but nodes do not relay transactions like it",
+    detail: "nodes do not relay this kind of transaction, although it may be valid in a block",
     retryable: false,
 };
 const SCRIPT_FAILED: Refusal =
-    Refusal { code: ErrorCode::ScriptFailed, detail: "a signature or script of it does not hold", retryable: false };
+    Refusal { code: ErrorCode::ScriptFailed, detail: "a script or signature is invalid", retryable: false };
 const NON_FINAL: Refusal = Refusal {
     code: ErrorCode::NonFinal,
-    detail: "its locktime, a relative locktime or the maturity of a coinbase lies ahead",
+    detail: "its locktime, a relative locktime or a coinbase maturity is not reached",
     retryable: true,
 };
-const TOO_LONG_CHAIN: Refusal = Refusal {
-    code: ErrorCode::TooLongMempoolChain,
-    detail: "it is related to too many unconfirmed transactions",
-    retryable: true,
-};
+const TOO_LONG_CHAIN: Refusal =
+    Refusal { code: ErrorCode::TooLongMempoolChain, detail: "it has too many unconfirmed relatives", retryable: true };
 const MAX_FEE: Refusal =
-    Refusal { code: ErrorCode::MaxFeeExceeded, detail: "its fee is higher than the node lets pass", retryable: false };
+    Refusal { code: ErrorCode::MaxFeeExceeded, detail: "its fee exceeds the node's maximum", retryable: false };
 const MAX_BURN: Refusal = Refusal {
     code: ErrorCode::MaxBurnExceeded,
-    detail: "it destroys coins in an unspendable output",
+    detail: "an unspendable output burns more than the node allows",
     retryable: false,
 };
-const INVALID: Refusal = Refusal { code: ErrorCode::InvalidTransaction, detail: "it is not valid", retryable: false };
+const INVALID: Refusal = Refusal { code: ErrorCode::InvalidTransaction, detail: "it is invalid", retryable: false };
 
 /// The node's error codes: RPC_DESERIALIZATION_ERROR, RPC_VERIFY_ERROR, RPC_VERIFY_REJECTED and
 /// RPC_VERIFY_ALREADY_IN_UTXO_SET (formerly _IN_CHAIN).
@@ -91,18 +88,18 @@ const FAILED: i64 = -25;
 const REJECTED: i64 = -26;
 const IN_CHAIN: i64 = -27;
 
-/// First words of a reason, and what they mean. Whole words: a letter, a digit or a hyphen after them makes another.
+/// Prefixes of reasons and their meaning. Whole words only: a letter, digit or hyphen after the prefix is no match.
 const WORDS: &[(&str, Verdict)] = &[
     ("txn-already-in-mempool", Verdict::Waiting),
     ("txn-same-nonwitness-data-in-mempool", Verdict::OtherWitness),
-    // Core looks among its coins: outputs of the transaction are there.
+    // Core finds outputs of the transaction in its UTXO set.
     ("txn-already-known", Verdict::Confirmed),
     ("Transaction already in block chain", Verdict::Confirmed),
     ("Transaction outputs already in utxo set", Verdict::Confirmed),
     ("min relay fee not met", Verdict::Refused(INSUFFICIENT_FEE)),
     ("min-fee-not-met", Verdict::Refused(INSUFFICIENT_FEE)),
     ("insufficient fee", Verdict::Refused(INSUFFICIENT_FEE)),
-    // It does not make the mempool better for miners.
+    // The replacement does not improve the mempool's feerate diagram.
     ("replacement-failed", Verdict::Refused(INSUFFICIENT_FEE)),
     ("mempool min fee not met", Verdict::Refused(MEMPOOL_FULL)),
     ("mempool full", Verdict::Refused(MEMPOOL_FULL)),
@@ -151,7 +148,7 @@ const WORDS: &[(&str, Verdict)] = &[
     ("no-mempool", Verdict::NodeFailed),
 ];
 
-/// What a node means that refused a transaction with this error code and these words.
+/// The meaning of a rejection with this error code and reason.
 pub(super) fn verdict(code: i64, reason: &str) -> Verdict {
     match code {
         IN_CHAIN => Verdict::Confirmed,
@@ -160,7 +157,7 @@ pub(super) fn verdict(code: i64, reason: &str) -> Verdict {
             let found = WORDS.iter().find(|(words, _)| is_word(reason.trim_start(), words));
             found.map_or(Verdict::Refused(INVALID), |(_, verdict)| *verdict)
         }
-        // It did not come to look at the transaction.
+        // The node did not check the transaction.
         _ => Verdict::NodeFailed,
     }
 }
@@ -169,10 +166,10 @@ fn is_word(reason: &str, words: &str) -> bool {
     reason.strip_prefix(words).is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '-'))
 }
 
-/// Most characters of the node's words to pass on.
+/// Maximum number of characters of the node's reason to pass on.
 const MAX_REASON: usize = 300;
 
-/// A text of the node that is safe to show anywhere.
+/// The node's text, made safe for display.
 fn printable(reason: &str) -> String {
     let safe = |c: char| if c == ' ' || c.is_ascii_graphic() { c } else { '?' };
     reason.chars().take(MAX_REASON).map(safe).collect()

@@ -22,10 +22,10 @@ use crate::{
     vocabulary::caveat::Caveat,
 };
 
-/// Whether a payment landed.
+/// Verification of a payment.
 pub(crate) struct TxVerify;
 
-/// What was expected: `{ txid, expected_address, min_amount_sats?, min_confirmations? }` or
+/// The expected payment: `{ txid, expected_address, min_amount_sats?, min_confirmations? }` or
 /// `{ txid, address, expected_amount_btc }`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(extend(
@@ -34,18 +34,18 @@ pub(crate) struct TxVerify;
 ))]
 pub(crate) struct TxVerifyInput {
     txid: TxidParam,
-    /// Who was to be paid: an address on the network of the index, or scripthash:<hex>.
+    /// The payee: an address on the network of the index, or scripthash:<hex>.
     expected_address: Option<AddressParam>,
-    /// Another name of `expected_address`; give one of the two.
+    /// Alias of `expected_address`; give one of the two.
     address: Option<AddressParam>,
     /// What was to be paid at least, in satoshis; without an amount any payment will do.
     #[schemars(range(min = 1, max = MAX_MONEY))]
     min_amount_sats: Option<Sats>,
-    /// What was to be paid at least, in bitcoin with at most 8 decimals, in place of `min_amount_sats`. It is read as it
-    /// is written, without floating point; a string is taken too.
+    /// Minimum amount in bitcoin with at most 8 decimals, instead of `min_amount_sats`. It is parsed without floating
+    /// point; a string is accepted too.
     #[schemars(extend("exclusiveMinimum" = 0))]
     expected_amount_btc: Option<BtcParam>,
-    /// Confirmations that it must have at least; 0 accepts a transaction that is only in the mempool.
+    /// Minimum number of confirmations; 0 accepts an unconfirmed transaction.
     #[serde(default = "one")]
     #[schemars(range(min = 0, max = 1_000_000))]
     min_confirmations: u32,
@@ -55,28 +55,28 @@ fn one() -> u32 {
     1
 }
 
-/// Whether a payment landed.
+/// Verification of a payment.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct TxVerifyOutput {
     txid: String,
-    /// Whether the transaction pays what was expected, with the confirmations that were asked for.
+    /// True if the transaction pays the expected amount and has the required confirmations.
     verified: bool,
-    /// Whether what was observed may still change without a deep reorg: fewer than 6 confirmations, or none.
+    /// True if the result may change without a deep reorg: fewer than 6 confirmations.
     provisional: bool,
-    /// Why it is verified, or every reason why it is not.
+    /// Why it is verified, or all reasons why it is not.
     reasons: Vec<VerifyReason>,
     expected: VerifyExpected,
     observed: VerifyObserved,
-    /// What to keep in mind.
+    /// Caveats as sentences.
     caveats: Vec<String>,
-    /// The same for programs.
+    /// The same caveats as codes with parameters.
     caveat_codes: Vec<Caveat>,
 }
 
 /// A reason.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct VerifyReason {
-    /// Of a verified payment `paid`, and `overpaid` if more came than was expected; else `tx_not_found`,
+    /// For a verified payment `paid`, and `overpaid` if it exceeds the minimum; otherwise `tx_not_found`,
     /// `mempool_unavailable`, `index_behind`, `tx_left_mempool`, `tx_conflicted`, `address_not_paid`, `amount_too_low`,
     /// `unconfirmed`, `not_enough_confirmations`.
     code: &'static str,
@@ -84,18 +84,18 @@ pub(crate) struct VerifyReason {
     message: String,
 }
 
-/// What was expected.
+/// The expected payment.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct VerifyExpected {
-    /// As it was given.
+    /// The address as given in the request.
     address: String,
-    /// Null if any amount will do.
+    /// Null if any amount is accepted.
     min_amount_sats: Option<Sats>,
     min_amount_btc: Option<Btc>,
     min_confirmations: u32,
 }
 
-/// What was found.
+/// The observed payment.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct VerifyObserved {
     state: State,
@@ -103,31 +103,31 @@ pub(crate) struct VerifyObserved {
     confirmations: u32,
     /// Its block; null if it is not confirmed.
     block: Option<BlockRef>,
-    /// Whether it is the coinbase of its block, whose outputs cannot be spent for 100 blocks; null if it was not found.
+    /// True if it is a coinbase, whose outputs cannot be spent for 100 blocks; null if it was not found.
     is_coinbase: Option<bool>,
-    /// What it pays to the address, all outputs together; null if it was not found.
+    /// Sum of its outputs to the address; null if it was not found.
     received_sats: Option<Sats>,
     received_btc: Option<Btc>,
-    /// By how much that is more than was expected; null if no amount was expected, or less was paid.
+    /// Amount above the expected one; null if no amount was expected, or if less was paid.
     overpaid_sats: Option<Sats>,
-    /// The outputs that pay the address, the first 1 000.
+    /// The first 1 000 outputs to the address.
     outputs: Vec<PaidOutput>,
-    /// Outputs to the address beyond those.
+    /// Number of further outputs to the address.
     outputs_omitted: u32,
-    /// Whether it signals that it may be replaced (BIP 125); null unless it is in the mempool. Nodes replace
-    /// transactions that do not signal, too.
+    /// True if it signals replaceability (BIP 125); null unless it is in the mempool. Nodes also replace transactions
+    /// that do not signal.
     rbf: Option<bool>,
-    /// Why it cannot confirm as things stand; null unless the state is `conflicted`.
+    /// Why it cannot confirm at present; null unless the state is `conflicted`.
     double_spend: Option<DoubleSpend>,
-    /// Ids of the transactions that it replaced in the mempool, as far as that is remembered, the first 100.
+    /// Txids that it replaced in the mempool, if still stored; the first 100.
     replaces: Vec<String>,
-    /// How it left the mempool without being confirmed; null if it did not, or that is forgotten.
+    /// How it left the mempool without being confirmed; null if it did not, or if that is no longer stored.
     departed: Option<Departure>,
-    /// When it was first seen unconfirmed; null if it was not, or that is forgotten.
+    /// When it was first seen unconfirmed; null if it was not seen, or if the time is no longer stored.
     first_seen: Option<String>,
 }
 
-/// An output that pays the address.
+/// An output to the address.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct PaidOutput {
     vout: u32,
@@ -135,34 +135,35 @@ pub(crate) struct PaidOutput {
     value_btc: Btc,
 }
 
-/// Another transaction has its coins.
+/// Another transaction spends its coins.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct DoubleSpend {
     /// `replaced` by an unconfirmed transaction, or `conflict` with a block.
     kind: &'static str,
-    /// The transaction that replaced it or one that it builds on; null if that is not known.
+    /// The transaction that replaced it or one of its ancestors; null if unknown.
     by: Option<String>,
-    /// State of that one: `mempool`, `confirmed`, or `unknown` if it has left the mempool too; null if there is none.
+    /// State of that transaction: `mempool`, `confirmed`, or `unknown` if it has left the mempool too; null without
+    /// one.
     by_state: Option<State>,
 }
 
-/// Confirmations from which on a transaction counts as settled.
+/// Confirmations at which a transaction counts as settled.
 const SETTLED: u32 = 6;
-/// Most outputs to list.
+/// Maximum number of outputs to list.
 const MAX_OUTPUTS: usize = 1_000;
 
 impl Operation for TxVerify {
     const INFO: Info = Info {
-        summary: "Whether a Bitcoin payment landed: address, amount and confirmations of a transaction",
-        description: "Compares a transaction with what was expected of it: the sum of its outputs to one address (or \
-            script) against the least amount, its confirmations against the least number. Every reason against it is \
-            listed, with a stable code. A transaction that nobody knows is answered with 200 and `verified: false`, so \
-            that a client may poll. With `min_confirmations: 0` a transaction in the mempool is enough, which is \
-            provisional: it may be replaced, whatever it signals. Use the overview of a wallet to see what an address \
-            received in all its transactions.",
+        summary: "Verify a Bitcoin payment: address, amount and confirmations of a transaction",
+        description: "Compares a transaction with the expected payment: the sum of its outputs to one address (or \
+            script) with the minimum amount, and its confirmations with the minimum number. The answer lists every \
+            reason against it with a stable code. For an unknown transaction the answer is 200 with `verified: false`, \
+            so clients can poll. With `min_confirmations: 0` an unconfirmed transaction is accepted. This is \
+            provisional: it may be replaced, even if it does not signal replaceability. For the total that an address \
+            received use wallet_overview.",
         tool: Tool::reads(
-            "asked whether a transaction paid an amount to an address with enough confirmations",
-            "all that an address received (wallet_overview), or a transaction without an expectation (tx_lookup)",
+            "asked if a transaction paid an amount to an address with enough confirmations",
+            "the total that an address received (wallet_overview), or a transaction without an expected payment (tx_lookup)",
         ),
         ..and_mempool(index_post("tx_verify", "/v1/tx/verify", "transactions"))
     };
@@ -172,7 +173,7 @@ impl Operation for TxVerify {
     fn run(ctx: &Ctx<'_>, input: TxVerifyInput) -> Result<TxVerifyOutput, ApiError> {
         let view = ctx.view()?;
         let txid = input.txid.0;
-        // The validation saw to it that one of them is there.
+        // The validation ensures that one of them is given.
         let asked = input.expected_address.or(input.address).ok_or_else(ApiError::internal)?;
         let least = input.min_amount_sats.or(input.expected_amount_btc.map(|btc| btc.0));
         let mut found = observe(ctx, view, &txid, &asked.subject)?;
@@ -213,7 +214,7 @@ impl Operation for TxVerify {
     }
 }
 
-/// What was found, and what stands against it before any amount is looked at.
+/// The observed transaction, and the obstacles found before the amount is checked.
 struct Finding {
     observed: VerifyObserved,
     obstacles: Vec<VerifyReason>,
@@ -255,7 +256,8 @@ fn observe(ctx: &Ctx<'_>, view: &View<'_>, txid: &Txid, payee: &Subject) -> Resu
     let Some(pool) = ctx.unconfirmed() else {
         let why = ctx.pool.as_ref().err().map_or("", |absent| absent.reason());
         let mut obstacles = not_found(ctx, view, "");
-        obstacles.push(reason("mempool_unavailable", format!("Whether it waits unconfirmed cannot be judged: {why}.")));
+        obstacles
+            .push(reason("mempool_unavailable", format!("It is unknown if the transaction is in the mempool: {why}.")));
         return Ok(Finding { observed: nothing, obstacles });
     };
     if let Some(tx) = pool.mempool.get(txid) {
@@ -273,7 +275,7 @@ fn observe(ctx: &Ctx<'_>, view: &View<'_>, txid: &Txid, payee: &Subject) -> Resu
         return Ok(Finding { observed: nothing, obstacles: not_found(ctx, view, ", and not in the mempool") });
     };
     let mut observed = VerifyObserved { first_seen: Some(left.first_seen_at()), ..nothing };
-    let sentence = format!("The transaction is not in the mempool any more: {}.", left.sentence());
+    let sentence = format!("The transaction is no longer in the mempool: {}.", left.sentence());
     let code = if left.is_conflicted() {
         observed.state = State::Conflicted;
         observed.double_spend = Some(double_spend(ctx, view, txid)?);
@@ -294,10 +296,13 @@ fn not_found(ctx: &Ctx<'_>, view: &View<'_>, also: &str) -> Vec<VerifyReason> {
     reasons
 }
 
-/// A block that the index lacks may hold it.
+/// A block that is not indexed yet may contain it.
 fn behind(ctx: &Ctx<'_>) -> Option<VerifyReason> {
     let lag = ctx.lag().filter(|lag| *lag > 0)?;
-    Some(reason("index_behind", format!("The index lacks the newest {lag} blocks; one of them may hold it.")))
+    Some(reason(
+        "index_behind",
+        format!("The index is {lag} blocks behind; one of these blocks may contain the transaction."),
+    ))
 }
 
 fn double_spend(ctx: &Ctx<'_>, view: &View<'_>, txid: &Txid) -> Result<DoubleSpend, ApiError> {
@@ -316,7 +321,7 @@ fn double_spend(ctx: &Ctx<'_>, view: &View<'_>, txid: &Txid) -> Result<DoubleSpe
     Ok(DoubleSpend { kind: "replaced", by: Some(by.to_string()), by_state: Some(by_state) })
 }
 
-/// Adds what outputs pay to a script.
+/// Adds the outputs to a script.
 fn paid<'o>(seen: VerifyObserved, payee: &Subject, outputs: impl Iterator<Item = (Sats, &'o [u8])>) -> VerifyObserved {
     let is_payee = |script: &[u8]| match payee {
         Subject::Script(wanted) => script == wanted.as_slice(),
@@ -324,7 +329,7 @@ fn paid<'o>(seen: VerifyObserved, payee: &Subject, outputs: impl Iterator<Item =
     };
     let (mut received, mut omitted, mut rows) = (0u64, 0u32, Vec::new());
     for (vout, (value, _)) in (0u32..).zip(outputs).filter(|(_, (_, script))| is_payee(script)) {
-        // Outputs of one transaction are 21 million bitcoin at most, unless a node's mempool lies.
+        // The outputs of one transaction are at most 21 million bitcoin, unless the node's mempool is wrong.
         received = received.saturating_add(value);
         if rows.len() < MAX_OUTPUTS {
             rows.push(PaidOutput { vout, value_sats: value, value_btc: Btc::of(value) });
@@ -341,28 +346,29 @@ fn paid<'o>(seen: VerifyObserved, payee: &Subject, outputs: impl Iterator<Item =
     }
 }
 
-/// What is wrong with the amount.
+/// The error of the amount.
 fn shortfall(seen: &VerifyObserved, received: Sats, least: Option<Sats>) -> Option<VerifyReason> {
     if seen.outputs.is_empty() {
         return Some(reason("address_not_paid", "No output of the transaction pays the address."));
     }
-    // Without an amount, nothing is still no payment.
+    // Without a minimum amount, zero is still not a payment.
     let least = least.unwrap_or(1);
-    let message = || format!("It pays {received} satoshis to the address, {} less than expected.", least - received);
+    let message =
+        || format!("The transaction pays {received} satoshis to the address, {} less than expected.", least - received);
     (received < least).then(|| reason("amount_too_low", message()))
 }
 
-/// What is wrong with the confirmations.
+/// The error of the confirmations.
 fn waiting(seen: &VerifyObserved, least: u32) -> Option<VerifyReason> {
     match (seen.state, seen.confirmations) {
         (_, have) if have >= least => None,
         (State::Mempool, _) => Some(reason(
             "unconfirmed",
-            format!("The transaction is in the mempool and has no confirmation; {least} are asked for."),
+            format!("The transaction is in the mempool and has no confirmation; {least} are required."),
         )),
         (_, have) => Some(reason(
             "not_enough_confirmations",
-            format!("The transaction has fewer confirmations than asked for: {have} of {least}."),
+            format!("The transaction has {have} of {least} required confirmations."),
         )),
     }
 }
@@ -374,9 +380,10 @@ fn praise(seen: &VerifyObserved) -> Vec<VerifyReason> {
         1 => "with 1 confirmation".to_owned(),
         n => format!("with {n} confirmations"),
     };
-    let mut reasons = vec![reason("paid", format!("{received} satoshis were paid to the address, {depth}."))];
+    let mut reasons =
+        vec![reason("paid", format!("The transaction pays {received} satoshis to the address, {depth}."))];
     if let Some(more) = seen.overpaid_sats.filter(|more| *more > 0) {
-        reasons.push(reason("overpaid", format!("That is {more} satoshis more than expected.")));
+        reasons.push(reason("overpaid", format!("The payment is {more} satoshis more than expected.")));
     }
     reasons
 }

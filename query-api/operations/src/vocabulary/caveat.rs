@@ -1,18 +1,18 @@
-//! What a reader of an answer should keep in mind: a sentence for people, a code with parameters for programs.
+//! Caveats of answers: a sentence for people, a code with parameters for programs.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Something to keep in mind.
+/// A caveat of an answer.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(tag = "code", content = "params", rename_all = "snake_case")]
 pub(crate) enum Caveat {
     /// No price source is loaded.
     NoPriceSource {},
-    /// Fewer confirmations than settle a transaction.
+    /// The transaction has fewer confirmations than needed to count as settled.
     ProvisionalConfirmations {
         confirmations: u32,
-        /// From how many on it counts as settled.
+        /// Confirmations at which it counts as settled.
         settled_at: u32,
     },
 }
@@ -23,10 +23,11 @@ impl Caveat {
         match self {
             Caveat::NoPriceSource {} => "No price source is loaded: price and value are unknown.".to_owned(),
             Caveat::ProvisionalConfirmations { confirmations: 0, .. } => {
-                "The transaction is unconfirmed: it may be replaced, whatever it signals.".to_owned()
+                "The transaction is unconfirmed. It may be replaced, even if it does not signal replaceability."
+                    .to_owned()
             }
             Caveat::ProvisionalConfirmations { confirmations, settled_at } => {
-                format!("{confirmations} of {settled_at} confirmations: a reorg may still undo it.")
+                format!("The transaction has {confirmations} of {settled_at} confirmations. A reorg may still undo it.")
             }
         }
     }

@@ -1,25 +1,25 @@
-//! Cursors: opaque tokens that go on where a page ended. A cursor is bound to what was asked and to the chain as it was:
-//! after a reorg below the block that it names, it has expired.
+//! Cursors: opaque tokens for the next page. A cursor is bound to the filters and to the chain: after a reorg below the
+//! block that it names, it has expired.
 
 use cairn_http::{ApiError, ErrorCode, Location};
 use cairn_model::{BlockHash, Height};
 use cairn_reader::View;
 use sha2::{Digest, Sha256};
 
-/// What is wrong with a cursor of another list.
-pub(crate) const NO_FIT: &str = "does not match this list with these filters";
+/// Error for a cursor of another list.
+pub(crate) const NO_FIT: &str = "does not match this list and these filters";
 
-/// Where a list goes on.
+/// A position in a list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Cursor {
-    /// What the list counts by.
+    /// The position, as the list counts.
     pub(crate) position: u64,
 }
 
 const VERSION: u8 = 1;
 const LEN: usize = 1 + 8 + 8 + 4 + 32;
 
-/// What a list was asked with: the same for all its pages.
+/// Fingerprint of a list's filters: the same for all its pages.
 fn fingerprint(filters: &[&[u8]]) -> [u8; 8] {
     let mut hash = Sha256::new();
     for filter in filters {
@@ -58,10 +58,10 @@ impl Cursor {
         fits.then_some((cursor, u32::from_be_bytes(*height), hash.try_into().ok()?))
     }
 
-    /// Reads a token that was made with the same filters.
+    /// Reads a token of the same filters.
     ///
     /// # Errors
-    /// 422 if it is no such token; 409 if the chain was reorganized below the block that it is bound to.
+    /// 422 for an invalid token; 409 after a reorg below the block that it is bound to.
     pub(crate) fn read(token: &str, view: &View<'_>, filters: &[&[u8]]) -> Result<Self, ApiError> {
         let (cursor, height, hash) =
             Cursor::decode(token, filters).ok_or_else(|| ApiError::validation(Location::Query, "cursor", NO_FIT))?;
@@ -70,7 +70,7 @@ impl Cursor {
 }
 
 fn expired() -> ApiError {
-    let detail = "the chain was reorganized since the cursor was made; start again from the first page";
+    let detail = "a reorg replaced blocks that the cursor refers to; start again from the first page";
     ApiError::new(ErrorCode::CursorExpired, detail)
 }
 

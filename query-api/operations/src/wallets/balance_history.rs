@@ -18,32 +18,32 @@ use crate::{
     values::{Btc, date},
 };
 
-/// The course of a balance.
+/// Daily balances of a script.
 pub(crate) struct BalanceHistory;
 
 /// Parameters.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct BalanceHistoryInput {
     address: AddressParam,
-    /// First day, as YYYY-MM-DD (UTC, monotone block time). Without it, or if it lies before: the first activity.
+    /// First day, as YYYY-MM-DD (UTC, monotone block time). Default, and minimum: the day of the first activity.
     #[schemars(example = "2024-01-01")]
     from: Option<DateParam>,
-    /// Last day, as YYYY-MM-DD: one point for each day up to it, also after the last activity, but none after the tip.
-    /// Without it: the last activity, or `from` if that is later.
+    /// Last day, as YYYY-MM-DD. Points continue after the last activity, but not after the tip. Default: the day of the
+    /// last activity, or `from` if that is later.
     #[schemars(example = "2024-12-31")]
     to: Option<DateParam>,
-    /// Format of the answer: an object, or the rows alone as CSV (sent while it is made) or as a table in Markdown.
+    /// Format of the answer: a JSON object, or only the rows, as CSV (streamed) or as a Markdown table.
     #[serde(default)]
     format: Format,
 }
 
-/// The course of a balance.
+/// Daily balances of a script.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct BalanceHistoryOutput {
-    /// As it was asked for.
+    /// The address as given in the request.
     address: String,
-    /// Every day (UTC, monotone block time) from the first to the last activity, or of the part of it that was asked
-    /// for; empty without any.
+    /// Every day (UTC, monotone block time) from the first to the last activity, or of the requested range; empty
+    /// without activity.
     points: Vec<Point>,
 }
 
@@ -52,7 +52,7 @@ pub(crate) struct BalanceHistoryOutput {
 pub(crate) struct Point {
     /// The day, as YYYY-MM-DD.
     date: String,
-    /// Balance at its end.
+    /// Balance at the end of the day.
     balance_sats: u64,
     balance_btc: Btc,
     received_sats: u64,
@@ -62,14 +62,14 @@ pub(crate) struct Point {
 
 impl Operation for BalanceHistory {
     const INFO: Info = Info {
-        summary: "Daily balance of an address, over its whole life or a part of it",
-        description: "One point for every day, with what was received and sent on it; days without movement are there \
-            too. `from` and `to` ask for a part, `from` alone or both the same for a single day; balances count what \
-            came before. Confirmed transactions only. It reads at most one row for each day or for each 128 \
-            transactions, whichever are fewer, so that the busiest address answers too.",
+        summary: "Daily balance of an address, over its whole history or a range of days",
+        description: "One point per day with the balance and the amounts received and sent, including days without \
+            transactions. `from` and `to` select a range; set both to the same day for a single day. Balances include \
+            earlier transactions. Confirmed transactions only. It reads at most one row per day or per 128 \
+            transactions, whichever is fewer, so it also works for the busiest addresses.",
         tool: Tool::reads(
-            "asked how the balance of an address developed, or what it was on a day",
-            "the balance of this moment (wallet_overview) or unconfirmed payments (wallet_transactions)",
+            "asked how the balance of an address changed over time, or what it was on a given day",
+            "the current balance (wallet_overview) or unconfirmed payments (wallet_transactions)",
         ),
         cost: Cost::Heavy,
         ..index_get("wallet_balance_history", "/v1/wallets/{address}/balance-history", "wallets")
@@ -82,7 +82,7 @@ impl Operation for BalanceHistory {
         if let (Some(from), Some(to)) = (input.from, input.to)
             && from > to
         {
-            return Err(ApiError::validation(Location::Query, "to", "lies before from"));
+            return Err(ApiError::validation(Location::Query, "to", "must not be before from"));
         }
         let wallet = Wallet::find(view, None, input.address)?;
         let daily = match &wallet.found {
@@ -122,7 +122,7 @@ fn table(points: impl Iterator<Item = DayPoint> + Send + 'static) -> Table {
     Table { columns, rows: Box::new(points.map(row)) }
 }
 
-/// The days from `from` to `to`, as far as the history reaches into the past and the chain into the future.
+/// The days from `from` to `to`, limited to the first activity and to the tip.
 fn days(
     ctx: &Ctx<'_>,
     view: &View<'_>,
@@ -143,15 +143,15 @@ fn days(
     } else {
         (TxNum(0), SumsBefore::default())
     };
-    // Beyond the last activity there is nothing to read.
+    // After the last activity there is nothing to read.
     let stop = last.min(end);
     let balance = before.received.checked_sub(before.sent).ok_or_else(|| broken(Inconsistent { day: start }))?;
     let mut daily = Daily::after(balance);
-    // A first and a last day without movement are there too.
+    // The first and the last day have a point even without transactions.
     daily.add(start, 0, 0, 0).map_err(broken)?;
     let rows = script.totals.tx_count.div_ceil(ENTRIES_PER_ROW);
     if start > stop {
-        // All of its history lies before.
+        // The whole history is earlier.
     } else if rows > u64::from(stop - start) {
         by_day(ctx, view, script, start..=stop, before, &mut daily)?;
     } else {
@@ -220,6 +220,6 @@ fn end_of_day(view: &View<'_>, day: u32) -> TxNum {
 }
 
 fn broken(error: Inconsistent) -> ApiError {
-    tracing::error!(%error, "a history contradicts itself");
+    tracing::error!(%error, "a history is inconsistent");
     ApiError::internal()
 }

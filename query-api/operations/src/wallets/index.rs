@@ -17,7 +17,7 @@ pub(crate) struct WalletIndex;
 pub(crate) struct WalletIndexOutput {
     /// The operations.
     endpoints: Vec<WalletEndpoint>,
-    /// What may stand for `{address}`.
+    /// Accepted values of `{address}`.
     address_forms: Vec<&'static str>,
 }
 
@@ -28,21 +28,21 @@ pub(crate) struct WalletEndpoint {
     method: &'static str,
     /// Path template.
     path: &'static str,
-    /// What it answers.
+    /// Summary.
     summary: &'static str,
-    /// Query parameters that it knows.
+    /// Query parameters.
     parameters: Vec<String>,
     /// Tier after the beta.
     post_beta_tier: Tier,
-    /// A request that works, if the server has an example address.
+    /// A working example request; null if the server has no example address.
     example: Option<String>,
 }
 
 impl Operation for WalletIndex {
     const INFO: Info = Info {
         summary: "Index of the wallet operations with examples",
-        description: "Lists what can be asked about an address, with a ready example of each. Start here when all you \
-            have is an address.",
+        description: "Lists the operations on an address, each with a working example request. Start here if you have \
+            only an address.",
         cost: Cost::Light,
         source: "service",
         freshness: &[Freshness::STATE, TIP],
@@ -67,8 +67,8 @@ impl Operation for WalletIndex {
         Ok(WalletIndexOutput {
             endpoints: listed.map(endpoint).collect(),
             address_forms: vec![
-                "an address of the network of the index",
-                "scripthash:<hex>, SHA-256(scriptPubKey) with its first byte first; for scripts without an address too",
+                "an address on the network of the index",
+                "scripthash:<hex> with SHA-256(scriptPubKey) in natural byte order; also for scripts without an address",
             ],
         })
     }

@@ -26,7 +26,7 @@ pub(crate) struct Overview;
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct OverviewInput {
     address: AddressParam,
-    /// `compact` leaves out explanatory and nested members.
+    /// `compact` omits explanatory and nested fields.
     #[serde(default)]
     #[allow(dead_code, reason = "applied to the answer of any operation that takes it")]
     view: Detail,
@@ -35,67 +35,67 @@ pub(crate) struct OverviewInput {
 /// Balance and activity of a script.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct OverviewOutput {
-    /// As it was asked for.
+    /// The address as given in the request.
     address: String,
-    /// The address of the script; null if it has none (P2PK, bare multisig, …) or is not known.
+    /// Address of the script; null if it has none (P2PK, bare multisig, …) or if the script is unknown.
     canonical_address: Option<String>,
-    /// SHA-256 of the scriptPubKey, first byte first.
+    /// SHA-256 of the scriptPubKey in natural byte order.
     script_hash: String,
-    /// Bitcoin Core's name of the script's type; `unknown` for the hash of a script that the chain has not seen.
+    /// Script type as Bitcoin Core names it; `unknown` for the hash of a script that the chain does not contain.
     script_type: &'static str,
     balance: Balance,
-    /// Unspent coins of confirmed transactions, also those that an unconfirmed transaction spends.
+    /// Unspent outputs of confirmed transactions, including those that an unconfirmed transaction spends.
     utxo_count: u64,
-    /// Confirmed transactions that funded or spent it.
+    /// Confirmed transactions that fund the script or spend from it.
     tx_count: u64,
-    /// Unconfirmed transactions that pay to it or spend from it; null without a mempool.
+    /// Unconfirmed transactions that fund the script or spend from it; null without a mempool.
     unconfirmed_tx_count: Option<u64>,
     received_sats: u64,
     received_btc: Btc,
     sent_sats: u64,
     sent_btc: Btc,
-    /// Outputs to it in unconfirmed transactions; null without a mempool.
+    /// Sum of outputs to the script in unconfirmed transactions; null without a mempool.
     unconfirmed_received_sats: Option<u64>,
-    /// Inputs from it in unconfirmed transactions, whether their coins are confirmed or not; null without a mempool.
+    /// Sum of inputs from the script in unconfirmed transactions, of confirmed and unconfirmed coins; null without a
+    /// mempool.
     unconfirmed_sent_sats: Option<u64>,
-    /// Its first confirmed transaction.
+    /// First confirmed transaction.
     first_seen: Option<Seen>,
-    /// Its newest confirmed transaction.
+    /// Newest confirmed transaction.
     last_seen: Option<Seen>,
-    /// Price of a bitcoin; null without a price source.
+    /// Bitcoin price; null without a price source.
     price: Option<Price>,
     /// Value of the balance in USD; null without a price.
     value_usd: Option<f64>,
     activity: Activity,
     assessment: Assessment,
-    /// Scripts of the same key that have coins of their own; never part of the balance.
+    /// Other scripts of the same key. Their coins are not part of the balance.
     related_scripts: Vec<RelatedScript>,
-    /// Why `related_scripts` may lack some; null if all were looked up.
+    /// Why `related_scripts` may be incomplete; otherwise null.
     related_scripts_reason: Option<&'static str>,
-    /// What to keep in mind.
+    /// Caveats as sentences.
     caveats: Vec<String>,
-    /// The same for programs.
+    /// The same caveats as codes with parameters.
     caveat_codes: Vec<Caveat>,
 }
 
-/// What it holds.
+/// Balance of a script.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Balance {
-    /// Confirmed coins.
+    /// Sum of the confirmed coins.
     confirmed_sats: u64,
     confirmed_btc: Btc,
-    /// Change by unconfirmed transactions: negative if they spend more than they bring; null without a mempool.
+    /// Change by unconfirmed transactions: negative if they spend more than they pay; null without a mempool.
     unconfirmed_sats: Option<i64>,
     unconfirmed_btc: Option<Btc>,
-    /// Why the unconfirmed members are null; null if they are not.
+    /// Why the unconfirmed fields are null; otherwise null.
     unconfirmed_reason: Option<&'static str>,
-    /// Confirmed and unconfirmed together: what it holds if every unconfirmed transaction confirms; null if one of the
-    /// two is.
+    /// Confirmed plus unconfirmed: the balance if all unconfirmed transactions confirm; null if either is null.
     total_sats: Option<u64>,
     total_btc: Option<Btc>,
 }
 
-/// A transaction in time.
+/// The block of a transaction.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Seen {
     height: u32,
@@ -105,7 +105,7 @@ pub(crate) struct Seen {
     txid: String,
 }
 
-/// Price of a bitcoin.
+/// Bitcoin price.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Price {
     usd: f64,
@@ -114,10 +114,10 @@ pub(crate) struct Price {
     stale: bool,
 }
 
-/// What happened in the last days before the tip.
+/// Activity in the days before the tip.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Activity {
-    /// End of the periods: the tip's monotone time.
+    /// End of the periods: the monotone time of the tip.
     as_of: String,
     #[serde(rename = "24h")]
     day: Period,
@@ -127,7 +127,7 @@ pub(crate) struct Activity {
     month: Period,
 }
 
-/// What happened in a period.
+/// Activity in a period.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Period {
     tx_count: u64,
@@ -145,7 +145,7 @@ struct Unconfirmed {
     total: u64,
 }
 
-/// What the unconfirmed transactions change, or why that is not known.
+/// The effect of the unconfirmed transactions, or why it is unknown.
 fn unconfirmed(ctx: &Ctx<'_>, wallet: &Wallet, confirmed: u64) -> Result<Unconfirmed, &'static str> {
     let pool = ctx.unconfirmed().ok_or_else(|| ctx.pool.as_ref().err().map_or("", |absent| absent.reason()))?;
     let sums = pool.mempool.script_totals(&wallet.script_hash);
@@ -154,24 +154,24 @@ fn unconfirmed(ctx: &Ctx<'_>, wallet: &Wallet, confirmed: u64) -> Result<Unconfi
         let (received, sent) = (u64::try_from(sums.received_sats).ok()?, u64::try_from(sums.sent_sats).ok()?);
         Some(Unconfirmed { tx_count: sums.tx_count, received, sent, net, total: confirmed.checked_add_signed(net)? })
     };
-    // Whatever is spent unconfirmed is a confirmed coin or was received unconfirmed, so the total is not negative, unless a
-    // transaction has left the mempool and one that builds on it is about to.
+    // A coin spent by an unconfirmed transaction is confirmed or was received unconfirmed, so the total is not
+    // negative, unless a transaction has just left the mempool and its descendants have not yet.
     fitting().ok_or_else(|| {
         tracing::warn!(?sums, confirmed, "the mempool spends more than a script has");
-        "the mempool does not fit the index for the moment"
+        "mempool and index are momentarily inconsistent"
     })
 }
 
 impl Operation for Overview {
     const INFO: Info = Info {
         summary: "Balance, coins, activity and first and last transaction of an address",
-        description: "The state of one script at the tip, in a constant number of reads however long its history is. \
-            Counts and sums are of confirmed transactions, unless their names say `unconfirmed`; index and mempool \
-            belong to the same tip, so `balance.total_sats` counts nothing twice. Where there is no mempool, the \
-            unconfirmed members are null and `balance.unconfirmed_reason` says why. Periods of `activity` end at the \
-            tip's monotone time. An address that the chain has never seen answers with zeros and `assessment.state: \
-            no_history`, also while it is paid to in unconfirmed transactions. Use `transactions` for single movements \
-            and `balance-history` for the course of the confirmed balance.",
+        description: "The state of one script at the tip, with a constant number of reads for any length of history. \
+            Counts and sums cover confirmed transactions, unless the name contains `unconfirmed`. Index and mempool \
+            have the same tip, so `balance.total_sats` counts nothing twice. Without a mempool, the unconfirmed \
+            fields are null and `balance.unconfirmed_reason` says why. Periods of `activity` end at the monotone time \
+            of the tip. For an address that no block contains, the answer has zeros and `assessment.state: \
+            no_history`, even if unconfirmed transactions pay to it. Use `transactions` for single transactions and \
+            `balance-history` for the confirmed balance over time.",
         aliases: &["/v1/address/{address}/overview"],
         needs_tip: true,
         compact: &[
@@ -187,7 +187,7 @@ impl Operation for Overview {
             "last_seen.time",
         ],
         tool: Tool::reads(
-            "asked for the balance of an address, what it received and sent in all, or whether it was ever used",
+            "asked for the balance of an address, the total it received and sent, or if it was ever used",
             "single payments (wallet_transactions), the balance over time (wallet_balance_history), or who owns the address",
         ),
         ..and_mempool(index_get("wallet_overview", "/v1/wallets/{address}/overview", "wallets"))
@@ -251,8 +251,8 @@ impl Operation for Overview {
 impl Batched for Overview {
     const BATCH: Info = Info {
         summary: "Balance and activity of up to 100 addresses at once",
-        description: "The overview of each address, in the order of the request, all of them as of the same block. An \
-            address that is not valid gets a row with its own `error`; the others are answered all the same.",
+        description: "The overview of each address, in the order of the request, all at the same tip. An invalid \
+            address gets a row with its own `error`; the other rows are not affected.",
         tool: Tool::reads("asked for the balances of several addresses", "a single address (wallet_overview)"),
         ..index_post("batch_overview", "/v1/batch/overview", "wallets")
     };
@@ -261,7 +261,7 @@ impl Batched for Overview {
 fn seen(view: &View<'_>, tx_num: TxNum) -> Result<Seen, ApiError> {
     let found = view.txid_of(tx_num)?.and_then(|(txid, height)| Some((view.chain().get(height)?.time, txid, height)));
     let (time, txid, height) = found.ok_or_else(|| {
-        tracing::error!(tx_num = tx_num.0, "totals name a transaction that is not there");
+        tracing::error!(tx_num = tx_num.0, "totals name a missing transaction");
         ApiError::internal()
     })?;
     Ok(Seen { height, time: rfc3339(time), time_unix: time, txid: txid.to_string() })
@@ -289,7 +289,7 @@ fn activity(view: &View<'_>, script: Option<&FoundScript>) -> Result<Activity, A
     Ok(Activity { as_of: rfc3339(end), day, week, month })
 }
 
-/// The first transaction of the first block whose monotone time lies after `time`.
+/// The first transaction of the first block whose monotone time is after `time`.
 fn first_tx_after(view: &View<'_>, time: u32) -> TxNum {
     let height = view.chain().height_at(time).map_or(0, |h| h + 1);
     view.chain().get(height).map_or(view.tip().tx_end, |b| b.first_tx)

@@ -1,14 +1,14 @@
-//! Which of a script's transactions stand on a page. The list is joined from two: the unconfirmed ones, newest first seen
-//! first, and then the confirmed ones, newest first.
+//! Selects the transactions of a page. The list has two parts: first the unconfirmed transactions, the latest
+//! first-seen first, then the confirmed ones, newest first.
 //!
-//! A cursor within the confirmed part counts from the oldest, so that new blocks do not move its page. A cursor within the
-//! unconfirmed part names the last transaction that was shown: what was first seen before it still follows, and then the
-//! confirmed part from its newest. So whatever confirms between two pages may be shown twice, but is not left out: it was
-//! shown before the cursor, or stands in one of the parts that follow.
+//! A cursor in the confirmed part counts from the oldest transaction, so new blocks do not move its page. A cursor in
+//! the unconfirmed part names the last transaction shown. The next page continues with transactions first seen before
+//! it, and then with the newest confirmed one. A transaction that confirms between two pages may therefore appear
+//! twice, but is never omitted: it was shown before the cursor, or is in one of the parts that follow.
 //!
-//! That holds as long as first-seen times stay as they are. A restart forgets those that were not stored yet: the newest
-//! ones. So the list goes on behind a cursor only while the transaction that it names is known with the same time, since
-//! then the older ones have kept theirs too. Else the unconfirmed part begins again.
+//! This requires that first-seen times do not change. A restart loses the times that were not stored yet, the newest
+//! ones. So the list continues after a cursor only if its transaction is known with the same time, because then the
+//! older ones have kept their times too. Otherwise the unconfirmed part starts again.
 
 use cairn_domain::mempool::ScriptEffect;
 use cairn_http::{ApiError, Location};
@@ -29,23 +29,23 @@ const MAX_OFFSET: u64 = 10_000;
 const CONFIRMED: &[u8] = b"wallet_transactions";
 const UNCONFIRMED: &[u8] = b"wallet_transactions in the mempool";
 
-/// First-seen time and id of an unconfirmed transaction: what their list is ordered by.
+/// First-seen time and id of an unconfirmed transaction: the sort key of the unconfirmed part.
 type Key = (u64, Txid);
 
-/// Where a page begins.
+/// Start of a page.
 #[derive(Clone, Copy)]
 enum Start {
-    /// Behind so many of the joined list.
+    /// After this many entries of the whole list.
     Offset(u64),
-    /// Behind this unconfirmed transaction; so many were shown before.
+    /// After this unconfirmed transaction; `shown` entries precede the page.
     Behind { key: Key, shown: u64 },
-    /// At the newest but for those that leave so many.
+    /// In the confirmed part, at the newest of this many oldest transactions.
     Older(u64),
 }
 
 /// A page.
 pub(super) struct Page {
-    /// Its unconfirmed transactions, which come first.
+    /// Its unconfirmed transactions; they are first.
     pub(super) unconfirmed: Vec<ScriptEffect>,
     /// Its confirmed transactions.
     pub(super) confirmed: Vec<HistoryEntry>,
@@ -53,15 +53,15 @@ pub(super) struct Page {
     pub(super) unconfirmed_total: Option<u64>,
     /// All confirmed transactions of the script.
     pub(super) confirmed_total: u64,
-    /// How many stand before the page.
+    /// Number of transactions before the page.
     pub(super) offset: u64,
-    /// Offset of the next page; `None` at the end, and beyond the largest offset.
+    /// Offset of the next page; `None` at the end, and above the maximum offset.
     pub(super) next_offset: Option<u64>,
     /// Cursor of the next page; `None` at the end.
     pub(super) next_cursor: Option<String>,
 }
 
-/// The page that was asked for, of at most `limit` transactions.
+/// The requested page of at most `limit` transactions.
 pub(super) fn page(
     ctx: &Ctx<'_>,
     view: &View<'_>,
@@ -79,7 +79,7 @@ pub(super) fn page(
     let waiting = unconfirmed_total.unwrap_or(0);
     let confirmed_total = wallet.found.map_or(0, |f| f.totals.tx_count);
 
-    // One more than fits tells whether there are more.
+    // Read one more than fits, to learn if there are more.
     let (mut unconfirmed, before) = match start {
         Start::Behind { key, shown } => {
             let (after, shown) = if pool.is_some_and(|pool| knows(pool, &key)) {
@@ -88,7 +88,7 @@ pub(super) fn page(
                 if pool.is_some() {
                     ctx.warn(
                         "cursor_restarted",
-                        "the transaction that the cursor names has left the mempool: its unconfirmed part begins again",
+                        "the cursor's transaction has left the mempool; the list of unconfirmed transactions starts again",
                     );
                 }
                 (None, 0)
@@ -96,7 +96,7 @@ pub(super) fn page(
             let rows = pool.map(|pool| pool.mempool.script_txs(&wallet.script_hash, after, limit + 1));
             (rows.unwrap_or_default(), Some(shown))
         }
-        // The largest offset bounds the walk.
+        // The maximum offset bounds the walk.
         Start::Offset(skip) if skip < waiting => {
             let skip = usize::try_from(skip).unwrap_or(usize::MAX);
             let reach = skip.saturating_add(limit + 1);
@@ -121,7 +121,7 @@ pub(super) fn page(
 
     let offset = match (start, before) {
         (Start::Offset(offset), _) => offset,
-        // Counting them would mean to walk them.
+        // Counting them would require a walk.
         (_, Some(shown)) if more_unconfirmed => shown,
         (_, Some(_)) => waiting.saturating_sub(unconfirmed.len() as u64),
         (_, None) => waiting.saturating_add(skip),
@@ -155,7 +155,7 @@ fn knows(pool: &MempoolView<'_>, (first_seen_ms, txid): &Key) -> bool {
     pool.mempool.get(txid).map(|tx| tx.first_seen_ms).or_else(confirmed) == Some(*first_seen_ms)
 }
 
-/// Cursor of the page that begins behind an unconfirmed transaction.
+/// Cursor of the page after an unconfirmed transaction.
 fn behind(last: &ScriptEffect, shown: u64, view: &View<'_>, wallet: &Wallet) -> String {
     let filters = [UNCONFIRMED, wallet.script_hash.as_slice()];
     let head = Cursor { position: shown }.token(view, &filters);

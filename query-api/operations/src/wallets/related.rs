@@ -1,5 +1,5 @@
-//! Other scripts of the same key: a key's P2PK coins belong to no address, but whoever asks for the address of the key
-//! wants to know of them.
+//! Other scripts of the same key. A key's P2PK coins have no address, but a client that asks for the key's address
+//! should see them.
 
 use cairn_domain::{address_of, key_hash, p2pk_of, p2pkh_of, public_key, revealed_key, script_sha256};
 use cairn_http::ApiError;
@@ -13,22 +13,22 @@ use crate::raw_tx::raw_tx;
 /// A script of the same key.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct RelatedScript {
-    /// Bitcoin Core's name of its type.
+    /// Script type as Bitcoin Core names it.
     script_type: &'static str,
     /// Its address, if it has one.
     address: Option<String>,
-    /// SHA-256 of it, first byte first; ask for `scripthash:` with this.
+    /// SHA-256 of the script in natural byte order; request it as `scripthash:<hex>`.
     script_hash: String,
-    /// What relates it.
+    /// Relation to the requested script.
     relation: &'static str,
-    /// What it holds; null if it was not looked up.
+    /// Confirmed balance; null if it was not looked up.
     confirmed_sats: Option<u64>,
-    /// Its transactions; null if it was not looked up.
+    /// Confirmed transactions; null if they were not looked up.
     tx_count: Option<u64>,
 }
 
-/// Rows that an overview may read. Whether the key's other scripts still fit in depends on how busy the script is;
-/// where they do not, the answer says so.
+/// Rows that an overview may read. For a busy script, the rows for the key's other scripts may exceed this limit; the
+/// answer then reports it.
 const MAX_ROWS: u64 = 8;
 
 fn fits(view: &View<'_>, rows: u64) -> bool {
@@ -39,7 +39,7 @@ type Related = (Vec<RelatedScript>, Option<&'static str>);
 
 /// Other scripts of the same key, and why some may be missing.
 pub(super) fn related(view: &View<'_>, wallet: &Wallet) -> Result<Related, ApiError> {
-    let Some(script) = wallet.script.as_deref() else { return Ok((Vec::new(), Some("the script is not known"))) };
+    let Some(script) = wallet.script.as_deref() else { return Ok((Vec::new(), Some("the script is unknown"))) };
     if let Some(key) = public_key(script) {
         let other = p2pkh_of(key);
         let looked_up = fits(view, 2);
@@ -54,9 +54,9 @@ pub(super) fn related(view: &View<'_>, wallet: &Wallet) -> Result<Related, ApiEr
     };
     // A header, and two rows of the other script.
     if !fits(view, 3) {
-        return missing("not looked up: the script is too busy for the reads that an overview may take");
+        return missing("not looked up: the lookup would exceed the read limit of an overview");
     }
-    let Some(newest) = view.tx(spent.totals.last)? else { return missing("the newest transaction is not at hand") };
+    let Some(newest) = view.tx(spent.totals.last)? else { return missing("the newest transaction is not available") };
     let position = view.header(newest.height)?.and_then(|header| header.position);
     let raw = match raw_tx(view, &newest, position) {
         Ok((raw, _)) => raw,

@@ -1,4 +1,4 @@
-//! Whom a wallet question is about.
+//! The script that a wallet request is about.
 
 use cairn_domain::{Subject, address_of, mempool::Mempool, script_sha256, script_type};
 use cairn_http::ApiError;
@@ -6,17 +6,17 @@ use cairn_reader::{FoundScript, View};
 
 use crate::{config::ChainConfig, context::MempoolView, parameters::identifier::AddressParam};
 
-/// A script that a question is about, and what the index knows of it.
+/// The script of a request and its data in the index.
 pub(super) struct Wallet {
-    /// As it was asked for.
+    /// The address as given in the request.
     pub(super) address: String,
-    /// The address of the script; `None` if it has none or is not known.
+    /// The address of the script; `None` if it has none or if the script is unknown.
     pub(super) own_address: Option<String>,
-    /// The scriptPubKey; `None` if only its hash was given and nobody has seen it.
+    /// The scriptPubKey; `None` if only its hash was given and neither chain nor mempool contains it.
     pub(super) script: Option<Vec<u8>>,
     /// SHA-256 of the script.
     pub(super) script_hash: [u8; 32],
-    /// Its sums; `None` if the chain has not seen it.
+    /// Its totals; `None` if the chain does not contain it.
     pub(super) found: Option<FoundScript>,
 }
 
@@ -38,19 +38,19 @@ impl Wallet {
         Ok(Wallet { address: asked.text, own_address, script, script_hash, found })
     }
 
-    /// Bitcoin Core's name of the script's type.
+    /// Script type as Bitcoin Core names it.
     pub(super) fn script_type(&self) -> &'static str {
         self.script.as_deref().map_or("unknown", |s| script_type(s).name())
     }
 
-    /// Whether its whole history is public.
+    /// True if its whole history is public.
     pub(super) fn is_showcase(&self, config: &ChainConfig) -> bool {
         let listed = |text: &String| *text == self.address || Some(text) == self.own_address.as_ref();
         config.showcase_addresses.iter().any(listed)
     }
 }
 
-/// The script with this hash, from the newest unconfirmed transaction that pays to it or spends from it.
+/// The script with this hash, from the newest unconfirmed transaction that funds it or spends from it.
 fn unconfirmed_script(mempool: &Mempool, hash: &[u8; 32]) -> Option<Vec<u8>> {
     let newest = mempool.script_txs(hash, None, 1).pop()?;
     let tx = mempool.get(&newest.txid)?;

@@ -16,33 +16,32 @@ use crate::{
     values::{Btc, rfc3339_ms},
 };
 
-/// The movements of a script.
+/// Transactions of a script.
 pub(crate) struct Transactions;
 
 /// Parameters.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct TransactionsInput {
     address: AddressParam,
-    /// Transactions of a page.
+    /// Transactions per page.
     #[serde(default = "default_limit")]
     #[schemars(range(min = 1, max = 100))]
     limit: u32,
-    /// How many to leave out at the head of the list, where the unconfirmed ones stand.
+    /// Transactions to skip at the head of the list, which begins with the unconfirmed ones.
     #[serde(default)]
     #[schemars(range(min = 0, max = 10_000))]
     offset: u32,
-    /// `next_cursor` of the page before; instead of `offset`, and without its bound.
+    /// `next_cursor` of the previous page. It replaces `offset` and has no maximum.
     #[schemars(length(min = 1, max = 256))]
     cursor: Option<String>,
-    /// `compact` leaves out explanatory and nested members.
+    /// `compact` omits explanatory and nested fields.
     #[serde(default)]
     #[allow(dead_code, reason = "applied to the answer of any operation that takes it")]
     view: Detail,
 }
 
-/// What the gate says.
-const SESSION: &str =
-    "transactions after the first page of an address that is no showcase address need a wallet session or a key";
+/// Message of the gate.
+const SESSION: &str = "transaction pages after the first need a wallet session or a key, except for showcase addresses";
 
 fn default_limit() -> u32 {
     25
@@ -51,26 +50,26 @@ fn default_limit() -> u32 {
 /// A page of transactions.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct TransactionsOutput {
-    /// As it was asked for.
+    /// The address as given in the request.
     address: String,
-    /// All confirmed transactions of the script. The list holds these and the unconfirmed ones.
+    /// Number of confirmed transactions of the script. The list also contains the unconfirmed ones.
     total: u64,
-    /// All unconfirmed transactions of the script; null without a mempool.
+    /// Number of unconfirmed transactions of the script; null without a mempool.
     unconfirmed_total: Option<u64>,
-    /// Why unconfirmed transactions are missing; null if they are not.
+    /// Why unconfirmed transactions are missing; otherwise null.
     unconfirmed_reason: Option<&'static str>,
     limit: u32,
-    /// How many stand before the page; behind a cursor that lies among the unconfirmed ones, as it was counted then.
+    /// Transactions before the page. After a cursor in the unconfirmed part: as counted when the cursor was made.
     offset: u64,
-    /// Offset of the next page; null at the end, and beyond the largest offset.
+    /// Offset of the next page; null at the end, and above the maximum offset.
     next_offset: Option<u64>,
     /// Cursor of the next page; null at the end.
     next_cursor: Option<String>,
-    /// The unconfirmed ones, newest first seen first, then the confirmed ones, newest first.
+    /// Unconfirmed transactions, the latest first-seen first, then confirmed ones, newest first.
     transactions: Vec<Movement>,
 }
 
-/// What a transaction did to the script.
+/// Effect of a transaction on the script.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Movement {
     txid: String,
@@ -78,23 +77,23 @@ pub(crate) struct Movement {
     /// Received less sent.
     net_sats: i64,
     net_btc: Btc,
-    /// Outputs to the script.
+    /// Sum of outputs to the script.
     received_sats: u64,
-    /// Inputs from the script.
+    /// Sum of inputs from the script.
     sent_sats: u64,
-    /// Fee of the whole transaction, whoever paid it; 0 for a coinbase.
+    /// Fee of the whole transaction; 0 for a coinbase.
     fee_sats: u64,
-    /// Labels of the other side; empty where no labels are loaded.
+    /// Labels of the counterparties; empty if no labels are loaded.
     counterparties: Vec<String>,
     status: MovementStatus,
     /// Time of the block's header; null while unconfirmed.
     time: Option<String>,
     time_unix: Option<u32>,
-    /// When it was first seen unconfirmed; null where no mempool was watched then, or it is forgotten.
+    /// When it was first seen unconfirmed; null if no mempool was watched then, or if the time is no longer stored.
     mempool_first_seen: Option<String>,
 }
 
-/// Way of the value, seen from the script.
+/// Direction of the value, relative to the script.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 // Clients know the schema by this name.
@@ -106,7 +105,7 @@ pub(crate) enum MovementDirection {
     Own,
 }
 
-/// How certain a transaction is.
+/// Confirmation status of a transaction.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct MovementStatus {
     /// `mempool` or `confirmed`.
@@ -122,13 +121,13 @@ pub(crate) struct MovementStatus {
 impl Operation for Transactions {
     const INFO: Info = Info {
         summary: "Transactions of an address, newest first",
-        description: "What each transaction received and sent, seen from one script, with direction, fee and block: \
-            first the unconfirmed ones (`status.state: mempool`), newest first seen first, then the confirmed ones, \
-            newest first. Any page takes the same small number of reads besides its own rows. Pages by `offset` up to \
-            10 000, by `cursor` without end. An offset counts from the head of a list that moves with every new \
-            transaction. A cursor keeps its place: a transaction that confirms between two of its pages may appear \
-            twice, but never falls between them, and `cursor_expired` follows a reorg. Later pages of addresses that \
-            are not showcase addresses need a wallet session.",
+        description: "The amounts that each transaction paid to one script and spent from it, with direction, fee and \
+            block: first the unconfirmed ones (`status.state: mempool`), the latest first-seen first, then the confirmed \
+            ones, newest first. Each page needs the same small number of reads besides its own rows. Page with `offset` \
+            up to 10 000, or with `cursor` without limit. An offset counts from the head of the list, which moves with \
+            every new transaction. A cursor keeps its position: a transaction that confirms between two pages may \
+            appear twice, but is never omitted. After a reorg, an old cursor returns `cursor_expired`. Pages after the \
+            first need a wallet session, except for showcase addresses.",
         conditional: true,
         compact: &[
             "transactions.counterparties",
@@ -139,8 +138,8 @@ impl Operation for Transactions {
         ],
         errors: &[ErrorCode::WalletSessionRequired, ErrorCode::CursorExpired],
         tool: Tool::reads(
-            "asked for the single payments of an address, newest first, or to page through its history",
-            "sums and the current balance (wallet_overview), the balance day by day (wallet_balance_history), or one known transaction (tx_lookup)",
+            "asked for the individual transactions of an address, newest first, or to page through its history",
+            "totals and the current balance (wallet_overview), the daily balance (wallet_balance_history), or one known transaction (tx_lookup)",
         ),
         ..and_mempool(index_get("wallet_transactions", "/v1/wallets/{address}/transactions", "wallets"))
     };
@@ -150,7 +149,7 @@ impl Operation for Transactions {
     fn run(ctx: &Ctx<'_>, input: TransactionsInput) -> Result<TransactionsOutput, ApiError> {
         let view = ctx.view()?;
         if input.cursor.is_some() && input.offset > 0 {
-            return Err(ApiError::validation(Location::Query, "cursor", "cannot stand together with an offset"));
+            return Err(ApiError::validation(Location::Query, "cursor", "cannot be combined with offset"));
         }
         let later_page = input.cursor.is_some() || input.offset > 0;
         let wallet = Wallet::find(view, ctx.pool.as_ref().ok(), input.address)?;
@@ -178,7 +177,7 @@ impl Operation for Transactions {
     }
 }
 
-/// The row of a transaction, without what its block says.
+/// The row of a transaction, without the fields of its block.
 fn movement(txid: &Txid, effect: &Effect, fee_sats: u64, status: MovementStatus) -> Movement {
     Movement {
         txid: txid.to_string(),
@@ -226,7 +225,7 @@ fn confirmed(
     let blocks = block_refs(view, &numbers.iter().filter_map(|number| view.chain().height_of(*number)).collect())?;
     for entry in entries {
         let tx = view.tx(entry.tx_num)?.ok_or_else(|| {
-            tracing::error!(tx_num = entry.tx_num.0, "a history names a transaction that is not there");
+            tracing::error!(tx_num = entry.tx_num.0, "a history names a missing transaction");
             ApiError::internal()
         })?;
         let block = blocks.get(&tx.height).cloned().ok_or_else(ApiError::internal)?;

@@ -1,4 +1,4 @@
-//! Where requests get their index from: it may not be there yet, and it may be replaced while requests run.
+//! The source of the index for requests. The index may not exist yet, and may be replaced while requests run.
 
 use std::sync::{
     Arc, PoisonError, RwLock,
@@ -14,20 +14,20 @@ use crate::Publish;
 
 /// Provides the index to requests.
 pub trait IndexSource: Send + Sync + 'static {
-    /// The index to read from; `None` while there is none.
+    /// The index; `None` while there is none.
     fn reader(&self) -> Option<Arc<Reader>>;
 
-    /// Height of the best chain that is known, indexed or not; `None` if nobody knows.
+    /// Height of the best known chain, indexed or not; `None` if unknown.
     fn best_height(&self) -> Option<Height>;
 
     /// The mempool that belongs to the index.
     fn mempool(&self) -> &MempoolSlot;
 
-    /// What is known of the source of blocks; `None` if whoever writes the index has not told.
+    /// Status of the source of blocks; `None` if the writer has not published it.
     fn source(&self) -> Option<SourceStatus>;
 }
 
-/// A place to put the index, empty at first.
+/// A slot for the index, initially empty.
 #[derive(Default)]
 pub struct IndexSlot {
     reader: RwLock<Option<Arc<Reader>>>,
@@ -52,23 +52,23 @@ impl IndexSlot {
         slot
     }
 
-    /// Puts an index in; requests that run keep the one they have.
+    /// Replaces the index. Running requests keep the previous one.
     pub fn set_reader(&self, reader: Arc<Reader>) {
         *self.reader.write().unwrap_or_else(PoisonError::into_inner) = Some(reader);
     }
 
-    /// Says how high the best known chain is.
+    /// Sets the height of the best known chain.
     pub fn set_best_height(&self, height: Option<Height>) {
         self.best.store(height.map_or(0, |h| u64::from(h) + 1), Ordering::Relaxed);
     }
 
-    /// The place of the mempool that belongs to it.
+    /// The slot of its mempool.
     #[must_use]
     pub fn pool(&self) -> Arc<MempoolSlot> {
         Arc::clone(&self.mempool)
     }
 
-    /// Says what is known of the source of blocks.
+    /// Sets the status of the source of blocks.
     pub fn set_source(&self, status: Option<SourceStatus>) {
         *self.source.write().unwrap_or_else(PoisonError::into_inner) = status;
     }
@@ -93,7 +93,7 @@ impl IndexSource for IndexSlot {
     }
 }
 
-/// Told of an index in the same process. Its readers see every commit, so nothing waits for the disk.
+/// Publishes within the process. Readers see every commit at once, before it is on disk.
 impl Publish for IndexSlot {
     fn publish_tip(&self, _: Option<(Height, BlockHash)>) {}
 
@@ -126,7 +126,7 @@ impl Publish for IndexSlot {
     }
 }
 
-/// The rules by which a node of this state fills its blocks; the newest ones if it did not say.
+/// The block template rules of a node with this status; the newest rules if its version is unknown.
 fn template(source: &SourceStatus) -> Template {
     let rules = source.node_version.map_or_else(Template::default, Template::of_node);
     Template { min_rate: source.block_min_fee.map_or(rules.min_rate, FeeRate), ..rules }

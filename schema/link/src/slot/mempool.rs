@@ -1,8 +1,8 @@
-//! Where requests get the mempool from: fed with deltas by whoever watches the node, read by requests that need it.
+//! The mempool for requests. The mempool watcher applies deltas, requests read it.
 //!
-//! A request that speaks of confirmed and unconfirmed data must not count a transaction twice or not at all. So it takes
-//! the lock for reading, then its view of the index, and goes on only if both are at the same tip; else it waits for the
-//! few milliseconds that lie between a commit and its deltas.
+//! A request for confirmed and unconfirmed data must not count a transaction twice or omit it. So it takes the read
+//! lock, then a view of the index, and continues only if both have the same tip. Otherwise it waits the few
+//! milliseconds between a commit and its deltas.
 
 use std::{
     sync::{Arc, Condvar, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
@@ -13,21 +13,21 @@ use cairn_clock::now_ms;
 use cairn_domain::mempool::{Mempool, MempoolLimits, Projection, Stats, Template};
 use cairn_model::{BlockHash, MempoolDelta};
 
-/// Deltas that are applied under one lock while the mempool is being loaded. Nobody reads it then, but the lock is fair.
+/// Deltas applied under one lock while the mempool is being loaded. No request reads it then, but the lock is fair.
 const LOADING_STEP: usize = 1_000;
-/// Shortest time between two projections that no block made necessary.
+/// Minimum interval between projections without a new block.
 const PROJECTION_PAUSE: Duration = Duration::from_millis(500);
-/// A projection may take this share of the time of a processor: 1 in so many.
+/// Projections may use one part in this many of a processor's time.
 const PROJECTION_SHARE: u32 = 5;
 
-/// Why there is no mempool to read.
+/// Why the mempool cannot be read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Absent {
-    /// The index is fed from block files alone: nobody watches a mempool.
+    /// The index is built from block files only, so there is no mempool.
     NotWatched,
     /// It is being read from the node.
     Loading,
-    /// Whoever watched it is gone, or lost the node.
+    /// The mempool watcher has stopped, or has lost the node.
     Lost,
     /// The index is not at the tip that the mempool builds on.
     OtherTip,
@@ -44,7 +44,7 @@ impl Absent {
         }
     }
 
-    /// A sentence without its end.
+    /// A clause that explains it.
     pub fn reason(self) -> &'static str {
         match self {
             Absent::NotWatched => "no mempool source: the index is fed from block files alone",
@@ -57,9 +57,9 @@ impl Absent {
 
 struct State {
     mempool: Mempool,
-    /// Why it must not be read, whatever is in it.
+    /// Why it must not be read; `None` if it may.
     absent: Option<Absent>,
-    /// When a delta was applied last, in milliseconds since 1970.
+    /// Time of the last applied delta, in milliseconds since 1970.
     as_of_ms: u64,
 }
 
@@ -68,11 +68,11 @@ pub struct MempoolSlot {
     state: RwLock<State>,
     projection: RwLock<Option<Arc<Projection>>>,
     template: RwLock<Template>,
-    /// Keeps projections one at a time; when the last was made and how long it took.
+    /// Serializes projections; time and duration of the last one.
     projecting: Mutex<Option<(Instant, Duration)>>,
-    /// Says that deltas were applied.
+    /// Signals applied deltas.
     moved: (Mutex<u64>, Condvar),
-    /// Tells one run of the process from another: generations begin at 0 in each.
+    /// Identifies the run of the process, because generations begin at 0 in each run.
     epoch: u64,
 }
 
@@ -83,7 +83,7 @@ impl Default for MempoolSlot {
 }
 
 impl MempoolSlot {
-    /// A slot for a mempool that nobody watches yet.
+    /// A slot for a mempool that is not watched yet.
     #[must_use]
     pub fn new(limits: MempoolLimits) -> Self {
         MempoolSlot {
@@ -96,13 +96,12 @@ impl MempoolSlot {
         }
     }
 
-    /// Says that it is watched from now on, or that nobody watches it any more, and why. Deltas end the absence by
-    /// themselves.
+    /// Marks the mempool as available, or as absent with a reason. Deltas also make it available.
     pub fn set_absent(&self, absent: Absent) {
         self.write().absent = Some(absent);
     }
 
-    /// Whoever watches it is back at work: what is known counts again, if it was only out of sight.
+    /// The watcher has resumed: the mempool becomes valid again if it was only out of reach.
     pub fn found_again(&self) {
         let mut state = self.write();
         if state.absent == Some(Absent::Lost) {
@@ -110,13 +109,13 @@ impl MempoolSlot {
         }
     }
 
-    /// The rules of the node's miner, for projections from now on.
+    /// Sets the node's block template rules for further projections.
     pub fn set_template(&self, template: Template) {
         *self.template.write().unwrap_or_else(PoisonError::into_inner) = template;
     }
 
-    /// Applies deltas in order. All of them become visible in one step, unless they belong to a mempool that is being
-    /// loaded, which nobody sees.
+    /// Applies deltas in order. They become visible atomically, except while the mempool is being loaded and not
+    /// visible at all.
     pub fn apply<'d>(&self, deltas: impl IntoIterator<Item = &'d MempoolDelta>) {
         let now = now_ms();
         let mut deltas = deltas.into_iter().peekable();
@@ -135,8 +134,8 @@ impl MempoolSlot {
         self.moved.1.notify_all();
     }
 
-    /// Makes the projection anew if the mempool changed, at most so often that it takes a small share of a processor;
-    /// at once after a new tip. Call it after deltas and now and then. Returns whether it did.
+    /// Recomputes the projection if the mempool has changed: immediately after a new tip, otherwise limited to a small
+    /// share of a processor. Call it after deltas and periodically. Returns true if it did.
     pub fn refresh(&self) -> bool {
         let Ok(mut last) = self.projecting.try_lock() else { return false };
         let known = self.projection();
@@ -163,7 +162,7 @@ impl MempoolSlot {
         true
     }
 
-    /// Makes the projection anew if it is due, then waits for the next change, at most so long: the body of a loop.
+    /// Recomputes the projection if it is due, then waits for the next change or the timeout: the body of a loop.
     pub fn keep_fresh(&self, at_most: Duration) {
         let mark = self.mark();
         self.refresh();
@@ -176,7 +175,7 @@ impl MempoolSlot {
         self.projection.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The mempool in numbers; `None` while it cannot be read.
+    /// Statistics of the mempool; `None` while it cannot be read.
     #[must_use]
     pub fn stats(&self) -> Option<Stats> {
         let state = self.read();
@@ -184,7 +183,7 @@ impl MempoolSlot {
         (state.absent.is_none() && !stats.loading).then_some(stats)
     }
 
-    /// Its whole state as deltas, for a reader that comes late; empty while it cannot be read.
+    /// Its whole state as deltas, for a new reader; empty while it cannot be read.
     #[must_use]
     pub fn snapshot(&self) -> Vec<MempoolDelta> {
         let state = self.read();
@@ -199,17 +198,17 @@ impl MempoolSlot {
         self.state.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes the lock for a request.
+    /// Takes the read lock for a request.
     pub fn lock(&self) -> Lock<'_> {
         Lock { state: self.read(), epoch: self.epoch }
     }
 
-    /// How often deltas were applied: a mark for [`Self::wait`].
+    /// Counter of applied deltas: a mark for [`Self::wait`].
     pub fn mark(&self) -> u64 {
         *self.moved.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for deltas after `mark`, at most so long.
+    /// Waits for deltas after `mark`, until the timeout.
     pub fn wait(&self, mark: u64, at_most: Duration) {
         let count = self.moved.0.lock().unwrap_or_else(PoisonError::into_inner);
         // Whether it timed out shows when the caller looks again.
@@ -217,7 +216,7 @@ impl MempoolSlot {
     }
 }
 
-/// The mempool, which does not change while this is held.
+/// A read guard: the mempool does not change while it is held.
 pub struct Lock<'s> {
     state: RwLockReadGuard<'s, State>,
     epoch: u64,
@@ -240,12 +239,12 @@ impl Lock<'_> {
         &self.state.mempool
     }
 
-    /// When it was current, in milliseconds since 1970.
+    /// Time of its data, in milliseconds since 1970.
     pub fn as_of_ms(&self) -> u64 {
         self.state.as_of_ms
     }
 
-    /// Tells one state from every other, also of other runs of the process.
+    /// Identifies the state, also across runs of the process.
     pub fn version(&self) -> [u8; 16] {
         let mut version = [0; 16];
         version[..8].copy_from_slice(&self.epoch.to_be_bytes());

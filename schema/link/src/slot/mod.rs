@@ -1,4 +1,4 @@
-//! Index and mempool as requests in this process find them: put in by whoever follows the chain, read by requests.
+//! Shared index and mempool for requests in this process. The follower writes them, requests read them.
 
 mod index;
 mod mempool;

@@ -1,4 +1,4 @@
-//! A thread that keeps the projection of the next blocks fresh, so that no request has to make one.
+//! A thread that keeps the projection of the next blocks current, so that no request has to compute it.
 
 use std::{
     io,
@@ -11,17 +11,17 @@ use cairn_model::CancelToken;
 
 use super::MempoolSlot;
 
-/// How often the thread looks whether it should end, and whether a projection that was put off is due.
+/// Interval of checks for cancellation and for a deferred projection.
 const TICK: Duration = Duration::from_millis(250);
 
-/// Keeps the projection of a mempool fresh until cancelled.
+/// Keeps the projection of a mempool current until cancelled.
 pub struct Projector(JoinHandle<()>);
 
 impl Projector {
     /// Starts the thread.
     ///
     /// # Errors
-    /// There is no thread to be had.
+    /// The thread cannot be started.
     pub fn start(mempool: Arc<MempoolSlot>, cancel: &CancelToken) -> io::Result<Self> {
         let cancel = cancel.clone();
         let work = move || {
@@ -32,7 +32,7 @@ impl Projector {
         Ok(Projector(thread::Builder::new().name("projector".to_owned()).spawn(work)?))
     }
 
-    /// Waits for its end, once it is cancelled. Returns whether it did not panic.
+    /// Waits for its end after cancellation. Returns false if it panicked.
     #[must_use]
     pub fn join(self) -> bool {
         self.0.join().is_ok()

@@ -21,7 +21,7 @@ const HAS_RAW: u8 = 2;
 
 /// Bytes that are no delta, transaction or sample of this version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("mempool data cannot be decoded: {0}")]
+#[error("cannot decode mempool data: {0}")]
 pub struct BadMempoolBytes(pub &'static str);
 
 type Read<T> = Result<T, BadMempoolBytes>;

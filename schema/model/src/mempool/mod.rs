@@ -1,5 +1,5 @@
-//! The mempool as it travels from the indexer, which watches the node, to whoever answers questions: resolved
-//! transactions, and deltas that lead from one state to the next. Plain data with a bounded binary form.
+//! The mempool as the indexer sends it to the query API: resolved transactions, and deltas from one state to the next.
+//! Plain data with a bounded binary form.
 
 mod codec;
 
@@ -15,7 +15,7 @@ pub const BYTES_PER_SIGOP: u64 = 20;
 /// An input of an unconfirmed transaction, with the coin that it spends.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MempoolInput {
-    /// Transaction that made the coin.
+    /// Transaction that created the coin.
     pub prev_txid: Txid,
     /// Index of the output in it.
     pub prev_vout: u32,
@@ -25,8 +25,8 @@ pub struct MempoolInput {
     pub value: Sats,
     /// scriptPubKey of the coin.
     pub script: Box<[u8]>,
-    /// Height of the block that made the coin; `None` if it was unconfirmed when this transaction was seen. It is
-    /// not updated when the parent confirms later.
+    /// Height of the block that created the coin; `None` if it was unconfirmed when this transaction was first seen. It
+    /// is not updated when the parent confirms later.
     pub birth: Option<Height>,
 }
 
@@ -52,7 +52,7 @@ pub struct MempoolTx {
     pub base_size: u32,
     /// Cost of its signature operations as a block counts them (a legacy one costs 4).
     pub sigop_cost: u32,
-    /// Inputs less outputs.
+    /// Inputs minus outputs.
     pub fee_sats: Sats,
     /// nVersion.
     pub version: i32,
@@ -64,7 +64,7 @@ pub struct MempoolTx {
     pub inputs: Box<[MempoolInput]>,
     /// Its outputs in order.
     pub outputs: Box<[MempoolOutput]>,
-    /// The serialized transaction with witness, where the sender chose to bring it.
+    /// The serialized transaction with witness, if the sender included it.
     pub raw: Option<Box<[u8]>>,
 }
 
@@ -87,7 +87,7 @@ impl MempoolTx {
         self.weight().max(u64::from(self.sigop_cost) * BYTES_PER_SIGOP).div_ceil(4)
     }
 
-    /// Whether it signals replaceability (BIP 125) by itself.
+    /// True if it signals replaceability (BIP 125) itself.
     #[must_use]
     pub fn signals_rbf(&self) -> bool {
         self.inputs.iter().any(|input| input.sequence < 0xffff_fffe)
@@ -97,32 +97,32 @@ impl MempoolTx {
 /// Why a transaction left the mempool.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum RemoveReason {
-    /// A block holds it.
+    /// It is in a block.
     Confirmed {
         /// Height of the block.
         height: Height,
     },
-    /// Another unconfirmed transaction took its place (RBF), or that of an ancestor.
+    /// Another unconfirmed transaction replaced it (RBF) or one of its ancestors.
     Replaced {
-        /// The transaction that did.
+        /// The replacing transaction.
         by: Txid,
     },
     /// The node's mempool was full.
     Evicted,
     /// A block spends one of its coins, or a reorg made it invalid.
     Conflict,
-    /// It waited too long.
+    /// It expired.
     Expired,
-    /// The node did not say.
+    /// The node gave no reason.
     Unknown,
 }
 
-/// What the node's mempool demands and holds (`getmempoolinfo`). Feerates in satoshis per 1 000 virtual bytes.
+/// Limits and usage of the node's mempool (`getmempoolinfo`). Feerates in satoshis per 1 000 virtual bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NodeFloor {
-    /// `mempoolminfee`: below this nothing enters now.
+    /// `mempoolminfee`: the current minimum of the mempool.
     pub mempool_min_fee: u64,
-    /// `minrelaytxfee`: below this nothing ever enters.
+    /// `minrelaytxfee`: the fixed minimum.
     pub min_relay_fee: u64,
     /// `maxmempool` in bytes.
     pub max_bytes: u64,
@@ -131,31 +131,31 @@ pub struct NodeFloor {
 }
 
 impl NodeFloor {
-    /// The feerate that a transaction needs in order to enter, in satoshis per 1 000 virtual bytes.
+    /// Minimum feerate to enter the mempool, in satoshis per 1 000 virtual bytes.
     #[must_use]
     pub fn entry_fee(&self) -> u64 {
         self.mempool_min_fee.max(self.min_relay_fee)
     }
 }
 
-/// One step of the mempool. A reader that applies all of them in order holds the sender's state.
+/// A change of the mempool. A reader that applies all deltas in order has the sender's state.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum MempoolDelta {
-    /// Forget every transaction: a snapshot follows. The state is incomplete until the next [`Self::Sequence`].
+    /// Removes all transactions; a snapshot follows. The state is incomplete until the next [`Self::Sequence`].
     Reset {
-        /// The node's mempool sequence that the snapshot belongs to.
+        /// The node's mempool sequence of the snapshot.
         sequence: u64,
     },
     /// A transaction entered.
     Add(Arc<MempoolTx>),
-    /// A transaction left. Only this one: descendants that leave too have deltas of their own.
+    /// A transaction left. Descendants that leave too have their own deltas.
     Remove {
-        /// Which.
+        /// Its txid.
         txid: Txid,
-        /// Why.
+        /// The reason.
         reason: RemoveReason,
     },
-    /// This block is the tip now. What it confirmed, or a reorg gave back, comes in deltas of its own.
+    /// This block is the new tip. Transactions that it confirmed, or that a reorg returned, have their own deltas.
     Block {
         /// Its height.
         height: Height,
@@ -170,21 +170,21 @@ pub enum MempoolDelta {
     NodeFloor(NodeFloor),
 }
 
-/// The mempool at one moment, in numbers: what the journal keeps, so that stress has a history. Feerates in satoshis
-/// per 1 000 virtual bytes, components of stress in millionths.
+/// Statistics of the mempool at one time, stored in the journal for the history of stress. Feerates in satoshis per 1
+/// 000 virtual bytes, components of stress in millionths.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct MempoolSample {
-    /// When, in seconds since 1970 (UTC).
+    /// Time in seconds since 1970 (UTC).
     pub time_unix: u64,
-    /// Height of the tip then.
+    /// Height of the tip at that time.
     pub height: Option<Height>,
-    /// Transactions.
+    /// Number of transactions.
     pub count: u64,
-    /// Their adjusted virtual sizes.
+    /// Sum of their adjusted virtual sizes.
     pub vsize: u64,
-    /// Their fees.
+    /// Sum of their fees.
     pub fees_sats: Sats,
-    /// Median feerate of the next block as projected; 0 if nothing waits.
+    /// Median feerate of the next projected block; 0 if the mempool is empty.
     pub next_block_median: u64,
     /// Inflow in thousandths of a virtual byte per second.
     pub inflow_milli_vb_s: Option<u64>,
@@ -196,7 +196,7 @@ pub struct MempoolSample {
     pub stress: Option<u32>,
     /// Component b, the backlog.
     pub stress_backlog: Option<u32>,
-    /// Component f, the feerate among those of 30 days.
+    /// Component f, the percentile of the feerate within 30 days.
     pub stress_feerate: Option<u32>,
     /// Component g, the inflow.
     pub stress_inflow: Option<u32>,

@@ -1,24 +1,23 @@
-//! Column families. Nobody lists them: each follows from the table that has it for itself.
+//! Column families. They have no list of their own: each derives from the table that owns it.
 
 use std::fmt;
 
 use super::Table;
 
-/// Where a table's rows lie in the database.
+/// Column family of a table's rows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Home {
     /// In a column family of the table's own, with the table's name.
     Own(Tuning),
-    /// Likewise, and only the writer reads it back. A reader in another process does without it: its files are replaced
-    /// with nearly every commit, and an index of before it had a place is still readable.
+    /// As before, but only the writer reads it. A reader in another process does not open it: its files are replaced
+    /// with nearly every commit, and an older index without it is still readable.
     WritersOwn(Tuning),
-    /// In the family that small tables share, behind this first byte of the key: every family costs a file at each
-    /// commit.
+    /// In the family that small tables share, with this first byte of the key: each family costs one file per commit.
     Shared(u8),
 }
 
 impl Home {
-    /// First byte of the keys where the family is shared.
+    /// First byte of the keys in the shared family.
     #[must_use]
     pub const fn tag(self) -> Option<u8> {
         match self {
@@ -31,13 +30,13 @@ impl Home {
 /// How the rows of a family are compressed on disk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Compression {
-    /// Long rows of hashes and packed numbers: compression would cost and save nothing.
+    /// None: for long rows of hashes and packed numbers, compression costs time and saves nothing.
     None,
     /// Short rows, or repeating keys or scripts.
     Lz4,
 }
 
-/// How the database should keep a family; the reason stands beside the table's declaration.
+/// Tuning of a family. The table's declaration explains the choice.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Tuning {
     /// Uncompressed bytes of a data block.
@@ -54,8 +53,8 @@ impl Tuning {
     /// For long rows that do not compress.
     pub const PLAIN: Tuning =
         Tuning { block_size: 16 << 10, compression: Compression::None, filter_bits: 0, filter_prefix: 0 };
-    /// For short rows. Beside a key RocksDB stores eight bytes that are the same in every row of a table file: LZ4 takes
-    /// off a quarter for those alone, hashes or not.
+    /// For short rows. With each key RocksDB stores eight bytes that are the same in all rows of a table file; LZ4
+    /// saves a quarter from these alone.
     pub const SHORT: Tuning = Tuning { block_size: 4 << 10, compression: Compression::Lz4, ..Tuning::PLAIN };
 }
 
@@ -63,7 +62,7 @@ impl Tuning {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Family(u8);
 
-/// What makes a family.
+/// Definition of a family.
 #[derive(Clone, Copy)]
 struct Made {
     name: &'static str,
@@ -90,8 +89,8 @@ const SHARED: Made = Made {
     is_writers_own: false,
 };
 
-/// Its place. The tables that have stood before it from the beginning do so for good: manifests of bulk indexing that
-/// was interrupted name families by their places.
+/// Its index. The tables before it must keep their order: manifests of interrupted bulk indexing refer to families by
+/// index.
 const SHARED_AT: usize = 9;
 
 const COUNT: usize = {
@@ -107,7 +106,7 @@ const COUNT: usize = {
 
 static MADE: [Made; COUNT] = made();
 
-/// The tables' own families in the order of the registry, the shared one at its place.
+/// The tables' own families in registry order, and the shared one at its index.
 const fn made() -> [Made; COUNT] {
     let mut made = [SHARED; COUNT];
     let (mut at, mut table) = (0, 0);
@@ -129,7 +128,7 @@ const fn made() -> [Made; COUNT] {
     made
 }
 
-/// Whether two texts are the same, for constants.
+/// Compares two texts in constants.
 pub(crate) const fn same(a: &str, b: &str) -> bool {
     let (a, b) = (a.as_bytes(), b.as_bytes());
     let mut at = 0;
@@ -140,10 +139,10 @@ pub(crate) const fn same(a: &str, b: &str) -> bool {
 }
 
 impl Family {
-    /// The family that small tables share, each behind its tag.
+    /// The family that small tables share, each with its tag.
     pub const SHARED: Family = Family(SHARED_AT as u8);
 
-    /// All families, in the order in which they are opened.
+    /// All families, in opening order.
     pub const ALL: [Family; COUNT] = {
         let mut all = [Family(0); COUNT];
         let mut at = 0;
@@ -172,19 +171,19 @@ impl Family {
         MADE[self.index()].name
     }
 
-    /// Whether only the writer reads it back; see [`Home::WritersOwn`].
+    /// True if only the writer reads it; see [`Home::WritersOwn`].
     #[must_use]
     pub fn is_writers_own(self) -> bool {
         MADE[self.index()].is_writers_own
     }
 
-    /// Its place in [`Family::ALL`].
+    /// Its index in [`Family::ALL`].
     #[must_use]
     pub fn index(self) -> usize {
         self.0.into()
     }
 
-    /// How it is kept.
+    /// Its tuning.
     #[must_use]
     pub fn tuning(self) -> Tuning {
         MADE[self.index()].tuning

@@ -1,4 +1,4 @@
-//! What makes a table: a name, a home in the database, a key that sorts, a value.
+//! The definition of a table: name, column family, sortable key, value.
 
 mod family;
 
@@ -9,15 +9,15 @@ use crate::{
     codec::{DecodeError, Input},
 };
 
-/// Where a table's rows come from, and so whether all indexes of a chain agree on them.
+/// Origin of a table's rows. It determines if the rows are the same in all indexes of a chain.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Origin {
-    /// Blocks, folded by the stage of this name, which owns the table: the same rows in every index of the chain. Checksums
-    /// cover them.
+    /// Blocks, folded by the stage of this name, which owns the table. The rows are the same in every index of the
+    /// chain, and checksums cover them.
     Stage(&'static str),
     /// The index itself: versions, checkpoints, the folder of block files.
     Index,
-    /// What this index saw, and when: of no stage, and left alone when stages are rebuilt.
+    /// Observations of this index. No stage owns them, and rebuilding stages does not change them.
     Observations,
 }
 
@@ -25,20 +25,20 @@ pub enum Origin {
 pub trait Table {
     /// Name in the registry, on the command line and in documents.
     const NAME: &'static str;
-    /// Where its rows lie.
+    /// Its column family.
     const HOME: Home;
-    /// Where its rows come from.
+    /// Origin of its rows.
     const ORIGIN: Origin;
-    /// The family that holds it; follows from [`Table::HOME`].
+    /// Its column family, derived from [`Table::HOME`].
     const FAMILY: Family = Family::of(Self::NAME, Self::HOME);
-    /// First byte of its keys where the family is shared; follows from [`Table::HOME`].
+    /// First byte of its keys in the shared family, derived from [`Table::HOME`].
     const TAG: Option<u8> = Self::HOME.tag();
     /// Key type.
     type Key: KeyCodec;
     /// Value type.
     type Value: ValueCodec;
 
-    /// Reads a key, tag included.
+    /// Reads a key, including the tag.
     ///
     /// # Errors
     /// The bytes are not a key of this table.
@@ -54,8 +54,8 @@ pub trait Table {
         Ok(key)
     }
 
-    /// Whether a value has a form of before that is still read; it is written anew in today's. Every other value has one
-    /// form.
+    /// True if a value may have an earlier form that is still read and rewritten in the current one. Every other value
+    /// has only one form.
     fn is_earlier_form(_: &[u8]) -> bool {
         false
     }
@@ -72,7 +72,7 @@ pub trait Table {
     }
 }
 
-/// The bytes of a key, tag included.
+/// The bytes of a key, including the tag.
 #[must_use]
 pub fn encode_key<T: Table + ?Sized>(key: &T::Key) -> Vec<u8> {
     let mut out = Vec::with_capacity(20);
@@ -97,28 +97,28 @@ pub(crate) const COUNT: usize = DECLARED.len();
 pub struct TableInfo {
     /// Name.
     pub name: &'static str,
-    /// The family that holds it.
+    /// Its column family.
     pub family: Family,
-    /// First byte of its keys where the family is shared.
+    /// First byte of its keys in the shared family.
     pub tag: Option<u8>,
-    /// Where its rows come from.
+    /// Origin of its rows.
     pub origin: Origin,
 }
 
 impl TableInfo {
-    /// Of a table.
+    /// The metadata of a table.
     #[must_use]
     pub const fn of<T: Table>() -> Self {
         TableInfo { name: T::NAME, family: T::FAMILY, tag: T::TAG, origin: T::ORIGIN }
     }
 
-    /// Whether its checksum is the same in every index of a chain.
+    /// True if its checksum is the same in every index of a chain.
     #[must_use]
     pub const fn is_summed(&self) -> bool {
         matches!(self.origin, Origin::Stage(_))
     }
 
-    /// Whether the stage of that name owns it.
+    /// True if the stage of this name owns it.
     #[must_use]
     pub const fn is_of(&self, stage: &str) -> bool {
         match self.origin {

@@ -1,4 +1,4 @@
-//! What agents read before they call: agent card, flows, and where the Model Context Protocol is spoken.
+//! Documents for agents: agent card, flows, and the endpoint of the Model Context Protocol.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use crate::{
     describe::{about::About, openapi::example_of},
 };
 
-/// The agent card of A2A 1.0. The interfaces are those that are really spoken: neither is one of A2A's own bindings.
+/// The agent card of A2A 1.0. It lists the interfaces that the server has; none is one of A2A's own bindings.
 pub(super) fn card(operations: &[Registered], about: &About, config: &HttpConfig) -> Value {
     let base = &config.base_url;
     let mut interfaces = vec![json!({"url": base, "protocolBinding": "OPENAPI", "protocolVersion": "3.1.0"})];
@@ -29,12 +29,12 @@ pub(super) fn card(operations: &[Registered], about: &About, config: &HttpConfig
         "securitySchemes": {
             "wallet_session": {"httpAuthSecurityScheme": {
                 "scheme": "Bearer",
-                "description": "A wallet session. Needed for later pages of long histories alone; all else is open.",
+                "description": "A wallet session. Needed only for transaction pages after the first; everything else is open.",
             }},
             "bridge_key": {"apiKeySecurityScheme": {
                 "name": "X-WR-API-Key",
                 "location": "header",
-                "description": "A bridge key, which stands for a wallet session.",
+                "description": "A bridge key. It gives the same access as a wallet session.",
             }},
         },
         "defaultInputModes": ["application/json"],
@@ -56,7 +56,7 @@ fn skill(op: &Registered, about: &About) -> Value {
     })
 }
 
-/// Calls as flows of one step (agents.json 0.1).
+/// Operations as flows of one step (agents.json 0.1).
 pub(super) fn flows(operations: &[Registered], about: &About, config: &HttpConfig) -> Value {
     let flows: Vec<Value> = operations
         .iter()
@@ -86,7 +86,7 @@ pub(super) fn flows(operations: &[Registered], about: &About, config: &HttpConfi
     })
 }
 
-/// Where and how the Model Context Protocol is spoken.
+/// Endpoints of the Model Context Protocol.
 pub(super) fn mcp(about: &About, config: &HttpConfig) -> Value {
     let url = format!("{}{MCP}", config.base_url);
     json!({

@@ -12,7 +12,7 @@ use crate::{
 /// A link and a line for each operation, by tier.
 pub(super) fn brief(operations: &[Registered], about: &About, config: &HttpConfig) -> String {
     let mut text = opening(about, config);
-    for (tier, title) in [(Tier::Free, "Free operations"), (Tier::Premium, "Operations that will be paid for")] {
+    for (tier, title) in [(Tier::Free, "Free operations"), (Tier::Premium, "Operations that are paid after the beta")] {
         let _ = writeln!(text, "\n## {title}\n");
         for op in operations.iter().filter(|op| op.offer.tier == tier) {
             let at = format!("{}/api/reference/#{}", config.base_url, op.info.name);
@@ -64,27 +64,30 @@ pub(super) fn full(operations: &[Registered], about: &About, config: &HttpConfig
 
 fn price(op: &Registered) -> String {
     match (op.offer.price_sats, op.offer.tier) {
-        (Some(sats), Tier::Premium) => format!(" (free in the beta, {sats} sats later)"),
+        (Some(sats), Tier::Premium) => format!(" (free during the beta, {sats} sats later)"),
         _ => String::new(),
     }
 }
 
 fn opening(about: &About, config: &HttpConfig) -> String {
     let limit = match config.rate_limit {
-        0 => "This server sets no limit to clients.".to_owned(),
+        0 => "This server has no rate limit.".to_owned(),
         limit => format!(
-            "A client may spend {limit} units a minute: {}. Answers say what is left in the header `RateLimit`; 429 \
-             comes with `Retry-After`.",
+            "Rate limit per client: {limit} units per minute; {}. The response header `RateLimit` gives the remaining \
+             units; 429 has `Retry-After`.",
             Cost::ALL.map(|cost| format!("a {} request costs {}", cost.name(), cost.units())).join(", ")
         ),
     };
     let mcp = if config.speaks_mcp() {
-        format!(" The same operations are tools of the Model Context Protocol at {}{MCP}.", config.base_url)
+        format!(
+            " The same operations are available as tools of the Model Context Protocol at {}{MCP}.",
+            config.base_url
+        )
     } else {
         String::new()
     };
     format!(
-        "# {}\n\n> {}.\n\nBase address: {}. No account is needed in the public beta.{mcp} {} {limit}\n",
+        "# {}\n\n> {}.\n\nBase URL: {}. No account is needed during the public beta.{mcp} {} {limit}\n",
         about.name, about.sentence, config.base_url, about.conventions_for_models
     )
 }

@@ -1,4 +1,4 @@
-//! What an agent finds when it looks around: documents that say what this service is, all made from its operations.
+//! Discovery documents for agents, made from the operations.
 
 mod agents;
 mod links;

@@ -1,4 +1,4 @@
-//! What the terms in answers mean: one page for each id that answers name.
+//! Definitions of the terms in answers: one page for each id.
 
 use askama::{Template, filters::Safe};
 

@@ -1,4 +1,4 @@
-//! What the codes of failures mean.
+//! The page of error codes.
 
 use askama::{Template, filters::Safe};
 

@@ -1,5 +1,5 @@
-//! The reference at `/api/reference/`: the interface for people, with its errors and definitions. Whole in itself, and
-//! readable without scripts; the one script there is tries operations out.
+//! The reference at `/api/reference/`: operations, errors and definitions for people. It uses no external resource and
+//! is readable without scripts; its only script runs the "Try it" forms.
 
 mod definitions;
 mod errors;

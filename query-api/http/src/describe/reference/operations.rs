@@ -19,7 +19,7 @@ use crate::{
     pages::escaping::prose,
 };
 
-/// How deep the members of an answer are listed.
+/// Depth to which the fields of an answer are listed.
 const DEPTH: usize = 3;
 
 #[derive(Template)]
@@ -127,7 +127,7 @@ impl Parameter {
     }
 }
 
-/// What a value may be, in words.
+/// The bounds of a value in words.
 fn bounds(schema: &Value) -> String {
     let mut said = Vec::new();
     for (key, word) in [("minimum", "at least"), ("maximum", "at most"), ("default", "default")] {
@@ -157,7 +157,7 @@ impl Answer {
     }
 }
 
-/// The schema that a reference stands for, through one of several if need be.
+/// The schema behind a reference, or behind the first non-null alternative.
 fn resolved<'a>(schema: &'a Value, openapi: &'a Value) -> &'a Value {
     if let Some(target) = schema["$ref"].as_str() {
         return openapi.pointer(target.trim_start_matches('#')).map_or(schema, |found| resolved(found, openapi));
