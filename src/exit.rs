@@ -222,7 +222,8 @@ impl From<NodeError> for Failure {
             NodeError::TooOld { .. } => Some("update the node to Bitcoin Core 25 or newer"),
             _ => None,
         };
-        let failure = Failure::new(Exit::Source, error.to_string());
+        let exit = if matches!(error, NodeError::Stopped) { Exit::Interrupted } else { Exit::Source };
+        let failure = Failure::new(exit, error.to_string());
         hint.into_iter().fold(failure, Failure::hint)
     }
 }

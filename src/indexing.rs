@@ -17,7 +17,7 @@ use crate::{
     config::{BlocksDir, Limits, Node},
     exit::{Exit, Failure},
     progress::{Reporter, Screen},
-    signals::Signals,
+    signals,
 };
 
 /// Where the blocks come from: block files, a node, or first the files and then the node.
@@ -110,10 +110,10 @@ impl Indexing {
     ///
     /// # Errors
     /// A source, the index or the disk fails. What was committed stays.
-    pub(crate) fn follow(self, until: Until, signals: &Signals) -> Result<Exit, Failure> {
+    pub(crate) fn follow(self, until: Until) -> Result<Exit, Failure> {
         Ok(match self.follower.follow(until)? {
             Outcome::Done => Exit::Done,
-            Outcome::Cancelled => signals.exit_of_cancelled(),
+            Outcome::Cancelled => signals::exit_of_cancelled(),
         })
     }
 }

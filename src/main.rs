@@ -30,6 +30,10 @@ fn main() -> ExitCode {
     // fails.
     let _ = rlimit::increase_nofile_limit(u64::MAX);
     let exit = run(std::env::args_os().collect()).unwrap_or_else(|failure| {
+        // Work that a signal cancelled has not failed.
+        if let (Exit::Interrupted, Some(exit)) = (failure.exit, signals::received()) {
+            return exit;
+        }
         // Standard error may be closed; the exit code still reports the failure.
         let _ = writeln!(std::io::stderr(), "{failure}");
         failure.exit

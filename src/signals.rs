@@ -2,10 +2,7 @@
 
 use std::{
     io,
-    sync::{
-        Arc,
-        atomic::{AtomicU8, Ordering},
-    },
+    sync::atomic::{AtomicU8, Ordering},
     thread,
     time::Duration,
 };
@@ -23,11 +20,21 @@ use crate::exit::Exit;
 /// resumes from there.
 const GRACE: Duration = Duration::from_millis(4_500);
 
-/// Cancels the work of a command on a signal, and remembers the signal.
+/// Exit code of the received signal; 0: none. Signals are for the whole process.
+static RECEIVED: AtomicU8 = AtomicU8::new(0);
+
+/// Cancels the work of a command on a signal.
 pub(crate) struct Signals {
     cancel: CancelToken,
-    /// Exit code of the received signal; 0: none.
-    code: Arc<AtomicU8>,
+}
+
+/// The exit code of the received signal; `None` without one.
+pub(crate) fn received() -> Option<Exit> {
+    match RECEIVED.load(Ordering::SeqCst) {
+        0 => None,
+        code if code == Exit::Interrupted.code() => Some(Exit::Interrupted),
+        _ => Some(Exit::Terminated),
+    }
 }
 
 impl Signals {
@@ -37,12 +44,12 @@ impl Signals {
     /// The operating system refuses the handlers.
     pub(crate) fn take_over() -> io::Result<Self> {
         let mut arriving = SignalsIterator::new([SIGINT, SIGTERM])?;
-        let signals = Signals { cancel: CancelToken::new(), code: Arc::default() };
-        let (cancel, code) = (signals.cancel.clone(), Arc::clone(&signals.code));
+        let signals = Signals { cancel: CancelToken::new() };
+        let cancel = signals.cancel.clone();
         thread::Builder::new().name("signals".to_owned()).spawn(move || {
             for signal in arriving.forever() {
                 let exit = if signal == SIGINT { Exit::Interrupted } else { Exit::Terminated };
-                if code.swap(exit.code(), Ordering::SeqCst) != 0 {
+                if RECEIVED.swap(exit.code(), Ordering::SeqCst) != 0 {
                     // The second signal ends the process at once.
                     low_level::exit(i32::from(exit.code()));
                 }
@@ -65,18 +72,9 @@ impl Signals {
     pub(crate) fn cancel_token(&self) -> &CancelToken {
         &self.cancel
     }
+}
 
-    /// The exit code of the received signal; `None` without one.
-    pub(crate) fn exit(&self) -> Option<Exit> {
-        match self.code.load(Ordering::SeqCst) {
-            0 => None,
-            code if code == Exit::Interrupted.code() => Some(Exit::Interrupted),
-            _ => Some(Exit::Terminated),
-        }
-    }
-
-    /// The exit code after cancelled work.
-    pub(crate) fn exit_of_cancelled(&self) -> Exit {
-        self.exit().unwrap_or(Exit::Interrupted)
-    }
+/// The exit code after cancelled work.
+pub(crate) fn exit_of_cancelled() -> Exit {
+    received().unwrap_or(Exit::Interrupted)
 }

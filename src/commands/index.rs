@@ -21,5 +21,5 @@ pub(crate) fn index(args: &Index, context: &Context) -> Result<Exit, Failure> {
         (Some(to), false) => Until::Height(to),
         (None, false) => Until::Cancelled,
     };
-    indexing.follow(until, &signals)
+    indexing.follow(until)
 }

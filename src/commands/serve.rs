@@ -14,7 +14,7 @@ use crate::{
     gateway::Gateway,
     indexing::{Indexing, Sources},
     serving::{Examples, Server},
-    signals::Signals,
+    signals::{self, Signals},
 };
 
 /// Serves an index read-only and follows the process that writes it.
@@ -39,7 +39,7 @@ pub(crate) fn serve(args: &Serve) -> Result<Exit, Failure> {
     if !threads.join() {
         return Err(Failure::new(Exit::Other, "a thread panicked; this is a bug"));
     }
-    Ok(signals.exit().unwrap_or(Exit::Done))
+    Ok(signals::received().unwrap_or(Exit::Done))
 }
 
 /// Indexes and serves.
@@ -60,10 +60,10 @@ pub(crate) fn run(args: &Run, context: &Context) -> Result<Exit, Failure> {
     let indexing = thread::Builder::new().name("indexer".to_owned()).spawn(move || {
         // The server stops when indexing stops: a restart is better than unnoticed stale answers.
         let _serving = ours.cancel_token().cancel_on_drop();
-        indexing.follow(Until::Cancelled, &ours)
+        indexing.follow(Until::Cancelled)
     })?;
     let served = server.serve(slot, signals.cancel_token());
-    if served.is_err() && signals.exit().is_none() {
+    if served.is_err() && signals::received().is_none() {
         // Do not wait for the indexer; committed work is safe.
         return served.map(|()| Exit::Done);
     }

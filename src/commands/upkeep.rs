@@ -8,7 +8,7 @@ use crate::{
     exit::{Exit, Failure},
     out,
     progress::Reporter,
-    signals::Signals,
+    signals::{self, Signals},
 };
 
 /// Name for all stages except the journal's.
@@ -29,7 +29,7 @@ pub(crate) fn reindex(args: &Reindex, context: &Context) -> Result<Exit, Failure
             Ok(()) => {}
             Err(PipelineError::Stopped) => {
                 tracing::warn!(stage, "stopped; this stage is unusable until it is rebuilt");
-                return Ok(signals.exit_of_cancelled());
+                return Ok(signals::exit_of_cancelled());
             }
             Err(error @ (PipelineError::UnknownStage(_) | PipelineError::ChainIsTheJournal)) => {
                 let names = rebuildable().collect::<Vec<_>>().join(", ");
@@ -54,7 +54,7 @@ pub(crate) fn unwind(args: &Unwind, context: &Context) -> Result<Exit, Failure> 
     drop(reporter);
     let exit = match result {
         Ok(()) => Exit::Done,
-        Err(PipelineError::Stopped) => signals.exit_of_cancelled(),
+        Err(PipelineError::Stopped) => signals::exit_of_cancelled(),
         Err(error) => return Err(error.into()),
     };
     if let (Some(before), Some((height, hash))) = (before, engine.tip()?) {

@@ -15,7 +15,7 @@ use crate::{
     exit::{Exit, Failure},
     out::{print, table, thousands},
     progress::Reporter,
-    signals::Signals,
+    signals::{self, Signals},
 };
 
 /// Headers asked of the node at a time.
@@ -30,7 +30,7 @@ pub(crate) fn verify(args: &Verify, context: &Context) -> Result<Exit, Failure> 
     let view = reader.view()?;
     let audit = match audit(&view, &reporter) {
         Ok(audit) => audit,
-        Err(PipelineError::Stopped) => return Ok(signals.exit_of_cancelled()),
+        Err(PipelineError::Stopped) => return Ok(signals::exit_of_cancelled()),
         Err(error) => return Err(error.into()),
     };
     drop(reporter);

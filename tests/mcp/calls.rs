@@ -7,10 +7,11 @@ use bitcoin::{Transaction, consensus::serialize, hashes::Hash};
 use cairn_http::HttpConfig;
 use cairn_mcp::Options;
 use cairn_operations::{ApiConfig, ApiState, router_with};
+use cairn_state::{State, StateUrl};
 use serde_json::{Value, json};
 
 use crate::{
-    rig::{app, ask, call, code, result, to, tools},
+    rig::{app, app_with, ask, call, code, result, to, tools},
     support::{
         Reply, World, address, assert_problem, everything_world, get, hex, open_config, post, script_hash, send,
     },
@@ -76,6 +77,9 @@ impl Subjects {
                 json!({"include_components": true}),
                 "/v1/network/mempool/stress?include_components=true".to_owned(),
             ),
+            "submit_feedback" => {
+                post(json!({"type": "missing_label", "address": script, "message": "whose is it?"}), "/v1/feedback")
+            }
             "batch_overview" => post(json!({"addresses": [script, "x"]}), "/v1/batch/overview"),
             other => panic!("the test does not know {other}: add arguments for it"),
         }
@@ -264,4 +268,20 @@ async fn calls_that_are_none_fail_as_messages() {
     }
     let reply = ask(&router, "2025-11-25", "tools/list", json!({"cursor": "x"})).await;
     assert_eq!(code(&reply), -32602);
+}
+
+/// A tool that writes: what it adds is there, and says so again.
+#[tokio::test]
+async fn feedback_is_taken() {
+    let world = &everything_world();
+    let folder = cairn_testkit::temp_dir();
+    let state = State::open(&StateUrl::in_folder(folder.path())).await.unwrap();
+    let router = app_with(world, Some(state.clone()), Options::default());
+    let arguments = json!({"type": "general", "message": "from an agent"});
+    let first = call(&router, "submit_feedback", arguments.clone()).await["structuredContent"].clone();
+    assert_eq!((&first["ok"], &first["data"]["already_received"]), (&json!(true), &json!(false)), "{first}");
+    let tickets = state.tickets(None, 9).await.unwrap();
+    assert_eq!((tickets.len(), tickets[0].id.as_str()), (1, first["data"]["ticket_id"].as_str().unwrap()));
+    let again = call(&router, "submit_feedback", arguments).await;
+    assert_eq!(again["structuredContent"]["data"]["already_received"], true);
 }

@@ -7,6 +7,7 @@ use axum::{
 };
 use cairn_mcp::{Options, routes};
 use cairn_operations::{ApiState, router_with};
+use cairn_state::State;
 use serde_json::{Value, json};
 
 use crate::support::{Reply, World, open_config, send};
@@ -17,8 +18,13 @@ pub const WITH_HANDSHAKE: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26",
 
 /// The API and the protocol over a world, without gates.
 pub fn app(world: &World, options: Options) -> Router {
-    let state = ApiState::new(std::sync::Arc::clone(&world.slot) as _, open_config());
-    router_with(state, |api| routes(api, options))
+    app_with(world, None, options)
+}
+
+/// The same with service state.
+pub fn app_with(world: &World, state: Option<State>, options: Options) -> Router {
+    let api = ApiState::new(std::sync::Arc::clone(&world.slot) as _, open_config());
+    router_with(ApiState { state, ..api }, |api| routes(api, options))
 }
 
 pub fn to(path: &str) -> request::Builder {

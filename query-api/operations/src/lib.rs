@@ -2,6 +2,7 @@
 //! `/openapi.json`, its tool, its place in the catalog and its validation all derive from what that file says.
 
 mod about;
+mod area;
 mod backend;
 mod batch;
 mod blocks;

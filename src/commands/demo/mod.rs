@@ -16,7 +16,7 @@ use crate::{
     exit::{Exit, Failure},
     out::{print, thousands},
     serving::{Examples, Server},
-    signals::Signals,
+    signals::{self, Signals},
 };
 use folder::DemoFolder;
 
@@ -57,7 +57,7 @@ pub(crate) fn demo(args: &Demo, context: &Context) -> Result<Exit, Failure> {
     // The demo's own state, never that of CAIRN_STATE_URL.
     let server = server.with_state(StateUrl::in_folder(folder.dir()));
     server.serve(Arc::new(slot), signals.cancel_token())?;
-    Ok(signals.exit().unwrap_or(Exit::Done))
+    Ok(signals::received().unwrap_or(Exit::Done))
 }
 
 /// A failure of the chain generator.

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use schemars::{JsonSchema, generate::SchemaSettings};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::{
     check::{Check, coerce},
@@ -43,6 +43,19 @@ pub struct InputSpec {
 
 /// Lists the values of an enumeration without their descriptions. The description of the parameter explains them.
 fn plain(mut schema: Value) -> Value {
+    // One that may be left out: the words, or null.
+    if let Some([words, Value::Object(null)]) = schema["anyOf"].as_array().map(Vec::as_slice)
+        && null.get("type").is_some_and(|kind| kind == "null")
+        && let Value::Object(mut members) = plain(words.clone())
+        && let Some(Value::Array(allowed)) = members.get_mut("enum")
+    {
+        allowed.push(Value::Null);
+        members.insert("type".to_owned(), json!(["string", "null"]));
+        // What the field says goes before what its type says.
+        let own = schema.as_object().into_iter().flatten().filter(|(name, _)| *name != "anyOf");
+        members.extend(own.map(|(name, value)| (name.clone(), value.clone())));
+        return Value::Object(members);
+    }
     let words: Option<Vec<Value>> = schema["oneOf"]
         .as_array()
         .map(|all| {

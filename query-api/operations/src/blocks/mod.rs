@@ -2,7 +2,7 @@
 
 mod facts;
 
-crate::operation::area! {
+crate::area::area! {
     detail::BlockDetail,
 }
 

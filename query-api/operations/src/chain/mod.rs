@@ -1,6 +1,6 @@
 //! The chain as a whole.
 
-crate::operation::area! {
+crate::area::area! {
     recent_blocks::RecentBlocks,
     projected_blocks::ProjectedBlocks,
 }

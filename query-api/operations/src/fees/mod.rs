@@ -1,5 +1,5 @@
 //! What to pay.
 
-crate::operation::area! {
+crate::area::area! {
     recommended::FeesRecommended,
 }

@@ -3,7 +3,7 @@
 mod pace;
 mod samples;
 
-crate::operation::area! {
+crate::area::area! {
     summary::NetworkSummary,
     stress::MempoolStress,
 }

@@ -3,6 +3,6 @@
 mod code;
 mod segments;
 
-crate::operation::area! {
+crate::area::area! {
     picture::Qr,
 }

@@ -3,7 +3,7 @@
 pub(crate) mod catalog;
 pub(crate) mod posture;
 
-crate::operation::area! {
+crate::area::area! {
     health::Health,
     health_full::HealthFull,
     capabilities::Capabilities,

@@ -1,10 +1,11 @@
 //! Transactions.
 
+mod found;
 mod io;
 mod pending;
 mod verdict;
 
-crate::operation::area! {
+crate::area::area! {
     lookup::TxLookup,
     status::TxStatus,
     op_return::OpReturnOutputs,
@@ -12,70 +13,4 @@ crate::operation::area! {
     broadcast::TxBroadcast,
 }
 
-use cairn_http::{ApiError, ErrorCode};
-use cairn_link::Absent;
-use cairn_model::{MempoolTx, Txid};
-
-use self::pending::Departure;
-use crate::{
-    context::{Ctx, MempoolView},
-    node_bytes::{InBlock, Wanted},
-    raw_tx::{wanted_of, wanted_unconfirmed},
-};
-
-/// A transaction, where it was found.
-enum Found<'c> {
-    /// In a block, with its header.
-    Confirmed(InBlock),
-    /// In the mempool.
-    Unconfirmed(&'c MempoolView<'c>, &'c MempoolTx),
-}
-
-/// The transaction of that id, confirmed or not.
-///
-/// # Errors
-/// Nobody knows it; the error names why it left the mempool, if it did lately. Or the mempool cannot be read for the
-/// moment, so that nobody can say.
-fn find<'c>(ctx: &'c Ctx<'_>, txid: &Txid) -> Result<Found<'c>, ApiError> {
-    if let Some(found) = ctx.node_bytes.find(ctx.view()?, txid)? {
-        return Ok(Found::Confirmed(found));
-    }
-    let nowhere = format!("no block of the index holds transaction {txid}");
-    let pool = match &ctx.pool {
-        Ok(pool) => pool,
-        Err(absent @ (Absent::NotWatched | Absent::Lost)) => {
-            return Err(ctx.missing(ErrorCode::TxNotFound, format!("{nowhere}; {}", absent.reason())));
-        }
-        Err(Absent::Loading | Absent::OtherTip) => return Err(ctx.mempool().err().unwrap_or_else(ApiError::internal)),
-    };
-    if let Some(tx) = pool.mempool.get(txid) {
-        return Ok(Found::Unconfirmed(pool, tx));
-    }
-    let nowhere = format!("{nowhere}, and it is not in the mempool");
-    Err(match Departure::of(pool, txid) {
-        None => ctx.missing(ErrorCode::TxNotFound, nowhere),
-        Some(left) => {
-            let departed = serde_json::to_value(&left).map_err(|error| {
-                tracing::error!(%error, "an answer could not be written");
-                ApiError::internal()
-            })?;
-            ctx.missing(ErrorCode::TxNotFound, format!("{nowhere}: {}", left.sentence())).with("departed", departed)
-        }
-    })
-}
-
-/// What has to be asked of the node for the bytes of the transaction of that id; `None` if they are at hand, or if nobody
-/// knows the transaction.
-///
-/// # Errors
-/// The index cannot be read.
-fn wanted(ctx: &Ctx<'_>, txid: &Txid) -> Result<Option<Wanted>, ApiError> {
-    let Some(view) = ctx.index else { return Ok(None) };
-    let found = ctx.node_bytes.find(view, txid)?;
-    let wanted = match found.as_deref() {
-        Some((tx, header)) => wanted_of(ctx, view, tx, header),
-        None => ctx.pool.as_ref().ok().and_then(|pool| pool.mempool.get(txid)).and_then(|tx| wanted_unconfirmed(tx)),
-    };
-    ctx.node_bytes.keep(*txid, found);
-    Ok(wanted)
-}
+use found::{Found, find, wanted};

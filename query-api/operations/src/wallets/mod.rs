@@ -4,7 +4,7 @@ mod page;
 mod related;
 mod subject;
 
-crate::operation::area! {
+crate::area::area! {
     index::WalletIndex,
     overview::Overview + batch,
     transactions::Transactions,
