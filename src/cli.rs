@@ -50,7 +50,7 @@ pub(crate) enum Command {
     Keys(Keys),
     /// Lists and closes the tickets that clients opened with POST /v1/feedback; beside a running server, too.
     Feedback(Feedback),
-    /// Prints the settings in force, and where each comes from.
+    /// Prints the settings in force and the source of each value.
     Config(Config),
     /// Prints the OpenAPI document of the API (JSON).
     Openapi,

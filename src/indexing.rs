@@ -101,7 +101,7 @@ impl Indexing {
         Ok(Indexing { follower: self.follower.counted_in(registry)?, ..self })
     }
 
-    /// The index for requests: they see every commit, and how far the source goes.
+    /// The index for requests. They see every commit and the source's best height.
     pub(crate) fn slot(&self) -> Arc<IndexSlot> {
         Arc::clone(&self.slot)
     }

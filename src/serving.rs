@@ -93,7 +93,7 @@ impl Server {
         Server { metrics: Metrics::of(registry.clone()), ..self }
     }
 
-    /// Where clients reach it.
+    /// The URL for clients.
     pub(crate) fn url(&self) -> &str {
         &self.config.http.base_url
     }

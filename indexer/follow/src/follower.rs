@@ -34,7 +34,7 @@ impl Follower {
         Ok(Follower { index: self.index.counted_in(registry)?, ..self })
     }
 
-    /// Indexes until the end that is asked for, or until cancelled.
+    /// Indexes until the end condition is met, or until cancelled.
     ///
     /// # Errors
     /// A source, the index or the disk fails. What was committed stays.

@@ -28,7 +28,7 @@ pub struct IndexTip {
 /// Result of a step.
 #[derive(Clone, PartialEq, Debug)]
 pub struct MempoolUpdate {
-    /// What readers are to apply, in this order.
+    /// Deltas that readers must apply, in this order.
     pub deltas: Vec<MempoolDelta>,
     /// When to call again if no message arrives; zero if there is work left. After a message, call at once.
     pub again_in: Duration,
@@ -47,7 +47,7 @@ pub enum WatchError {
 pub(crate) struct TipState {
     /// Our tip.
     pub(crate) tip: Option<IndexTip>,
-    /// The node's tip, as far as it told.
+    /// The node's last reported tip.
     pub(crate) node: Option<BlockHash>,
     /// The node is on the move: its tip is not ours.
     pub(crate) apart: bool,
@@ -167,7 +167,7 @@ impl MempoolWatcher {
         self.hears_sequence = topics.contains(&Topic::Sequence);
     }
 
-    /// Takes in an event that was heard at `now_ms` (milliseconds since 1970). Cheap: it is only queued.
+    /// Queues an event received at `now_ms` (milliseconds since 1970). Cheap.
     pub fn hear(&mut self, event: &NodeEvent, now_ms: u64) {
         self.queue.push(event, now_ms, &self.options);
     }

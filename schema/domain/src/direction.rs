@@ -27,7 +27,7 @@ pub struct Effect {
 }
 
 impl Effect {
-    /// Received less sent.
+    /// Received minus sent.
     #[must_use]
     pub fn net(&self) -> i64 {
         // Amounts stay below 2^51, so the difference fits.

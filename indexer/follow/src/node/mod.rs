@@ -297,7 +297,7 @@ fn hear(event: NodeEvent, watcher: &TipWatcher, chain: &mut ChainFollower) -> bo
         }
         // The node is asked after this: whatever the hole swallowed is found out now, and the mempool takes a snapshot.
         NodeEvent::Gap(gap) => {
-            tracing::debug!(%gap, "messages of the node may have been missed");
+            tracing::debug!(%gap, "messages of the node may be missing");
             watcher.repaired(1);
         }
         NodeEvent::Disconnected(_) => {}

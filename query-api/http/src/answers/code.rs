@@ -101,7 +101,7 @@ error_codes! {
     MempoolUnavailable, 503, "mempool_unavailable", "Mempool unavailable", "The mempool is not available at present.";
     NodeUnavailable, 503, "node_unavailable", "Node unavailable", "No node is configured, or it does not answer.";
     StateUnavailable, 503, "state_unavailable", "Service state unavailable",
-        "No database for what users write is configured, or it does not answer.";
+        "No database for the service state is configured, or it does not answer.";
     FeedbackFull, 503, "feedback_full", "Too much open feedback",
         "The server keeps no more feedback until its operator has closed some.";
     StreamFull, 503, "stream_full", "Stream full",

@@ -60,7 +60,7 @@ pub(crate) struct Sessions {
     /// What was found valid lately, by the hash of the secret, which itself is not kept: its end in seconds since 1970,
     /// where its time is limited. With more of them than have room, asking again is all that it costs.
     valid: Cache<[u8; 32], Option<u64>>,
-    /// The database failed, and is not asked before this.
+    /// The database failed and is not asked before this time.
     down_until: Mutex<Option<Instant>>,
 }
 

@@ -27,7 +27,7 @@ impl Escaper for Html {
     }
 }
 
-/// A text as HTML, in which what stands between backticks is code.
+/// Text as HTML. Text between backticks becomes code.
 pub(crate) fn prose(text: &str) -> Safe<String> {
     let escaped = |text: &str| {
         let mut html = String::with_capacity(text.len());
@@ -36,7 +36,7 @@ pub(crate) fn prose(text: &str) -> Safe<String> {
         html
     };
     let parts: Vec<String> = text.split('`').map(escaped).collect();
-    // An odd backtick stands for itself.
+    // An unpaired backtick stays as it is.
     if parts.len().is_multiple_of(2) {
         return Safe(escaped(text));
     }

@@ -15,7 +15,7 @@ use prometheus::{
 
 use crate::contract::operation::Registered;
 
-/// Statuses that are counted by themselves; whatever else there may be is counted as 0.
+/// Statuses with their own counter; all others are counted as 0.
 const STATUSES: [u16; 23] =
     [200, 202, 204, 304, 400, 401, 402, 403, 404, 405, 406, 408, 409, 413, 414, 415, 422, 429, 431, 500, 501, 503, 504];
 
@@ -32,7 +32,7 @@ pub struct Metrics {
     registry: Registry,
     /// `None`: the registry has other metrics of these names.
     counts: OnceLock<Option<Counts>>,
-    /// Requests that wait for their turn.
+    /// Waiting requests.
     pub(crate) queued: Arc<AtomicUsize>,
 }
 
@@ -86,7 +86,7 @@ impl Metrics {
         Metrics { registry, ..Metrics::default() }
     }
 
-    /// Makes room for these operations.
+    /// Creates the counters of these operations.
     pub(crate) fn prepare(&self, operations: &[Registered]) {
         self.counts.get_or_init(|| {
             let counts = Counts::register(&self.registry, operations);
@@ -98,7 +98,7 @@ impl Metrics {
         self.counts.get()?.as_ref()
     }
 
-    /// A request has come; it is over when what this gives is dropped.
+    /// Counts a request as in flight until the returned guard is dropped.
     pub(crate) fn begin(&self) -> InFlight {
         let in_flight = self.counts().map(|counts| counts.in_flight.clone());
         in_flight.iter().for_each(IntGauge::inc);
