@@ -93,10 +93,10 @@ impl Indexing {
         Ok(Indexing { follower: Follower::new(index, files.into_iter().chain(node).collect()), slot })
     }
 
-    /// The same, and what happens is counted in this registry.
+    /// The same, with metrics in this registry.
     ///
     /// # Errors
-    /// It has other metrics of these names.
+    /// It already has metrics with these names.
     pub(crate) fn counted_in(self, registry: &Registry) -> Result<Self, Failure> {
         Ok(Indexing { follower: self.follower.counted_in(registry)?, ..self })
     }

@@ -88,7 +88,7 @@ impl Server {
         Server { state: Some(url), ..self }
     }
 
-    /// With what others count in this registry.
+    /// Registers its metrics in this registry.
     pub(crate) fn with_registry(self, registry: &Registry) -> Self {
         Server { metrics: Metrics::of(registry.clone()), ..self }
     }

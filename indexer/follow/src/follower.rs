@@ -26,10 +26,10 @@ impl Follower {
         Follower { index, sources }
     }
 
-    /// The same, and what happens is counted in this registry.
+    /// The same, with metrics in this registry.
     ///
     /// # Errors
-    /// It has other metrics of these names.
+    /// It already has metrics with these names.
     pub fn counted_in(self, registry: &Registry) -> Result<Self, FollowError> {
         Ok(Follower { index: self.index.counted_in(registry)?, ..self })
     }

@@ -37,10 +37,10 @@ impl OpenIndex {
         OpenIndex { engine, datadir: datadir.to_owned(), readers, mempool, progress, figures: None }
     }
 
-    /// The same, and what happens is counted in this registry.
+    /// The same, with metrics in this registry.
     ///
     /// # Errors
-    /// It has other metrics of these names.
+    /// It already has metrics with these names.
     pub(crate) fn counted_in(self, registry: &Registry) -> Result<Self, FollowError> {
         Ok(OpenIndex { figures: Some(Figures::register(registry)?), ..self })
     }

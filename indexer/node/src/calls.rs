@@ -129,7 +129,7 @@ impl NodeClient {
         self.call("getrawmempool", &json!([false, true]))
     }
 
-    /// Transactions in the mempool, in one request for some hundred of them; `None` for those that are not there.
+    /// Transactions in the mempool, in requests of some hundred each; `None` for those that are not there.
     ///
     /// # Errors
     /// See [`NodeError`].

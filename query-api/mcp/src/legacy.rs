@@ -29,7 +29,7 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 const IDLE: Duration = Duration::from_secs(30 * 60);
 const RETRY_AFTER: u32 = 10;
 
-/// An open stream; when its reader is gone, it is dropped and counts as open no longer.
+/// An open stream. It is dropped when its reader disconnects, which frees its slot.
 struct OpenStream {
     id: Uuid,
     streams: Arc<Streams>,

@@ -109,7 +109,7 @@ impl<'a> Ctx<'a> {
     /// The mempool, for operations that need it.
     ///
     /// # Errors
-    /// There is none at present.
+    /// No mempool is available.
     pub(crate) fn mempool(&self) -> Result<&MempoolView<'a>, ApiError> {
         self.pool.as_ref().map_err(|absent| {
             let wait = if *absent == Absent::OtherTip { 1 } else { 10 };

@@ -65,7 +65,7 @@ pub(crate) fn raw_unconfirmed(ctx: &Ctx<'_>, tx: &MempoolTx) -> Result<Whole, &'
     }
 }
 
-/// A transaction with scripts and witnesses, and its bytes, from the block files alone.
+/// A transaction with scripts and witnesses, and its bytes, from the block files only.
 ///
 /// # Errors
 /// The reason why there is none. It never contains a path.

@@ -1,4 +1,4 @@
-//! Amounts in bitcoin as people and programs write them: decimal numbers, read without floating point.
+//! Amounts in bitcoin: decimal numbers, parsed without floating point.
 
 use crate::Sats;
 
@@ -9,31 +9,31 @@ pub const MAX_MONEY: Sats = 21_000_000 * 100_000_000;
 const MAX_LEN: usize = 64;
 const DECIMALS: i64 = 8;
 
-/// What is wrong with a text that was to be an amount in bitcoin, as the end of a sentence about it.
+/// Why a text is not an amount in bitcoin, as the end of a sentence.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum BadAmount {
-    /// It has more characters than any amount needs.
+    /// It is longer than any amount.
     #[error("is too long")]
     TooLong,
-    /// It is no JSON number.
+    /// It is not a JSON number.
     #[error("is not a decimal number")]
     NoNumber,
     /// It is below zero.
     #[error("is negative")]
     Negative,
-    /// It is no whole number of satoshis.
+    /// It is not a whole number of satoshis.
     #[error("has more than 8 decimals")]
     TooPrecise,
-    /// It is above [`MAX_MONEY`].
+    /// It exceeds [`MAX_MONEY`].
     #[error("exceeds 21000000")]
     TooMuch,
 }
 
-/// Reads an amount in bitcoin, written as a JSON number: digits, perhaps decimals, perhaps an exponent (programs write
-/// the smallest amount as 1e-8). Zeros at the end of the decimals do not count.
+/// Parses an amount in bitcoin, written as a JSON number: digits, optional decimals, optional exponent (programs write
+/// the smallest amount as 1e-8). Trailing zeros of the decimals do not count.
 ///
 /// # Errors
-/// What is wrong with it.
+/// See [`BadAmount`].
 pub fn parse_btc(text: &str) -> Result<Sats, BadAmount> {
     if text.len() > MAX_LEN {
         return Err(BadAmount::TooLong);

@@ -1,4 +1,4 @@
-//! The database handle, the options that reader and writer must agree on, and opening while a writer is at work.
+//! The database handle, the options that reader and writer share, and opening an index that a writer is changing.
 
 use std::{path::Path, time::Duration};
 

@@ -1,4 +1,4 @@
-//! Opening an index for reading.
+//! Opens an index for reading.
 
 use std::{
     path::{Path, PathBuf},
