@@ -65,7 +65,7 @@ impl Rows for Collect<'_> {
         if self.bulk {
             return Err(StageError::Contradiction {
                 stage: "bulk",
-                what: "something is taken out that was never put in",
+                what: "a row is deleted that was never put",
             });
         }
         self.writes.push((family, key.to_vec(), None));
