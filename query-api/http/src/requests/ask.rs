@@ -108,8 +108,8 @@ impl<'a> Call<'a> {
         Err(session_required(&self.config.base_url, capability, detail))
     }
 
-    /// A pseudonym of the client, for limits: 16 hexadecimal digits that identify its address or network while this
-    /// process runs. The address cannot be computed from it. `None` for calls without a client.
+    /// A pseudonym of the client, for limits: 16 hexadecimal digits that identify its address or network until this
+    /// process ends. The address cannot be computed from it. `None` for calls without a client.
     #[must_use]
     pub fn client(&self) -> Option<String> {
         self.client.map(|hash| format!("{hash:016x}"))
