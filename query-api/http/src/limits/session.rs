@@ -230,14 +230,14 @@ mod tests {
         let sessions = kept_for(Duration::ZERO);
         let session = "cairn_ses_000000000000_0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
         for (name, value, says) in [
-            ("authorization", "Bearer hunter2", "holds no wallet session"),
+            ("authorization", "Bearer hunter2", "has no wallet session"),
             ("authorization", "Basic aHVudGVyMg==", "the form `Bearer <token>`"),
             ("authorization", "L402 hunter2:hunter2", "the form `Bearer <token>`"),
             ("authorization", "hunter2", "the form `Bearer <token>`"),
             ("authorization", "", "the form `Bearer <token>`"),
-            ("authorization", &format!("Bearer {session}"), "mistyped or cut off"),
-            ("x-wr-api-key", "hunter2", "holds no key that"),
-            ("x-wr-api-key", "", "holds no key that"),
+            ("authorization", &format!("Bearer {session}"), "mistyped or truncated"),
+            ("x-wr-api-key", "hunter2", "has no key that"),
+            ("x-wr-api-key", "", "has no key that"),
             ("x-wr-api-key", session, "mistyped"),
         ] {
             let mut headers = HeaderMap::new();
