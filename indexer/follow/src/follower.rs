@@ -41,7 +41,7 @@ impl Follower {
     pub fn follow(mut self, until: Until) -> Result<Outcome, FollowError> {
         let Some(last) = self.sources.pop() else { return Err(FollowError::NoSource) };
         for source in self.sources {
-            // What is missing in it, the next source may have.
+            // The next source may have the missing blocks.
             let outcome = bring(&mut self.index, source, Until::Tip { to: until.highest() }, false)?;
             if outcome == Outcome::Cancelled {
                 return Ok(outcome);
@@ -60,7 +60,7 @@ fn bring(index: &mut OpenIndex, source: Box<dyn Source>, until: Until, last: boo
             _ => Ok(()),
         };
         let ended = source.end(index);
-        // What went wrong first is said.
+        // The first error is returned.
         let outcome = outcome?;
         complete.and(ended).map(|()| outcome)
     });

@@ -1,4 +1,4 @@
-//! When the follower ends.
+//! End conditions of the follower.
 
 use cairn_model::Height;
 

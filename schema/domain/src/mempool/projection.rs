@@ -72,7 +72,7 @@ pub enum Eta {
     Blocks(u32),
     /// After all projected blocks: estimated from the backlog at its feerate or a higher one.
     Beyond {
-        /// Earliest number of blocks.
+        /// Minimum number of blocks until confirmation.
         at_least: u32,
         /// Number of blocks after which everything in its histogram bucket and above is mined.
         estimate: u32,
