@@ -48,9 +48,9 @@ pub(crate) enum Command {
     Verify(Verify),
     /// Issues, lists and revokes bridge keys and wallet sessions. Works while a server is running.
     Keys(Keys),
-    /// Lists and closes the tickets that clients opened with POST /v1/feedback; beside a running server, too.
+    /// Lists and closes the tickets that clients opened with POST /v1/feedback. Works while a server is running.
     Feedback(Feedback),
-    /// Prints the settings in force, and where each comes from.
+    /// Prints the settings in force and the source of each value.
     Config(Config),
     /// Prints the OpenAPI document of the API (JSON).
     Openapi,
@@ -231,24 +231,24 @@ pub(crate) struct FeedbackList {
     pub(crate) index: IndexDir,
     #[command(flatten)]
     pub(crate) state: StateDb,
-    /// Which tickets.
+    /// State of the tickets to print.
     #[arg(long = "only", value_name = "STATE", value_enum, default_value_t = Tickets::Open)]
     pub(crate) only: Tickets,
-    /// How many tickets at most.
+    /// Maximum number of tickets to print.
     #[arg(long, value_name = "N", default_value_t = 100)]
     pub(crate) limit: u32,
 }
 
-/// Which tickets.
+/// States of tickets to print.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Tickets {
-    /// Those that nobody has closed.
+    /// Open tickets.
     Open,
-    /// Those that an operator has acted on.
+    /// Closed tickets that an operator acted on.
     Resolved,
-    /// Those that an operator has decided not to act on.
+    /// Closed tickets that an operator decided not to act on.
     Rejected,
-    /// All of them.
+    /// All tickets.
     All,
 }
 
@@ -269,13 +269,13 @@ pub(crate) struct FeedbackResolve {
     pub(crate) index: IndexDir,
     #[command(flatten)]
     pub(crate) state: StateDb,
-    /// Closes the ticket as rejected: nothing is done about it.
+    /// Closes the ticket as rejected instead of resolved.
     #[arg(long)]
     pub(crate) reject: bool,
-    /// A note to keep with the ticket. Clients do not see it.
+    /// Note to store with the ticket. Clients do not see it.
     #[arg(long, value_name = "TEXT")]
     pub(crate) note: Option<String>,
-    /// Id of the ticket, as `cairn feedback list` prints it.
+    /// Id of the ticket, from `cairn feedback list`.
     pub(crate) id: String,
 }
 

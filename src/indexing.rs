@@ -93,15 +93,15 @@ impl Indexing {
         Ok(Indexing { follower: Follower::new(index, files.into_iter().chain(node).collect()), slot })
     }
 
-    /// The same, and what happens is counted in this registry.
+    /// The same, with metrics in this registry.
     ///
     /// # Errors
-    /// It has other metrics of these names.
+    /// It already has metrics with these names.
     pub(crate) fn counted_in(self, registry: &Registry) -> Result<Self, Failure> {
         Ok(Indexing { follower: self.follower.counted_in(registry)?, ..self })
     }
 
-    /// The index for requests: they see every commit, and how far the source goes.
+    /// The index for requests. They see every commit and the source's best height.
     pub(crate) fn slot(&self) -> Arc<IndexSlot> {
         Arc::clone(&self.slot)
     }

@@ -1,24 +1,24 @@
 //! How long a key is valid, as operators write it.
 
-/// Longest time that a key can be issued for, in days.
+/// Longest lifetime of a key in days.
 const MAX_DAYS: u64 = 3_650;
 
-/// Reads a time to live: a number of minutes, hours or days, as in 31d. In seconds.
+/// Parses a lifetime: a number of minutes, hours or days, for example 31d. In seconds.
 ///
 /// # Errors
-/// What it has to look like.
+/// The expected form.
 pub(crate) fn lifetime(text: &str) -> Result<u64, String> {
     let unit = match text.chars().last() {
         Some('m') => 60,
         Some('h') => 3_600,
         Some('d') => 86_400,
-        _ => return Err("a number with m, h or d, as in 31d".to_owned()),
+        _ => return Err("expected a number followed by m, h or d, for example 31d".to_owned()),
     };
     let number = text.get(..text.len() - 1).filter(|digits| digits.bytes().all(|b| b.is_ascii_digit()));
     let seconds = number.and_then(|digits| digits.parse::<u64>().ok()).and_then(|n| n.checked_mul(unit));
     match seconds {
         Some(seconds @ 1..) if seconds <= MAX_DAYS * 86_400 => Ok(seconds),
-        _ => Err(format!("a number with m, h or d, from 1m to {MAX_DAYS}d")),
+        _ => Err(format!("expected a number followed by m, h or d, from 1m to {MAX_DAYS}d")),
     }
 }
 

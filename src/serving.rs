@@ -88,12 +88,12 @@ impl Server {
         Server { state: Some(url), ..self }
     }
 
-    /// With what others count in this registry.
+    /// Registers its metrics in this registry.
     pub(crate) fn with_registry(self, registry: &Registry) -> Self {
         Server { metrics: Metrics::of(registry.clone()), ..self }
     }
 
-    /// Where clients reach it.
+    /// The URL for clients.
     pub(crate) fn url(&self) -> &str {
         &self.config.http.base_url
     }

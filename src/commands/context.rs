@@ -4,13 +4,13 @@ use clap::ArgMatches;
 
 use crate::{config::ConfigFile, progress::Screen};
 
-/// What commands know besides their arguments.
+/// Input of commands besides their arguments.
 pub(crate) struct Context {
     /// Where progress goes.
     pub(crate) screen: Screen,
-    /// The definition of the command line, as it was parsed with.
+    /// The definition that parsed the command line.
     pub(crate) command: clap::Command,
-    /// What it matched.
+    /// The parsed arguments.
     pub(crate) matches: ArgMatches,
     /// `cairn.toml`, if there is one.
     pub(crate) file: Option<ConfigFile>,

@@ -1,4 +1,4 @@
-//! `cairn feedback`: the tickets that clients opened. It works beside a running server, which uses the same database.
+//! `cairn feedback`: tickets that clients opened. It also works while a server uses the same database.
 
 use cairn_clock::now_secs;
 use cairn_state::{Closing, State, Ticket};
@@ -10,14 +10,14 @@ use crate::{
     out::print,
 };
 
-/// Runs one of the commands.
+/// Runs a subcommand.
 pub(crate) fn feedback(command: &FeedbackCommand) -> Result<Exit, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         match command {
             FeedbackCommand::List(args) => {
                 let state = open(args.state.url(&args.index)?).await?;
-                // One more than is printed tells whether there are more.
+                // Reads one more than it prints, to know if there are more.
                 let tickets = state.tickets(args.only.into(), args.limit.saturating_add(1)).await;
                 state.close().await;
                 print(&listed(&tickets?, args.limit))?;
@@ -68,8 +68,8 @@ fn paragraph(ticket: &Ticket) -> String {
     text
 }
 
-/// A text of a stranger without what a terminal would obey: control characters, and those that change the order or the
-/// place of others, are shown as their code points.
+/// Makes a client's text safe for a terminal: control characters, invisible ones and those that change the direction of
+/// text are printed as code points.
 fn harmless(text: &str) -> String {
     let moves = |c: char| {
         matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'

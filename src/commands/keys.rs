@@ -44,7 +44,7 @@ pub(super) async fn open(url: StateUrl) -> Result<State, Failure> {
     Ok(State::open(&url).await?)
 }
 
-/// A time as people and programs read it.
+/// A time in RFC 3339.
 pub(super) fn time(seconds: u64) -> String {
     let time = i64::try_from(seconds).ok().and_then(|seconds| Timestamp::from_second(seconds).ok());
     time.map_or_else(|| format!("@{seconds}"), |time| time.to_string())

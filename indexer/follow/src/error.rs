@@ -38,8 +38,8 @@ pub enum FollowError {
     /// A thread could not be started.
     #[error("cannot start a thread: {0}")]
     Thread(io::Error),
-    /// What is counted has no place in the registry.
-    #[error("counters: {0}")]
+    /// A metric could not be registered.
+    #[error("cannot register a metric: {0}")]
     Counters(#[from] prometheus::Error),
     /// A thread panicked.
     #[error("the {0} panicked; this is a bug")]

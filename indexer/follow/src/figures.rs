@@ -1,11 +1,11 @@
-//! What happened since the start, counted for whoever watches the process.
+//! Metrics of the follower since the start.
 
 use cairn_mempool::MempoolStatus;
 use prometheus::{IntCounter, Registry};
 
 use crate::FollowError;
 
-/// Counts of what following did.
+/// Metrics of the follower.
 pub(crate) struct Figures {
     connected: IntCounter,
     disconnected: IntCounter,
@@ -16,10 +16,10 @@ pub(crate) struct Figures {
 }
 
 impl Figures {
-    /// Counts in this registry.
+    /// Registers the metrics.
     ///
     /// # Errors
-    /// It has other metrics of these names.
+    /// The registry already has metrics with these names.
     pub(crate) fn register(registry: &Registry) -> Result<Self, FollowError> {
         let counter = |name, help| {
             let counter = IntCounter::new(name, help)?;
@@ -27,29 +27,26 @@ impl Figures {
             Ok::<_, FollowError>(counter)
         };
         Ok(Figures {
-            connected: counter("cairn_index_blocks_connected_total", "Blocks that were indexed.")?,
-            disconnected: counter("cairn_index_blocks_disconnected_total", "Blocks that were taken off again.")?,
-            reorganizations: counter("cairn_index_reorganizations_total", "Times that blocks were taken off.")?,
-            snapshots: counter("cairn_mempool_snapshots_total", "Comparisons with the whole mempool of the node.")?,
+            connected: counter("cairn_index_blocks_connected_total", "Connected blocks.")?,
+            disconnected: counter("cairn_index_blocks_disconnected_total", "Disconnected blocks.")?,
+            reorganizations: counter("cairn_index_reorganizations_total", "Reorganizations.")?,
+            snapshots: counter("cairn_mempool_snapshots_total", "Comparisons with the full mempool of the node.")?,
             corrections: counter(
                 "cairn_mempool_corrections_total",
-                "Transactions that comparisons added or removed, the first comparison not counted.",
+                "Transactions that comparisons added or removed, without the first comparison.",
             )?,
-            gaps: counter(
-                "cairn_mempool_gaps_repaired_total",
-                "Possible gaps in the node's messages that were repaired.",
-            )?,
+            gaps: counter("cairn_mempool_gaps_repaired_total", "Repaired possible gaps in the messages of the node.")?,
         })
     }
 
-    /// Blocks were connected and disconnected, the latter all at once.
+    /// Counts connected and disconnected blocks. The disconnected ones belong to one reorganization.
     pub(crate) fn blocks(&self, connected: u64, disconnected: u64) {
         self.connected.inc_by(connected);
         self.disconnected.inc_by(disconnected);
         self.reorganizations.inc_by((disconnected > 0).into());
     }
 
-    /// The mempool's own counts, which never fall while it is watched.
+    /// Adds the growth of the mempool's own counters, which never fall while it is watched.
     pub(crate) fn mempool(&self, status: &MempoolStatus) {
         let corrections = status.corrections.added.saturating_add(status.corrections.removed);
         for (counter, now) in [

@@ -26,22 +26,22 @@ impl Follower {
         Follower { index, sources }
     }
 
-    /// The same, and what happens is counted in this registry.
+    /// The same, with metrics in this registry.
     ///
     /// # Errors
-    /// It has other metrics of these names.
+    /// It already has metrics with these names.
     pub fn counted_in(self, registry: &Registry) -> Result<Self, FollowError> {
         Ok(Follower { index: self.index.counted_in(registry)?, ..self })
     }
 
-    /// Indexes until the end that is asked for, or until cancelled.
+    /// Indexes until the end condition is met, or until cancelled.
     ///
     /// # Errors
     /// A source, the index or the disk fails. What was committed stays.
     pub fn follow(mut self, until: Until) -> Result<Outcome, FollowError> {
         let Some(last) = self.sources.pop() else { return Err(FollowError::NoSource) };
         for source in self.sources {
-            // What is missing in it, the next source may have.
+            // The next source may have the missing blocks.
             let outcome = bring(&mut self.index, source, Until::Tip { to: until.highest() }, false)?;
             if outcome == Outcome::Cancelled {
                 return Ok(outcome);
@@ -60,7 +60,7 @@ fn bring(index: &mut OpenIndex, source: Box<dyn Source>, until: Until, last: boo
             _ => Ok(()),
         };
         let ended = source.end(index);
-        // What went wrong first is said.
+        // The first error is returned.
         let outcome = outcome?;
         complete.and(ended).map(|()| outcome)
     });

@@ -1,4 +1,4 @@
-//! The index that is brought along.
+//! The index that the follower updates.
 
 use std::{
     path::{Path, PathBuf},
@@ -12,20 +12,20 @@ use prometheus::Registry;
 
 use crate::{FollowError, figures::Figures};
 
-/// An index, opened for writing, and who is told of it.
+/// An index opened for writing, and its readers.
 pub struct OpenIndex {
     pub(crate) engine: Engine,
     pub(crate) datadir: PathBuf,
-    /// Everybody who is told.
+    /// All readers.
     pub(crate) readers: Publishers,
-    /// The mempool in this process: what is sampled.
+    /// The mempool in this process, for samples.
     pub(crate) mempool: Arc<MempoolSlot>,
     pub(crate) progress: Arc<dyn Progress + Send + Sync>,
     figures: Option<Figures>,
 }
 
 impl OpenIndex {
-    /// The index of an engine in `datadir`. `readers` are told what becomes of it; one of them has its mempool in
+    /// The index of an engine in `datadir`. Changes are published to `readers`, one of which has its mempool in
     /// `mempool`. The token of `progress` cancels the work.
     pub fn new(
         engine: Engine,
@@ -37,15 +37,15 @@ impl OpenIndex {
         OpenIndex { engine, datadir: datadir.to_owned(), readers, mempool, progress, figures: None }
     }
 
-    /// The same, and what happens is counted in this registry.
+    /// The same, with metrics in this registry.
     ///
     /// # Errors
-    /// It has other metrics of these names.
+    /// It already has metrics with these names.
     pub(crate) fn counted_in(self, registry: &Registry) -> Result<Self, FollowError> {
         Ok(OpenIndex { figures: Some(Figures::register(registry)?), ..self })
     }
 
-    /// Tells what happened to whoever counts.
+    /// Updates the metrics, if there are any.
     pub(crate) fn count(&self, tell: impl FnOnce(&Figures)) {
         self.figures.as_ref().map(tell);
     }
@@ -66,7 +66,7 @@ impl OpenIndex {
         Ok(self.tip()?.map(|(height, _)| height))
     }
 
-    /// Whether it is at this height or above.
+    /// True if it is at this height or above.
     ///
     /// # Errors
     /// It cannot be read.
@@ -80,10 +80,10 @@ impl OpenIndex {
         self.progress.cancel_token()
     }
 
-    /// Makes what was connected durable, and tells of it.
+    /// Makes the connected blocks durable, and publishes the tip.
     ///
     /// # Errors
-    /// The disk refuses.
+    /// The disk fails.
     pub fn settle(&self) -> Result<(), FollowError> {
         self.engine.settle()?;
         self.readers.publish_tip(self.engine.tip()?);

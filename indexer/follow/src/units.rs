@@ -1,4 +1,4 @@
-//! Numbers as people read them in log lines.
+//! Readable numbers for log lines.
 
 /// Bytes as kB, MB, GB.
 #[must_use]
@@ -12,7 +12,7 @@ pub fn size(bytes: u64) -> String {
     format!("{:.1} {name}", bytes as f64 / f64::from(unit))
 }
 
-/// To one decimal.
+/// With one decimal.
 #[must_use]
 pub fn round(number: f64) -> f64 {
     (number * 10.0).round() / 10.0

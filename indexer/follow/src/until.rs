@@ -1,15 +1,15 @@
-//! When the follower ends.
+//! End conditions of the follower.
 
 use cairn_model::Height;
 
-/// When to end.
+/// End condition.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Until {
     /// When cancelled.
     Cancelled,
-    /// At this height, waiting for it if need be.
+    /// At this height; waits for it if necessary.
     Height(Height),
-    /// At the tip of the source as it is now, or at this height if that is lower.
+    /// At the current tip of the source, or at this height if it is lower.
     Tip {
         /// Highest height wanted.
         to: Option<Height>,
@@ -17,7 +17,7 @@ pub enum Until {
 }
 
 impl Until {
-    /// The highest height wanted, if there is one.
+    /// The highest height wanted, if any.
     #[must_use]
     pub fn highest(self) -> Option<Height> {
         match self {

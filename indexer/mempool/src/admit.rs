@@ -1,4 +1,4 @@
-//! Arrivals whose bytes are there: their coins are found, and readers get them.
+//! Arrivals whose bytes are available: resolves their coins and passes them to readers.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -12,25 +12,25 @@ use crate::{
     resolve::{Impossible, Spent, build, check, outpoint},
 };
 
-/// Transactions whose coins are asked for at once.
+/// Number of transactions whose coins are requested at once.
 const CHUNK: usize = 256;
 
-/// The coins that were asked for, and what was found.
+/// The requested coins, with the results.
 type FoundCoins = HashMap<(Txid, u32), Option<ConfirmedCoin>>;
 
-/// What a look at a transaction's inputs found.
+/// Result of resolving the inputs of a transaction.
 enum Look {
     /// Every coin, in the order of the inputs.
     Spent(Vec<Spent>),
-    /// It is to wait, or will never be.
+    /// It has to wait, or is impossible.
     Not(Stage),
-    /// Its coins were not asked for: a parent was in the way that is there now.
+    /// Its coins were not requested, because it waited for a parent that is available now.
     Again,
     Impossible(Impossible),
 }
 
 impl MempoolWatcher {
-    /// Looks up the coins of arrivals and hands over those that have them all, as many as a step may.
+    /// Looks up the coins of arrivals and adds those that have all of them, up to the limit of a step.
     pub(crate) fn admit(&mut self, coins: &dyn CoinSource) -> Result<(), WatchError> {
         let mut left = self.options.work_batch.max(1);
         while left > 0 {
@@ -41,7 +41,7 @@ impl MempoolWatcher {
             left -= some.len();
             let found = self.find_coins(&some, coins)?;
             for txid in some {
-                // What came before it in this round may have changed its standing.
+                // An earlier transaction of this round may have changed its stage.
                 if self.arrivals.get(&txid).is_some_and(|arrival| arrival.stage() == Stage::Ready) {
                     self.admit_one(txid, &found);
                 }
@@ -51,7 +51,7 @@ impl MempoolWatcher {
         Ok(())
     }
 
-    /// The confirmed coins of arrivals that wait for no parent.
+    /// The confirmed coins of arrivals that do not wait for a parent.
     fn find_coins(&mut self, txids: &[Txid], coins: &dyn CoinSource) -> Result<FoundCoins, WatchError> {
         let mut asked = Vec::new();
         for txid in txids {
@@ -64,11 +64,11 @@ impl MempoolWatcher {
         asked.sort_unstable();
         asked.dedup();
         let found = coins.coins(&asked).map_err(WatchError::Coins)?;
-        // Who answers less than was asked does not know.
+        // A shorter answer than the request counts as unknown.
         Ok(asked.into_iter().zip(found.into_iter().chain(std::iter::repeat(None))).collect())
     }
 
-    /// What the children of an arrival do.
+    /// The stage of an arrival's children.
     fn blocked_by(&self, parent: &Txid) -> Option<Stage> {
         let arrival = self.arrivals.get(parent)?;
         match arrival.stage() {
@@ -117,12 +117,12 @@ impl MempoolWatcher {
             self.arrivals.drop_body(txid);
         }
         if !matches!(stage, Stage::Waiting(_)) {
-            // Children wait for coming parents only.
+            // Children wait only for arriving parents.
             self.arrivals.release(txid);
         }
     }
 
-    /// Looks for the coins of all inputs.
+    /// Resolves the coins of all inputs.
     fn look(&self, body: &Body, verified: bool, found: &FoundCoins) -> Look {
         let mut spent = Vec::with_capacity(body.tx.input.len());
         for input in &body.tx.input {
@@ -148,7 +148,7 @@ impl MempoolWatcher {
         Look::Spent(spent)
     }
 
-    /// Readers get a transaction. Whatever spends its coins has left: both cannot be in one mempool.
+    /// Adds a transaction for readers. Transactions that spend its coins have left: a mempool cannot have both.
     fn hand_over(&mut self, tx: MempoolTx, order: u64) {
         let txid = tx.txid;
         let coins = tx.inputs.iter().map(|input| (input.prev_txid, input.prev_vout));
@@ -162,7 +162,7 @@ impl MempoolWatcher {
             return;
         }
         if rivals.iter().any(newer) {
-            // It is the one that left, and we were not told.
+            // That transaction left without a message.
             self.sync.broken = true;
             self.arrivals.remove(&txid);
             self.arrivals.release(&txid);

@@ -1,4 +1,4 @@
-//! Transactions that the node holds and that readers do not have yet, and what each of them waits for.
+//! Transactions of the node that readers do not have yet, and what each of them waits for.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -6,39 +6,39 @@ use cairn_model::Txid;
 
 use crate::body::Body;
 
-/// How far a transaction has come.
+/// Stage of a transaction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Stage {
-    /// Its bytes are to be fetched.
+    /// Its bytes must be fetched.
     Fetch,
-    /// Its bytes are there; its coins are to be looked up.
+    /// Its bytes are available; its coins must be looked up.
     Ready,
     /// This parent is itself arriving.
     Waiting(Txid),
-    /// An output of this transaction is neither among our coins nor in the mempool.
+    /// An output of this transaction is neither in our coin table nor in the mempool.
     Missing(Txid),
-    /// The same, though the node was at our tip and held the transaction. It is not waited for.
+    /// The same, although the node had the transaction at our tip. Nothing waits for it.
     Excused(Txid),
-    /// A block of our chain holds it: the node speaks of another chain. It counts once the block is taken off.
+    /// A block of our chain contains it: the node is on another chain. It counts again once the block is disconnected.
     Confirmed,
-    /// It is impossible, or its bytes cannot be had.
+    /// It is invalid, or its bytes are unavailable.
     Refused,
-    /// Left out because memory is full. Its feerate in satoshis per 1 000 000 virtual bytes.
+    /// Left out because of the memory limit. With its feerate in satoshis per 1 000 000 virtual bytes.
     LeftOut(u64),
 }
 
-/// A transaction on its way.
+/// An arriving transaction.
 #[derive(Debug)]
 pub(crate) struct Arrival {
-    /// When the node took it in, as a place among all the changes that we learnt of.
+    /// Position of its entry into the node's mempool among all observed changes.
     pub(crate) order: u64,
-    /// When it was first seen; `None` if the node is to be asked.
+    /// First-seen time; `None` if the node must be asked.
     pub(crate) first_seen_ms: Option<u64>,
-    /// When we learnt of it, in passed milliseconds.
+    /// When it was first observed, in elapsed milliseconds.
     pub(crate) since: u64,
-    /// Requests for its bytes that failed.
+    /// Number of failed requests for its bytes.
     pub(crate) tries: u8,
-    /// The node held it while its tip was the one that is ours now.
+    /// The node had it while at our current tip.
     pub(crate) verified: bool,
     body: Option<Body>,
     stage: Stage,
@@ -54,13 +54,13 @@ impl Arrival {
         self.body.as_ref()
     }
 
-    /// Whether it will be with readers soon, if all goes well.
+    /// True if readers are expected to get it soon.
     pub(crate) fn is_coming(&self) -> bool {
         matches!(self.stage, Stage::Fetch | Stage::Ready | Stage::Waiting(_))
     }
 }
 
-/// All of them.
+/// All arrivals.
 #[derive(Debug, Default)]
 pub(crate) struct Arrivals {
     map: HashMap<Txid, Arrival>,
@@ -69,9 +69,9 @@ pub(crate) struct Arrivals {
     fetch: BTreeMap<u64, Txid>,
     ready: BTreeMap<u64, Txid>,
     missing: BTreeMap<u64, Txid>,
-    /// Who waits for whom: (parent, child).
+    /// Waiting pairs: (parent, child).
     waiting: BTreeSet<(Txid, Txid)>,
-    /// Those that wait for a parent that is coming.
+    /// Arrivals that wait for an arriving parent.
     patient: usize,
     left_out: usize,
     refused: usize,
@@ -103,12 +103,12 @@ impl Arrivals {
         self.map.iter()
     }
 
-    /// Those that readers should have and do not.
+    /// Arrivals that readers should have.
     pub(crate) fn unsettled(&self) -> usize {
         self.fetch.len() + self.ready.len() + self.missing.len() + self.patient
     }
 
-    /// Those whose coins are not to be found.
+    /// Arrivals whose coins are unknown.
     pub(crate) fn unresolved(&self) -> usize {
         self.waiting.len() - self.patient
     }
@@ -133,23 +133,23 @@ impl Arrivals {
         !self.fetch.is_empty()
     }
 
-    /// Up to `n` whose coins are to be looked up, oldest first.
+    /// Up to `n` arrivals whose coins must be looked up, oldest first.
     pub(crate) fn ready(&self, n: usize) -> Vec<Txid> {
         self.ready.values().take(n).copied().collect()
     }
 
-    /// Up to `n` whose bytes are to be fetched, oldest first.
+    /// Up to `n` arrivals whose bytes must be fetched, oldest first.
     pub(crate) fn fetch(&self, n: usize) -> Vec<Txid> {
         self.fetch.values().take(n).copied().collect()
     }
 
-    /// Since when the oldest one lacks its coins, in passed milliseconds.
+    /// Time since which the oldest one lacks its coins, in elapsed milliseconds.
     pub(crate) fn missing_since(&self) -> Option<u64> {
         let first = self.missing.values().next()?;
         self.map.get(first).map(|arrival| arrival.since)
     }
 
-    /// A transaction that is not known yet.
+    /// Adds a transaction that is not known yet.
     pub(crate) fn insert(&mut self, txid: Txid, order: u64, first_seen_ms: Option<u64>, since: u64) {
         self.remove(&txid);
         self.next_ticket += 1;
@@ -160,7 +160,7 @@ impl Arrivals {
         self.map.insert(txid, arrival);
     }
 
-    /// A snapshot at our tip holds one: what kept it away on another chain does not count.
+    /// A snapshot at our tip has one: a stage that was due to another chain no longer applies.
     pub(crate) fn verify(&mut self, txid: &Txid, order: u64) {
         let Some(arrival) = self.map.get_mut(txid) else { return };
         (arrival.verified, arrival.order) = (true, order);
@@ -169,14 +169,14 @@ impl Arrivals {
         }
     }
 
-    /// Our tip is another: what was seen at the former one proves nothing.
+    /// Our tip changed: observations at the former tip no longer apply.
     pub(crate) fn unverify(&mut self) {
         for arrival in self.map.values_mut() {
             arrival.verified = false;
         }
     }
 
-    /// Takes one out. Those that wait for it go on waiting until they are released.
+    /// Removes one. Its waiting children wait until they are released.
     pub(crate) fn remove(&mut self, txid: &Txid) -> Option<(Arrival, Option<Body>)> {
         let mut arrival = self.map.remove(txid)?;
         self.unlist(txid, arrival.stage, arrival.ticket);
@@ -231,7 +231,7 @@ impl Arrivals {
         }
     }
 
-    /// Gives one its bytes; if it lacked nothing else, its coins can be looked up now.
+    /// Sets the bytes of one; if it lacked nothing else, its coins can be looked up now.
     pub(crate) fn attach(&mut self, txid: &Txid, body: Body) {
         let Some(arrival) = self.map.get_mut(txid) else { return };
         self.body_bytes += body.bytes();
@@ -243,21 +243,21 @@ impl Arrivals {
         }
     }
 
-    /// Gives its bytes up: they can be fetched again.
+    /// Drops its bytes; they can be fetched again.
     pub(crate) fn drop_body(&mut self, txid: &Txid) {
         if let Some(body) = self.map.get_mut(txid).and_then(|arrival| arrival.body.take()) {
             self.body_bytes -= body.bytes();
         }
     }
 
-    /// The bytes of one that is ready, to be worked on outside.
+    /// Takes the bytes of one that is ready.
     pub(crate) fn take_body(&mut self, txid: &Txid) -> Option<Body> {
         let body = self.map.get_mut(txid)?.body.take()?;
         self.body_bytes -= body.bytes();
         Some(body)
     }
 
-    /// Something happened to a transaction: those that wait for it look for their coins again.
+    /// A transaction changed: its waiting children look up their coins again.
     pub(crate) fn release(&mut self, parent: &Txid) {
         let last = (*parent, Txid([0xff; 32]));
         let children: Vec<Txid> =
@@ -267,7 +267,7 @@ impl Arrivals {
         }
     }
 
-    /// Our coins changed: all that wait for any of them look again.
+    /// Our coins changed: all that wait for coins look them up again.
     pub(crate) fn release_all(&mut self) {
         let children: Vec<Txid> = self.waiting.iter().map(|(_, child)| *child).collect();
         for child in children {

@@ -1,4 +1,4 @@
-//! What our own chain does to the mempool.
+//! Effects of our chain on the mempool.
 
 use std::sync::Arc;
 
@@ -12,8 +12,8 @@ use crate::{
 
 impl MempoolWatcher {
     /// Our index has connected the block `tip`, and its readers can see it: `txids` are its transactions in order,
-    /// `spent` the coins that they spend. The deltas belong together and to the block. A step right after it brings
-    /// what can only be told with the new coins.
+    /// `spent` the coins that they spend. The deltas belong to the block and must be applied together. Run a step right
+    /// after this: it returns the deltas that need the new coins.
     pub fn connected(
         &mut self,
         tip: IndexTip,
@@ -40,8 +40,8 @@ impl MempoolWatcher {
         std::mem::take(&mut self.out)
     }
 
-    /// Our index has taken blocks off, down to `tip`. The node tells what is unconfirmed again; a step right after this
-    /// brings what it has told already.
+    /// Our index has disconnected blocks, down to `tip`. The node reports which transactions are unconfirmed again; a
+    /// step right after this returns those that it has already reported.
     pub fn disconnected(&mut self, tip: IndexTip, now_ms: u64) -> Vec<MempoolDelta> {
         self.clock.set(now_ms);
         self.remembered.disconnected(tip.height);
@@ -50,20 +50,20 @@ impl MempoolWatcher {
         std::mem::take(&mut self.out)
     }
 
-    /// Makes sure that the tip is the one that the owner says it is.
+    /// Adopts the tip that the owner reports.
     pub(crate) fn meet(&mut self, tip: IndexTip) {
         if self.chain.tip == Some(tip) {
             return;
         }
         if self.chain.tip.is_some() {
-            // Blocks of which we were not told: only a snapshot knows what they did.
+            // Blocks without a report: only a snapshot shows their effects.
             self.remembered.forget_blocks();
             self.came_apart();
         }
         self.move_to(tip);
     }
 
-    /// Coins came and went that we were not told of one by one.
+    /// Coins changed without individual reports.
     fn came_apart(&mut self) {
         self.chain.reorganized = Some(self.clock.passed);
         self.sync.broken = true;
@@ -79,7 +79,7 @@ impl MempoolWatcher {
     fn move_to(&mut self, tip: IndexTip) {
         self.chain.tip = Some(tip);
         if !self.chain.apart {
-            // We follow the node: it was there before us, even if no message told so.
+            // We follow the node, so it had this block before us, even without a message.
             self.chain.node = Some(tip.hash);
         }
         self.compare_tips();
@@ -89,14 +89,14 @@ impl MempoolWatcher {
         self.out.push(block(tip));
     }
 
-    /// A block of ours holds a transaction.
+    /// A block of our chain contains a transaction.
     fn confirmed(&mut self, txid: Txid, height: Height) {
         let seen = match self.pool.get(&txid).map(|tx| tx.first_seen_ms) {
             Some(seen) => {
                 self.remove(&txid, RemoveReason::Confirmed { height });
                 Some(seen)
             }
-            // If the node holds it none the less, it is on another chain: it says so again.
+            // If the node still has it, it is on another chain, and reports it again.
             None => self.arrivals.remove(&txid).and_then(|(arrival, _)| arrival.first_seen_ms),
         };
         self.bodies.take(&txid);
@@ -123,7 +123,7 @@ impl MempoolWatcher {
         }
     }
 
-    /// Readers get another version of a transaction that they have.
+    /// Replaces a transaction of readers with another version.
     fn retell(&mut self, tx: MempoolTx) {
         let (txid, tx) = (tx.txid, Arc::new(tx));
         let Some(order) = self.pool.order(&txid) else { return };
@@ -133,7 +133,7 @@ impl MempoolWatcher {
         self.out.push(MempoolDelta::Add(tx));
     }
 
-    /// Takes a transaction from readers. Those that depend on it are the caller's.
+    /// Removes a transaction from readers. The caller handles its dependents.
     pub(crate) fn remove(&mut self, txid: &Txid, reason: RemoveReason) {
         self.departures.remove(txid);
         if let Some(tx) = self.pool.remove(txid) {

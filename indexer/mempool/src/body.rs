@@ -5,7 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use bitcoin::{Transaction, consensus::deserialize, hashes::Hash};
 use cairn_model::Txid;
 
-/// A transaction that decodes, with its bytes.
+/// A decoded transaction with its bytes.
 #[derive(Clone, Debug)]
 pub(crate) struct Body {
     pub(crate) tx: Transaction,
@@ -13,21 +13,21 @@ pub(crate) struct Body {
 }
 
 impl Body {
-    /// Decodes a transaction and tells its id; `None` if the bytes are none.
+    /// Decodes a transaction and computes its txid; `None` if the bytes are not a transaction.
     pub(crate) fn read(raw: Box<[u8]>) -> Option<(Txid, Body)> {
         let tx: Transaction = deserialize(&raw).ok()?;
         let txid = Txid(tx.compute_txid().to_byte_array());
         Some((txid, Body { tx, raw }))
     }
 
-    /// Memory that it takes, estimated: its bytes, and again in parts.
+    /// Its estimated memory: the bytes and the decoded form.
     pub(crate) fn bytes(&self) -> usize {
         let parts = self.tx.input.len() * 128 + self.tx.output.len() * 48;
         self.raw.len().saturating_mul(2).saturating_add(parts + 200)
     }
 }
 
-/// Transactions that were published and that nothing else has told of yet, with the time. The oldest go first.
+/// Published transactions without another announcement so far, with the time. The oldest are removed first.
 #[derive(Debug, Default)]
 pub(crate) struct BodyCache {
     bodies: HashMap<Txid, (u64, u64, Body)>,
@@ -52,7 +52,7 @@ impl BodyCache {
         }
     }
 
-    /// Takes a transaction out, with the time at which it was published.
+    /// Removes a transaction, and returns it with the time of publication.
     pub(crate) fn take(&mut self, txid: &Txid) -> Option<(u64, Body)> {
         let (_, now_ms, body) = self.bodies.remove(txid)?;
         self.bytes -= body.bytes();

@@ -1,11 +1,11 @@
-//! Time as the owner tells it.
+//! Time, as reported by the owner.
 
-/// What the owner's clock shows, and a count of milliseconds that never goes back with it.
+/// The owner's clock, and a monotone count of elapsed milliseconds.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Clock {
     /// Milliseconds since 1970.
     pub(crate) wall: u64,
-    /// Milliseconds that passed while the clock went forward. Waiting times are measured in these.
+    /// Elapsed milliseconds, counted only while the clock goes forward. Waiting times use them.
     pub(crate) passed: u64,
 }
 

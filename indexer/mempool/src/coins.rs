@@ -1,4 +1,4 @@
-//! The confirmed coins, as our index has them.
+//! The confirmed coins of our index.
 
 use std::error::Error;
 
@@ -14,19 +14,19 @@ pub struct ConfirmedCoin {
     pub value: Sats,
     /// Its scriptPubKey.
     pub script: Box<[u8]>,
-    /// Height of the block that made it.
+    /// Height of the block that created it.
     pub height: Height,
 }
 
-/// The confirmed and unspent coins of our index at our tip: the tip that [`crate::MempoolWatcher::step`] is told.
+/// The confirmed and unspent coins of our index at our tip: the tip given to [`crate::MempoolWatcher::step`].
 pub trait CoinSource {
-    /// The coin made by output `vout` of transaction `txid`; `None` if there is none, or it is spent.
+    /// The coin of output `vout` of transaction `txid`; `None` if there is none, or it is spent.
     ///
     /// # Errors
     /// The index cannot be read.
     fn coin(&self, txid: &Txid, vout: u32) -> Result<Option<ConfirmedCoin>, CoinsError>;
 
-    /// The same for many, in the order asked for.
+    /// The same for many, in the order of the request.
     ///
     /// # Errors
     /// The index cannot be read.

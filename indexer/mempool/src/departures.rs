@@ -1,10 +1,10 @@
-//! Transactions that left the node's mempool and are still with readers: which, and since when.
+//! Transactions that left the node's mempool and that readers still have, with the time.
 
 use std::collections::{BTreeSet, HashMap, hash_map::Entry};
 
 use cairn_model::Txid;
 
-/// Who left, and when we learnt of it in passed milliseconds.
+/// Departed transactions, with the time at which it was observed in elapsed milliseconds.
 #[derive(Debug, Default)]
 pub(crate) struct Departures {
     since: HashMap<Txid, u64>,
@@ -40,7 +40,7 @@ impl Departures {
         self.order.first().map(|(since, _)| *since)
     }
 
-    /// Up to `n` that left no later than this, oldest first.
+    /// Up to `n` that left by this time, oldest first.
     pub(crate) fn until(&self, latest: u64, n: usize) -> Vec<Txid> {
         self.order.iter().take_while(|(since, _)| *since <= latest).take(n).map(|(_, txid)| *txid).collect()
     }

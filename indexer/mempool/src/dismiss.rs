@@ -1,14 +1,14 @@
-//! Removing transactions that left the node's mempool, once the reason is found out.
+//! Removes transactions that left the node's mempool, once the reason is determined.
 
 use cairn_model::{MempoolTx, NodeFloor, RemoveReason, Txid};
 
 use crate::{CoinSource, MempoolWatcher, WatchError, options::ms};
 
-/// How long after a reorganization a coin that is gone explains a removal, in milliseconds.
+/// Time after a reorganization in which a missing coin explains a removal, in milliseconds.
 const REORG_MEMORY: u64 = 60_000;
 
 impl MempoolWatcher {
-    /// How long removals are held back now, in milliseconds.
+    /// Time for which removals are currently held back, in milliseconds.
     fn holding(&self) -> u64 {
         let unclear = self.arrivals.unsettled() > 0 || self.chain.apart;
         ms(if unclear { self.options.longest_hold } else { self.options.hold })
@@ -21,13 +21,13 @@ impl MempoolWatcher {
         if due == 0 { self.floor_in().max(1) } else { due }
     }
 
-    /// Milliseconds until the node's limits may be asked for because of a removal.
+    /// Milliseconds until the node's limits may be requested because of a removal.
     fn floor_in(&self) -> u64 {
         let next = self.floor_asked.map_or(0, |asked| asked.saturating_add(ms(self.options.floor_pause)));
         next.saturating_sub(self.clock.passed).max(self.rpc.pause(self.clock.passed))
     }
 
-    /// Removes what has been held back long enough, with the reason as far as there is evidence.
+    /// Removes transactions that were held back long enough, with the reason if there is evidence.
     pub(crate) fn dismiss(&mut self, coins: &dyn CoinSource) -> Result<(), WatchError> {
         let Some(latest) = self.clock.passed.checked_sub(self.holding()) else { return Ok(()) };
         let due = self.departures.until(latest, self.options.work_batch.max(1));
@@ -35,13 +35,13 @@ impl MempoolWatcher {
             return Ok(());
         }
         let reasons = due.iter().map(|txid| self.reason(txid, coins)).collect::<Result<Vec<_>, _>>()?;
-        // What depends on something that left for a reason left for the same reason.
+        // Dependents of a departed transaction left for the same reason.
         let (known, unknown): (Vec<_>, Vec<_>) =
             due.into_iter().zip(reasons).partition(|(_, reason)| *reason != RemoveReason::Unknown);
         for (txid, reason) in known.into_iter().chain(unknown) {
             for lost in self.pool.with_descendants(&[txid]) {
                 if !self.departures.contains(&lost) {
-                    // Nobody said that it left too, but it cannot stay.
+                    // There was no message about this one, but it cannot stay.
                     self.sync.broken = true;
                 }
                 self.remove(&lost, reason);
@@ -50,7 +50,7 @@ impl MempoolWatcher {
         Ok(())
     }
 
-    /// Whether the node's limits are known from after the removals, or cannot be had.
+    /// True if the node's limits are known as of after the removals, or are unavailable.
     fn knows_floor(&mut self, latest: u64) -> bool {
         if self.floor_asked.is_some_and(|asked| asked > latest) {
             return true;
@@ -66,7 +66,7 @@ impl MempoolWatcher {
         self.is_over(oldest, self.options.longest_hold)
     }
 
-    /// Why a transaction left, as far as there is evidence.
+    /// The reason why a transaction left, if there is evidence.
     fn reason(&self, txid: &Txid, coins: &dyn CoinSource) -> Result<RemoveReason, WatchError> {
         let Some(tx) = self.pool.get(txid) else { return Ok(RemoveReason::Unknown) };
         if self.clock.wall.saturating_sub(tx.first_seen_ms) >= ms(self.options.expiry) {
@@ -83,7 +83,7 @@ impl MempoolWatcher {
         })
     }
 
-    /// Whether a coin of a transaction is neither in our index nor made by a transaction with readers.
+    /// True if a coin of a transaction is neither in our index nor created by a transaction of readers.
     fn lost_a_coin(&self, tx: &MempoolTx, coins: &dyn CoinSource) -> Result<bool, WatchError> {
         let confirmed: Vec<(Txid, u32)> = (tx.inputs.iter().map(|input| (input.prev_txid, input.prev_vout)))
             .filter(|(parent, _)| !self.pool.contains(parent))
@@ -93,7 +93,7 @@ impl MempoolWatcher {
     }
 }
 
-/// Whether the node's mempool was full, and a transaction pays less than enters it now.
+/// True if the node's mempool was full, and a transaction pays less than its current minimum.
 fn is_below(tx: &MempoolTx, floor: &NodeFloor) -> bool {
     let paid = u128::from(tx.fee_sats) * 1000;
     floor.mempool_min_fee > floor.min_relay_fee

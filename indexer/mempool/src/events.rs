@@ -1,15 +1,15 @@
-//! What messages tell of the node's mempool.
+//! Messages about the node's mempool.
 
 use cairn_model::Txid;
 use cairn_node::Topic;
 
 use crate::{MempoolWatcher, arrivals::Stage, body::Body, options::ms, queue::News};
 
-/// Blocks take numbers without a message, one for each transaction. No jump is as large as this.
+/// Blocks use sequence numbers without a message, one for each transaction. No valid jump is as large as this.
 const MAX_JUMP: u64 = 1 << 32;
 
 impl MempoolWatcher {
-    /// Takes in what was heard, as much as a step may.
+    /// Processes queued events, up to the limit of a step.
     pub(crate) fn listen(&mut self) {
         for _ in 0..self.options.event_batch.max(1) {
             let Some((heard_ms, news)) = self.queue.pop() else { break };
@@ -47,7 +47,7 @@ impl MempoolWatcher {
         }
     }
 
-    /// Whether a change is not contained in what is known. Its number is then the last known one.
+    /// True if a change is new. Its number then becomes the last known one.
     fn is_news(&mut self, txid: &Txid, sequence: u64, added: bool) -> bool {
         if !self.sync.started {
             return false;
@@ -60,7 +60,7 @@ impl MempoolWatcher {
             self.sync.next = sequence.saturating_add(1);
             return true;
         }
-        // A snapshot was faster: what it found had been told after all.
+        // A snapshot was faster: this message announces its correction.
         if self.sync.unexplained.get(txid) == Some(&added) {
             self.sync.unexplained.remove(txid);
             for corrections in [&mut self.sync.last, &mut self.sync.total] {
@@ -93,7 +93,7 @@ impl MempoolWatcher {
         }
     }
 
-    /// The node holds a transaction that readers do not have. `heard_ms` is when a message told so.
+    /// The node has a transaction that readers do not have. `heard_ms` is the time of the message.
     pub(crate) fn expect(&mut self, txid: Txid, order: u64, heard_ms: Option<u64>) {
         if self.pool.len() + self.arrivals.len() >= self.options.max_transactions {
             if self.sync.too_many == 0 {
@@ -114,7 +114,7 @@ impl MempoolWatcher {
             }
         };
         self.arrivals.insert(txid, order, seen, self.clock.passed);
-        // A snapshot is of our chain: then it is not confirmed, whatever is remembered.
+        // A snapshot is of our chain, so the transaction is not confirmed, whatever was stored.
         if heard_ms.is_some() && self.remembered.is_confirmed(&txid) {
             self.arrivals.set_stage(&txid, Stage::Confirmed);
         } else if let Some(body) = body {
@@ -124,7 +124,7 @@ impl MempoolWatcher {
         self.arrivals.release(&txid);
     }
 
-    /// A transaction was published: because it entered the mempool, or because a block holds it.
+    /// A transaction was published, because it entered the mempool or because a block contains it.
     fn published(&mut self, raw: Box<[u8]>, heard_ms: u64) {
         let Some((txid, body)) = Body::read(raw) else {
             tracing::warn!("a published transaction cannot be decoded");
@@ -166,7 +166,7 @@ impl MempoolWatcher {
         }
     }
 
-    /// Whether the node's tip is ours, as far as it told.
+    /// True if the node's last reported tip is ours.
     pub(crate) fn compare_tips(&mut self) {
         if let (Some(ours), Some(node)) = (self.chain.tip, self.chain.node) {
             self.chain.apart = ours.hash != node;

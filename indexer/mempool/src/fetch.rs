@@ -1,15 +1,15 @@
-//! Bytes of transactions that no message brought.
+//! Fetches the bytes of transactions without a message.
 
 use cairn_model::Txid;
 use cairn_node::NodeError;
 
 use crate::{MempoolWatcher, arrivals::Stage, body::Body};
 
-/// Requests for the bytes of one transaction alone that may fail before it is given up until the next snapshot.
+/// Maximum number of failed requests for a single transaction's bytes, before it is skipped until the next snapshot.
 const MAX_TRIES: u8 = 3;
 
 impl MempoolWatcher {
-    /// Asks for the bytes of some transactions; whether any came.
+    /// Requests the bytes of some transactions; true if any arrived.
     pub(crate) fn fetch(&mut self) -> bool {
         if !self.arrivals.has_fetch() || self.rpc.pause(self.clock.passed) > 0 {
             return false;
@@ -35,7 +35,7 @@ impl MempoolWatcher {
         }
     }
 
-    /// The answers, and first-seen times for those that no message told of: the node knows when it took them in.
+    /// The answers, with the node's entry time as first-seen time for transactions without a message.
     fn ask(&mut self, txids: &[Txid]) -> Result<Vec<Option<Vec<u8>>>, NodeError> {
         let unseen = |txid: &&Txid| self.arrivals.get(txid).is_some_and(|arrival| arrival.first_seen_ms.is_none());
         let unseen: Vec<Txid> = txids.iter().filter(unseen).copied().collect();
@@ -51,10 +51,10 @@ impl MempoolWatcher {
         self.client.raw_transactions(txids)
     }
 
-    /// Takes in an answer; whether it is a transaction.
+    /// Processes an answer; true if it is a transaction.
     fn fetched(&mut self, txid: &Txid, raw: Option<Vec<u8>>) -> bool {
         let Some(raw) = raw else {
-            // It has left meanwhile.
+            // It has left in the meantime.
             self.arrivals.remove(txid);
             self.arrivals.release(txid);
             return false;
@@ -71,7 +71,7 @@ impl MempoolWatcher {
         }
     }
 
-    /// A batch failed, not for a reason that passes: because it is too large, or because of one transaction in it.
+    /// A batch failed permanently: it is too large, or one transaction in it fails.
     fn split(&mut self, txids: &[Txid]) {
         match txids {
             [] => {}
@@ -90,11 +90,11 @@ impl MempoolWatcher {
         }
     }
 
-    /// Makes the next batch so large that its answer is about as long as wanted.
+    /// Sizes the next batch so that its answer is about as long as the target.
     fn fit_batch(&mut self, answers: &[Option<Vec<u8>>]) {
         let bytes: usize = answers.iter().flatten().map(Vec::len).sum();
         let fitting = self.options.fetch_bytes.saturating_mul(answers.len().max(1)) / bytes.max(1);
-        // It grows back slowly: what was large may be followed by more of it.
+        // It grows back slowly: more large transactions may follow.
         self.batch = fitting.clamp(1, self.batch.saturating_mul(2)).min(self.options.fetch_batch.max(1));
     }
 }

@@ -22,19 +22,19 @@ pub struct MempoolOptions {
     pub poll_every: Duration,
     /// Minimum interval of snapshots. Default: 1 s.
     pub reconcile_pause: Duration,
-    /// How long a transaction may lack its coins before a snapshot is taken to see whether it is still there, unless
-    /// the node's chain is ahead of ours. Default 300 ms.
+    /// Time for which a transaction may lack its coins before a snapshot checks that it is still there, unless the
+    /// node's chain is ahead of ours. Default: 300 ms.
     pub unresolved_wait: Duration,
-    /// How long a node that has started waits for the mempool of its last run: until it is loaded, or for this long,
-    /// what a snapshot lacks is not removed. Default 10 min.
+    /// Maximum time for a started node to load the mempool of its last run. Until it is loaded, or this time has
+    /// passed, transactions that a snapshot lacks are not removed. Default: 10 min.
     pub load_wait: Duration,
 
-    /// How long a removal is held back in case that what follows explains it. Default 50 ms.
+    /// Time for which a removal is held back, because a later message may explain it. Default: 50 ms.
     pub hold: Duration,
-    /// The same while transactions that may explain it are not resolved, or our chain is behind the node's. Default 3
+    /// The same while transactions that may explain it are not resolved, or our chain is behind the node's. Default: 3
     /// s.
     pub longest_hold: Duration,
-    /// Least time between two looks at the node's limits because of removals. Default 250 ms.
+    /// Minimum interval of requests for the node's limits because of removals. Default: 250 ms.
     pub floor_pause: Duration,
     /// Age at which the node expires transactions (`-mempoolexpiry`). Default: 336 h.
     pub expiry: Duration,
@@ -53,8 +53,8 @@ pub struct MempoolOptions {
     pub max_remembered: usize,
     /// Maximum number of listed transactions of the node. Default: 1 000 000.
     pub max_transactions: usize,
-    /// Memory of the transactions with readers, in bytes by our estimate; the limits above come on top. Where the node
-    /// holds more, those of the lowest feerates (each by itself) are left out, and the status says so. Default 1 GiB.
+    /// Maximum estimated memory of the transactions of readers in bytes, in addition to the limits above. If the node
+    /// has more, those with the lowest individual feerates are left out, and the status says so. Default: 1 GiB.
     pub max_bytes: u64,
 }
 
@@ -87,7 +87,7 @@ impl Default for MempoolOptions {
     }
 }
 
-/// Milliseconds of a waiting time.
+/// A duration in milliseconds.
 pub(crate) fn ms(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }

@@ -1,4 +1,4 @@
-//! The transactions as readers have them, and who spends what.
+//! The transactions that readers have, and their spends.
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
@@ -11,7 +11,7 @@ use cairn_model::{MempoolInput, MempoolOutput, MempoolTx, Txid};
 #[derive(Debug)]
 pub(crate) struct PublishedTx {
     pub(crate) tx: Arc<MempoolTx>,
-    /// When the node took it in, as a place among all the changes that we learnt of.
+    /// Position of its entry into the node's mempool among all observed changes.
     pub(crate) order: u64,
 }
 
@@ -19,26 +19,26 @@ pub(crate) struct PublishedTx {
 #[derive(Debug, Default)]
 pub(crate) struct PublishedMempool {
     entries: HashMap<Txid, PublishedTx>,
-    /// Coins, confirmed or not, with the transaction here that spends them.
+    /// Coins, confirmed or not, with the transaction that spends them.
     spends: BTreeMap<(Txid, u32), Txid>,
     bytes: u64,
 }
 
-/// Satoshis per 1 000 000 virtual bytes that a transaction pays by itself.
+/// Feerate of a transaction by itself, in satoshis per 1 000 000 virtual bytes.
 pub(crate) fn rate_of(tx: &MempoolTx) -> u64 {
     let rate = u128::from(tx.fee_sats) * 1_000_000 / u128::from(tx.adjusted_vsize().max(1));
     u64::try_from(rate).unwrap_or(u64::MAX)
 }
 
-/// Memory that a transaction takes here, estimated.
+/// Estimated memory of a transaction.
 pub(crate) fn bytes_of(tx: &MempoolTx) -> u64 {
-    /// What the allocator adds to a block of memory.
+    /// Overhead of an allocation.
     const HEAP: usize = 16;
     let scripts = tx.inputs.iter().map(|i| &i.script).chain(tx.outputs.iter().map(|o| &o.script));
     let scripts: usize = scripts.map(|script| script.len() + HEAP).sum();
     let lists = size_of_val::<[MempoolInput]>(&tx.inputs) + size_of_val::<[MempoolOutput]>(&tx.outputs) + 2 * HEAP;
     let raw = tx.raw.as_ref().map_or(0, |raw| raw.len() + HEAP);
-    // Places in maps are on average two thirds full.
+    // Maps are on average two thirds full.
     let places = (size_of::<(Txid, PublishedTx)>() + size_of::<((Txid, u32), Txid)>() * tx.inputs.len()) * 3 / 2;
     (size_of::<MempoolTx>() + HEAP + scripts + lists + raw + places) as u64
 }
@@ -48,7 +48,7 @@ impl PublishedMempool {
         self.entries.len()
     }
 
-    /// Memory of all transactions, estimated.
+    /// Estimated memory of all transactions.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -82,7 +82,7 @@ impl PublishedMempool {
         self.spends.get(&(*txid, vout)).copied()
     }
 
-    /// The transactions that spend from this one, which needs not be here. Each once, in the order of their ids.
+    /// The transactions that spend from this one, which need not be here. Each once, in the order of their txids.
     pub(crate) fn children(&self, txid: &Txid) -> Vec<Txid> {
         let mut children: Vec<Txid> = self.spends.range((*txid, 0)..=(*txid, u32::MAX)).map(|(_, by)| *by).collect();
         children.sort_unstable();
@@ -90,7 +90,7 @@ impl PublishedMempool {
         children
     }
 
-    /// These transactions, as far as they are here, and all that depend on them; each after those that depend on it.
+    /// Those of these transactions that are here, and all their dependents; each after its dependents.
     pub(crate) fn with_descendants(&self, roots: &[Txid]) -> Vec<Txid> {
         walk(roots.iter().copied().filter(|txid| self.contains(txid)), |txid| self.children(txid))
     }
@@ -106,7 +106,7 @@ impl PublishedMempool {
         })
     }
 
-    /// Puts a transaction in. Its coins must not be spent here.
+    /// Adds a transaction. Its coins must not be spent here.
     pub(crate) fn insert(&mut self, tx: Arc<MempoolTx>, order: u64) {
         self.bytes += bytes_of(&tx);
         for input in &tx.inputs {
@@ -115,7 +115,7 @@ impl PublishedMempool {
         self.entries.insert(tx.txid, PublishedTx { tx, order });
     }
 
-    /// Takes one transaction out, without those that depend on it.
+    /// Removes a transaction, without its dependents.
     pub(crate) fn remove(&mut self, txid: &Txid) -> Option<Arc<MempoolTx>> {
         let entry = self.entries.remove(txid)?;
         self.bytes -= bytes_of(&entry.tx);

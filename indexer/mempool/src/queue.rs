@@ -1,4 +1,4 @@
-//! Events that were heard and not yet worked on.
+//! Events that are received and not yet processed.
 
 use std::collections::VecDeque;
 
@@ -7,12 +7,12 @@ use cairn_node::{NodeEvent, Topic};
 
 use crate::MempoolOptions;
 
-/// An event, as far as it is ours.
+/// An event that concerns the mempool.
 #[derive(Debug)]
 pub(crate) enum News {
     /// The node has this tip.
     Tip(BlockHash),
-    /// The node took this block off.
+    /// The node disconnected this block.
     TakenOff(BlockHash),
     /// A transaction entered the mempool.
     Accepted { txid: Txid, sequence: u64 },
@@ -24,7 +24,7 @@ pub(crate) enum News {
     Gap(Topic),
 }
 
-/// The queue. What finds no room is lost, and that is known.
+/// The queue. Events beyond its limits are dropped, and the loss is recorded.
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
     news: VecDeque<(u64, News)>,
@@ -33,7 +33,7 @@ pub(crate) struct Queue {
 }
 
 impl Queue {
-    /// Takes in an event, heard at `now_ms`.
+    /// Queues an event received at `now_ms`.
     pub(crate) fn push(&mut self, event: &NodeEvent, now_ms: u64, options: &MempoolOptions) {
         let news = match event {
             NodeEvent::Tip(hash)
@@ -46,7 +46,7 @@ impl Queue {
             }
             NodeEvent::Removed { txid, mempool_sequence } => News::Removed { txid: *txid, sequence: *mempool_sequence },
             NodeEvent::Tx(raw) => {
-                // A body that finds no room can be asked for.
+                // Bytes without room can be requested later.
                 if self.bytes.saturating_add(raw.len()) > options.max_queue_bytes {
                     return;
                 }
@@ -66,7 +66,7 @@ impl Queue {
         }
     }
 
-    /// The oldest event, and when it was heard.
+    /// The oldest event, with the time at which it was received.
     pub(crate) fn pop(&mut self) -> Option<(u64, News)> {
         let next = self.news.pop_front()?;
         if let News::Body(raw) = &next.1 {
@@ -79,7 +79,7 @@ impl Queue {
         self.news.is_empty()
     }
 
-    /// Whether events were lost since this was last asked.
+    /// True if events were lost since the last call.
     pub(crate) fn take_overflow(&mut self) -> bool {
         std::mem::take(&mut self.overflowed)
     }
@@ -100,7 +100,7 @@ mod tests {
         for sequence in 0..2 {
             queue.push(&accepted(sequence), 5, &options);
         }
-        // The loss of a tip is no loss: it is asked for.
+        // A lost tip does not matter: it is requested anyway.
         queue.push(&NodeEvent::Tip(BlockHash::default()), 5, &options);
         assert!(!queue.take_overflow());
         queue.push(&accepted(2), 5, &options);

@@ -1,4 +1,4 @@
-//! Snapshots of the node's mempool, and the differences to what is known.
+//! Snapshots of the node's mempool, and the differences from the known state.
 
 use std::collections::HashSet;
 
@@ -33,7 +33,7 @@ impl MempoolWatcher {
         wanted.max(sync.not_before).saturating_sub(now)
     }
 
-    /// Takes a snapshot if the node's tip is ours, and notes the differences.
+    /// Takes a snapshot if the node's tip is ours, and records the differences.
     pub(crate) fn reconcile(&mut self) {
         self.sync.tried = true;
         self.sync.not_before = self.clock.passed.saturating_add(ms(self.options.reconcile_pause));
@@ -44,7 +44,7 @@ impl MempoolWatcher {
                 self.chain.apart = false;
                 self.compare(&info, snapshot);
             }
-            // Our chain has to catch up first, or the node's. To look for that costs little.
+            // Our chain or the node's has to catch up first. This check is cheap.
             Ok(None) => {
                 self.chain.apart = true;
                 self.sync.not_before = self.sync.not_before.min(self.clock.passed.saturating_add(APART_PAUSE));
@@ -54,13 +54,13 @@ impl MempoolWatcher {
         }
     }
 
-    /// `None` if the node's tip is not ours, or not all the while.
+    /// `None` if the node's tip is not ours, or changed during the snapshot.
     fn take_snapshot(&self) -> Result<Option<(MempoolInfo, RawMempool)>, NodeError> {
         let ours = self.chain.tip.map(|tip| tip.hash);
         if Some(self.client.best_block_hash()?) != ours {
             return Ok(None);
         }
-        // Asked first: a mempool that is loaded now is loaded in the snapshot.
+        // Requested first: if the mempool is loaded now, it is also loaded in the snapshot.
         let info = self.client.mempool_info()?;
         let snapshot = self.client.raw_mempool()?;
         let stayed = Some(self.client.best_block_hash()?) == ours;
@@ -130,7 +130,7 @@ impl MempoolWatcher {
         (sync.done, sync.done_wall) = (Some(self.clock.passed), Some(self.clock.wall));
     }
 
-    /// Whether the node is still loading the mempool of its last run, and is waited for.
+    /// True while we wait for the node to load the mempool of its last run.
     fn waits_for_load(&mut self, loaded: Option<bool>) -> bool {
         self.sync.node_loaded = loaded;
         let since = self.sync.loading_since.filter(|_| loaded == Some(false));
@@ -149,8 +149,8 @@ impl MempoolWatcher {
         }
     }
 
-    /// Transactions that could not be had get another chance: the best of those that memory was too full for, and those
-    /// whose bytes did not come.
+    /// Retries transactions that were not available: the best of those beyond the memory limit, and those whose bytes
+    /// did not arrive.
     fn reconsider(&mut self) {
         let room = self.options.max_bytes / 10 * 8;
         if self.arrivals.left_out() == 0 {
@@ -167,7 +167,7 @@ impl MempoolWatcher {
         }
     }
 
-    /// Tells readers the node's limits if they changed.
+    /// Publishes the node's limits if they changed.
     pub(crate) fn take_floor(&mut self, info: &MempoolInfo) {
         self.floor_asked = Some(self.clock.passed);
         let floor = NodeFloor {

@@ -1,5 +1,4 @@
-//! Transactions that are not in the mempool any more, for a while: when they were first seen, and where they were
-//! confirmed.
+//! Transactions that recently left the mempool: when they were first seen, and where they were confirmed.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -8,13 +7,13 @@ use cairn_model::{Height, Txid};
 #[derive(Clone, Copy, Debug)]
 struct Memory {
     first_seen_ms: Option<u64>,
-    /// The block of our chain that holds it.
+    /// The block of our chain that contains it.
     confirmed: Option<Height>,
-    /// Which of the places in the order is the valid one.
+    /// The valid entry in the order.
     stamp: u64,
 }
 
-/// The memories, at most so many; the oldest go first.
+/// A bounded number of stored transactions; the oldest are removed first.
 #[derive(Debug)]
 pub(crate) struct Remembered {
     memories: HashMap<Txid, Memory>,
@@ -28,14 +27,14 @@ impl Remembered {
         Remembered { memories: HashMap::new(), order: VecDeque::new(), stamp: 0, max }
     }
 
-    /// Remembers a transaction: its first-seen time if there is one, and its block if a block holds it.
+    /// Stores a transaction: its first-seen time if there is one, and its block if a block contains it.
     pub(crate) fn insert(&mut self, txid: Txid, first_seen_ms: Option<u64>, confirmed: Option<Height>) {
         self.stamp += 1;
         let known = self.memories.get(&txid).and_then(|memory| memory.first_seen_ms);
         let memory = Memory { first_seen_ms: first_seen_ms.or(known), confirmed, stamp: self.stamp };
         self.memories.insert(txid, memory);
         self.order.push_back((self.stamp, txid));
-        // Places of memories that were renewed are passed over.
+        // Old entries of renewed transactions are skipped.
         while self.memories.len() > self.max || self.order.len() > self.max.saturating_mul(2).saturating_add(16) {
             let Some((stamp, txid)) = self.order.pop_front() else { break };
             if self.memories.get(&txid).is_some_and(|memory| memory.stamp == stamp) {
@@ -44,24 +43,24 @@ impl Remembered {
         }
     }
 
-    /// When it was first seen.
+    /// First-seen time.
     pub(crate) fn first_seen(&self, txid: &Txid) -> Option<u64> {
         self.memories.get(txid)?.first_seen_ms
     }
 
-    /// Whether a block of our chain is known to hold it.
+    /// True if a block of our chain is known to contain it.
     pub(crate) fn is_confirmed(&self, txid: &Txid) -> bool {
         self.memories.get(txid).is_some_and(|memory| memory.confirmed.is_some())
     }
 
-    /// Blocks above this height are not on our chain any more.
+    /// Blocks above this height are no longer on our chain.
     pub(crate) fn disconnected(&mut self, tip: Height) {
         for memory in self.memories.values_mut() {
             memory.confirmed = memory.confirmed.filter(|height| *height <= tip);
         }
     }
 
-    /// Which blocks are on our chain is not known any more.
+    /// It is no longer known which blocks are on our chain.
     pub(crate) fn forget_blocks(&mut self) {
         for memory in self.memories.values_mut() {
             memory.confirmed = None;

@@ -1,5 +1,5 @@
-//! A transaction and the coins that it spends make a resolved transaction, if they are possible together. The node
-//! says so, but nothing that it says is believed without a look.
+//! Combines a transaction and the coins that it spends into a resolved transaction, if they are valid together. The
+//! node's answers are checked, not trusted.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use crate::body::Body;
 
 /// Weight of the largest block.
 const MAX_WEIGHT: u64 = 4_000_000;
-/// Cost of the signature operations that a block may hold.
+/// Maximum cost of the signature operations of a block.
 const MAX_SIGOPS: usize = 80_000;
 
 /// The coin of an input.
@@ -38,12 +38,12 @@ pub(crate) enum Impossible {
     Sigops,
 }
 
-/// The outpoint of an input as our types.
+/// The outpoint of an input in our types.
 pub(crate) fn outpoint(from: &OutPoint) -> (Txid, u32) {
     (Txid(from.txid.to_byte_array()), from.vout)
 }
 
-/// Whether a transaction is possible whatever it spends.
+/// Checks that are independent of the spent coins.
 pub(crate) fn check(body: &Body) -> Result<(), Impossible> {
     let tx = &body.tx;
     if tx.input.is_empty() || tx.is_coinbase() || tx.input.iter().any(|input| input.previous_output.is_null()) {
@@ -65,7 +65,7 @@ fn sum(mut values: impl Iterator<Item = Sats>) -> Result<Sats, Impossible> {
     total.ok_or(Impossible::Amounts)
 }
 
-/// Puts a transaction together. `spent` are the coins of its inputs, in order.
+/// Builds a resolved transaction. `spent` are the coins of its inputs, in order.
 pub(crate) fn build(txid: Txid, body: Body, spent: Vec<Spent>, first_seen_ms: u64) -> Result<MempoolTx, Impossible> {
     check(&body)?;
     let Body { tx, raw } = body;

@@ -1,23 +1,23 @@
-//! Requests, and the pause after one that failed.
+//! Requests, and the pause after a failed one.
 
 use cairn_node::NodeError;
 
-/// First pause in milliseconds; each further one is twice as long.
+/// First pause in milliseconds; it doubles with each failure.
 const FIRST_PAUSE: u64 = 100;
-/// Longest pause in milliseconds.
+/// Maximum pause in milliseconds.
 const LONGEST_PAUSE: u64 = 5_000;
 
-/// How requests fare.
+/// State of requests.
 #[derive(Debug, Default)]
 pub(crate) struct Rpc {
-    /// Before this (in passed milliseconds) the node is not asked.
+    /// Before this time (in elapsed milliseconds), no request is sent.
     paused_until: u64,
     failures: u32,
     error: Option<String>,
 }
 
 impl Rpc {
-    /// Milliseconds until the node may be asked; 0 for now.
+    /// Milliseconds until the next request may be sent; 0 for now.
     pub(crate) fn pause(&self, passed: u64) -> u64 {
         self.paused_until.saturating_sub(passed)
     }
@@ -26,7 +26,7 @@ impl Rpc {
         self.error.as_deref()
     }
 
-    /// Notes how a request went. After an error there is a pause.
+    /// Records the result of a request. After an error there is a pause.
     pub(crate) fn note<T>(&mut self, outcome: Result<T, NodeError>, passed: u64) -> Result<T, NodeError> {
         match &outcome {
             Ok(_) => {

@@ -1,4 +1,4 @@
-//! What happens when memory is full: the lowest feerates are left out.
+//! The memory limit: the lowest feerates are left out.
 
 use cairn_model::{RemoveReason, Txid};
 
@@ -9,7 +9,7 @@ use crate::{
 };
 
 impl MempoolWatcher {
-    /// Leaves out the lowest feerates, with what depends on them, until there is some room again.
+    /// Leaves out the lowest feerates and their dependents, until there is some room again.
     pub(crate) fn trim(&mut self) {
         if self.pool.bytes() <= self.options.max_bytes {
             return;
@@ -41,9 +41,9 @@ impl MempoolWatcher {
         tracing::warn!(count, "memory limit reached: transactions with the lowest feerates are left out");
     }
 
-    /// There is room again: takes in the best of those that were left out, until this much memory is used.
+    /// There is room again: adds the best of those that were left out, until this much memory is used.
     pub(crate) fn readmit(&mut self, room: u64) {
-        /// What a transaction takes, on the high side.
+        /// Upper estimate of the memory of a transaction.
         const TYPICAL: u64 = 3_000;
         let mut left_out: Vec<(u64, Txid)> = (self.arrivals.iter())
             .filter_map(|(txid, arrival)| match arrival.stage() {

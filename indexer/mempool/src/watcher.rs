@@ -11,7 +11,7 @@ use crate::{
     remembered::Remembered, rpc::Rpc,
 };
 
-/// Longest time between two steps.
+/// Maximum time between two steps.
 const LONGEST_WAIT: u64 = 1_000;
 
 /// The tip of our index.
@@ -28,7 +28,7 @@ pub struct IndexTip {
 /// Result of a step.
 #[derive(Clone, PartialEq, Debug)]
 pub struct MempoolUpdate {
-    /// What readers are to apply, in this order.
+    /// Deltas that readers must apply, in this order.
     pub deltas: Vec<MempoolDelta>,
     /// When to call again if no message arrives; zero if there is work left. After a message, call at once.
     pub again_in: Duration,
@@ -47,26 +47,26 @@ pub enum WatchError {
 pub(crate) struct TipState {
     /// Our tip.
     pub(crate) tip: Option<IndexTip>,
-    /// The node's tip, as far as it told.
+    /// The node's last reported tip.
     pub(crate) node: Option<BlockHash>,
-    /// The node is on the move: its tip is not ours.
+    /// The node's tip is not ours.
     pub(crate) apart: bool,
-    /// When blocks were last taken off ours, in passed milliseconds.
+    /// When blocks of our chain were last disconnected, in elapsed milliseconds.
     pub(crate) reorganized: Option<u64>,
 }
 
-/// Snapshots: when, and what they found.
+/// Snapshots: times and results.
 #[derive(Debug, Default)]
 pub(crate) struct Sync {
     /// The first snapshot was taken.
     pub(crate) started: bool,
-    /// The node's number of the next change that is not known.
+    /// The node's sequence number of the next unknown change.
     pub(crate) next: u64,
-    /// Something may be missing: a snapshot is due, and nothing is complete before it.
+    /// Changes may be missing: a snapshot is due, and the state is incomplete until then.
     pub(crate) broken: bool,
-    /// A snapshot is worth while, in passed milliseconds.
+    /// When a snapshot became useful, in elapsed milliseconds.
     pub(crate) hint: Option<u64>,
-    /// When the last one was compared, and before when none is taken, in passed milliseconds.
+    /// When the last one was compared, and the earliest time of the next, in elapsed milliseconds.
     pub(crate) done: Option<u64>,
     pub(crate) not_before: u64,
     /// One was attempted.
@@ -74,14 +74,14 @@ pub(crate) struct Sync {
     /// When the last one was compared, in milliseconds since 1970.
     pub(crate) done_wall: Option<u64>,
     pub(crate) count: u64,
-    /// The node's word on whether its mempool is loaded, and since when we wait for that.
+    /// Whether the node reports its mempool as loaded, and the time since which we wait for that.
     pub(crate) node_loaded: Option<bool>,
     pub(crate) loading_since: Option<u64>,
     pub(crate) last: Corrections,
     pub(crate) total: Corrections,
-    /// Corrections of the last snapshot that a message on its way may still explain; whether it was an addition.
+    /// Corrections of the last snapshot that a delayed message may still announce; true for an addition.
     pub(crate) unexplained: HashMap<Txid, bool>,
-    /// Transactions since the last snapshot that were too many.
+    /// Transactions beyond the limit since the last snapshot.
     pub(crate) too_many: u64,
     pub(crate) gaps_open: u64,
     pub(crate) gaps_repaired: u64,
@@ -104,19 +104,19 @@ pub struct MempoolWatcher {
     pub(crate) chain: TipState,
     pub(crate) sync: Sync,
     pub(crate) rpc: Rpc,
-    /// Transactions to ask for at once.
+    /// Number of transactions to request at once.
     pub(crate) batch: usize,
     pub(crate) floor: Option<NodeFloor>,
-    /// When it was last asked for, in passed milliseconds.
+    /// When it was last requested, in elapsed milliseconds.
     pub(crate) floor_asked: Option<u64>,
-    /// The best feerate that was left out for want of memory.
+    /// The highest feerate that was left out because of the memory limit.
     pub(crate) full_at: Option<u64>,
-    /// The `sequence` topic is heard.
+    /// True if the `sequence` topic is received.
     pub(crate) hears_sequence: bool,
-    /// A place among the changes, for the next.
+    /// Position of the next change among all changes.
     pub(crate) order: u64,
     pub(crate) out: Vec<MempoolDelta>,
-    /// The number that readers were last told, unless something changed since.
+    /// The sequence number last published to readers, unless something changed since.
     announced: Option<u64>,
     synced: bool,
 }
@@ -167,7 +167,7 @@ impl MempoolWatcher {
         self.hears_sequence = topics.contains(&Topic::Sequence);
     }
 
-    /// Takes in an event that was heard at `now_ms` (milliseconds since 1970). Cheap: it is only queued.
+    /// Queues an event received at `now_ms` (milliseconds since 1970). Cheap.
     pub fn hear(&mut self, event: &NodeEvent, now_ms: u64) {
         self.queue.push(event, now_ms, &self.options);
     }
@@ -176,12 +176,12 @@ impl MempoolWatcher {
     /// tip of our index, to which `coins` belong; `now_ms` is in milliseconds since 1970.
     ///
     /// # Errors
-    /// [`WatchError`]; the next step goes on where this one ended.
+    /// [`WatchError`]; the next step resumes where this one ended.
     pub fn step(&mut self, coins: &dyn CoinSource, tip: IndexTip, now_ms: u64) -> Result<MempoolUpdate, WatchError> {
         self.clock.set(now_ms);
         self.meet(tip);
         self.listen();
-        // Before a snapshot is taken because something is missing: it may just have come.
+        // Before the snapshot, because the missing coins may have just arrived.
         self.admit(coins)?;
         if self.queue.is_empty() && self.is_snapshot_due() {
             self.reconcile();
@@ -198,7 +198,7 @@ impl MempoolWatcher {
         Ok(MempoolUpdate { deltas, again_in: Duration::from_millis(self.wait()) })
     }
 
-    /// Readers get what they need in order to know that they have it all.
+    /// Publishes the sequence number once readers have everything.
     fn conclude(&mut self) {
         let complete = self.sync.started
             && !self.sync.broken
@@ -217,7 +217,7 @@ impl MempoolWatcher {
         }
     }
 
-    /// What an earlier run knew and the node does not have any more.
+    /// Drops transactions of an earlier run that the node no longer has.
     fn forget_kept(&mut self) {
         for (txid, tx) in std::mem::take(&mut self.kept) {
             if !self.pool.contains(&txid) && !self.arrivals.contains(&txid) {

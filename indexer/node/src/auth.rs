@@ -134,7 +134,7 @@ mod tests {
         let path = dir.path().join(".cookie");
         let credentials = Credentials::new(NodeAuth::Cookie(path.clone()));
         let error = credentials.header().unwrap_err();
-        assert!(error.is_transient() && error.to_string().contains("is the node running"), "{error}");
+        assert!(error.is_transient() && error.to_string().contains("check that the node is running"), "{error}");
         fs::write(&path, "__cookie__:one").unwrap();
         let first = credentials.header().unwrap();
         fs::write(&path, "__cookie__:two\n").unwrap();

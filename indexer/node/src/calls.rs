@@ -121,7 +121,7 @@ impl NodeClient {
         self.call::<Hash<Txid>>("sendrawtransaction", &params).map(|txid| txid.0)
     }
 
-    /// Ids of the transactions in the mempool, and the number that its next `sequence` message will have.
+    /// Txids in the mempool, and the number of its next `sequence` message.
     ///
     /// # Errors
     /// See [`NodeError`].
@@ -129,7 +129,7 @@ impl NodeClient {
         self.call("getrawmempool", &json!([false, true]))
     }
 
-    /// Transactions in the mempool, in one request for some hundred of them; `None` for those that are not there.
+    /// Transactions in the mempool, in requests of some hundred each; `None` for those that are not there.
     ///
     /// # Errors
     /// See [`NodeError`].
@@ -156,7 +156,7 @@ impl NodeClient {
         self.call("getmininginfo", &json!([]))
     }
 
-    /// Where the node publishes what.
+    /// The node's ZMQ publishers.
     ///
     /// # Errors
     /// See [`NodeError`].

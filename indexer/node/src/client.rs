@@ -273,12 +273,12 @@ impl NodeClient {
         }
     }
 
-    /// Longest wait and largest answer of an ordinary request.
+    /// Timeout and maximum answer size of an ordinary request.
     pub(crate) fn limits(&self, body: u64) -> HttpLimits {
         HttpLimits { time: self.timeout, body }
     }
 
-    /// Posts with credentials; after a 401 once more if the cookie is another by now.
+    /// Posts with credentials; repeats once after a 401 if the cookie has changed.
     fn post(&self, method: &str, body: &[u8], limits: HttpLimits) -> Result<HttpAnswer, NodeError> {
         let Shared { http, credentials, .. } = &*self.shared;
         let header = credentials.header()?;
@@ -300,7 +300,7 @@ impl NodeClient {
         }
     }
 
-    /// What an answer means that is not the JSON of an RPC interface.
+    /// The error for an answer that is not JSON-RPC.
     fn no_json(&self, method: &str, answer: &HttpAnswer) -> NodeError {
         let url = self.url().to_owned();
         match answer.status {

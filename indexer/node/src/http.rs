@@ -18,7 +18,7 @@ pub(crate) struct HttpAnswer {
 }
 
 impl HttpAnswer {
-    /// The beginning of the body as one line, for messages.
+    /// The beginning of the body as one line, for error messages.
     pub(crate) fn words(&self) -> String {
         let text = String::from_utf8_lossy(&self.body[..self.body.len().min(400)]);
         let line: Vec<&str> = text.split_whitespace().collect();
@@ -29,7 +29,7 @@ impl HttpAnswer {
 /// Limits of one exchange.
 #[derive(Clone, Copy)]
 pub(crate) struct HttpLimits {
-    /// For all of it.
+    /// Time limit of the exchange.
     pub(crate) time: Duration,
     /// Maximum size of the answer's body in bytes.
     pub(crate) body: u64,
@@ -83,7 +83,7 @@ impl Http {
         self.finish(what, request.send(body), limits)
     }
 
-    /// REST needs no credentials and gets none.
+    /// A REST request, without credentials.
     pub(crate) fn get(&self, path: &str, limits: HttpLimits) -> Result<HttpAnswer, NodeError> {
         let request = self.agent.get(format!("{}{path}", self.url));
         let request = request.config().timeout_global(Some(limits.time)).build();

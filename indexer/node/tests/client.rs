@@ -96,7 +96,7 @@ fn nobody_there() {
     thread::sleep(Duration::from_millis(50));
     let error = client.best_block_hash().unwrap_err();
     assert!(matches!(error, NodeError::Unreachable { .. }), "{error}");
-    assert!(error.to_string().contains("is the node running"), "{error}");
+    assert!(error.to_string().contains("check that the node runs"), "{error}");
     assert!(!format!("{error} {error:?} {client:?} {config:?}").contains("hunter2"));
 }
 

@@ -23,12 +23,12 @@ impl Collisions {
         Collisions { scripts: prefixes.map(|p| (p, Vec::new())).collect(), changed: HashSet::new() }
     }
 
-    /// Learns what an earlier run had assigned (bulk).
+    /// Takes over the ordinals of an earlier run (bulk).
     pub(crate) fn know(&mut self, rows: impl Iterator<Item = (ScriptPrefix, PrefixScripts)>) {
         self.scripts.extend(rows);
     }
 
-    /// Every prefix that is known to collide, with the scripts that were met, by ascending prefix.
+    /// All colliding prefixes with the scripts found so far, by ascending prefix.
     pub(crate) fn rows(&self) -> Vec<(ScriptPrefix, PrefixScripts)> {
         let met = self.scripts.iter().filter(|(_, scripts)| !scripts.is_empty());
         let mut rows: Vec<_> = met.map(|(prefix, scripts)| (*prefix, scripts.clone())).collect();

@@ -22,7 +22,7 @@ pub(crate) struct ChainPosition {
 }
 
 impl ChainPosition {
-    /// Where the survey of block files says.
+    /// Position from the survey of block files.
     pub(crate) fn of(at: &BlockRef) -> Self {
         let position = Some(at.position());
         ChainPosition { height: at.height, first_tx: at.first_tx, mono_time: at.mono_time, position }

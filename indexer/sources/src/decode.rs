@@ -76,7 +76,7 @@ pub struct DecodeError {
 /// An outpoint as it stands in a transaction.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Prevout {
-    /// Transaction that made the coin.
+    /// Transaction that created the coin.
     pub txid: Txid,
     /// Index of the output in it.
     pub vout: u32,

@@ -71,6 +71,6 @@ impl Stage for ChainStage {
         _: &dyn Prior,
         _: &mut dyn Rows,
     ) -> Result<(), StageError> {
-        Err(StageError::Contradiction { stage: self.name(), what: "its lanes only put" })
+        Err(StageError::Contradiction { stage: self.name(), what: "its lanes have only put deltas" })
     }
 }

@@ -77,7 +77,7 @@ impl Stage for SpendsStage {
         row.sort_unstable();
         let twice = row.windows(2).any(|pair| pair[0].vout == pair[1].vout);
         if twice || (direction == FoldDirection::Back && row.len() + group.len() != before) {
-            return Err(StageError::Contradiction { stage: NAME, what: "an output is spent twice, or never was" });
+            return Err(StageError::Contradiction { stage: NAME, what: "an output is spent twice, or does not exist" });
         }
         if row.is_empty() {
             rows.delete(Spenders::FAMILY, key)

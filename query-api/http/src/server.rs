@@ -33,7 +33,7 @@ pub struct Service {
     pub state: Option<cairn_state::State>,
     /// Milliseconds since 1970, as of the call.
     pub clock: fn() -> u64,
-    /// Counts of answers; keep a clone to read them.
+    /// Metrics of requests; keep a clone to read them.
     pub metrics: Arc<Metrics>,
     /// Description of the service.
     pub about: About,
@@ -72,7 +72,7 @@ pub(crate) struct Server {
     pub(crate) budgets: Budgets,
     /// Makes pseudonyms of clients: a keyed hash, whose random key never leaves the process.
     pub(crate) pseudonyms: RandomState,
-    /// Version of the configuration, as far as answers show it.
+    /// Version of the configuration that affects answers.
     pub(crate) state_version: [u8; 16],
     /// URL of the OpenAPI document.
     pub(crate) docs: String,

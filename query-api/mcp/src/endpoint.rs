@@ -15,10 +15,10 @@ use crate::{
     legacy, rpc,
 };
 
-/// Paths that are the protocol's endpoint; the first is the one to name.
+/// Paths of the MCP endpoint; the first is the main one.
 pub const PATHS: [&str; 4] = ["/mcp/", "/mcp", "/mcp/v1/", "/mcp/v1"];
 
-/// The protocol's endpoint.
+/// The MCP endpoint.
 pub(crate) async fn endpoint(State(front): State<Arc<Front>>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     if let Err(refused) = front.hosts.check(&parts.uri, &parts.headers) {

@@ -19,9 +19,9 @@ use crate::{
     streams::{StreamEntry, Streams},
 };
 
-/// Where clients of the old transport send their messages.
+/// Path for messages of the old transport.
 pub(crate) const MESSAGES: &str = "/mcp/messages";
-/// Answers that wait for a slow reader; beyond that its messages are refused.
+/// Maximum number of unread answers of a stream; further messages are refused.
 const QUEUED: usize = 4;
 /// Interval of keep-alive comments, for proxies.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
@@ -29,7 +29,7 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 const IDLE: Duration = Duration::from_secs(30 * 60);
 const RETRY_AFTER: u32 = 10;
 
-/// An open stream; when its reader is gone, it is dropped and counts as open no longer.
+/// An open stream. It is dropped when its reader disconnects, which frees its slot.
 struct OpenStream {
     id: Uuid,
     streams: Arc<Streams>,

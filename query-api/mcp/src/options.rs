@@ -3,18 +3,19 @@
 use cairn_http::MAX_TOOL_ANSWER;
 use cairn_model::CancelToken;
 
-/// Bounds, and the end.
+/// Limits, and the shutdown signal.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Open streams of the old transport, over all clients.
+    /// Maximum number of open streams of the old transport.
     pub max_streams: usize,
-    /// Open streams of the old transport of one client, as limits count clients.
+    /// Maximum number of open streams of the old transport per client.
     pub max_streams_per_client: usize,
-    /// Messages in a batch.
+    /// Maximum number of messages in a batch.
     pub max_batch: usize,
-    /// Largest answer of a tool in bytes of JSON; a larger one becomes a failure that says how to ask for less.
+    /// Maximum size of a tool's answer in bytes of JSON. A larger answer becomes an error that says how to request
+    /// less.
     pub max_answer_bytes: usize,
-    /// Cancelled when the server stops: streams end then.
+    /// Cancelled when the server stops; streams then end.
     pub stop: CancelToken,
 }
 

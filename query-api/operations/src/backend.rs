@@ -20,7 +20,7 @@ use crate::{
 const WAITS: u32 = 10;
 const WAIT: Duration = Duration::from_millis(50);
 
-/// What answers the operations.
+/// Runs the operations.
 pub(crate) struct ChainBackend {
     pub(crate) index: Arc<dyn IndexSource>,
     pub(crate) config: ChainConfig,

@@ -75,9 +75,9 @@ pub(crate) struct Ctx<'a> {
     pub(crate) index: Option<&'a View<'a>>,
     /// Height of the best known chain.
     pub(crate) best_height: Option<Height>,
-    /// The mempool, or why there is none to read. Only there for operations that name it among their freshness inputs.
+    /// The mempool, or the reason why it cannot be read. Only for operations that list it as a freshness input.
     pub(crate) pool: Result<MempoolView<'a>, Absent>,
-    /// What is known of the source of blocks.
+    /// Status of the source of blocks.
     pub(crate) source: Option<&'a SourceStatus>,
     /// The mempool slot, for operations that do not list the mempool as a freshness input and only read it briefly.
     pub(crate) slot: &'a MempoolSlot,
@@ -109,7 +109,7 @@ impl<'a> Ctx<'a> {
     /// The mempool, for operations that need it.
     ///
     /// # Errors
-    /// There is none at present.
+    /// No mempool is available.
     pub(crate) fn mempool(&self) -> Result<&MempoolView<'a>, ApiError> {
         self.pool.as_ref().map_err(|absent| {
             let wait = if *absent == Absent::OtherTip { 1 } else { 10 };
@@ -117,7 +117,7 @@ impl<'a> Ctx<'a> {
         })
     }
 
-    /// The mempool for operations that can do without; where there is none, or not all of it, the answer carries a warning.
+    /// The mempool for operations that work without it. If it is missing or incomplete, the answer carries a warning.
     pub(crate) fn unconfirmed(&self) -> Option<&MempoolView<'a>> {
         let (found, code, message) = match &self.pool {
             Ok(pool) => match pool.mempool.stats(pool.as_of_ms).dropped {

@@ -10,11 +10,11 @@ use cairn_tables::headers::HeaderRow;
 
 use crate::node::{NodeAccess, Unreachable};
 
-const UNREACHABLE: &str = "no block files at hand, and the node cannot be asked at present";
-const NOT_THERE: &str = "no block files at hand, and the node does not have the transaction";
-const ONE_ONLY: &str = "no block files at hand, and a request asks the node for one transaction at most";
+const UNREACHABLE: &str = "no block files are available, and the node is unreachable";
+const NOT_THERE: &str = "no block files are available, and the node does not have the transaction";
+const ONE_ONLY: &str = "no block files are available, and a request may ask the node for only one transaction";
 
-/// What a request asks of the node: a transaction in a block, or in the mempool if none is named.
+/// A request to the node: a transaction in a block, or in the mempool if no block is given.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Wanted {
     pub(crate) txid: Txid,
@@ -27,27 +27,27 @@ pub(crate) type InBlock = Box<(StoredTx, HeaderRow)>;
 /// A transaction, and its bytes.
 pub(crate) type Whole = (Transaction, Vec<u8>);
 
-/// What the node said; bytes of another transaction than the wanted one count as none.
+/// The node's answer. Bytes of another transaction count as missing.
 pub(crate) struct Brought {
     wanted: Wanted,
     whole: Result<Option<Whole>, Unreachable>,
 }
 
 impl Brought {
-    /// Whether the node had the bytes.
+    /// True if the node had the bytes.
     pub(crate) fn is_whole(&self) -> bool {
         matches!(self.whole, Ok(Some(_)))
     }
 }
 
 impl Wanted {
-    /// Asks the node. May take seconds: not to be called while a lock is held.
+    /// Asks the node. May take seconds; must not be called while a lock is held.
     pub(crate) fn fetch(self, node: &dyn NodeAccess) -> Brought {
         let bytes = node.raw_transaction(&self.txid, self.block.as_ref());
         let whole = |bytes: Vec<u8>| {
             let decoded = decode(&bytes, &self.txid);
             if decoded.is_none() {
-                tracing::error!(txid = %self.txid, "the node gave something else than the transaction asked for");
+                tracing::error!(txid = %self.txid, "the node sent something other than the requested transaction");
             }
             decoded.map(|tx| (tx, bytes))
         };
@@ -55,19 +55,19 @@ impl Wanted {
     }
 }
 
-/// Bytes that only the node has. A request may hold the mempool, which nobody can change meanwhile, so it does not ask the
-/// node itself: its operation says beforehand what it wants, and the node is asked while nothing is held. A request gets one
-/// transaction at most.
+/// Bytes from the node. A request may hold the mempool, which blocks its writer, so it does not ask the node itself.
+/// Its operation declares beforehand what it needs, and the node is asked while no lock is held. A request gets at most
+/// one transaction.
 #[derive(Default)]
 pub(crate) struct NodeBytes<'a> {
     brought: Option<&'a Brought>,
-    /// What the look ahead found without the node, so that it is not read twice.
+    /// A transaction that was found without the node before the operation ran, so that it is not read twice.
     at_hand: RefCell<Option<(Txid, Whole)>>,
     found: RefCell<Option<(Txid, Option<InBlock>)>>,
 }
 
 impl<'a> NodeBytes<'a> {
-    /// With what the node said, if it was asked.
+    /// With the node's answer, if it was asked.
     pub(crate) fn with(brought: Option<&'a Brought>) -> Self {
         NodeBytes { brought, ..NodeBytes::default() }
     }
@@ -88,8 +88,8 @@ impl<'a> NodeBytes<'a> {
         }
     }
 
-    /// A confirmed transaction with the header of its block; `None` if no block has it. What the look ahead found is not read
-    /// again.
+    /// A confirmed transaction with the header of its block; `None` if no block has it. A transaction that is kept from
+    /// before is not read again.
     ///
     /// # Errors
     /// The index cannot be read.
@@ -102,7 +102,7 @@ impl<'a> NodeBytes<'a> {
         Ok(Some(Box::new((tx, header))))
     }
 
-    /// Keeps what the look ahead found.
+    /// Keeps a transaction that was found before the operation ran.
     pub(crate) fn keep(&self, txid: Txid, found: Option<InBlock>) {
         self.found.replace(Some((txid, found)));
     }

@@ -9,12 +9,12 @@ use crate::{
     node_bytes::{Wanted, Whole, decode},
 };
 
-/// Why a transaction's raw bytes are not at hand.
-pub(crate) const NO_SOURCE: &str = "no block files and no node at hand";
-const UNREADABLE: &str = "the block file is not readable, or no longer holds the block";
-const NO_NODE: &str = "no node at hand";
+/// Why a transaction's raw bytes are not available.
+pub(crate) const NO_SOURCE: &str = "neither block files nor a node are available";
+const UNREADABLE: &str = "the block file cannot be read, or no longer contains the block";
+const NO_NODE: &str = "no node is available";
 
-/// What has to be asked of the node for the bytes of a confirmed transaction; `None` if they are at hand.
+/// The request to the node for the bytes of a confirmed transaction; `None` if they are available without it.
 pub(crate) fn wanted_of(ctx: &Ctx<'_>, view: &View<'_>, tx: &StoredTx, header: &HeaderRow) -> Option<Wanted> {
     match raw_tx(view, tx, header.position) {
         Ok(whole) => {
@@ -65,7 +65,7 @@ pub(crate) fn raw_unconfirmed(ctx: &Ctx<'_>, tx: &MempoolTx) -> Result<Whole, &'
     }
 }
 
-/// A transaction with scripts and witnesses, and its bytes, from the block files alone.
+/// A transaction with scripts and witnesses, and its bytes, from the block files only.
 ///
 /// # Errors
 /// The reason why there is none. It never contains a path.

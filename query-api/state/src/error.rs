@@ -1,82 +1,82 @@
-//! What can go wrong with the service state, in words that name no secret.
+//! Errors of the service state. No message contains a secret.
 
 use std::path::PathBuf;
 
-/// Longest label, in characters.
+/// Maximum length of a label in characters.
 pub const MAX_LABEL_CHARS: usize = 200;
-/// Longest message of a ticket, in characters.
+/// Maximum length of a ticket's message in characters.
 pub const MAX_MESSAGE_CHARS: usize = 2_000;
-/// Longest of the other texts of a ticket, in characters.
+/// Maximum length of the other texts of a ticket in characters.
 pub const MAX_TEXT_CHARS: usize = 500;
 
-/// A failure of the service state.
+/// An error of the service state.
 #[derive(Debug, thiserror::Error)]
 pub enum StateError {
-    /// The URL names no database. The text never repeats the URL, which may hold a password.
-    #[error("the URL of the service state is wrong: {0}")]
+    /// The URL is invalid. The message does not repeat it, because it may contain a password.
+    #[error("invalid URL of the service state: {0}")]
     Url(String),
-    /// The file of the database cannot be made or used.
+    /// The database file cannot be created or used.
     #[error("{path}: {reason}", path = path.display())]
     File {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// Message of the operating system.
         reason: std::io::Error,
     },
-    /// The database does not answer, or refuses.
+    /// The database is unreachable, or returned an error.
     #[error("the database of the service state {what}: {reason}")]
     Database {
-        /// What was tried.
+        /// The failed action, as the end of a sentence.
         what: &'static str,
-        /// What the database says.
+        /// Message of the database.
         reason: String,
-        /// Whether the disk is full.
+        /// True if the disk is full.
         disk_full: bool,
     },
-    /// A newer program has been at work.
+    /// The database was written by a newer version.
     #[error(
-        "the service state has schema version {found}, made by a newer Cairn; this one knows versions up to {known}"
+        "the service state has schema version {found}, made by a newer Cairn; this one supports versions up to {known}"
     )]
     Newer {
         /// Version of the database.
         found: u32,
-        /// Newest version that this program knows.
+        /// Newest supported version.
         known: u32,
     },
-    /// A step of the schema is not the one that this program knows.
-    #[error("step {version} of the service state's schema is not the one that this Cairn knows")]
+    /// A migration differs from this program's.
+    #[error("step {version} of the service state's schema differs from the one of this Cairn")]
     Foreign {
-        /// Its number.
+        /// Number of the migration.
         version: u32,
     },
-    /// A label that cannot be kept.
-    #[error("a label has at most {max} characters, and no control characters", max = MAX_LABEL_CHARS)]
+    /// An invalid label.
+    #[error("invalid label: at most {max} characters and no control characters are allowed", max = MAX_LABEL_CHARS)]
     Label,
-    /// A text of a ticket that cannot be kept.
+    /// An invalid text of a ticket.
     #[error(
-        "a message has 1 to {message} characters and other texts at most {text}; control characters are not allowed",
+        "invalid feedback: a message has 1 to {message} characters, other texts at most {text}; control characters are not allowed",
         message = MAX_MESSAGE_CHARS, text = MAX_TEXT_CHARS
     )]
     Feedback,
-    /// A time that cannot be kept.
+    /// A time that cannot be stored.
     #[error("a time is out of range")]
     Time,
-    /// The operating system gives no random numbers.
-    #[error("the operating system gives no random numbers: {0}")]
+    /// No random numbers from the operating system.
+    #[error("cannot get random numbers from the operating system: {0}")]
     Random(String),
-    /// A row is not what this program writes.
-    #[error("a row of the service state cannot be read: {0}")]
+    /// A stored row is invalid.
+    #[error("invalid row in the service state: {0}")]
     Row(String),
 }
 
 impl StateError {
-    /// Whether it may pass by itself: the database is away or busy, say.
+    /// True if it may be temporary, for example if the database is unreachable or busy.
     #[must_use]
     pub fn may_pass(&self) -> bool {
         matches!(self, StateError::Database { .. } | StateError::File { .. })
     }
 
-    /// Whether the disk is full.
+    /// True if the disk is full.
     #[must_use]
     pub fn is_disk_full(&self) -> bool {
         match self {
@@ -88,7 +88,7 @@ impl StateError {
         }
     }
 
-    /// Wraps what the database says about something that was tried.
+    /// Wraps an error of the database; `what` is the failed action.
     pub(crate) fn database(what: &'static str) -> impl FnOnce(sqlx::Error) -> StateError {
         // SQLite's code for a full disk.
         const SQLITE_FULL: &str = "13";
@@ -97,7 +97,7 @@ impl StateError {
         move |error| {
             let code = error.as_database_error().and_then(|e| e.code().map(std::borrow::Cow::into_owned));
             let disk_full = code.is_some_and(|code| code == SQLITE_FULL || code == PG_DISK_FULL);
-            // What the database says alone; the rest is where in its own source it said so.
+            // Only the message: sqlx adds positions in the database's own source.
             let reason = error.as_database_error().map_or_else(|| error.to_string(), |e| e.message().to_owned());
             StateError::Database { what, reason, disk_full }
         }

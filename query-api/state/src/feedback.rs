@@ -1,19 +1,19 @@
-//! Feedback of clients: tickets that an operator reads and closes.
+//! Feedback from clients: tickets that the operator reads and closes.
 
 use sha2::{Digest, Sha256};
 
 use crate::{MAX_MESSAGE_CHARS, MAX_TEXT_CHARS, State, StateError, pool::on};
 
-/// Open tickets that are kept at most. Beyond it new ones are refused until some are closed.
+/// Maximum number of open tickets. At the limit, new ones are refused until some are closed.
 pub const MAX_OPEN_TICKETS: u32 = 10_000;
-/// Tickets that one client can submit within [`CLIENT_WINDOW`].
+/// Maximum number of tickets of one client in [`CLIENT_WINDOW`].
 pub const MAX_TICKETS_OF_CLIENT: u32 = 20;
-/// In seconds.
+/// Window of the limit per client, in seconds.
 pub const CLIENT_WINDOW: u64 = 86_400;
-/// Random bytes of an id.
+/// Number of random bytes in an id.
 const ID_BYTES: usize = 8;
 
-/// Declares an enumeration whose values have names in the database.
+/// Declares an enum whose variants have names in the database.
 macro_rules! named {
     ($(#[$meta:meta])* $name:ident { $($(#[$of:meta])* $variant:ident = $text:literal,)+ }) => {
         $(#[$meta])*
@@ -21,7 +21,7 @@ macro_rules! named {
         pub enum $name { $($(#[$of])* $variant,)+ }
 
         impl $name {
-            /// All of them.
+            /// All variants.
             pub const ALL: &[$name] = &[$($name::$variant,)+];
 
             /// Its name in snake case.
@@ -30,7 +30,7 @@ macro_rules! named {
                 match self { $($name::$variant => $text,)+ }
             }
 
-            /// The one of that name.
+            /// The variant with this name.
             #[must_use]
             pub fn named(name: &str) -> Option<Self> {
                 $name::ALL.iter().copied().find(|one| one.name() == name)
@@ -40,7 +40,7 @@ macro_rules! named {
 }
 
 named! {
-    /// What feedback is about.
+    /// Type of feedback.
     TicketKind {
         /// A label is wrong.
         LabelCorrection = "label_correction",
@@ -54,31 +54,31 @@ named! {
 }
 
 named! {
-    /// What became of a ticket.
+    /// State of a ticket.
     TicketState {
-        /// Nobody has decided yet.
+        /// The operator has not closed it.
         Open = "open",
-        /// The operator has acted on it.
+        /// Closed: the operator acted on it.
         Resolved = "resolved",
-        /// The operator has decided not to act on it.
+        /// Closed: the operator decided not to act on it.
         Rejected = "rejected",
     }
 }
 
-/// Feedback that is to be kept.
+/// Feedback to store.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NewTicket {
-    /// What it is about.
+    /// Its type.
     pub kind: TicketKind,
     /// The address that it is about.
     pub address: Option<String>,
-    /// What the client says; not empty.
+    /// The client's message; not empty.
     pub message: String,
-    /// The label that the client thinks right.
+    /// The label that the client suggests.
     pub suggested_label: Option<String>,
-    /// The category that the client thinks right.
+    /// The category that the client suggests.
     pub suggested_category: Option<String>,
-    /// Where others can check it.
+    /// URL of public evidence.
     pub source_url: Option<String>,
 }
 
@@ -89,41 +89,41 @@ pub struct Ticket {
     pub id: String,
     /// What the client sent.
     pub feedback: NewTicket,
-    /// What became of it.
+    /// Its state.
     pub state: TicketState,
-    /// When it was received.
+    /// Time at which it was received.
     pub created_at: u64,
-    /// When it was closed; `None` while it is open.
+    /// Time at which it was closed; `None` while it is open.
     pub closed_at: Option<u64>,
-    /// What the operator noted when closing it.
+    /// The operator's note from closing it.
     pub note: Option<String>,
 }
 
-/// What came of submitting feedback.
+/// Result of submitting feedback.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Submission {
-    /// It is kept.
+    /// It is stored.
     Received(Ticket),
-    /// An open ticket says the same.
+    /// An open ticket has the same content.
     Known(Ticket),
-    /// This client has submitted [`MAX_TICKETS_OF_CLIENT`] within [`CLIENT_WINDOW`].
+    /// The client has reached [`MAX_TICKETS_OF_CLIENT`] in [`CLIENT_WINDOW`].
     TooManyOfClient,
-    /// There are [`MAX_OPEN_TICKETS`].
+    /// [`MAX_OPEN_TICKETS`] are open.
     Full,
 }
 
-/// What came of closing a ticket.
+/// Result of closing a ticket.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Closing {
-    /// It was open until now.
+    /// It was open and is now closed.
     Done,
-    /// It was closed before, in this state.
+    /// It was already closed, in this state.
     Before(TicketState),
     /// There is no such ticket.
     Unknown,
 }
 
-// One statement, so that clients who submit at the same time cannot pass the limits together.
+// One statement, so that concurrent requests cannot exceed the limits.
 const INSERT: &str = "INSERT INTO feedback (id, kind, address, message, suggested_label, suggested_category, source_url, \
     content_sha256, client, state, created_at) \
     SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, 'open', $10 \
@@ -138,7 +138,7 @@ const LIST: &str = "SELECT id, kind, address, message, suggested_label, suggeste
     closed_at, note FROM feedback WHERE $1 IS NULL OR state = $1 ORDER BY created_at, id LIMIT $2";
 const CLOSE: &str = "UPDATE feedback SET state = $1, closed_at = $2, note = $3 WHERE id = $4 AND state = 'open'";
 
-/// A row as it is stored.
+/// A stored row.
 type StoredTicket = (
     String,
     String,
@@ -157,34 +157,34 @@ fn ticket_of(row: StoredTicket) -> Result<Ticket, StateError> {
     let (id, kind, address, message, suggested_label, suggested_category, source_url, state, created, closed, note) =
         row;
     let bad = |what: String| StateError::Row(format!("ticket {id} {what}"));
-    let time = |time: i64| u64::try_from(time).map_err(|_| bad(format!("has a time {time}")));
-    let kind = TicketKind::named(&kind).ok_or_else(|| bad(format!("is of kind {kind:?}")))?;
-    let state = TicketState::named(&state).ok_or_else(|| bad(format!("is in state {state:?}")))?;
+    let time = |time: i64| u64::try_from(time).map_err(|_| bad(format!("has an invalid time: {time}")));
+    let kind = TicketKind::named(&kind).ok_or_else(|| bad(format!("has an unknown kind: {kind:?}")))?;
+    let state = TicketState::named(&state).ok_or_else(|| bad(format!("has an unknown state: {state:?}")))?;
     let (created_at, closed_at) = (time(created)?, closed.map(time).transpose()?);
     let feedback = NewTicket { kind, address, message, suggested_label, suggested_category, source_url };
     Ok(Ticket { id, feedback, state, created_at, closed_at, note })
 }
 
 impl NewTicket {
-    /// The texts that are not the message.
+    /// All texts except the message.
     fn others(&self) -> [Option<&str>; 4] {
         [&self.address, &self.suggested_label, &self.suggested_category, &self.source_url].map(Option::as_deref)
     }
 
-    /// SHA-256 over what it says, each part with its length, in hex.
+    /// SHA-256 of the content in hex. Each part is prefixed with its length.
     fn content_sha256(&self) -> String {
         let mut hash = Sha256::new();
         for part in [Some(self.kind.name()), Some(self.message.as_str())].into_iter().chain(self.others()) {
-            // A text that is not there differs from an empty one.
+            // An absent text has another hash than an empty one.
             hash.update(part.map_or(u64::MAX, |part| part.len() as u64).to_be_bytes());
             hash.update(part.unwrap_or_default());
         }
         hex::encode(hash.finalize())
     }
 
-    /// Whether it can be kept: operators read it in terminals, and no text is endless.
+    /// Checks that it can be stored: texts are bounded, and safe to show in a terminal.
     fn check(&self) -> Result<(), StateError> {
-        // Of the control characters, only these two have a place in a message.
+        // These are the only control characters that a message may contain.
         let strange = |c: char| c.is_control() && c != '\n' && c != '\t';
         if self.message.trim().is_empty()
             || self.message.chars().count() > MAX_MESSAGE_CHARS
@@ -212,18 +212,18 @@ fn to_stored(time: u64) -> Result<i64, StateError> {
 }
 
 impl State {
-    /// Keeps feedback of a client, of which `client` is a pseudonym; without one it counts towards no client's limit. The
-    /// same words make one ticket while that is open. `now` in seconds since 1970.
+    /// Stores feedback. `client` is a pseudonym of the client; without one, no limit per client applies. Feedback with
+    /// the content of an open ticket does not create another one. `now` is in seconds since 1970.
     ///
     /// # Errors
-    /// A text or the time cannot be kept, or the database fails.
+    /// A text or the time is invalid, or the database fails.
     pub async fn submit(&self, new: NewTicket, client: Option<&str>, now: u64) -> Result<Submission, StateError> {
         new.check()?;
         let (created_at, since) = (to_stored(now)?, to_stored(now.saturating_sub(CLIENT_WINDOW))?);
         self.ready().await?;
         let (id, hash) = (new_id()?, new.content_sha256());
-        let failed = || StateError::database("cannot keep feedback");
-        // What repeats an open ticket costs a client nothing, so this comes before the limits.
+        let failed = || StateError::database("cannot store feedback");
+        // A repeated ticket does not count towards the limits, so it is looked up first.
         if let Some(same) = self.same(&hash).await? {
             return Ok(Submission::Known(same));
         }
@@ -240,7 +240,7 @@ impl State {
                 Ticket { id, feedback: new, state: TicketState::Open, created_at: now, closed_at: None, note: None };
             return Ok(Submission::Received(ticket));
         }
-        // Somebody else may have said the same at the same time.
+        // A concurrent request may have stored the same content.
         if let Some(same) = self.same(&hash).await? {
             return Ok(Submission::Known(same));
         }
@@ -261,7 +261,7 @@ impl State {
         }
     }
 
-    /// The ticket of an id.
+    /// The ticket with this id.
     ///
     /// # Errors
     /// The database fails.
@@ -273,7 +273,7 @@ impl State {
         row.map(ticket_of).transpose()
     }
 
-    /// The oldest tickets, in one state or in any, at most `limit`.
+    /// The oldest tickets, in this state or in any, at most `limit`.
     ///
     /// # Errors
     /// The database fails.
@@ -286,10 +286,10 @@ impl State {
         rows.into_iter().map(ticket_of).collect()
     }
 
-    /// Closes a ticket: `resolved`, or else rejected. `now` in seconds since 1970.
+    /// Closes a ticket as resolved, or as rejected. `now` is in seconds since 1970.
     ///
     /// # Errors
-    /// The note or the time cannot be kept, or the database fails.
+    /// The note or the time is invalid, or the database fails.
     pub async fn close_ticket(
         &self,
         id: &str,

@@ -2,58 +2,58 @@
 
 use crate::{KeyKind, MAX_LABEL_CHARS, Secret, State, StateError, pool::on};
 
-/// The use of a key is written down at most this often, in seconds.
+/// Minimum interval in seconds between two records of a key's use.
 const USE_INTERVAL: i64 = 60;
 
-/// What is to be issued.
+/// A key to issue.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NewKey {
-    /// What for.
+    /// Its kind.
     pub kind: KeyKind,
-    /// Whose it is, or the like; may be empty.
+    /// Free text, for example the owner; may be empty.
     pub label: String,
-    /// When it ends to be valid, in seconds since 1970; `None`: never.
+    /// Expiry in seconds since 1970; `None` for no expiry.
     pub expires_at: Option<u64>,
 }
 
-/// What is known of a key. All times are in seconds since 1970.
+/// A key, without its secret. All times are in seconds since 1970.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Key {
     /// Its public id, in hex.
     pub id: String,
-    /// What it is for.
+    /// Its kind.
     pub kind: KeyKind,
-    /// Whose it is, or the like; may be empty.
+    /// Free text, for example the owner; may be empty.
     pub label: String,
-    /// When it was issued.
+    /// Time of issue.
     pub created_at: u64,
-    /// When it ends to be valid; `None`: never.
+    /// Expiry; `None` for no expiry.
     pub expires_at: Option<u64>,
-    /// When it was revoked; `None` if it was not.
+    /// Time of revocation; `None` if it is not revoked.
     pub revoked_at: Option<u64>,
-    /// When it was last used, to about a minute; `None` if it never was.
+    /// Last use, to about a minute; `None` if it was never used.
     pub last_used_at: Option<u64>,
 }
 
-/// Whether a key opens anything.
+/// State of a key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum KeyState {
-    /// It does.
+    /// Valid.
     Active,
-    /// Its time is over.
+    /// Expired.
     Expired,
-    /// An operator has ended it.
+    /// Revoked by an operator.
     Revoked,
 }
 
 impl Key {
-    /// Its first characters, as whoever has it sees them: all of it that is public.
+    /// Its prefix and id: the public beginning of the secret.
     #[must_use]
     pub fn begins_with(&self) -> String {
         format!("{}{}", self.kind.prefix(), self.id)
     }
 
-    /// Whether it opens anything at a time (seconds since 1970).
+    /// Its state at a time (seconds since 1970).
     #[must_use]
     pub fn state(&self, now: u64) -> KeyState {
         if self.revoked_at.is_some() {
@@ -66,25 +66,25 @@ impl Key {
     }
 }
 
-/// What a presented secret is worth.
+/// Result of checking a secret.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    /// It opens the gates. With what is known of its key.
+    /// It is valid; with its key.
     Valid(Key),
-    /// It was issued here, and its time is over.
+    /// It was issued here and has expired.
     Expired,
-    /// It was issued here, and an operator has ended it.
+    /// It was issued here and is revoked.
     Revoked,
     /// It was never issued here.
     Unknown,
 }
 
-/// What came of revoking a key.
+/// Result of revoking a key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Revocation {
-    /// It was valid until now, unless it had expired.
+    /// It is now revoked.
     Done,
-    /// It was revoked before, at this time (seconds since 1970).
+    /// It was already revoked, at this time (seconds since 1970).
     Before(u64),
     /// There is no such key.
     Unknown,
@@ -100,7 +100,7 @@ const REVOKE: &str = "UPDATE access_keys SET revoked_at = $1 WHERE id = $2 AND r
 const USED: &str = "UPDATE access_keys SET last_used_at = $1 \
     WHERE id = $2 AND (last_used_at IS NULL OR last_used_at <= $3)";
 
-/// A row as it is stored; the last is the secret's hash.
+/// A stored row; the last column is the hash of the secret.
 type StoredKey = (String, String, String, i64, Option<i64>, Option<i64>, Option<i64>, String);
 
 fn to_stored(time: u64) -> Result<i64, StateError> {
@@ -110,9 +110,11 @@ fn to_stored(time: u64) -> Result<i64, StateError> {
 /// A key, and the hash of its secret.
 fn key_of(row: StoredKey) -> Result<(Key, String), StateError> {
     let (id, kind, label, created_at, expires_at, revoked_at, last_used_at, hash) = row;
-    let time = |time: i64| u64::try_from(time).map_err(|_| StateError::Row(format!("key {id} has a time {time}")));
+    let time =
+        |time: i64| u64::try_from(time).map_err(|_| StateError::Row(format!("key {id} has an invalid time: {time}")));
     let key = Key {
-        kind: KeyKind::named(&kind).ok_or_else(|| StateError::Row(format!("key {id} is of kind {kind:?}")))?,
+        kind: KeyKind::named(&kind)
+            .ok_or_else(|| StateError::Row(format!("key {id} has an unknown kind: {kind:?}")))?,
         created_at: time(created_at)?,
         expires_at: expires_at.map(time).transpose()?,
         revoked_at: revoked_at.map(time).transpose()?,
@@ -124,10 +126,10 @@ fn key_of(row: StoredKey) -> Result<(Key, String), StateError> {
 }
 
 impl State {
-    /// Issues a key. Its secret is given back this once; only its hash is kept. `now` in seconds since 1970.
+    /// Issues a key. The secret is returned only here; only its hash is stored. `now` is in seconds since 1970.
     ///
     /// # Errors
-    /// The label or a time cannot be kept, or the database fails.
+    /// The label or a time is invalid, or the database fails.
     pub async fn issue(&self, new: NewKey, now: u64) -> Result<(Key, Secret), StateError> {
         if new.label.chars().count() > MAX_LABEL_CHARS || new.label.chars().any(char::is_control) {
             return Err(StateError::Label);
@@ -140,7 +142,7 @@ impl State {
             let insert = sqlx::query(INSERT).bind(secret.id()).bind(new.kind.name()).bind(hash).bind(&new.label);
             insert.bind(created_at).bind(expires_at).execute(pool).await.map(drop)
         })
-        .map_err(StateError::database("cannot keep the key"))?;
+        .map_err(StateError::database("cannot store the key"))?;
         let key = Key {
             id: secret.id().to_owned(),
             kind: new.kind,
@@ -153,7 +155,7 @@ impl State {
         Ok((key, secret))
     }
 
-    /// All keys that were ever issued, oldest first.
+    /// All keys ever issued, oldest first.
     ///
     /// # Errors
     /// The database fails.
@@ -171,7 +173,7 @@ impl State {
         row.map(key_of).transpose()
     }
 
-    /// Ends the key of an id, for good. Who already has an answer of [`State::check`] has to forget it by himself.
+    /// Revokes the key with this id permanently. Callers that cache the result of [`State::check`] must drop it themselves.
     ///
     /// # Errors
     /// The database fails.
@@ -189,14 +191,14 @@ impl State {
         Ok(before.map_or(Revocation::Unknown, Revocation::Before))
     }
 
-    /// What a secret is worth now (seconds since 1970). The use of a valid one is written down, once a minute.
+    /// Checks a secret at `now` (seconds since 1970). Records the use of a valid one at most once a minute.
     ///
     /// # Errors
-    /// The database fails. That the use cannot be written down is none.
+    /// The database fails. A failure to record the use is only logged.
     pub async fn check(&self, secret: &Secret, now: u64) -> Result<Verdict, StateError> {
         self.ready().await?;
         let Some((key, hash)) = self.find(secret.id()).await? else { return Ok(Verdict::Unknown) };
-        // The id is public; only the hash proves anything, so nothing of the row is told before.
+        // The id is public, so the row is not used before the hash matches.
         if !secret.is_of(&hash) || key.kind != secret.kind() {
             return Ok(Verdict::Unknown);
         }
@@ -219,8 +221,8 @@ impl State {
         let noted = on!(&self.pool, pool => {
             sqlx::query(USED).bind(now).bind(&key.id).bind(before).execute(pool).await.map(drop)
         });
-        if let Err(error) = noted.map_err(StateError::database("cannot note the use of a key")) {
-            tracing::warn!(id = key.id, %error, "the use of a key was not written down");
+        if let Err(error) = noted.map_err(StateError::database("cannot record the use of a key")) {
+            tracing::warn!(id = key.id, %error, "the use of a key was not recorded");
         }
     }
 }

@@ -1,8 +1,8 @@
-//! Service state: what users and operators write, apart from the index, in SQL. SQLite in a file by default, PostgreSQL
-//! by URL, with the same statements on both.
+//! Service state: data of users and operators, in SQL, separate from the index. Default: a SQLite file. A URL selects
+//! PostgreSQL, with the same statements.
 //!
-//! Kept here so far: bridge keys and wallet sessions ([`Key`]), of which only hashes are stored, and what clients have
-//! to say about data and labels ([`Ticket`]).
+//! It stores bridge keys and wallet sessions ([`Key`], only their hashes), and feedback of clients about data and labels
+//! ([`Ticket`]).
 
 mod error;
 mod feedback;

@@ -1,17 +1,17 @@
-//! The schema, in numbered steps that only go forward. A step that has been released is never edited.
+//! The schema as numbered, forward-only migrations. A released migration is never edited.
 
 use crate::{StateError, pool::SqlPool};
 use sha2::{Digest, Sha256};
 
-/// One numbered step of the schema.
+/// A numbered migration.
 struct Migration {
     version: u32,
     name: &'static str,
-    /// For both databases.
+    /// SQL for both databases.
     sql: &'static str,
 }
 
-/// All steps, numbered from 1 without gaps.
+/// All migrations, numbered from 1 without gaps.
 const MIGRATIONS: &[Migration] = &[
     Migration { version: 1, name: "access_keys", sql: include_str!("../migrations/0001_access_keys.sql") },
     Migration { version: 2, name: "feedback", sql: include_str!("../migrations/0002_feedback.sql") },
@@ -23,20 +23,20 @@ impl Migration {
     }
 }
 
-/// Which steps a database has seen: itself a table that never changes.
+/// The table of applied migrations. It never changes.
 const HISTORY: &str = "CREATE TABLE IF NOT EXISTS cairn_schema (version BIGINT NOT NULL PRIMARY KEY, name TEXT NOT NULL, \
     sha256 TEXT NOT NULL)";
-/// `(version, sha256)` of each.
+/// `(version, sha256)` of each applied migration.
 const SEEN: &str = "SELECT version, sha256 FROM cairn_schema ORDER BY version";
 const NOTE: &str = "INSERT INTO cairn_schema (version, name, sha256) VALUES ($1, $2, $3)";
 const SQLITE_KNOWS: &str = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'cairn_schema'";
 const POSTGRES_KNOWS: &str = "SELECT count(*) FROM information_schema.tables \
     WHERE table_schema = current_schema() AND table_name = 'cairn_schema'";
-/// Only one process changes the schema at a time. Any number that nobody else takes for such a lock.
+/// Only one process changes the schema at a time. The number is arbitrary, and identifies this lock.
 const POSTGRES_LOCK: &str = "SELECT pg_advisory_xact_lock(7161882016051)";
 
-/// Brings a database up to date within a transaction that holds its lock, which `$begin` begins. The same statements for
-/// both databases, whose types have no common form.
+/// Applies the missing migrations in a transaction, which `$begin` starts and which holds the lock. A macro, because the
+/// types of the two databases have no common trait.
 macro_rules! bring_up_to_date {
     ($pool:expr, $knows:expr, $begin:expr, $lock:expr) => {{
         let failed = || StateError::database("cannot be opened");
@@ -53,25 +53,25 @@ macro_rules! bring_up_to_date {
             sqlx::raw_sql(lock).execute(&mut *tx).await.map_err(failed())?;
         }
         sqlx::raw_sql(HISTORY).execute(&mut *tx).await.map_err(failed())?;
-        // Another process may have done it meanwhile.
+        // Another process may have applied them in the meantime.
         let seen: Vec<(i64, String)> = sqlx::query_as(SEEN).fetch_all(&mut *tx).await.map_err(failed())?;
         for step in missing(MIGRATIONS, &seen)? {
             sqlx::raw_sql(step.sql).execute(&mut *tx).await.map_err(failed())?;
             let note = sqlx::query(NOTE).bind(i64::from(step.version)).bind(step.name).bind(step.sha256());
             note.execute(&mut *tx).await.map_err(failed())?;
-            tracing::info!(version = step.version, name = step.name, "schema of the service state extended");
+            tracing::info!(version = step.version, name = step.name, "applied a migration of the service state");
         }
         tx.commit().await.map_err(failed())
     }};
 }
 
-/// Checks the schema and applies the steps that are missing: all of them, or none.
+/// Checks the schema and applies all missing migrations, or none.
 ///
 /// # Errors
-/// The database fails, or has seen steps that this program does not know.
+/// The database fails, or has migrations that this program does not have.
 pub(crate) async fn apply(pool: &SqlPool) -> Result<(), StateError> {
     match pool {
-        // Takes the write lock at once: of two processes, the second then sees what the first has done.
+        // Takes the write lock at once: of two processes, the second then sees the changes of the first.
         SqlPool::Sqlite(pool) => {
             bring_up_to_date!(pool, SQLITE_KNOWS, pool.begin_with("BEGIN IMMEDIATE"), None::<&'static str>)
         }
@@ -79,7 +79,7 @@ pub(crate) async fn apply(pool: &SqlPool) -> Result<(), StateError> {
     }
 }
 
-/// The steps that a database has not seen yet.
+/// The migrations that are not applied yet.
 fn missing<'s>(steps: &'s [Migration], seen: &[(i64, String)]) -> Result<&'s [Migration], StateError> {
     let version = |number: i64| u32::try_from(number).unwrap_or(u32::MAX);
     let known = steps.last().map_or(0, |step| step.version);

@@ -1,15 +1,15 @@
-//! Connections to either database.
+//! The connection pool of SQLite or PostgreSQL.
 
 use sqlx::{PgPool, SqlitePool};
 
-/// Connections to one of the two.
+/// The connection pool of one of the two databases.
 #[derive(Clone)]
 pub(crate) enum SqlPool {
     Sqlite(SqlitePool),
     Postgres(PgPool),
 }
 
-/// Evaluates the same expression on the connections of either database.
+/// Evaluates the same expression with the pool of either database.
 macro_rules! on {
     ($pool:expr, $name:ident => $run:expr) => {
         match $pool {

@@ -1,9 +1,9 @@
-//! Secrets that clients present: their form, and what is kept of them.
+//! Format of secrets, and the hash that is stored.
 //!
-//! `cairn_key_<id>_<secret><check>` and `cairn_ses_<id>_<secret><check>`, all in lower-case hex: 6 bytes of a public id,
-//! 32 bytes from the operating system, and the first 4 bytes of the SHA-256 of all before. The prefix tells people and
-//! secret scanners what they look at; the check tells a typing error from a key that does not exist, without a look
-//! into the database. What is stored is the SHA-256 of the whole text: with 256 random bits no slower hash is needed.
+//! `cairn_key_<id>_<secret><check>` and `cairn_ses_<id>_<secret><check>`, in lower-case hex: a public id of 6 bytes, 32
+//! random bytes, and the first 4 bytes of the SHA-256 of all preceding characters. The prefix lets people and secret
+//! scanners recognize it. The check distinguishes a typing error from an unknown key without a database query. The
+//! SHA-256 of the whole text is stored: with 256 random bits, no slower hash is needed.
 
 use std::{fmt, str::FromStr};
 
@@ -18,7 +18,7 @@ const CHECK_BYTES: usize = 4;
 /// Prefix, id, separator, secret, check.
 const LENGTH: usize = 10 + 2 * ID_BYTES + 1 + 2 * SECRET_BYTES + 2 * CHECK_BYTES;
 
-/// What a secret is for.
+/// Kind of a secret.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum KeyKind {
     /// The key of a bridge pass, presented in `X-WR-API-Key`.
@@ -28,7 +28,7 @@ pub enum KeyKind {
 }
 
 impl KeyKind {
-    /// Both.
+    /// Both kinds.
     pub const ALL: [KeyKind; 2] = [KeyKind::Bridge, KeyKind::Session];
 
     /// Its name: `key` or `session`.
@@ -40,13 +40,13 @@ impl KeyKind {
         }
     }
 
-    /// The kind of that name.
+    /// The kind with this name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         KeyKind::ALL.into_iter().find(|kind| kind.name() == name)
     }
 
-    /// What its secrets begin with.
+    /// Prefix of its secrets.
     pub(crate) fn prefix(self) -> &'static str {
         match self {
             KeyKind::Bridge => "cairn_key_",
@@ -55,18 +55,18 @@ impl KeyKind {
     }
 }
 
-/// A text that is no secret of ours.
+/// Why a text is not a secret.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum BadSecret {
-    /// It has another form.
-    #[error("it is no key of this kind of service")]
+    /// It has another format.
+    #[error("not a key or session of Cairn")]
     Form,
-    /// It has the form, but a typing error: the check does not fit.
-    #[error("it is mistyped or cut off")]
+    /// It has the prefix, but its length, digits or check are wrong.
+    #[error("mistyped or truncated")]
     Check,
 }
 
-/// A secret that a client presents, or has just been given. `Debug` shows the public part only.
+/// A secret. `Debug` shows only the public part.
 #[derive(Clone)]
 pub struct Secret {
     kind: KeyKind,
@@ -74,7 +74,7 @@ pub struct Secret {
 }
 
 impl Secret {
-    /// A new one, from the operating system's random numbers.
+    /// Generates one with random numbers of the operating system.
     pub(crate) fn generate(kind: KeyKind) -> Result<Self, StateError> {
         let mut random = [0u8; ID_BYTES + SECRET_BYTES];
         getrandom::fill(&mut random).map_err(|error| StateError::Random(error.to_string()))?;
@@ -84,32 +84,32 @@ impl Secret {
         Ok(Secret { kind, text })
     }
 
-    /// What it is for.
+    /// Its kind.
     #[must_use]
     pub fn kind(&self) -> KeyKind {
         self.kind
     }
 
-    /// The public part by which its row is found, in hex.
+    /// The public id in hex, which is the key of its row.
     #[must_use]
     pub fn id(&self) -> &str {
         let start = self.kind.prefix().len();
         self.text.get(start..start + 2 * ID_BYTES).unwrap_or_default()
     }
 
-    /// The secret itself: to be shown once to whom it belongs, and nowhere else.
+    /// The secret itself. Show it only once, to its owner.
     #[must_use]
     pub fn expose(&self) -> &str {
         &self.text
     }
 
-    /// SHA-256 of the whole text: what may be kept of it.
+    /// SHA-256 of the whole text: the form that is stored.
     #[must_use]
     pub fn sha256(&self) -> [u8; 32] {
         Sha256::digest(self.text.as_bytes()).into()
     }
 
-    /// Whether a stored hash is of this secret, in a time that does not depend on where they differ.
+    /// Compares with a stored hash in constant time.
     pub(crate) fn is_of(&self, stored_hex: &str) -> bool {
         hex::encode(self.sha256()).as_bytes().ct_eq(stored_hex.as_bytes()).into()
     }
@@ -127,7 +127,7 @@ impl FromStr for Secret {
         let is_hex = |part: &str| part.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
         let parts = text.strip_prefix(kind.prefix()).and_then(|rest| rest.split_once('_'));
         let whole = parts.is_some_and(|(id, rest)| id.len() == 2 * ID_BYTES && is_hex(id) && is_hex(rest));
-        // Only hex and ASCII from here on, so that any cut is between characters.
+        // The text is ASCII from here on, so any index is a character boundary.
         if !whole || text.len() != LENGTH {
             return Err(BadSecret::Check);
         }

@@ -1,4 +1,4 @@
-//! The database: its connections, and what makes it ready.
+//! The database: its connection pool and its initialization.
 
 use std::{
     fmt,
@@ -20,17 +20,17 @@ use crate::{
     url::Target,
 };
 
-/// How long a request waits for a connection.
+/// Timeout for getting a connection.
 const ACQUIRE: Duration = Duration::from_secs(3);
-/// How long a statement waits for another process that writes the same file.
+/// Time that a statement waits for another process that writes the file.
 const BUSY: Duration = Duration::from_secs(3);
-/// How soon it is tried again where SQLite itself does not wait.
+/// Retry interval where SQLite itself does not wait.
 const BUSY_AGAIN: Duration = Duration::from_millis(10);
-/// Connections of a process.
+/// Maximum number of connections of a process.
 const SQLITE_CONNECTIONS: u32 = 4;
 const POSTGRES_CONNECTIONS: u32 = 8;
 
-/// The service state. Clones share the connections.
+/// The service state. Clones share the connection pool.
 #[derive(Clone)]
 pub struct State {
     pub(crate) pool: SqlPool,
@@ -39,7 +39,7 @@ pub struct State {
 }
 
 impl State {
-    /// The state behind a URL; nothing is connected or made before it is needed. Has to be called within a Tokio runtime.
+    /// The state at a URL. It connects, and creates the file, on first use. Must be called within a Tokio runtime.
     #[must_use]
     pub fn of(url: &StateUrl) -> Self {
         let pool = match &url.0 {
@@ -57,7 +57,7 @@ impl State {
         State { pool, url: url.clone(), ready: Arc::default() }
     }
 
-    /// The state behind a URL, connected, with its schema brought up to date.
+    /// Connects to the state at a URL and migrates its schema.
     ///
     /// # Errors
     /// As [`State::ready`].
@@ -67,11 +67,11 @@ impl State {
         Ok(state)
     }
 
-    /// Connects, makes the SQLite file if there is none (readable by its owner only), and brings the schema up to date.
-    /// Once that has succeeded, this returns at once; every other method begins with it.
+    /// Connects, creates a missing SQLite file (readable only by its owner), and migrates the schema. After the first
+    /// success it returns at once. Every other method calls it first.
     ///
     /// # Errors
-    /// The database is away or refuses, or its schema is not one that this program knows.
+    /// The database is unreachable or returns an error, or its schema is newer or foreign.
     pub async fn ready(&self) -> Result<(), StateError> {
         self.ready
             .get_or_try_init(async || {
@@ -85,7 +85,7 @@ impl State {
             .copied()
     }
 
-    /// Ends all connections. SQLite's side files are merged and removed with the last one of all processes.
+    /// Closes all connections. SQLite removes its side files when the last process closes its last connection.
     pub async fn close(&self) {
         on!(&self.pool, pool => pool.close().await);
     }
@@ -97,21 +97,21 @@ impl fmt::Debug for State {
     }
 }
 
-/// How a connection to the file begins.
+/// Connection options of a SQLite file.
 fn sqlite(path: &Path) -> SqliteConnectOptions {
     SqliteConnectOptions::new()
         .filename(path)
-        // Made beforehand, with permissions for its owner only.
+        // `make` creates it with permissions for its owner only.
         .create_if_missing(false)
-        // A key that was shown is there even after a power cut.
+        // A key that was shown must survive a power failure.
         .synchronous(SqliteSynchronous::Full)
         .busy_timeout(BUSY)
         .foreign_keys(true)
         .disable_statement_logging()
 }
 
-/// Has the file keep a write-ahead log from now on: its readers then never wait for a writer. Two processes that begin at
-/// once get in each other's way here, and SQLite does not wait for a lock that it would have to upgrade.
+/// Switches the file to a write-ahead log, so that readers never wait for a writer. If two processes start at the same
+/// time, one gets a busy error, because SQLite does not wait when it has to upgrade a lock.
 async fn begin_log(path: &Path) -> Result<(), StateError> {
     let options = sqlite(path).journal_mode(SqliteJournalMode::Wal);
     let began = Instant::now();
@@ -121,7 +121,7 @@ async fn begin_log(path: &Path) -> Result<(), StateError> {
             Err(error) if is_busy(&error) && began.elapsed() < BUSY => tokio::time::sleep(BUSY_AGAIN).await,
             Err(error) => return Err(StateError::database("cannot be opened")(error)),
             Ok(connection) => {
-                // What is wrong at the end of a connection is found at the beginning of the next.
+                // The next connection reports any error.
                 let _ended = connection.close().await;
                 return Ok(());
             }
@@ -129,13 +129,13 @@ async fn begin_log(path: &Path) -> Result<(), StateError> {
     }
 }
 
-/// Whether another process has the lock (primary result code 5, whatever the extended one).
+/// True if another process has the lock: primary result code 5, with any extended code.
 fn is_busy(error: &sqlx::Error) -> bool {
     let code = error.as_database_error().and_then(|error| error.code()?.parse::<u32>().ok());
     code.is_some_and(|code| code & 0xff == 5)
 }
 
-/// Makes an empty file that only its owner can read. SQLite gives its side files the same permissions.
+/// Creates an empty file that only its owner can read. SQLite gives its side files the same permissions.
 fn make(path: &Path) -> Result<(), StateError> {
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create_new(true);

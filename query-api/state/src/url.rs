@@ -1,4 +1,4 @@
-//! Which database.
+//! The URL of the database.
 
 use std::{
     fmt,
@@ -13,7 +13,7 @@ use crate::StateError;
 /// Name of the SQLite file in the data folder.
 const FILE: &str = "state.sqlite";
 
-/// Which database: a SQLite file, or a PostgreSQL server. Neither its `Debug` nor its `Display` shows a password.
+/// URL of a SQLite file or a PostgreSQL database. `Debug` and `Display` do not show the password.
 #[derive(Clone)]
 pub struct StateUrl(pub(crate) Target);
 
@@ -34,31 +34,31 @@ impl StateUrl {
 impl FromStr for StateUrl {
     type Err = StateError;
 
-    /// Reads `sqlite:FILE`, `sqlite://FILE`, or `postgres://user:password@host:port/database?options`.
+    /// Parses `sqlite:FILE`, `sqlite://FILE`, or `postgres://user:password@host:port/database?options`.
     fn from_str(text: &str) -> Result<Self, StateError> {
         let wrong = |what: &str| Err(StateError::Url(what.to_owned()));
         let Some((scheme, rest)) = text.split_once(':') else {
-            return wrong("it is sqlite:FILE or postgres://user:password@host/database");
+            return wrong("expected sqlite:FILE or postgres://user:password@host/database");
         };
         match scheme {
             "sqlite" => {
                 let path = rest.strip_prefix("//").unwrap_or(rest);
                 if path.is_empty() || path.contains(['?', '\0']) || path.starts_with(':') {
-                    return wrong("sqlite: is followed by the path of a file, without options");
+                    return wrong("expected the path of a file after sqlite:, without options");
                 }
                 Ok(StateUrl(Target::Sqlite(PathBuf::from(path))))
             }
-            "postgres" | "postgresql" if has_unknown_option(rest) => wrong("it has an option that is not known here"),
+            "postgres" | "postgresql" if has_unknown_option(rest) => wrong("unknown option"),
             "postgres" | "postgresql" => match PgConnectOptions::from_str(text) {
                 Ok(options) => Ok(StateUrl(Target::Postgres(Box::new(options)))),
                 Err(error) => wrong(&error.to_string()),
             },
-            _ => wrong("it begins with sqlite: or postgres:"),
+            _ => wrong("expected sqlite: or postgres: at the beginning"),
         }
     }
 }
 
-/// Options that a URL of PostgreSQL may have; any that starts with `options` besides.
+/// Supported options of a PostgreSQL URL, besides those that start with `options`.
 const OPTIONS: &[&str] = &[
     "application_name",
     "dbname",
@@ -74,7 +74,7 @@ const OPTIONS: &[&str] = &[
     "user",
 ];
 
-/// Unknown options would be ignored, and their values, which may be misnamed passwords, logged.
+/// sqlx would ignore unknown options and log their values, which may be passwords under a misspelled name.
 fn has_unknown_option(url: &str) -> bool {
     let query = url.split('#').next().and_then(|url| url.split_once('?')).map_or("", |(_, query)| query);
     let names = query.split('&').filter(|pair| !pair.is_empty()).map(|pair| pair.split('=').next().unwrap_or(pair));
@@ -133,7 +133,7 @@ mod tests {
             "postgres://ann:hunter2@",
         ] {
             let error = StateUrl::from_str(text).unwrap_err().to_string();
-            assert!(error.starts_with("the URL of the service state is wrong: "), "{error}");
+            assert!(error.starts_with("invalid URL of the service state: "), "{error}");
             assert!(!error.contains("hunter2"), "{text}: {error}");
         }
     }

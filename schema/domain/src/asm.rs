@@ -1,4 +1,4 @@
-//! Scripts taken apart, and written as Bitcoin Core writes them.
+//! Parses scripts, and writes them in Bitcoin Core's notation.
 
 use std::fmt::Write;
 
@@ -7,7 +7,7 @@ use std::fmt::Write;
 pub(crate) struct Op<'a> {
     /// The opcode.
     pub(crate) code: u8,
-    /// What it pushes, for opcodes 0 to OP_PUSHDATA4.
+    /// The pushed data, for opcodes 0 to OP_PUSHDATA4.
     pub(crate) data: Option<&'a [u8]>,
 }
 
@@ -15,7 +15,7 @@ pub(crate) struct Op<'a> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct CutShort;
 
-/// The operations of a script, up to the first that is cut short.
+/// The operations of a script, up to the first truncated one.
 pub(crate) fn ops(script: &[u8]) -> impl Iterator<Item = Result<Op<'_>, CutShort>> {
     let mut left = script;
     std::iter::from_fn(move || {
@@ -43,8 +43,8 @@ pub(crate) fn ops(script: &[u8]) -> impl Iterator<Item = Result<Op<'_>, CutShort
     })
 }
 
-/// A script in Bitcoin Core's notation: short pushes as decimal numbers, longer ones as hexadecimal digits, opcodes by
-/// name, and `[error]` where a push is cut short.
+/// A script in Bitcoin Core's notation: short pushes as decimal numbers, longer ones in hexadecimal, opcodes by name,
+/// and `[error]` for a truncated push.
 #[must_use]
 pub fn asm(script: &[u8]) -> String {
     let mut text = String::with_capacity(script.len() * 2);

@@ -1,8 +1,8 @@
-//! Sums by day: a balance history without gaps.
+//! Sums per day: a balance history without gaps.
 
 use cairn_model::Sats;
 
-/// What happened on one day (UTC, monotone block time) and the balance at its end.
+/// Movements of one day (UTC, monotone block time) and the balance at its end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DayPoint {
     /// Days since 1970-01-01.
@@ -17,7 +17,7 @@ pub struct DayPoint {
     pub tx_count: u64,
 }
 
-/// Rows that cannot be: a day before the one before, or a balance below zero.
+/// Impossible rows: days not in order, or a negative balance.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("a history runs backwards or below zero at day {day}")]
 pub struct Inconsistent {
@@ -25,7 +25,7 @@ pub struct Inconsistent {
     pub day: u32,
 }
 
-/// Days in the making.
+/// Collects the movements of days.
 #[derive(Clone, Default, Debug)]
 pub struct Daily {
     /// Balance before the first day.
@@ -34,22 +34,23 @@ pub struct Daily {
 }
 
 impl Daily {
-    /// Nothing yet.
+    /// No days and no balance.
     #[must_use]
     pub fn new() -> Self {
         Daily::default()
     }
 
-    /// Nothing yet, after a past that left this balance.
+    /// No days, with this balance before the first one.
     #[must_use]
     pub fn after(opening: Sats) -> Self {
         Daily { opening, points: Vec::new() }
     }
 
-    /// Adds what `txs` transactions of `day` did. Days come in order; those left out become points without movement.
+    /// Adds the movements of `txs` transactions of `day`. Days must be in order; days in between get points without
+    /// movement.
     ///
     /// # Errors
-    /// The day lies before the newest one, or more was sent than there was.
+    /// The day is before the newest one, or more was sent than the balance.
     pub fn add(&mut self, day: u32, received: Sats, sent: Sats, txs: u64) -> Result<(), Inconsistent> {
         let bad = Inconsistent { day };
         let newest = self.points.last().copied();
@@ -73,7 +74,7 @@ impl Daily {
         Ok(())
     }
 
-    /// The days from the first to the last that was added.
+    /// All days from the first to the last added one.
     #[must_use]
     pub fn finish(self) -> Vec<DayPoint> {
         self.points

@@ -1,6 +1,6 @@
 //! Difficulty of a compact target.
 
-/// How many times harder than the easiest mainnet target a compact target is, as Bitcoin Core computes it. `None` for a
+/// The difficulty of a compact target relative to the easiest mainnet target, as Bitcoin Core computes it. `None` for a
 /// target of zero, which no block has.
 #[must_use]
 pub fn difficulty(bits: u32) -> Option<f64> {
@@ -9,7 +9,7 @@ pub fn difficulty(bits: u32) -> Option<f64> {
         return None;
     }
     let mut value = f64::from(0x0000_ffff_u32) / f64::from(mantissa);
-    // Steps of a whole byte, one after the other: the same rounding as in Core.
+    // One byte at a time, for the same rounding as in Core.
     let exponent = (bits >> 24) as i32;
     for _ in exponent..29 {
         value *= 256.0;

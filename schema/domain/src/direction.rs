@@ -1,19 +1,19 @@
-//! Which way the value of a transaction flows, seen from one script.
+//! The direction of a transaction for one script: incoming, outgoing or to itself.
 
 use cairn_model::Sats;
 
-/// The way of the value.
+/// Direction of the value.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Direction {
-    /// The script has more afterwards, or as much without having sent.
+    /// The script's balance rises, or it stays the same and nothing was sent.
     In,
-    /// The script has less afterwards, and something went elsewhere.
+    /// The script's balance falls, and some value went to other scripts.
     Out,
-    /// It paid itself: whatever left is the fee.
+    /// It paid itself, and only the fee was spent.
     OwnTransfer,
 }
 
-/// What a transaction did, for a script and in total.
+/// Amounts of a transaction, for a script and in total.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Effect {
     /// Its outputs to the script.
@@ -27,7 +27,7 @@ pub struct Effect {
 }
 
 impl Effect {
-    /// Received less sent.
+    /// Received minus sent.
     #[must_use]
     pub fn net(&self) -> i64 {
         // Amounts stay below 2^51, so the difference fits.
@@ -35,7 +35,7 @@ impl Effect {
     }
 }
 
-/// The way of the value, seen from the script.
+/// Direction of the value for the script.
 #[must_use]
 pub fn direction(effect: &Effect) -> Direction {
     let own_inputs = effect.sent > 0 && effect.sent >= effect.all_inputs;

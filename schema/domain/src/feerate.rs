@@ -15,10 +15,10 @@ impl FeeRate {
     }
 }
 
-/// The percentiles that blocks are described by.
+/// The percentiles of a block's feerates.
 pub const PERCENTILES: [u64; 5] = [10, 25, 50, 75, 90];
 
-/// Feerates below which 10, 25, 50, 75 and 90 % of the weight lies, as `getblockstats` of Bitcoin Core picks them.
+/// Feerates below which 10, 25, 50, 75 and 90 % of the weight is, selected as in Bitcoin Core's `getblockstats`.
 /// `None` without transactions. Sorts its argument.
 #[must_use]
 pub fn fee_percentiles(rates_and_weights: &mut [(FeeRate, u64)]) -> Option<[FeeRate; 5]> {

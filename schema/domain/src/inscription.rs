@@ -1,4 +1,4 @@
-//! Inscriptions: content in the witness of a taproot script path, in an envelope that never runs
+//! Inscriptions: content in the witness of a taproot script path, in an envelope that is never executed
 //! (`OP_FALSE OP_IF "ord" … OP_ENDIF`).
 
 use crate::asm::{Op, ops};
@@ -6,7 +6,7 @@ use crate::asm::{Op, ops};
 /// An inscription.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Inscription {
-    /// The content type that it claims, raw.
+    /// The raw content type, as claimed.
     pub content_type: Option<Vec<u8>>,
     /// The content.
     pub body: Vec<u8>,
@@ -33,7 +33,7 @@ pub fn inscriptions(witness: &[&[u8]]) -> Vec<Inscription> {
     found
 }
 
-/// Fields and body up to OP_ENDIF; `None` if anything but pushes stands there, or the script ends before.
+/// Fields and body up to OP_ENDIF; `None` if there is anything but pushes, or the script ends before.
 fn envelope<'a>(rest: &mut impl Iterator<Item = Op<'a>>) -> Option<Inscription> {
     let mut found = Inscription::default();
     loop {
@@ -61,7 +61,7 @@ fn body<'a>(rest: &mut impl Iterator<Item = Op<'a>>, mut found: Inscription) -> 
     }
 }
 
-/// What a push leaves on the stack.
+/// The stack element that a push creates.
 fn value(op: &Op<'_>) -> Option<Vec<u8>> {
     match (op.code, op.data) {
         (_, Some(data)) => Some(data.to_vec()),
@@ -71,7 +71,7 @@ fn value(op: &Op<'_>) -> Option<Vec<u8>> {
     }
 }
 
-/// The script of a taproot script path (BIP 341): the last element but one, an annex left out.
+/// The script of a taproot script path (BIP 341): the last element but one, not counting an annex.
 fn tapscript<'a>(witness: &[&'a [u8]]) -> Option<&'a [u8]> {
     let stack = match witness {
         [rest @ .., last] if !rest.is_empty() && last.first() == Some(&0x50) => rest,

@@ -7,7 +7,7 @@ use crate::{
     script::{is_key, pay_to_key},
 };
 
-/// SHA-256 of a scriptPubKey: what `scripthash:<hex>` names, first byte first.
+/// SHA-256 of a scriptPubKey in natural byte order, as in `scripthash:<hex>`.
 #[must_use]
 pub fn script_sha256(script: &[u8]) -> [u8; 32] {
     sha256::Hash::hash(script).to_byte_array()
@@ -42,7 +42,7 @@ pub fn key_hash(script: &[u8]) -> Option<[u8; 20]> {
     }
 }
 
-/// The public key with that hash, if the input reveals it where spends of P2PKH and P2WPKH do: as the last push of the
+/// The public key with that hash, if the input reveals it like spends of P2PKH and P2WPKH: as the last push of the
 /// scriptSig, or the last element of the witness.
 #[must_use]
 pub fn revealed_key(hash: &[u8; 20], script_sig: &[u8], witness_last: Option<&[u8]>) -> Option<Vec<u8>> {

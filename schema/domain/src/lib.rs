@@ -1,4 +1,5 @@
-//! What the answers mean: functions of plain data, without storage, network or clock. Amounts are integer satoshis.
+//! Computations behind the answers: functions of plain data, without storage, network or clock. Amounts are integer
+//! satoshis.
 
 mod address;
 mod asm;

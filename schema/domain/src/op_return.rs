@@ -1,4 +1,4 @@
-//! What OP_RETURN outputs say. A protocol is named only where its own marker leaves no doubt.
+//! Decodes OP_RETURN outputs. A protocol is named only if its own marker is unambiguous.
 
 use crate::asm::ops;
 
@@ -48,20 +48,20 @@ impl Protocol {
     }
 }
 
-/// An OP_RETURN script, taken apart.
+/// A decoded OP_RETURN script.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct OpReturn {
-    /// What it pushes, up to the first thing that is no push.
+    /// Its pushes, up to the first other opcode.
     pub pushes: Vec<Push>,
-    /// Whether nothing but whole pushes follows the OP_RETURN.
+    /// True if only complete pushes follow the OP_RETURN.
     pub well_formed: bool,
-    /// The bytes of all data pushes, back to back.
+    /// The bytes of all data pushes, concatenated.
     pub data: Vec<u8>,
-    /// Protocols whose marker it carries, but for Counterparty, which needs the spent txid: see [`counterparty`].
+    /// Protocols whose marker it has, except Counterparty, which needs the spent txid: see [`counterparty`].
     pub protocols: Vec<Protocol>,
 }
 
-/// Takes an OP_RETURN script apart; `None` for other scripts. `coinbase` says that the output is a coinbase's.
+/// Decodes an OP_RETURN script; `None` for other scripts. `coinbase` is true for an output of a coinbase.
 #[must_use]
 pub fn decode_op_return(script: &[u8], coinbase: bool) -> Option<OpReturn> {
     let (0x6a, rest) = script.split_first()? else { return None };

@@ -64,10 +64,10 @@ impl ScriptType {
     }
 }
 
-/// Most keys of a bare multisig (consensus limit of `OP_CHECKMULTISIG`).
+/// Maximum number of keys of a bare multisig (consensus limit of `OP_CHECKMULTISIG`).
 const MAX_MULTISIG_KEYS: i64 = 20;
 
-/// The type of a scriptPubKey, as Bitcoin Core tells it.
+/// The type of a scriptPubKey, as Bitcoin Core determines it.
 #[must_use]
 pub fn script_type(script: &[u8]) -> ScriptType {
     if let [0xa9, 0x14, .., 0x87] = script
@@ -105,14 +105,14 @@ fn witness_program(script: &[u8]) -> Option<(u8, &[u8])> {
     ((2..=40).contains(&program.len()) && usize::from(length) == program.len()).then_some((version, program))
 }
 
-/// The key of a P2PK script: by length and first byte, as Core does, not whether it is a point of the curve.
+/// The key of a P2PK script. Like Core, it checks length and first byte, not that the key is on the curve.
 pub(crate) fn pay_to_key(script: &[u8]) -> Option<&[u8]> {
     let (&length, rest) = script.split_first()?;
     let (&last, key) = rest.split_last()?;
     (usize::from(length) == key.len() && last == 0xac && is_key(key)).then_some(key)
 }
 
-/// Whether bytes look like a serialized public key, as Core tells it: by length and first byte.
+/// True if bytes look like a serialized public key by Core's rule: length and first byte.
 pub(crate) fn is_key(bytes: &[u8]) -> bool {
     match bytes.first() {
         Some(2 | 3) => bytes.len() == 33,

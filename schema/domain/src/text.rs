@@ -1,4 +1,4 @@
-//! Text that strangers wrote into the chain.
+//! Text in the chain, written by anyone.
 
 /// The bytes as text, if they are UTF-8 with at least one character and no control characters but line breaks and tabs.
 #[must_use]
@@ -8,7 +8,7 @@ pub fn readable(bytes: &[u8]) -> Option<&str> {
     (!text.chars().any(odd)).then_some(text)
 }
 
-/// Runs of at least `least` printable ASCII characters, separated by a blank: what is legible in a coinbase.
+/// Runs of at least `least` printable ASCII characters, joined with spaces: the readable text of a coinbase.
 #[must_use]
 pub fn printable_ascii(bytes: &[u8], least: usize) -> String {
     let runs = bytes.split(|b| !(0x20..0x7f).contains(b));
@@ -17,7 +17,7 @@ pub fn printable_ascii(bytes: &[u8], least: usize) -> String {
     texts.into_iter().filter(|t| !t.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
-/// Web addresses in a text.
+/// URLs in a text.
 #[must_use]
 pub fn urls(text: &str) -> Vec<&str> {
     let words = text.split(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '<' | '>'));

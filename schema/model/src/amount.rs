@@ -1,39 +1,39 @@
-//! Amounts in bitcoin as people and programs write them: decimal numbers, read without floating point.
+//! Amounts in bitcoin: decimal numbers, parsed without floating point.
 
 use crate::Sats;
 
 /// 21 million bitcoin, Bitcoin Core's `MAX_MONEY`: no coin and no transaction moves more. Sums over coins may be larger.
 pub const MAX_MONEY: Sats = 21_000_000 * 100_000_000;
 
-/// Longer texts hold no amount that anybody means.
+/// Longer texts are rejected.
 const MAX_LEN: usize = 64;
 const DECIMALS: i64 = 8;
 
-/// What is wrong with a text that was to be an amount in bitcoin, as the end of a sentence about it.
+/// Why a text is not an amount in bitcoin, as the end of a sentence.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum BadAmount {
-    /// It has more characters than any amount needs.
+    /// It is longer than any amount.
     #[error("is too long")]
     TooLong,
-    /// It is no JSON number.
-    #[error("is no decimal number")]
+    /// It is not a JSON number.
+    #[error("is not a decimal number")]
     NoNumber,
     /// It is below zero.
     #[error("is negative")]
     Negative,
-    /// It is no whole number of satoshis.
+    /// It is not a whole number of satoshis.
     #[error("has more than 8 decimals")]
     TooPrecise,
-    /// It is above [`MAX_MONEY`].
-    #[error("is more than 21000000")]
+    /// It exceeds [`MAX_MONEY`].
+    #[error("exceeds 21000000")]
     TooMuch,
 }
 
-/// Reads an amount in bitcoin, written as a JSON number: digits, perhaps decimals, perhaps an exponent (programs write
-/// the smallest amount as 1e-8). Zeros at the end of the decimals do not count.
+/// Parses an amount in bitcoin, written as a JSON number: digits, optional decimals, optional exponent (programs write
+/// the smallest amount as 1e-8). Trailing zeros of the decimals do not count.
 ///
 /// # Errors
-/// What is wrong with it.
+/// See [`BadAmount`].
 pub fn parse_btc(text: &str) -> Result<Sats, BadAmount> {
     if text.len() > MAX_LEN {
         return Err(BadAmount::TooLong);
@@ -58,7 +58,7 @@ pub fn parse_btc(text: &str) -> Result<Sats, BadAmount> {
         return Err(BadAmount::Negative);
     }
     let zeros = digits.len() - digits.trim_end_matches('0').len();
-    // Texts are short: nothing here comes near the limits of the integers.
+    // Texts are short, so the integers cannot overflow.
     let shift = exponent + DECIMALS + zeros as i64 - decimals.len() as i64;
     if shift < 0 {
         return Err(BadAmount::TooPrecise);
@@ -68,7 +68,7 @@ pub fn parse_btc(text: &str) -> Result<Sats, BadAmount> {
     sats.filter(|sats| *sats <= MAX_MONEY).ok_or(BadAmount::TooMuch)
 }
 
-/// Exponents of more than four digits are beyond any amount, and count as such.
+/// Exponents of more than four digits exceed any amount and are treated as such.
 fn exponent_of(text: &str) -> Option<i64> {
     let (sign, digits) = match text.as_bytes().first()? {
         b'-' => (-1, &text[1..]),
@@ -126,27 +126,27 @@ mod tests {
             ("1e-99999999999999999999", "has more than 8 decimals"),
             ("-0.1", "is negative"),
             ("-1e-99", "is negative"),
-            ("21000000.00000001", "is more than 21000000"),
-            ("1e8", "is more than 21000000"),
-            ("1e308", "is more than 21000000"),
-            ("1e99999999999999999999", "is more than 21000000"),
-            ("184467440737.09551616", "is more than 21000000"),
-            ("99999999999999999999999999", "is more than 21000000"),
-            ("", "is no decimal number"),
-            ("-", "is no decimal number"),
-            ("+1", "is no decimal number"),
-            ("01", "is no decimal number"),
-            (".5", "is no decimal number"),
-            ("5.", "is no decimal number"),
-            ("1,5", "is no decimal number"),
-            ("1e", "is no decimal number"),
-            ("1e+-1", "is no decimal number"),
-            ("1e1e1", "is no decimal number"),
-            ("1.2.3", "is no decimal number"),
-            (" 1", "is no decimal number"),
-            ("0x10", "is no decimal number"),
-            ("NaN", "is no decimal number"),
-            ("١", "is no decimal number"),
+            ("21000000.00000001", "exceeds 21000000"),
+            ("1e8", "exceeds 21000000"),
+            ("1e308", "exceeds 21000000"),
+            ("1e99999999999999999999", "exceeds 21000000"),
+            ("184467440737.09551616", "exceeds 21000000"),
+            ("99999999999999999999999999", "exceeds 21000000"),
+            ("", "is not a decimal number"),
+            ("-", "is not a decimal number"),
+            ("+1", "is not a decimal number"),
+            ("01", "is not a decimal number"),
+            (".5", "is not a decimal number"),
+            ("5.", "is not a decimal number"),
+            ("1,5", "is not a decimal number"),
+            ("1e", "is not a decimal number"),
+            ("1e+-1", "is not a decimal number"),
+            ("1e1e1", "is not a decimal number"),
+            ("1.2.3", "is not a decimal number"),
+            (" 1", "is not a decimal number"),
+            ("0x10", "is not a decimal number"),
+            ("NaN", "is not a decimal number"),
+            ("١", "is not a decimal number"),
         ] {
             assert_eq!(said(text), Err(why.to_owned()), "{text}");
         }

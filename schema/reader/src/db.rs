@@ -1,4 +1,4 @@
-//! The database handle, the options that reader and writer must agree on, and opening while a writer is at work.
+//! The database handle, the options that reader and writer share, and opening an index that a writer is changing.
 
 use std::{path::Path, time::Duration};
 
@@ -38,9 +38,9 @@ pub fn family_options_within(family: Family, cache: Option<&Cache>) -> Options {
     })
 }
 
-/// Options of a family for who only answers questions. Data blocks share the cache; the tables' indexes (some 30 bytes a
-/// block) and filters (10 bits a row, where there are any) stay beside it for good, since without them each row would cost
-/// two more reads.
+/// Options of a family for who only answers questions. Data blocks share the cache; the tables' indexes (some 30 bytes
+/// a block) and filters (10 bits a row, where there are any) stay beside it for good, since without them each row would
+/// cost two more reads.
 pub(crate) fn family_options_cached(family: Family, cache: &Cache) -> Options {
     options_with(family, |table| table.set_block_cache(cache))
 }
@@ -72,13 +72,13 @@ pub(crate) fn read_only(dir: &Path, families: &[Family]) -> Result<Db, rocksdb::
     Db::open_cf_descriptors_read_only(&db_options(), dir, families, false)
 }
 
-/// How often an index that a writer changes meanwhile is tried to be opened.
+/// Attempts to open an index that a writer is changing.
 const OPENINGS: u32 = 40;
 /// Pause before the second try; grows up to [`LONGEST_PAUSE`].
 const PAUSE: Duration = Duration::from_millis(5);
 const LONGEST_PAUSE: Duration = Duration::from_millis(160);
 
-/// What tells whether a writer has changed the list of files since: which manifest counts, and how long it is.
+/// Identifies the state of the list of files: name and length of the current manifest.
 fn files_mark(dir: &Path) -> Option<(Vec<u8>, u64)> {
     let current = std::fs::read(dir.join("CURRENT")).ok()?;
     let name = std::str::from_utf8(&current).ok()?.trim();
@@ -86,9 +86,9 @@ fn files_mark(dir: &Path) -> Option<(Vec<u8>, u64)> {
     Some((current, length))
 }
 
-/// Opens an index that a writer may be changing. Between reading the list of files and opening them a compaction can
-/// remove one, and RocksDB then speaks of corruption. That is believed only if it says the same twice about a list that
-/// has not changed.
+/// Opens an index that a writer may be changing. Between reading the list of files and opening them, a compaction can
+/// remove a file, which RocksDB reports as corruption. It is treated as corruption only if it occurs twice with an
+/// unchanged list.
 pub(crate) fn while_written<T>(
     dir: &Path,
     mut open: impl FnMut() -> Result<T, rocksdb::Error>,

@@ -10,21 +10,21 @@ use cairn_tables::{
 
 use crate::{Db, ReadError};
 
-/// What the index was made for; fixed at its first commit.
+/// Parameters of the index, fixed at its first commit.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Facts {
     /// The network.
     pub network: Network,
-    /// Bytes of a script's hash that are used as prefix: 8, but in tests that want collisions.
+    /// Bytes of a script's hash that are used as prefix: 8, except in tests of collisions.
     pub script_prefix: usize,
-    /// Bytes of a txid that are used as prefix: 8, but in tests that want collisions.
+    /// Bytes of a txid that are used as prefix: 8, except in tests of collisions.
     pub txid_prefix: usize,
     /// The folder of block files, for raw bytes; `None` if the blocks came from a node.
     pub blocks_dir: Option<PathBuf>,
 }
 
 impl Facts {
-    /// What a new index of a network is made with.
+    /// Parameters of a new index of a network.
     #[must_use]
     pub fn of(network: Network) -> Self {
         Facts { network, script_prefix: 8, txid_prefix: 8, blocks_dir: None }
@@ -44,10 +44,10 @@ impl Facts {
         rows.into_iter().map(|(k, v)| (k, Fact(v))).collect()
     }
 
-    /// Name of the row that counts how often families were dropped or made anew, two for each time.
+    /// Name of the row that counts how often families were dropped or recreated; each time counts twice.
     pub const FAMILIES: &'static str = "families";
 
-    /// That count. A secondary keeps its handle of a dropped family, and the rows that it had.
+    /// This count. A secondary keeps its handle of a dropped family and still sees its rows.
     ///
     /// # Errors
     /// The database cannot be read, or the row is damaged.
@@ -57,13 +57,13 @@ impl Facts {
             return Ok(0);
         };
         let Fact(text) = FactsTable::decode_value(&bytes)?;
-        text.parse().map_err(|_| ReadError::Broken(format!("the count of families is {text:?}")))
+        text.parse().map_err(|_| ReadError::Broken(format!("the number of column families is {text:?}")))
     }
 
     /// Reads them; `None` if the index has none yet.
     ///
     /// # Errors
-    /// The database cannot be read, or holds facts that this version does not know.
+    /// The database cannot be read, or has facts that this version does not support.
     pub fn read(db: &Db) -> Result<Option<Self>, ReadError> {
         let family = db.cf_handle(FactsTable::FAMILY.name()).ok_or(ReadError::Empty)?;
         let fact = |name: &str| -> Result<Option<String>, ReadError> {
@@ -74,7 +74,7 @@ impl Facts {
         let network = network.parse().map_err(|e: cairn_model::UnknownNetwork| ReadError::Unusable(e.to_string()))?;
         let number = |name: &str| -> Result<usize, ReadError> {
             let n = fact(name)?.and_then(|text| text.parse().ok()).filter(|n| (1..=8).contains(n));
-            n.ok_or_else(|| ReadError::Unusable(format!("the index holds no usable {name}")))
+            n.ok_or_else(|| ReadError::Unusable(format!("the index has no valid {name}")))
         };
         Ok(Some(Facts {
             network,

@@ -1,4 +1,4 @@
-//! Opening an index for reading.
+//! Opens an index for reading.
 
 use std::{
     path::{Path, PathBuf},
@@ -17,7 +17,7 @@ fn open_read_only(dir: &Path, families: &[Family]) -> Result<Db, rocksdb::Error>
     while_written(dir, || read_only(dir, families))
 }
 
-/// The families that answer questions.
+/// The families that readers need.
 pub(crate) fn readers_families() -> Vec<Family> {
     Family::ALL.into_iter().filter(|f| !f.is_writers_own()).collect()
 }

@@ -57,7 +57,7 @@ pub struct View<'r> {
     pub(crate) log_rows: RefCell<HashMap<TxNum, Option<Rc<[u8]>>>>,
 }
 
-/// An error if the checkpoint is that of another version of the stage.
+/// An error if the checkpoint has another version of the stage.
 pub(crate) fn check_version(stage: &StageInfo, checkpoint: &Checkpoint) -> Result<(), ReadError> {
     let (found, expected) = (checkpoint.version, stage.version);
     if found == expected { Ok(()) } else { Err(ReadError::StageVersion { stage: stage.name, found, expected }) }

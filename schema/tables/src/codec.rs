@@ -15,7 +15,7 @@ pub struct DecodeError {
     pub what: &'static str,
 }
 
-/// A key whose bytes sort as the key does.
+/// A key whose bytes sort like the key.
 pub trait KeyCodec: Sized {
     /// Appends the key's bytes.
     fn encode(&self, out: &mut Vec<u8>);
@@ -37,7 +37,7 @@ pub trait ValueCodec: Sized {
     fn decode(bytes: &mut Input<'_>) -> Result<Self, DecodeError>;
 }
 
-/// Bytes being read.
+/// A reader of a row's bytes.
 #[derive(Debug, Clone)]
 pub struct Input<'a> {
     table: &'static str,

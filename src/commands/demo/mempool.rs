@@ -17,7 +17,7 @@ const RELAY_FEE: u64 = 1_000;
 /// Default size limit of a node's mempool in bytes.
 const MAX_BYTES: u64 = 300_000_000;
 
-/// The bytes of the file: deltas, each after its length in four bytes, low byte first. Times of first sight count from
+/// The bytes of the file: deltas, each prefixed with its length (4 bytes, little-endian). `first_seen_ms` counts from
 /// the beginning of [`WAITING_SPAN`].
 ///
 /// # Errors

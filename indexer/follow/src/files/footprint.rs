@@ -1,4 +1,4 @@
-//! What indexing takes: disk, bytes written, memory.
+//! Resources that indexing used: disk, bytes written, memory.
 
 use std::{
     fs,
@@ -13,23 +13,23 @@ use std::{
     time::Duration,
 };
 
-/// Time between two looks at the disk.
+/// Interval of disk measurements.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// What was taken.
+/// Resources used.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Taken {
     /// Bytes in the folder now.
     pub(super) disk: u64,
-    /// Most bytes that were in it at a time.
+    /// Peak size of the folder in bytes.
     pub(super) most_disk: u64,
-    /// Bytes that the process has sent to the disk; `None` where the system does not tell.
+    /// Bytes that the process has written to disk; `None` if the system does not report it.
     pub(super) written: Option<u64>,
-    /// Most bytes of memory that the process ever had; `None` where the system does not tell.
+    /// Peak memory of the process in bytes; `None` if the system does not report it.
     pub(super) most_memory: Option<u64>,
 }
 
-/// Watches a folder and this process.
+/// Measures a folder and this process.
 pub(super) struct Footprint {
     folder: PathBuf,
     before: u64,
@@ -41,7 +41,7 @@ pub(super) struct Footprint {
 }
 
 impl Footprint {
-    /// Begins to watch.
+    /// Starts the measurement.
     pub(super) fn watch(folder: &Path) -> Self {
         let most = Arc::new(AtomicU64::new(0));
         let (end, ended) = mpsc::channel();
@@ -51,7 +51,7 @@ impl Footprint {
                 seen.fetch_max(disk_bytes(&path), Ordering::Relaxed);
             }
         };
-        // Without the thread the most is what is there at the end.
+        // Without the thread, the peak is the size at the end.
         let thread = thread::Builder::new().name("footprint".to_owned()).spawn(look).ok();
         Footprint {
             folder: folder.to_owned(),
@@ -63,7 +63,7 @@ impl Footprint {
         }
     }
 
-    /// What was taken since.
+    /// Resources used since the start.
     pub(super) fn taken(mut self) -> Taken {
         self.stop();
         let disk = disk_bytes(&self.folder);
@@ -78,7 +78,7 @@ impl Footprint {
     fn stop(&mut self) {
         self.end.take();
         if let Some(thread) = self.thread.take() {
-            // It holds nothing that a panic could break.
+            // Its data stays consistent after a panic.
             let _ = thread.join();
         }
     }
@@ -90,8 +90,8 @@ impl Drop for Footprint {
     }
 }
 
-/// Bytes of disk that the files under a folder take, each once: while a file is moved it has two names. Files may vanish
-/// meanwhile.
+/// Disk usage of the files under a folder. Each file counts once, although it has two names while it is moved. Files
+/// may disappear during the walk.
 fn disk_bytes(folder: &Path) -> u64 {
     fn add(folder: &Path, files: &mut Vec<(u64, u64)>) {
         let Ok(entries) = fs::read_dir(folder) else { return };

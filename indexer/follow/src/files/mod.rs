@@ -1,4 +1,4 @@
-//! Block files as a source: surveyed, indexed in bulk or block by block, looked at again each second.
+//! Block files as a source: surveyed, indexed in bulk or block by block, and checked again each second.
 
 mod footprint;
 mod logs;
@@ -17,10 +17,10 @@ use cairn_sources::{BlockFiles, SourceError, Survey, SurveyPhase, SurveyProgress
 use crate::{ActiveSource, FollowError, OpenIndex, Reached, Source, Until};
 use footprint::Footprint;
 
-/// Time between two looks at the block files.
+/// Interval of checks of the block files.
 const POLL: Duration = Duration::from_secs(1);
-/// How often in a row a block may have moved under our hands before that is an error: a node appends and, after a
-/// crash, overwrites; it does not do so all the time.
+/// Maximum number of consecutive attempts at which a block had moved; then it is an error. A node appends to the files,
+/// and overwrites them only after a crash.
 const MOVES: u32 = 5;
 
 /// A folder of block files.
@@ -30,7 +30,7 @@ pub struct FileSource {
 }
 
 impl FileSource {
-    /// The block files in a folder. A survey of them takes so many bytes of memory at most.
+    /// The block files in a folder. `memory` limits the bytes of memory of a survey.
     ///
     /// # Errors
     /// There are none, or they cannot be used.
@@ -41,7 +41,7 @@ impl FileSource {
         Ok(FileSource { files, folder })
     }
 
-    /// The folder, by a path that holds wherever the next command is called.
+    /// The folder as an absolute path, valid in any working directory.
     #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
@@ -68,29 +68,29 @@ impl Source for FileSource {
     }
 }
 
-/// Undo files come second; both together are one phase.
+/// Undo files come second; both are one phase.
 fn survey_step(at: SurveyProgress) -> ProgressStep {
     let behind = if at.phase == SurveyPhase::Undo { at.files_total } else { 0 };
     let total = (at.files_total * 2) as u64;
     ProgressStep { phase: Phase::Survey, done: (at.files_done + behind) as u64, total, bytes: 0, of_bytes: 0 }
 }
 
-/// Where damage cuts the chain short: a damaged record, and blocks without their ancestors.
+/// The place where damage ends the chain early: a damaged record, followed by blocks without their ancestors.
 fn cut_at(found: &SurveyStats) -> Option<String> {
     let first = found.damaged_places.first().filter(|_| found.damaged > 0 && found.orphan_blocks > 0)?;
     Some(format!("blk{:05}.dat, offset {}", first.file, first.offset))
 }
 
-/// Block files, and what is known of the chain in them.
+/// Block files, and the chain in them.
 struct SurveyedFiles {
     files: BlockFiles,
     survey: Survey,
-    /// First damaged record, if blocks lie behind it that the chain does not reach.
+    /// First damaged record, if there are blocks after it that the chain does not reach.
     cut_at: Option<String>,
     waits_for_more: bool,
-    /// How often in a row a block had moved.
+    /// Number of consecutive attempts at which a block had moved.
     moves: u32,
-    /// Blocks whose undo data cannot be used, as far as that was told.
+    /// Blocks with unusable undo data that were already reported.
     unusable: u64,
 }
 
@@ -99,7 +99,7 @@ impl SurveyedFiles {
         self.survey.tip().map(|tip| tip.height)
     }
 
-    /// Says that blocks come from files that could be read, and that nobody watches a mempool.
+    /// Publishes that blocks come from readable files, and that there is no mempool.
     fn publish_source(&self, index: &OpenIndex) {
         let now = now_secs();
         index.readers.publish_source(&SourceStatus {
@@ -117,7 +117,7 @@ impl SurveyedFiles {
         let tip = index.engine.tip()?;
         index.progress.begin(tip.map(|(height, _)| height));
         let options = SyncOptions { driver: Driver::Auto, to, ignore_undo: false };
-        // What an index costs is told where one is made from nothing.
+        // The cost is logged when an index is made from nothing.
         let footprint = tip.is_none().then(|| Footprint::watch(&index.datadir));
         let report = index.engine.sync(&self.files, &self.survey, &options, index.progress.as_ref());
         index.progress.end();

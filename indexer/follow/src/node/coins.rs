@@ -1,4 +1,4 @@
-//! The coins of the index, for whoever watches the mempool.
+//! The coins of the index, for the mempool watcher.
 
 use cairn_mempool::{CoinSource, CoinsError, ConfirmedCoin};
 use cairn_model::Txid;

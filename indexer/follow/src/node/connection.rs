@@ -1,14 +1,14 @@
-//! Finding a node, and what it publishes.
+//! Connects to a node and finds its publishers.
 
 use cairn_model::{CancelToken, Network};
 use cairn_node::{NodeClient, NodeConfig, NodeError, NodeInfo, ZmqEndpoint, endpoints};
 
 use super::TOPICS;
 
-/// A client for a node, and what the node has said that it is. `cancel` ends requests and their retries.
+/// A client for a node, and the node's answers to the check. `cancel` ends requests and their retries.
 ///
 /// # Errors
-/// The node cannot be followed, in words.
+/// The node cannot be followed.
 pub fn connect(
     config: &NodeConfig,
     network: Network,
@@ -25,7 +25,7 @@ pub fn connect(
     Ok((client, info))
 }
 
-/// What the node says that it publishes.
+/// The publishers that the node reports.
 pub(super) fn published(client: &NodeClient) -> Vec<ZmqEndpoint> {
     match client.zmq_notifications() {
         Ok(notifications) => endpoints(&notifications, &TOPICS, &host(client.url())),

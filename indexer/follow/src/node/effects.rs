@@ -1,10 +1,10 @@
-//! What a block does to the mempool.
+//! The effect of a block on the mempool.
 
 use cairn_mempool::IndexTip;
 use cairn_model::{BlockHash, Height, Txid};
 use cairn_sources::Decoded;
 
-/// What has to be remembered of a block until it is connected.
+/// Data of a block that is needed once it is connected.
 pub(super) struct BlockEffects {
     pub(super) txids: Vec<Txid>,
     pub(super) spent: Vec<(Txid, u32)>,
@@ -13,7 +13,7 @@ pub(super) struct BlockEffects {
 }
 
 impl BlockEffects {
-    /// Of a block that is about to be connected.
+    /// The data of a block that is about to be connected.
     pub(super) fn of(block: &Decoded) -> Self {
         let time = block.header.get(68..72).and_then(|b| b.first_chunk::<4>()).map_or(0, |b| u32::from_le_bytes(*b));
         BlockEffects {

@@ -1,5 +1,5 @@
-//! The node's mempool in the process that writes the index: watched, kept on disk, sampled. Whoever reads the index is
-//! told of the deltas that come out of here.
+//! The node's mempool in the process that writes the index: watched, stored on disk, sampled. Its deltas are published
+//! to the readers of the index.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -24,24 +24,24 @@ use super::{
 };
 use crate::{FollowError, OpenIndex};
 
-/// Time between two writes of the mempool to disk while no block comes.
+/// Interval of writing the mempool to disk while no block arrives.
 const KEEP: Duration = Duration::from_secs(60);
-/// Longest time from the first block that is taken off until the mempool is shown again, whole or not.
+/// Maximum time from the first disconnected block until the mempool is published again, complete or not.
 const REORGANIZATION: Duration = Duration::from_secs(3);
-/// Longest pause meanwhile.
+/// Maximum pause during that time.
 const BREATH: Duration = Duration::from_millis(20);
 
-/// The mempool, followed.
+/// The mempool that is followed.
 pub(super) struct WatchedMempool {
     watcher: MempoolWatcher,
     slot: Arc<MempoolSlot>,
-    /// What changed since the mempool was last written to disk.
+    /// Changes since the mempool was last written to disk.
     added: HashMap<Txid, Arc<MempoolTx>>,
     removed: HashSet<Txid>,
-    /// What nobody has seen yet, while a reorganization goes on.
+    /// Deltas that are not published yet during a reorganization.
     unseen: Option<(Instant, Vec<MempoolDelta>)>,
     kept_at: Instant,
-    /// Readers had all of it once.
+    /// Readers had the complete mempool at least once.
     was_whole: bool,
     samples: Samples,
     reports: StatusReports,
@@ -53,7 +53,7 @@ fn tip_of(view: &View<'_>) -> IndexTip {
 }
 
 impl WatchedMempool {
-    /// Begins to watch, with what an earlier run has kept.
+    /// Starts to watch, with the mempool that an earlier run stored.
     ///
     /// # Errors
     /// The index cannot be read.
@@ -61,10 +61,10 @@ impl WatchedMempool {
         let mut watcher = MempoolWatcher::new(client.clone(), MempoolOptions::default());
         let kept = index.engine.kept_mempool()?;
         tracing::info!(kept = kept.len(), "watching the mempool");
-        // What the node does not have any more is taken from the disk as well, once all is known.
+        // Transactions that the node no longer has are removed from disk once the mempool is complete.
         let removed = kept.iter().map(|tx| tx.txid).collect();
         watcher.restore(kept);
-        // From here on it is being loaded.
+        // From here on, the mempool counts as loading.
         index.readers.publish_mempool(&[MempoolDelta::Reset { sequence: 0 }]);
         Ok(WatchedMempool {
             watcher,
@@ -79,12 +79,12 @@ impl WatchedMempool {
         })
     }
 
-    /// The node said something.
+    /// Passes on an event of the node.
     pub(super) fn hear(&mut self, event: &NodeEvent) {
         self.watcher.hear(event, now_ms());
     }
 
-    /// The index has connected a block, and its readers can see it. Returns what they are to be told of the mempool.
+    /// The index has connected a block, and its readers can see it. Returns the deltas to publish.
     pub(super) fn connected(&mut self, height: Height, block: BlockEffects) -> Vec<MempoolDelta> {
         let deltas = self.watcher.connected(block.tip(height), block.txids, block.spent, now_ms());
         if let Some((_, unseen)) = &mut self.unseen {
@@ -95,8 +95,8 @@ impl WatchedMempool {
         deltas
     }
 
-    /// The index has taken blocks off. What was in them is confirmed by other blocks soon, or unconfirmed as soon as
-    /// the node's messages about it are taken in: until then the mempool stays at the old tip, and requests wait.
+    /// The index has disconnected blocks. Their transactions are soon confirmed by other blocks, or unconfirmed once
+    /// the node's messages are processed. Until then the mempool stays at the old tip, and requests wait.
     ///
     /// # Errors
     /// The index cannot be read.
@@ -106,7 +106,7 @@ impl WatchedMempool {
         Ok(())
     }
 
-    /// Works for a moment. Returns what readers are to be told, and when to come again.
+    /// Does a bounded amount of work. Returns the deltas to publish, and when to call again.
     ///
     /// # Errors
     /// The index cannot be read.
@@ -127,7 +127,7 @@ impl WatchedMempool {
             };
         if let Some((since, mut unseen)) = self.unseen.take() {
             unseen.append(&mut deltas);
-            // The end of a reorganization is shown together with what the node has told about it meanwhile.
+            // The end of a reorganization is published together with the node's messages about it.
             let whole = unseen.iter().any(|delta| matches!(delta, MempoolDelta::Sequence(_)));
             if !whole && since.elapsed() < REORGANIZATION {
                 self.unseen = Some((since, unseen));
@@ -139,7 +139,7 @@ impl WatchedMempool {
         Ok((deltas, again_in))
     }
 
-    /// Notes what is to be written to disk.
+    /// Notes changes to write to disk.
     fn note(&mut self, deltas: &[MempoolDelta]) {
         for delta in deltas {
             match delta {
@@ -159,8 +159,8 @@ impl WatchedMempool {
         }
     }
 
-    /// Writes what changed, to become durable with the block that is settled next. Until the mempool was whole for the
-    /// first time, nothing of what an earlier run has kept is removed: the node may still name it.
+    /// Writes the changes, which become durable with the next settled block. Until the mempool was complete for the
+    /// first time, nothing that an earlier run stored is removed: the node may still list it.
     ///
     /// # Errors
     /// The index cannot be written.
@@ -175,7 +175,7 @@ impl WatchedMempool {
         Ok(engine.keep_mempool(&added, &removed)?)
     }
 
-    /// Keeps and samples when it is time to. Returns whether there is something to settle.
+    /// Writes changes and samples when they are due. Returns true if there is something to settle.
     ///
     /// # Errors
     /// The index cannot be written.
@@ -188,7 +188,7 @@ impl WatchedMempool {
         Ok(wrote)
     }
 
-    /// What is known of node and mempool; `None` if nothing changed that anybody has to hear of at once.
+    /// State of node and mempool; `None` if there is no change that must be published at once.
     pub(super) fn status(&mut self, index: &OpenIndex, node: &NodeStatus) -> Option<SourceStatus> {
         let topics: Vec<Topic> = node.topics.iter().filter(|t| t.connected).map(|t| t.topic).collect();
         self.watcher.listening(&topics);

@@ -1,4 +1,4 @@
-//! A node as a source: blocks by RPC or REST, news by ZMQ or by asking, and its mempool once the index is at its tip.
+//! A node as a source: blocks by RPC or REST, events by ZMQ or polling, and its mempool once the index is at its tip.
 
 mod coins;
 mod connection;
@@ -23,31 +23,31 @@ pub use connection::connect;
 use effects::BlockEffects;
 use mempool::WatchedMempool;
 
-/// Topics that tell of blocks and of the mempool.
+/// ZMQ topics about blocks and the mempool.
 pub const TOPICS: [Topic; 4] = [Topic::RawBlock, Topic::HashBlock, Topic::RawTx, Topic::Sequence];
 
-/// Blocks between two flushes while catching up.
+/// Number of blocks between two flushes while catching up.
 const FLUSH_BLOCKS: u32 = 256;
 /// Time between two flushes while catching up.
 const FLUSH_TIME: Duration = Duration::from_secs(10);
-/// Longest wait at the tip before the node is asked again, whatever was heard.
+/// Maximum wait at the tip before the node is asked again, whatever events arrived.
 const GLANCE: Duration = Duration::from_millis(250);
-/// Longest wait for a block or for another answer of the node.
+/// Timeout for a block or another answer of the node.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// Events that are taken in before the mempool works on them.
+/// Maximum number of events that are queued before the mempool processes them.
 const EVENTS: usize = 2_000;
-/// Pause after a fault that may pass.
+/// Pause after a temporary fault.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// A node that can be followed.
 pub struct NodeSource {
     client: NodeClient,
-    /// Publishers to hear; empty: those that the node names.
+    /// ZMQ publishers; if empty, those that the node reports.
     endpoints: Vec<ZmqEndpoint>,
 }
 
 impl NodeSource {
-    /// The node behind `client`, heard at `endpoints`; if there are none, the node is asked for them.
+    /// The node of `client`, with ZMQ publishers at `endpoints`; if there are none, the node is asked for them.
     #[must_use]
     pub fn new(client: NodeClient, endpoints: Vec<ZmqEndpoint>) -> Self {
         NodeSource { client, endpoints }
@@ -64,7 +64,7 @@ impl Source for NodeSource {
             if endpoints.is_empty() { "no ZMQ: polling the node" } else { "ZMQ" }
         );
         let watcher = TipWatcher::start(&self.client, WatchOptions { endpoints, ..WatchOptions::default() })?;
-        // Whoever waits for the tip anyway asks once and then looks around: health has to notice a silent node.
+        // A follower without an end does not repeat requests: health has to notice a silent node.
         let client = match until {
             Until::Cancelled => self.client.with_retry(RetryPolicy::NONE).with_timeout(PATIENCE),
             Until::Height(_) | Until::Tip { .. } => self.client.clone(),
@@ -94,7 +94,7 @@ impl Source for NodeSource {
     }
 }
 
-/// What the node client needs to know of our chain.
+/// The data of our chain that the node client needs.
 struct Ours<'e> {
     engine: &'e Engine,
     reader: &'e Reader,
@@ -118,15 +118,15 @@ struct FollowedNode {
     client: NodeClient,
     watcher: TipWatcher,
     chain: ChainFollower,
-    /// Watched from the first wait at the tip on: before, its transactions could not be resolved.
+    /// Watched from the first wait at the tip: before, its transactions could not be resolved.
     mempool: Option<WatchedMempool>,
     projector: Option<Projector>,
     /// Height of the first block that this run may connect.
     first: u64,
-    /// Blocks and their bytes since the tip was reached last.
+    /// Blocks and their bytes since the tip was last reached.
     connected: u64,
     bytes: u64,
-    /// Blocks that are not durable, and the last time that none was.
+    /// Number of blocks that are not durable, and the last time at which there were none.
     pending: u32,
     flushed: Instant,
 }
@@ -149,7 +149,7 @@ impl ActiveSource for FollowedNode {
                     let (connected, bytes) = (self.connected, self.bytes);
                     tracing::info!(connected, height = at.height, hash = %at.hash, bytes, "at the node's tip");
                     (self.connected, self.bytes) = (0, 0);
-                    // The bar of catching up ends here.
+                    // The progress bar of catching up ends here.
                     index.progress.begin(Some(at.height));
                 }
                 return Ok(Reached::Tip);
@@ -199,12 +199,12 @@ impl ActiveSource for FollowedNode {
     }
 
     fn end(mut self: Box<Self>, index: &mut OpenIndex) -> Result<(), FollowError> {
-        // What is known of the mempool is kept, however it ends.
+        // The mempool is stored, also after an error.
         if let Some(mempool) = &mut self.mempool {
             mempool.keep(&index.engine)?;
         }
         index.settle()?;
-        // Without a cancellation the projector goes on: whoever has what it projects may still be there.
+        // Without a cancellation, the projector continues: its readers may still be there.
         let cancelled = index.cancel_token().is_cancelled();
         match self.projector.filter(|_| cancelled).map(Projector::join) {
             Some(false) => Err(FollowError::Panicked("projector")),
@@ -242,7 +242,7 @@ impl FollowedNode {
         let effects = self.mempool.as_ref().map(|_| BlockEffects::of(&block.decoded));
         index.engine.extend(block.decoded)?;
         index.count(|figures| figures.blocks(1, 0));
-        // Requests see the block from here on: so must they see what it does to the mempool.
+        // From here on, requests see the block, so they must also see its effect on the mempool.
         if let Some((mempool, effects)) = self.mempool.as_mut().zip(effects) {
             index.readers.publish_connected(&mempool.connected(height, effects));
             mempool.keep(&index.engine)?;
@@ -266,14 +266,14 @@ impl FollowedNode {
         Ok(())
     }
 
-    /// Makes what was connected durable and tells of it, and of what it did to the mempool.
+    /// Makes the connected blocks durable, and publishes them with their effects on the mempool.
     fn settle(&mut self, index: &OpenIndex) -> Result<(), FollowError> {
         index.settle()?;
         (self.pending, self.flushed) = (0, Instant::now());
         Ok(())
     }
 
-    /// A fault that may pass.
+    /// Handles a temporary fault.
     fn wait_out(&mut self, index: &OpenIndex, error: &NodeError) -> Result<(), FollowError> {
         self.settle(index)?;
         tracing::warn!(%error, "waiting for the node");
@@ -286,7 +286,7 @@ impl FollowedNode {
     }
 }
 
-/// Passes on to the chain's follower what an event tells of blocks. Returns whether there may be a new tip.
+/// Passes events about blocks to the tip watcher. Returns true if there may be a new tip.
 fn hear(event: NodeEvent, watcher: &TipWatcher, chain: &mut ChainFollower) -> bool {
     match event {
         NodeEvent::Tip(hash) | NodeEvent::Polling { best: hash } | NodeEvent::Connected(hash) => chain.announced(&hash),
@@ -295,9 +295,9 @@ fn hear(event: NodeEvent, watcher: &TipWatcher, chain: &mut ChainFollower) -> bo
                 chain.announced(&hash);
             }
         }
-        // The node is asked after this: whatever the hole swallowed is found out now, and the mempool takes a snapshot.
+        // The node is asked after this, which finds a missed tip; the mempool takes a snapshot.
         NodeEvent::Gap(gap) => {
-            tracing::debug!(%gap, "messages of the node may have been missed");
+            tracing::debug!(%gap, "messages of the node may be missing");
             watcher.repaired(1);
         }
         NodeEvent::Disconnected(_) => {}

@@ -1,4 +1,4 @@
-//! A sample of the mempool each minute: what stress is measured by, and what the index keeps of the mempool's past.
+//! A sample of the mempool each minute: the input of mempool stress, and the mempool history that the index stores.
 
 use std::time::{Duration, Instant};
 
@@ -13,14 +13,14 @@ use crate::FollowError;
 /// Time between two samples.
 pub(super) const SAMPLE: Duration = Duration::from_secs(60);
 
-/// The samples of the time that stress looks back on.
+/// The samples in the period that stress uses.
 pub(super) struct Samples {
     samples: Vec<MempoolSample>,
     taken_at: Option<Instant>,
 }
 
 impl Samples {
-    /// Those that the index has.
+    /// Reads the samples of the index.
     ///
     /// # Errors
     /// The index cannot be read.
@@ -31,7 +31,7 @@ impl Samples {
         Ok(Samples { samples, taken_at: None })
     }
 
-    /// Takes a sample if one is due and the mempool is whole. Returns whether it did.
+    /// Takes a sample if one is due and the mempool is complete. Returns true if it did.
     ///
     /// # Errors
     /// The index cannot be written.

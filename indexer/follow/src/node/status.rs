@@ -1,4 +1,4 @@
-//! What is known of the node and of its mempool, put together for the index's readers.
+//! Status of the node and its mempool, for readers of the index.
 
 use std::time::Duration;
 
@@ -7,24 +7,24 @@ use cairn_mempool::{MempoolState, MempoolStatus};
 use cairn_model::{MempoolWatch, News, Sats, SourceKind, SourceStatus};
 use cairn_node::{NodeClient, NodeStatus, Notifications, RetryPolicy};
 
-/// A node that has not answered for so long says nothing about its mempool any more.
+/// After this time without an answer, the state of the node's mempool is unknown.
 const STALE: u64 = 30;
-/// Time between two reports that say nothing new, in seconds.
+/// Interval of reports without changes, in seconds.
 const REPEAT: u64 = 2;
-/// Longest wait for the node to say what it is.
+/// Timeout for the node's version and settings.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Says how the source is.
+/// Reports the status of the source.
 pub(super) struct StatusReports {
     client: NodeClient,
-    /// What was said last.
+    /// The last report.
     last: SourceStatus,
-    /// Version and lowest feerate of blocks; asked for again when the node comes back, perhaps as another.
+    /// Version and minimum feerate of blocks; requested again when the node comes back, perhaps as another version.
     rules: Option<(u32, Option<Sats>)>,
 }
 
 impl StatusReports {
-    /// Of the node behind `client`.
+    /// Reports on the node of `client`.
     pub(super) fn new(client: &NodeClient) -> Self {
         StatusReports {
             client: client.with_retry(RetryPolicy::NONE).with_timeout(PATIENCE),
@@ -33,7 +33,7 @@ impl StatusReports {
         }
     }
 
-    /// What is known now; `None` if nothing changed that anybody has to hear of at once.
+    /// The current status; `None` if there is no change that must be published at once.
     pub(super) fn next(&mut self, node: &NodeStatus, mempool: &MempoolStatus) -> Option<SourceStatus> {
         let now = now_secs();
         let (watch, missing) = watch(node, mempool, now);
@@ -71,12 +71,12 @@ impl StatusReports {
         Some(status)
     }
 
-    /// What the node says of itself and of the blocks that it would make.
+    /// The node's version and its settings for block templates.
     fn rules(&mut self, reachable: bool) -> Option<(u32, Option<Sats>)> {
         if !reachable {
             self.rules = None;
         } else if self.rules.is_none() {
-            // A node that does not say how it fills its blocks is believed to do it as its version does by default.
+            // If the node does not report its settings, the defaults of its version are assumed.
             let mining = || self.client.mining_info().ok().and_then(|mining| mining.block_min_fee);
             self.rules = self.client.network_info().ok().map(|info| (info.version, mining()));
         }
@@ -84,10 +84,10 @@ impl StatusReports {
     }
 }
 
-/// How far the copy of the mempool has come, and how many transactions are still to be read.
+/// State of the copy of the mempool, and the number of transactions still to be read.
 fn watch(node: &NodeStatus, mempool: &MempoolStatus, now: u64) -> (MempoolWatch, u64) {
-    // The look at the node's tip and the watcher of its mempool ask it each in their own time: if one got an answer
-    // lately the node is there.
+    // The tip watcher and the mempool watcher send requests independently: if one got an answer recently, the node is
+    // up.
     let old = |at: Option<u64>| at.is_none_or(|at| now.saturating_sub(at) > STALE);
     let silent = !node.reachable && old(node.last_answer) && old(mempool.last_reconciled);
     match mempool.state {

@@ -63,10 +63,7 @@ impl Rows for Collect<'_> {
     fn delete(&mut self, family: Family, key: &[u8]) -> Result<(), StageError> {
         assert!(self.families.contains(&family), "a lane writes a family that it does not declare");
         if self.bulk {
-            return Err(StageError::Contradiction {
-                stage: "bulk",
-                what: "something is taken out that was never put in",
-            });
+            return Err(StageError::Contradiction { stage: "bulk", what: "a row is deleted that was never put" });
         }
         self.writes.push((family, key.to_vec(), None));
         Ok(())

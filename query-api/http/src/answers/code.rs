@@ -76,7 +76,7 @@ error_codes! {
     CursorExpired, 409, "cursor_expired", "Cursor expired",
         "A reorganization replaced blocks that the cursor refers to. Start again from the first page.";
     PayloadTooLarge, 413, "payload_too_large", "Body too large", "The body is larger than the server accepts.";
-    UriTooLong, 414, "uri_too_long", "Address too long", "The path and query string are longer than the server accepts.";
+    UriTooLong, 414, "uri_too_long", "URI too long", "The path and query string are longer than the server accepts.";
     UnsupportedMediaType, 415, "unsupported_media_type", "Unsupported media type",
         "The body must be JSON or another type that the operation supports.";
     ValidationError, 422, "validation_error", "Validation error",
@@ -101,9 +101,9 @@ error_codes! {
     MempoolUnavailable, 503, "mempool_unavailable", "Mempool unavailable", "The mempool is not available at present.";
     NodeUnavailable, 503, "node_unavailable", "Node unavailable", "No node is configured, or it does not answer.";
     StateUnavailable, 503, "state_unavailable", "Service state unavailable",
-        "No database for what users write is configured, or it does not answer.";
+        "No database for the service state is configured, or it does not answer.";
     FeedbackFull, 503, "feedback_full", "Too much open feedback",
-        "The server keeps no more feedback until its operator has closed some.";
+        "The server accepts no more feedback until its operator has closed some tickets.";
     StreamFull, 503, "stream_full", "Stream full",
         "The stream of the legacy MCP transport has unread answers. Read them first.";
     TooManyStreams, 503, "too_many_streams", "Too many streams",

@@ -16,9 +16,9 @@ use crate::answers::meta::Warning;
 /// The header of bridge keys.
 pub(crate) const API_KEY: HeaderName = HeaderName::from_static("x-wr-api-key");
 
-/// Sessions and keys that are remembered. Each takes some 200 bytes.
+/// Cached sessions and keys. Each takes about 200 bytes.
 const REMEMBERED: u64 = 4096;
-/// Longest time that any is remembered, whatever is configured.
+/// Maximum lifetime of a cache entry, whatever is configured.
 const LONGEST: Duration = Duration::from_secs(86_400);
 /// How long a request waits for the database.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -57,15 +57,15 @@ pub(crate) struct Sessions {
     state: Option<State>,
     /// Milliseconds since 1970.
     clock: fn() -> u64,
-    /// What was found valid lately, by the hash of the secret, which itself is not kept: its end in seconds since 1970,
-    /// where its time is limited. With more of them than have room, asking again is all that it costs.
+    /// Expiry of valid secrets in seconds since 1970, if they have one, keyed by the hash of the secret. The secret
+    /// itself is not stored. With more valid keys than entries, the database is asked more often.
     valid: Cache<[u8; 32], Option<u64>>,
-    /// The database failed, and is not asked before this.
+    /// The database failed and is not asked before this time.
     down_until: Mutex<Option<Instant>>,
 }
 
 impl Sessions {
-    /// Those in a database; without one, none is known. What is valid counts so for `keep` without asking again.
+    /// Checks against a database; without one, all are unknown. A valid secret is cached for `keep`.
     pub(crate) fn of(state: Option<State>, keep: Duration, clock: fn() -> u64) -> Self {
         let valid = Cache::builder().max_capacity(REMEMBERED).time_to_live(keep.min(LONGEST));
         let valid = valid.eviction_policy(EvictionPolicy::lru()).build();
@@ -230,14 +230,14 @@ mod tests {
         let sessions = kept_for(Duration::ZERO);
         let session = "cairn_ses_000000000000_0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
         for (name, value, says) in [
-            ("authorization", "Bearer hunter2", "holds no wallet session"),
+            ("authorization", "Bearer hunter2", "has no wallet session"),
             ("authorization", "Basic aHVudGVyMg==", "the form `Bearer <token>`"),
             ("authorization", "L402 hunter2:hunter2", "the form `Bearer <token>`"),
             ("authorization", "hunter2", "the form `Bearer <token>`"),
             ("authorization", "", "the form `Bearer <token>`"),
-            ("authorization", &format!("Bearer {session}"), "mistyped or cut off"),
-            ("x-wr-api-key", "hunter2", "holds no key that"),
-            ("x-wr-api-key", "", "holds no key that"),
+            ("authorization", &format!("Bearer {session}"), "mistyped or truncated"),
+            ("x-wr-api-key", "hunter2", "has no key that"),
+            ("x-wr-api-key", "", "has no key that"),
             ("x-wr-api-key", session, "mistyped"),
         ] {
             let mut headers = HeaderMap::new();

@@ -7,7 +7,7 @@ use percent_encoding::utf8_percent_encode;
 
 use crate::requests::parameters::KEPT;
 
-/// How templates write texts, in attributes as well: with the names that people read, where askama's own has numbers.
+/// Escapes text in templates, including attributes. Uses named entities; askama's own escaper uses numeric ones.
 #[derive(Clone, Copy, Debug)]
 pub struct Html;
 
@@ -27,16 +27,16 @@ impl Escaper for Html {
     }
 }
 
-/// A text as HTML, in which what stands between backticks is code.
+/// Text as HTML. Text between backticks becomes code.
 pub(crate) fn prose(text: &str) -> Safe<String> {
     let escaped = |text: &str| {
         let mut html = String::with_capacity(text.len());
-        // A String takes whatever is written.
+        // Writing to a String cannot fail.
         let _ = Html.write_escaped_str(&mut html, text);
         html
     };
     let parts: Vec<String> = text.split('`').map(escaped).collect();
-    // An odd backtick stands for itself.
+    // An unpaired backtick stays as it is.
     if parts.len().is_multiple_of(2) {
         return Safe(escaped(text));
     }

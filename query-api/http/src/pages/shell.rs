@@ -15,7 +15,7 @@ pub(crate) const ICON: &str = "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox
 pub const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src 'self'; base-uri 'none'; \
     form-action 'none'; frame-ancestors 'none'";
 
-/// What all pages have around their content.
+/// The layout around the content of all pages.
 #[derive(Template)]
 #[template(path = "shell.html")]
 struct Shell<'a, C: fmt::Display> {
@@ -24,12 +24,12 @@ struct Shell<'a, C: fmt::Display> {
     content: Safe<&'a C>,
 }
 
-/// A page with this title, content (a template, or HTML without its last newline) and more style than all pages have.
+/// A page with this title, content (a template, or HTML without its last newline) and additional style.
 pub fn page(title: &str, more_style: &str, content: &impl fmt::Display) -> String {
     let shell = Shell { title, more_style: Safe(more_style), content: Safe(content) };
     let html = shell.render().unwrap_or_else(|error| {
-        // Nothing that pages show fails to be shown.
-        tracing::error!(%error, title, "a page could not be made");
+        // No content of a page fails to render.
+        tracing::error!(%error, title, "a page cannot be rendered");
         String::new()
     });
     html + "\n"

@@ -108,15 +108,15 @@ impl<'a> Call<'a> {
         Err(session_required(&self.config.base_url, capability, detail))
     }
 
-    /// A pseudonym of the client, for limits: 16 hexadecimal digits that stand for its address or network as long as this
-    /// process runs, and from which nobody can compute the address. `None` for calls that no client makes.
+    /// A pseudonym of the client, for limits: 16 hexadecimal digits that identify its address or network until this
+    /// process ends. The address cannot be computed from it. `None` for calls without a client.
     #[must_use]
     pub fn client(&self) -> Option<String> {
         self.client.map(|hash| format!("{hash:016x}"))
     }
 
-    /// Reads or writes the service state, and waits for it within the time of the request. Nothing that others wait for
-    /// may be held meanwhile.
+    /// Reads or writes the service state, and waits for it within the time limit of the request. The caller must not
+    /// hold a lock.
     ///
     /// # Errors
     /// 503 `state_unavailable`: there is no database, or it is unreachable or too slow.

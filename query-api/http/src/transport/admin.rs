@@ -43,7 +43,7 @@ where
 
 async fn metrics(State(watched): State<Arc<Watched>>) -> Response {
     let counted = watched.metrics.text();
-    // The service may read its data for them, which blocks.
+    // The service may read its data for the gauges, which blocks.
     let looked_at = spawn_blocking(move || watched.backend.gauges()).await.unwrap_or_default();
     let mut response = (counted + &gauges(looked_at)).into_response();
     let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");

@@ -1,26 +1,26 @@
-//! Limits on the line and the headers of a request. The HTTP library has limits of its own, above these; what it refuses
-//! gets a status and no body.
+//! Limits on the request line and headers. The HTTP library has higher limits of its own; requests that it refuses get
+//! a status without a body.
 
 use axum::{extract::Request, http::HeaderMap};
 
 use crate::answers::{code::ErrorCode, error::ApiError};
 
-/// Longest path with its query string, in bytes.
+/// Maximum length of path and query string in bytes.
 const MAX_TARGET: usize = 60 << 10;
-/// Most headers.
+/// Maximum number of headers.
 const MAX_HEADERS: usize = 100;
-/// Most bytes of all headers as they were sent: names, values, and four bytes of punctuation for each.
+/// Maximum size of all headers as sent: names, values, and four bytes of punctuation for each.
 const MAX_HEADER_BYTES: usize = 64 << 10;
 
-/// Headers that the HTTP library reads, at most.
+/// Maximum number of headers that the HTTP library reads.
 pub(super) const READ_HEADERS: usize = 2 * MAX_HEADERS + 56;
-/// Bytes of a request's line and headers that the HTTP library reads, at most; a last read may bring more than fit.
+/// Maximum size of request line and headers that the HTTP library reads. Its last read may exceed it.
 pub(super) const READ_BYTES: usize = MAX_HEADER_BYTES + (32 << 10);
 
-/// Checks the line and the headers of a request.
+/// Checks the request line and headers.
 ///
 /// # Errors
-/// 414 or 431, and the limit.
+/// 414 or 431, with the limit.
 pub(super) fn check(request: &Request) -> Result<(), ApiError> {
     if request.uri().path_and_query().is_some_and(|target| target.as_str().len() > MAX_TARGET) {
         let detail = format!("the path and query string are longer than {MAX_TARGET} bytes");

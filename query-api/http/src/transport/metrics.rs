@@ -15,30 +15,30 @@ use prometheus::{
 
 use crate::contract::operation::Registered;
 
-/// Statuses that are counted by themselves; whatever else there may be is counted as 0.
+/// Statuses with their own counter; all others are counted as 0.
 const STATUSES: [u16; 23] =
     [200, 202, 204, 304, 400, 401, 402, 403, 404, 405, 406, 408, 409, 413, 414, 415, 422, 429, 431, 500, 501, 503, 504];
 
-/// Upper bounds of the classes of duration, in seconds.
+/// Upper bounds of the duration buckets in seconds.
 const BOUNDS: [f64; 14] =
     [0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.1, 0.25, 1.0, 5.0, 20.0];
 
-/// What belongs to no operation.
+/// Operation and class of requests without an operation.
 const OTHER: (&str, &str) = ("other", "light");
 
-/// Counts of answers since the start, in a registry that others may use as well.
+/// Request metrics since the start, in a registry that others may use as well.
 #[derive(Debug, Default)]
 pub struct Metrics {
     registry: Registry,
-    /// `None`: the registry has other metrics of these names.
+    /// `None` if the registry already has metrics with these names.
     counts: OnceLock<Option<Counts>>,
-    /// Requests that wait for their turn.
+    /// Waiting requests.
     pub(crate) queued: Arc<AtomicUsize>,
 }
 
 #[derive(Debug)]
 struct Counts {
-    /// Names and classes of the operations.
+    /// Name and cost class of each operation.
     operations: Vec<(&'static str, &'static str)>,
     in_flight: IntGauge,
     queued: IntGauge,
@@ -56,13 +56,13 @@ impl Counts {
         let build = Opts::new("cairn_build_info", "The version of this server.");
         known(registry, IntGaugeVec::new(build, &["version"])?)?.with_label_values(&[env!("CARGO_PKG_VERSION")]).set(1);
         let in_flight = IntGauge::new("cairn_http_requests_in_flight", "Requests that are being answered.")?;
-        let queued = IntGauge::new("cairn_http_requests_queued", "Requests that wait for their turn.")?;
-        let answers = Opts::new("cairn_http_requests_total", "Answers by operation, class of cost and status.");
+        let queued = IntGauge::new("cairn_http_requests_queued", "Requests that are waiting.")?;
+        let answers = Opts::new("cairn_http_requests_total", "Answers by operation, cost class and status.");
         let durations = HistogramOpts::new(
             "cairn_http_request_duration_seconds",
-            "Time from request to answer, without the sending of the body.",
+            "Time from request to answer, without sending the body.",
         );
-        let rows_read = Opts::new("cairn_http_rows_read_total", "Rows of the index that answers took.");
+        let rows_read = Opts::new("cairn_http_rows_read_total", "Rows of the index read for answers.");
         let counts = Counts {
             operations: operations.iter().map(|op| (op.info.name, op.info.cost.name())).collect(),
             in_flight: known(registry, in_flight)?,
@@ -71,7 +71,7 @@ impl Counts {
             durations: known(registry, HistogramVec::new(durations.buckets(BOUNDS.to_vec()), &["operation"])?)?,
             rows_read: known(registry, IntCounterVec::new(rows_read, &["operation"])?)?,
         };
-        // They are shown from the start.
+        // Shown from the start, even at zero.
         for (operation, _) in counts.operations.iter().chain([&OTHER]) {
             counts.rows_read.with_label_values(&[operation]);
         }
@@ -80,17 +80,17 @@ impl Counts {
 }
 
 impl Metrics {
-    /// Counts in this registry, beside what others count there.
+    /// Metrics in this registry, which may have metrics of others.
     #[must_use]
     pub fn of(registry: Registry) -> Self {
         Metrics { registry, ..Metrics::default() }
     }
 
-    /// Makes room for these operations.
+    /// Creates the counters of these operations.
     pub(crate) fn prepare(&self, operations: &[Registered]) {
         self.counts.get_or_init(|| {
             let counts = Counts::register(&self.registry, operations);
-            counts.inspect_err(|error| tracing::error!(%error, "answers are not counted")).ok()
+            counts.inspect_err(|error| tracing::error!(%error, "request metrics are disabled")).ok()
         });
     }
 
@@ -98,7 +98,7 @@ impl Metrics {
         self.counts.get()?.as_ref()
     }
 
-    /// A request has come; it is over when what this gives is dropped.
+    /// Counts a request as in flight until the returned guard is dropped.
     pub(crate) fn begin(&self) -> InFlight {
         let in_flight = self.counts().map(|counts| counts.in_flight.clone());
         in_flight.iter().for_each(IntGauge::inc);
@@ -115,7 +115,7 @@ impl Metrics {
         counts.rows_read.with_label_values(&[operation]).inc_by(rows_read);
     }
 
-    /// Everything in the registry, in Prometheus' text format.
+    /// All metrics of the registry in the Prometheus text format.
     #[must_use]
     pub fn text(&self) -> String {
         if let Some(counts) = self.counts() {
@@ -132,7 +132,7 @@ fn text(registry: &Registry) -> String {
     })
 }
 
-/// Gauges that are looked at now, in the same format.
+/// These gauges in the same format.
 pub(crate) fn gauges(gauges: Vec<(&'static str, &'static str, u64)>) -> String {
     let registry = Registry::new();
     for (name, help, value) in gauges {
@@ -147,7 +147,7 @@ pub(crate) fn gauges(gauges: Vec<(&'static str, &'static str, u64)>) -> String {
     text(&registry)
 }
 
-/// A request that is being answered.
+/// Counts a request as in flight until dropped.
 pub(crate) struct InFlight(Option<IntGauge>);
 
 impl Drop for InFlight {
@@ -190,14 +190,14 @@ mod tests {
             "# HELP cairn_http_requests_in_flight Requests that are being answered.",
             "# TYPE cairn_http_requests_in_flight gauge",
             "cairn_http_requests_in_flight 1",
-            "# HELP cairn_http_requests_queued Requests that wait for their turn.",
+            "# HELP cairn_http_requests_queued Requests that are waiting.",
             "# TYPE cairn_http_requests_queued gauge",
             "cairn_http_requests_queued 0",
-            "# HELP cairn_http_requests_total Answers by operation, class of cost and status.",
+            "# HELP cairn_http_requests_total Answers by operation, cost class and status.",
             "# TYPE cairn_http_requests_total counter",
             "cairn_http_requests_total{class=\"light\",operation=\"health\",status=\"200\"} 2",
             "cairn_http_requests_total{class=\"light\",operation=\"other\",status=\"0\"} 1",
-            "# HELP cairn_http_request_duration_seconds Time from request to answer, without the sending of the body.",
+            "# HELP cairn_http_request_duration_seconds Time from request to answer, without sending the body.",
             "# TYPE cairn_http_request_duration_seconds histogram",
             "cairn_http_request_duration_seconds_bucket{operation=\"health\",le=\"0.00005\"} 0",
             "cairn_http_request_duration_seconds_bucket{operation=\"health\",le=\"0.0001\"} 1",
@@ -205,7 +205,7 @@ mod tests {
             "cairn_http_request_duration_seconds_bucket{operation=\"health\",le=\"+Inf\"} 2",
             "cairn_http_request_duration_seconds_sum{operation=\"health\"} 100.00007",
             "cairn_http_request_duration_seconds_count{operation=\"health\"} 2",
-            "# HELP cairn_http_rows_read_total Rows of the index that answers took.",
+            "# HELP cairn_http_rows_read_total Rows of the index read for answers.",
             "# TYPE cairn_http_rows_read_total counter",
             "cairn_http_rows_read_total{operation=\"health\"} 3",
             "cairn_http_rows_read_total{operation=\"other\"} 0",
@@ -225,7 +225,7 @@ mod tests {
         second.count(None, StatusCode::OK, Duration::ZERO, 0);
         drop(second.begin());
         assert!(first.text().contains("theirs 0\n") && !first.text().contains("cairn_http_requests_total{"));
-        // Those of other registries count for themselves.
+        // Metrics in another registry are independent.
         let other = prepared(&Registry::new());
         other.count(None, StatusCode::OK, Duration::ZERO, 0);
         assert!(other.text().contains("cairn_http_requests_total{") && !other.text().contains("theirs"));

@@ -59,7 +59,7 @@ fn with_more(server: &Arc<Server>, more: impl FnOnce(&Api) -> Router) -> Router 
 /// Target of a route.
 #[derive(Clone, Copy)]
 enum Target {
-    /// An operation, by its place in the list; with this path where it is an alias.
+    /// An operation, by its index in the list; with this path if the route is an alias.
     Operation(usize, Option<&'static str>),
     /// An operation that is not implemented yet.
     Planned(Agreed),

@@ -13,7 +13,7 @@ use crate::{
 /// The mempool with its projection.
 pub(crate) struct Projected<'c> {
     pub(crate) pool: &'c MempoolView<'c>,
-    /// The mempool in numbers, as of the moment when it last changed.
+    /// Statistics of the mempool, as of its last change.
     pub(crate) stats: Stats,
     /// It may be slightly older than the mempool.
     pub(crate) projection: &'c Projection,

@@ -5,7 +5,7 @@ use cairn_http::{Info, Registered, page as shell, segment};
 
 use crate::config::ApiConfig;
 
-/// What needs a session here, as a sentence and perhaps a list.
+/// The operations that need a session, as a sentence and a list.
 #[derive(Template)]
 #[template(path = "exceptions.html")]
 struct Exceptions<'a> {

@@ -1,4 +1,4 @@
-//! Amounts in bitcoin as clients give them.
+//! Amounts in bitcoin in requests.
 
 use std::borrow::Cow;
 

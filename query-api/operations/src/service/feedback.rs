@@ -10,39 +10,39 @@ use serde::{Deserialize, Serialize};
 
 use crate::{context::Ctx, operation::Operation, parameters::identifier::AddressParam, values::rfc3339_ms};
 
-/// Takes feedback about labels and data.
+/// Accepts feedback about labels and data.
 pub(crate) struct SubmitFeedback;
 
 /// The feedback.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(extend("x-exactly-one" = [["type", "feedback_type"], ["message", "reason"]]))]
 pub(crate) struct FeedbackInput {
-    /// What the feedback is about. `label_correction` and `missing_label` need an `address`.
+    /// Type of the feedback. `label_correction` and `missing_label` need an `address`.
     #[serde(rename = "type")]
     #[schemars(example = &"general")]
     kind: Option<FeedbackType>,
-    /// Another name of `type`; give one of the two.
+    /// Alias of `type`. Give exactly one of the two.
     feedback_type: Option<FeedbackType>,
     /// The address that the feedback is about.
     address: Option<AddressParam>,
-    /// What is wrong or missing, in words. Do not send personal data or secrets.
+    /// Description of what is wrong or missing. Do not send personal data or secrets.
     #[schemars(length(min = 1, max = MAX_MESSAGE_CHARS), example = "This address belongs to another exchange.")]
     message: Option<String>,
-    /// Another name of `message`; give one of the two.
+    /// Alias of `message`. Give exactly one of the two.
     #[schemars(length(min = 1, max = MAX_MESSAGE_CHARS))]
     reason: Option<String>,
-    /// The label that you think is right.
+    /// The label that you suggest.
     #[schemars(length(min = 1, max = MAX_TEXT_CHARS))]
     suggested_label: Option<String>,
-    /// The category that you think is right, such as `exchange`.
+    /// The category that you suggest, for example `exchange`.
     #[schemars(length(min = 1, max = MAX_TEXT_CHARS))]
     suggested_category: Option<String>,
-    /// A web page with evidence that others can check.
+    /// A web page with public evidence.
     #[schemars(length(min = 1, max = MAX_TEXT_CHARS), extend("pattern" = "^https?://"))]
     source_url: Option<String>,
 }
 
-/// What feedback is about.
+/// Type of feedback.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum FeedbackType {
@@ -72,14 +72,14 @@ impl From<FeedbackType> for TicketKind {
 pub(crate) struct FeedbackOutput {
     /// Id of the ticket.
     ticket_id: String,
-    /// `open`: the operator has not decided yet.
+    /// `open`: the operator has not closed the ticket.
     state: &'static str,
     feedback_type: FeedbackType,
-    /// The address that the feedback is about, as it was given.
+    /// The address that the feedback is about, as sent.
     address: Option<String>,
-    /// When the ticket was opened.
+    /// Time at which the ticket was opened.
     received_at: String,
-    /// Whether an open ticket with the same content existed before; `ticket_id` is that ticket.
+    /// True if an open ticket with the same content already existed; `ticket_id` is that ticket.
     already_received: bool,
 }
 
@@ -87,9 +87,9 @@ impl Operation for SubmitFeedback {
     const INFO: Info = Info {
         method: Method::Post,
         summary: "Report a wrong or missing label, or another problem with the data",
-        description: "Opens a ticket for the operator of this server and answers its id. Feedback is never published \
-            and changes no answer by itself: labels change only when the operator accepts evidence. Sending the same \
-            content again while the ticket is open returns the same ticket. A client can open 20 tickets a day.",
+        description: "Opens a ticket for the operator of this server and returns its id. Feedback is not published and \
+            does not change any answer: labels change only if the operator accepts the evidence. If an open ticket \
+            has the same content, that ticket is returned. A client can open 20 tickets in 24 hours.",
         cost: Cost::Heavy,
         source: "service",
         freshness: &[Freshness::NOW],
@@ -103,7 +103,7 @@ impl Operation for SubmitFeedback {
         ],
         tool: Tool::reads(
             "the user wants to report a wrong label, a missing label or wrong data to the operator",
-            "accusing somebody in public, or asking for data",
+            "accusing somebody in public, or requesting data",
         )
         .with_effect(Effect::Adds),
         ..Info::get("submit_feedback", "/v1/feedback", "service")
@@ -113,7 +113,7 @@ impl Operation for SubmitFeedback {
 
     fn run(ctx: &Ctx<'_>, input: FeedbackInput) -> Result<FeedbackOutput, ApiError> {
         let (Some(kind), Some(message)) = (input.kind.or(input.feedback_type), input.message.or(input.reason)) else {
-            // The check of the input lets nothing else pass.
+            // Validation of the input ensures that both are given.
             return Err(ApiError::internal());
         };
         let address = input.address.map(|address| address.text);
@@ -134,12 +134,12 @@ impl Operation for SubmitFeedback {
             Submission::Known(ticket) => (ticket, true),
             Submission::TooManyOfClient => {
                 let hours = CLIENT_WINDOW / 3_600;
-                let detail = format!("this client has sent {MAX_TICKETS_OF_CLIENT} tickets within {hours} hours");
+                let detail = format!("this client has opened {MAX_TICKETS_OF_CLIENT} tickets in the last {hours} hours");
                 return Err(ApiError::new(ErrorCode::RateLimited, detail).retryable(Some(3_600)));
             }
             Submission::Full => {
                 let detail = format!(
-                    "{MAX_OPEN_TICKETS} tickets wait for the operator; no more are taken until some are closed"
+                    "{MAX_OPEN_TICKETS} tickets are open; no more are accepted until the operator closes some"
                 );
                 return Err(ApiError::unavailable(ErrorCode::FeedbackFull, detail, 3_600));
             }
@@ -155,7 +155,7 @@ impl Operation for SubmitFeedback {
     }
 }
 
-/// What the schema cannot say.
+/// Checks that the schema cannot express.
 fn check(new: &NewTicket) -> Result<(), ApiError> {
     let mut errors = Vec::new();
     let mut error = |name: &str, message: &str| {
@@ -163,10 +163,10 @@ fn check(new: &NewTicket) -> Result<(), ApiError> {
         errors.push(FieldError { location: Location::Body, name, message, allowed: None, example: None });
     };
     if matches!(new.kind, TicketKind::LabelCorrection | TicketKind::MissingLabel) && new.address.is_none() {
-        error("address", "is required for feedback about a label");
+        error("address", "is required for this type of feedback");
     }
     if new.message.is_empty() {
-        error("message", "has only white space");
+        error("message", "contains only white space");
     }
     if new.message.contains(|c: char| c.is_control() && c != '\n' && c != '\t') {
         error("message", "contains control characters other than line breaks and tabs");

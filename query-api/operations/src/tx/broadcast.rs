@@ -262,14 +262,14 @@ mod tests {
         assert_eq!((tx.input.len(), hex::encode(raw)), (1, hex.clone()));
         let cases = [
             (String::new(), "is empty"),
-            ("zz".to_owned(), "is not hexadecimal: see character 0"),
-            (format!("{}é", &hex[..6]), "is not hexadecimal: see character 6"),
-            (format!("0x{hex}"), "is not hexadecimal: see character 1"),
+            ("zz".to_owned(), "is not hexadecimal at character 0"),
+            (format!("{}é", &hex[..6]), "is not hexadecimal at character 6"),
+            (format!("0x{hex}"), "is not hexadecimal at character 1"),
             (hex[1..].to_owned(), "has an odd number"),
-            (format!("{hex}00"), "is no serialized transaction"),
-            (hex[..hex.len() - 2].to_owned(), "is no serialized transaction"),
+            (format!("{hex}00"), "is not a serialized transaction"),
+            (hex[..hex.len() - 2].to_owned(), "is not a serialized transaction"),
             // A count of inputs that no memory holds.
-            ("02000000feffffff7f".to_owned(), "is no serialized transaction"),
+            ("02000000feffffff7f".to_owned(), "is not a serialized transaction"),
             ("020000000001000000000000".to_owned(), "has no inputs or no outputs"),
             (hex.replacen("01e80300000000000001516a000000", "006a000000", 1), "has no inputs or no outputs"),
             (format!("0100000001{}ffffffff0100ffffffff0100000000000000000000000000", "00".repeat(32)), "is a coinbase"),
@@ -283,7 +283,7 @@ mod tests {
     #[test]
     fn what_fits_in_no_block_is_not_decoded() {
         assert!(decode(&"0".repeat(8_000_001)).unwrap_err().starts_with("is too large"));
-        assert!(decode(&"0".repeat(8_000_000)).unwrap_err().starts_with("is no serialized"));
+        assert!(decode(&"0".repeat(8_000_000)).unwrap_err().starts_with("is not a serialized"));
     }
 
     proptest::proptest! {

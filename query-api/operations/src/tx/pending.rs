@@ -20,7 +20,7 @@ const MAX_RELATIVES: usize = 1_000;
 /// Maximum number of replaced transactions to list.
 const MAX_REPLACED: usize = 100;
 
-/// When it will be mined; `None` before the first projection.
+/// Estimated confirmation; `None` before the first projection.
 pub(super) fn eta_of(pool: &MempoolView<'_>, txid: &Txid) -> Option<EtaRow> {
     pool.projection.as_ref().map(|projection| eta(projection, txid))
 }
@@ -74,7 +74,7 @@ impl Cpfp {
     }
 }
 
-/// Ids of what it replaced, as far as that is remembered, oldest first; and whether there are more.
+/// Txids that it replaced, if still stored, oldest first; and true if there are more.
 pub(super) fn replaced(pool: &MempoolView<'_>, txid: &Txid) -> (Vec<String>, bool) {
     let mut all = pool.mempool.replaced_by(txid);
     let listed = all.by_ref().take(MAX_REPLACED).map(Txid::to_string).collect();
@@ -102,7 +102,7 @@ pub(super) struct Departure {
 }
 
 impl Departure {
-    /// How it left; `None` if it was not there, or that is forgotten.
+    /// How it left; `None` if it was not there, or if that is no longer stored.
     pub(super) fn of(pool: &MempoolView<'_>, txid: &Txid) -> Option<Self> {
         let Departed { reason, first_seen_ms, left_ms, fee_sats, vsize } = *pool.mempool.departed(txid)?;
         let (mut replaced_by, mut height) = (None, None);

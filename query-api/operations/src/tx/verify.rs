@@ -38,7 +38,7 @@ pub(crate) struct TxVerifyInput {
     expected_address: Option<AddressParam>,
     /// Alias of `expected_address`; give one of the two.
     address: Option<AddressParam>,
-    /// What was to be paid at least, in satoshis; without an amount any payment will do.
+    /// Minimum amount in satoshis. Without an amount, any payment is accepted.
     #[schemars(range(min = 1, max = MAX_MONEY))]
     min_amount_sats: Option<Sats>,
     /// Minimum amount in bitcoin with at most 8 decimals, instead of `min_amount_sats`. It is parsed without floating

@@ -146,7 +146,7 @@ pub(super) fn page(
     })
 }
 
-/// Whether a transaction is known with this first-seen time: in the mempool, or by now in a block.
+/// True if a transaction is known with this first-seen time, in the mempool or meanwhile in a block.
 fn knows(pool: &MempoolView<'_>, (first_seen_ms, txid): &Key) -> bool {
     let confirmed = || {
         let departed = pool.mempool.departed(txid)?;

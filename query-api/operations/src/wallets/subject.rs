@@ -21,7 +21,7 @@ pub(super) struct Wallet {
 }
 
 impl Wallet {
-    /// Looks the script up: two row reads, as a rule.
+    /// Looks the script up. Usually two row reads.
     pub(super) fn find(view: &View<'_>, pool: Option<&MempoolView<'_>>, asked: AddressParam) -> Result<Self, ApiError> {
         let (script, script_hash, found) = match asked.subject {
             Subject::Script(script) => {

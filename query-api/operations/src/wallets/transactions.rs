@@ -74,7 +74,7 @@ pub(crate) struct TransactionsOutput {
 pub(crate) struct Movement {
     txid: String,
     direction: MovementDirection,
-    /// Received less sent.
+    /// Received minus sent.
     net_sats: i64,
     net_btc: Btc,
     /// Sum of outputs to the script.
@@ -200,7 +200,7 @@ fn movement(txid: &Txid, effect: &Effect, fee_sats: u64, status: MovementStatus)
 }
 
 fn unconfirmed(pool: &MempoolView<'_>, effect: &ScriptEffect) -> Option<Movement> {
-    // A script's list names only transactions that are there.
+    // A script's list names only existing transactions.
     let tx = pool.mempool.get(&effect.txid)?;
     let effect = Effect {
         received: effect.received_sats,
@@ -219,7 +219,7 @@ fn confirmed(
     entries: &[HistoryEntry],
     rows: &mut Vec<Movement>,
 ) -> Result<(), ApiError> {
-    // What the page needs lies all over the disk: one look-up for all of it, and not one after the other.
+    // The rows of the page are scattered over the disk: look all of them up at once.
     let numbers: Vec<TxNum> = entries.iter().map(|entry| entry.tx_num).collect();
     view.fetch_txs(&numbers)?;
     let blocks = block_refs(view, &numbers.iter().filter_map(|number| view.chain().height_of(*number)).collect())?;

@@ -1,19 +1,19 @@
-//! What a delta can do, and which transactions are refused.
+//! Results of a delta, and checks that refuse transactions.
 
 use cairn_model::{MAX_MONEY, MempoolTx, Sats};
 
 /// Weight of the largest block, and so of any transaction.
 const MAX_WEIGHT: u64 = 4_000_000;
-/// Cost of the signature operations that a block may hold.
+/// Maximum cost of the signature operations of a block.
 const MAX_SIGOPS: u32 = 80_000;
 
-/// Why a transaction was not taken in. A sound sender gives no cause.
+/// Why a transaction was refused. This does not happen with a correct sender.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, thiserror::Error)]
 pub enum Refusal {
-    /// No inputs, no size, or above the limits of a block.
+    /// No inputs, no size, or larger than a block.
     #[error("size, weight or signature operations out of range")]
     Size,
-    /// Amounts above 21 million bitcoin, or a fee that is not inputs less outputs.
+    /// Amounts above 21 million bitcoin, or a fee that is not inputs minus outputs.
     #[error("the amounts do not add up")]
     Amounts,
     /// It spends a coin twice, or its own output.
@@ -22,43 +22,43 @@ pub enum Refusal {
     /// It would be its own ancestor.
     #[error("it would be its own ancestor")]
     Cycle,
-    /// It has so many ancestors that a cycle cannot be ruled out.
+    /// It has too many ancestors to rule out a cycle.
     #[error("too many ancestors")]
     TooManyAncestors,
-    /// As many transactions as can be numbered.
+    /// The maximum number of transactions is reached.
     #[error("no room")]
     NoRoom,
 }
 
-/// What a delta did.
+/// Result of a delta.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Applied {
-    /// The transaction is in.
+    /// The transaction was added.
     Added {
-        /// How many left because it spends their coins, or those of their ancestors.
+        /// Number of transactions that were removed because it spends their coins, or those of their ancestors.
         replaced: usize,
-        /// How many were dropped to stay within the limit of memory. It may be among them.
+        /// Number of transactions that were dropped for the memory limit. It may be among them.
         dropped: usize,
     },
-    /// The transaction is gone.
+    /// The transaction was removed.
     Removed,
-    /// The transaction to add was there already, or the one to remove was not.
+    /// The transaction to add was already there, or the one to remove was not.
     Unchanged,
-    /// Memory is full, or was: the transaction pays no more than what was dropped, or lacks a parent that was. It
-    /// counts as dropped.
+    /// The memory is or was full: the transaction pays no more than a dropped one, or its parent was dropped. It counts
+    /// as dropped.
     TurnedAway,
-    /// The transaction to add makes no sense.
+    /// The transaction to add is invalid.
     Refused(Refusal),
-    /// Something else than a transaction was noted.
+    /// The delta was not about a transaction, and was applied.
     Noted,
 }
 
-/// A sum of amounts that is an amount itself.
+/// Sum of amounts, if it is a valid amount.
 fn sum(mut values: impl Iterator<Item = Sats>) -> Option<Sats> {
     values.try_fold(0, |sum: Sats, value| sum.checked_add(value).filter(|sum| *sum <= MAX_MONEY))
 }
 
-/// Whether a transaction is possible at all, so that later sums fit their types.
+/// Checks that a transaction is possible, so that later sums fit their types.
 pub(super) fn check(tx: &MempoolTx) -> Result<(), Refusal> {
     let sized = tx.base_size > 0 && tx.size >= tx.base_size && tx.weight() <= MAX_WEIGHT;
     if !sized || tx.inputs.is_empty() || tx.sigop_cost > MAX_SIGOPS {

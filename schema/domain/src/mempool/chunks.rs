@@ -1,11 +1,10 @@
-//! Filling blocks as Bitcoin Core's miner does from v31 on: chunks of linearized clusters, best paying first, each chunk
-//! whole.
+//! Fills blocks like Bitcoin Core's miner since v31: with whole chunks of linearized clusters, highest feerate first.
 //!
-//! A cluster is whatever hangs together through parents and children. Feerates and sizes are those of weights adjusted
-//! for signature operations. Of equally paying chunks that one goes first before which, itself included, its cluster has
-//! less of that feerate; then the one whose greatest txid is lower. Once a chunk does not fit, the block takes no more
-//! of its cluster; after 1 000 failures in a row an almost full block is closed. For the next block clusters are what
-//! then still hangs together.
+//! A cluster is a set of transactions connected through parents and children. Feerates and sizes use weights adjusted
+//! for signature operations. Among chunks of equal feerate, the one whose cluster has less weight of that feerate up to
+//! and including it goes first; then the one whose greatest txid is lower. Once a chunk does not fit, the block takes
+//! no more of its cluster; after 1 000 failures in a row an almost full block is closed. For the next block, the
+//! clusters of the remaining transactions are computed again.
 //!
 //! Core allows clusters of up to 64 transactions and 101 000 virtual bytes. Those of up to 64 are linearized exactly,
 //! larger ones (of older nodes) in the order in which ancestor packages would be mined.
@@ -33,11 +32,11 @@ struct Chunk {
     sigops: u64,
     /// Weight of the chunks of the same feerate in its cluster up to this one.
     prefix: u64,
-    /// The greatest of its transactions.
+    /// Its greatest transaction number.
     last: u32,
 }
 
-/// Both sides of a comparison of feerates.
+/// The two products that compare feerates.
 fn crossed(a: &Chunk, b: &Chunk) -> (u128, u128) {
     (u128::from(a.fee) * u128::from(b.weight), u128::from(b.fee) * u128::from(a.weight))
 }
@@ -70,7 +69,7 @@ impl Chunker<'_> {
         self.chunks.push(chunk);
     }
 
-    /// Sees to the prefixes of the chunks from `first` on, which are a cluster's.
+    /// Computes the prefixes of the chunks from `first` on, which belong to one cluster.
     fn end_cluster(&mut self, first: usize) {
         for at in first + 1..self.chunks.len() {
             let (before, after) = (&self.chunks[at - 1], &self.chunks[at]);
@@ -116,7 +115,7 @@ impl Chunker<'_> {
         self.end_cluster(first);
     }
 
-    /// The chunks of an order that is given: a transaction joins the chunk before it as long as it pays more.
+    /// The chunks of a given order: a transaction joins the chunk before it as long as it pays more.
     fn in_order(&mut self, cluster: u32, txs: impl Iterator<Item = u32>) {
         let first = self.chunks.len();
         for index in txs {
@@ -139,7 +138,7 @@ impl Chunker<'_> {
     }
 }
 
-/// What hangs together, each part named after its first transaction.
+/// The connected parts, each identified by its first transaction.
 struct Clusters(Vec<u32>);
 
 impl Clusters {
@@ -165,7 +164,7 @@ impl Clusters {
     }
 }
 
-/// Names the clusters of what is left anew: they fall apart when what held them together is taken.
+/// Recomputes the clusters of the remaining transactions: a cluster may split when a transaction is taken.
 fn regroup(graph: &Graph, chunks: &mut [Chunk], txs: &[u32], block_of: &[u8]) {
     let mut clusters = Clusters::new(graph.len());
     for chunk in &*chunks {
@@ -230,7 +229,7 @@ fn chunks(graph: &Graph) -> (Vec<Chunk>, Vec<u32>) {
     (chunker.chunks, chunker.txs)
 }
 
-/// Fills the blocks of a template one after the other.
+/// Fills the blocks of a template in order.
 pub(super) fn by_chunks(graph: &Graph, template: &Template) -> Selected {
     let (mut chunks, txs) = chunks(graph);
     let mut rate = vec![FeeRate(0); graph.len()];

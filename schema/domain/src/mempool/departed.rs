@@ -1,4 +1,4 @@
-//! What left the mempool lately, and why: a bounded memory, oldest forgotten first.
+//! Transactions that recently left the mempool, and why. The list is bounded; the oldest are removed first.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -7,7 +7,7 @@ use cairn_model::{MempoolTx, RemoveReason, Sats, Txid};
 /// A transaction that left the mempool.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Departed {
-    /// Why.
+    /// The reason.
     pub reason: RemoveReason,
     /// When it was first seen, in milliseconds since 1970.
     pub first_seen_ms: u64,
@@ -22,7 +22,7 @@ pub struct Departed {
 #[derive(Debug, Default)]
 pub(super) struct DepartedLog {
     max: usize,
-    /// In the order of leaving. A transaction that came back leaves its old line here; the stamp tells.
+    /// In the order of leaving. The old entry of a transaction that came back stays; its stamp identifies it as stale.
     line: VecDeque<(Txid, u64)>,
     known: HashMap<Txid, (Departed, u64)>,
     replaced: HashMap<Txid, VecDeque<Txid>>,
@@ -57,12 +57,12 @@ impl DepartedLog {
         }
     }
 
-    /// A transaction came back, or is too long gone.
+    /// Removes a transaction that came back, or that left too long ago.
     pub(super) fn forget(&mut self, txid: &Txid) {
         let Some((departed, _)) = self.known.remove(txid) else { return };
         let RemoveReason::Replaced { by } = departed.reason else { return };
         if let Some(of) = self.replaced.get_mut(&by) {
-            // The oldest is forgotten first, so it almost always stands in front.
+            // The oldest is removed first, so it is almost always at the front.
             if let Some(at) = of.iter().position(|replaced| replaced == txid) {
                 of.remove(at);
             }

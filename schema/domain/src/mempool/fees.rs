@@ -1,6 +1,6 @@
 //! Recommended fees.
 //!
-//! `minimum` is what the node demands for entry, or what miners ask for if that is more. The others aim at a projected
+//! `minimum` is the higher of the node's entry feerate and the miners' minimum. The others aim at a projected
 //! block: `fastest` at the first, `half_hour` at the third, `hour` at the sixth, `economy` at the eighth. The
 //! feerate of a block that is at least 95 % full is its median; of one that is at most half full, or does not exist, the
 //! minimum; in between it rises evenly from one to the other. None is below the minimum, and none above a faster one.
@@ -13,12 +13,12 @@ use crate::FeeRate;
 /// Id of the definition of recommended fees.
 pub const RECOMMENDED_FEES: &str = "recommended-fees";
 
-/// Up to this share of its capacity (in per mille) a block has room for whoever pays the minimum.
+/// Up to this share of its capacity (in per mille), a block has room for transactions that pay the minimum.
 const ROOMY: u64 = 500;
-/// From this share on a block is full.
+/// From this share on, a block counts as full.
 const FULL: u64 = 950;
 
-/// What to pay, from fastest to cheapest; never rising.
+/// Recommended feerates, from fastest to cheapest; never rising.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RecommendedFees {
     /// For the next block.
@@ -29,11 +29,11 @@ pub struct RecommendedFees {
     pub hour: FeeRate,
     /// For one of the next eight.
     pub economy: FeeRate,
-    /// To get into the mempool at all.
+    /// To enter the mempool.
     pub minimum: FeeRate,
 }
 
-/// Feerate to aim at a block.
+/// Feerate for confirmation in a block.
 fn target(projection: &Projection, block: Option<&ProjectedBlock>, minimum: FeeRate) -> FeeRate {
     let Some(block) = block else { return minimum };
     let median = block.rates.median();
@@ -44,8 +44,8 @@ fn target(projection: &Projection, block: Option<&ProjectedBlock>, minimum: FeeR
     FeeRate(minimum.0.saturating_add(u64::try_from(rise).unwrap_or(u64::MAX)))
 }
 
-/// The recommended fees. `None` while the node's floor is unknown: without it, what is recommended might not even be
-/// relayed.
+/// The recommended fees. `None` while the node's minimum is unknown: without it, a recommendation might be too low to
+/// be relayed.
 #[must_use]
 pub fn recommended_fees(projection: &Projection, floor: Option<&NodeFloor>) -> Option<RecommendedFees> {
     let minimum = FeeRate(floor?.entry_fee()).max(projection.template.min_rate);

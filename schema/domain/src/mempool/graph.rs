@@ -1,11 +1,11 @@
 //! The mempool as plain vectors, for computations over all of it. Transactions are numbered by ascending txid, so that
-//! nothing depends on the order in which they came, and ties are broken as Bitcoin Core breaks them.
+//! results do not depend on the order of arrival, and ties are broken as in Bitcoin Core.
 
 use cairn_model::{BYTES_PER_SIGOP, Sats, Txid};
 
 use super::outline::{Outline, OutlineRow};
 
-/// Lists of neighbours, back to back.
+/// Lists of neighbours in one vector.
 #[derive(Debug)]
 pub(super) struct GraphLinks {
     starts: Vec<usize>,
@@ -60,7 +60,7 @@ pub(super) struct Graph {
 
 /// Row numbers in the order of their txids.
 fn by_txid(rows: &[OutlineRow]) -> Vec<u32> {
-    // Eight bytes almost always decide, and move faster than thirty-two.
+    // Eight bytes are almost always enough, and are faster to move than thirty-two.
     let prefix = |txid: &Txid| txid.0.first_chunk().map_or(0, |first| u64::from_be_bytes(*first));
     let mut order: Vec<(u64, u32)> = rows.iter().zip(0u32..).map(|(row, at)| (prefix(&row.txid), at)).collect();
     let txid = |at: u32| &rows[at as usize].txid;
@@ -106,7 +106,7 @@ impl Graph {
         self.txids.len()
     }
 
-    /// Weight, or what the signature operations count for if that is more.
+    /// The higher of the weight and the equivalent of the signature operations.
     pub(super) fn adjusted_weight(&self, index: u32) -> u64 {
         let at = index as usize;
         u64::from(self.weight[at]).max(u64::from(self.sigops[at]) * BYTES_PER_SIGOP)

@@ -1,4 +1,4 @@
-//! How much waits at which feerate.
+//! Histogram of the mempool by feerate.
 
 use crate::FeeRate;
 
@@ -66,11 +66,11 @@ pub struct Bucket {
 
 /// The bucket of a feerate.
 pub(super) fn bucket_of(rate: FeeRate) -> usize {
-    // The first edge is 0, so at least one edge lies at or below.
+    // The first edge is 0, so at least one edge is at or below.
     BUCKET_EDGES.partition_point(|edge| *edge <= rate).saturating_sub(1)
 }
 
-/// All buckets, also the empty ones, ascending.
+/// All buckets including empty ones, ascending.
 pub(super) fn histogram(rates_and_vsizes: impl Iterator<Item = (FeeRate, u64)>) -> Vec<Bucket> {
     let mut sums = [(0u64, 0u64); BUCKET_EDGES.len()];
     for (rate, vsize) in rates_and_vsizes {

@@ -1,13 +1,13 @@
-//! How many virtual bytes per second enter, over a sliding window of times that are passed in.
+//! Inflow in virtual bytes per second over a sliding window. Times are arguments.
 
 use std::collections::BTreeMap;
 
-/// Grain of the window.
+/// Resolution of the window.
 const GRAIN_MS: u64 = 10_000;
-/// The longest window: a day. It bounds the number of grains.
+/// Maximum window: a day. It bounds the number of grains.
 const MAX_GRAINS: u64 = 8_640;
 
-/// What entered within the window.
+/// Inflow within the window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Inflow {
     /// Virtual bytes that entered, whether or not they are still there.
@@ -28,7 +28,7 @@ impl Inflow {
 #[derive(Debug)]
 pub(super) struct InflowWindow {
     grains: u64,
-    /// Since when every arrival has been seen.
+    /// Start of the time in which every arrival was seen.
     since_ms: Option<u64>,
     vsize_by_grain: BTreeMap<u64, u64>,
 }
@@ -39,13 +39,13 @@ impl InflowWindow {
         InflowWindow { grains, since_ms: None, vsize_by_grain: BTreeMap::new() }
     }
 
-    /// What entered before is not known any more.
+    /// Forgets all earlier arrivals.
     pub(super) fn restart(&mut self, now_ms: u64) {
         self.since_ms = Some(now_ms);
         self.vsize_by_grain.clear();
     }
 
-    /// Something entered. A first-seen time in the future counts as now.
+    /// Adds an arrival. A first-seen time in the future counts as now.
     pub(super) fn record(&mut self, first_seen_ms: u64, vsize: u64, now_ms: u64) {
         self.since_ms.get_or_insert(now_ms);
         let now = now_ms / GRAIN_MS;
@@ -62,7 +62,7 @@ impl InflowWindow {
         }
     }
 
-    /// The inflow over the last whole grains; `None` until a whole window has been seen.
+    /// The inflow over the last complete grains; `None` until a complete window has been seen.
     pub(super) fn rate(&self, now_ms: u64) -> Option<Inflow> {
         let end = now_ms / GRAIN_MS;
         let start = end.checked_sub(self.grains)?;

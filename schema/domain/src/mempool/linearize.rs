@@ -12,10 +12,10 @@
 
 use cairn_model::Sats;
 
-/// The most transactions that are put in order exactly.
+/// Maximum number of transactions that are ordered exactly.
 pub(super) const MAX_EXACT: usize = 64;
 
-/// A set of the cluster's transactions: bit `i` stands for number `i`.
+/// A set of the cluster's transactions: bit `i` is transaction number `i`.
 pub(super) type Set = u64;
 
 /// The members of a set, ascending.
@@ -27,27 +27,27 @@ pub(super) fn members(mut set: Set) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Room to work in, kept from one cluster to the next.
+/// Working memory, reused for the next cluster.
 #[derive(Debug)]
 pub(super) struct Linearizer {
     fee: [Sats; MAX_EXACT],
     /// Sizes in weight, all above 0.
     size: [u64; MAX_EXACT],
-    /// Each with itself.
+    /// Ancestors of each, including itself.
     ancestors: [Set; MAX_EXACT],
-    /// Of those above the feerate what is not paid out yet, of those below what they still lack.
+    /// For those above the feerate the surplus that is not paid yet, for those below the deficit that remains.
     left: [i128; MAX_EXACT],
-    /// Who pays for it.
+    /// The transactions that pay for it.
     payers: [Set; MAX_EXACT],
-    /// What the one pays for the other; valid where `payers` says so.
+    /// The amount that one pays for the other; valid only for entries in `payers`.
     paid: Vec<[i128; MAX_EXACT]>,
 }
 
-/// What cutting shows.
+/// Result of a cut.
 enum Cut {
     /// A closed part that pays more than the whole.
     At(Set),
-    /// There is none: the smallest closed parts of the same feerate, in an order that the chain accepts.
+    /// There is none: the smallest closed parts of the same feerate, in an order valid in a block.
     Chunks(Vec<Set>),
 }
 
@@ -63,8 +63,8 @@ impl Linearizer {
         }
     }
 
-    /// The chunks of a cluster: fee and size of each transaction, and the set of its ancestors with itself. Those beyond
-    /// [`MAX_EXACT`] are left out.
+    /// The chunks of a cluster, from the fee, size and ancestors (including itself) of each transaction. Transactions
+    /// beyond [`MAX_EXACT`] are left out.
     pub(super) fn chunks(&mut self, txs: impl Iterator<Item = (Sats, u64, Set)>) -> Vec<Set> {
         let mut all: Set = 0;
         for (at, (fee, size, ancestors)) in txs.take(MAX_EXACT).enumerate() {
@@ -140,7 +140,7 @@ impl Linearizer {
         Err(seen)
     }
 
-    /// Moves as much as possible along the way that ends at `lacking`.
+    /// Moves as much as possible along the path that ends at `lacking`.
     fn settle(&mut self, lacking: usize, rich: Set, by: &[usize; MAX_EXACT], relieved: &[usize; MAX_EXACT]) {
         let is_rich = |payer: usize| rich >> payer & 1 == 1;
         let mut amount = self.left[lacking];

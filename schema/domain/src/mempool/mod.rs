@@ -1,4 +1,4 @@
-//! The live mempool and what follows from it: projected blocks, recommended fees, the fee histogram, stress.
+//! The live mempool and its derived data: projected blocks, recommended fees, the fee histogram, stress.
 //!
 //! [`Mempool`] is built from deltas and answers by transaction, by spent coin and by script in a bounded number of
 //! steps. [`Projection`] is computed once after a batch of deltas, from an [`Outline`] so that no lock is held meanwhile,

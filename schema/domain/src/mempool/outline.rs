@@ -1,5 +1,5 @@
-//! What a projection needs of the mempool, copied out: the copy is made under the caller's lock, the projection from it
-//! is not.
+//! A copy of the mempool data that a projection needs. The copy is made under the caller's lock; the projection needs
+//! no lock.
 
 use cairn_model::{Sats, Txid};
 
@@ -13,7 +13,7 @@ pub(super) struct OutlineRow {
     pub(super) vsize: u32,
     pub(super) weight: u32,
     pub(super) sigops: u32,
-    /// Where its parents end in the list of all; they begin where those of the row before end.
+    /// End of its parents in the list of all; they begin at the end of the previous row's parents.
     parents_end: usize,
 }
 
@@ -29,7 +29,7 @@ pub struct Outline {
 }
 
 impl Outline {
-    /// The mempool in numbers, as it was then; without the inflow.
+    /// Statistics of the mempool at that time, without the inflow.
     #[must_use]
     pub fn stats(&self) -> &Stats {
         &self.stats
@@ -45,8 +45,8 @@ impl Outline {
 }
 
 impl Mempool {
-    /// Copies what [`Outline::project`] needs. This reads every transaction's line once and follows no links, a few
-    /// milliseconds for 100 000: once per batch of deltas, not per request.
+    /// Copies the data for [`Outline::project`]. It reads each transaction once and follows no links: a few
+    /// milliseconds for 100 000. Call it once per batch of deltas, not per request.
     #[must_use]
     pub fn outline(&self) -> Outline {
         let mut rows = Vec::with_capacity(self.len());

@@ -5,15 +5,15 @@ use crate::FeeRate;
 /// Id of the definition of the congestion word.
 pub const MEMPOOL_CONGESTION: &str = "mempool-congestion";
 
-/// How much the mempool may remember.
+/// Limits of the mempool.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MempoolLimits {
-    /// Bytes of memory that the transactions and their indexes may take, as estimated. Above that the worst paying
-    /// ones are dropped, down to 95 % of it.
+    /// Maximum estimated memory of the transactions and their indexes in bytes. Above it, those with the lowest
+    /// feerates are dropped, down to 95 % of it.
     pub max_bytes: u64,
-    /// How many transactions that left are remembered.
+    /// Maximum number of stored transactions that left.
     pub max_departed: usize,
-    /// Over how long the inflow is averaged, in milliseconds; rounded up to 10 seconds.
+    /// Window of the average inflow in milliseconds; rounded up to 10 seconds.
     pub inflow_window_ms: u64,
 }
 
@@ -23,7 +23,7 @@ impl Default for MempoolLimits {
     }
 }
 
-/// How a miner picks what pays best.
+/// How a miner selects transactions.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Selection {
     /// Transactions together with their ancestors, by the feerate of that package: Bitcoin Core up to v30.
@@ -32,33 +32,32 @@ pub enum Selection {
     ChunkFeerate,
 }
 
-/// The rules that a block is filled by, as Bitcoin Core's miner has them. Each number is the default of the option
-/// named beside it.
+/// The rules for filling a block, as in Bitcoin Core's miner. Each number is the default of the named option.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Template {
-    /// How packages are picked.
+    /// How packages are selected.
     pub selection: Selection,
-    /// How many blocks to project; at most 254.
+    /// Number of blocks to project; at most 254.
     pub max_blocks: u8,
     /// Weight limit of a block (`-blockmaxweight`): 4 000 000 from v29 on. Before, it was 3 996 000 with 4 000 of it
     /// reserved a second time, which leaves transactions the same 3 992 000.
     pub max_weight: u64,
-    /// Weight kept for header, transaction count and coinbase: 8 000 (`-blockreservedweight`, an option since v29).
+    /// Weight reserved for header, transaction count and coinbase: 8 000 (`-blockreservedweight`, an option since v29).
     pub reserved_weight: u64,
-    /// Limit of the cost of signature operations: 80 000, a rule of consensus.
+    /// Limit of the cost of signature operations: 80 000, a consensus rule.
     pub max_sigops: u64,
-    /// Cost kept for the coinbase: 400 in every version.
+    /// Cost reserved for the coinbase: 400 in every version.
     pub reserved_sigops: u64,
-    /// Packages that pay less stay out (`-blockmintxfee`): 1 satoshi per 1 000 virtual bytes from v30 on, and in v28.3
-    /// and v29.1; before, 1 000. From v30 on `getmininginfo` tells what a node really uses.
+    /// Minimum feerate of packages (`-blockmintxfee`): 1 satoshi per 1 000 virtual bytes since v30, v29.1 and v28.3;
+    /// before, 1 000. Since v30, `getmininginfo` reports the node's value.
     pub min_rate: FeeRate,
 }
 
-/// The first version that picks chunks, as `getnetworkinfo` writes it.
+/// The first version that selects chunks, in the form of `getnetworkinfo`.
 const FIRST_WITH_CHUNKS: u32 = 310_000;
-/// The first version whose miners take almost any feerate.
+/// The first version whose miner accepts almost any feerate.
 const FIRST_CHEAP: u32 = 300_000;
-/// Older lines that got the same later: from the first number up to the second.
+/// Ranges of older versions with the same default: from the first number up to the second.
 const CHEAP_TOO: [(u32, u32); 2] = [(280_300, 289_900), (290_100, 299_900)];
 /// `-blockmintxfee` before, in satoshis per 1 000 virtual bytes.
 const OLD_MIN_RATE: FeeRate = FeeRate(1_000);
@@ -93,14 +92,14 @@ impl Template {
 }
 
 impl Template {
-    /// Virtual bytes that a block offers to transactions; at least 1.
+    /// Virtual bytes of a block for transactions; at least 1.
     #[must_use]
     pub fn capacity(&self) -> u64 {
         (self.max_weight.saturating_sub(self.reserved_weight) / 4).max(1)
     }
 }
 
-/// How full the mempool is, in a word.
+/// Congestion of the mempool as a word.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Congestion {
     /// Everything fits in the next block.
@@ -126,7 +125,7 @@ impl Congestion {
     }
 }
 
-/// From how many full blocks of backlog each word holds.
+/// Backlog in full blocks at which each word begins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CongestionThresholds {
     /// More blocks than this: `moderate`.

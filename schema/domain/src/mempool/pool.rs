@@ -1,4 +1,4 @@
-//! The mempool itself: transactions, who spends what, who depends on whom.
+//! The mempool: its transactions, their spends and their dependencies.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -20,10 +20,10 @@ use super::{
 };
 use crate::FeeRate;
 
-/// How far the search for a cycle walks. Nodes allow a few dozen ancestors.
+/// Limit of the search for a cycle. Nodes allow a few dozen ancestors.
 const MAX_CYCLE_WALK: usize = 10_000;
 
-/// A transaction in its slot, with what the projection needs at hand.
+/// A transaction in its slot, with the data for the projection.
 #[derive(Debug)]
 pub(super) struct GraphEntry {
     pub(super) tx: Arc<MempoolTx>,
@@ -48,7 +48,7 @@ struct Sums {
     usage: u64,
 }
 
-/// The mempool, built from deltas. See the module for what it promises.
+/// The mempool, built from deltas. See the module documentation for its guarantees.
 #[derive(Debug)]
 pub struct Mempool {
     limits: MempoolLimits,
@@ -61,7 +61,7 @@ pub struct Mempool {
     departed: DepartedLog,
     inflow: InflowWindow,
     dropped: u64,
-    /// The best feerate among the dropped ones, until there is plenty of room again.
+    /// The highest feerate among the dropped transactions, until there is enough room again.
     full_at: Option<FeeRate>,
     loading: bool,
     floor: Option<NodeFloor>,
@@ -100,8 +100,8 @@ impl Mempool {
         }
     }
 
-    /// Takes one step. `now_ms` is the time in milliseconds since 1970. Deltas that contradict what is known change
-    /// nothing, and say so.
+    /// Applies a delta. `now_ms` is the time in milliseconds since 1970. A delta that contradicts the state changes
+    /// nothing, and the result says so.
     pub fn apply(&mut self, delta: &MempoolDelta, now_ms: u64) -> Applied {
         let applied = match delta {
             MempoolDelta::Add(tx) => self.add(tx, now_ms),
@@ -142,7 +142,7 @@ impl Mempool {
         self.by_txid.len()
     }
 
-    /// Whether no transaction waits.
+    /// True if there are no transactions.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.by_txid.is_empty()
@@ -161,7 +161,7 @@ impl Mempool {
         self.entry(*slot).map(|entry| entry.txid)
     }
 
-    /// What the unconfirmed transactions do to a script, all together.
+    /// The combined effect of the unconfirmed transactions on a script.
     #[must_use]
     pub fn script_totals(&self, script: &ScriptHash) -> ScriptTotals {
         self.scripts.totals(script)
@@ -174,23 +174,23 @@ impl Mempool {
         self.scripts.list(script, after, limit)
     }
 
-    /// Why and when a transaction left, if that is remembered.
+    /// Reason and time at which a transaction left, if still stored.
     #[must_use]
     pub fn departed(&self, txid: &Txid) -> Option<&Departed> {
         self.departed.get(txid)
     }
 
-    /// The remembered transactions that this one replaced, oldest first.
+    /// The stored transactions that this one replaced, oldest first.
     pub fn replaced_by(&self, txid: &Txid) -> impl Iterator<Item = &Txid> {
         self.departed.replaced_by(txid)
     }
 
-    /// Every transaction, in no order: for snapshots, not for requests.
+    /// All transactions, unordered: for snapshots, not for requests.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<MempoolTx>> {
         self.slots.iter().flatten().map(|entry| &entry.tx)
     }
 
-    /// The mempool in numbers.
+    /// Statistics of the mempool.
     #[must_use]
     pub fn stats(&self, now_ms: u64) -> Stats {
         Stats {
@@ -269,7 +269,7 @@ impl Mempool {
         let rivals: HashSet<u32> =
             tx.inputs.iter().filter_map(|i| self.by_spent.get(&(i.prev_txid, i.prev_vout))).copied().collect();
         let replaced = self.displace(&rivals, tx.txid, now_ms);
-        // What was displaced may have been a relative.
+        // A removed transaction may have been a relative.
         let (parents, children) = if replaced > 0 { self.relatives_to_be(tx) } else { (parents, children) };
         self.insert(tx, parents, children);
         self.departed.forget(&tx.txid);
@@ -344,7 +344,7 @@ impl Mempool {
         }
     }
 
-    /// Removes one transaction. Without a reason it is not remembered.
+    /// Removes a transaction. Without a reason, it is not stored as departed.
     fn remove(&mut self, slot: u32, reason: Option<RemoveReason>, now_ms: u64) {
         let Some(entry) = self.slots.get_mut(slot as usize).and_then(Option::take) else { return };
         self.free.push(slot);
@@ -376,15 +376,15 @@ impl Mempool {
         }
     }
 
-    /// Whether a transaction fares no better than those that were dropped, or builds on one of them.
+    /// True if a transaction pays no more than the dropped ones, or depends on one of them.
     fn is_turned_away(&self, tx: &MempoolTx) -> bool {
         let lost = |input: &MempoolInput| input.birth.is_none() && !self.by_txid.contains_key(&input.prev_txid);
         let cheap = |rate| rate_of(tx.fee_sats, tx.adjusted_vsize()) <= rate;
         self.dropped > 0 && (tx.inputs.iter().any(lost) || self.full_at.is_some_and(cheap))
     }
 
-    /// Drops what would be mined last, until there is room again. The tail of the mining order is closed: whoever
-    /// depends on a dropped transaction is dropped before it.
+    /// Drops the transactions that would be mined last, until there is room again. All dependents of a dropped
+    /// transaction come after it in the mining order, so they are dropped before it.
     fn trim(&mut self, now_ms: u64) -> usize {
         if self.sums.usage <= self.limits.max_bytes {
             return 0;

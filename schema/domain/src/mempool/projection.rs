@@ -1,4 +1,4 @@
-//! The next blocks as they would be mined now, and where every transaction stands: computed once after a batch of
+//! The next blocks as they would be mined now, and the position of each transaction. Computed once after a batch of
 //! deltas, then only read.
 
 use cairn_model::{Sats, Txid};
@@ -23,7 +23,7 @@ pub const MEMPOOL_ETA: &str = "mempool-eta";
 pub struct FeeRange {
     /// The lowest.
     pub min: FeeRate,
-    /// Below which 10, 25, 50, 75 and 90 % of the weight lie.
+    /// Feerates below which 10, 25, 50, 75 and 90 % of the weight is.
     pub percentiles: [FeeRate; 5],
     /// The highest.
     pub max: FeeRate,
@@ -56,32 +56,32 @@ pub struct ProjectedBlock {
     pub rates: FeeRange,
 }
 
-/// Where a transaction stands in the projection.
+/// Position of a transaction in the projection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ProjectedPosition {
     /// Index of its block, 0 being the next one; `None` if it is in none of those projected.
     pub block: Option<u32>,
-    /// The feerate that counts for it: that of the package or chunk it is chosen with, or would be.
+    /// Its effective feerate: that of the package or chunk with which it is or would be selected.
     pub rate: FeeRate,
 }
 
-/// When a transaction will be mined if nothing else enters.
+/// Estimated confirmation of a transaction if no other transactions arrive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Eta {
-    /// In so many blocks; 1 is the next one.
+    /// In this many blocks; 1 is the next one.
     Blocks(u32),
-    /// After all projected blocks: estimated from what waits at its feerate or a higher one.
+    /// After all projected blocks: estimated from the backlog at its feerate or a higher one.
     Beyond {
-        /// Not sooner than in so many blocks.
+        /// Minimum number of blocks until confirmation.
         at_least: u32,
-        /// By then everything that pays as much as its bucket of the histogram is mined.
+        /// Number of blocks after which everything in its histogram bucket and above is mined.
         estimate: u32,
     },
-    /// It pays less than miners ask for.
+    /// It pays less than the miners' minimum.
     BelowMinimum,
 }
 
-/// An immutable picture of the mempool as miners see it.
+/// An immutable projection of the mempool into blocks.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Projection {
     /// [`super::Stats::generation`] of the mempool that it was made from.
@@ -90,7 +90,7 @@ pub struct Projection {
     pub node_sequence: Option<u64>,
     /// Tip that the blocks build on.
     pub tip: Option<MempoolTip>,
-    /// Rules that the blocks keep.
+    /// Rules of the blocks.
     pub template: Template,
     /// Transactions in the mempool.
     pub count: u64,
@@ -98,9 +98,9 @@ pub struct Projection {
     pub vsize: u64,
     /// Sum of their fees.
     pub fees_sats: Sats,
-    /// The next blocks; fewer than asked for if they hold everything.
+    /// The next blocks; fewer than requested if they contain everything.
     pub blocks: Vec<ProjectedBlock>,
-    /// How much waits at which feerate, ascending, without gaps.
+    /// The histogram by feerate, ascending, without gaps.
     pub histogram: Vec<Bucket>,
     /// Virtual bytes in no block, by bucket.
     left_by_bucket: Vec<u64>,
@@ -178,7 +178,7 @@ impl Outline {
 }
 
 impl Projection {
-    /// Where a transaction stands; `None` if it was not in the mempool.
+    /// Position of a transaction; `None` if it was not in the mempool.
     #[must_use]
     pub fn position(&self, txid: &Txid) -> Option<ProjectedPosition> {
         let at = self.txids.binary_search(txid).ok()?;
@@ -186,7 +186,7 @@ impl Projection {
         Some(ProjectedPosition { block, rate: *self.rate.get(at)? })
     }
 
-    /// When a transaction will be mined; `None` if it was not in the mempool.
+    /// Estimated confirmation of a transaction; `None` if it was not in the mempool.
     #[must_use]
     pub fn eta(&self, txid: &Txid) -> Option<Eta> {
         let position = self.position(txid)?;
@@ -203,12 +203,12 @@ impl Projection {
         Some(Eta::Beyond { at_least: projected.saturating_add(1), estimate: projected.saturating_add(further) })
     }
 
-    /// The transactions of a projected block, in an order that the chain accepts.
+    /// The transactions of a projected block, in an order valid in a block.
     pub fn txids_of(&self, block: usize) -> impl Iterator<Item = &Txid> {
         self.orders.get(block).into_iter().flatten().filter_map(|number| self.txids.get(*number as usize))
     }
 
-    /// Median feerate of the next block; 0 if nothing waits.
+    /// Median feerate of the next block; 0 if the mempool is empty.
     #[must_use]
     pub fn next_block_median(&self) -> FeeRate {
         self.blocks.first().map_or(FeeRate(0), |block| block.rates.median())

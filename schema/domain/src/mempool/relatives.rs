@@ -1,4 +1,4 @@
-//! Ancestors and descendants of one transaction, walked on demand and no further than asked.
+//! Ancestors and descendants of a transaction, computed on demand and up to a limit.
 
 use std::collections::HashSet;
 
@@ -6,7 +6,7 @@ use cairn_model::{Sats, Txid};
 
 use super::pool::Mempool;
 
-/// A set of related transactions, without the one that was asked about.
+/// A set of related transactions, without the requested one.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct RelatedTxs {
     /// Their ids, ascending.
@@ -15,16 +15,16 @@ pub struct RelatedTxs {
     pub vsize: u64,
     /// Sum of their fees.
     pub fees_sats: Sats,
-    /// Whether there are more than were walked.
+    /// True if there are more than the limit.
     pub truncated: bool,
 }
 
 /// The relatives of a transaction within the mempool.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Relatives {
-    /// Whose outputs it spends, ascending.
+    /// Transactions whose outputs it spends, ascending.
     pub parents: Vec<Txid>,
-    /// Which spend its outputs, ascending; no more of them than were asked for.
+    /// Transactions that spend its outputs, ascending; up to the limit.
     pub children: Vec<Txid>,
     /// Parents, their parents, and so on.
     pub ancestors: RelatedTxs,
@@ -32,7 +32,7 @@ pub struct Relatives {
     pub descendants: RelatedTxs,
 }
 
-/// Which way to walk.
+/// Direction of the walk.
 #[derive(Clone, Copy)]
 pub(super) enum WalkDirection {
     Up,
@@ -70,7 +70,7 @@ impl Mempool {
         txids
     }
 
-    /// Everything that can be reached, without the start itself, and whether the walk was cut short.
+    /// All reachable transactions without the start, and true if the limit ended the walk.
     pub(super) fn walk(&self, from: &[u32], direction: WalkDirection, max: usize) -> (Vec<u32>, bool) {
         let mut seen: HashSet<u32> = from.iter().copied().collect();
         let mut queue = from.to_vec();

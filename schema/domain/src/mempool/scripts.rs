@@ -1,5 +1,5 @@
 //! Unconfirmed history and balance by script. Almost every script has one unconfirmed transaction, so that case is
-//! kept small; a popular script gets sums and an ordered list, so that no question about it walks all of it.
+//! small. A busy script has sums and an ordered list, so that no request reads all of its transactions.
 
 use std::collections::{BTreeMap, HashMap, hash_map::Entry};
 
@@ -7,10 +7,10 @@ use cairn_model::{MempoolTx, Sats, Txid, is_unspendable};
 
 use crate::script_sha256;
 
-/// SHA-256 of a scriptPubKey, first byte first.
+/// SHA-256 of a scriptPubKey in natural byte order.
 pub type ScriptHash = [u8; 32];
 
-/// What one unconfirmed transaction does to a script.
+/// Effect of an unconfirmed transaction on a script.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ScriptEffect {
     /// The transaction.
@@ -23,7 +23,7 @@ pub struct ScriptEffect {
     pub sent_sats: Sats,
 }
 
-/// What all unconfirmed transactions do to a script.
+/// Effect of all unconfirmed transactions on a script.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ScriptTotals {
     /// Transactions.
@@ -35,7 +35,7 @@ pub struct ScriptTotals {
 }
 
 impl ScriptTotals {
-    /// The unconfirmed balance: received less sent. It may be negative.
+    /// The unconfirmed balance: received minus sent. It may be negative.
     #[must_use]
     pub fn net_sats(&self) -> i128 {
         // Both are sums of amounts below 2^51, far from the limit.
@@ -84,12 +84,12 @@ fn key_of(effect: &ScriptEffect) -> Key {
     (effect.first_seen_ms, effect.txid)
 }
 
-/// Bytes that a script with one transaction takes besides its place in the map.
+/// Bytes of a script with one transaction, without its slot in the map.
 pub(super) const ONE_EFFECT_BYTES: usize = size_of::<ScriptEffect>();
-/// Bytes of a place in the map.
+/// Bytes of a slot in the map.
 pub(super) const SCRIPT_SLOT_BYTES: usize = size_of::<(ScriptHash, OfScript)>();
 
-/// What a transaction does, script by script. Amounts were checked: their sums fit.
+/// Effects of a transaction by script. Amounts were checked, so their sums fit.
 fn effects(tx: &MempoolTx) -> BTreeMap<ScriptHash, ScriptEffect> {
     let mut effects = BTreeMap::new();
     let none = ScriptEffect { txid: tx.txid, first_seen_ms: tx.first_seen_ms, received_sats: 0, sent_sats: 0 };

@@ -1,12 +1,12 @@
-//! Filling blocks as Bitcoin Core's miner did up to v30: packages of a transaction with its unconfirmed ancestors, best
-//! paying first, each package whole.
+//! Fills blocks like Bitcoin Core's miner up to v30: with whole packages of a transaction and its unconfirmed
+//! ancestors, highest feerate first.
 //!
-//! A candidate is judged by the lower of its own feerate and that of its package; of equal ones the lower txid goes
-//! first. A package that does not fit is passed over until one of its ancestors is taken; after 1 000 failures in a row
+//! A candidate is ranked by the lower of its own feerate and that of its package; of equal ones the lower txid goes
+//! first. A package that does not fit is skipped until one of its ancestors is taken; after 1 000 failures in a row
 //! an almost full block is closed. Sizes are adjusted for signature operations, weights are not.
 //!
-//! From v31 on Core picks chunks (see the `chunks` module). Both agree wherever no transaction has several unconfirmed
-//! children that only together pay for it.
+//! Since v31 Core selects chunks (see the `chunks` module). Both agree unless a transaction has several unconfirmed
+//! children that pay for it only together.
 
 use std::{cmp::Ordering, collections::BinaryHeap};
 
@@ -25,10 +25,10 @@ const MAX_PACKAGE: usize = 256;
 /// Not in any of the blocks.
 pub(super) const NO_BLOCK: u8 = u8::MAX;
 
-/// A block as chosen.
+/// A selected block.
 #[derive(Debug, Default)]
 pub(super) struct Filled {
-    /// In an order that the chain accepts.
+    /// In an order valid in a block.
     pub(super) txs: Vec<u32>,
     pub(super) weight: u64,
     pub(super) sigops: u64,
@@ -40,7 +40,7 @@ pub(super) struct Selected {
     pub(super) blocks: Vec<Filled>,
     /// For each transaction the index of its block, or [`NO_BLOCK`].
     pub(super) block_of: Vec<u8>,
-    /// The feerate it was chosen at, or would be: that of its package.
+    /// The feerate at which it was or would be selected: that of its package.
     pub(super) rate: Vec<FeeRate>,
 }
 
@@ -75,7 +75,7 @@ impl PartialEq for Candidate {
 
 impl Eq for Candidate {}
 
-/// A transaction with those of its ancestors that are not in a block yet.
+/// A transaction with its ancestors that are not in a block yet.
 #[derive(Clone, Copy, Debug)]
 struct Bundle {
     fee: Sats,
@@ -83,7 +83,7 @@ struct Bundle {
     sigops: u64,
     count: u32,
     version: u32,
-    /// For a transaction with too many ancestors: how many parents are not in yet.
+    /// For a transaction with too many ancestors: number of parents that are not in a block yet.
     waits_for: u32,
     deep: bool,
 }
@@ -216,7 +216,7 @@ impl<'a> Selector<'a> {
         !self.is_taken(candidate.index) && self.bundles[candidate.index as usize].version == candidate.version
     }
 
-    /// Fills one block with what is left.
+    /// Fills one block from the remaining transactions.
     fn fill(&mut self, number: u8) -> Filled {
         let template = self.template;
         let mut block =
@@ -282,7 +282,7 @@ impl<'a> Selector<'a> {
         self.unburden(&package);
     }
 
-    /// The descendants of what was taken need it no longer.
+    /// Updates the packages of the descendants of a taken transaction.
     fn unburden(&mut self, package: &[u32]) {
         let mut changed = Vec::new();
         for taken in package {
@@ -347,7 +347,7 @@ impl<'a> Selector<'a> {
     }
 }
 
-/// What a package of this size must pay, rounded up as Bitcoin Core does.
+/// Minimum fee of a package of this size, rounded up as in Bitcoin Core.
 pub(super) fn minimum_fee(rate: FeeRate, vsize: u64) -> Sats {
     let fee = (u128::from(rate.0) * u128::from(vsize)).div_ceil(1000);
     Sats::try_from(fee).unwrap_or(Sats::MAX)
@@ -357,12 +357,12 @@ pub(super) fn rate_of(fee: Sats, vsize: u64) -> FeeRate {
     FeeRate::of(fee, vsize).unwrap_or(FeeRate(u64::MAX))
 }
 
-/// Fills the blocks of a template one after the other.
+/// Fills the blocks of a template in order.
 pub(super) fn by_ancestors(graph: &Graph, template: &Template) -> Selected {
     Selector::new(graph, *template).run()
 }
 
-/// Every transaction in the order in which they would be mined if a block had no end, and the feerate of each at that
+/// All transactions in the order in which a block without a size limit would take them, each with its feerate at that
 /// point. Parents come before children.
 pub(super) fn mining_order(graph: &Graph) -> (Vec<u32>, Vec<FeeRate>) {
     let endless = Template {

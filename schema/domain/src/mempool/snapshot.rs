@@ -1,4 +1,4 @@
-//! The state as deltas, for a reader that comes late.
+//! The state as deltas, for a reader that connects later.
 
 use cairn_model::MempoolDelta;
 
@@ -9,8 +9,8 @@ impl Mempool {
     /// parents, the tip, and `Sequence` unless this one is being loaded itself. A mempool that was never told a
     /// sequence counts as being at 0.
     ///
-    /// What is not state of the node's mempool does not travel: what left, the inflow, the number of changes, and how
-    /// much was dropped for want of memory. Transactions are shared, not copied.
+    /// Other data is not included: departed transactions, the inflow, the number of changes, and the number of
+    /// transactions dropped for the memory limit. Transactions are shared, not copied.
     #[must_use]
     pub fn snapshot(&self) -> Vec<MempoolDelta> {
         let stats = self.stats(0);
@@ -28,7 +28,7 @@ impl Mempool {
 
     fn push_parents_first(&self, deltas: &mut Vec<MempoolDelta>) {
         let add = |entry: &GraphEntry| MempoolDelta::Add(entry.tx.clone());
-        // For every slot, how many parents are still to come. Who has none goes out at once.
+        // For each slot, the number of parents that are not sent yet. Those without any are sent first.
         let mut waits_for = Vec::new();
         let mut queue = Vec::new();
         for (slot, entry) in self.entries() {

@@ -1,10 +1,10 @@
-//! The mempool in numbers.
+//! Statistics of the mempool.
 
 use cairn_model::{BlockHash, Height, NodeFloor, Sats};
 
 use super::Inflow;
 
-/// The tip of the chain, as the sender of the deltas knows it.
+/// The tip of the chain, as reported by the sender of the deltas.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct MempoolTip {
     /// Height.
@@ -15,7 +15,7 @@ pub struct MempoolTip {
     pub time: u32,
 }
 
-/// The mempool in numbers.
+/// Statistics of the mempool.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Stats {
     /// Transactions.
@@ -30,16 +30,15 @@ pub struct Stats {
     pub usage_bytes: u64,
     /// Limit of these bytes.
     pub max_bytes: u64,
-    /// Transactions dropped or turned away because of the limit, since the last reset. Above 0, the mempool is not
-    /// whole.
+    /// Transactions dropped or refused because of the limit since the last reset. Above 0, the mempool is incomplete.
     pub dropped: u64,
-    /// Whether a snapshot is still being loaded, or nothing came yet.
+    /// True while a snapshot is being loaded, or before the first delta.
     pub loading: bool,
-    /// How many transactions that left are remembered.
+    /// Number of stored transactions that left.
     pub departed: u64,
-    /// Inflow; `None` until a whole window was watched.
+    /// Inflow; `None` until a complete window was seen.
     pub inflow: Option<Inflow>,
-    /// The node's limits, if it told.
+    /// The node's limits, if known.
     pub floor: Option<NodeFloor>,
     /// The node's mempool sequence up to which everything is applied.
     pub node_sequence: Option<u64>,

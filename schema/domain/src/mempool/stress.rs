@@ -25,11 +25,11 @@ const LN_145: f64 = 4.976_733_742_420_574;
 /// Settings of the feerate component.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StressParams {
-    /// How far back samples count, in seconds.
+    /// Maximum age of samples in seconds.
     pub window_secs: u64,
-    /// How far back they must reach for the component to be known, in seconds.
+    /// Minimum time that samples must cover for the component to be known, in seconds.
     pub min_history_secs: u64,
-    /// How many there must be.
+    /// Minimum number of samples.
     pub min_samples: usize,
 }
 
@@ -39,14 +39,14 @@ impl Default for StressParams {
     }
 }
 
-/// What stress is made of; unknown is `None`.
+/// Inputs of stress; unknown ones are `None`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct StressInput {
-    /// Waiting virtual bytes, and how many fit in a block.
+    /// Virtual bytes in the mempool, and virtual bytes of a block.
     pub backlog: Option<(u64, u64)>,
     /// Component f, from [`feerate_percentile`].
     pub feerate: Option<u32>,
-    /// What enters.
+    /// The inflow.
     pub inflow: Option<Inflow>,
     /// The node's limits.
     pub floor: Option<NodeFloor>,
@@ -68,7 +68,7 @@ pub struct Stress {
 }
 
 impl Stress {
-    /// Whether a component is unknown, so that the weights of the others were raised.
+    /// True if a component is unknown, so that the weights of the others were raised.
     #[must_use]
     pub fn is_renormalised(&self) -> bool {
         [self.backlog, self.feerate, self.inflow, self.entry].contains(&None)
@@ -77,7 +77,7 @@ impl Stress {
 
 /// A share within 0 and 1 in millionths.
 fn millionths(share: f64) -> u32 {
-    // A cast of a float saturates, and makes 0 of what is no number.
+    // A cast of a float saturates, and NaN becomes 0.
     (share.clamp(0.0, 1.0) * f64::from(WHOLE)).round() as u32
 }
 
@@ -133,7 +133,7 @@ pub fn stress(input: &StressInput) -> Stress {
     Stress { score, backlog, feerate: parts[1], inflow, entry }
 }
 
-/// A sample for the journal, with the stress of that moment. `history` is what was sampled before.
+/// A sample for the journal, with its stress. `history` has the earlier samples.
 #[must_use]
 pub fn sample(
     projection: &Projection,

@@ -1,5 +1,5 @@
-//! How much memory a transaction takes, estimated from its parts. It depends on nothing but the transaction, so that
-//! the sum does not depend on the order of the deltas.
+//! Estimated memory of a transaction. It depends only on the transaction, so the sum does not depend on the order of
+//! the deltas.
 //!
 //! A transaction of 2 inputs and 3 outputs, without its raw bytes, takes about 1 700 bytes: 100 000 of them 170 MB (the
 //! bench `mempool` prints the estimate beside what was really asked of the allocator).
@@ -11,7 +11,7 @@ use super::{
     scripts::{ONE_EFFECT_BYTES, SCRIPT_SLOT_BYTES},
 };
 
-/// What an allocation takes: its size in steps of 16 bytes, and a word of the allocator.
+/// Bytes of an allocation: its size rounded up to 16 bytes, and a word of the allocator.
 fn heap(bytes: usize) -> u64 {
     if bytes == 0 { 0 } else { (bytes as u64 + 8).next_multiple_of(16).max(32) }
 }
@@ -29,7 +29,7 @@ pub(super) fn usage_bytes(tx: &MempoolTx) -> u64 {
     let indexed = tx.inputs.len() + tx.outputs.iter().filter(|output| !is_unspendable(&output.script)).count();
     let unconfirmed = tx.inputs.iter().filter(|input| input.birth.is_none()).count() as u64;
     let outpoint = size_of::<(Txid, u32)>() + size_of::<u32>();
-    // The reference counts of the `Arc` stand before the transaction.
+    // The reference counts of the `Arc` are stored before the transaction.
     heap(size_of::<MempoolTx>() + 16)
         + heap(size_of_val::<[MempoolInput]>(&tx.inputs))
         + heap(size_of_val::<[MempoolOutput]>(&tx.outputs))

@@ -92,7 +92,7 @@ pub fn encode_value<T: Table + ?Sized>(value: &T::Value) -> Vec<u8> {
 /// How many tables there are.
 pub(crate) const COUNT: usize = DECLARED.len();
 
-/// What the command line and the checks need to know of a table.
+/// Metadata of a table for the command line and for checks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TableInfo {
     /// Name.

@@ -31,7 +31,7 @@ pub(crate) fn documents(operations: &[Registered], about: &About, config: &HttpC
 const TEXT: &str = "text/plain; charset=utf-8";
 const LINKSET: &str = "application/linkset+json; profile=\"https://www.rfc-editor.org/info/rfc9727\"";
 
-/// The catalog of APIs: one API, with its description, documentation and state.
+/// The API catalog: one API with its description, documentation and status.
 fn catalog(config: &HttpConfig) -> Value {
     let link = |path: &str, kind: &str| json!({"href": format!("{}{path}", config.base_url), "type": kind});
     json!({"linkset": [

@@ -7,7 +7,7 @@ use crate::pages::shell;
 /// Where the reference begins.
 pub(crate) const ROOT: &str = "/api/reference/";
 
-/// More than all pages have.
+/// Styles in addition to those of all pages.
 const MORE_STYLE: &str = "
 body { max-width: 72rem }
 section.op { border: 1px solid var(--line); border-radius: .6rem; padding: .9rem 1.1rem; margin: .9rem 0 }

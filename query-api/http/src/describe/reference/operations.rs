@@ -100,7 +100,7 @@ impl Operation {
         Operation {
             description: prose(info.description),
             price: match (offer.tier, offer.price_sats) {
-                (Tier::Premium, Some(sats)) => format!("free in the beta, {sats} sats a call later"),
+                (Tier::Premium, Some(sats)) => format!("free during the beta, {sats} sats per call later"),
                 _ => "free".to_owned(),
             },
             parameters: op.input.fields.iter().map(Parameter::of).collect(),
