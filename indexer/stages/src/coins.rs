@@ -98,10 +98,7 @@ impl Stage for CoinsStage {
             return Err(StageError::Contradiction { stage: NAME, what: "a coin was created or spent twice" });
         }
         if group.iter().any(|d| d.value[1..] != group[0].value[1..]) {
-            return Err(StageError::Contradiction {
-                stage: NAME,
-                what: "a spent coin differs from the created one",
-            });
+            return Err(StageError::Contradiction { stage: NAME, what: "a spent coin differs from the created one" });
         }
         match (made, spent, direction) {
             // Made and spent between two states of the table: no trace.

@@ -134,13 +134,13 @@ impl Operation for SubmitFeedback {
             Submission::Known(ticket) => (ticket, true),
             Submission::TooManyOfClient => {
                 let hours = CLIENT_WINDOW / 3_600;
-                let detail = format!("this client has opened {MAX_TICKETS_OF_CLIENT} tickets in the last {hours} hours");
+                let detail =
+                    format!("this client has opened {MAX_TICKETS_OF_CLIENT} tickets in the last {hours} hours");
                 return Err(ApiError::new(ErrorCode::RateLimited, detail).retryable(Some(3_600)));
             }
             Submission::Full => {
-                let detail = format!(
-                    "{MAX_OPEN_TICKETS} tickets are open; no more are accepted until the operator closes some"
-                );
+                let detail =
+                    format!("{MAX_OPEN_TICKETS} tickets are open; no more are accepted until the operator closes some");
                 return Err(ApiError::unavailable(ErrorCode::FeedbackFull, detail, 3_600));
             }
         };
