@@ -1,4 +1,4 @@
-//! Where the service state is.
+//! Location of the service state.
 
 use std::{fmt, str::FromStr};
 
@@ -8,12 +8,12 @@ use clap::Args;
 use super::IndexDir;
 use crate::exit::Failure;
 
-/// Which database holds the service state.
+/// The database of the service state.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct StateDb {
-    /// Database of the service state (keys, sessions, feedback): sqlite:FILE or postgres://user:password@host/database.
-    /// Default: state.sqlite in the data folder. If the URL has a password, set it in the environment or in cairn.toml:
-    /// other users can see the command line.
+    /// Database of the service state (keys, sessions and feedback): sqlite:FILE or
+    /// postgres://user:password@host/database. Default: state.sqlite in the data folder. If the URL has a password, set
+    /// it in the environment or in cairn.toml: other users can see the command line.
     #[arg(long, env = "CAIRN_STATE_URL", value_name = "URL", hide_env_values = true)]
     state_url: Option<Hidden>,
 }
@@ -35,7 +35,7 @@ impl fmt::Debug for Hidden {
 }
 
 impl StateDb {
-    /// The database that is named, else the one in the datadir.
+    /// The configured database, otherwise the one in the data folder.
     ///
     /// # Errors
     /// Neither is set, or the URL is invalid.

@@ -217,7 +217,7 @@ impl MempoolWatcher {
         }
     }
 
-    /// Drops transactions of an earlier run that the node no longer has.
+    /// Drops transactions of an earlier run that the node no longer has, but stores their first-seen times.
     fn forget_kept(&mut self) {
         for (txid, tx) in std::mem::take(&mut self.kept) {
             if !self.pool.contains(&txid) && !self.arrivals.contains(&txid) {

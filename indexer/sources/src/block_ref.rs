@@ -1,8 +1,8 @@
-//! A block of the active chain, as the survey knows it.
+//! A block of the active chain, as found by the survey.
 
 use cairn_model::{BlockHash, FilePos, Height, MonoTime, TxNum};
 
-/// A block of the active chain and where it lies.
+/// A block of the active chain and its position in the files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BlockRef {
     /// Height; genesis is 0.
@@ -11,7 +11,7 @@ pub struct BlockRef {
     pub hash: BlockHash,
     /// Hash of the block before; zeros for genesis.
     pub previous: BlockHash,
-    /// Compact target that the header states (`nBits`).
+    /// Compact target of the header (`nBits`).
     pub bits: u32,
     /// Number of the block file, and of the undo file.
     pub file: u32,
@@ -23,13 +23,13 @@ pub struct BlockRef {
     pub tx_count: u32,
     /// Number of its coinbase.
     pub first_tx: TxNum,
-    /// Largest header time up to and with this block.
+    /// Largest header time up to and including this block.
     pub mono_time: MonoTime,
-    /// Its undo data; `None` where the files hold none.
+    /// Its undo data; `None` if the files have none.
     pub undo: Option<UndoRef>,
 }
 
-/// Where undo data lies: in the `rev` file with the block file's number.
+/// Position of undo data in the `rev` file with the block file's number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct UndoRef {
     /// Offset of the first byte after magic and size.

@@ -3,13 +3,13 @@
 /// Largest value that Bitcoin Core accepts as a CompactSize of a count or length.
 const MAX_COMPACT_SIZE: u64 = 0x0200_0000;
 
-/// What can go wrong while reading primitive values.
+/// Errors of reading primitive values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ReadError {
     /// The bytes end inside a value.
     #[error("the data ends early")]
     Truncated,
-    /// A CompactSize is longer than it needs to be.
+    /// A CompactSize is not in its shortest form.
     #[error("a count is not in its shortest form")]
     NonCanonical,
     /// A count or a number is larger than the data or the protocol allows.
@@ -98,15 +98,15 @@ impl<'a> Cursor<'a> {
         Ok(value as usize)
     }
 
-    /// A count of items that take at least `least` bytes each; more than can follow is refused before anything is
-    /// allocated for them.
+    /// A count of items of at least `least` bytes each. A count that exceeds the remaining bytes is refused before
+    /// anything is allocated.
     #[inline]
     pub(crate) fn count(&mut self, least: usize) -> Result<usize, ReadError> {
         let n = self.compact_size()?;
         if n > self.remaining() / least { Err(ReadError::TooLarge) } else { Ok(n) }
     }
 
-    /// Bitcoin Core's VARINT (base 128, most significant first, no two forms of one number); not a CompactSize.
+    /// Bitcoin Core's VARINT (base 128, most significant first, one form for each number); not a CompactSize.
     #[inline]
     pub(crate) fn varint(&mut self) -> Result<u64, ReadError> {
         let mut n: u64 = 0;

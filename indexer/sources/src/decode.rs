@@ -1,4 +1,4 @@
-//! Raw block → flat lists, in one pass.
+//! Decodes a raw block into flat lists, in one pass.
 
 use bitcoin::Amount;
 use cairn_model::{BlockHash, InputFlags, OutputMeta, ScriptId, TxMeta, Txid, is_unspendable};
@@ -19,10 +19,10 @@ const MIN_TX_SIZE: usize = 4 + 1 + MIN_INPUT_SIZE + 1 + MIN_OUTPUT_SIZE + 4;
 const MIN_INPUT_SIZE: usize = 36 + 1 + 4;
 const MIN_OUTPUT_SIZE: usize = 8 + 1;
 
-/// Why bytes are no block.
+/// Why bytes are not a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeErrorKind {
-    /// A primitive value does not read.
+    /// A primitive value cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
     /// More bytes than the largest block.
@@ -49,10 +49,10 @@ pub enum DecodeErrorKind {
     /// An amount, or the sum of a transaction's outputs, exceeds 21 million bitcoin.
     #[error("an amount exceeds the money supply")]
     BadAmount,
-    /// The first transaction is no coinbase, or its script is not 2 to 100 bytes long.
+    /// The first transaction is not a coinbase, or its script is not 2 to 100 bytes long.
     #[error("the first transaction is not a valid coinbase")]
     BadCoinbase,
-    /// Another transaction than the first spends the null outpoint.
+    /// A transaction other than the first spends the null outpoint.
     #[error("a later transaction spends the null outpoint")]
     ExtraCoinbase,
     /// The header commits to other transactions.
@@ -63,17 +63,17 @@ pub enum DecodeErrorKind {
     WitnessMismatch,
 }
 
-/// Bytes that are no block, with the place where reading stopped.
+/// An invalid block, with the offset at which reading stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{kind} (at byte {at} of the block)")]
 pub struct DecodeError {
     /// Offset in the raw block, in bytes.
     pub at: usize,
-    /// What is wrong there.
+    /// The error.
     pub kind: DecodeErrorKind,
 }
 
-/// An outpoint as it stands in a transaction.
+/// An outpoint in a transaction.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Prevout {
     /// Transaction that created the coin.
@@ -82,7 +82,7 @@ pub struct Prevout {
     pub vout: u32,
 }
 
-/// A decoded block. Inputs are those of all transactions but the coinbase, in order.
+/// A decoded block. Inputs are those of all transactions except the coinbase, in order.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Decoded {
     /// Hash of the header.
@@ -96,15 +96,15 @@ pub struct Decoded {
     /// Transactions in order; `inputs` are ranges of [`Decoded::prevouts`] and [`Decoded::flags`], empty for the
     /// coinbase; `outputs` are ranges of [`Decoded::outputs`].
     pub txs: Vec<TxMeta>,
-    /// What each input spends.
+    /// The outpoint that each input spends.
     pub prevouts: Vec<Prevout>,
-    /// What each input's own scripts tell, parallel to `prevouts`. `coinbase` is a fact of the spent coin and always
-    /// false here.
+    /// Flags from the scripts of each input, parallel to `prevouts`. `coinbase` is a property of the spent coin, and
+    /// always false here.
     pub flags: Vec<InputFlags>,
     /// Outputs in order. `id.ordinal` is 0; an output of an unspendable script has the default id. The coinbase of
     /// genesis is not special here.
     pub outputs: Vec<OutputMeta>,
-    /// scriptPubKeys of the outputs, back to back.
+    /// scriptPubKeys of the outputs, concatenated.
     pub scripts: Vec<u8>,
 }
 
@@ -117,11 +117,11 @@ impl Decoded {
     }
 
     /// Compares the witnesses with the commitment in the coinbase (BIP 141). Merkle root and txids do not cover them,
-    /// so [`decode_block`] does not see damage there. Hashes nearly the whole block a second time. `raw` are the bytes
-    /// that this was decoded from.
+    /// so [`decode_block`] does not detect damage there. This hashes nearly the whole block a second time. `raw` are
+    /// the bytes that this was decoded from.
     ///
     /// # Errors
-    /// Where there are witnesses and the commitment to them is absent or another.
+    /// There are witnesses, and the commitment to them is missing or does not match.
     pub fn check_witnesses(&self, raw: &[u8]) -> Result<(), DecodeError> {
         if self.txs.iter().all(|tx| tx.size == tx.base_size) || self.witness_commitment_holds(raw) == Some(true) {
             return Ok(());
@@ -143,7 +143,7 @@ impl Decoded {
             let bytes = raw.get(at..at + tx.size as usize)?;
             at += tx.size as usize;
             ids.push(match i {
-                // The coinbase holds the commitment and cannot be in it; its witness is one item of 32 bytes.
+                // The coinbase has the commitment and cannot be part of it; its witness is one item of 32 bytes.
                 0 => {
                     // Marker and flag, and then exactly that.
                     if tx.size - tx.base_size != 2 + 34 {
@@ -160,7 +160,7 @@ impl Decoded {
         Some(sha256d(&[&merkle_root(ids)?, reserved]) == committed?[6..38])
     }
 
-    /// scriptPubKey of an output of this block; empty for one of another.
+    /// scriptPubKey of an output of this block; empty for an output of another block.
     #[must_use]
     pub fn script(&self, output: &OutputMeta) -> &[u8] {
         self.scripts.get(output.script.start as usize..output.script.end as usize).unwrap_or_default()
@@ -169,17 +169,17 @@ impl Decoded {
 
 /// Decodes a raw block (header, count, transactions). Each byte is hashed at most once for the txids.
 ///
-/// `prefix_len` is how many bytes of a script's hash its id keeps: 8, but for tests that want collisions.
+/// `prefix_len` is the number of bytes of a script's hash in its id: 8, except in tests of collisions.
 ///
 /// # Errors
-/// Where the bytes are no block, or its Merkle root does not match its transactions. Checked are form, counts,
-/// amounts and the place of the coinbase; scripts, signatures and whether the spent coins exist are not, nor is the
-/// witness commitment (see [`Decoded::check_witnesses`]).
+/// The bytes are not a block, or its Merkle root does not match its transactions. Checked are format, counts, amounts
+/// and the position of the coinbase. Scripts, signatures, the existence of the spent coins, and the witness commitment
+/// (see [`Decoded::check_witnesses`]) are not checked.
 pub fn decode_block(raw: &[u8], prefix_len: usize) -> Result<Decoded, DecodeError> {
     decode_with(raw, Hashed { prefix_len })
 }
 
-/// Decodes a raw block whose ids come from wherever they come from.
+/// Decodes a raw block with ids from any source.
 pub(crate) fn decode_with(raw: &[u8], ids: impl Ids) -> Result<Decoded, DecodeError> {
     if raw.len() > MAX_BLOCK_SIZE as usize {
         return Err(DecodeError { at: 0, kind: DecodeErrorKind::BlockTooLarge });
@@ -193,7 +193,7 @@ pub(crate) fn decode_with(raw: &[u8], ids: impl Ids) -> Result<Decoded, DecodeEr
 
 impl Decoded {
     fn empty(size: u32) -> Self {
-        // Densities of mainnet, a little above the average: most blocks need no second allocation.
+        // Slightly above the average densities of mainnet: most blocks need no second allocation.
         let n = size as usize;
         Decoded {
             hash: BlockHash::default(),
@@ -209,7 +209,7 @@ impl Decoded {
     }
 }
 
-/// Whether bytes are a whole and undamaged block, witnesses included.
+/// True if bytes are a complete and undamaged block, including witnesses.
 pub(crate) fn is_sound(raw: &[u8]) -> bool {
     decode_block(raw, 0).is_ok_and(|block| block.check_witnesses(raw).is_ok())
 }

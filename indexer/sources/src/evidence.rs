@@ -1,5 +1,5 @@
-//! Do these coins belong to this block? The checksum of undo data binds them to the block's parent only, so the undo
-//! data of two siblings can be told apart only by what the blocks themselves say about the coins they spend.
+//! Checks if coins belong to a block. The checksum of undo data binds them only to the block's parent, so the undo data
+//! of two siblings can be distinguished only by the blocks' own data about the coins they spend.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ use crate::{
     undo::{Undo, UndoCoin},
 };
 
-/// What the spending side shows of an input.
+/// Data of the spending side of an input.
 #[derive(Clone, Copy, Default)]
 struct Spend<'a> {
     script_sig: &'a [u8],
@@ -27,9 +27,9 @@ enum SpendEvidence {
     Refuted,
 }
 
-/// Number of inputs whose scripts prove that they spend these coins; `None` where something shows that the block does
-/// not spend them: a script that does not hash to the coin's, more sent than received, a coin of this very block that
-/// it did not make. `raw` are the block's bytes, `subsidy` what its coinbase may create.
+/// Number of inputs whose scripts prove that they spend these coins; `None` if the block cannot spend them: a script
+/// does not hash to the coin's, more is sent than received, or a coin of this block was not created by it. `raw` are
+/// the block's bytes, `subsidy` is the amount that its coinbase may create.
 pub(crate) fn proofs(raw: &[u8], block: &Decoded, undo: &Undo, height: Height, subsidy: Sats) -> Option<usize> {
     if !undo.fits(block) || !amounts_add_up(block, undo, subsidy) {
         return None;
@@ -105,7 +105,7 @@ fn verdict(script: &[u8], spend: Spend<'_>) -> SpendEvidence {
     }
 }
 
-/// scriptSig and last witness item of every input but the coinbase's, from the bytes of a block that decodes.
+/// scriptSig and last witness item of every input except the coinbase's, from the bytes of a valid block.
 fn spends<'a>(raw: &'a [u8], block: &Decoded) -> Result<Vec<Spend<'a>>, ReadError> {
     let mut r = Cursor::new(raw);
     r.take(80)?;

@@ -1,4 +1,4 @@
-//! A folder of block files: what is in it, its XOR key, whose network it is.
+//! A folder of block files: its files, its XOR key and its network.
 
 use std::{
     fs, io,
@@ -19,7 +19,7 @@ use crate::{
     undo::{Undo, UndoError, decode_undo},
 };
 
-/// Bitcoin Core's `blocks` folder, opened for reading. It holds no file open and can be shared between threads.
+/// Bitcoin Core's `blocks` folder, opened for reading. It keeps no file open and can be shared between threads.
 #[derive(Debug)]
 pub struct BlockFiles {
     dir: PathBuf,
@@ -47,11 +47,11 @@ impl Kind {
 }
 
 impl BlockFiles {
-    /// Opens a folder: reads `xor.dat` (absent means no key) and looks at the first record.
+    /// Opens a folder: reads `xor.dat` (absent means no key) and checks the first record.
     ///
     /// # Errors
-    /// Where the folder is missing, unreadable or holds no block, where its first record is of another network or
-    /// under another key, and where the first files are gone (pruned).
+    /// The folder is missing, unreadable or has no block; its first record is of another network or under another key;
+    /// or the first files are missing (pruned).
     pub fn open(dir: &Path, network: Network) -> Result<Self, SourceError> {
         let key = read_xor_key(dir)?;
         let genesis = BlockHash(genesis_block(network.to_bitcoin()).block_hash().to_byte_array());
@@ -73,7 +73,7 @@ impl BlockFiles {
         Ok(files)
     }
 
-    /// Bounds the memory of surveys, in bytes: where there are more blocks, a survey fails and names them.
+    /// Limits the memory of surveys, in bytes. If there are more blocks, a survey fails with their number.
     #[must_use]
     pub fn with_survey_memory(self, bytes: u64) -> Self {
         BlockFiles { survey_memory: bytes, ..self }
@@ -95,7 +95,7 @@ impl BlockFiles {
         self.network
     }
 
-    /// The key of `xor.dat`; zeros where there is none.
+    /// The key of `xor.dat`; zeros if there is none.
     #[must_use]
     pub fn xor_key(&self) -> [u8; 8] {
         self.key.0
@@ -107,8 +107,8 @@ impl BlockFiles {
         self.genesis
     }
 
-    /// How often [`BlockFiles::read_undo`] met undo data of a very old node, which lacks birth heights, since the
-    /// folder was opened.
+    /// How often [`BlockFiles::read_undo`] read undo data without birth heights, from a very old node, since the folder
+    /// was opened.
     #[must_use]
     pub fn unusable_undo(&self) -> u64 {
         self.unusable_undo.load(Ordering::Relaxed)
@@ -139,18 +139,19 @@ impl BlockFiles {
         SourceError::BlockChanged { path: self.block_path(block.file), offset: block.offset, hash: block.hash }
     }
 
-    /// Reads and decodes a block; `buf` receives its raw bytes. `prefix_len` as in [`decode_block`]. Reads by position: any
-    /// number of threads may do so at once.
+    /// Reads and decodes a block; `buf` receives its raw bytes. `prefix_len` as in [`decode_block`]. It reads by
+    /// position, so any number of threads may call it at once.
     ///
     /// # Errors
-    /// The file cannot be read or no longer holds that block; or the block does not decode: then with file and offset.
+    /// The file cannot be read or no longer contains that block; or the block does not decode: then with file and
+    /// offset.
     pub fn read_decoded(&self, block: &BlockRef, prefix_len: usize, buf: &mut Vec<u8>) -> Result<Decoded, SourceError> {
         self.read_bytes(block, buf)?;
         self.decode(block, prefix_len, buf)
     }
 
-    /// As [`BlockFiles::read_decoded`], with the ids of a note that was written of the block. Where the bytes are no
-    /// longer those of the note, they are decoded and checked as if there were none.
+    /// As [`BlockFiles::read_decoded`], with the ids from a note of the block. If the bytes no longer match the note,
+    /// they are decoded and checked without it.
     ///
     /// # Errors
     /// As [`BlockFiles::read_decoded`].
@@ -179,15 +180,14 @@ impl BlockFiles {
         if decoded.txs.len() == block.tx_count as usize { Ok(decoded) } else { Err(self.changed(block)) }
     }
 
-    /// Reads the coins that a block spent; `buf` is used for the raw bytes. `None` where there is no undo record, and
-    /// where the record lacks birth heights (counted in [`BlockFiles::unusable_undo`]). Genesis has none and needs
-    /// none.
+    /// Reads the coins that a block spent; `buf` is used for the raw bytes. `None` if there is no undo record, or if it
+    /// lacks birth heights (counted in [`BlockFiles::unusable_undo`]). Genesis has none and needs none.
     ///
-    /// The checksum binds the coins to the block's parent; their numbers are compared with `decoded`. A sibling of the
-    /// block with the same numbers would pass, so whoever knows the spent coins compares their scripts as well.
+    /// The checksum binds the coins to the block's parent; their counts are compared with `decoded`. A sibling of the
+    /// block with the same counts would pass, so a caller that knows the spent coins must also compare their scripts.
     ///
     /// # Errors
-    /// Where the file cannot be read, and where the record is damaged: then with file and offset.
+    /// The file cannot be read, or the record is damaged: then with file and offset.
     pub fn read_undo(
         &self,
         block: &BlockRef,
@@ -262,7 +262,7 @@ impl BlockFiles {
         if let Some(found) = Network::ALL.into_iter().find(|n| n.magic() == magic) {
             return Err(SourceError::WrongNetwork { path, expected: self.network, found });
         }
-        // The first record is genesis, so the key can be told from its magic and size.
+        // The first record is genesis, so its magic and size reveal the key.
         for network in Network::ALL {
             let genesis = bitcoin::consensus::serialize(&genesis_block(network.to_bitcoin()));
             let mut start = [0u8; 8];
@@ -283,7 +283,7 @@ impl BlockFiles {
     }
 }
 
-/// Decodes `size` bytes of undo data after comparing the checksum behind them.
+/// Decodes `size` bytes of undo data after comparing the checksum that follows them.
 pub(crate) fn check_undo(bytes: &[u8], size: usize, previous: &BlockHash) -> Result<Undo, UndoError> {
     let (Some(data), Some(checksum)) = (bytes.get(..size), bytes.get(size..size + 32)) else {
         return Err(UndoError::ChecksumMismatch);
@@ -317,7 +317,7 @@ fn read_xor_key(dir: &Path) -> Result<XorKey, SourceError> {
     Ok(XorKey(key))
 }
 
-/// The number in `<prefix>00042.dat`; only the name that Bitcoin Core would give counts.
+/// The number in `<prefix>00042.dat`; only names in Bitcoin Core's form count.
 fn number_of(name: &str, prefix: &str) -> Option<u32> {
     let digits = name.strip_prefix(prefix)?.strip_suffix(".dat")?;
     let number: u32 = digits.parse().ok()?;

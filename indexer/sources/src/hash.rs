@@ -4,7 +4,7 @@ use sha2::{Digest, Sha256};
 
 pub(crate) type Hash32 = [u8; 32];
 
-/// SHA256d of some pieces, one after the other.
+/// SHA256d of concatenated pieces.
 #[inline]
 pub(crate) fn sha256d(pieces: &[&[u8]]) -> Hash32 {
     let mut engine = Sha256::new();
@@ -14,9 +14,8 @@ pub(crate) fn sha256d(pieces: &[&[u8]]) -> Hash32 {
     Sha256::digest(engine.finalize()).into()
 }
 
-/// Merkle root of a list of hashes, which is used up. `None` for an empty list, and where two equal hashes stand side
-/// by side as left and right: another list of transactions has the same root then (CVE-2012-2459), so the root proves
-/// nothing.
+/// Merkle root of a list of hashes, which is consumed. `None` for an empty list, and if two equal hashes are a left and
+/// right pair: then another list of transactions has the same root (CVE-2012-2459), so the root proves nothing.
 pub(crate) fn merkle_root(mut level: Vec<Hash32>) -> Option<Hash32> {
     let mut n = level.len();
     while n > 1 {
@@ -52,7 +51,7 @@ mod tests {
         assert_eq!(merkle_root(vec![a, b]), Some(ab));
         let cc = sha256d(&[&c, &c]);
         assert_eq!(merkle_root(vec![a, b, c]), Some(sha256d(&[&ab, &cc])));
-        // Same root, were it not refused.
+        // It would have the same root if it were not refused.
         assert_eq!(merkle_root(vec![a, b, c, c]), None);
     }
 }

@@ -1,10 +1,10 @@
-//! Where decoding gets the ids of a block's transactions and scripts from.
+//! Sources of the ids of a block's transactions and scripts.
 
 use cairn_model::{ScriptPrefix, TxMeta, Txid};
 
 use crate::hash::{merkle_root, sha256d};
 
-/// Gives ids. Where there is none, the bytes are not the block that they should be.
+/// Provides ids. If there is none, the bytes are not the expected block.
 pub(crate) trait Ids {
     /// Id of the next transaction, which consists of these pieces.
     fn txid(&mut self, pieces: &[&[u8]]) -> Option<Txid>;
@@ -12,13 +12,13 @@ pub(crate) trait Ids {
     /// Prefix of the next spendable output's script.
     fn prefix(&mut self, script: &[u8]) -> Option<ScriptPrefix>;
 
-    /// Whether a block with that header has just these transactions.
+    /// Checks that the block with this header has exactly these transactions.
     fn are_all(&self, header: &[u8; 80], txs: &[TxMeta]) -> bool;
 }
 
-/// Hashed.
+/// Ids by hashing.
 pub(crate) struct Hashed {
-    /// Bytes of a script's hash that its id keeps.
+    /// Number of bytes of a script's hash in its id.
     pub(crate) prefix_len: usize,
 }
 

@@ -1,9 +1,9 @@
-//! Which undo record belongs to which block.
+//! Matches undo records to blocks.
 //!
 //! A block's undo data is in the undo file with the block file's number, in the order in which the node connected the
-//! blocks, and nothing in it names the block. A block connects after its parent, so along the chain the records stand
-//! in order, with those of stale blocks between them. Where the numbers of transactions agree one to one, three
-//! checksums per file settle it (all are compared when records are read); elsewhere each is compared here.
+//! blocks. It does not identify the block. A block connects after its parent, so the records of the chain are in order,
+//! with those of stale blocks between them. If the numbers of transactions match one to one, three checksums per file
+//! are enough (all are compared when records are read); otherwise each is compared here.
 
 use cairn_model::BlockHash;
 
@@ -19,18 +19,18 @@ use crate::{
     tree::{NodeId, Tree},
 };
 
-/// How many records are tried for one block, and how many when the blocks before it had none.
+/// Maximum number of records tried for one block, and the maximum when the blocks before it had none.
 const WINDOW: usize = 2_100;
 const WINDOW_AFTER_MISSES: usize = 16;
-/// Records tried in one file: bounds the time that a file of a hostile make can take.
+/// Maximum number of records tried in one file. It bounds the time for a hostile file.
 const MAX_TRIES: usize = 4_000_000;
-/// Bytes hashed for one file, in multiples of its length.
+/// Maximum number of bytes hashed for one file, in multiples of its length.
 const MAX_PASSES: u64 = 16;
 
 /// Blocks of one file.
 #[derive(Default)]
 pub(crate) struct FileBlocks {
-    /// Blocks of the chain but genesis, in order.
+    /// Blocks of the chain except genesis, in order.
     pub(crate) chain: Vec<NodeId>,
     /// Parents of stale blocks and these, in ascending order.
     pub(crate) stale: Vec<(NodeId, NodeId)>,
@@ -95,7 +95,7 @@ fn samples_agree(
     Ok(true)
 }
 
-/// Whether the checksum behind the undo data binds it to a block's parent.
+/// True if the checksum after the undo data binds it to a block's parent.
 fn binds(bytes: &[u8], record: &UndoRecord, previous: &BlockHash) -> bool {
     let parts = bytes.split_at_checked(record.size as usize);
     parts.is_some_and(|(data, checksum)| sha256d(&[&previous.0, data]) == *checksum)
@@ -143,9 +143,9 @@ impl Search<'_> {
         Ok(found)
     }
 
-    /// In a file without stale blocks and leftovers, records between two that have their blocks, exactly as many as
-    /// blocks lack theirs there, are those blocks' own, damaged: whoever reads them is told so, rather than that there
-    /// are none.
+    /// In a file without stale blocks and leftovers, unmatched records between two matched ones belong to the unmatched
+    /// blocks there if their numbers are equal. These records are damaged, so reading them reports damage, not missing
+    /// undo data.
     fn fill_gaps(&self, found: &mut [Option<usize>]) {
         let mut start = 0;
         while start < found.len() {
@@ -209,7 +209,7 @@ impl Search<'_> {
         if candidates.is_empty() || self.siblings(id).next().is_none() {
             return Ok(candidates.first().copied());
         }
-        // A sibling's record can be among them: the block itself has to speak.
+        // A sibling's record can be among them: the block itself has to decide.
         let block = self.tree.block(id);
         let mut raw = Vec::new();
         self.files.open_raw(Kind::Block, block.file)?.read(block.offset, block.size as usize, &mut raw)?;

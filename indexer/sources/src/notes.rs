@@ -1,7 +1,7 @@
-//! Ids of a block's transactions and scripts, noted for whoever decodes it again.
+//! Stored ids of a block's transactions and scripts, for decoding it again.
 //!
-//! Bulk indexing reads every block twice. SHA-256 over it is what decoding costs most, so the first time leaves a note,
-//! and the second compares only a checksum, which runs at the speed of memory.
+//! Bulk indexing reads every block twice. SHA-256 is the largest cost of decoding, so the first pass writes a note, and
+//! the second only compares a checksum, at memory speed.
 
 use cairn_model::{ScriptPrefix, TxMeta, Txid};
 use rapidhash::v3::{RapidSecrets, rapidhash_v3_seeded};
@@ -11,7 +11,7 @@ use crate::{
     ids::Ids,
 };
 
-/// Out of a note.
+/// Ids from a note.
 struct Noted<'n> {
     txids: std::slice::Iter<'n, [u8; 32]>,
     prefixes: std::slice::Iter<'n, [u8; 8]>,
@@ -34,14 +34,14 @@ impl Ids for Noted<'_> {
 /// Writes and reads notes of a block's ids: a checksum (8 bytes), its txids (32 each), and the prefixes of its
 /// spendable outputs' scripts (8 each).
 ///
-/// The checksum covers the block's bytes and the note. It is keyed, so nobody who does not know the seed can make other
-/// bytes for which a note holds.
+/// The checksum covers the block's bytes and the note. It is keyed: without the seed, nobody can construct other bytes
+/// that match a note.
 pub struct IdNotes {
     key: RapidSecrets,
 }
 
 impl IdNotes {
-    /// Notes of one seed: those of another do not hold.
+    /// Notes with one seed; notes with another seed do not match.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         IdNotes { key: RapidSecrets::seed(seed) }
@@ -57,8 +57,8 @@ impl IdNotes {
         out[start..start + 8].copy_from_slice(&checksum.to_le_bytes());
     }
 
-    /// Decodes a block with the ids of its note, which says that it has `tx_count` transactions; hashes nothing but the
-    /// header. `None` where the note is of other bytes.
+    /// Decodes a block of `tx_count` transactions with the ids of its note, and hashes only the header. `None` if the
+    /// note does not match the bytes.
     #[must_use]
     pub fn decode(&self, raw: &[u8], note: &[u8], tx_count: u32) -> Option<Decoded> {
         let (checksum, ids) = note.split_first_chunk::<8>()?;

@@ -21,8 +21,8 @@ impl PowCheck {
         PowCheck { limit: limit.to_be_bytes() }
     }
 
-    /// Hash of the header; `None` where it misses the target that the header states, or that target is easier than
-    /// the network's easiest: so random bytes are not taken for a header.
+    /// Hash of the header; `None` if it misses the header's target, or if that target is easier than the network's
+    /// easiest. So random bytes do not count as a header.
     pub(crate) fn check(&self, header: &[u8; 80]) -> Option<Hash32> {
         let target = expand(bits_of(header))?;
         if target > self.limit {
@@ -39,7 +39,7 @@ pub(crate) fn bits_of(header: &[u8; 80]) -> u32 {
     u32::from_le_bytes([header[72], header[73], header[74], header[75]])
 }
 
-/// Target of the compact form, big-endian; `None` where it is zero, negative or does not fit.
+/// Target of the compact form, big-endian; `None` if it is zero, negative or does not fit.
 fn expand(bits: u32) -> Option<[u8; 32]> {
     let exponent = (bits >> 24) as usize;
     let mantissa = (bits & 0x007f_ffff).to_be_bytes();

@@ -1,4 +1,4 @@
-//! Files of the folder, read by position and freed of their XOR key.
+//! Files of the folder, read by position, with the XOR key removed.
 
 use std::{
     fs::File,
@@ -9,10 +9,10 @@ use std::{
 
 use crate::error::SourceError;
 
-/// Bytes that one read brings in while walking from record to record: records of the first years are shorter than a
-/// page, so one read serves many of them; of larger ones only this much is touched.
+/// Bytes of one read while walking from record to record. Records of the first years are shorter than a page, so one
+/// read serves many of them; of larger records only this much is read.
 const WINDOW: usize = 4096;
-/// Bytes per read where everything is looked at.
+/// Bytes per read where all bytes are needed.
 const CHUNK: usize = 1 << 20;
 
 /// Key of `xor.dat`, applied by absolute offset in a file.
@@ -103,8 +103,8 @@ impl RawFile {
         Ok((out, n))
     }
 
-    /// Whether the 8 raw bytes at `at` (fewer at the end of the file) are zero: space that was allocated ahead, which
-    /// no key was applied to.
+    /// True if the 8 raw bytes at `at` (fewer at the end of the file) are zero: preallocated space, to which no key was
+    /// applied.
     pub(crate) fn is_unwritten(&mut self, at: u64) -> Result<bool, SourceError> {
         Ok(self.raw(at, 8)?.iter().all(|b| *b == 0))
     }
@@ -130,7 +130,7 @@ impl RawFile {
         MagicSearch { file: self, magic, to, at: from, chunk: Vec::new(), chunk_at: from, step: WINDOW }
     }
 
-    /// The `len` bytes from `offset` without the key; fewer where the file ends.
+    /// The `len` bytes from `offset` without the key; fewer at the end of the file.
     pub(crate) fn read(&self, offset: u64, len: usize, buf: &mut Vec<u8>) -> Result<(), SourceError> {
         let available = usize::try_from(self.len.saturating_sub(offset)).unwrap_or(usize::MAX);
         buf.resize(len.min(available), 0);

@@ -1,8 +1,8 @@
 //! Walks the records of one block file without reading the blocks.
 //!
-//! A record is magic, size, block. Nodes that crashed leave records cut short, overwritten in part, or followed by the
-//! rest of an older one; allocation ahead leaves zeros. A record is believed when its header has its proof of work and
-//! another magic or the end of the file follows it; otherwise the whole block is read and must decode.
+//! A record is magic, size, block. Nodes that crashed leave records that are truncated, partly overwritten, or followed
+//! by the rest of an older one; preallocation leaves zeros. A record is accepted if its header has its proof of work
+//! and another magic or the end of the file follows it; otherwise the whole block is read and must decode.
 
 use crate::{
     bytes::Cursor,
@@ -15,11 +15,11 @@ use crate::{
 
 /// Magic and size before a block.
 const PREFIX: u64 = 8;
-/// What is read of a record: magic, size, header, transaction count.
+/// The part of a record that is read: magic, size, header, transaction count.
 const HEAD: usize = 8 + 80 + 9;
-/// How many damaged places are kept per scan; all are counted.
+/// Maximum number of damaged offsets stored per scan; all are counted.
 const MAX_PLACES: usize = 16;
-/// Records of one walk: a file of the smallest blocks there can be holds more than fit into little memory.
+/// Maximum number of records of one walk: a file of the smallest possible blocks has too many for a small memory limit.
 pub(crate) const MAX_RECORDS: usize = 1 << 16;
 
 /// A record that holds a block header with proof of work.
@@ -36,19 +36,19 @@ pub(crate) struct Record {
     pub(crate) tx_count: u32,
 }
 
-/// What one walk through a file found.
+/// Result of one walk through a file.
 #[derive(Default)]
 pub(crate) struct Scan {
     pub(crate) records: Vec<Record>,
-    /// Where the next walk goes on.
+    /// Offset at which the next walk resumes.
     pub(crate) resume: u64,
-    /// The file has more; this was only as much as one walk takes.
+    /// True if the walk ended at its limit, and the file has more.
     pub(crate) more: bool,
-    /// The file ends in zeros or in an unfinished record: the node may go on writing it.
+    /// True if the file ends in zeros or in an unfinished record: the node may still write to it.
     pub(crate) open: bool,
-    /// What was met before `resume`.
+    /// Counts before `resume`.
     pub(crate) counts: ScanCounts,
-    /// What was met after it, which the next walk meets again.
+    /// Counts after it; the next walk counts them again.
     pub(crate) tail: ScanCounts,
     /// The walk began at the start of the file.
     pub(crate) whole: bool,
@@ -80,10 +80,10 @@ impl ScanCounts {
     }
 }
 
-/// What stands at a position.
+/// The content at a position.
 enum At {
     Record(Record),
-    /// A magic, but no block behind it; the position of the next record if its size is right.
+    /// A magic without a block after it; with the position of the next record if its size is right.
     Damaged(Option<u64>),
     /// The file ends inside magic, size or header.
     Cut,
@@ -196,8 +196,8 @@ impl Scanner<'_> {
         Ok(())
     }
 
-    /// Forgets records at the end that do not decode: their last pages were not written yet. The next walk looks at
-    /// them again.
+    /// Drops records at the end that do not decode: their last pages were not written yet. The next walk reads them
+    /// again.
     fn drop_unfinished(&mut self) -> Result<(), SourceError> {
         while let Some(last) = self.out.records.pop() {
             if self.decodes(&last)? {
@@ -265,7 +265,7 @@ impl Scanner<'_> {
         Ok(self.buf.len() == record.size as usize && is_sound(&self.buf))
     }
 
-    /// The next position from `from` on with a magic and a proven header behind it.
+    /// The next position from `from` on with a magic and a header with proof of work.
     fn find_record(&mut self, from: u64) -> Result<Option<u64>, SourceError> {
         let mut head = Vec::new();
         let mut search = self.file.find_magic(self.magic, from, u64::MAX);
@@ -279,7 +279,7 @@ impl Scanner<'_> {
     }
 }
 
-/// The time that a header states.
+/// The time of a header.
 fn time_of(header: &[u8; 80]) -> u32 {
     u32::from_le_bytes([header[68], header[69], header[70], header[71]])
 }
@@ -295,12 +295,12 @@ pub(crate) struct UndoRecord {
     /// Offset of the undo data's first byte.
     pub(crate) offset: u64,
     pub(crate) size: u32,
-    /// Transactions that it has coins for.
+    /// Number of transactions for which it has coins.
     pub(crate) txs: u32,
 }
 
-/// Walks the records of an undo file: magic, size, undo data, checksum (not in the size); `most` of them. The second
-/// value tells whether they stood back to back to the end.
+/// Walks at most `most` records of an undo file: magic, size, undo data, checksum (not part of the size). The second
+/// value is true if they were contiguous to the end.
 pub(crate) fn scan_undo(
     file: &mut RawFile,
     magic: [u8; 4],
@@ -326,7 +326,7 @@ pub(crate) fn scan_undo(
                 && next <= len
                 && let Ok(txs) = Cursor::new(&head[8..n]).compact_size()
             {
-                // A record cut short is kept as well: the checksum decides.
+                // A truncated record is kept as well: the checksum decides.
                 records.push(UndoRecord { offset: at + PREFIX, size, txs: txs as u32 });
                 let (after, n) = file.head::<4>(next)?;
                 if after[..n] == magic[..n] {

@@ -1,12 +1,12 @@
-//! A long list that grows without a second copy of itself.
+//! A long list that grows without being copied.
 
 use std::ops::{Index, IndexMut};
 
 /// Items of a segment, as a power of two.
 const SEGMENT: u32 = 14;
 
-/// Items by number. They never move: a `Vec` that grows holds the old and the new items for a while, twice or three
-/// times what they take.
+/// Items by number. They never move. A growing `Vec` temporarily needs two or three times the memory of its items, for
+/// the old and the new ones.
 pub(crate) struct Segments<T>(Vec<Vec<T>>);
 
 impl<T> Segments<T> {
@@ -29,7 +29,7 @@ impl<T> Segments<T> {
         }
     }
 
-    /// Bytes of memory that it takes.
+    /// Its memory in bytes.
     pub(crate) fn memory(&self) -> usize {
         self.0.len() * ((size_of::<T>() << SEGMENT) + size_of::<Vec<T>>())
     }

@@ -1,11 +1,11 @@
-//! Which inputs carry a signature with SIGHASH_ANYONECANPAY, told from the spending side alone.
+//! Detects inputs with a SIGHASH_ANYONECANPAY signature, from the spending side only.
 
 use crate::bytes::{Cursor, ReadError};
 
 const ANYONE_CAN_PAY: u8 = 0x80;
 const ANNEX_TAG: u8 = 0x50;
 
-/// Whether `item` is shaped as a DER signature with a sighash byte behind it that has the ANYONECANPAY bit.
+/// True if `item` has the form of a DER signature followed by a sighash byte with the ANYONECANPAY bit.
 #[inline]
 pub(crate) fn der_signature_anyone_can_pay(item: &[u8]) -> bool {
     let n = item.len();
@@ -20,13 +20,13 @@ pub(crate) fn der_signature_anyone_can_pay(item: &[u8]) -> bool {
     usize::from(item[5 + r_len]) + r_len + 7 == n
 }
 
-/// Whether some push of a scriptSig is such a signature.
+/// True if a push of a scriptSig is such a signature.
 #[inline]
 pub(crate) fn script_sig_anyone_can_pay(script_sig: &[u8]) -> bool {
     pushes(script_sig).any(der_signature_anyone_can_pay)
 }
 
-/// The data pushes of a script, up to its end or to a push that runs over it.
+/// The data pushes of a script, up to its end or to a truncated push.
 pub(crate) fn pushes(script: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut rest = Cursor::new(script);
     std::iter::from_fn(move || {
@@ -44,8 +44,8 @@ pub(crate) fn pushes(script: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// A 65-byte Schnorr signature whose sighash byte is one of the three with ANYONECANPAY. An uncompressed public key
-/// has the same length, so a point of the curve is not taken for one.
+/// A 65-byte Schnorr signature whose sighash byte is one of the three with ANYONECANPAY. An uncompressed public key has
+/// the same length, so a point on the curve does not count as one.
 fn schnorr_signature_anyone_can_pay(item: &[u8]) -> bool {
     item.len() == 65
         && matches!(item[64], 0x81..=0x83)
@@ -55,8 +55,8 @@ fn schnorr_signature_anyone_can_pay(item: &[u8]) -> bool {
 /// Reads the witness of one input. Returns how many items it has, and whether one of them is a signature with
 /// ANYONECANPAY.
 ///
-/// Schnorr signatures are looked for where taproot has them: alone (key path) or before the last two items, script and
-/// control block (script path); an annex is not counted.
+/// Schnorr signatures are expected at their taproot positions: alone (key path) or before the last two items, script
+/// and control block (script path); an annex is not counted.
 #[inline]
 pub(crate) fn read_witness(r: &mut Cursor<'_>) -> Result<(usize, bool), ReadError> {
     let n = r.count(1)?;

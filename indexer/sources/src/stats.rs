@@ -1,8 +1,8 @@
-//! What a survey tells about itself.
+//! Progress and statistics of a survey.
 
 use cairn_model::BlockHash;
 
-/// What a survey is doing.
+/// Phase of a survey.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SurveyPhase {
     /// Reading headers from the block files.
@@ -11,10 +11,10 @@ pub enum SurveyPhase {
     Undo,
 }
 
-/// How far a survey is.
+/// Progress of a survey.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SurveyProgress {
-    /// What it is doing.
+    /// Current phase.
     pub phase: SurveyPhase,
     /// Files finished in this phase.
     pub files_done: usize,
@@ -24,7 +24,7 @@ pub struct SurveyProgress {
     pub blocks: u64,
 }
 
-/// A place in a file where a record is damaged.
+/// Position of a damaged record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DamagedPlace {
     /// Number of the block file.
@@ -33,40 +33,40 @@ pub struct DamagedPlace {
     pub offset: u64,
 }
 
-/// What a survey found, in counts.
+/// Statistics of a survey.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct SurveyStats {
     /// Block files.
     pub files: u64,
     /// Bytes in them.
     pub bytes: u64,
-    /// Numbers below the highest that no file has.
+    /// Missing file numbers below the highest.
     pub missing_files: u64,
     /// Different blocks with proof of work.
     pub blocks: u64,
     /// Blocks on the best chain, genesis included.
     pub chain_blocks: u64,
-    /// Blocks that descend from genesis beside the best chain.
+    /// Blocks that descend from genesis and are not on the best chain.
     pub stale_blocks: u64,
     /// Blocks whose ancestors are not all in the files. More than a few mean a gap: the best chain ends before it.
     pub orphan_blocks: u64,
-    /// Hashes of parents that orphans lack and no file has, the first few.
+    /// Hashes of missing parents of orphans, the first few.
     pub missing_parents: Vec<BlockHash>,
     /// Further copies of blocks.
     pub duplicates: u64,
-    /// Records cut short or overwritten in part.
+    /// Truncated or partly overwritten records.
     pub half_written: u64,
-    /// Records that end after their file does: being written, or cut off.
+    /// Records that extend past the end of their file: being written, or truncated.
     pub unfinished: u64,
     /// Records whose size, header or count is wrong.
     pub damaged: u64,
-    /// Where damaged and half-written records begin, the first few of each file.
+    /// Positions of damaged and half-written records, the first few of each file.
     pub damaged_places: Vec<DamagedPlace>,
     /// How often the next record had to be searched for.
     pub resyncs: u64,
-    /// Bytes allocated ahead and not written.
+    /// Bytes that are preallocated and not written.
     pub zero_bytes: u64,
-    /// Bytes between records that belong to none.
+    /// Bytes between records.
     pub garbage_bytes: u64,
     /// Block files with blocks of the chain, genesis aside, that lack their undo file.
     pub missing_undo_files: u64,

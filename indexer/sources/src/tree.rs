@@ -1,7 +1,7 @@
 //! The tree of all block headers in the files, and the chain of most work in it.
 //!
-//! A node takes 104 bytes and its index entry some 6 to 12, for each block that the files hold. Of the header only time and
-//! target are kept: its hash proves what is read of it later, and the previous hash is that of the parent.
+//! Each block in the files needs 104 bytes for its node and about 6 to 12 for its index entry. Only time and target of
+//! the header are stored: its hash proves what is read later, and the previous hash is that of the parent.
 
 use cairn_model::{BlockHash, Height, TxNum};
 
@@ -19,7 +19,7 @@ use crate::{
 pub(crate) type NodeId = u32;
 const NONE: u32 = u32::MAX;
 
-/// Where a copy of a block lies. Four bytes less than with its own alignment, in every node.
+/// Position of a copy of a block. Packed, which saves four bytes in every node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C, packed(4))]
 pub(crate) struct BlockLocation {
@@ -29,7 +29,7 @@ pub(crate) struct BlockLocation {
     pub(crate) tx_count: u32,
 }
 
-/// Expected number of hashes. On a boundary of 16 bytes it would make every node longer.
+/// Expected number of hashes. An alignment of 16 bytes would make every node longer.
 #[derive(Clone, Copy)]
 #[repr(C, packed(8))]
 struct PackedWork(u128);
@@ -42,12 +42,12 @@ impl PackedWork {
 
 pub(crate) struct HeaderNode {
     hash: Hash32,
-    /// Work up to and with this block; 0 until it is known to descend from genesis.
+    /// Work up to and including this block; 0 until it is known to descend from genesis.
     work: PackedWork,
     parent: NodeId,
     height: Height,
     pub(crate) location: BlockLocation,
-    /// Undo data; `undo_size` 0 stands for none.
+    /// Undo data; `undo_size` 0 means none.
     undo_offset: u64,
     undo_size: u32,
     /// The header's own time; once the block is numbered, the latest of its and its ancestors'.
@@ -71,13 +71,13 @@ impl HeaderNode {
     }
 }
 
-/// What became of an inserted record.
+/// Result of inserting a record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Inserted {
     New,
-    /// The block is there already, at another place.
+    /// The block is already there, at another position.
     Copy(NodeId),
-    /// This very record was seen before.
+    /// This record was seen before.
     Seen,
     /// No number is left for it.
     Full,
@@ -126,12 +126,12 @@ impl Tree {
         &mut self.nodes[id]
     }
 
-    /// Blocks whose chain of parents does not reach genesis.
+    /// Number of blocks whose chain of parents does not reach genesis.
     pub(crate) fn detached(&self) -> usize {
         self.detached.len()
     }
 
-    /// Hashes that detached blocks name as their parent and that no record has.
+    /// Parent hashes of detached blocks that no record has.
     pub(crate) fn missing_parents(&self) -> impl Iterator<Item = BlockHash> {
         self.waiting.iter().map(|(_, hash)| BlockHash(*hash))
     }
@@ -170,7 +170,7 @@ impl Tree {
         Inserted::New
     }
 
-    /// Finds parents for the blocks that wait. To do so once in a while keeps those few that have to remember theirs.
+    /// Finds parents for the waiting blocks. Calling it regularly keeps the list of waiting blocks short.
     pub(crate) fn find_parents(&mut self) {
         let mut waiting = std::mem::take(&mut self.waiting);
         waiting.retain(|(id, parent)| match self.find(parent) {
@@ -184,8 +184,8 @@ impl Tree {
         self.waiting = waiting;
     }
 
-    /// Finds the best chain: most work, then the block that lies first in the files, which a node has mostly seen first.
-    /// Returns how many blocks old and new chain share, or `None` where genesis is missing.
+    /// Finds the best chain: most work, then the block that is first in the files, which a node usually saw first.
+    /// Returns the number of blocks that old and new chain share, or `None` if genesis is missing.
     pub(crate) fn connect(&mut self) -> Option<usize> {
         self.find_parents();
         let genesis = self.find(&self.genesis)?;
@@ -210,8 +210,8 @@ impl Tree {
         Some(self.activate(best))
     }
 
-    /// Gives height and work to a block and its ancestors, if they descend from genesis; marks them as hopeless if not,
-    /// so that no path is walked twice.
+    /// Sets height and work of a block and its ancestors if they descend from genesis; otherwise marks them, so that no
+    /// path is walked twice.
     fn attach(&mut self, id: NodeId, genesis: NodeId, path: &mut Vec<NodeId>, hopeless: &mut [bool]) {
         path.clear();
         let mut at = id;
@@ -247,7 +247,7 @@ impl Tree {
         self.last_bits.1
     }
 
-    /// Makes the chain end in `tip`; returns how many blocks stayed.
+    /// Makes the chain end in `tip`; returns the number of blocks that stayed.
     fn activate(&mut self, tip: NodeId) -> usize {
         let mut branch = Vec::new();
         let mut at = tip;
@@ -293,7 +293,7 @@ impl Tree {
         self.node(id).height
     }
 
-    /// Whether a block is on the best chain.
+    /// True if a block is on the best chain.
     pub(crate) fn is_active(&self, id: NodeId) -> bool {
         self.chain.get(self.node(id).height as usize) == Some(&id)
     }
@@ -303,7 +303,7 @@ impl Tree {
         BlockHash(self.parent(id).map_or([0; 32], |parent| self.node(parent).hash))
     }
 
-    /// Bytes of memory that it may take for a moment while `more` blocks come: lists that grow have a second copy then.
+    /// Peak memory in bytes while `more` blocks are added: growing lists temporarily have a second copy.
     pub(crate) fn memory_to_grow(&self, more: usize) -> usize {
         let nodes = (self.nodes.len() + more) * size_of::<HeaderNode>();
         let grows = self.index.len() + more > self.index.capacity();
@@ -313,7 +313,7 @@ impl Tree {
         nodes + index + 2 * (waiting + detached) + self.chain.len() * size_of::<NodeId>()
     }
 
-    /// Bytes of memory that it takes.
+    /// Its memory in bytes.
     pub(crate) fn memory(&self) -> usize {
         self.nodes.memory()
             + self.index.allocation_size()
@@ -321,7 +321,7 @@ impl Tree {
             + (self.detached.capacity() + self.chain.capacity()) * size_of::<NodeId>()
     }
 
-    /// A block that descends from genesis. Numbers and times mean something for blocks of the best chain only.
+    /// A block that descends from genesis. Numbers and times are valid only for blocks of the best chain.
     pub(crate) fn block(&self, id: NodeId) -> BlockRef {
         let node = self.node(id);
         BlockRef {
@@ -350,8 +350,7 @@ impl Tree {
     }
 }
 
-/// The leading 8 bytes in protocol order, which are the random ones. Whoever wants two blocks to have them alike spends
-/// 2^32 hashes on it.
+/// The leading 8 bytes in protocol order, which are the random ones. A collision costs an attacker 2^32 hashes.
 fn key_of(hash: &Hash32) -> u64 {
     let mut bytes = [0u8; 8];
     bytes.copy_from_slice(&hash[..8]);

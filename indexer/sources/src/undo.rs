@@ -10,33 +10,33 @@ use crate::{
     decode::Decoded,
 };
 
-/// Scripts up to this length are stored as they are; longer ones can never be spent and read back as OP_RETURN.
+/// Scripts up to this length are stored unchanged; longer ones can never be spent and are read back as OP_RETURN.
 const MAX_SCRIPT_SIZE: usize = 10_000;
 const OP_RETURN: u8 = 0x6a;
-/// Forms of a compressed script that come before the lengths of raw ones.
+/// Number of special forms of a compressed script; higher numbers are lengths of raw scripts.
 const SPECIAL_SCRIPTS: u64 = 6;
-/// Code, amount and script form: a byte each at least.
+/// Code, amount and script form: at least a byte each.
 const MIN_COIN_SIZE: usize = 3;
 
-/// Why bytes are no undo data.
+/// Why bytes are not undo data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum UndoError {
-    /// A primitive value does not read.
+    /// A primitive value cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
     /// Bytes are left after the last coin.
     #[error("bytes are left after the last coin")]
     TrailingBytes,
-    /// A transaction that is no coinbase spends nothing.
+    /// A transaction other than the coinbase spends nothing.
     #[error("a transaction spends no coin")]
     NoCoins,
     /// A coin's value exceeds 21 million bitcoin.
     #[error("an amount exceeds the money supply")]
     BadAmount,
-    /// A height does not fit its type, or lies above the block's own.
+    /// A height does not fit its type, or is above the block's own.
     #[error("a coin is younger than the block that spends it")]
     BadHeight,
-    /// A compressed public key is no point of the curve.
+    /// A compressed public key is not a point on the curve.
     #[error("a compressed public key is not a point on the curve")]
     BadPublicKey,
     /// The scripts of one block exceed 4 GiB.
@@ -50,47 +50,47 @@ pub enum UndoError {
     ShapeMismatch,
 }
 
-/// A coin that was spent.
+/// A spent coin.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct UndoCoin {
     /// Its value in satoshis.
     pub value: Sats,
     /// Its scriptPubKey, as a range of [`Undo::scripts`].
     pub script: Range<u32>,
-    /// Height of the block that made it. 0 only in files of very old nodes, which did not keep it for every coin;
+    /// Height of the block that created it. 0 only in files of very old nodes, which did not store it for every coin;
     /// see [`Undo::heights_known`].
     pub birth: Height,
-    /// Whether a coinbase made it.
+    /// True if a coinbase created it.
     pub coinbase: bool,
 }
 
 /// The coins that a block spent, in the order of its inputs.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Undo {
-    /// Number of coins of each transaction but the coinbase.
+    /// Number of coins of each transaction except the coinbase.
     pub tx_inputs: Vec<u32>,
     /// All coins, parallel to [`Decoded::prevouts`].
     pub coins: Vec<UndoCoin>,
-    /// Their scripts, back to back.
+    /// Their scripts, concatenated.
     pub scripts: Vec<u8>,
 }
 
 impl Undo {
-    /// scriptPubKey of a coin of this block; empty for one of another.
+    /// scriptPubKey of a coin of this block; empty for a coin of another block.
     #[must_use]
     pub fn script(&self, coin: &UndoCoin) -> &[u8] {
         self.scripts.get(coin.script.start as usize..coin.script.end as usize).unwrap_or_default()
     }
 
-    /// Whether it has the same numbers of transactions and inputs as `block`.
+    /// True if it has the same numbers of transactions and inputs as `block`.
     #[must_use]
     pub fn fits(&self, block: &Decoded) -> bool {
         self.tx_inputs.len() + 1 == block.txs.len()
             && self.tx_inputs.iter().zip(&block.txs[1..]).all(|(n, tx)| *n == tx.inputs.end - tx.inputs.start)
     }
 
-    /// Whether every coin's birth height is known. Nothing of block 0 can be spent, so a 0 means that the node which
-    /// wrote the file did not keep the height (nor the coinbase flag).
+    /// True if every coin's birth height is known. Nothing of block 0 can be spent, so a 0 means that the node which
+    /// wrote the file did not store the height (or the coinbase flag).
     #[must_use]
     pub fn heights_known(&self) -> bool {
         self.coins.iter().all(|c| c.birth > 0)
@@ -100,7 +100,7 @@ impl Undo {
 /// Decodes undo data, without the checksum that follows it in a file. Amounts and scripts are decompressed.
 ///
 /// # Errors
-/// Where the bytes are no undo data.
+/// The bytes are not undo data.
 pub fn decode_undo(raw: &[u8]) -> Result<Undo, UndoError> {
     let mut r = Cursor::new(raw);
     let txs = r.count(1 + MIN_COIN_SIZE)?;
@@ -124,7 +124,7 @@ fn coin(r: &mut Cursor<'_>, undo: &mut Undo) -> Result<(), UndoError> {
     let code = u32::try_from(r.varint()?).map_err(|_| UndoError::BadHeight)?;
     let birth = code >> 1;
     if birth > 0 {
-        // Once the transaction's version; kept as a zero.
+        // Formerly the transaction's version; still written as a zero.
         r.varint()?;
     }
     let value = decompress_amount(r.varint()?).filter(|v| *v <= Amount::MAX_MONEY.to_sat());
@@ -136,7 +136,7 @@ fn coin(r: &mut Cursor<'_>, undo: &mut Undo) -> Result<(), UndoError> {
     Ok(())
 }
 
-/// The inverse of Bitcoin Core's `CompressAmount`; `None` where it overflows.
+/// The inverse of Bitcoin Core's `CompressAmount`; `None` if it overflows.
 fn decompress_amount(code: u64) -> Option<u64> {
     let Some(mut x) = code.checked_sub(1) else { return Some(0) };
     let exponent = x % 10;

@@ -1,4 +1,4 @@
-//! The survey: which blocks the files hold, and which of them form the chain of most work.
+//! The survey: the blocks in the files, and the chain of most work among them.
 
 mod refresh;
 
@@ -19,13 +19,13 @@ use crate::{
     tree::{BlockLocation, NodeId, Tree},
 };
 
-/// Bytes of memory of what the survey notes of a further copy of a block, and of what it takes to choose among copies.
+/// Bytes of memory for a further copy of a block, including the choice among copies.
 const COPY_MEMORY: usize = 112;
 
-/// What a refresh changed.
+/// Changes by a refresh.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Refreshed {
-    /// Blocks at the start of the chain that stayed; the old chain's later blocks are no longer on it.
+    /// Number of blocks at the start of the chain that stayed; the old chain's later blocks are no longer on it.
     pub kept: usize,
     /// Blocks on the chain before.
     pub before: usize,
@@ -34,14 +34,14 @@ pub struct Refreshed {
 }
 
 impl Refreshed {
-    /// Whether the chain is another than before.
+    /// True if the chain changed.
     #[must_use]
     pub fn changed(&self) -> bool {
         self.kept != self.before || self.after != self.before
     }
 }
 
-/// All blocks of a folder and the best chain among them. Some 120 bytes of memory per block.
+/// All blocks of a folder and the best chain among them. About 120 bytes of memory per block.
 pub struct Survey {
     tree: Tree,
     files: BTreeMap<u32, FileState>,
@@ -50,7 +50,7 @@ pub struct Survey {
     undo_files: HashMap<u32, Stamp>,
 }
 
-/// A file as it was when it was last looked at.
+/// State of a file at the last check.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Stamp {
     len: u64,
@@ -68,14 +68,14 @@ struct FileState {
 }
 
 impl BlockFiles {
-    /// Finds all blocks and the best chain: by accumulated work, without a node. Reads a hundred bytes or so of each
-    /// record, and blocks as a whole only where something looks wrong or a file may still be written to.
+    /// Finds all blocks and the best chain by accumulated work, without a node. It reads about a hundred bytes of each
+    /// record, and whole blocks only if something looks wrong or a file may still be written to.
     ///
-    /// Damage beside the chain is counted, not refused. Damage inside a block of the chain shows when the block is
-    /// decoded; where a header is damaged, the chain ends before it and the blocks behind are counted as orphans.
+    /// Damage outside the chain is only counted. Damage inside a block of the chain is found when the block is decoded.
+    /// At a damaged header, the chain ends, and the blocks after it are counted as orphans.
     ///
     /// # Errors
-    /// Where files cannot be read, no file holds genesis, or there are more blocks than memory was given for.
+    /// Files cannot be read, no file contains genesis, or there are more blocks than fit in the memory limit.
     pub fn survey(&self, progress: &dyn Fn(SurveyProgress)) -> Result<Survey, SourceError> {
         let mut survey = Survey {
             tree: Tree::new(self.genesis()),
@@ -107,7 +107,7 @@ impl Survey {
         self.tree.chain().get(height as usize).map(|id| self.tree.block(*id))
     }
 
-    /// Blocks of the best chain in order; heights beyond the tip are left out.
+    /// Blocks of the best chain in order; heights above the tip are left out.
     pub fn blocks(&self, heights: Range<Height>) -> impl ExactSizeIterator<Item = BlockRef> + '_ {
         let len = self.len();
         let (from, to) = ((heights.start as usize).min(len), (heights.end as usize).min(len));
@@ -133,13 +133,13 @@ impl Survey {
         self.tree.best_work()
     }
 
-    /// Bytes of memory that it takes.
+    /// Its memory in bytes.
     #[must_use]
     pub fn memory(&self) -> u64 {
         (self.tree.memory() + self.copies.len() * COPY_MEMORY) as u64
     }
 
-    /// Whether so many more records fit beside what there is.
+    /// True if this many more records fit in the memory limit.
     fn check_memory(&self, files: &BlockFiles, more: usize) -> Result<(), SourceError> {
         let needed = (self.tree.memory_to_grow(more) + self.copies.len() * COPY_MEMORY) as u64;
         let allowed = files.survey_memory();
@@ -149,7 +149,7 @@ impl Survey {
         Err(SourceError::NoMemoryForBlocks { blocks: (self.tree.len() + self.copies.len()) as u64, needed, allowed })
     }
 
-    /// What the files hold, in counts. Walks through all blocks of the chain.
+    /// Statistics of the files. Walks through all blocks of the chain.
     #[must_use]
     pub fn stats(&self) -> SurveyStats {
         let mut counts = ScanCounts::default();

@@ -1,4 +1,4 @@
-//! Bringing a survey up to date: what was added to the files, the best chain anew, and the undo data of its blocks.
+//! Updates a survey: new parts of the files, the best chain, and the undo data of its blocks.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -20,15 +20,14 @@ use crate::{
     tree::{BlockLocation, Inserted, NodeId},
 };
 
-/// A file whose last change is younger than this may change again without showing it in its times.
+/// A file whose last change is younger than this may change again without a change of its times.
 const SETTLED_AFTER: Duration = Duration::from_secs(2);
 
 impl Survey {
-    /// Reads what was added to the folder since, in any of its files, and follows the best chain. Files that did not
-    /// change are not opened.
+    /// Reads the new parts of all files in the folder, and updates the best chain. Unchanged files are not opened.
     ///
     /// # Errors
-    /// Where files cannot be read. What was known before stays valid then.
+    /// Files cannot be read. The survey then stays as it was.
     pub fn refresh(&mut self, files: &BlockFiles) -> Result<Refreshed, SourceError> {
         self.refresh_with(files, &|_| {})
     }
@@ -51,7 +50,7 @@ impl Survey {
         Ok(Refreshed { kept, before, after: self.len() })
     }
 
-    /// Scans what is new in the block files. Returns the blocks that turned out to have several copies.
+    /// Scans the new parts of the block files. Returns the blocks with several copies.
     fn scan(&mut self, files: &BlockFiles, progress: &dyn Fn(SurveyProgress)) -> Result<Vec<NodeId>, SourceError> {
         let numbers = files.list(Kind::Block)?;
         let pow = PowCheck::new(files.network());
@@ -148,9 +147,9 @@ impl Survey {
         Ok(())
     }
 
-    /// Blocks with several copies: a crash may have damaged one of them, so the copy in use must decode if any does.
-    /// Returns the lowest height of the chain at which the number of transactions may be another now.
-    /// `again` are the blocks to look at, in ascending order.
+    /// Selects among several copies of a block: a crash may have damaged one of them, so the copy in use must decode if
+    /// any does. Returns the lowest height of the chain at which the number of transactions may have changed. `again`
+    /// are the blocks to check, in ascending order.
     fn choose_copies(&mut self, files: &BlockFiles, again: &[NodeId]) -> Result<Option<usize>, SourceError> {
         let mut lowest = None;
         let mut copies: Vec<(NodeId, BlockLocation)> = self.copies.values().copied().collect();
