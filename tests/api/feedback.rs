@@ -33,7 +33,7 @@ impl Desk {
         let state = State::open(&StateUrl::in_folder(folder.path())).await.unwrap();
         let api = ApiState::new(Arc::new(IndexSlot::new()), open_config());
         let router = router(ApiState { state: Some(state.clone()), ..api });
-        Desk { router, state, folder: folder }
+        Desk { router, state, folder }
     }
 
     async fn submit(&self, body: Value) -> Value {
