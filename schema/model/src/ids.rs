@@ -11,6 +11,8 @@ pub type Height = u32;
 /// Satoshis. Never negative; sums of coins fit in 51 bits.
 pub type Sats = u64;
 
+const DIGITS: &[u8; 16] = b"0123456789abcdef";
+
 /// A 32-byte hash in the byte order of the protocol (the reverse of the display order).
 macro_rules! hash32 {
     ($(#[$doc:meta])* $name:ident) => {
@@ -20,7 +22,13 @@ macro_rules! hash32 {
 
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                self.0.iter().rev().try_for_each(|b| write!(f, "{b:02x}"))
+                // In one piece: answers write many of them.
+                let mut text = [0u8; 64];
+                for (pair, byte) in text.chunks_exact_mut(2).zip(self.0.iter().rev()) {
+                    pair[0] = DIGITS[usize::from(byte >> 4)];
+                    pair[1] = DIGITS[usize::from(byte & 15)];
+                }
+                f.write_str(std::str::from_utf8(&text).map_err(|_| fmt::Error)?)
             }
         }
 

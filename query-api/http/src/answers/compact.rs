@@ -16,7 +16,7 @@ pub enum Selection<'p> {
 }
 
 /// Initial capacity: the size of a typical answer.
-const ROOM: usize = 2048;
+const ROOM: usize = 4096;
 
 /// Writes a value as JSON.
 ///

@@ -83,7 +83,8 @@ fn routes_of(server: &Arc<Server>) -> Router<Arc<Server>> {
             let methods = methods.clone();
             async move {
                 match find(&methods, request.method()) {
-                    Some(Target::Operation(at, alias)) => dispatch(server, at, alias, request).await,
+                    // Boxed: the layers around it move what they wait for several times.
+                    Some(Target::Operation(at, alias)) => Box::pin(dispatch(server, at, alias, request)).await,
                     Some(Target::Planned(planned)) => not_implemented(&planned).into_response(),
                     None => not_allowed(methods.iter().map(|(name, _)| *name), request.method()),
                 }
