@@ -123,7 +123,7 @@ async fn node_and_mempool_tell_what_they_know() {
         (polling, "ok", "ok", "no ZMQ"),
         (silent, "degraded", "ok", "has not reported"),
         (gap, "degraded", "ok", "1 gaps"),
-        (syncing, "degraded", "ok", "lacks 9 blocks"),
+        (syncing, "degraded", "ok", "9 blocks behind its headers"),
         (gone, "down", "degraded", "does not answer"),
     ] {
         world.slot.set_source(Some(source));

@@ -42,7 +42,11 @@ fn sources_that_cannot_be_used() {
     fails(world.run(INDEX), 3, &["no blocks here"]);
     fs::remove_dir(world.path("blocks/blk00000.dat")).unwrap();
     world.write(grown(5).chain());
-    fails(world.run(&INDEX.replace("regtest", "signet")), 3, &["of regtest, not of signet", "hint: --network regtest"]);
+    fails(
+        world.run(&INDEX.replace("regtest", "signet")),
+        3,
+        &["of regtest, not of signet", "hint: use --network regtest"],
+    );
     fs::write(world.path("blocks/xor.dat"), [0; 8]).unwrap();
     fails(world.run(INDEX), 3, &["XORed with the key 6b01ff00421799c3"]);
     fs::write(world.path("blocks/xor.dat"), [0; 3]).unwrap();

@@ -198,7 +198,7 @@ fn refusals_have_words_and_are_not_retried() {
         (Response::text(200, "<html>hello"), "is not Bitcoin Core: HTTP status 200, \"<html>hello\""),
         (Response::text(404, &too_long), "is not Bitcoin Core"),
         (Response::text(301, ""), "is not Bitcoin Core: HTTP status 301"),
-        (Response::text(200, "{\"result\":1"), "cannot be read"),
+        (Response::text(200, "{\"result\":1"), "not JSON of the documented form"),
         (Response::text(200, "{\"result\":\"ff\",\"error\":null,\"id\":99}"), "answers request 99"),
     ] {
         let (server, count) = after(usize::MAX, answer);

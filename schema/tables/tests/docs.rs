@@ -18,7 +18,9 @@ fn folder() -> PathBuf {
 /// The sources by name of the file, without its ending.
 fn sources() -> BTreeMap<String, String> {
     let files = fs::read_dir(folder().join("src")).unwrap().map(|file| file.unwrap().path());
+    // Tables are files; the folder `table` has what they are made of.
     files
+        .filter(|path| path.is_file())
         .map(|path| (path.file_stem().unwrap().to_str().unwrap().to_owned(), fs::read_to_string(&path).unwrap()))
         .collect()
 }
