@@ -26,7 +26,7 @@ use crate::{
     open::readers_families,
 };
 
-/// Attempts to catch up before the instance is reopened.
+/// Attempts to catch up before the instance is reopened, and to open one that is not empty.
 const ATTEMPTS: u32 = 5;
 /// Pause before the second attempt; doubles.
 const PAUSE: Duration = Duration::from_millis(5);
@@ -182,7 +182,27 @@ fn catch_up(reader: &Reader) -> Result<Tip, ReadError> {
     Ok(*reader.view()?.tip())
 }
 
+/// Opens an instance. While a writer replaces files, RocksDB opens a secondary at an older state whose files are all
+/// there, which may be the one before the first commit. So an empty index is believed only if it stays empty.
 fn open_secondary(
+    dir: &Path,
+    scratch: &Path,
+    blocks_dir: Option<&Path>,
+    cache: &Cache,
+    opened: &AtomicU64,
+) -> Result<(Arc<Reader>, Tip), ReadError> {
+    let mut pause = PAUSE;
+    for _ in 1..ATTEMPTS {
+        match open_once(dir, scratch, blocks_dir, cache, opened) {
+            Err(ReadError::Empty) => std::thread::sleep(pause),
+            other => return other,
+        }
+        pause *= 2;
+    }
+    open_once(dir, scratch, blocks_dir, cache, opened)
+}
+
+fn open_once(
     dir: &Path,
     scratch: &Path,
     blocks_dir: Option<&Path>,
