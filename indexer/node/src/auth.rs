@@ -143,7 +143,11 @@ mod tests {
         assert_ne!(second, first);
         assert_eq!(credentials.header().unwrap(), second);
         assert!(credentials.renewed(&second).unwrap().is_none());
-        for (bytes, words) in [(&b"no cookie here"[..], "does not contain a cookie"), (b"a:b\nc", "does not contain a cookie"), (b"\xff:", "UTF-8")] {
+        for (bytes, words) in [
+            (&b"no cookie here"[..], "does not contain a cookie"),
+            (b"a:b\nc", "does not contain a cookie"),
+            (b"\xff:", "UTF-8"),
+        ] {
             fs::write(&path, bytes).unwrap();
             let error = credentials.renewed(&second).unwrap_err();
             assert!(!error.is_transient() && error.to_string().contains(words), "{error}");
