@@ -2,7 +2,7 @@
 
 use sha2::{Digest, Sha256};
 
-use crate::{MAX_MESSAGE_CHARS, MAX_TEXT_CHARS, State, StateError, pool::on};
+use crate::{MAX_MESSAGE_CHARS, MAX_TEXT_CHARS, State, StateError, keys::to_stored, pool::on};
 
 /// Maximum number of open tickets. At the limit, new ones are refused until some are closed.
 pub const MAX_OPEN_TICKETS: u32 = 10_000;
@@ -205,10 +205,6 @@ fn new_id() -> Result<String, StateError> {
     let mut random = [0u8; ID_BYTES];
     getrandom::fill(&mut random).map_err(|error| StateError::Random(error.to_string()))?;
     Ok(format!("fb_{}", hex::encode(random)))
-}
-
-fn to_stored(time: u64) -> Result<i64, StateError> {
-    i64::try_from(time).map_err(|_| StateError::Time)
 }
 
 impl State {

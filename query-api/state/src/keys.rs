@@ -103,7 +103,8 @@ const USED: &str = "UPDATE access_keys SET last_used_at = $1 \
 /// A stored row; the last column is the hash of the secret.
 type StoredKey = (String, String, String, i64, Option<i64>, Option<i64>, Option<i64>, String);
 
-fn to_stored(time: u64) -> Result<i64, StateError> {
+/// A time (seconds since 1970) as the database has it.
+pub(crate) fn to_stored(time: u64) -> Result<i64, StateError> {
     i64::try_from(time).map_err(|_| StateError::Time)
 }
 
