@@ -181,12 +181,16 @@ fn tables_of_another_version_answer_nothing() {
         }
     }
     // The journal is what everything else is made from: nothing is answered at all.
-    set_version(dir.path(), &CHAIN, 2, tip);
+    set_version(dir.path(), &CHAIN, CHAIN.version + 1, tip);
     let refused = Reader::open(&path).unwrap().view().map(drop);
-    assert!(matches!(refused, Err(ReadError::StageVersion { stage: "chain", found: 2, expected: 1 })), "{refused:?}");
+    assert!(
+        matches!(refused, Err(ReadError::StageVersion { stage: "chain", found, expected })
+        if found == expected + 1 && expected == CHAIN.version),
+        "{refused:?}"
+    );
     assert!(refused.unwrap_err().to_string().contains("run the version of Cairn"));
     assert!(SecondaryReader::open(&path, &dir.path().join("serve"), None, 64 << 20).is_err());
-    set_version(dir.path(), &CHAIN, 1, tip);
+    set_version(dir.path(), &CHAIN, CHAIN.version, tip);
     // A writer rebuilds the stage.
     let mut index = Index { engine: Engine::open_existing(dir.path()).unwrap(), dir };
     index.sync(blocks.path(), Driver::Auto);

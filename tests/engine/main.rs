@@ -14,6 +14,7 @@ mod errors;
 mod follower;
 mod forge;
 mod forks;
+mod formats;
 mod identity;
 mod interrupted;
 mod kept;

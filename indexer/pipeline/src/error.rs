@@ -61,16 +61,6 @@ pub enum PipelineError {
     /// The journal cannot be rebuilt from itself.
     #[error("the chain stage is the journal itself and cannot be rebuilt; index the blocks into a new folder")]
     ChainIsTheJournal,
-    /// A stage's tables have another version than this program writes.
-    #[error("the tables of stage {stage} have version {found}; this program writes version {expected}")]
-    Version {
-        /// The stage.
-        stage: &'static str,
-        /// In the index.
-        found: u32,
-        /// In this program.
-        expected: u32,
-    },
     /// The files' best chain has less work than the index. The index is not unwound for it.
     #[error("the block files end at height {files} on a branch with less work than the index, which is at {index}")]
     LessWork {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use cairn_model::{MempoolSample, MempoolTx, Txid};
 use cairn_tables::{
-    Table,
+    Table, encode_key,
     mempool::{KeptMempool, MempoolSamples},
 };
 use cairn_writer::WriteError;
@@ -65,15 +65,21 @@ impl Engine {
         Ok(kept)
     }
 
-    /// Appends a sample of the mempool to the journal: visible at once, durable with the next [`Engine::settle`]. A
-    /// sample of the same second is replaced.
+    /// Appends a sample of the mempool to the journal: visible at once, durable with the next [`Engine::settle`].
+    /// Samples are observations that nothing can make again: one that stands for the same second is kept as it is.
+    /// Returns whether the sample was written.
     ///
     /// # Errors
     /// The database cannot be written.
-    pub fn put_sample(&self, sample: &MempoolSample) -> Result<(), PipelineError> {
-        self.writer.commit(|batch| {
+    pub fn put_sample(&self, sample: &MempoolSample) -> Result<bool, PipelineError> {
+        let key = encode_key::<MempoolSamples>(&sample.time_unix);
+        if self.writer.get(MempoolSamples::FAMILY, &key)?.is_some() {
+            return Ok(false);
+        }
+        self.writer.commit::<PipelineError>(|batch| {
             batch.put_row::<MempoolSamples>(&sample.time_unix, sample);
             Ok(())
-        })
+        })?;
+        Ok(true)
     }
 }

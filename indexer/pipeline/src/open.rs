@@ -94,7 +94,7 @@ impl Engine {
             let found = writer.checkpoint(stage.name())?;
             if let Some(found) = found.filter(|c| c.version != stage.version() && stage.name() == CHAIN) {
                 let (stage, expected) = (stage.name(), stage.version());
-                return Err(PipelineError::Version { stage, found: found.version, expected });
+                return Err(ReadError::StageVersion { stage, found: found.version, expected }.into());
             }
         }
         let reader = Arc::new(Reader::shared(Arc::clone(writer.db()))?);

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use cairn_model::{
-    Block, FilePos, Height, InputFlags, MonoTime, Network, Outpoint, Overwritten, ScriptId, ScriptPrefix, SpentCoin,
-    TxNum, Txid,
+    Block, FilePos, Height, InputFlags, MonoTime, Network, Outpoint, Overwritten, ScriptId, ScriptPrefix,
+    ScriptTemplate, SpentCoin, TxNum, Txid,
 };
 use cairn_reader::View;
 use cairn_sources::{BlockRef, Decoded};
@@ -90,7 +90,11 @@ pub(crate) fn resolve(
                     value: output.value,
                     script: output.id,
                     birth: place.height,
-                    flags: InputFlags { coinbase: i == 0, ..*flags },
+                    flags: InputFlags {
+                        coinbase: i == 0,
+                        template: ScriptTemplate::of(block.script(output)),
+                        ..*flags
+                    },
                 }
             }
             None => {
@@ -143,7 +147,7 @@ fn stored_coin(view: &View<'_>, outpoint: Outpoint, flags: InputFlags) -> Result
         value: coin.value,
         script: coin.script,
         birth,
-        flags: InputFlags { coinbase: coin.coinbase, ..flags },
+        flags: InputFlags { coinbase: coin.coinbase, template: coin.template, ..flags },
     }))
 }
 

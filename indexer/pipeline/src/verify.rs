@@ -1,9 +1,9 @@
 //! Audits the index: compares its tables with each other, coin by coin and script by script.
 
-use cairn_model::{BlockHash, Height, MuHash, MuHashDigest, Outpoint, Sats, ScriptId, coin_bytes};
+use cairn_model::{BlockHash, Height, MuHash, MuHashDigest, Outpoint, Sats, ScriptId, ScriptTemplate, coin_bytes};
 use cairn_reader::{ReadError, Scan, StageStatus, View};
 use cairn_tables::{
-    coins::{CoinValue, Coins, CoinsByScript},
+    coins::{Coin, CoinValue, Coins, CoinsByScript},
     headers::Headers,
     history::{ENTRIES_PER_ROW, History, HistoryIndex, ROWS_PER_INDEX},
     spenders::Spenders,
@@ -156,7 +156,9 @@ fn audit_chain(view: &View<'_>, progress: &dyn Progress) -> Result<ChainAudit, P
                 let same = |row: &Result<(Outpoint, _), ReadError>| row.as_ref().map_or(true, |(o, _)| *o == outpoint);
                 let Some(row) = table.next_if(same) else { continue };
                 let coin = row?.1;
-                let agrees = coin.value == output.value && coin.script == output.id && coin.coinbase == (i == 0);
+                let template = ScriptTemplate::of(block.script(output));
+                let made = Coin { value: output.value, script: output.id, coinbase: i == 0, template };
+                let agrees = coin == made;
                 coins.expect(agrees, || format!("output {vout} of {}", tx.txid));
                 (count, supply) = (count + 1, supply.saturating_add(coin.value));
                 bytes.clear();

@@ -308,7 +308,7 @@ impl<I: Ids> Visitor<'_, I> {
             } else {
                 self.block.prevouts.push(prevout);
                 let anyone_can_pay = script_sig_anyone_can_pay(script_sig);
-                self.block.flags.push(InputFlags { coinbase: false, anyone_can_pay });
+                self.block.flags.push(InputFlags { anyone_can_pay, ..InputFlags::default() });
             }
         }
         Ok(count)

@@ -1,6 +1,6 @@
 //! `coins`: the coin set, by outpoint and by script.
 
-use cairn_model::{Block, Outpoint, ScriptId, SpentCoin};
+use cairn_model::{Block, InputFlags, Outpoint, ScriptId, ScriptTemplate, SpentCoin};
 use cairn_tables::{
     KeyCodec, Table, ValueCodec,
     coins::{Coin, CoinValue, Coins, CoinsByScript},
@@ -57,7 +57,8 @@ impl Emitter<'_> {
     }
 
     fn gone(&mut self, c: &SpentCoin) {
-        self.both(COIN_SPENT, c.outpoint, Coin { value: c.value, script: c.script, coinbase: c.flags.coinbase });
+        let InputFlags { coinbase, template, .. } = c.flags;
+        self.both(COIN_SPENT, c.outpoint, Coin { value: c.value, script: c.script, coinbase, template });
     }
 }
 
@@ -76,7 +77,9 @@ impl Stage for CoinsStage {
             block.inputs_of(tx).iter().for_each(|coin| emitter.gone(coin));
             for (vout, output) in block.outputs_of(tx).iter().enumerate().filter(|(_, o)| o.spendable) {
                 let outpoint = Outpoint { tx_num: block.tx_num(i), vout: vout as u32 };
-                emitter.both(COIN_MADE, outpoint, Coin { value: output.value, script: output.id, coinbase: i == 0 });
+                let template = ScriptTemplate::of(block.script(output));
+                let coin = Coin { value: output.value, script: output.id, coinbase: i == 0, template };
+                emitter.both(COIN_MADE, outpoint, coin);
             }
         }
         block.overwritten.iter().for_each(|o| emitter.gone(&o.coin));

@@ -1,11 +1,9 @@
 //! Keys and hashes of scripts.
 
 use bitcoin::hashes::{Hash, hash160, sha256};
+use cairn_model::{is_key, pay_to_key};
 
-use crate::{
-    asm::ops,
-    script::{is_key, pay_to_key},
-};
+use crate::asm::ops;
 
 /// SHA-256 of a scriptPubKey in natural byte order, as in `scripthash:<hex>`.
 #[must_use]

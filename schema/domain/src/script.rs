@@ -1,6 +1,8 @@
 //! Types of scriptPubKeys, with the names and the rules of Bitcoin Core's `Solver`.
 
-use crate::asm::{Op, ops};
+use cairn_model::ScriptTemplate;
+
+use crate::asm::ops;
 
 /// The type of a scriptPubKey.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -64,93 +66,28 @@ impl ScriptType {
     }
 }
 
-/// Maximum number of keys of a bare multisig (consensus limit of `OP_CHECKMULTISIG`).
-const MAX_MULTISIG_KEYS: i64 = 20;
-
 /// The type of a scriptPubKey, as Bitcoin Core determines it.
 #[must_use]
 pub fn script_type(script: &[u8]) -> ScriptType {
-    if let [0xa9, 0x14, .., 0x87] = script
-        && script.len() == 23
-    {
-        return ScriptType::ScriptHash;
-    }
-    if let Some((version, program)) = witness_program(script) {
-        return match (version, program.len()) {
-            (0, 20) => ScriptType::WitnessV0KeyHash,
-            (0, 32) => ScriptType::WitnessV0ScriptHash,
-            (0, _) => ScriptType::NonStandard,
-            (1, 32) => ScriptType::WitnessV1Taproot,
-            (1, 2) if program == [0x4e, 0x73] => ScriptType::Anchor,
-            _ => ScriptType::WitnessUnknown,
-        };
-    }
-    match script {
-        [0x6a, rest @ ..] if is_push_only(rest) => ScriptType::NullData,
-        [0x76, 0xa9, 0x14, .., 0x88, 0xac] if script.len() == 25 => ScriptType::PubKeyHash,
-        _ if pay_to_key(script).is_some() => ScriptType::PubKey,
-        _ if is_multisig(script) => ScriptType::Multisig,
-        _ => ScriptType::NonStandard,
-    }
-}
-
-/// Version and program of a witness program (BIP 141).
-fn witness_program(script: &[u8]) -> Option<(u8, &[u8])> {
-    let (&[opcode, length], program) = script.split_first_chunk::<2>()?;
-    let version = match opcode {
-        0 => 0,
-        0x51..=0x60 => opcode - 0x50,
-        _ => return None,
-    };
-    ((2..=40).contains(&program.len()) && usize::from(length) == program.len()).then_some((version, program))
-}
-
-/// The key of a P2PK script. Like Core, it checks length and first byte, not that the key is on the curve.
-pub(crate) fn pay_to_key(script: &[u8]) -> Option<&[u8]> {
-    let (&length, rest) = script.split_first()?;
-    let (&last, key) = rest.split_last()?;
-    (usize::from(length) == key.len() && last == 0xac && is_key(key)).then_some(key)
-}
-
-/// True if bytes look like a serialized public key by Core's rule: length and first byte.
-pub(crate) fn is_key(bytes: &[u8]) -> bool {
-    match bytes.first() {
-        Some(2 | 3) => bytes.len() == 33,
-        Some(4 | 6 | 7) => bytes.len() == 65,
-        _ => false,
+    match ScriptTemplate::of(script) {
+        ScriptTemplate::PubKeyHash => ScriptType::PubKeyHash,
+        ScriptTemplate::ScriptHash => ScriptType::ScriptHash,
+        ScriptTemplate::WitnessV0KeyHash => ScriptType::WitnessV0KeyHash,
+        ScriptTemplate::WitnessV0ScriptHash => ScriptType::WitnessV0ScriptHash,
+        ScriptTemplate::WitnessV1Taproot => ScriptType::WitnessV1Taproot,
+        ScriptTemplate::CompressedPubKey | ScriptTemplate::UncompressedPubKey => ScriptType::PubKey,
+        ScriptTemplate::Multisig => ScriptType::Multisig,
+        ScriptTemplate::Anchor => ScriptType::Anchor,
+        ScriptTemplate::WitnessUnknown => ScriptType::WitnessUnknown,
+        ScriptTemplate::NonStandard => match script {
+            [0x6a, rest @ ..] if is_push_only(rest) => ScriptType::NullData,
+            _ => ScriptType::NonStandard,
+        },
     }
 }
 
 fn is_push_only(script: &[u8]) -> bool {
     ops(script).all(|op| op.is_ok_and(|op| op.code <= 0x60))
-}
-
-fn is_multisig(script: &[u8]) -> bool {
-    let Some((0xae, body)) = script.split_last() else { return false };
-    let mut rest = ops(body);
-    let Some(Ok(first)) = rest.next() else { return false };
-    let Some(required) = count(&first, 1) else { return false };
-    let mut keys = 0;
-    for op in rest.by_ref() {
-        let Ok(op) = op else { return false };
-        if op.data.is_some_and(is_key) {
-            keys += 1;
-        } else {
-            // What follows the keys is their number, and then nothing but the OP_CHECKMULTISIG that was cut off.
-            return count(&op, required) == Some(keys) && rest.next().is_none();
-        }
-    }
-    false
-}
-
-/// A number of keys: OP_1 to OP_16, or a minimal push of 17 to 20.
-fn count(op: &Op<'_>, least: i64) -> Option<i64> {
-    let n = match (op.code, op.data) {
-        (0x51..=0x60, _) => i64::from(op.code - 0x50),
-        (1, Some(&[n @ 17..=20])) => i64::from(n),
-        _ => return None,
-    };
-    (least..=MAX_MULTISIG_KEYS).contains(&n).then_some(n)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use crate::{BlockHash, Height, MonoTime, Outpoint, Sats, ScriptId, TxNum, Txid};
+use crate::{BlockHash, Height, MonoTime, Outpoint, Sats, ScriptId, ScriptTemplate, TxNum, Txid};
 
 /// File position of a block's raw bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -21,6 +21,8 @@ pub struct InputFlags {
     pub coinbase: bool,
     /// Some signature of the input has SIGHASH_ANYONECANPAY.
     pub anyone_can_pay: bool,
+    /// Template of the spent coin's script.
+    pub template: ScriptTemplate,
 }
 
 /// A coin that an input spends, or that a BIP 30 duplicate overwrites.

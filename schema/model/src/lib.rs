@@ -9,6 +9,7 @@ mod mempool;
 mod muhash;
 mod network;
 mod source_status;
+mod template;
 mod time;
 
 pub use amount::{BadAmount, MAX_MONEY, parse_btc};
@@ -22,4 +23,5 @@ pub use mempool::{
 pub use muhash::{MuHash, MuHashDigest, coin_bytes};
 pub use network::{Network, UnknownNetwork};
 pub use source_status::{MempoolWatch, News, SourceKind, SourceStatus};
+pub use template::{ScriptTemplate, is_key, pay_to_key};
 pub use time::{MonoTime, day_of};

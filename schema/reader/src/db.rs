@@ -3,7 +3,10 @@
 use std::{path::Path, time::Duration};
 
 use cairn_tables::{Compression, Family};
-use rocksdb::{BlockBasedOptions, Cache, DBCompressionType, DBWithThreadMode, MultiThreaded, Options, SliceTransform};
+use rocksdb::{
+    BlockBasedIndexType, BlockBasedOptions, Cache, DBCompressionType, DBWithThreadMode, MultiThreaded, Options,
+    SliceTransform,
+};
 
 /// The database handle.
 pub type Db = DBWithThreadMode<MultiThreaded>;
@@ -26,29 +29,26 @@ pub fn family_options(family: Family) -> Options {
     family_options_within(family, None)
 }
 
-/// Options of a family. With a cache, which other families share, everything that is read goes through it, the tables'
-/// indexes and filters as well: the memory for them does not grow with the index.
+/// Uncompressed bytes of a part of a table file's index or filter. RocksDB ends a part with the key that passes this, so
+/// that none has twice as many.
+const PART_BYTES: usize = 4 << 10;
+
+/// Options of a family. With a cache, which families and handles share, everything that is read goes through it, also
+/// the parts of the table files' indexes and filters: the memory for them does not grow with the index. Only the list of
+/// a file's parts (some 30 bytes for each) stays in the cache for good. Without that list each row would cost reads of a
+/// whole index and a whole filter, which have megabytes in a large file.
 #[must_use]
 pub fn family_options_within(family: Family, cache: Option<&Cache>) -> Options {
-    options_with(family, |table| {
-        if let Some(cache) = cache {
-            table.set_block_cache(cache);
-            table.set_cache_index_and_filter_blocks(true);
-        }
-    })
-}
-
-/// Options of a family for who only answers questions. Data blocks share the cache; the tables' indexes (some 30 bytes
-/// a block) and filters (10 bits a row, where there are any) stay beside it for good, since without them each row would
-/// cost two more reads.
-pub(crate) fn family_options_cached(family: Family, cache: &Cache) -> Options {
-    options_with(family, |table| table.set_block_cache(cache))
-}
-
-fn options_with(family: Family, caching: impl FnOnce(&mut BlockBasedOptions)) -> Options {
     let tuning = family.tuning();
     let mut table = BlockBasedOptions::default();
-    caching(&mut table);
+    table.set_index_type(BlockBasedIndexType::TwoLevelIndexSearch);
+    table.set_partition_filters(true);
+    table.set_metadata_block_size(PART_BYTES);
+    if let Some(cache) = cache {
+        table.set_block_cache(cache);
+        table.set_cache_index_and_filter_blocks(true);
+        table.set_pin_top_level_index_and_filter(true);
+    }
     table.set_block_size(tuning.block_size);
     table.set_format_version(5);
     if tuning.filter_bits > 0 {

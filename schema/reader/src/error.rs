@@ -52,9 +52,9 @@ pub enum ReadError {
 /// What to do about tables of another version.
 fn what_to_do(stage: &str, found: u32, expected: u32) -> &'static str {
     if found > expected {
-        "run the version of Cairn that wrote them"
+        "run the version of Cairn that wrote them; nothing was changed"
     } else if stage == CHAIN.name {
-        "index the blocks into another datadir"
+        "index the blocks into another datadir; nothing in this one was changed"
     } else {
         "`cairn index` rebuilds them"
     }

@@ -20,10 +20,8 @@ use cairn_tables::Family;
 use rocksdb::{Cache, ColumnFamilyDescriptor};
 
 use crate::{
-    Db, Facts, ReadError, Reader, Tip, check_format, check_format_in,
-    db::{family_options_cached, while_written},
-    db_options,
-    open::readers_families,
+    Db, Facts, ReadError, Reader, Tip, check_format, check_format_in, db::while_written, db_options,
+    family_options_within, open::readers_families,
 };
 
 /// Attempts to catch up before the instance is reopened, and to open one that is not empty.
@@ -213,7 +211,8 @@ fn open_once(
     let unusable = |e: std::io::Error| ReadError::Unusable(format!("{}: {e}", own.display()));
     std::fs::create_dir_all(&own).map_err(unusable)?;
     let db = while_written(dir, || {
-        let options = |family: Family| ColumnFamilyDescriptor::new(family.name(), family_options_cached(family, cache));
+        let options =
+            |family: Family| ColumnFamilyDescriptor::new(family.name(), family_options_within(family, Some(cache)));
         let families = readers_families().into_iter().map(options);
         Db::open_cf_descriptors_as_secondary(&db_options(), dir, &own, families)
     });

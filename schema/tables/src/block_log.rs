@@ -5,7 +5,8 @@
 //! TxNum of the row's first transaction (5) →
 //!   height │ index in the block │ offset in the block's bytes │ n │ n × transaction
 //! transaction: txid (32) │ size │ witness bytes │ inputs │ outputs │ input… │ output…
-//! input:  amount │ script prefix (8) │ height − birth height │ flags: 1 coinbase, 2 anyone-can-pay, 4 ordinal follows
+//! input:  amount │ script prefix (8) │ height − birth height │ flags [│ ordinal]
+//! flags:  1 coinbase │ 2 anyone-can-pay │ 4 ordinal follows │ template of the spent script (4 bits from bit 3)
 //! output: amount │ script: tag [│ ordinal] │ bytes
 //! ```
 //!
@@ -19,7 +20,7 @@ use cairn_model::{
 };
 
 use crate::{
-    codec::{DecodeError, Input, MAX_BLOCK_SIZE, ValueCodec, put_amount, put_varint},
+    codec::{DecodeError, Input, MAX_BLOCK_SIZE, TEMPLATE_SHIFT, ValueCodec, put_amount, put_varint},
     table::{Compression, Home, Origin, Table, Tuning},
 };
 
@@ -162,9 +163,9 @@ fn put_tx<'a>(
         out.extend_from_slice(&input.script.prefix.0);
         put_varint(out, u64::from(height - input.birth));
         let ordinal = input.script.ordinal;
-        out.push(
-            u8::from(input.flags.coinbase) | u8::from(input.flags.anyone_can_pay) << 1 | u8::from(ordinal != 0) << 2,
-        );
+        let InputFlags { coinbase, anyone_can_pay, template } = input.flags;
+        let facts = u8::from(coinbase) | u8::from(anyone_can_pay) << 1 | u8::from(ordinal != 0) << 2;
+        out.push(facts | template.code() << TEMPLATE_SHIFT);
         if ordinal != 0 {
             out.push(ordinal);
         }
@@ -309,11 +310,9 @@ fn take_tx(b: &mut Input<'_>, height: Height, into: &mut Decoded) -> Result<(), 
         let prefix = ScriptPrefix(b.array()?);
         let birth = height.checked_sub(b.varint32()?).ok_or_else(|| b.error("birth height"))?;
         let bits = b.byte()?;
-        if bits > 7 {
-            return Err(b.error("input flags"));
-        }
+        let template = b.template(bits >> TEMPLATE_SHIFT)?;
         let ordinal = if bits & 4 != 0 { b.ordinal()? } else { 0 };
-        let flags = InputFlags { coinbase: bits & 1 != 0, anyone_can_pay: bits & 2 != 0 };
+        let flags = InputFlags { coinbase: bits & 1 != 0, anyone_can_pay: bits & 2 != 0, template };
         into.inputs.push(LoggedInput { value, script: ScriptId { prefix, ordinal }, birth, flags });
     }
     sum = 0;

@@ -1,9 +1,12 @@
 //! Encoding and decoding. Decoding never panics and never allocates more than the input can contain.
 
-use cairn_model::{MAX_MONEY, Sats, TxNum};
+use cairn_model::{MAX_MONEY, Sats, ScriptTemplate, TxNum};
 
 /// Largest block in bytes (Bitcoin Core's `MAX_BLOCK_SERIALIZED_SIZE`): the upper bound of counts within a block.
 pub const MAX_BLOCK_SIZE: u32 = 4_000_000;
+
+/// Where a script's template begins in a byte of flags; it takes four bits.
+pub const TEMPLATE_SHIFT: u32 = 3;
 
 /// A row that cannot be decoded: the index is damaged or has another version. It never counts as "not found".
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -89,6 +92,26 @@ impl<'a> Input<'a> {
     /// The row is too short.
     pub fn byte(&mut self) -> Result<u8, DecodeError> {
         Ok(self.array::<1>()?[0])
+    }
+
+    /// The template with this code.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn template(&self, code: u8) -> Result<ScriptTemplate, DecodeError> {
+        ScriptTemplate::from_code(code).ok_or_else(|| self.error("script template"))
+    }
+
+    /// The flags of a coin: true if it is an output of a coinbase, and the template of its script.
+    ///
+    /// # Errors
+    /// The row is too short, or the byte has other bits.
+    pub fn coin_flags(&mut self) -> Result<(bool, ScriptTemplate), DecodeError> {
+        let bits = self.byte()?;
+        if bits & 0b110 != 0 {
+            return Err(self.error("coin flags"));
+        }
+        Ok((bits & 1 != 0, self.template(bits >> TEMPLATE_SHIFT)?))
     }
 
     /// A LEB128 number.

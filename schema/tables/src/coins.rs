@@ -1,14 +1,15 @@
 //! The coin set (UTXO set) by outpoint and by script.
 //!
 //! ```text
-//! coins            TxNum (5) ‖ vout (4)                  → amount │ script prefix (8) │ 1 if coinbase [│ ordinal]
+//! coins            TxNum (5) ‖ vout (4)                  → amount │ script prefix (8) │ flags [│ ordinal]
 //! coins_by_script  ScriptId (9) ‖ TxNum (5) ‖ vout (4)   → amount
+//! flags: 1 coinbase │ template of the script (4 bits from bit 3)
 //! ```
 
-use cairn_model::{Outpoint, Sats, ScriptId, ScriptPrefix};
+use cairn_model::{Outpoint, Sats, ScriptId, ScriptPrefix, ScriptTemplate};
 
 use crate::{
-    codec::{DecodeError, Input, KeyCodec, ValueCodec, put_amount},
+    codec::{DecodeError, Input, KeyCodec, TEMPLATE_SHIFT, ValueCodec, put_amount},
     table::{Home, Origin, Table, Tuning},
 };
 
@@ -56,13 +57,15 @@ pub struct Coin {
     pub script: ScriptId,
     /// True if it is an output of a coinbase.
     pub coinbase: bool,
+    /// Template of its script.
+    pub template: ScriptTemplate,
 }
 
 impl ValueCodec for Coin {
     fn encode(&self, out: &mut Vec<u8>) {
         put_amount(out, self.value);
         out.extend_from_slice(&self.script.prefix.0);
-        out.push(u8::from(self.coinbase));
+        out.push(u8::from(self.coinbase) | self.template.code() << TEMPLATE_SHIFT);
         if self.script.ordinal != 0 {
             out.push(self.script.ordinal);
         }
@@ -71,9 +74,9 @@ impl ValueCodec for Coin {
     fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
         let value = b.coin_amount()?;
         let prefix = ScriptPrefix(b.array()?);
-        let coinbase = b.flag()?;
+        let (coinbase, template) = b.coin_flags()?;
         let ordinal = if b.left() > 0 { b.ordinal()? } else { 0 };
-        Ok(Coin { value, script: ScriptId { prefix, ordinal }, coinbase })
+        Ok(Coin { value, script: ScriptId { prefix, ordinal }, coinbase, template })
     }
 }
 

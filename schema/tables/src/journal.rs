@@ -8,7 +8,7 @@
 use cairn_model::{Height, InputFlags, Outpoint, Overwritten, ScriptId, ScriptPrefix, SpentCoin, TxNum};
 
 use crate::{
-    codec::{DecodeError, Input, ValueCodec, put_amount, put_varint},
+    codec::{DecodeError, Input, TEMPLATE_SHIFT, ValueCodec, put_amount, put_varint},
     table::{Home, Origin, Table},
 };
 
@@ -73,7 +73,7 @@ impl ValueCodec for OverwrittenRow {
             put_amount(out, coin.value);
             out.extend_from_slice(&coin.script.to_bytes());
             put_varint(out, coin.birth.into());
-            out.push(u8::from(coin.flags.coinbase));
+            out.push(u8::from(coin.flags.coinbase) | coin.flags.template.code() << TEMPLATE_SHIFT);
         }
     }
 
@@ -83,7 +83,8 @@ impl ValueCodec for OverwrittenRow {
             let by = b.varint32()?;
             let outpoint = Outpoint { tx_num: b.tx_num()?, vout: b.varint32()? };
             let (value, script, birth) = (b.coin_amount()?, ScriptId::from_bytes(b.array()?), b.varint32()?);
-            let flags = InputFlags { coinbase: b.flag()?, anyone_can_pay: false };
+            let (coinbase, template) = b.coin_flags()?;
+            let flags = InputFlags { coinbase, anyone_can_pay: false, template };
             rows.push(Overwritten { by, coin: SpentCoin { outpoint, value, script, birth, flags } });
         }
         Ok(OverwrittenRow(rows))

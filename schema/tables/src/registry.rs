@@ -36,9 +36,9 @@ macro_rules! for_each_table {
 macro_rules! for_each_stage {
     ($then:ident) => {
         $then! {
-            CHAIN = chain::ChainStage { version: 1, order: Free, depends_on: [] }
+            CHAIN = chain::ChainStage { version: 2, order: Free, depends_on: [] }
             SPENDS = spends::SpendsStage { version: 1, order: Free, depends_on: [] }
-            COINS = coins::CoinsStage { version: 1, order: Free, depends_on: [] }
+            COINS = coins::CoinsStage { version: 2, order: Free, depends_on: [] }
             SCRIPTS = scripts::ScriptsStage { version: 1, order: Free, depends_on: [] }
         }
     };

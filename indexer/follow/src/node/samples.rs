@@ -46,8 +46,11 @@ impl Samples {
         let old = self.samples.partition_point(|s| s.time_unix < start);
         self.samples.drain(..old);
         let taken = sample(&projection, &stats, &self.samples, now, &params);
-        engine.put_sample(&taken)?;
-        self.samples.push(taken);
-        Ok(true)
+        // A clock that was set back may meet a sample that stands; that one stays, and this one is not used either.
+        let written = engine.put_sample(&taken)?;
+        if written {
+            self.samples.push(taken);
+        }
+        Ok(written)
     }
 }

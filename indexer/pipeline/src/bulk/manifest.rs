@@ -47,8 +47,9 @@ struct Partway {
 pub(crate) struct FoldState {
     /// Balance of coins made and coins spent; see `source::mark`.
     pub(crate) balance: u64,
-    /// Coins of repeated transactions that are not spent: TxNum, vout, value, script id, birth height.
-    pub(crate) live: Vec<(u64, u32, u64, [u8; 9], u32)>,
+    /// Coins of repeated transactions that are not spent: TxNum, vout, value, script id, birth height, code of
+    /// the script's template.
+    pub(crate) live: Vec<(u64, u32, u64, [u8; 9], u32, u8)>,
     /// Number of the next file of each lane that rises with the chain.
     pub(crate) numbers: Vec<u32>,
 }

@@ -53,7 +53,7 @@ use self::{
 use crate::{Phase, PipelineError, Progress, ProgressStep};
 
 /// Counts the forms that working files have had: a run does not go on with those of another form.
-const WORKING_FILES: u32 = 2;
+const WORKING_FILES: u32 = 3;
 
 /// How to bulk-index.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

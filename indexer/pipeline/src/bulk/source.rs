@@ -5,7 +5,9 @@ use std::{
     hash::{DefaultHasher, Hasher},
 };
 
-use cairn_model::{Block, InputFlags, Outpoint, OutputMeta, Overwritten, ScriptId, ScriptPrefix, SpentCoin, TxNum};
+use cairn_model::{
+    Block, InputFlags, Outpoint, OutputMeta, Overwritten, ScriptId, ScriptPrefix, ScriptTemplate, SpentCoin, TxNum,
+};
 use cairn_reader::Facts;
 use cairn_sources::{BlockFiles, BlockRef, Decoded, Survey, Undo};
 use cairn_stages::{CHAIN, StageError};
@@ -268,13 +270,13 @@ impl<'s> FileBlocks<'s> {
         let birth = self.firsts.partition_point(|first| *first <= outpoint.tx_num.0).saturating_sub(1) as u32;
         let script = self.script_id(undo.script(coin)).filter(|_| birth == coin.birth);
         let script = script.ok_or(PipelineError::UndoContradicts(at.height))?;
-        let flags = InputFlags { coinbase: coin.coinbase, ..flags };
+        let flags = InputFlags { coinbase: coin.coinbase, template: ScriptTemplate::of(undo.script(coin)), ..flags };
         Ok(SpentCoin { outpoint, value: coin.value, script, birth, flags })
     }
 
     fn coin_found(&self, coin: &FoundCoin, outpoint: Outpoint, flags: InputFlags) -> Option<SpentCoin> {
         let script = self.script_id(&coin.script)?;
-        let flags = InputFlags { coinbase: coin.coinbase, ..flags };
+        let flags = InputFlags { coinbase: coin.coinbase, template: ScriptTemplate::of(&coin.script), ..flags };
         Some(SpentCoin { outpoint, value: coin.value, script, birth: coin.birth, flags })
     }
 
@@ -378,9 +380,10 @@ struct Repeats {
 impl Repeats {
     fn new(manifest: &Manifest) -> Self {
         let mut live: HashMap<TxNum, Vec<SpentCoin>> = HashMap::new();
-        for &(tx_num, vout, value, script, birth) in &manifest.fold.live {
+        for &(tx_num, vout, value, script, birth, template) in &manifest.fold.live {
             let outpoint = Outpoint { tx_num: TxNum(tx_num), vout };
-            let flags = InputFlags { coinbase: true, anyone_can_pay: false };
+            let template = ScriptTemplate::from_code(template).unwrap_or_default();
+            let flags = InputFlags { coinbase: true, anyone_can_pay: false, template };
             let coin = SpentCoin { outpoint, value, script: ScriptId::from_bytes(script), birth, flags };
             live.entry(outpoint.tx_num).or_default().push(coin);
         }
@@ -390,7 +393,10 @@ impl Repeats {
     fn save(&self, state: &mut FoldState) {
         let mut coins: Vec<_> = self.live.values().flatten().collect();
         coins.sort_unstable_by_key(|c| (c.outpoint.tx_num, c.outpoint.vout));
-        let row = |c: &&SpentCoin| (c.outpoint.tx_num.0, c.outpoint.vout, c.value, c.script.to_bytes(), c.birth);
+        let row = |c: &&SpentCoin| {
+            let (outpoint, template) = (c.outpoint, c.flags.template.code());
+            (outpoint.tx_num.0, outpoint.vout, c.value, c.script.to_bytes(), c.birth, template)
+        };
         state.live = coins.iter().map(row).collect();
     }
 
@@ -409,7 +415,11 @@ impl Repeats {
                 value: o.value,
                 script: o.id,
                 birth: block.height,
-                flags: InputFlags { coinbase: true, anyone_can_pay: false },
+                flags: InputFlags {
+                    coinbase: true,
+                    anyone_can_pay: false,
+                    template: ScriptTemplate::of(block.script(o)),
+                },
             });
             self.live.insert(tx_num, coins.collect());
         }

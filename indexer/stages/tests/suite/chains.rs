@@ -5,8 +5,8 @@ use std::{collections::HashMap, sync::OnceLock};
 use bitcoin::{consensus::serialize, hashes::Hash};
 use cairn_chaingen::{EverythingOptions, Mined, everything};
 use cairn_model::{
-    Block, BlockHash, FilePos, InputFlags, Outpoint, OutputMeta, ScriptId, ScriptPrefix, SpentCoin, TxMeta, TxNum,
-    Txid, is_unspendable,
+    Block, BlockHash, FilePos, InputFlags, Outpoint, OutputMeta, ScriptId, ScriptPrefix, ScriptTemplate, SpentCoin,
+    TxMeta, TxNum, Txid, is_unspendable,
 };
 
 use crate::toy::{Toy, ToyOptions};
@@ -86,7 +86,11 @@ fn resolve(mined: &Mined, first_tx: TxNum, mono_time: u32, numbers: &mut HashMap
                     value: coin.txout.value.to_sat(),
                     script: script_id(coin.txout.script_pubkey.as_bytes()),
                     birth: coin.height,
-                    flags: InputFlags { coinbase: coin.coinbase, anyone_can_pay: out.vout % 3 == 1 },
+                    flags: InputFlags {
+                        coinbase: coin.coinbase,
+                        anyone_can_pay: out.vout % 3 == 1,
+                        template: ScriptTemplate::of(coin.txout.script_pubkey.as_bytes()),
+                    },
                 });
             }
         }

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use cairn_model::{Block, Outpoint, Sats, ScriptId, SpentCoin, TxNum};
+use cairn_model::{Block, Outpoint, Sats, ScriptId, ScriptTemplate, SpentCoin, TxNum};
 use cairn_tables::{
     Table,
     block_log::BlockLog,
@@ -44,7 +44,8 @@ fn made(block: &Block) -> impl Iterator<Item = (Outpoint, Coin)> {
         let outputs = block.outputs_of(tx).iter().enumerate().filter(|(_, output)| output.spendable);
         outputs.map(move |(vout, output)| {
             let outpoint = Outpoint { tx_num: block.tx_num(i), vout: vout as u32 };
-            (outpoint, Coin { value: output.value, script: output.id, coinbase: i == 0 })
+            let template = ScriptTemplate::of(block.script(output));
+            (outpoint, Coin { value: output.value, script: output.id, coinbase: i == 0, template })
         })
     })
 }

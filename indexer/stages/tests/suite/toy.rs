@@ -2,8 +2,8 @@
 //! coins, have colliding prefixes and times that stand still, all far more often than real ones.
 
 use cairn_model::{
-    Block, BlockHash, Height, InputFlags, Outpoint, OutputMeta, Overwritten, ScriptId, ScriptPrefix, SpentCoin, TxMeta,
-    TxNum, Txid,
+    Block, BlockHash, Height, InputFlags, Outpoint, OutputMeta, Overwritten, ScriptId, ScriptPrefix, ScriptTemplate,
+    SpentCoin, TxMeta, TxNum, Txid,
 };
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -136,6 +136,7 @@ impl Toy {
             if !spendable {
                 (script, id) = (vec![0x6a, 1, 2], ScriptId::default());
             }
+            let template = ScriptTemplate::of(&script);
             let (from, value) = (block.scripts.len() as u32, self.sats());
             block.scripts.extend_from_slice(&script);
             block.outputs.push(OutputMeta { value, script: from..block.scripts.len() as u32, id, spendable });
@@ -145,7 +146,7 @@ impl Toy {
                     value,
                     script: id,
                     birth: block.height,
-                    flags: InputFlags { coinbase, anyone_can_pay: false },
+                    flags: InputFlags { coinbase, anyone_can_pay: false, template },
                 });
             }
         }

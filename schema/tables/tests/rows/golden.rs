@@ -2,8 +2,8 @@
 //! changes the format: the stage's version goes up with them, so that existing indexes are rebuilt.
 
 use cairn_model::{
-    BlockHash, FilePos, InputFlags, Outpoint, OutputMeta, Overwritten, ScriptId, ScriptPrefix, SpentCoin, TxMeta,
-    TxNum, Txid,
+    BlockHash, FilePos, InputFlags, Outpoint, OutputMeta, Overwritten, ScriptId, ScriptPrefix, ScriptTemplate,
+    SpentCoin, TxMeta, TxNum, Txid,
 };
 use cairn_tables::{
     block_log::{BlockLog, Decoded, LogRow, LoggedInput},
@@ -115,14 +115,17 @@ impl Tested for BlockLog {
                 spendable: script[0] != 0x6a,
             });
         }
-        let input = |script, birth, coinbase, anyone_can_pay| LoggedInput {
+        let input = |script, birth, coinbase, anyone_can_pay, template| LoggedInput {
             value: 50 * BTC,
             script,
             birth,
-            flags: InputFlags { coinbase, anyone_can_pay },
+            flags: InputFlags { coinbase, anyone_can_pay, template },
         };
-        txs.inputs =
-            vec![input(SCRIPT, 100, false, false), input(SCRIPT, 90, true, false), input(SECOND, 0, true, true)];
+        txs.inputs = vec![
+            input(SCRIPT, 100, false, false, ScriptTemplate::PubKeyHash),
+            input(SCRIPT, 90, true, false, ScriptTemplate::CompressedPubKey),
+            input(SECOND, 0, true, true, ScriptTemplate::WitnessUnknown),
+        ];
         let tx = |txid, size, base_size, inputs, outputs| TxMeta {
             txid: Txid([txid; 32]),
             size,
@@ -137,7 +140,7 @@ impl Tested for BlockLog {
             "0102030405",
             "6440c0b80202c1c1c1c1c1c1c1c1c1c1c1c1c1c1c1c1c1c1c1c1c1c1c1c1c1c1c1c1c1c1c1c1c8012400010000010101\
                  0101010101010101010101010101010101c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2\
-                 c2e80700030832a0a1a2a3a4a5a6a7000032a0a1a2a3a4a5a6a70a0132a0a1a2a3a4a5a6a76407010901020202020202\
+                 c2e80700030832a0a1a2a3a4a5a6a7000832a0a1a2a3a4a5a6a70a3132a0a1a2a3a4a5a6a76457010901020202020202\
                  020202020202020202020202020213820103030303030303030303030303030303030303031d03040404040404040404\
                  040404040404040404040404040404040404040404040427040505050505050505050505050505050505050505050505\
                  05050505050505050531050606060606060606060606060606060606060606060606060606060606060606063b060707\
@@ -198,8 +201,8 @@ impl Tested for Coins {
     }
 
     fn values() -> BoxedStrategy<Coin> {
-        let coin = (values::coin_sats(), values::script_id(), any::<bool>());
-        coin.prop_map(|(value, script, coinbase)| Coin { value, script, coinbase }).boxed()
+        let coin = (values::coin_sats(), values::script_id(), any::<bool>(), values::template());
+        coin.prop_map(|(value, script, coinbase, template)| Coin { value, script, coinbase, template }).boxed()
     }
 
     fn golden() -> Golden<Self> {
@@ -207,15 +210,20 @@ impl Tested for Coins {
         vec![
             (
                 key,
-                Coin { value: 50 * BTC, script: SCRIPT, coinbase: true },
+                Coin { value: 50 * BTC, script: SCRIPT, coinbase: true, template: ScriptTemplate::CompressedPubKey },
                 "010203040500000007",
-                "32a0a1a2a3a4a5a6a701",
+                "32a0a1a2a3a4a5a6a731",
             ),
             (
                 key,
-                Coin { value: 123_456_789, script: SECOND, coinbase: false },
+                Coin {
+                    value: 123_456_789,
+                    script: SECOND,
+                    coinbase: false,
+                    template: ScriptTemplate::WitnessV1Taproot,
+                },
                 "010203040500000007",
-                "bdebe89104a0a1a2a3a4a5a6a70001",
+                "bdebe89104a0a1a2a3a4a5a6a72801",
             ),
         ]
     }
@@ -380,13 +388,13 @@ impl Tested for OverwrittenCoins {
             value: 50 * BTC,
             script: SECOND,
             birth: 91_722,
-            flags: InputFlags { coinbase: true, anyone_can_pay: false },
+            flags: InputFlags { coinbase: true, anyone_can_pay: false, template: ScriptTemplate::UncompressedPubKey },
         };
         vec![(
             91_880,
             OverwrittenRow(vec![Overwritten { by: 0, coin }]),
             "6f000166e8",
-            "0001020304050032a0a1a2a3a4a5a6a701cacc0501",
+            "0001020304050032a0a1a2a3a4a5a6a701cacc0539",
         )]
     }
 }

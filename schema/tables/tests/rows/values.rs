@@ -1,8 +1,8 @@
 //! Any value of the types in keys and values.
 
 use cairn_model::{
-    BlockHash, FilePos, InputFlags, MAX_MONEY, Outpoint, OutputMeta, Overwritten, ScriptId, ScriptPrefix, SpentCoin,
-    TxMeta, TxNum, Txid, is_unspendable,
+    BlockHash, FilePos, InputFlags, MAX_MONEY, Outpoint, OutputMeta, Overwritten, ScriptId, ScriptPrefix,
+    ScriptTemplate, SpentCoin, TxMeta, TxNum, Txid, is_unspendable,
 };
 use cairn_tables::{
     block_log::{Decoded, LogRow, LoggedInput},
@@ -12,7 +12,7 @@ use cairn_tables::{
     spenders::{Spender, SpenderRow},
     totals::Totals,
 };
-use proptest::{collection::vec, prelude::*};
+use proptest::{collection::vec, prelude::*, sample::select};
 
 /// Small numbers, so that rows meet, and any others.
 pub(crate) fn number() -> impl Strategy<Value = u32> + Clone {
@@ -94,8 +94,16 @@ pub(crate) fn header() -> impl Strategy<Value = HeaderRow> {
     )
 }
 
+pub(crate) fn template() -> impl Strategy<Value = ScriptTemplate> {
+    select(&ScriptTemplate::ALL[..])
+}
+
 fn logged_input() -> impl Strategy<Value = (u64, ScriptId, u32, InputFlags)> {
-    let flags = any::<(bool, bool)>().prop_map(|(coinbase, anyone_can_pay)| InputFlags { coinbase, anyone_can_pay });
+    let flags = (any::<(bool, bool)>(), template()).prop_map(|((coinbase, anyone_can_pay), template)| InputFlags {
+        coinbase,
+        anyone_can_pay,
+        template,
+    });
     (coin_sats(), script_id(), number(), flags)
 }
 
@@ -205,10 +213,10 @@ pub(crate) fn totals() -> impl Strategy<Value = Totals> {
 }
 
 pub(crate) fn overwritten() -> impl Strategy<Value = Overwritten> {
-    (number(), outpoint(), coin_sats(), script_id(), number(), any::<bool>()).prop_map(
-        |(by, outpoint, value, script, birth, coinbase)| Overwritten {
-            by,
-            coin: SpentCoin { outpoint, value, script, birth, flags: InputFlags { coinbase, anyone_can_pay: false } },
-        },
-    )
+    let coin = (outpoint(), coin_sats(), script_id(), number(), any::<bool>(), template());
+    let coin = coin.prop_map(|(outpoint, value, script, birth, coinbase, template)| {
+        let flags = InputFlags { coinbase, anyone_can_pay: false, template };
+        SpentCoin { outpoint, value, script, birth, flags }
+    });
+    (number(), coin).prop_map(|(by, coin)| Overwritten { by, coin })
 }

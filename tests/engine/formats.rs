@@ -1,0 +1,62 @@
+//! Indexes of earlier versions: see `fixtures/README.md`.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use cairn_model::Network;
+use cairn_pipeline::{Engine, PipelineError};
+use cairn_reader::{Facts, ReadError, Reader, SecondaryReader};
+use cairn_testkit::temp_dir;
+use tempfile::TempDir;
+
+/// A copy of an index in `fixtures`, where a data folder has it.
+fn held(name: &str) -> TempDir {
+    let dir = temp_dir();
+    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/engine/fixtures").join(name);
+    let to = dir.path().join("index");
+    fs::create_dir(&to).unwrap();
+    for file in fs::read_dir(from).unwrap() {
+        let file = file.unwrap();
+        fs::copy(file.path(), to.join(file.file_name())).unwrap();
+    }
+    dir
+}
+
+/// The table files and their bytes.
+fn tables(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let files = fs::read_dir(dir.join("index")).unwrap().map(|file| file.unwrap().path());
+    let tables = files.filter(|path| path.extension().is_some_and(|extension| extension == "sst"));
+    tables.map(|path| (path.clone(), fs::read(path).unwrap())).collect()
+}
+
+fn is_older_journal(error: &ReadError) -> bool {
+    matches!(error, ReadError::StageVersion { stage: "chain", found: 1, expected: 2 })
+        && error.to_string().contains("another datadir")
+        && error.to_string().contains("nothing in this one was changed")
+}
+
+#[test]
+fn a_journal_of_version_1_says_how_to_go_on_and_stays_as_it_is() {
+    let dir = held("journal-1");
+    let before = tables(dir.path());
+    assert!(before.len() > 8, "{:?}", before.keys());
+
+    let reader = Reader::open(&dir.path().join("index")).unwrap();
+    assert_eq!(reader.facts().network, Network::Regtest);
+    let refused = reader.view().map(drop).unwrap_err();
+    assert!(is_older_journal(&refused), "{refused}");
+    let scratch = dir.path().join("serve");
+    let refused = SecondaryReader::open(&dir.path().join("index"), &scratch, None, 8 << 20).map(drop).unwrap_err();
+    assert!(is_older_journal(&refused), "{refused}");
+
+    for open in [Engine::open_existing(dir.path()), Engine::open(dir.path(), &Facts::of(Network::Regtest))] {
+        match open.map(drop) {
+            Err(PipelineError::Read(refused)) => assert!(is_older_journal(&refused), "{refused}"),
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(tables(dir.path()), before);
+}
