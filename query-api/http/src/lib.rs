@@ -37,12 +37,12 @@ pub use contract::{
     operation::{Detail, Freshness, Info, NoInput, Registered},
     output::{CSV, File, Format, Formatted, JSON, MARKDOWN, Media, Output, Parts, Png, Table, Written},
     tool::{Effect, MAX_TOOL_ANSWER, Tool},
-    work::Work,
 };
 pub use describe::{
     about::{About, Definition},
     discovery::{MCP, links},
 };
+pub use cairn_work::{Limits, Stopped, Work};
 pub use ipnet::IpNet;
 pub use limits::{
     budget::WINDOW,

@@ -1,6 +1,6 @@
 //! Runs the operations on the index and the mempool, both pinned for one request.
 
-use std::{sync::Arc, time::Duration};
+use std::{rc::Rc, sync::Arc, time::Duration};
 
 use cairn_http::{Answer, ApiError, Ask, Backend, Freshness, Standing, TipMeta, Versions};
 use cairn_link::{Absent, IndexSource, Lock};
@@ -49,7 +49,10 @@ impl ChainBackend {
         // Pin the mempool first: it does not change while it is held. Then pin the index.
         let lock = reads_mempool(info).then(|| slot.lock());
         let reader = self.index.reader();
-        let view = open(reader.as_deref())?;
+        let mut view = open(reader.as_deref())?;
+        if let Some(view) = &mut view {
+            view.work_for(Rc::clone(&ask.call.work));
+        }
         let pool = match &lock {
             None => Err(Absent::NotWatched),
             Some(lock) => match lock.absent(view.as_ref().map(|v| &v.tip().hash)) {
@@ -148,6 +151,7 @@ impl Backend for ChainBackend {
             Some(ReadError::Unfinished(stage)) => {
                 ApiError::syncing(format!("the tables of stage {stage} are being rebuilt"))
             }
+            Some(ReadError::Stopped(stopped)) => (*stopped).into(),
             Some(error @ ReadError::StageVersion { stage, .. }) => {
                 // It lasts until the serving program has the indexer's version, or the tables are rebuilt.
                 tracing::error!(%error, "tables of another version");

@@ -14,6 +14,9 @@ pub enum ReadError {
     /// Nothing is indexed yet.
     #[error("the index is empty: nothing has been indexed yet")]
     Empty,
+    /// The work of the request has stopped: it has used what it may use, or nobody waits for it.
+    #[error(transparent)]
+    Stopped(#[from] cairn_work::Stopped),
     /// A stage's tables are being rebuilt, so they are incomplete.
     #[error("the tables of stage {0} are being rebuilt")]
     Unfinished(&'static str),

@@ -168,8 +168,8 @@ impl View<'_> {
                         Some(rows) => rows,
                         None => rows.insert(self.raw_iterator::<History>()?),
                     };
+                    self.count()?;
                     rows.seek_for_prev(encode_key::<History>(&(script.id, at)));
-                    self.count();
                     rows.status()?;
                     let found = rows.item().map(|(key, value)| Ok((History::decode_key(key)?, value.to_vec())));
                     match found.transpose().map_err(|e: DecodeError| ReadError::from(e))? {

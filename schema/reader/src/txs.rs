@@ -115,7 +115,10 @@ impl View<'_> {
     fn log_row(&self, first: TxNum) -> Result<RowBytes<'_>, ReadError> {
         let known = self.log_rows.borrow().get(&first).cloned();
         let row = match known {
-            Some(Some(row)) => return Ok(RowBytes::Kept(row)),
+            Some(Some(row)) => {
+                self.count_bytes(&row)?;
+                return Ok(RowBytes::Kept(row));
+            }
             Some(None) => self.bytes_again::<BlockLog>(&first)?,
             None => self.bytes::<BlockLog>(&first)?,
         };
@@ -238,16 +241,16 @@ impl View<'_> {
     ) -> Result<Vec<TxNum>, ReadError> {
         let prefix = HashPrefix::of_txid(txid, self.facts().txid_prefix);
         let mut numbers = Vec::new();
+        self.count()?;
         rows.seek(encode_key::<TxNums>(&(prefix, TxNum(0))));
-        self.count();
         while let Some(key) = rows.key() {
             let (found, tx_num) = TxNums::decode_key(key)?;
             if found != prefix {
                 break;
             }
             numbers.push(tx_num);
+            self.count()?;
             rows.next();
-            self.count();
         }
         rows.status()?;
         Ok(numbers)

@@ -18,6 +18,7 @@ use cairn_tables::{
     keys::HashPrefix,
     stages::{CHAIN, StageInfo},
 };
+use cairn_work::Work;
 use rocksdb::{BoundColumnFamily, DBPinnableSlice, DBRawIteratorWithThreadMode, ReadOptions, SnapshotWithThreadMode};
 
 use crate::{ChainIndex, Db, Facts, RawBlocks, ReadError};
@@ -50,6 +51,8 @@ pub struct View<'r> {
     tip: Tip,
     chain: ChainIndex,
     rows_read: Cell<u64>,
+    /// Counts what is read, and ends it.
+    work: Option<Rc<Work>>,
     /// Names of the stages that were found at the tip.
     pub(crate) finished: RefCell<BTreeSet<&'static str>>,
     /// Rows of `block_log` that this view has read, because a page often needs the same row again. Long rows are only
@@ -84,6 +87,7 @@ impl<'r> View<'r> {
             tip: Tip { height: 0, hash: BlockHash::default(), time: 0, mono_time: 0, tx_end: TxNum(0) },
             chain: ChainIndex::default(),
             rows_read: Cell::new(0),
+            work: None,
             finished: RefCell::default(),
             log_rows: RefCell::default(),
         };
@@ -175,8 +179,20 @@ impl<'r> View<'r> {
         self.rows_read.get()
     }
 
-    pub(crate) fn count(&self) {
+    /// From now on, what is read counts as this work, and stops with it.
+    pub fn work_for(&mut self, work: Rc<Work>) {
+        self.work = Some(work);
+    }
+
+    /// Counts a row that is about to be read.
+    pub(crate) fn count(&self) -> Result<(), ReadError> {
         self.rows_read.set(self.rows_read.get() + 1);
+        Ok(self.work.as_ref().map_or(Ok(()), |work| work.row())?)
+    }
+
+    /// Counts bytes of a row that are about to be decoded.
+    pub(crate) fn count_bytes(&self, bytes: &[u8]) -> Result<(), ReadError> {
+        Ok(self.work.as_ref().map_or(Ok(()), |work| work.read(bytes.len()))?)
     }
 
     pub(crate) fn family(&self, family: Family) -> Result<&Arc<BoundColumnFamily<'r>>, ReadError> {
@@ -185,13 +201,15 @@ impl<'r> View<'r> {
     }
 
     pub(crate) fn bytes<T: Table>(&self, key: &T::Key) -> Result<Option<DBPinnableSlice<'_>>, ReadError> {
-        self.count();
+        self.count()?;
         self.bytes_again::<T>(key)
     }
 
     /// The bytes of a row that has been counted.
     pub(crate) fn bytes_again<T: Table>(&self, key: &T::Key) -> Result<Option<DBPinnableSlice<'_>>, ReadError> {
-        Ok(self.db.get_pinned_cf_opt(self.family(T::FAMILY)?, encode_key::<T>(key), &self.read_options())?)
+        let row = self.db.get_pinned_cf_opt(self.family(T::FAMILY)?, encode_key::<T>(key), &self.read_options())?;
+        row.iter().try_for_each(|bytes| self.count_bytes(bytes))?;
+        Ok(row)
     }
 
     /// One row.
@@ -212,8 +230,10 @@ impl<'r> View<'r> {
         values
             .into_iter()
             .map(|value| {
-                self.count();
-                Ok(value?)
+                self.count()?;
+                let value = value?;
+                value.iter().try_for_each(|bytes| self.count_bytes(bytes))?;
+                Ok(value)
             })
             .collect()
     }
@@ -228,8 +248,8 @@ impl<'r> View<'r> {
             Some(key) => iter.seek(encode_key::<T>(key)),
             None => iter.seek(T::TAG.as_slice()),
         }
-        self.count();
-        Ok(Scan { iter, rows_read: &self.rows_read, started: false, table: PhantomData })
+        self.count()?;
+        Ok(Scan { iter, view: self, started: false, table: PhantomData })
     }
 
     pub(crate) fn raw_iterator<T: Table>(&self) -> Result<DBRawIteratorWithThreadMode<'_, Db>, ReadError> {
@@ -294,9 +314,9 @@ impl<'r> View<'r> {
 /// Rows in ascending order.
 pub struct Scan<'v, 'r, T: Table> {
     iter: DBRawIteratorWithThreadMode<'v, Db>,
-    rows_read: &'v Cell<u64>,
+    view: &'v View<'r>,
     started: bool,
-    table: PhantomData<(&'r (), T)>,
+    table: PhantomData<T>,
 }
 
 impl<T: Table> Scan<'_, '_, T> {
@@ -307,7 +327,7 @@ impl<T: Table> Scan<'_, '_, T> {
     pub fn next_bytes(&mut self) -> Result<Option<(&[u8], &[u8])>, ReadError> {
         if self.started {
             self.iter.next();
-            self.rows_read.set(self.rows_read.get() + 1);
+            self.view.count()?;
         }
         self.started = true;
         if !self.iter.valid() {
@@ -315,7 +335,10 @@ impl<T: Table> Scan<'_, '_, T> {
             return Ok(None);
         }
         match self.iter.item() {
-            Some((key, value)) if T::TAG.is_none_or(|tag| key.first() == Some(&tag)) => Ok(Some((key, value))),
+            Some((key, value)) if T::TAG.is_none_or(|tag| key.first() == Some(&tag)) => {
+                self.view.count_bytes(value)?;
+                Ok(Some((key, value)))
+            }
             _ => Ok(None),
         }
     }

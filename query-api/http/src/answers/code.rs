@@ -96,6 +96,9 @@ error_codes! {
         "The server failed. Its log has details under the request id.";
     NotImplemented, 501, "not_implemented", "Not implemented",
         "The operation is part of the interface but not implemented yet.";
+    WorkLimitExceeded, 503, "work_limit_exceeded", "Too much work for one request",
+        "The answer needs more processor time, rows or bytes than one request of its class may use. `narrow_with` names \
+         parameters that make it less. The same request fails again.";
     IndexSyncing, 503, "index_syncing", "Index syncing",
         "The index is empty or behind, and the request needs the tip.";
     MempoolUnavailable, 503, "mempool_unavailable", "Mempool unavailable", "The mempool is not available at present.";

@@ -3,8 +3,11 @@
 
 use std::io;
 
+use cairn_work::{Stopped, Work};
 use serde::Serialize;
 use serde_json::ser::{CharEscape, CompactFormatter, Formatter, Serializer};
+
+use crate::answers::error::ApiError;
 
 /// The fields of an answer that are written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -22,13 +25,59 @@ const ROOM: usize = 4096;
 ///
 /// # Errors
 /// The value cannot be written as JSON.
-pub(crate) fn to_vec<T: Serialize>(value: &T, selection: Selection<'_>) -> Result<Vec<u8>, serde_json::Error> {
-    let mut out = Vec::with_capacity(ROOM);
-    match selection {
-        Selection::All => value.serialize(&mut Serializer::new(&mut out))?,
-        Selection::Without(paths) => value.serialize(&mut Serializer::with_formatter(&mut out, Without::of(paths)))?,
+pub(crate) fn to_vec<T: Serialize>(value: &T, selection: Selection<'_>, work: &Work) -> Result<Vec<u8>, ApiError> {
+    let mut out = Counted { bytes: Vec::with_capacity(ROOM), counted: 0, work };
+    let written = match selection {
+        Selection::All => value.serialize(&mut Serializer::new(&mut out)),
+        Selection::Without(paths) => value.serialize(&mut Serializer::with_formatter(&mut out, Without::of(paths))),
+    };
+    match (written, work.stopped()) {
+        (Ok(()), _) => out.finish(),
+        (Err(_), Some(stopped)) => Err(stopped.into()),
+        (Err(error), None) => Err(error.into()),
     }
-    Ok(out)
+}
+
+/// An answer that is being written: its bytes count as work.
+struct Counted<'w> {
+    bytes: Vec<u8>,
+    /// How many of them have been counted.
+    counted: usize,
+    work: &'w Work,
+}
+
+/// Bytes that are counted together.
+const COUNTED: usize = 16 << 10;
+
+impl Counted<'_> {
+    fn count(&mut self) -> Result<(), Stopped> {
+        let new = self.bytes.len() - self.counted;
+        self.counted = self.bytes.len();
+        self.work.answered(new)
+    }
+
+    fn finish(mut self) -> Result<Vec<u8>, ApiError> {
+        self.count()?;
+        Ok(self.bytes)
+    }
+}
+
+impl io::Write for Counted<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.write_all(bytes).map(|()| bytes.len())
+    }
+
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.bytes.extend_from_slice(bytes);
+        if self.bytes.len() - self.counted >= COUNTED {
+            self.count().map_err(io::Error::other)?;
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// An object that is being written.
@@ -199,13 +248,14 @@ impl Formatter for Without<'_> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use cairn_work::Limits;
     use proptest::prelude::{Just, Strategy, any, prop};
     use serde_json::{Map, Value, json, value::RawValue};
 
     use super::*;
 
     fn written<T: Serialize>(value: &T, paths: &[&str]) -> String {
-        String::from_utf8(to_vec(value, Selection::Without(paths)).unwrap()).unwrap()
+        String::from_utf8(to_vec(value, Selection::Without(paths), &Work::within(Limits::NONE)).unwrap()).unwrap()
     }
 
     #[test]

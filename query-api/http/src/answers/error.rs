@@ -1,11 +1,12 @@
 //! Errors as `application/problem+json`: one form for all, without internal details.
 
-use std::{error::Error, ops::Deref, sync::Arc};
+use std::{any::Any, error::Error, ops::Deref, sync::Arc};
 
 use axum::{
     http::{HeaderName, HeaderValue, Method, StatusCode, header},
     response::{IntoResponse, Response},
 };
+use cairn_work::Stopped;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -221,9 +222,20 @@ impl IntoResponse for ApiError {
     }
 }
 
-/// An error of a lower layer: 500, unless the service maps it (see [`crate::Backend`]).
+/// An error of a lower layer: 500, unless it is [`Stopped`] work or the service maps it (see [`crate::Backend`]).
 impl<E: Error + Send + Sync + 'static> From<E> for ApiError {
     fn from(error: E) -> Self {
+        if let Some(stopped) = (&error as &dyn Any).downcast_ref::<Stopped>() {
+            return match stopped {
+                // Nobody reads the first.
+                Stopped::Abandoned | Stopped::Late => {
+                    ApiError::new(ErrorCode::Timeout, Stopped::Late.to_string()).retryable(Some(1))
+                }
+                Stopped::Processor(_) | Stopped::Rows(_) | Stopped::Bytes(_) | Stopped::Answer(_) => {
+                    ApiError::new(ErrorCode::WorkLimitExceeded, stopped.to_string())
+                }
+            };
+        }
         let mut failure = ApiError::internal();
         failure.0.source = Some(Arc::new(error));
         failure

@@ -10,4 +10,3 @@ pub(crate) mod offer;
 pub(crate) mod operation;
 pub(crate) mod output;
 pub(crate) mod tool;
-pub(crate) mod work;

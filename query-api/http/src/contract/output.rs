@@ -2,10 +2,14 @@
 
 use std::{fmt, marker::PhantomData};
 
+use cairn_work::Work;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 
-use crate::answers::compact::{self, Selection};
+use crate::answers::{
+    compact::{self, Selection},
+    error::ApiError,
+};
 
 /// The media type of most answers.
 pub const JSON: &str = "application/json";
@@ -48,8 +52,8 @@ pub trait Output {
     /// Serializes it; of a JSON object only the selected fields.
     ///
     /// # Errors
-    /// It cannot be written as JSON.
-    fn write(self, selection: Selection<'_>) -> Result<Written, serde_json::Error>;
+    /// It cannot be written as JSON, or it is too much work.
+    fn write(self, selection: Selection<'_>, work: &Work) -> Result<Written, ApiError>;
 }
 
 impl<T: Serialize + JsonSchema> Output for T {
@@ -59,8 +63,8 @@ impl<T: Serialize + JsonSchema> Output for T {
         generator.subschema_for::<T>()
     }
 
-    fn write(self, selection: Selection<'_>) -> Result<Written, serde_json::Error> {
-        compact::to_vec(&self, selection).map(Written::Json)
+    fn write(self, selection: Selection<'_>, work: &Work) -> Result<Written, ApiError> {
+        compact::to_vec(&self, selection, work).map(Written::Json)
     }
 }
 
@@ -99,7 +103,8 @@ impl<M: Media> Output for File<M> {
         Schema::default()
     }
 
-    fn write(self, _: Selection<'_>) -> Result<Written, serde_json::Error> {
+    fn write(self, _: Selection<'_>, work: &Work) -> Result<Written, ApiError> {
+        work.answered(self.bytes.len())?;
         let media_type = M::TYPES.first().copied().unwrap_or("application/octet-stream");
         Ok(Written::File { media_type, bytes: self.bytes })
     }
@@ -153,9 +158,9 @@ impl<T: Serialize + JsonSchema> Output for Formatted<T> {
         generator.subschema_for::<T>()
     }
 
-    fn write(self, selection: Selection<'_>) -> Result<Written, serde_json::Error> {
+    fn write(self, selection: Selection<'_>, work: &Work) -> Result<Written, ApiError> {
         Ok(match self {
-            Formatted::Json(object) => return object.write(selection),
+            Formatted::Json(object) => return object.write(selection, work),
             Formatted::Csv(table) => Written::Stream { media_type: CSV, parts: lines(table, csv_line, None) },
             Formatted::Markdown(table) => {
                 let rule = format!("|{}\n", " --- |".repeat(table.columns.len()));
@@ -217,13 +222,15 @@ fn markdown_line(out: &mut String, cells: &mut dyn Iterator<Item = &str>) {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use cairn_work::Limits;
+
     use super::*;
 
     #[derive(Serialize, JsonSchema)]
     struct Nothing {}
 
     fn text(output: Formatted<Nothing>) -> (String, usize) {
-        let Written::Stream { parts, .. } = output.write(Selection::All).unwrap() else { panic!("no stream") };
+        let Written::Stream { parts, .. } = output.write(Selection::All, &Work::within(Limits::NONE)).unwrap() else { panic!("no stream") };
         let parts: Vec<Vec<u8>> = parts.collect();
         (String::from_utf8(parts.concat()).unwrap(), parts.len())
     }

@@ -72,28 +72,55 @@ impl Budgets {
         self.take_at(client, units, now)
     }
 
-    fn take_at(&self, client: &Client, units: u32, now: u64) -> Result<Left, u32> {
+    /// Takes units that a client has used already. They may exceed its budget: it then waits until they are paid, at most
+    /// one window longer than with an empty budget.
+    pub(crate) fn owe(&self, client: &Client, units: u32) {
+        let now = u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        self.owe_at(client, units, now);
+    }
+
+    fn owe_at(&self, client: &Client, units: u32, now: u64) {
+        self.entry(client, |known| {
+            let whole_at = known.map_or(now, |entry| entry.whole_at.max(now));
+            let after = whole_at.saturating_add(self.per_unit.saturating_mul(units.into()));
+            Some(after.min(now.saturating_add(2 * WINDOW_NANOS)))
+        });
+    }
+
+    /// Changes when a client's budget is full again; not with `None`.
+    fn entry(&self, client: &Client, change: impl FnOnce(Option<Entry>) -> Option<u64>) {
         let who = self.keys.hash_one(client).max(1);
         // The number of sets is a power of two; the low bits choose one.
         let place = usize::try_from(who % SETS as u64).unwrap_or_default();
-        let Some(set) = self.sets.get(place) else { return Ok(Left { units: u32::MAX, whole_in: 0 }) };
+        let Some(set) = self.sets.get(place) else { return };
         let mut set = set.lock().unwrap_or_else(PoisonError::into_inner);
         let known = set.iter().position(|entry| entry.who == who);
         // An empty entry, or the client that has used least.
         let least = || set.iter().enumerate().min_by_key(|(_, e)| e.whole_at).map_or(0, |(at, _)| at);
         let at = known.unwrap_or_else(least);
-        let whole_at = known.map_or(now, |at| set[at].whole_at.max(now));
-        let after = whole_at.saturating_add(self.per_unit.saturating_mul(units.into()));
-        let owed = after - now;
-        if owed > WINDOW_NANOS {
-            let wait = Duration::from_nanos(owed - WINDOW_NANOS);
-            return Err(u32::try_from(wait.as_secs()).unwrap_or(u32::MAX).saturating_add(1));
+        if let Some(whole_at) = change(known.map(|at| set[at])) {
+            set[at] = Entry { who, whole_at };
         }
-        set[at] = Entry { who, whole_at: after };
-        Ok(Left {
-            units: u32::try_from((WINDOW_NANOS - owed) / self.per_unit).unwrap_or(u32::MAX).min(self.limit),
-            whole_in: owed.div_ceil(1_000_000_000),
-        })
+    }
+
+    fn take_at(&self, client: &Client, units: u32, now: u64) -> Result<Left, u32> {
+        let mut taken = Ok(Left { units: u32::MAX, whole_in: 0 });
+        self.entry(client, |known| {
+            let whole_at = known.map_or(now, |entry| entry.whole_at.max(now));
+            let after = whole_at.saturating_add(self.per_unit.saturating_mul(units.into()));
+            let owed = after - now;
+            if owed > WINDOW_NANOS {
+                let wait = Duration::from_nanos(owed - WINDOW_NANOS);
+                taken = Err(u32::try_from(wait.as_secs()).unwrap_or(u32::MAX).saturating_add(1));
+                return None;
+            }
+            taken = Ok(Left {
+                units: u32::try_from((WINDOW_NANOS - owed) / self.per_unit).unwrap_or(u32::MAX).min(self.limit),
+                whole_in: owed.div_ceil(1_000_000_000),
+            });
+            Some(after)
+        });
+        taken
     }
 }
 
@@ -127,6 +154,22 @@ mod tests {
         assert_eq!(take(0, 1000 * SECOND), Ok(Left { units: 60, whole_in: 0 }));
         // Others have their own.
         assert_eq!(budgets.take_at(&client(2), 60, 0), Ok(Left { units: 0, whole_in: 60 }));
+    }
+
+    #[test]
+    fn what_was_used_is_owed() {
+        let budgets = Budgets::new(60);
+        let take = |units, at| budgets.take_at(&client(1), units, at);
+        assert_eq!(take(2, 0), Ok(Left { units: 58, whole_in: 2 }));
+        budgets.owe_at(&client(1), 48, 0);
+        assert_eq!(take(10, 0), Ok(Left { units: 0, whole_in: 60 }));
+        // More than there is: the client waits for it, but never longer than two windows.
+        budgets.owe_at(&client(1), 20, 0);
+        assert_eq!(take(1, 0), Err(22));
+        assert_eq!(take(1, 21 * SECOND), Ok(Left { units: 0, whole_in: 60 }));
+        budgets.owe_at(&client(1), u32::MAX, 21 * SECOND);
+        assert_eq!(take(0, 21 * SECOND), Err(61));
+        assert_eq!(take(1, 82 * SECOND), Ok(Left { units: 0, whole_in: 60 }));
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! The request and the answer of a service.
 
-use std::{cell::RefCell, fmt, future::Future};
+use std::{cell::RefCell, fmt, future::Future, rc::Rc};
 
 use cairn_state::{State, StateError};
+use cairn_work::Work;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use tokio::{runtime::Handle, time::timeout};
@@ -20,7 +21,6 @@ use crate::{
         method::Method,
         operation::{Freshness, Registered},
         output::{JSON, Parts, Written},
-        work::Work,
     },
     describe::about::About,
     limits::gate::session_required,
@@ -64,8 +64,8 @@ pub struct Call<'a> {
     pub now_ms: u64,
     /// True if the request has a valid wallet session.
     pub has_session: bool,
-    /// Its time limit.
-    pub work: Work,
+    /// What it may use, and has used.
+    pub work: Rc<Work>,
     /// Warnings for `_meta.warnings`.
     pub(crate) warnings: RefCell<Vec<Warning>>,
     /// See [`Call::client`].

@@ -1,13 +1,14 @@
 //! Executes operations for HTTP, MCP and pages: rate limit, sessions, admission, validation, time limit, ETag and
 //! metrics.
 
-use std::{cell::RefCell, hash::BuildHasher, sync::Arc, time::Instant};
+use std::{cell::RefCell, hash::BuildHasher, rc::Rc, sync::Arc, time::Instant};
 
 use axum::{
     body::Body,
     http::{HeaderMap, StatusCode, header, request::Parts},
 };
-use serde_json::{Map, Value};
+use cairn_work::{Stopped, Work};
+use serde_json::{Map, Value, json};
 use tokio::{runtime::Handle, task::spawn_blocking, time::timeout};
 
 use super::{
@@ -16,11 +17,11 @@ use super::{
     parameters::{from_object, from_request},
 };
 use crate::{
-    answers::{code::ErrorCode, error::ApiError},
-    contract::{
-        method::Method,
-        work::{Work, timed_out},
+    answers::{
+        code::ErrorCode,
+        error::{ApiError, Location},
     },
+    contract::{cost::Cost, method::Method, operation::Registered},
     limits::client::Client,
     server::Server,
 };
@@ -92,7 +93,7 @@ async fn answer(server: &Arc<Server>, at: usize, input: Input<'_>, caller: Calle
     };
     let access = server.sessions.access(caller.headers).await;
     let permit = server.admission.enter(info.cost, limit).await?;
-    let work = Work::within(limit);
+    let work = Work::within(info.cost.limits(limit));
     // Dropped with this future: when it is done, late, or abandoned.
     let _waits = work.guard();
     let (shared, if_none_match) = (Arc::clone(server), caller.if_none_match);
@@ -102,6 +103,9 @@ async fn answer(server: &Arc<Server>, at: usize, input: Input<'_>, caller: Calle
         let _permit = permit;
         span.in_scope(|| {
             let op = shared.operations.get(at).ok_or_else(ApiError::internal)?;
+            work.begin();
+            let work = Rc::new(work);
+            let _rest = Rest { server: &shared, client: caller.client.as_ref(), cost: op.info.cost, work: &work };
             let (input, mut warnings) = op.input.bind(&raw, shared.formats, shared.backend.network())?;
             warnings.extend(access.warnings);
             let call = Call {
@@ -111,7 +115,7 @@ async fn answer(server: &Arc<Server>, at: usize, input: Input<'_>, caller: Calle
                 planned: &shared.planned,
                 now_ms: (shared.clock)(),
                 has_session: access.has_session,
-                work,
+                work: Rc::clone(&work),
                 warnings: RefCell::new(warnings),
                 client: caller.client.map(|client| shared.pseudonyms.hash_one(client)),
                 state: shared.state.as_ref(),
@@ -126,10 +130,11 @@ async fn answer(server: &Arc<Server>, at: usize, input: Input<'_>, caller: Calle
                 docs: &shared.docs,
                 if_none_match: if_none_match.as_deref(),
             };
-            shared.backend.answer(&ask).map_err(|error| match &error.source {
+            let explained = |error: ApiError| match &error.source {
                 Some(source) => shared.backend.explain(&**source),
                 None => error,
-            })
+            };
+            shared.backend.answer(&ask).map_err(explained).map_err(|error| narrowed(error, op))
         })
     });
     match timeout(limit, working).await {
@@ -138,9 +143,46 @@ async fn answer(server: &Arc<Server>, at: usize, input: Input<'_>, caller: Calle
             tracing::error!(%error, "an operation panicked");
             Err(ApiError::internal())
         }
-        Err(_) => Err(timed_out()),
+        Err(_) => Err(Stopped::Late.into()),
     }
 }
+
+
+/// Charges what a request has used beyond its deposit, whatever became of it.
+struct Rest<'s> {
+    server: &'s Server,
+    client: Option<&'s Client>,
+    cost: Cost,
+    work: &'s Work,
+}
+
+impl Drop for Rest<'_> {
+    fn drop(&mut self) {
+        let used = self.work.used();
+        let rest = Cost::units_of(&used).saturating_sub(self.cost.units());
+        if let Some(client) = self.client.filter(|_| rest > 0) {
+            self.server.budgets.owe(client, rest);
+        }
+    }
+}
+
+/// An error about too much work, with the parameters that make it less.
+fn narrowed(error: ApiError, op: &Registered) -> ApiError {
+    if error.code != ErrorCode::WorkLimitExceeded {
+        return error;
+    }
+    let fields = op.input.fields.iter().filter(|field| !field.required && field.location != Location::Path);
+    let names: Vec<&str> = fields.map(|field| field.name.as_str()).filter(|name| !FORMS.contains(name)).collect();
+    let how = match names.as_slice() {
+        [] => "its parameters cannot make it less".to_owned(),
+        names => format!("narrow the question with {}", names.join(", ")),
+    };
+    let detail = format!("{}; {how}", error.detail);
+    ApiError::new(error.code, detail).with("narrow_with", json!(names))
+}
+
+/// Parameters that change the form of an answer, not its work.
+const FORMS: [&str; 2] = ["view", "format"];
 
 /// The value of `If-None-Match`.
 pub(crate) fn if_none_match(headers: &HeaderMap) -> Option<String> {

@@ -29,10 +29,13 @@ pub(crate) struct InputRow {
     age_days: Option<u32>,
     /// Sequence field; null for a confirmed transaction whose raw bytes are not available.
     sequence: Option<u32>,
-    /// scriptSig in hexadecimal; null if the raw bytes are not available.
+    /// scriptSig in hexadecimal; null if the raw bytes are not available, or if it is too long.
     script_sig_hex: Option<String>,
-    /// Witness items in hexadecimal; null if the raw bytes are not available.
+    /// Witness items in hexadecimal; null if the raw bytes are not available, or if they are too long.
     witness: Option<Vec<String>>,
+    /// `too_long` if scriptSig or witness is null because it has more than 10 000 bytes: `include_hex` has it; otherwise
+    /// null.
+    too_long_reason: Option<&'static str>,
 }
 
 /// A spent output.
@@ -62,9 +65,12 @@ pub(crate) struct OutputRow {
     script_type: &'static str,
     /// Its address; null if the script has none.
     address: Option<String>,
-    script_hex: String,
-    /// The script in Bitcoin Core's assembly notation.
-    asm: String,
+    /// Null if it is too long.
+    script_hex: Option<String>,
+    /// The script in Bitcoin Core's assembly notation; null if it is too long.
+    asm: Option<String>,
+    /// `too_long` if the script is null because it has more than 10 000 bytes: `include_hex` has it; otherwise null.
+    too_long_reason: Option<&'static str>,
     /// False if it can never be spent: OP_RETURN, oversized script, or genesis.
     spendable: bool,
     /// Label of the address; null, because no labels are loaded.
@@ -91,56 +97,133 @@ fn stored(view: &View<'_>, tx_num: TxNum) -> Result<StoredTx, ApiError> {
     })
 }
 
-/// The funding transaction and script of a spent coin. One row read, unless the view has it already.
-pub(super) fn funding(view: &View<'_>, coin: &SpentCoin) -> Result<(StoredTx, Vec<u8>), ApiError> {
-    let tx = stored(view, coin.outpoint.tx_num)?;
-    let output = tx.outputs().get(coin.outpoint.vout as usize).ok_or_else(|| {
-        tracing::error!(tx_num = coin.outpoint.tx_num.0, "a spent output is missing");
-        ApiError::internal()
-    })?;
-    let script = tx.script(output).to_vec();
-    Ok((tx, script))
+/// The part of a list that an answer shows: from one row on, at most so many rows, and not much more than so many bytes.
+/// The row that passes the bytes is still shown.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Part {
+    pub(super) from: u32,
+    pub(super) rows: u32,
+    pub(super) bytes: usize,
 }
 
-/// The inputs, at most `limit`.
+/// Rows of a list, and the index of the next one; `None` at the end.
+pub(super) type Listed<R> = (Vec<R>, Option<u32>);
+
+/// Bytes of a row's JSON without its scripts, about.
+const ROW_BYTES: usize = 600;
+/// Longest script, scriptSig or witness that a row shows: the longest script that can be spent (consensus).
+const LONGEST: usize = 10_000;
+/// Why something longer is null.
+const TOO_LONG: &str = "too_long";
+
+impl Part {
+    /// Makes the rows of a list with `count` of them. `row` makes one, and says how many bytes its scripts take.
+    fn of<R>(
+        self,
+        ctx: &Ctx<'_>,
+        count: u32,
+        mut row: impl FnMut(u32) -> Result<(R, usize), ApiError>,
+    ) -> Result<Listed<R>, ApiError> {
+        let (mut rows, mut bytes) = (Vec::new(), 0);
+        let end = self.from.saturating_add(self.rows).min(count);
+        for at in self.from..end {
+            ctx.work.poll()?;
+            let (made, scripts) = row(at)?;
+            rows.push(made);
+            bytes += ROW_BYTES + scripts;
+            if bytes >= self.bytes {
+                break;
+            }
+        }
+        let next = self.from.saturating_add(rows.len() as u32);
+        Ok((rows, Some(next).filter(|next| *next < count)))
+    }
+}
+
+/// Transactions that fund inputs. One of them often funds many, and may be as large as a block: it is decoded once.
+struct Fundings<'v, 'r> {
+    view: &'v View<'r>,
+    known: HashMap<TxNum, StoredTx>,
+    size: usize,
+}
+
+/// Bytes of decoded transactions that are kept.
+const KEPT_BYTES: usize = 16 << 20;
+/// Bytes of a decoded output without its script, about.
+const OUTPUT_BYTES: usize = 48;
+
+impl<'v, 'r> Fundings<'v, 'r> {
+    fn of(view: &'v View<'r>) -> Self {
+        Fundings { view, known: HashMap::new(), size: 0 }
+    }
+
+    fn get(&mut self, tx_num: TxNum) -> Result<StoredTx, ApiError> {
+        if let Some(tx) = self.known.get(&tx_num) {
+            return Ok(tx.clone());
+        }
+        let tx = stored(self.view, tx_num)?;
+        let size = tx.meta().size as usize + tx.outputs().len() * OUTPUT_BYTES;
+        if self.size + size > KEPT_BYTES {
+            self.known.clear();
+            self.size = 0;
+        }
+        self.size += size;
+        self.known.insert(tx_num, tx.clone());
+        Ok(tx)
+    }
+
+    /// The id of the transaction that made a coin, and the coin's script.
+    fn script(&mut self, coin: &SpentCoin) -> Result<(Txid, Vec<u8>), ApiError> {
+        let tx = self.get(coin.outpoint.tx_num)?;
+        let output = tx.outputs().get(coin.outpoint.vout as usize).ok_or_else(|| {
+            tracing::error!(tx_num = coin.outpoint.tx_num.0, "a spent output is missing");
+            ApiError::internal()
+        })?;
+        Ok((tx.txid(), tx.script(output).to_vec()))
+    }
+}
+
+/// The inputs.
 pub(super) fn inputs(
+    ctx: &Ctx<'_>,
     view: &View<'_>,
     tx: &StoredTx,
     raw: Option<&Transaction>,
-    limit: usize,
-) -> Result<Vec<InputRow>, ApiError> {
-    let raw_input = |at: usize| raw.and_then(|r| r.input.get(at));
+    part: Part,
+) -> Result<Listed<InputRow>, ApiError> {
+    let raw_input = |at: u32| raw.and_then(|r| r.input.get(at as usize));
     if tx.is_coinbase() {
-        return Ok(vec![row(0, None, None, raw_input(0))]);
+        return part.of(ctx, 1, |at| Ok(row(at, None, None, raw_input(at))));
     }
     let spent_at = view.chain().get(tx.height).map(|b| b.mono_time);
-    let mut rows = Vec::new();
-    for (at, coin) in view.inputs(tx)?.iter().enumerate().take(limit) {
-        let (funding, script) = funding(view, coin)?;
+    let coins = view.inputs(tx)?;
+    let mut fundings = Fundings::of(view);
+    part.of(ctx, coins.len() as u32, |at| {
+        let coin = &coins[at as usize];
+        let (txid, script) = fundings.script(coin)?;
         let born_at = view.chain().get(coin.birth).map(|b| b.mono_time);
         let age = spent_at.zip(born_at).map(|(spent, born)| spent.saturating_sub(born) / 86_400);
         let prevout = Prevout {
             height: Some(coin.birth),
             coinbase: coin.flags.coinbase,
-            ..prevout(&funding.txid(), coin.outpoint.vout, coin.value, &script, view.network())
+            ..prevout(&txid, coin.outpoint.vout, coin.value, &script, view.network())
         };
-        rows.push(row(at as u32, Some(prevout), age, raw_input(at)));
-    }
-    Ok(rows)
+        Ok(row(at, Some(prevout), age, raw_input(at)))
+    })
 }
 
-/// The inputs of an unconfirmed transaction, at most `limit`. Usually three row reads for each confirmed transaction
-/// that funds them.
+/// The inputs of an unconfirmed transaction. Usually three row reads for each confirmed transaction that funds them.
 pub(super) fn unconfirmed_inputs(
+    ctx: &Ctx<'_>,
     view: &View<'_>,
     mempool: &Mempool,
     tx: &MempoolTx,
     raw: Option<&Transaction>,
-    limit: usize,
-) -> Result<Vec<InputRow>, ApiError> {
+    part: Part,
+) -> Result<Listed<InputRow>, ApiError> {
     let mut births: HashMap<Txid, Option<(u32, bool)>> = HashMap::new();
-    let mut rows = Vec::new();
-    for (at, input) in tx.inputs.iter().enumerate().take(limit) {
+    part.of(ctx, tx.inputs.len() as u32, |at| {
+        let input = &tx.inputs[at as usize];
         let born = match births.get(&input.prev_txid) {
             Some(known) => *known,
             None => *births.entry(input.prev_txid).or_insert(birth(view, mempool, input)?),
@@ -152,10 +235,9 @@ pub(super) fn unconfirmed_inputs(
             coinbase: born.is_some_and(|(_, coinbase)| coinbase),
             ..prevout(&input.prev_txid, input.prev_vout, input.value, &input.script, view.network())
         };
-        let row = row(at as u32, Some(prevout), age, raw.and_then(|r| r.input.get(at)));
-        rows.push(InputRow { sequence: Some(input.sequence), ..row });
-    }
-    Ok(rows)
+        let (row, bytes) = row(at, Some(prevout), age, raw.and_then(|r| r.input.get(at as usize)));
+        Ok((InputRow { sequence: Some(input.sequence), ..row }, bytes))
+    })
 }
 
 /// Height of a coin's block, and whether it is an output of the coinbase; `None` while it is unconfirmed. The
@@ -191,56 +273,87 @@ fn prevout(txid: &Txid, vout: u32, value: u64, script: &[u8], network: Network) 
     }
 }
 
-fn row(index: u32, prevout: Option<Prevout>, age_days: Option<u32>, raw: Option<&TxIn>) -> InputRow {
-    InputRow {
+/// A row, and the bytes that its scripts take.
+fn row(index: u32, prevout: Option<Prevout>, age_days: Option<u32>, raw: Option<&TxIn>) -> (InputRow, usize) {
+    let script_sig = raw.map(|r| r.script_sig.as_bytes());
+    let shown_sig = script_sig.filter(|script| script.len() <= LONGEST).map(hex::encode);
+    let shown_witness = raw.filter(|r| r.witness.size() <= LONGEST);
+    let witness: Option<Vec<String>> = shown_witness.map(|r| r.witness.iter().map(hex::encode).collect());
+    let too_long = raw.is_some() && (shown_sig.is_none() || witness.is_none());
+    let of_prevout = prevout.as_ref().map_or(0, |p| p.script_hex.len());
+    let of_witness: usize = witness.iter().flatten().map(|item| item.len() + 3).sum();
+    let bytes = of_prevout + shown_sig.as_ref().map_or(0, String::len) + of_witness;
+    let row = InputRow {
         index,
         prevout,
         label: None,
         age_days,
         sequence: raw.map(|r| r.sequence.0),
-        script_sig_hex: raw.map(|r| hex::encode(r.script_sig.as_bytes())),
-        witness: raw.map(|r| r.witness.iter().map(hex::encode).collect()),
-    }
+        script_sig_hex: shown_sig,
+        witness,
+        too_long_reason: too_long.then_some(TOO_LONG),
+    };
+    (row, bytes)
 }
 
-/// The outputs, at most `limit`. The spender may be unconfirmed if there is no confirmed one.
-pub(super) fn outputs(ctx: &Ctx<'_>, view: &View<'_>, tx: &StoredTx, limit: usize) -> Result<Vec<OutputRow>, ApiError> {
+/// The outputs. The spender may be unconfirmed if there is no confirmed one.
+pub(super) fn outputs(
+    ctx: &Ctx<'_>,
+    view: &View<'_>,
+    tx: &StoredTx,
+    part: Part,
+) -> Result<Listed<OutputRow>, ApiError> {
     let spenders: HashMap<u32, (TxNum, u32)> =
         view.spenders(tx.tx_num)?.into_iter().map(|(vout, by, vin)| (vout, (by, vin))).collect();
     let pending = ctx.unconfirmed().map(|pool| Spenders::of(pool, tx.txid()));
-    let mut rows = Vec::new();
-    for (at, output) in tx.outputs().iter().enumerate().take(limit) {
-        let vout = at as u32;
+    // One transaction often spends many of them.
+    let mut known: HashMap<TxNum, (Txid, u32)> = HashMap::new();
+    part.of(ctx, tx.outputs().len() as u32, |vout| {
+        let output = &tx.outputs()[vout as usize];
         let spent_by = match spenders.get(&vout) {
             None => pending.as_ref().and_then(|pending| pending.spent_by(vout)),
             Some((by, vin)) => {
-                let spender = stored(view, *by)?;
-                let txid = spender.txid().to_string();
-                Some(SpentBy { txid, vin: *vin, state: "confirmed", height: Some(spender.height) })
+                let (txid, height) = match known.get(by) {
+                    Some(known) => *known,
+                    None => *known.entry(*by).or_insert(id_of(view, *by)?),
+                };
+                Some(SpentBy { txid: txid.to_string(), vin: *vin, state: "confirmed", height: Some(height) })
             }
         };
-        let spendable = output.spendable;
-        rows.push(output_row(vout, output.value, tx.script(output), spendable, spent_by, view.network()));
-    }
-    Ok(rows)
+        Ok(output_row(vout, output.value, tx.script(output), output.spendable, spent_by, view.network()))
+    })
 }
 
-/// The outputs of an unconfirmed transaction, at most `limit`.
+/// Id and height of a transaction that a row of the index names.
+fn id_of(view: &View<'_>, tx_num: TxNum) -> Result<(Txid, u32), ApiError> {
+    view.txid_of(tx_num)?.ok_or_else(|| {
+        tracing::error!(tx_num = tx_num.0, "a transaction is missing");
+        ApiError::internal()
+    })
+}
+
+/// The id of the transaction that made a spent coin.
+pub(super) fn funding_id(view: &View<'_>, coin: &SpentCoin) -> Result<Txid, ApiError> {
+    Ok(id_of(view, coin.outpoint.tx_num)?.0)
+}
+
+/// The outputs of an unconfirmed transaction.
 pub(super) fn unconfirmed_outputs(
+    ctx: &Ctx<'_>,
     pool: &MempoolView<'_>,
     tx: &MempoolTx,
-    limit: usize,
+    part: Part,
     network: Network,
-) -> Vec<OutputRow> {
+) -> Result<Listed<OutputRow>, ApiError> {
     let pending = Spenders::of(pool, tx.txid);
-    let rows = (0u32..).zip(&tx.outputs).take(limit);
-    rows.map(|(vout, output)| {
+    part.of(ctx, tx.outputs.len() as u32, |vout| {
+        let output = &tx.outputs[vout as usize];
         let spendable = !is_unspendable(&output.script);
-        output_row(vout, output.value, &output.script, spendable, pending.spent_by(vout), network)
+        Ok(output_row(vout, output.value, &output.script, spendable, pending.spent_by(vout), network))
     })
-    .collect()
 }
 
+/// A row, and the bytes that its script takes.
 fn output_row(
     index: u32,
     value: u64,
@@ -248,19 +361,24 @@ fn output_row(
     spendable: bool,
     spent_by: Option<SpentBy>,
     network: Network,
-) -> OutputRow {
-    OutputRow {
+) -> (OutputRow, usize) {
+    let shown = (script.len() <= LONGEST).then_some(script);
+    let (script_hex, asm) = (shown.map(hex::encode), shown.map(asm));
+    let bytes = script_hex.as_ref().map_or(0, String::len) + asm.as_ref().map_or(0, String::len);
+    let row = OutputRow {
         index,
         value_sats: value,
         value_btc: Btc::of(value),
         script_type: script_type(script).name(),
         address: address_of(script, network),
-        script_hex: hex::encode(script),
-        asm: asm(script),
+        script_hex,
+        asm,
+        too_long_reason: shown.is_none().then_some(TOO_LONG),
         spendable,
         label: None,
         spent_by,
-    }
+    };
+    (row, bytes)
 }
 
 /// The unconfirmed inputs that spend outputs of one transaction. Each spender is walked only once.

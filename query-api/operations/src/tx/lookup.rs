@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Found, find,
-    io::{InputRow, OutputRow, inputs, outputs, unconfirmed_inputs, unconfirmed_outputs},
+    io::{InputRow, OutputRow, Part, inputs, outputs, unconfirmed_inputs, unconfirmed_outputs},
     pending::{Cpfp, eta_of, replaced},
     wanted,
 };
@@ -34,14 +34,33 @@ pub(crate) struct TxLookupInput {
     /// If true, the answer includes the serialized transaction.
     #[serde(default)]
     include_hex: bool,
-    /// Maximum number of inputs and of outputs to list. The largest transactions have more than 20 000.
-    #[serde(default = "default_io_limit")]
+    /// Maximum number of inputs and of outputs to list: up to 1 000 without it, fewer if their scripts are long. The
+    /// largest transactions have more than 100 000 outputs.
+    #[serde(default)]
     #[schemars(range(min = 1, max = 25_000))]
-    io_limit: u32,
+    io_limit: Option<u32>,
+    /// Index of the first input to list.
+    #[serde(default)]
+    #[schemars(range(min = 0, max = 1_000_000))]
+    inputs_from: u32,
+    /// Index of the first output to list.
+    #[serde(default)]
+    #[schemars(range(min = 0, max = 1_000_000))]
+    outputs_from: u32,
 }
 
-fn default_io_limit() -> u32 {
-    1000
+/// Rows of a list, where the request names no number; and their bytes.
+const ROWS: (u32, usize) = (1_000, 350 << 10);
+/// Bytes of a list, where it does.
+const MOST_BYTES: usize = 6 << 20;
+
+impl TxLookupInput {
+    /// The inputs to list, and the outputs.
+    fn parts(&self) -> (Part, Part) {
+        let (rows, bytes) = self.io_limit.map_or(ROWS, |rows| (rows, MOST_BYTES));
+        let part = |from| Part { from, rows, bytes };
+        (part(self.inputs_from), part(self.outputs_from))
+    }
 }
 
 /// A whole transaction.
@@ -70,10 +89,14 @@ pub(crate) struct TxLookupOutput {
     output_count: u32,
     inputs: Vec<InputRow>,
     outputs: Vec<OutputRow>,
-    /// Number of inputs above `io_limit`.
+    /// Number of inputs that are not listed.
     inputs_omitted: u32,
-    /// Number of outputs above `io_limit`.
+    /// Number of outputs that are not listed.
     outputs_omitted: u32,
+    /// `inputs_from` for the next inputs; null at the end.
+    next_inputs_from: Option<u32>,
+    /// `outputs_from` for the next outputs; null at the end.
+    next_outputs_from: Option<u32>,
     status: TxState,
     /// True if it signals replaceability (BIP 125). Nodes with full replace-by-fee also replace transactions that do
     /// not.
@@ -160,11 +183,12 @@ fn confirmed(
         Ok((raw, bytes)) => (Some(raw), Some(bytes), None),
         Err(reason) => (None, None, Some(reason)),
     };
-    let (meta, limit) = (tx.meta(), input.io_limit as usize);
+    let (meta, (listed_inputs, listed_outputs)) = (tx.meta(), input.parts());
     let is_coinbase = tx.is_coinbase();
     let input_count = if is_coinbase { 1 } else { meta.inputs.len() as u32 };
     let output_count = meta.outputs.len() as u32;
-    let outputs = outputs(ctx, view, tx, limit)?;
+    let (inputs, next_inputs_from) = inputs(ctx, view, tx, raw.as_ref(), listed_inputs)?;
+    let (outputs, next_outputs_from) = outputs(ctx, view, tx, listed_outputs)?;
     // It may have replaced others before it confirmed.
     let (replaces, replaces_truncated) =
         ctx.pool.as_ref().map_or((Vec::new(), false), |pool| replaced(pool, &tx.txid()));
@@ -183,9 +207,11 @@ fn confirmed(
         output_sats: tx.output_sats(),
         input_count,
         output_count,
-        inputs: inputs(view, tx, raw.as_ref(), limit)?,
-        inputs_omitted: input_count.saturating_sub(input.io_limit),
-        outputs_omitted: output_count.saturating_sub(input.io_limit),
+        inputs_omitted: input_count.saturating_sub(inputs.len() as u32),
+        outputs_omitted: output_count.saturating_sub(outputs.len() as u32),
+        next_inputs_from,
+        next_outputs_from,
+        inputs,
         status: TxState {
             state: "confirmed",
             confirmations: confirmations(view.tip(), tx.height),
@@ -223,7 +249,9 @@ fn unconfirmed(
         Ok((raw, bytes)) => (Some(raw), Some(bytes), None),
         Err(reason) => (None, None, Some(reason)),
     };
-    let limit = input.io_limit as usize;
+    let (listed_inputs, listed_outputs) = input.parts();
+    let (inputs, next_inputs_from) = unconfirmed_inputs(ctx, view, pool.mempool, tx, raw.as_ref(), listed_inputs)?;
+    let (outputs, next_outputs_from) = unconfirmed_outputs(ctx, pool, tx, listed_outputs, view.network())?;
     // At most as many as fit into a block.
     let (input_count, output_count) = (tx.inputs.len() as u32, tx.outputs.len() as u32);
     let (replaces, replaces_truncated) = replaced(pool, &tx.txid);
@@ -242,10 +270,12 @@ fn unconfirmed(
         output_sats: tx.outputs.iter().map(|o| o.value).sum(),
         input_count,
         output_count,
-        inputs: unconfirmed_inputs(view, pool.mempool, tx, raw.as_ref(), limit)?,
-        outputs: unconfirmed_outputs(pool, tx, limit, view.network()),
-        inputs_omitted: input_count.saturating_sub(input.io_limit),
-        outputs_omitted: output_count.saturating_sub(input.io_limit),
+        inputs_omitted: input_count.saturating_sub(inputs.len() as u32),
+        outputs_omitted: output_count.saturating_sub(outputs.len() as u32),
+        next_inputs_from,
+        next_outputs_from,
+        inputs,
+        outputs,
         status: TxState {
             state: "mempool",
             confirmations: 0,

@@ -7,7 +7,7 @@ use cairn_reader::{StoredTx, View};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Found, find, io::funding, wanted};
+use super::{Found, find, io::funding_id, wanted};
 use crate::{
     context::{Ctx, and_mempool, index_get},
     node_bytes::Wanted,
@@ -158,7 +158,7 @@ impl Operation for OpReturnOutputs {
 fn carriers(view: &View<'_>, tx: &StoredTx) -> Result<Vec<Carrier>, ApiError> {
     let scripts = || tx.outputs().iter().map(|o| (o.value, tx.script(o)));
     let first_spent = if !tx.is_coinbase() && scripts().any(|(_, script)| script.first() == Some(&0x6a)) {
-        view.inputs(tx)?.first().map(|coin| Ok::<_, ApiError>(funding(view, coin)?.0.txid())).transpose()?
+        view.inputs(tx)?.first().map(|coin| funding_id(view, coin)).transpose()?
     } else {
         None
     };

@@ -49,11 +49,11 @@ impl Backend for Toy {
                     std::thread::sleep(Duration::from_millis(1));
                 }
                 std::thread::sleep(Duration::from_millis(200));
-                Said { text: "late".to_owned() }.write(Selection::All)?
+                Said { text: "late".to_owned() }.write(Selection::All, &ask.call.work)?
             }
             "echo" => {
                 let input = EchoInput::deserialize(&ask.input)?;
-                Said { text: input.text }.write(Selection::All)?
+                Said { text: input.text }.write(Selection::All, &ask.call.work)?
             }
             "rows" => {
                 let rows = (0..3).map(|n| vec![n.to_string(), "x".to_owned()]);
@@ -63,11 +63,11 @@ impl Backend for Toy {
                     Format::Csv => Formatted::Csv(table),
                     Format::Markdown => Formatted::Markdown(table),
                 }
-                .write(Selection::All)?
+                .write(Selection::All, &ask.call.work)?
             }
             _ => {
                 ask.call.with_state(|_| async { Ok(()) })?;
-                Said { text: "kept".to_owned() }.write(Selection::All)?
+                Said { text: "kept".to_owned() }.write(Selection::All, &ask.call.work)?
             }
         };
         let etag = ask.etag(|_, _| {});

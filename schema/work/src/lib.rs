@@ -1,0 +1,308 @@
+//! What one request may use: rows, bytes read, bytes answered, processor time, and time. Whatever reads rows, walks or
+//! writes an answer counts it here as it goes, and stops with the error when a limit is passed, when the time is over, or
+//! when nobody waits any more.
+
+use std::{
+    cell::Cell,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use rustix::time::{ClockId, clock_gettime};
+
+/// Polls between two readings of the clocks.
+const STRIDE: u32 = 16;
+/// Bytes that count as one more poll: reading and decoding them takes some ten microseconds.
+const BYTES_PER_POLL: u64 = 16 << 10;
+
+/// What a request may use.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// Time from now on.
+    pub time: Duration,
+    /// Processor time.
+    pub processor: Duration,
+    /// Rows of the index.
+    pub rows: u64,
+    /// Bytes of these rows.
+    pub bytes: u64,
+    /// Bytes of the answer.
+    pub answer: u64,
+}
+
+impl Limits {
+    /// No limits.
+    pub const NONE: Limits = Limits {
+        time: Duration::MAX,
+        processor: Duration::MAX,
+        rows: u64::MAX,
+        bytes: u64::MAX,
+        answer: u64::MAX,
+    };
+}
+
+/// Why work has stopped.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Stopped {
+    /// Nobody waits for the answer.
+    #[error("nobody waits for the answer any more")]
+    Abandoned,
+    /// The time is over.
+    #[error("the answer took longer than the request timeout")]
+    Late,
+    /// It used its processor time.
+    #[error("the answer needs more than {} ms of processor time", .0.as_millis())]
+    Processor(Duration),
+    /// It read its rows.
+    #[error("the answer needs more than {0} rows of the index")]
+    Rows(u64),
+    /// It read its bytes.
+    #[error("the answer needs more than {} MiB of rows of the index", .0 >> 20)]
+    Bytes(u64),
+    /// It wrote its bytes.
+    #[error("the answer is larger than {} MiB", .0 >> 20)]
+    Answer(u64),
+}
+
+/// What a request has used.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Used {
+    /// Processor time.
+    pub processor: Duration,
+    /// Rows of the index.
+    pub rows: u64,
+    /// Bytes of these rows.
+    pub bytes: u64,
+    /// Bytes of the answer.
+    pub answer: u64,
+}
+
+/// The work of one request, on one thread.
+#[derive(Debug)]
+pub struct Work {
+    limits: Limits,
+    ends_at: Option<Instant>,
+    gone: Arc<AtomicBool>,
+    asked: Cell<u32>,
+    rows: Cell<u64>,
+    bytes: Cell<u64>,
+    answer: Cell<u64>,
+    /// Processor time of the thread when the work began on it.
+    began: Cell<Option<Duration>>,
+    stopped: Cell<Option<Stopped>>,
+}
+
+impl Work {
+    /// Work within these limits. Its time begins now, its processor time with [`Work::begin`].
+    #[must_use]
+    pub fn within(limits: Limits) -> Self {
+        Work {
+            limits,
+            ends_at: Instant::now().checked_add(limits.time),
+            gone: Arc::default(),
+            asked: Cell::new(0),
+            rows: Cell::new(0),
+            bytes: Cell::new(0),
+            answer: Cell::new(0),
+            began: Cell::new(None),
+            stopped: Cell::new(None),
+        }
+    }
+
+    /// Processor time counts from now on, on this thread. The work must stay on it.
+    pub fn begin(&self) {
+        self.began.set(Some(processor_time()));
+    }
+
+    /// A guard that ends the work when it is dropped.
+    #[must_use]
+    pub fn guard(&self) -> Abandon {
+        Abandon(Arc::clone(&self.gone))
+    }
+
+    /// Checks if the work may continue. Cheap enough for every row.
+    ///
+    /// # Errors
+    /// Nobody waits any more, or the time or the processor time is over. Every later poll fails as well.
+    pub fn poll(&self) -> Result<(), Stopped> {
+        self.poll_times(1)
+    }
+
+    fn poll_times(&self, times: u32) -> Result<(), Stopped> {
+        if let Some(stopped) = self.stopped.get() {
+            return Err(stopped);
+        }
+        if self.gone.load(Ordering::Relaxed) {
+            return self.stop(Stopped::Abandoned);
+        }
+        let asked = self.asked.get().saturating_add(times);
+        self.asked.set(asked);
+        if asked < STRIDE {
+            return Ok(());
+        }
+        self.asked.set(0);
+        if self.ends_at.is_some_and(|at| Instant::now() >= at) {
+            return self.stop(Stopped::Late);
+        }
+        if self.processor_time() > self.limits.processor {
+            return self.stop(Stopped::Processor(self.limits.processor));
+        }
+        Ok(())
+    }
+
+    /// Counts a row that is about to be read.
+    ///
+    /// # Errors
+    /// As [`Work::poll`], or it is one too many.
+    pub fn row(&self) -> Result<(), Stopped> {
+        let rows = self.rows.get().saturating_add(1);
+        self.rows.set(rows);
+        if rows > self.limits.rows {
+            return self.stop(Stopped::Rows(self.limits.rows));
+        }
+        self.poll()
+    }
+
+    /// Counts bytes of rows that are about to be decoded or walked. Those that are decoded twice count twice.
+    ///
+    /// # Errors
+    /// As [`Work::poll`], or they are too many.
+    pub fn read(&self, bytes: usize) -> Result<(), Stopped> {
+        let all = self.bytes.get().saturating_add(bytes as u64);
+        self.bytes.set(all);
+        if all > self.limits.bytes {
+            return self.stop(Stopped::Bytes(self.limits.bytes));
+        }
+        match u32::try_from(bytes as u64 / BYTES_PER_POLL).unwrap_or(u32::MAX) {
+            0 => Ok(()),
+            times => self.poll_times(times),
+        }
+    }
+
+    /// Counts bytes of the answer that were written.
+    ///
+    /// # Errors
+    /// As [`Work::poll`], or they are too many.
+    pub fn answered(&self, bytes: usize) -> Result<(), Stopped> {
+        let all = self.answer.get().saturating_add(bytes as u64);
+        self.answer.set(all);
+        if all > self.limits.answer {
+            return self.stop(Stopped::Answer(self.limits.answer));
+        }
+        self.poll()
+    }
+
+    fn stop(&self, why: Stopped) -> Result<(), Stopped> {
+        self.stopped.set(Some(why));
+        Err(why)
+    }
+
+    /// Why it has stopped.
+    #[must_use]
+    pub fn stopped(&self) -> Option<Stopped> {
+        self.stopped.get()
+    }
+
+    /// Remaining time.
+    #[must_use]
+    pub fn left(&self) -> Duration {
+        self.ends_at.map_or(Duration::MAX, |at| at.saturating_duration_since(Instant::now()))
+    }
+
+    /// What it has used so far.
+    #[must_use]
+    pub fn used(&self) -> Used {
+        Used {
+            processor: self.processor_time(),
+            rows: self.rows.get(),
+            bytes: self.bytes.get(),
+            answer: self.answer.get(),
+        }
+    }
+
+    fn processor_time(&self) -> Duration {
+        self.began.get().map_or(Duration::ZERO, |began| processor_time().saturating_sub(began))
+    }
+}
+
+/// Processor time of this thread.
+fn processor_time() -> Duration {
+    let now = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(now.tv_sec.try_into().unwrap_or(0), now.tv_nsec.try_into().unwrap_or(0))
+}
+
+/// Ends the work when it is dropped.
+#[derive(Debug)]
+pub struct Abandon(Arc<AtomicBool>);
+
+impl Drop for Abandon {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_ends_when_its_time_is_over() {
+        let work = Work::within(Limits { time: Duration::ZERO, ..Limits::NONE });
+        let polls = (0..=STRIDE).take_while(|_| work.poll().is_ok()).count();
+        assert!(polls < STRIDE as usize && work.left() == Duration::ZERO);
+        assert_eq!((work.poll(), work.stopped()), (Err(Stopped::Late), Some(Stopped::Late)));
+        let work = Work::within(Limits::NONE);
+        work.begin();
+        assert!((0..1000).all(|_| work.poll().is_ok()));
+        assert_eq!(work.left(), Duration::MAX);
+    }
+
+    #[test]
+    fn work_ends_when_nobody_waits() {
+        let work = Work::within(Limits::NONE);
+        let waits = work.guard();
+        assert_eq!(work.poll(), Ok(()));
+        drop(waits);
+        assert_eq!(work.poll(), Err(Stopped::Abandoned));
+        assert_eq!(work.row(), Err(Stopped::Abandoned));
+    }
+
+    #[test]
+    fn rows_and_bytes_are_counted() {
+        let limits = Limits { rows: 3, bytes: 100, answer: 10, ..Limits::NONE };
+        let work = Work::within(limits);
+        assert!((0..3).all(|_| work.row().is_ok()));
+        assert_eq!(work.row(), Err(Stopped::Rows(3)));
+        let work = Work::within(limits);
+        assert_eq!((work.read(60), work.read(40), work.answered(10)), (Ok(()), Ok(()), Ok(())));
+        assert_eq!(work.used(), Used { bytes: 100, answer: 10, ..Used::default() });
+        assert_eq!(work.read(1), Err(Stopped::Bytes(100)));
+        assert_eq!(work.answered(1), Err(Stopped::Answer(10)));
+    }
+
+    #[test]
+    fn processor_time_is_of_the_thread() {
+        let limit = Duration::from_millis(20);
+        let work = Work::within(Limits { processor: limit, ..Limits::NONE });
+        work.begin();
+        std::thread::sleep(limit * 3);
+        // Sleep is no work.
+        assert!((0..100).all(|_| work.poll().is_ok()));
+        let mut sum = 0u64;
+        while work.poll().is_ok() {
+            sum = (0..1_000u64).fold(sum, |sum, n| sum.rotate_left(3) ^ n);
+        }
+        assert_eq!(work.stopped(), Some(Stopped::Processor(limit)), "{sum}");
+        assert!(work.used().processor > limit);
+    }
+
+    #[test]
+    fn many_bytes_are_many_polls() {
+        let work = Work::within(Limits { time: Duration::ZERO, ..Limits::NONE });
+        assert_eq!(work.read(1), Ok(()));
+        assert_eq!(work.read(1 << 20), Err(Stopped::Late));
+    }
+}
