@@ -27,6 +27,7 @@ pub use answers::{
     error::{ApiError, Failure, FieldError, Location},
     meta::{Standing, TipMeta, Warning},
 };
+pub use cairn_work::{Limits, Stopped, Work};
 pub use config::{ForwardedHeader, HttpConfig};
 pub use contract::{
     cost::Cost,
@@ -42,7 +43,6 @@ pub use describe::{
     about::{About, Definition},
     discovery::{MCP, links},
 };
-pub use cairn_work::{Limits, Stopped, Work};
 pub use ipnet::IpNet;
 pub use limits::{
     budget::WINDOW,

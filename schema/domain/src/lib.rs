@@ -22,6 +22,6 @@ pub use direction::{Direction, Effect, direction};
 pub use feerate::{FeeRate, PERCENTILES, fee_percentiles};
 pub use inscription::{Inscription, inscriptions};
 pub use key::{key_hash, p2pk_of, p2pkh_of, public_key, revealed_key, script_sha256};
-pub use op_return::{OpReturn, Protocol, Push, counterparty, decode_op_return};
+pub use op_return::{MAX_PUSHES, OpReturn, Protocol, Push, counterparty, decode_op_return};
 pub use script::{ScriptType, script_type};
 pub use text::{printable_ascii, readable, urls};

@@ -48,17 +48,28 @@ impl Protocol {
     }
 }
 
+/// Pushes of a script that are kept. A script of 4 MB may have two million.
+pub const MAX_PUSHES: usize = 256;
+
 /// A decoded OP_RETURN script.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct OpReturn {
-    /// Its pushes, up to the first other opcode.
+    /// Its pushes, up to the first other opcode, at most [`MAX_PUSHES`].
     pub pushes: Vec<Push>,
+    /// How many there are.
+    pub push_count: u32,
     /// True if only complete pushes follow the OP_RETURN.
     pub well_formed: bool,
     /// The bytes of all data pushes, concatenated.
     pub data: Vec<u8>,
     /// Protocols whose marker it has, except Counterparty, which needs the spent txid: see [`counterparty`].
     pub protocols: Vec<Protocol>,
+}
+
+/// A push that has not been copied.
+enum Pushed<'s> {
+    Data(&'s [u8]),
+    Number(i8),
 }
 
 /// Decodes an OP_RETURN script; `None` for other scripts. `coinbase` is true for an output of a coinbase.
@@ -69,9 +80,9 @@ pub fn decode_op_return(script: &[u8], coinbase: bool) -> Option<OpReturn> {
     for op in ops(rest) {
         let push = match op {
             Ok(op) => match (op.code, op.data) {
-                (_, Some(data)) => Push::Data(data.to_vec()),
-                (0x4f, None) => Push::Number(-1),
-                (0x51..=0x60, None) => Push::Number((op.code - 0x50) as i8),
+                (_, Some(data)) => Pushed::Data(data),
+                (0x4f, None) => Pushed::Number(-1),
+                (0x51..=0x60, None) => Pushed::Number((op.code - 0x50) as i8),
                 _ => {
                     found.well_formed = false;
                     break;
@@ -82,10 +93,16 @@ pub fn decode_op_return(script: &[u8], coinbase: bool) -> Option<OpReturn> {
                 break;
             }
         };
-        if let Push::Data(data) = &push {
+        if let Pushed::Data(data) = push {
             found.data.extend_from_slice(data);
         }
-        found.pushes.push(push);
+        found.push_count += 1;
+        if found.pushes.len() < MAX_PUSHES {
+            found.pushes.push(match push {
+                Pushed::Data(data) => Push::Data(data.to_vec()),
+                Pushed::Number(n) => Push::Number(n),
+            });
+        }
     }
     found.protocols = protocols(rest, &found.pushes, coinbase);
     Some(found)

@@ -32,5 +32,5 @@ pub use rows::{TableSize, TableSum};
 pub use scripts::{FoundScript, SumsBefore};
 pub use secondary::{Advanced, SecondaryReader};
 pub use stages::{StageState, StageStatus};
-pub use txs::StoredTx;
+pub use txs::{BriefTx, StoredTx};
 pub use view::{Scan, Tip, View};

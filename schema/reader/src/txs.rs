@@ -110,6 +110,35 @@ impl StoredTx {
     }
 }
 
+/// What a list of a block's transactions shows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct BriefTx {
+    /// Its index in the block; 0 is the coinbase.
+    pub index: u32,
+    /// Id.
+    pub txid: Txid,
+    /// Virtual bytes.
+    pub vsize: u64,
+    /// Weight units.
+    pub weight: u64,
+    /// Number of inputs; 0 for a coinbase.
+    pub input_count: u32,
+    /// Number of outputs.
+    pub output_count: u32,
+    /// Sum of the inputs' values; 0 for a coinbase.
+    pub input_sats: u64,
+    /// Sum of the outputs' values.
+    pub output_sats: u64,
+}
+
+impl BriefTx {
+    /// Fee; 0 for a coinbase.
+    #[must_use]
+    pub fn fee_sats(&self) -> u64 {
+        if self.index == 0 { 0 } else { self.input_sats.saturating_sub(self.output_sats) }
+    }
+}
+
 impl View<'_> {
     /// The row of `block_log` that begins with this transaction.
     fn log_row(&self, first: TxNum) -> Result<RowBytes<'_>, ReadError> {
@@ -189,6 +218,40 @@ impl View<'_> {
         let found = LogRow::decode_one(&self.log_row(row)?, at, &mut decoded)?;
         let LoggedTx { index, raw_offset, first_input, .. } = self.logged(found, height, |place| place.height)?;
         Ok(Some(StoredTx { tx_num, height, index, raw_offset, row, first_input, decoded: Rc::new(decoded) }))
+    }
+
+    /// Transactions of one block from index `from` on, at most `count`: what a list of them shows. One row read for each
+    /// 64 of them, each of which is decoded once.
+    ///
+    /// # Errors
+    /// The database cannot be read, or rows are damaged.
+    pub fn brief_txs(&self, height: Height, from: u32, count: u32) -> Result<Vec<BriefTx>, ReadError> {
+        let Some(first_tx) = self.chain().get(height).map(|block| block.first_tx) else { return Ok(Vec::new()) };
+        let next = self.chain().get(height + 1).map_or(self.tip().tx_end, |block| block.first_tx);
+        let end = from.saturating_add(count).min(next.0.saturating_sub(first_tx.0) as u32);
+        let (mut found, mut decoded) = (Vec::new(), Decoded::default());
+        let mut at = from / TXS_PER_ROW as u32 * TXS_PER_ROW as u32;
+        while at < end {
+            decoded.clear();
+            let row = self.log_row(TxNum(first_tx.0 + u64::from(at)))?;
+            let (of, index, _) = LogRow::decode_into(&row, &mut decoded)?;
+            if (of, index) != (height, at) || decoded.txs.is_empty() {
+                return Err(self.broken("a row of block_log belongs to another block"));
+            }
+            let txs = (at..).zip(&decoded.txs).filter(|(index, _)| (from..end).contains(index));
+            found.extend(txs.map(|(index, tx)| BriefTx {
+                index,
+                txid: tx.txid,
+                vsize: tx.vsize(),
+                weight: tx.weight(),
+                input_count: tx.inputs.len() as u32,
+                output_count: tx.outputs.len() as u32,
+                input_sats: decoded.inputs_of(tx).iter().map(|i| i.value).sum(),
+                output_sats: decoded.outputs_of(tx).iter().map(|o| o.value).sum(),
+            }));
+            at += decoded.txs.len() as u32;
+        }
+        Ok(found)
     }
 
     /// Id and block height of a transaction by number; `None` beyond the tip. One row read, of which little is decoded:

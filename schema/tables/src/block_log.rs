@@ -104,7 +104,8 @@ impl Decoded {
         &self.outputs[tx.outputs.start as usize..tx.outputs.end as usize]
     }
 
-    fn clear(&mut self) {
+    /// Removes all transactions; the memory stays.
+    pub fn clear(&mut self) {
         self.txs.clear();
         self.inputs.clear();
         self.outputs.clear();

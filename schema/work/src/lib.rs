@@ -35,13 +35,8 @@ pub struct Limits {
 
 impl Limits {
     /// No limits.
-    pub const NONE: Limits = Limits {
-        time: Duration::MAX,
-        processor: Duration::MAX,
-        rows: u64::MAX,
-        bytes: u64::MAX,
-        answer: u64::MAX,
-    };
+    pub const NONE: Limits =
+        Limits { time: Duration::MAX, processor: Duration::MAX, rows: u64::MAX, bytes: u64::MAX, answer: u64::MAX };
 }
 
 /// Why work has stopped.

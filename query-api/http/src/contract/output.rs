@@ -230,7 +230,9 @@ mod tests {
     struct Nothing {}
 
     fn text(output: Formatted<Nothing>) -> (String, usize) {
-        let Written::Stream { parts, .. } = output.write(Selection::All, &Work::within(Limits::NONE)).unwrap() else { panic!("no stream") };
+        let Written::Stream { parts, .. } = output.write(Selection::All, &Work::within(Limits::NONE)).unwrap() else {
+            panic!("no stream")
+        };
         let parts: Vec<Vec<u8>> = parts.collect();
         (String::from_utf8(parts.concat()).unwrap(), parts.len())
     }

@@ -147,7 +147,6 @@ async fn answer(server: &Arc<Server>, at: usize, input: Input<'_>, caller: Calle
     }
 }
 
-
 /// Charges what a request has used beyond its deposit, whatever became of it.
 struct Rest<'s> {
     server: &'s Server,

@@ -3,7 +3,7 @@
 use cairn_domain::{address_of, difficulty, fee_percentiles, script_type};
 use cairn_http::{ApiError, Cost, ErrorCode, Info, Tool};
 use cairn_model::{Height, TxNum};
-use cairn_reader::View;
+use cairn_reader::{BriefTx, View};
 use cairn_tables::headers::HeaderRow;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -87,8 +87,10 @@ pub(crate) struct Coinbase {
     reward_btc: Btc,
     /// Block subsidy at this height.
     subsidy_sats: u64,
-    /// Its outputs.
+    /// Its first 100 outputs. The operation `tx_lookup` lists all.
     outputs: Vec<Payout>,
+    /// Number of outputs that are not listed.
+    outputs_omitted: u32,
 }
 
 /// An output of the coinbase.
@@ -171,7 +173,7 @@ impl Operation for BlockDetail {
             true => Some(block_ref(view, height + 1)?.hash),
             false => None,
         };
-        let percentiles = fee_percentiles(&mut block_rates(view, height, &row)?);
+        let percentiles = fee_percentiles(&mut block_rates(view, height)?);
         let shown_to = input.tx_offset.saturating_add(input.tx_limit).min(row.tx_count);
         Ok(BlockDetailOutput {
             height,
@@ -208,7 +210,7 @@ impl Operation for BlockDetail {
                 p75_sat_vb: SatVb(p75),
                 p90_sat_vb: SatVb(p90),
             }),
-            transactions: (input.tx_offset..shown_to).map(|at| brief(view, &row, at)).collect::<Result<_, _>>()?,
+            transactions: view.brief_txs(height, input.tx_offset, input.tx_limit)?.iter().map(brief).collect(),
             next_tx_offset: (shown_to < row.tx_count && input.tx_offset < row.tx_count).then_some(shown_to),
         })
     }
@@ -221,8 +223,12 @@ fn stored(view: &View<'_>, row: &HeaderRow, index: u32) -> Result<cairn_reader::
     })
 }
 
+/// Outputs of a coinbase that are listed. Few have more than ten; consensus allows 100 000.
+const MAX_PAYOUTS: usize = 100;
+
 fn coinbase(view: &View<'_>, height: Height, row: &HeaderRow) -> Result<Coinbase, ApiError> {
     let tx = stored(view, row, 0)?;
+    let shown = tx.outputs().len().min(MAX_PAYOUTS);
     let payout = |(at, output): (usize, &cairn_model::OutputMeta)| Payout {
         index: at as u32,
         value_sats: output.value,
@@ -235,21 +241,20 @@ fn coinbase(view: &View<'_>, height: Height, row: &HeaderRow) -> Result<Coinbase
         reward_sats: row.coinbase_sats,
         reward_btc: Btc::of(row.coinbase_sats),
         subsidy_sats: view.network().subsidy_sats(height),
-        outputs: tx.outputs().iter().enumerate().map(payout).collect(),
+        outputs_omitted: (tx.outputs().len() - shown) as u32,
+        outputs: tx.outputs().iter().take(shown).enumerate().map(payout).collect(),
     })
 }
 
-fn brief(view: &View<'_>, row: &HeaderRow, index: u32) -> Result<BlockTx, ApiError> {
-    let tx = stored(view, row, index)?;
-    let meta = tx.meta();
-    Ok(BlockTx {
-        index,
-        txid: tx.txid().to_string(),
-        vsize: meta.vsize(),
+fn brief(tx: &BriefTx) -> BlockTx {
+    BlockTx {
+        index: tx.index,
+        txid: tx.txid.to_string(),
+        vsize: tx.vsize,
         fee_sats: tx.fee_sats(),
-        fee_rate_sat_vb: sat_vb(tx.fee_sats(), meta.vsize()).filter(|_| index > 0),
-        input_count: if index == 0 { 1 } else { meta.inputs.len() as u32 },
-        output_count: meta.outputs.len() as u32,
-        output_sats: tx.output_sats(),
-    })
+        fee_rate_sat_vb: sat_vb(tx.fee_sats(), tx.vsize).filter(|_| tx.index > 0),
+        input_count: if tx.index == 0 { 1 } else { tx.input_count },
+        output_count: tx.output_count,
+        output_sats: tx.output_sats,
+    }
 }

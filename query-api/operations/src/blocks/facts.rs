@@ -2,9 +2,8 @@
 
 use cairn_domain::{FeeRate, printable_ascii};
 use cairn_http::ApiError;
-use cairn_model::{Height, TxNum};
+use cairn_model::Height;
 use cairn_reader::View;
-use cairn_tables::headers::HeaderRow;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -43,15 +42,7 @@ pub(crate) fn fee_range(rates: &mut [(FeeRate, u64)]) -> Option<FeeRange> {
 }
 
 /// Feerate and weight of every transaction of a block except the coinbase. Reads one row per 64 transactions.
-pub(crate) fn block_rates(view: &View<'_>, height: Height, row: &HeaderRow) -> Result<Vec<(FeeRate, u64)>, ApiError> {
-    let mut rates = Vec::with_capacity(row.tx_count as usize);
-    for index in 1..u64::from(row.tx_count) {
-        let tx = view.tx(TxNum(row.first_tx.0 + index))?.ok_or_else(|| {
-            tracing::error!(height, index, "a transaction is missing");
-            ApiError::internal()
-        })?;
-        let meta = tx.meta();
-        rates.extend(FeeRate::of(tx.fee_sats(), meta.vsize()).map(|rate| (rate, meta.weight())));
-    }
-    Ok(rates)
+pub(crate) fn block_rates(view: &View<'_>, height: Height) -> Result<Vec<(FeeRate, u64)>, ApiError> {
+    let txs = view.brief_txs(height, 1, u32::MAX)?;
+    Ok(txs.iter().filter_map(|tx| Some((FeeRate::of(tx.fee_sats(), tx.vsize)?, tx.weight))).collect())
 }

@@ -109,7 +109,7 @@ fn block(view: &View<'_>, height: u64) -> Result<RecentBlock, ApiError> {
         tracing::error!(height, "a header is missing");
         ApiError::internal()
     })?;
-    let mut rates = block_rates(view, height, &row)?;
+    let mut rates = block_rates(view, height)?;
     let weight: u64 = rates.iter().map(|(_, weight)| *weight).sum();
     Ok(RecentBlock {
         height,
