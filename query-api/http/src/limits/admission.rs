@@ -1,35 +1,36 @@
-//! Limits the number of requests that run at the same time. Each cost class has its own slots, so heavy requests never
-//! delay light ones. If too many requests wait, further ones are rejected at once.
+//! Limits the number of requests that run at the same time. Each cost class has its own places, so heavy requests never
+//! delay light ones. A place that becomes free goes to the client that has the fewest in use: one client alone may use
+//! all, two share them. If too many requests wait, the client with most of them in the queue loses its newest.
 
 use std::{
+    collections::{BTreeMap, HashMap},
+    net::IpAddr,
     sync::{
-        Arc,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicUsize, Ordering},
     },
     time::Duration,
 };
 
-use tokio::{
-    sync::{OwnedSemaphorePermit, Semaphore},
-    time::timeout,
-};
+use tokio::{sync::oneshot, time::timeout};
 
 use crate::{
     answers::{code::ErrorCode, error::ApiError},
     contract::cost::Cost,
+    limits::client::Client,
 };
 
-/// The slots of each class.
+/// The places of each class.
 pub(crate) struct Admission {
-    places: [Arc<Semaphore>; 3],
+    classes: [Arc<Class>; 3],
     waiting: Arc<AtomicUsize>,
     max_waiting: usize,
 }
 
-/// Heavy requests get this fraction of the slots.
+/// Heavy requests get this fraction of the places.
 const HEAVY_SHARE: usize = 4;
 
-/// Slots of a class, where `all` is the number of slots of the other classes.
+/// Places of a class, where `all` is the number of places of the other classes.
 pub(crate) fn places(cost: Cost, all: usize) -> usize {
     match cost {
         Cost::Light | Cost::Standard => all.max(1),
@@ -37,53 +38,205 @@ pub(crate) fn places(cost: Cost, all: usize) -> usize {
     }
 }
 
-impl Admission {
-    /// `all` slots for each class (fewer for heavy requests), and at most `max_waiting` requests in the queue;
-    /// `waiting` is their current number.
-    pub(crate) fn new(all: usize, max_waiting: usize, waiting: Arc<AtomicUsize>) -> Self {
-        let places = Cost::ALL.map(|cost| Arc::new(Semaphore::new(places(cost, all))));
-        Admission { places, waiting, max_waiting }
+/// A client and the networks that it is in, the largest first: whoever has a network has all addresses in it. IPv4
+/// addresses are scarce, so each stands for itself.
+type Lineage = [Option<IpAddr>; 3];
+
+/// Lengths of the prefixes of a client's networks (IPv6), in segments of 16 bits.
+const SEGMENTS: [usize; 3] = [2, 3, 4];
+
+fn lineage(client: Option<&Client>) -> Lineage {
+    let Some(client) = client else { return [None; 3] };
+    match client.network() {
+        IpAddr::V4(ip) => [Some(ip.into()); 3],
+        IpAddr::V6(ip) => SEGMENTS.map(|kept| {
+            let mut segments = ip.segments();
+            segments[kept..].fill(0);
+            Some(segments.into())
+        }),
+    }
+}
+
+/// One class.
+struct Class {
+    places: usize,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    taken: usize,
+    /// Places in use, by level and network.
+    running: HashMap<(usize, Option<IpAddr>), usize>,
+    /// By order of arrival.
+    queue: BTreeMap<u64, Waiter>,
+    arrived: u64,
+}
+
+struct Waiter {
+    who: Lineage,
+    admit: oneshot::Sender<Permit>,
+}
+
+impl State {
+    fn take(&mut self, who: Lineage) {
+        self.taken += 1;
+        for level in who.into_iter().enumerate() {
+            *self.running.entry(level).or_default() += 1;
+        }
     }
 
-    /// Waits for a slot.
+    fn give_back(&mut self, who: Lineage) {
+        self.taken -= 1;
+        for level in who.into_iter().enumerate() {
+            if let Some(count) = self.running.get_mut(&level) {
+                *count -= 1;
+                if *count == 0 {
+                    self.running.remove(&level);
+                }
+            }
+        }
+    }
+
+    /// Places in use of each network, the largest network first.
+    fn load(&self, who: Lineage) -> [usize; 3] {
+        let mut load = [0; 3];
+        for (level, count) in load.iter_mut().enumerate() {
+            *count = self.running.get(&(level, who[level])).copied().unwrap_or_default();
+        }
+        load
+    }
+
+    /// Removes and returns who is next: the one whose networks have the fewest places, the first of equals.
+    fn next(&mut self) -> Option<Waiter> {
+        let number = self.queue.iter().min_by_key(|(_, waiter)| self.load(waiter.who)).map(|(number, _)| *number)?;
+        self.queue.remove(&number)
+    }
+
+    /// The newest request of the client that waits with most, if it waits with more than `who` would.
+    fn newest_of_most(&self, who: Lineage) -> Option<u64> {
+        let mut counts: HashMap<Lineage, (usize, u64)> = HashMap::new();
+        for (number, waiter) in &self.queue {
+            let (count, newest) = counts.entry(waiter.who).or_default();
+            (*count, *newest) = (*count + 1, *number);
+        }
+        let own = counts.get(&who).map_or(0, |(count, _)| *count);
+        let (count, newest) = counts.into_values().max()?;
+        (count > own + 1).then_some(newest)
+    }
+}
+
+impl Class {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Gives free places to those that wait.
+    fn fill(self: &Arc<Self>) {
+        loop {
+            let (waiter, permit) = {
+                let mut state = self.state();
+                if state.taken >= self.places {
+                    return;
+                }
+                let Some(waiter) = state.next() else { return };
+                state.take(waiter.who);
+                let who = waiter.who;
+                (waiter, Permit { class: Arc::clone(self), who, is_filled: false })
+            };
+            // Whoever has gone gives it back at once, and the next one is looked for.
+            if let Err(mut permit) = waiter.admit.send(permit) {
+                permit.is_filled = true;
+            }
+        }
+    }
+}
+
+/// A place. It becomes free when this is dropped.
+pub(crate) struct Permit {
+    class: Arc<Class>,
+    who: Lineage,
+    /// True if somebody else looks for the next request.
+    is_filled: bool,
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        self.class.state().give_back(self.who);
+        if !self.is_filled {
+            self.class.fill();
+        }
+    }
+}
+
+impl Admission {
+    /// `all` places for each class (fewer for heavy requests), and at most `max_waiting` requests in the queue;
+    /// `waiting` is their current number.
+    pub(crate) fn new(all: usize, max_waiting: usize, waiting: Arc<AtomicUsize>) -> Self {
+        let class = |cost| Arc::new(Class { places: places(cost, all), state: Mutex::default() });
+        Admission { classes: Cost::ALL.map(class), waiting, max_waiting }
+    }
+
+    /// Waits for a place.
     ///
     /// # Errors
-    /// 503 `overloaded`: the queue is full, or no slot became free within `limit`.
-    pub(crate) async fn enter(&self, cost: Cost, limit: Duration) -> Result<OwnedSemaphorePermit, ApiError> {
+    /// 503 `overloaded`: the queue is full, or no place became free within `limit`.
+    pub(crate) async fn enter(
+        &self,
+        cost: Cost,
+        client: Option<&Client>,
+        limit: Duration,
+    ) -> Result<Permit, ApiError> {
         let overloaded =
             |detail: &str| ApiError::unavailable(ErrorCode::Overloaded, format!("{detail}; try again in a moment"), 1);
-        let [light, standard, heavy] = &self.places;
-        let places = match cost {
+        let [light, standard, heavy] = &self.classes;
+        let class = match cost {
             Cost::Light => light,
             Cost::Standard => standard,
             Cost::Heavy => heavy,
         };
-        if let Ok(permit) = Arc::clone(places).try_acquire_owned() {
-            return Ok(permit);
-        }
-        let _waits = Waits::begin(self).ok_or_else(|| overloaded("too many requests are waiting"))?;
-        match timeout(limit, Arc::clone(places).acquire_owned()).await {
+        let who = lineage(client);
+        let (admit, admitted) = oneshot::channel();
+        let number = {
+            let mut state = class.state();
+            if state.taken < class.places && state.queue.is_empty() {
+                state.take(who);
+                drop(state);
+                return Ok(Permit { class: Arc::clone(class), who, is_filled: false });
+            }
+            if self.waiting.fetch_add(1, Ordering::Relaxed) >= self.max_waiting {
+                let Some(newest) = state.newest_of_most(who) else {
+                    self.waiting.fetch_sub(1, Ordering::Relaxed);
+                    return Err(overloaded("too many requests are waiting"));
+                };
+                // Its sender is dropped, which it is told.
+                state.queue.remove(&newest);
+            }
+            let number = state.arrived;
+            state.arrived += 1;
+            state.queue.insert(number, Waiter { who, admit });
+            number
+        };
+        let _waits = Waits { class, number, waiting: &self.waiting };
+        match timeout(limit, admitted).await {
             Ok(Ok(permit)) => Ok(permit),
-            Ok(Err(_)) | Err(_) => Err(overloaded("too many requests are running")),
+            Ok(Err(_)) => Err(overloaded("too many requests are waiting")),
+            Err(_) => Err(overloaded("too many requests are running")),
         }
     }
 }
 
 /// A request in the queue. It leaves when this is dropped, also if its client disconnects.
-struct Waits<'a>(&'a AtomicUsize);
-
-impl<'a> Waits<'a> {
-    fn begin(admission: &'a Admission) -> Option<Self> {
-        let waits = Waits(&admission.waiting);
-        let before = admission.waiting.fetch_add(1, Ordering::Relaxed);
-        // Dropping it frees the slot.
-        (before < admission.max_waiting).then_some(waits)
-    }
+struct Waits<'a> {
+    class: &'a Class,
+    number: u64,
+    waiting: &'a AtomicUsize,
 }
 
 impl Drop for Waits<'_> {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+        self.class.state().queue.remove(&self.number);
+        self.waiting.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -93,37 +246,112 @@ mod tests {
     use super::*;
 
     const SOON: Duration = Duration::from_millis(20);
+    const LONG: Duration = Duration::from_secs(60);
+
+    fn client(ip: &str) -> Client {
+        Client::at(ip.parse().unwrap())
+    }
 
     #[tokio::test]
     async fn classes_do_not_keep_each_other_waiting() {
         let admission = Admission::new(8, 10, Arc::default());
-        let first = admission.enter(Cost::Heavy, SOON).await.unwrap();
-        let _second = admission.enter(Cost::Heavy, SOON).await.unwrap();
-        assert_eq!(admission.enter(Cost::Heavy, SOON).await.unwrap_err().code, "overloaded");
-        assert!(
-            admission.enter(Cost::Standard, SOON).await.is_ok() && admission.enter(Cost::Light, SOON).await.is_ok()
-        );
+        let first = admission.enter(Cost::Heavy, None, SOON).await.unwrap();
+        let _second = admission.enter(Cost::Heavy, None, SOON).await.unwrap();
+        assert_eq!(admission.enter(Cost::Heavy, None, SOON).await.map(drop).unwrap_err().code, "overloaded");
+        let _standard = admission.enter(Cost::Standard, None, SOON).await.unwrap();
+        let _light = admission.enter(Cost::Light, None, SOON).await.unwrap();
         drop(first);
-        assert!(admission.enter(Cost::Heavy, SOON).await.is_ok());
+        assert!(admission.enter(Cost::Heavy, None, SOON).await.is_ok());
         assert_eq!(admission.waiting.load(Ordering::Relaxed), 0);
     }
 
     #[tokio::test]
     async fn a_full_queue_sends_away_at_once() {
         let admission = Arc::new(Admission::new(1, 1, Arc::default()));
-        let held = admission.enter(Cost::Standard, SOON).await.unwrap();
+        let held = admission.enter(Cost::Standard, None, SOON).await.unwrap();
         let other = Arc::clone(&admission);
-        let waiting = tokio::spawn(async move { other.enter(Cost::Standard, Duration::from_secs(5)).await.map(drop) });
+        let waiting = tokio::spawn(async move { other.enter(Cost::Standard, None, LONG).await.map(drop) });
         while admission.waiting.load(Ordering::Relaxed) == 0 {
             tokio::task::yield_now().await;
         }
-        let error = admission.enter(Cost::Standard, Duration::from_secs(60)).await.unwrap_err();
+        let error = admission.enter(Cost::Standard, None, LONG).await.map(drop).unwrap_err();
         assert_eq!((error.status.as_u16(), error.retry_after), (503, Some(1)));
         drop(held);
         waiting.await.unwrap().unwrap();
         // A client that goes away leaves the queue.
-        let _held = admission.enter(Cost::Standard, SOON).await.unwrap();
-        let gone = timeout(SOON, admission.enter(Cost::Standard, Duration::from_secs(60))).await;
+        let _held = admission.enter(Cost::Standard, None, SOON).await.unwrap();
+        let gone = timeout(SOON, admission.enter(Cost::Standard, None, LONG)).await;
         assert!(gone.is_err() && admission.waiting.load(Ordering::Relaxed) == 0);
+        assert!(admission.classes[1].state().queue.is_empty());
+    }
+
+    /// Requests that each client keeps running until all have been served: how many places each had.
+    async fn shares(clients: &[(&str, usize)], places: usize) -> Vec<usize> {
+        let admission = Arc::new(Admission::new(places, 10_000, Arc::default()));
+        let (done, mut served) = tokio::sync::mpsc::unbounded_channel();
+        let mut number = 0;
+        // They come one client after the other, each with all its requests.
+        for (at, (ip, requests)) in clients.iter().enumerate() {
+            for _ in 0..*requests {
+                let (admission, done, client) = (Arc::clone(&admission), done.clone(), client(ip));
+                tokio::spawn(async move {
+                    let permit = admission.enter(Cost::Light, Some(&client), LONG).await.unwrap();
+                    done.send((at, permit)).ok();
+                });
+                tokio::task::yield_now().await;
+                number += 1;
+            }
+        }
+        // The first ones had all places; what is counted is the time after that.
+        let mut held = std::collections::VecDeque::new();
+        let mut counts = vec![0; clients.len()];
+        for turn in 0..number {
+            let (at, permit) = served.recv().await.unwrap();
+            held.push_back(permit);
+            if held.len() == places {
+                held.pop_front();
+            }
+            if (places * 2..places * 12).contains(&turn) {
+                counts[at] += 1;
+            }
+        }
+        counts
+    }
+
+    #[tokio::test]
+    async fn one_client_alone_has_all_and_two_share() {
+        assert_eq!(shares(&[("192.0.2.1", 200)], 8).await, [80]);
+        let two = shares(&[("192.0.2.1", 200), ("192.0.2.2", 200)], 8).await;
+        assert!(two.iter().all(|count| (36..=44).contains(count)), "{two:?}");
+        // Those of one network share what the network has.
+        let networks = [("2001:db8:1:1::1", 200), ("2001:db8:1:2::1", 200), ("2001:db9::1", 200)];
+        let three = shares(&networks, 8).await;
+        assert!((36..=44).contains(&three[2]) && (16..=24).contains(&three[0]), "{three:?}");
+    }
+
+    #[tokio::test]
+    async fn whoever_waits_with_most_makes_room() {
+        let admission = Arc::new(Admission::new(1, 3, Arc::default()));
+        let held = admission.enter(Cost::Light, Some(&client("192.0.2.1")), SOON).await.unwrap();
+        let enter = |ip: &'static str| {
+            let admission = Arc::clone(&admission);
+            tokio::spawn(async move { admission.enter(Cost::Light, Some(&client(ip)), LONG).await.map(drop) })
+        };
+        let mut greedy = Vec::new();
+        for waiting in 1..=3 {
+            greedy.push(enter("192.0.2.1"));
+            while admission.waiting.load(Ordering::Relaxed) < waiting {
+                tokio::task::yield_now().await;
+            }
+        }
+        let other = enter("192.0.2.2");
+        let newest = greedy.pop().unwrap().await.unwrap();
+        assert_eq!(newest.unwrap_err().code, "overloaded");
+        drop(held);
+        other.await.unwrap().unwrap();
+        for waited in greedy {
+            waited.await.unwrap().unwrap();
+        }
+        assert_eq!(admission.waiting.load(Ordering::Relaxed), 0);
     }
 }

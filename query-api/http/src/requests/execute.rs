@@ -92,7 +92,7 @@ async fn answer(server: &Arc<Server>, at: usize, input: Input<'_>, caller: Calle
         }
     };
     let access = server.sessions.access(caller.headers).await;
-    let permit = server.admission.enter(info.cost, limit).await?;
+    let permit = server.admission.enter(info.cost, caller.client.as_ref(), limit).await?;
     let work = Work::within(info.cost.limits(limit));
     // Dropped with this future: when it is done, late, or abandoned.
     let _waits = work.guard();
