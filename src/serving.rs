@@ -138,9 +138,14 @@ impl Server {
 }
 
 /// Binds the address of a flag.
+/// Connections that wait to be accepted; the kernel may allow fewer (`net.core.somaxconn`).
+const BACKLOG: i32 = 4096;
+
 fn listen(address: SocketAddr, flag: &str) -> Result<TcpListener, Failure> {
     let bound = TcpListener::bind(address).and_then(|listener| {
         listener.set_nonblocking(true)?;
+        // The standard library asks for 128: a burst of clients would have to try again.
+        rustix::net::listen(&listener, BACKLOG)?;
         Ok(listener)
     });
     bound.map_err(|error| {

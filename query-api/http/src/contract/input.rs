@@ -199,21 +199,28 @@ impl InputSpec {
             |location: Location| self.fields.iter().filter(move |f| f.location == location).map(|f| f.name.as_str());
         let in_query = raw.query.iter().map(|(name, _)| (name, Location::Query));
         let in_body = raw.body.values.keys().map(|name| (name, Location::Body));
-        let mut warnings: Vec<Warning> = Vec::new();
+        let (mut warnings, mut looked_at): (Vec<Warning>, usize) = (Vec::new(), 0);
         for (name, location) in in_query.chain(in_body) {
             if of(location).any(|known| known == name) {
                 continue;
             }
+            looked_at += 1;
+            if looked_at > MAX_UNKNOWN {
+                break;
+            }
             let shown: String = name.chars().take(64).collect();
             let hint = nearest(name, of(location)).map_or_else(String::new, |n| format!("; did you mean {n}?"));
             let warning = Warning::new("unknown_parameter", format!("the parameter {shown:?} was ignored{hint}"));
-            if !warnings.contains(&warning) && warnings.len() < 16 {
+            if !warnings.contains(&warning) {
                 warnings.push(warning);
             }
         }
         warnings
     }
 }
+
+/// Unknown parameters that are looked at. The others are ignored without a warning.
+const MAX_UNKNOWN: usize = 16;
 
 impl Members {
     /// The value of a field: a number as written, if its format needs that.

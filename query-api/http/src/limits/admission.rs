@@ -17,7 +17,7 @@ use tokio::{sync::oneshot, time::timeout};
 use crate::{
     answers::{code::ErrorCode, error::ApiError},
     contract::cost::Cost,
-    limits::client::Client,
+    limits::client::{Client, Lineage},
 };
 
 /// The places of each class.
@@ -35,25 +35,6 @@ pub(crate) fn places(cost: Cost, all: usize) -> usize {
     match cost {
         Cost::Light | Cost::Standard => all.max(1),
         Cost::Heavy => (all / HEAVY_SHARE).max(1),
-    }
-}
-
-/// A client and the networks that it is in, the largest first: whoever has a network has all addresses in it. IPv4
-/// addresses are scarce, so each stands for itself.
-type Lineage = [Option<IpAddr>; 3];
-
-/// Lengths of the prefixes of a client's networks (IPv6), in segments of 16 bits.
-const SEGMENTS: [usize; 3] = [2, 3, 4];
-
-fn lineage(client: Option<&Client>) -> Lineage {
-    let Some(client) = client else { return [None; 3] };
-    match client.network() {
-        IpAddr::V4(ip) => [Some(ip.into()); 3],
-        IpAddr::V6(ip) => SEGMENTS.map(|kept| {
-            let mut segments = ip.segments();
-            segments[kept..].fill(0);
-            Some(segments.into())
-        }),
     }
 }
 
@@ -181,12 +162,7 @@ impl Admission {
     ///
     /// # Errors
     /// 503 `overloaded`: the queue is full, or no place became free within `limit`.
-    pub(crate) async fn enter(
-        &self,
-        cost: Cost,
-        client: Option<&Client>,
-        limit: Duration,
-    ) -> Result<Permit, ApiError> {
+    pub(crate) async fn enter(&self, cost: Cost, client: Option<&Client>, limit: Duration) -> Result<Permit, ApiError> {
         let overloaded =
             |detail: &str| ApiError::unavailable(ErrorCode::Overloaded, format!("{detail}; try again in a moment"), 1);
         let [light, standard, heavy] = &self.classes;
@@ -195,7 +171,7 @@ impl Admission {
             Cost::Standard => standard,
             Cost::Heavy => heavy,
         };
-        let who = lineage(client);
+        let who = client.map_or([None; 3], Client::lineage);
         let (admit, admitted) = oneshot::channel();
         let number = {
             let mut state = class.state();

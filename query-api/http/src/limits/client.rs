@@ -13,6 +13,13 @@ use crate::config::{ForwardedHeader, HttpConfig};
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Client(IpAddr);
 
+/// A client and the networks that it is in, the largest first: /32, /48, /64. Whoever has a network has all addresses in
+/// it. IPv4 addresses are scarce, so each stands for itself. `None` is a request without a client.
+pub(crate) type Lineage = [Option<IpAddr>; 3];
+
+/// Lengths of the prefixes of a client's networks (IPv6), in segments of 16 bits.
+const SEGMENTS: [usize; 3] = [2, 3, 4];
+
 impl Client {
     /// The peer of a connection, or the client behind trusted proxies.
     pub(crate) fn of(peer: SocketAddr, headers: &HeaderMap, config: &HttpConfig) -> Self {
@@ -35,6 +42,18 @@ impl Client {
     /// The address, or the first one of the network.
     pub(crate) fn network(self) -> IpAddr {
         self.0
+    }
+
+    /// The networks that it is in, and itself.
+    pub(crate) fn lineage(&self) -> Lineage {
+        match self.0 {
+            IpAddr::V4(ip) => [Some(ip.into()); 3],
+            IpAddr::V6(ip) => SEGMENTS.map(|kept| {
+                let mut segments = ip.segments();
+                segments[kept..].fill(0);
+                Some(segments.into())
+            }),
+        }
     }
 
     /// An IPv4 address, or the /64 of an IPv6 address, since one household has a /64.

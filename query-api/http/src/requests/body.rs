@@ -15,31 +15,42 @@ use crate::{
     contract::input::Members,
 };
 
-/// Reads a body of at most `limit` bytes. A `text/plain` body becomes the field `text`, if that is given.
-///
-/// # Errors
-/// 400 `malformed_json`, 413 or 415.
-pub(crate) async fn members(
-    headers: &HeaderMap,
-    body: Body,
-    limit: usize,
-    text: Option<&str>,
-) -> Result<Members, ApiError> {
-    let kind = headers.get(header::CONTENT_TYPE).and_then(|v| v.to_str().ok()).unwrap_or_default();
-    let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-    let is_json = kind == "application/json" || (kind.starts_with("application/") && kind.ends_with("+json"));
-    let text = text.filter(|_| kind == "text/plain");
-    if !is_json && text.is_none() {
-        return Err(unsupported());
-    }
-    let bytes = bytes(body, limit).await?;
-    match text {
-        // The operation reports invalid text.
-        Some(name) => {
-            let value = Value::String(String::from_utf8_lossy(&bytes).into_owned());
-            Ok(Members { values: [(name.to_owned(), value)].into_iter().collect(), ..Members::default() })
+/// What a body is, by its headers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    /// A JSON object.
+    Json,
+    /// Text for the field of this name.
+    Text(&'static str),
+}
+
+impl Kind {
+    /// The kind that the headers declare. A `text/plain` body becomes the field `text`, if that is given.
+    ///
+    /// # Errors
+    /// 415.
+    pub(crate) fn of(headers: &HeaderMap, text: Option<&'static str>) -> Result<Self, ApiError> {
+        let kind = headers.get(header::CONTENT_TYPE).and_then(|v| v.to_str().ok()).unwrap_or_default();
+        let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+        if kind == "application/json" || (kind.starts_with("application/") && kind.ends_with("+json")) {
+            return Ok(Kind::Json);
         }
-        None => json(&bytes),
+        text.filter(|_| kind == "text/plain").map(Kind::Text).ok_or_else(unsupported)
+    }
+
+    /// The members of a body.
+    ///
+    /// # Errors
+    /// 400 `malformed_json`.
+    pub(crate) fn members(self, bytes: &[u8]) -> Result<Members, ApiError> {
+        match self {
+            // The operation reports invalid text.
+            Kind::Text(name) => {
+                let value = Value::String(String::from_utf8_lossy(bytes).into_owned());
+                Ok(Members { values: [(name.to_owned(), value)].into_iter().collect(), ..Members::default() })
+            }
+            Kind::Json => json(bytes),
+        }
     }
 }
 
@@ -161,6 +172,16 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    async fn members(
+        headers: &HeaderMap,
+        body: Body,
+        limit: usize,
+        text: Option<&'static str>,
+    ) -> Result<Members, ApiError> {
+        let kind = Kind::of(headers, text)?;
+        kind.members(&bytes(body, limit).await?)
+    }
 
     async fn read(kind: &'static str, bytes: &[u8], limit: usize) -> Result<Members, (u16, &'static str, String)> {
         let mut headers = HeaderMap::new();

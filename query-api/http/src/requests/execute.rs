@@ -13,7 +13,7 @@ use tokio::{runtime::Handle, task::spawn_blocking, time::timeout};
 
 use super::{
     ask::{Answer, Ask, Call},
-    body,
+    body::{self, Kind},
     parameters::{from_object, from_request},
 };
 use crate::{
@@ -77,16 +77,22 @@ async fn answer(server: &Arc<Server>, at: usize, input: Input<'_>, caller: Calle
         server.charge(client, info.cost.units().saturating_sub(caller.paid))?;
     }
     let limit = server.config.request_timeout;
-    let raw = match input {
+    let mut body = None;
+    let mut raw = match input {
         Input::Object(members) => from_object(server.operations.get(at).ok_or_else(ApiError::internal)?, members),
-        Input::Http(mut parts, body) => {
-            let mut raw = from_request(&mut parts).await?;
+        Input::Http(mut parts, sent) => {
+            let raw = from_request(&mut parts).await?;
             if info.method == Method::Post {
-                let body = body::members(&parts.headers, body, server.config.max_body_bytes, info.text_body);
-                raw.body = timeout(limit, body).await.map_err(|_| {
+                let kind = Kind::of(&parts.headers, info.text_body)?;
+                let bytes = timeout(limit, body::bytes(sent, server.config.max_body_bytes)).await.map_err(|_| {
                     let detail = "the body did not arrive within the request timeout";
                     ApiError::new(ErrorCode::RequestTimeout, detail).retryable(None)
                 })??;
+                // Before it is parsed, which happens with the work.
+                if let Some(client) = &caller.client {
+                    server.charge(client, Cost::units_of_body(bytes.len()))?;
+                }
+                body = Some((kind, bytes));
             }
             raw
         }
@@ -104,6 +110,9 @@ async fn answer(server: &Arc<Server>, at: usize, input: Input<'_>, caller: Calle
         span.in_scope(|| {
             let op = shared.operations.get(at).ok_or_else(ApiError::internal)?;
             work.begin();
+            if let Some((kind, bytes)) = body {
+                raw.body = kind.members(&bytes)?;
+            }
             let work = Rc::new(work);
             let _rest = Rest { server: &shared, client: caller.client.as_ref(), cost: op.info.cost, work: &work };
             let (input, mut warnings) = op.input.bind(&raw, shared.formats, shared.backend.network())?;

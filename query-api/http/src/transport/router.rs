@@ -158,13 +158,17 @@ async fn icon(request: Request) -> Response {
     read_only(&request, || (headers, shell::ICON).into_response())
 }
 
+/// Bytes of the longest path that suggestions are made for.
+const MAX_COMPARED: usize = 512;
 /// Number of routes suggested for an unknown path.
 const SUGGESTIONS: usize = 3;
 
 async fn unknown_route(State(server): State<Arc<Server>>, request: Request) -> Response {
     let path = request.uri().path();
+    // Nobody mistypes a long path; comparing one would take long.
+    let compared = server.operations.iter().filter(|_| path.len() <= MAX_COMPARED);
     let mut near: Vec<(usize, &Registered)> =
-        server.operations.iter().map(|op| (nearest::path_distance(path, op.info.path), op)).collect();
+        compared.map(|op| (nearest::path_distance(path, op.info.path), op)).collect();
     near.sort_by_key(|(distance, op)| (*distance, op.info.path));
     let suggestions: Vec<Value> = near
         .iter()

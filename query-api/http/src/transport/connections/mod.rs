@@ -147,8 +147,8 @@ impl Connection {
         let mut http = Builder::new();
         http.timer(TokioTimer::new()).header_read_timeout(limit).keep_alive(may_stay);
         http.max_buf_size(head::READ_BYTES).max_headers(head::READ_HEADERS);
-        // Whoever has asked all and closes that direction is answered: `nc -N` does so, and small HTTP/1.0 clients.
-        http.half_close(true);
+        // Whoever closes one direction has left: nothing distinguishes that from a client that has gone (ADR 0017).
+        http.half_close(false);
         let mut connection = pin!(http.serve_connection(TokioIo::new(socket), service));
         let result = tokio::select! {
             result = connection.as_mut() => result,

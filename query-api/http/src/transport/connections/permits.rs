@@ -1,22 +1,24 @@
-//! Permits for connections: so many in all, and so many for a client.
+//! Permits for connections: so many in all, and so many for a client. A client or network may also have no more than are
+//! free: however many clients want all of them, each leaves as many free as it has itself.
 
 use std::{
     collections::HashMap,
+    net::IpAddr,
     sync::{Arc, Mutex, PoisonError},
 };
 
-use crate::limits::client::Client;
+use crate::limits::client::{Client, Lineage};
 
 /// Which limit has been reached.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Full {
     /// That of the server.
     Server,
-    /// That of the client.
+    /// That of the client, or of one of its networks.
     Client,
 }
 
-/// All permits. No more clients are remembered than there are permits.
+/// All permits. No more networks are remembered than three for each permit.
 pub(super) struct ConnectionPermits {
     all: usize,
     of_client: usize,
@@ -26,13 +28,20 @@ pub(super) struct ConnectionPermits {
 #[derive(Default)]
 struct Taken {
     all: usize,
-    by_client: HashMap<Client, usize>,
+    /// By level and network.
+    by_network: HashMap<(usize, IpAddr), usize>,
+}
+
+impl Taken {
+    fn count(&self, level: usize, network: Option<IpAddr>) -> usize {
+        network.and_then(|network| self.by_network.get(&(level, network))).copied().unwrap_or_default()
+    }
 }
 
 /// The permit of one connection; dropping it gives it back.
 pub(super) struct ConnectionPermit {
     permits: Arc<ConnectionPermits>,
-    client: Option<Client>,
+    who: Lineage,
 }
 
 impl ConnectionPermits {
@@ -49,21 +58,26 @@ impl ConnectionPermits {
     /// # Errors
     /// The limit that has been reached.
     pub(super) fn take(self: &Arc<Self>, client: Option<Client>) -> Result<ConnectionPermit, Full> {
+        let who = client.map_or([None; 3], |client| client.lineage());
         self.with(|taken| {
-            if taken.all >= self.all {
+            let free = self.all.saturating_sub(taken.all);
+            if free == 0 {
                 return Err(Full::Server);
             }
-            if let Some(client) = client {
-                let count = taken.by_client.entry(client).or_default();
-                if *count >= self.of_client {
-                    return Err(Full::Client);
+            let [.., itself] = who;
+            let has_too_many = who.into_iter().enumerate().any(|(level, network)| taken.count(level, network) >= free);
+            if has_too_many || taken.count(who.len() - 1, itself) >= self.of_client && itself.is_some() {
+                return Err(Full::Client);
+            }
+            for (level, network) in who.into_iter().enumerate() {
+                if let Some(network) = network {
+                    *taken.by_network.entry((level, network)).or_default() += 1;
                 }
-                *count += 1;
             }
             taken.all += 1;
             Ok(())
         })?;
-        Ok(ConnectionPermit { permits: Arc::clone(self), client })
+        Ok(ConnectionPermit { permits: Arc::clone(self), who })
     }
 }
 
@@ -71,11 +85,13 @@ impl Drop for ConnectionPermit {
     fn drop(&mut self) {
         self.permits.with(|taken| {
             taken.all = taken.all.saturating_sub(1);
-            let Some(client) = &self.client else { return };
-            if let Some(count) = taken.by_client.get_mut(client) {
-                *count = count.saturating_sub(1);
-                if *count == 0 {
-                    taken.by_client.remove(client);
+            for (level, network) in self.who.into_iter().enumerate() {
+                let Some(key) = network.map(|network| (level, network)) else { continue };
+                if let Some(count) = taken.by_network.get_mut(&key) {
+                    *count = count.saturating_sub(1);
+                    if *count == 0 {
+                        taken.by_network.remove(&key);
+                    }
                 }
             }
         });
@@ -103,7 +119,7 @@ mod tests {
         let proxy = permits.take(None).ok().unwrap();
         assert!(permits.take(client("192.0.2.1")).is_ok());
         drop((other, proxy));
-        assert!(permits.with(|taken| taken.all == 0 && taken.by_client.is_empty()));
+        assert!(permits.with(|taken| taken.all == 0 && taken.by_network.is_empty()));
     }
 
     #[test]
@@ -113,6 +129,30 @@ mod tests {
         assert_eq!(permits.take(client("2001:db8::ffff:2")).err(), Some(Full::Client));
         assert!(permits.take(client("2001:db8:0:1::1")).is_ok());
         // Refused ones leave no trace.
-        assert_eq!(permits.with(|taken| (taken.all, taken.by_client.len())), (1, 1));
+        assert_eq!(permits.with(|taken| (taken.all, taken.by_network.len())), (1, 3));
+    }
+
+    #[test]
+    fn few_clients_leave_room_for_others() {
+        let permits = ConnectionPermits::new(4096, 512);
+        let take = |ip: String, held: &mut Vec<ConnectionPermit>| {
+            let before = held.len();
+            held.extend((0..600).map_while(|_| permits.take(client(&ip)).ok()));
+            held.len() - before
+        };
+        let mut held = Vec::new();
+        for greedy in 1..=10 {
+            take(format!("192.0.2.{greedy}"), &mut held);
+        }
+        assert!(held.len() < 4000, "{} taken", held.len());
+        assert!(take("198.51.100.1".to_owned(), &mut held) >= 16);
+        drop(held);
+        // However many networks a provider's customer has, they share what the largest may have.
+        let mut held = Vec::new();
+        for network in 0..200 {
+            take(format!("2001:db8:1:{network:x}::1"), &mut held);
+        }
+        assert!(held.len() <= 2048, "{} taken", held.len());
+        assert!(take("2001:db9::1".to_owned(), &mut held) >= 500);
     }
 }
