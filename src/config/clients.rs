@@ -6,9 +6,10 @@ use clap::{Args, ValueEnum};
 /// Limits of clients.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ClientLimits {
-    /// Rate limit of a client (an IPv4 address or an IPv6 /64) in units per minute. A light request costs 1 unit, a
-    /// standard one 2, a heavy one 10. The response header RateLimit gives the remaining units. Requests above the
-    /// limit get 429. 0: no limit.
+    /// Rate limit of a client (an IPv4 address or an IPv6 /64) in units per minute. A unit stands for 1 000 µs of
+    /// processor time. A light request costs 1 unit, a standard one 2, a heavy one 10; what it used beyond that is
+    /// charged at its end. The response header RateLimit gives the remaining units. Requests above the limit get 429.
+    /// 0: no limit.
     #[arg(long, env = "CAIRN_RATE_LIMIT", value_name = "UNITS", default_value = "6000",
         value_parser = clap::value_parser!(u32).range(0..=1_000_000_000))]
     pub(crate) rate_limit: u32,

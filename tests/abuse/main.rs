@@ -1,0 +1,14 @@
+//! What one client can cost others: the worst that consensus allows in a transaction, clients that ask and leave, and one
+//! client beside another, over real sockets.
+//!
+//! With `CAIRN_TEST_LONG=1` there are more requests.
+#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, unreachable_pub, dead_code)]
+
+#[path = "../engine/forge.rs"]
+mod forge;
+
+mod client;
+mod fair;
+mod leave;
+mod support;
+mod worst;

@@ -1,0 +1,139 @@
+//! A server over an index of a chain with the worst transactions.
+
+use std::{
+    net::SocketAddr,
+    sync::{Arc, LazyLock},
+    time::Duration,
+};
+
+use bitcoin::{OutPoint, ScriptBuf, Transaction, Witness};
+use cairn_chaingen::corefiles::FileOptions;
+use cairn_http::HttpConfig;
+use cairn_link::IndexSlot;
+use cairn_model::Network;
+use cairn_operations::{ApiConfig, ApiState};
+use cairn_pipeline::{Engine, NoProgress, SyncOptions};
+use cairn_reader::Facts;
+use cairn_sources::BlockFiles;
+use cairn_testkit::temp_dir;
+use tempfile::TempDir;
+use tokio::{net::TcpListener, runtime::Runtime};
+
+use crate::forge::{Forge, coinbase, out, pay, script, spend};
+
+pub fn file_options() -> FileOptions {
+    FileOptions::new(bitcoin::Network::Regtest, [9, 8, 7, 6, 5, 4, 3, 2])
+}
+
+pub fn long() -> bool {
+    std::env::var_os("CAIRN_TEST_LONG").is_some()
+}
+
+/// The worst transactions, each with what is worst about it.
+pub struct Worst {
+    /// 111,000 outputs.
+    pub outputs: Transaction,
+    /// 24,000 inputs, which spend outputs of it.
+    pub inputs: Transaction,
+    /// Nearly 4 MB of witness in one input.
+    pub witness: Transaction,
+    /// An OP_RETURN output with 900,000 pushes.
+    pub pushes: Transaction,
+    /// 30,000 small OP_RETURN outputs.
+    pub carriers: Transaction,
+    /// Height of a block whose coinbase has 90,000 outputs.
+    pub payouts: u32,
+    /// A script with a short history.
+    pub quiet: ScriptBuf,
+}
+
+/// An index of a chain with them.
+pub struct World {
+    pub worst: Worst,
+    slot: Arc<IndexSlot>,
+    _engine: Engine,
+    _folders: (TempDir, TempDir),
+}
+
+/// One byte: anyone can spend it. Nothing is shorter.
+fn anyone() -> ScriptBuf {
+    ScriptBuf::from_bytes(vec![0x51])
+}
+
+fn make() -> World {
+    let mut forge = Forge::new();
+    let mut coins = Vec::new();
+    for tag in 1..=10 {
+        let made = coinbase(tag, vec![pay(50_000_000, script(tag))]);
+        coins.push(out(&made, 0));
+        forge.block(vec![made]);
+    }
+    let mut coins = coins.into_iter();
+    let mut block = |txs: Vec<Transaction>, tag: u32| {
+        forge.block([vec![coinbase(1_000 + tag, vec![pay(1, script(1))])], txs].concat())
+    };
+    let mut next = || coins.next().unwrap();
+    let outputs = spend(&[next()], (0..111_000).map(|_| pay(1, anyone())).collect());
+    let made: Vec<OutPoint> = {
+        let txid = outputs.compute_txid();
+        (0..24_000).map(|n| OutPoint { txid, vout: n * 4 }).collect()
+    };
+    block(vec![outputs.clone()], 1);
+    let inputs = spend(&made, vec![pay(1, script(2))]);
+    block(vec![inputs.clone()], 2);
+    let mut witness = spend(&[next()], vec![pay(1, script(3))]);
+    witness.input[0].witness = Witness::from_slice(&vec![vec![7u8; 400]; 9_700]);
+    block(vec![witness.clone()], 3);
+    let many = ScriptBuf::from_bytes([vec![0x6a], vec![0x51; 900_000]].concat());
+    let pushes = spend(&[next()], vec![pay(0, many)]);
+    block(vec![pushes.clone()], 4);
+    let small = |n: u32| ScriptBuf::from_bytes([&[0x6a, 4][..], &n.to_le_bytes()].concat());
+    let carriers = spend(&[next()], (0..30_000).map(|n| pay(0, small(n))).collect());
+    block(vec![carriers.clone()], 5);
+    let payouts = forge.block(vec![coinbase(2_000, (0..90_000).map(|_| pay(1, anyone())).collect())]);
+    let (blocks, data) = (temp_dir(), temp_dir());
+    forge.write(blocks.path());
+    let facts = Facts { blocks_dir: Some(blocks.path().to_owned()), ..Facts::of(Network::Regtest) };
+    let mut engine = Engine::open(data.path(), &facts).unwrap();
+    let files = BlockFiles::open(blocks.path(), Network::Regtest).unwrap();
+    let survey = files.survey(&|_| {}).unwrap();
+    engine.sync(&files, &survey, &SyncOptions::default(), &NoProgress).unwrap();
+    let worst = Worst { outputs, inputs, witness, pushes, carriers, payouts, quiet: script(2) };
+    let slot = Arc::new(IndexSlot::with(engine.reader()));
+    World { worst, slot, _engine: engine, _folders: (blocks, data) }
+}
+
+/// The index. It is made once for all tests of the process.
+pub static WORLD: LazyLock<World> = LazyLock::new(make);
+
+/// A running server; it ends with this.
+pub struct Server {
+    pub address: SocketAddr,
+    runtime: Option<Runtime>,
+}
+
+impl Server {
+    pub fn start(rate_limit: u32) -> Server {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+        let http = HttpConfig {
+            gates_enabled: false,
+            rate_limit,
+            request_timeout: Duration::from_secs(20),
+            ..ApiConfig::default().http
+        };
+        let state = ApiState::new(Arc::clone(&WORLD.slot) as Arc<_>, ApiConfig::from(http));
+        let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
+        let address = listener.local_addr().unwrap();
+        let more = |_: &cairn_http::Api| axum::Router::new();
+        runtime.spawn(cairn_operations::serve(listener, state, more, std::future::pending()));
+        Server { address, runtime: Some(runtime) }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
