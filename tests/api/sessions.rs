@@ -123,6 +123,7 @@ async fn sessions_and_keys_open_the_gate() {
     let session = gated.issue(KeyKind::Session, None).await;
     let value = format!("bEARER  {}", session.expose());
     assert_eq!(with(&gated.router, &pages[0], "authorization", &value).await.status, 200);
+    gated.state.uses_settled().await;
     let used = gated.state.keys().await.unwrap();
     assert!(used.iter().all(|key| key.last_used_at.is_some()), "{used:?}");
 }

@@ -193,6 +193,7 @@ async fn use_is_noted_once_a_minute(database: &TestDatabase) {
     let (_, unused) = state.issue(new_key(KeyKind::Bridge, None), 1_001).await.unwrap();
     for (now, noted) in [(2_000, 2_000), (2_059, 2_000), (2_060, 2_060), (2_061, 2_060), (9_000, 9_000)] {
         assert!(matches!(state.check(&secret, now).await.unwrap(), Verdict::Valid(_)));
+        state.uses_settled().await;
         let keys = state.keys().await.unwrap();
         assert_eq!(keys[0].last_used_at, Some(noted), "at {now}");
         assert_eq!((keys[1].id.as_str(), keys[1].last_used_at), (unused.id(), None));
@@ -203,6 +204,7 @@ async fn secrets_are_nowhere_in_the_tables(database: &TestDatabase) {
     let state = database.open().await;
     let (_, secret) = state.issue(new_key(KeyKind::Bridge, None), 1_000).await.unwrap();
     state.check(&secret, 1_001).await.unwrap();
+    state.uses_settled().await;
     let row = database
         .text(
             "SELECT id || ' ' || kind || ' ' || secret_sha256 || ' ' || label || ' ' || CAST(created_at AS TEXT) \

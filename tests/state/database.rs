@@ -87,7 +87,7 @@ impl TestDatabase {
         }
     }
 
-    async fn sqlite_connection(&self) -> SqliteConnection {
+    pub(crate) async fn sqlite_connection(&self) -> SqliteConnection {
         let TestDatabase::Sqlite(folder) = self else { panic!("not SQLite") };
         let file = folder.path().join("state.sqlite");
         SqliteConnection::connect_with(&SqliteConnectOptions::new().filename(file).create_if_missing(true))

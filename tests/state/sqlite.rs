@@ -1,8 +1,12 @@
 //! What is special about a file.
 
-use std::{fs, path::Path};
+use std::{
+    fs,
+    path::Path,
+    time::{Duration, Instant},
+};
 
-use cairn_state::{KeyKind, State, StateError, StateUrl};
+use cairn_state::{KeyKind, State, StateError, StateUrl, Verdict};
 
 use crate::{both::new_key, database::TestDatabase};
 
@@ -80,4 +84,38 @@ async fn an_odd_path_is_taken_as_it_is() {
     state.issue(new_key(KeyKind::Bridge, None), 1).await.unwrap();
     assert!(odd.join("state.sqlite").exists());
     assert_eq!(TestDatabase::sqlite().open().await.keys().await.unwrap(), []);
+}
+
+/// The bookkeeping of uses waits for the lock; those who present keys do not.
+#[tokio::test]
+async fn a_busy_writer_delays_no_check() {
+    let database = TestDatabase::sqlite();
+    let state = database.open().await;
+    let mut secrets = Vec::new();
+    for _ in 0..20 {
+        secrets.push(state.issue(new_key(KeyKind::Bridge, None), 1_000).await.unwrap().1);
+    }
+    let mut writer = database.sqlite_connection().await;
+    sqlx::raw_sql("BEGIN IMMEDIATE").execute(&mut writer).await.unwrap();
+    // Statements that write wait as well, as many as there are connections and more.
+    let waiting: Vec<_> = (0..8)
+        .map(|_| {
+            let state = state.clone();
+            tokio::spawn(async move { state.issue(new_key(KeyKind::Session, None), 1_500).await.map(drop) })
+        })
+        .collect();
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    let started = Instant::now();
+    for secret in &secrets {
+        assert!(matches!(state.check(secret, 2_000).await.unwrap(), Verdict::Valid(_)));
+    }
+    assert!(started.elapsed() < Duration::from_secs(1), "{:?}", started.elapsed());
+    sqlx::raw_sql("ROLLBACK").execute(&mut writer).await.unwrap();
+    for one in waiting {
+        one.await.unwrap().unwrap();
+    }
+    // Nothing was given up: the writer was busy for less than a statement waits.
+    state.uses_settled().await;
+    let keys = state.keys().await.unwrap();
+    assert_eq!(keys.iter().filter(|key| key.last_used_at == Some(2_000)).count(), secrets.len());
 }

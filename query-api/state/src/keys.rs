@@ -2,9 +2,6 @@
 
 use crate::{KeyKind, MAX_LABEL_CHARS, Secret, State, StateError, pool::on};
 
-/// Minimum interval in seconds between two records of a key's use.
-const USE_INTERVAL: i64 = 60;
-
 /// A key to issue.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NewKey {
@@ -97,8 +94,6 @@ const COLUMNS_OF_ALL: &str = "SELECT id, kind, label, created_at, expires_at, re
 const COLUMNS_OF_ONE: &str = "SELECT id, kind, label, created_at, expires_at, revoked_at, last_used_at, secret_sha256 \
     FROM access_keys WHERE id = $1";
 const REVOKE: &str = "UPDATE access_keys SET revoked_at = $1 WHERE id = $2 AND revoked_at IS NULL";
-const USED: &str = "UPDATE access_keys SET last_used_at = $1 \
-    WHERE id = $2 AND (last_used_at IS NULL OR last_used_at <= $3)";
 
 /// A stored row; the last column is the hash of the secret.
 type StoredKey = (String, String, String, i64, Option<i64>, Option<i64>, Option<i64>, String);
@@ -169,7 +164,7 @@ impl State {
 
     async fn find(&self, id: &str) -> Result<Option<(Key, String)>, StateError> {
         let row: Option<StoredKey> =
-            on!(&self.pool, pool => sqlx::query_as(COLUMNS_OF_ONE).bind(id).fetch_optional(pool).await)
+            on!(&self.reads, pool => sqlx::query_as(COLUMNS_OF_ONE).bind(id).fetch_optional(pool).await)
                 .map_err(StateError::database("cannot look up a key"))?;
         row.map(key_of).transpose()
     }
@@ -192,7 +187,8 @@ impl State {
         Ok(before.map_or(Revocation::Unknown, Revocation::Before))
     }
 
-    /// Checks a secret at `now` (seconds since 1970). Records the use of a valid one at most once a minute.
+    /// Checks a secret at `now` (seconds since 1970). It only reads, and never waits for a writer. The use of a valid one
+    /// is recorded afterwards, at most once a minute; see [`State::uses_settled`].
     ///
     /// # Errors
     /// The database fails. A failure to record the use is only logged.
@@ -207,23 +203,11 @@ impl State {
             KeyState::Revoked => Ok(Verdict::Revoked),
             KeyState::Expired => Ok(Verdict::Expired),
             KeyState::Active => {
-                self.note_use(&key, now).await;
+                if let Ok(now) = to_stored(now) {
+                    self.note_use(&key.id, key.last_used_at.and_then(|at| to_stored(at).ok()), now);
+                }
                 Ok(Verdict::Valid(key))
             }
-        }
-    }
-
-    async fn note_use(&self, key: &Key, now: u64) {
-        let Ok(now) = to_stored(now) else { return };
-        let before = now.saturating_sub(USE_INTERVAL);
-        if key.last_used_at.and_then(|at| to_stored(at).ok()).is_some_and(|at| at > before) {
-            return;
-        }
-        let noted = on!(&self.pool, pool => {
-            sqlx::query(USED).bind(now).bind(&key.id).bind(before).execute(pool).await.map(drop)
-        });
-        if let Err(error) = noted.map_err(StateError::database("cannot record the use of a key")) {
-            tracing::warn!(id = key.id, %error, "the use of a key was not recorded");
         }
     }
 }

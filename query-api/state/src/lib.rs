@@ -12,6 +12,7 @@ mod pool;
 mod secret;
 mod store;
 mod url;
+mod uses;
 
 pub use error::{MAX_LABEL_CHARS, MAX_MESSAGE_CHARS, MAX_TEXT_CHARS, StateError};
 pub use feedback::{

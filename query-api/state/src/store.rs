@@ -18,6 +18,7 @@ use crate::{
     StateError, StateUrl, migrations,
     pool::{SqlPool, on},
     url::Target,
+    uses::Uses,
 };
 
 /// Timeout for getting a connection.
@@ -26,7 +27,7 @@ const ACQUIRE: Duration = Duration::from_secs(3);
 const BUSY: Duration = Duration::from_secs(3);
 /// Retry interval where SQLite itself does not wait.
 const BUSY_AGAIN: Duration = Duration::from_millis(10);
-/// Maximum number of connections of a process.
+/// Maximum number of connections of a pool.
 const SQLITE_CONNECTIONS: u32 = 4;
 const POSTGRES_CONNECTIONS: u32 = 8;
 
@@ -34,6 +35,10 @@ const POSTGRES_CONNECTIONS: u32 = 8;
 #[derive(Clone)]
 pub struct State {
     pub(crate) pool: SqlPool,
+    /// For look-ups of requests. In SQLite these are connections of their own, so that statements that wait for a writer
+    /// do not take them all.
+    pub(crate) reads: SqlPool,
+    pub(crate) uses: Arc<Uses>,
     url: StateUrl,
     ready: Arc<OnceCell<()>>,
 }
@@ -42,19 +47,22 @@ impl State {
     /// The state at a URL. It connects, and creates the file, on first use. Must be called within a Tokio runtime.
     #[must_use]
     pub fn of(url: &StateUrl) -> Self {
-        let pool = match &url.0 {
+        let (pool, reads) = match &url.0 {
             Target::Sqlite(path) => {
-                let options = sqlite(path);
-                let pool = PoolOptions::new().max_connections(SQLITE_CONNECTIONS).acquire_timeout(ACQUIRE);
-                SqlPool::Sqlite(pool.connect_lazy_with(options))
+                let pool = || {
+                    let pool = PoolOptions::new().max_connections(SQLITE_CONNECTIONS).acquire_timeout(ACQUIRE);
+                    SqlPool::Sqlite(pool.connect_lazy_with(sqlite(path)))
+                };
+                (pool(), pool())
             }
             Target::Postgres(options) => {
                 let options = options.as_ref().clone().application_name("cairn").disable_statement_logging();
                 let pool = PoolOptions::new().max_connections(POSTGRES_CONNECTIONS).acquire_timeout(ACQUIRE);
-                SqlPool::Postgres(pool.connect_lazy_with(options))
+                let pool = SqlPool::Postgres(pool.connect_lazy_with(options));
+                (pool.clone(), pool)
             }
         };
-        State { pool, url: url.clone(), ready: Arc::default() }
+        State { pool, reads, uses: Arc::default(), url: url.clone(), ready: Arc::default() }
     }
 
     /// Connects to the state at a URL and migrates its schema.
@@ -85,8 +93,12 @@ impl State {
             .copied()
     }
 
-    /// Closes all connections. SQLite removes its side files when the last process closes its last connection.
+    /// Records what is left to record, and closes all connections. SQLite removes its side files when the last process
+    /// closes its last connection.
     pub async fn close(&self) {
+        // Whoever holds the write lock for longer costs a record, and nothing else.
+        let _ = tokio::time::timeout(BUSY, self.uses_settled()).await;
+        on!(&self.reads, pool => pool.close().await);
         on!(&self.pool, pool => pool.close().await);
     }
 }
