@@ -102,7 +102,11 @@ async fn answer(server: &Arc<Server>, at: usize, input: Input<'_>, caller: Calle
         let _permit = permit;
         span.in_scope(|| {
             let op = shared.operations.get(at).ok_or_else(ApiError::internal)?;
-            let (input, mut warnings) = op.input.bind(&raw, shared.formats, shared.backend.network())?;
+            let bound = op.input.bind(&raw, shared.formats, shared.backend.network());
+            let (input, mut warnings) = match bound {
+                Ok(bound) => bound,
+                Err(error) => return Err(error.warned(access.warnings)),
+            };
             warnings.extend(access.warnings);
             let call = Call {
                 config: &shared.config,
@@ -126,10 +130,11 @@ async fn answer(server: &Arc<Server>, at: usize, input: Input<'_>, caller: Calle
                 docs: &shared.docs,
                 if_none_match: if_none_match.as_deref(),
             };
-            shared.backend.answer(&ask).map_err(|error| match &error.source {
+            let answered = shared.backend.answer(&ask).map_err(|error| match &error.source {
                 Some(source) => shared.backend.explain(&**source),
                 None => error,
-            })
+            });
+            answered.map_err(|error| error.warned(ask.call.warnings.take()))
         })
     });
     match timeout(limit, working).await {
