@@ -112,6 +112,10 @@ impl<'a> Ctx<'a> {
     /// No mempool is available.
     pub(crate) fn mempool(&self) -> Result<&MempoolView<'a>, ApiError> {
         self.pool.as_ref().map_err(|absent| {
+            if *absent == Absent::NotWatched {
+                let detail = format!("{}; its operator can let the indexer follow a node (--node)", absent.reason());
+                return ApiError::new(ErrorCode::MempoolUnavailable, detail);
+            }
             let wait = if *absent == Absent::OtherTip { 1 } else { 10 };
             ApiError::unavailable(ErrorCode::MempoolUnavailable, absent.reason(), wait)
         })

@@ -52,10 +52,12 @@ pub(crate) struct Meta<'m> {
     pub(crate) source: &'static str,
     /// Price of this request.
     pub(crate) price_sats: u64,
-    /// URL of the OpenAPI document.
-    pub(crate) docs: &'m str,
-    /// Meaning of `freshness` for this operation.
-    pub(crate) freshness_semantics: &'static str,
+    /// URL of the OpenAPI document; absent from compact views.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) docs: Option<&'m str>,
+    /// Meaning of `freshness` for this operation; absent from compact views.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) freshness_semantics: Option<&'static str>,
     /// Warnings about the answer.
     pub(crate) warnings: &'m [Warning],
     /// The tip of the index; null before anything is indexed.
@@ -90,8 +92,8 @@ mod tests {
             freshness: None,
             source: "index",
             price_sats: 0,
-            docs: "",
-            freshness_semantics: "",
+            docs: None,
+            freshness_semantics: None,
             warnings: &warnings,
             tip: None,
             network: None,

@@ -136,7 +136,11 @@ mod tests {
     fn an_entry_of_other_bytes_spoils_only_itself() {
         let trusted_proxies = vec!["10.0.0.0/8".parse().unwrap()];
         let of = |which, name: &'static str, value: &[u8]| {
-            let config = HttpConfig { trusted_proxies: Vec::clone(&trusted_proxies), forwarded_header: which, ..HttpConfig::default() };
+            let config = HttpConfig {
+                trusted_proxies: Vec::clone(&trusted_proxies),
+                forwarded_header: which,
+                ..HttpConfig::default()
+            };
             let mut headers = HeaderMap::new();
             headers.append(name, HeaderValue::from_bytes(value).unwrap());
             Client::of("10.0.0.1:5".parse().unwrap(), &headers, &config)

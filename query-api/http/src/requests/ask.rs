@@ -125,7 +125,10 @@ impl<'a> Call<'a> {
         work: impl FnOnce(&'a State) -> F,
     ) -> Result<T, ApiError> {
         let state = self.state.ok_or_else(|| {
-            ApiError::new(ErrorCode::StateUnavailable, "no database is configured for the service state")
+            ApiError::new(
+                ErrorCode::StateUnavailable,
+                "no database is configured for the service state; the operator can configure one (--state-url)",
+            )
         })?;
         let away = || {
             let detail = "the database of the service state does not answer; as far as known, nothing was written";
@@ -287,6 +290,7 @@ impl Ask<'_> {
         rows_read: u64,
     ) -> Result<Answer, ApiError> {
         let info = &self.op.info;
+        let is_full = self.selection() == Selection::All;
         let mut warnings = Vec::new();
         let (media_type, content) = match written {
             Written::File { media_type, bytes } => {
@@ -303,8 +307,9 @@ impl Ask<'_> {
                     freshness: standing.freshness.as_deref(),
                     source: info.source,
                     price_sats: 0,
-                    docs: self.docs,
-                    freshness_semantics: info.freshness_semantics,
+                    // They explain, and are the same in every answer of the operation.
+                    docs: is_full.then_some(self.docs),
+                    freshness_semantics: is_full.then_some(info.freshness_semantics),
                     warnings: &self.call.warnings.borrow(),
                     tip: standing.tip.as_ref(),
                     network: standing.network,

@@ -58,9 +58,10 @@ fn check_host(version: Version, headers: &HeaderMap) -> Result<(), ApiError> {
 /// The error for bytes that the HTTP library could not read as a request, and refused with this status.
 pub(super) fn unreadable(status: StatusCode) -> ApiError {
     match status {
-        StatusCode::URI_TOO_LONG => {
-            ApiError::new(ErrorCode::UriTooLong, format!("the path and query string are longer than {MAX_TARGET} bytes"))
-        }
+        StatusCode::URI_TOO_LONG => ApiError::new(
+            ErrorCode::UriTooLong,
+            format!("the path and query string are longer than {MAX_TARGET} bytes"),
+        ),
         StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE => ApiError::new(
             ErrorCode::HeadersTooLarge,
             format!(

@@ -45,8 +45,7 @@ pub(crate) async fn outermost(State(server): State<Arc<Server>>, mut request: Re
     let path = request.uri().path().to_owned();
     let is_head = request.method() == Method::HEAD;
     let is_options = request.method() == Method::OPTIONS;
-    let asked_headers =
-        request.headers().get(header::ACCESS_CONTROL_REQUEST_HEADERS).filter(|_| is_options).cloned();
+    let asked_headers = request.headers().get(header::ACCESS_CONTROL_REQUEST_HEADERS).filter(|_| is_options).cloned();
     // Calls from inside the process have no peer and no rate limit.
     let peer = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|ConnectInfo(peer)| *peer);
     let client = peer.map(|peer| Client::of(peer, request.headers(), &server.config));

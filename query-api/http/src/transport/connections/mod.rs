@@ -138,7 +138,11 @@ fn is_printable(ms: u64) -> bool {
 }
 
 /// Polls a connection. `None`: HTTP cannot write the time, and the HTTP library would panic over it.
-fn while_printable<F: Future>(clock: fn() -> u64, connection: Pin<&mut F>, cx: &mut Context<'_>) -> Poll<Option<F::Output>> {
+fn while_printable<F: Future>(
+    clock: fn() -> u64,
+    connection: Pin<&mut F>,
+    cx: &mut Context<'_>,
+) -> Poll<Option<F::Output>> {
     if is_printable(clock()) { connection.poll(cx).map(Some) } else { Poll::Ready(None) }
 }
 

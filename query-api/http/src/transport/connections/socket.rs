@@ -36,7 +36,8 @@ fn own_answer(bytes: &[u8]) -> Option<StatusCode> {
     // Such an answer is short, and its status says that the request is bad.
     let text = std::str::from_utf8(bytes.strip_prefix(b"HTTP/1.1 4").filter(|rest| rest.len() < 256)?).ok()?;
     let (line, headers) = text.strip_suffix("\r\n\r\n")?.split_once("\r\n")?;
-    let known = |header: &str| header == "content-length: 0" || header == "connection: close" || header.starts_with("date: ");
+    let known =
+        |header: &str| header == "content-length: 0" || header == "connection: close" || header.starts_with("date: ");
     let status = StatusCode::from_bytes(format!("4{}", line.get(..2)?).as_bytes()).ok()?;
     headers.split("\r\n").all(known).then_some(status)
 }
