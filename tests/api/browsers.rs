@@ -14,8 +14,11 @@ fn limited(rate_limit: u32) -> Router {
     router(ApiState::new(Arc::new(IndexSlot::new()), ApiConfig::from(http)))
 }
 
+/// Names and values.
+type Headers<'h> = &'h [(&'h str, &'h str)];
+
 /// Sends a request that comes over a connection, with these headers.
-async fn ask(router: &Router, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Reply {
+async fn ask(router: &Router, method: &str, path: &str, headers: Headers<'_>, body: &str) -> Reply {
     let mut request = Request::builder().method(method).uri(path);
     for (name, value) in headers {
         request = request.header(*name, *value);
@@ -44,7 +47,7 @@ async fn every_answer_may_be_read_and_tells_the_budget() {
     let long = format!("/{}", "a".repeat(61_000));
     let large = "x".repeat(2000);
     let json = ("content-type", "application/json");
-    let cases: [(&str, &str, &[(&str, &str)], &str, u16); 13] = [
+    let cases: [(&str, &str, Headers<'_>, &str, u16); 13] = [
         ("GET", "/api/health", &[HOST, PAGE], "", 200),
         ("GET", "/api/health", &[HOST], "", 200),
         ("GET", "/v1/chain/recent-blocks", &[HOST, PAGE], "", 503),

@@ -196,6 +196,7 @@ async fn connections_are_bounded() {
     let answer = server.say(HEALTH).await;
     assert_problem(&answer, 429, "too_many_connections");
     assert!(answer.contains("\r\nretry-after: 1"), "{answer}");
+    assert!(answer.contains("\r\naccess-control-allow-origin: *") && answer.contains("\r\nratelimit: "), "{answer}");
     // Those that are open go on, and a place that is given back is taken.
     for stream in &mut held {
         stream.write_all(HEALTH).await.unwrap();
@@ -234,6 +235,7 @@ async fn all_clients_together_are_bounded() {
     }
     let answer = server.say(HEALTH).await;
     assert_problem(&answer, 503, "overloaded");
+    assert!(answer.contains("\r\naccess-control-allow-origin: *") && answer.contains("\r\nratelimit: "), "{answer}");
     assert!(answer.contains("\r\nretry-after: 1") && answer.contains("\r\nconnection: close"), "{answer}");
     // One that says nothing is not kept.
     assert_eq!(server.say(b"").await, "");

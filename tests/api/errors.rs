@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use axum::{body::Body, http::Request};
 use cairn_link::IndexSlot;
+use cairn_model::{MempoolWatch, SourceKind, SourceStatus};
 use cairn_operations::{ApiConfig, ApiState, router};
 use proptest::{
     prop_assert,
@@ -104,7 +105,12 @@ async fn examples_of_addresses_are_of_the_served_network() {
 
 #[tokio::test]
 async fn what_is_not_configured_is_not_worth_another_try() {
-    let router = everything_world().open_router();
+    let world = &everything_world();
+    let router = world.open_router();
+    // Nobody has said yet that there will be none.
+    assert_eq!(get(&router, "/v1/mempool/stats").await.body["retryable"], true);
+    let files = SourceStatus { kind: SourceKind::Files, mempool: MempoolWatch::Off, ..SourceStatus::default() };
+    world.slot.set_source(Some(files));
     let mempool = get(&router, "/v1/mempool/stats").await;
     assert_problem(&mempool, 503, "mempool_unavailable");
     let raw = format!("0200000001{}0000000000ffffffff01e80300000000000001516a000000", "11".repeat(32));

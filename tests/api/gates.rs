@@ -3,10 +3,11 @@
 use axum::{body::Body, http::Request};
 use cairn_chaingen::{EverythingOptions, everything};
 use cairn_http::HttpConfig;
-use cairn_operations::ApiConfig;
+use cairn_operations::{ApiConfig, router};
 use cairn_pipeline::NoProgress;
 use serde_json::{Value, json};
 
+use crate::corpus::Demo;
 use crate::support::{DOCUMENT, World, address, assert_problem, everything_world, get, open_config, script_hash, send};
 
 fn busiest(world: &World) -> &bitcoin::Script {
@@ -161,4 +162,47 @@ async fn unchanged_answers_are_not_sent_again() {
     let (seven, eight) = (get(&router, "/v1/blocks/7").await, get(&router, "/v1/blocks/8").await);
     assert_ne!(seven.header("etag"), eight.header("etag"));
     assert_eq!(get(&router, "/v1/blocks/7").await.text, seven.text);
+}
+
+/// The version of an answer that depends on the time changes when the answer does, not with the clock.
+#[tokio::test]
+async fn versions_follow_the_body() {
+    let demo = Demo::new();
+    let waiting = demo.unconfirmed();
+    let router = router(demo.with_node(&waiting, demo.config()));
+    let path = "/v1/network/mempool/stress";
+    let first = get(&router, path).await;
+    tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    let again = get(&router, path).await;
+    assert_eq!((&again.text, again.header("etag")), (&first.text, first.header("etag")));
+    let request = Request::get(path).header("if-none-match", first.header("etag")).body(Body::empty()).unwrap();
+    assert_eq!(send(&router, request).await.status, 304);
+    // This one says when it looked.
+    let full = "/api/health/full";
+    let first = get(&router, full).await;
+    tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    let again = get(&router, full).await;
+    assert_ne!(again.text, first.text);
+    assert_ne!(again.header("etag"), first.header("etag"));
+}
+
+#[tokio::test]
+async fn what_is_public_is_shown() {
+    let world = &everything_world();
+    let shown = script_hash(busiest(world));
+    let config = || ApiConfig { showcase_addresses: vec![shown.clone()], ..open_config() };
+    let router = world.router(config());
+    assert_eq!(get(&router, "/v1/capabilities").await.body["showcase_addresses"], json!([shown]));
+    assert!(get(&router, "/v1/capabilities?compact=true").await.body.get("showcase_addresses").is_none());
+    assert!(get(&router, "/").await.text.contains(&format!("<code>{shown}</code>")));
+    let gated = world.router(ApiConfig { http: HttpConfig { gates_enabled: true, ..open_config().http }, ..config() });
+    let health = get(&gated, "/api/health").await.body;
+    let rows = health["primary_package"]["endpoint_catalog"].as_array().unwrap();
+    let access = rows.iter().find_map(|row| row.get("conditional_access")).unwrap();
+    assert_eq!(access["public_showcase_addresses"], json!([shown]));
+    // What is null has a reason beside it.
+    for (place, value) in [("dashboard_snapshot", "cached_at"), ("bitcoin_backend", "best_height")] {
+        let row = &health["live_data"][place];
+        assert!(row[value].is_null() && row["reason"].is_string(), "{row}");
+    }
 }

@@ -8,11 +8,17 @@ use serde::Serialize;
 pub struct Warning {
     /// Stable code.
     pub code: &'static str,
-    /// A sentence.
+    /// A sentence; absent from compact views.
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub message: String,
 }
 
 impl Warning {
+    /// The same without the sentence.
+    pub(crate) fn brief(&self) -> Self {
+        Warning { code: self.code, message: String::new() }
+    }
+
     /// A warning of this code.
     pub fn new(code: &'static str, message: impl Into<String>) -> Self {
         Warning { code, message: message.into() }

@@ -78,6 +78,8 @@ pub(crate) fn of(operations: &[Registered], about: &About, formats: &[TextFormat
                 "PAYMENT-REQUIRED": {"description": "The requirements of a bridge pass, as compact JSON.",
                     "schema": {"type": "string"}},
                 "X-Request-Id": {"description": "Id of the request.", "schema": {"type": "string"}},
+                "X-Warning": {"description": "A warning about the request, in answers that are not JSON: its code and a \
+                    sentence.", "schema": {"type": "string"}},
                 "X-Rows-Read": {"description": "Rows of the index read for the answer.",
                     "schema": {"type": "integer", "minimum": 0}},
             },
@@ -109,6 +111,9 @@ fn operation(op: &Registered, generator: &mut SchemaGenerator, about: &About, fo
         "headers": headers(&["ETag", "X-Request-Id", "X-Rows-Read", "RateLimit", "RateLimit-Policy"]),
         "content": content,
     });
+    if op.media.iter().any(|media| *media != JSON) {
+        answer["headers"]["X-Warning"] = json!({"$ref": "#/components/headers/X-Warning"});
+    }
     match op.info.method {
         Method::Get => {
             let unchanged = json!({

@@ -302,6 +302,14 @@ impl Ask<'_> {
                 (media_type, Content::Parts(parts))
             }
             Written::Json(mut json) => {
+                let told = self.call.warnings.borrow();
+                let brief: Vec<Warning>;
+                let told = if is_full {
+                    told.as_slice()
+                } else {
+                    brief = told.iter().map(Warning::brief).collect();
+                    brief.as_slice()
+                };
                 let meta = Meta {
                     endpoint: &info.endpoint(),
                     freshness: standing.freshness.as_deref(),
@@ -310,7 +318,7 @@ impl Ask<'_> {
                     // They explain, and are the same in every answer of the operation.
                     docs: is_full.then_some(self.docs),
                     freshness_semantics: is_full.then_some(info.freshness_semantics),
-                    warnings: &self.call.warnings.borrow(),
+                    warnings: told,
                     tip: standing.tip.as_ref(),
                     network: standing.network,
                 };

@@ -182,6 +182,7 @@ impl Operation for Overview {
             "sent_btc",
             "first_seen",
             "last_seen",
+            "price",
             "activity",
             "related_scripts",
             "caveats",

@@ -131,8 +131,11 @@ impl Operation for Transactions {
             first need a wallet session, except for showcase addresses.",
         conditional: true,
         compact: &[
+            "limit",
+            "offset",
             "transactions.net_btc",
             "transactions.counterparties",
+            "transactions.status.state",
             "transactions.status.hash",
             "transactions.status.confirmations",
             "transactions.time",
