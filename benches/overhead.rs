@@ -28,7 +28,7 @@ fn bare(body: &[u8]) -> Router {
 }
 
 async fn ask(router: &Router, path: &str, if_none_match: Option<&str>) -> (u16, Bytes, String) {
-    let mut request = Request::get(path);
+    let mut request = Request::get(path).header("host", "localhost");
     if let Some(tag) = if_none_match {
         request = request.header("if-none-match", tag);
     }

@@ -1,5 +1,6 @@
 //! The `cairn` command: reads settings, starts logging, runs one command and exits with a documented code.
 
+mod address_space;
 mod cli;
 mod commands;
 mod config;

@@ -13,6 +13,7 @@ mod verify;
 pub(crate) use context::Context;
 
 use crate::{
+    address_space,
     cli::Command,
     config,
     exit::{Exit, Failure},
@@ -24,6 +25,9 @@ use crate::{
 /// # Errors
 /// What went wrong, with its exit code.
 pub(crate) fn run(command: Command, context: &Context) -> Result<Exit, Failure> {
+    if let Some(memory) = memory_of(&command) {
+        address_space::check(memory)?;
+    }
     match command {
         Command::Demo(args) => demo::demo(&args, context),
         Command::Index(args) => index::index(&args, context),
@@ -50,5 +54,18 @@ pub(crate) fn run(command: Command, context: &Context) -> Result<Exit, Failure> 
             out::print(&serving::openapi()?)?;
             Ok(Exit::Done)
         }
+    }
+}
+
+/// The memory that a command may take by its settings; `None` for those that need little.
+fn memory_of(command: &Command) -> Option<u64> {
+    match command {
+        Command::Index(args) => Some(args.limits.memory),
+        Command::Run(args) => Some(args.limits.memory),
+        Command::Reindex(args) => Some(args.limits.memory),
+        Command::Serve(args) => Some(args.cache.cache),
+        // Its chain is small, whatever the limits.
+        Command::Demo(_) => Some(0),
+        _ => None,
     }
 }

@@ -60,6 +60,35 @@ async fn transactions_of_a_block_by_the_page() {
 }
 
 #[tokio::test]
+async fn transactions_of_a_block_by_cursor() {
+    let world = &everything_world();
+    let router = world.open_router();
+    let (height, block) = world.oracle.blocks().iter().enumerate().max_by_key(|(_, block)| block.txdata.len()).unwrap();
+    let names = [height.to_string(), block.block_hash().to_string()];
+    let (mut seen, mut cursor, mut pages) = (Vec::new(), None::<String>, 0);
+    loop {
+        let more = cursor.as_ref().map_or_else(String::new, |cursor| format!("&cursor={cursor}"));
+        // A cursor holds for both names of its block.
+        let body = get_ok(&router, BLOCK, &format!("/v1/blocks/{}?tx_limit=3{more}", names[pages % 2])).await;
+        seen.extend(body["transactions"].as_array().unwrap().iter().map(|t| t["txid"].as_str().unwrap().to_owned()));
+        pages += 1;
+        match body["next_cursor"].as_str() {
+            Some(next) => cursor = Some(next.to_owned()),
+            None => break,
+        }
+    }
+    assert!(pages > 2);
+    assert_eq!(seen, block.txdata.iter().map(|t| t.compute_txid().to_string()).collect::<Vec<_>>());
+    let cursor = cursor.unwrap();
+    for query in [format!("/v1/blocks/{}?cursor={cursor}", height - 1), format!("{RECENT}?cursor={cursor}")] {
+        assert_problem(&get(&router, &query).await, 422, "validation_error");
+    }
+    let both = format!("/v1/blocks/{height}?cursor={cursor}&tx_offset=1");
+    assert_problem(&get(&router, &both).await, 422, "validation_error");
+    assert!(get(&router, &format!("/v1/blocks/{height}?tx_limit=0")).await.body["next_cursor"].is_null());
+}
+
+#[tokio::test]
 async fn recent_blocks_lead_back_to_genesis() {
     let world = &everything_world();
     let router = world.open_router();

@@ -154,7 +154,7 @@ async fn resending_is_a_success() {
     let tx = waiting.made.last().unwrap().0.clone();
     let reply = submit(&router, &tx).await;
     assert_eq!((reply.status, &reply.body["state"]), (200, &"already_in_mempool".into()), "{}", reply.text);
-    assert!(reply.body["first_seen"].is_string() && reply.body["_meta"]["warnings"] == json!([]));
+    assert!(reply.body["mempool_first_seen"].is_string() && reply.body["_meta"]["warnings"] == json!([]));
     // The same with another witness: the one that is known counts, and the sender is told.
     let mut other = tx.clone();
     other.input[0].witness.push([1, 2, 3]);

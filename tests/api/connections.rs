@@ -148,7 +148,7 @@ async fn slow_bodies_are_let_go() {
     // An operation has its own word for it; what reads no body answers at once.
     for (path, status, code) in [("/v1/tx/broadcast", 408, "request_timeout"), ("/nothing", 404, "route_not_found")] {
         let head = format!(
-            "POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 90\r\n\r\n{{"
+            "POST {path} HTTP/1.1\r\nHost: cairn.test\r\nContent-Type: application/json\r\nContent-Length: 90\r\n\r\n{{"
         );
         assert_problem(&server.say(head.as_bytes()).await, status, code);
     }
@@ -196,6 +196,7 @@ async fn connections_are_bounded() {
     let answer = server.say(HEALTH).await;
     assert_problem(&answer, 429, "too_many_connections");
     assert!(answer.contains("\r\nretry-after: 1"), "{answer}");
+    assert!(answer.contains("\r\naccess-control-allow-origin: *") && answer.contains("\r\nratelimit: "), "{answer}");
     // Those that are open go on, and a place that is given back is taken.
     for stream in &mut held {
         stream.write_all(HEALTH).await.unwrap();
@@ -234,6 +235,7 @@ async fn all_clients_together_are_bounded() {
     }
     let answer = server.say(HEALTH).await;
     assert_problem(&answer, 503, "overloaded");
+    assert!(answer.contains("\r\naccess-control-allow-origin: *") && answer.contains("\r\nratelimit: "), "{answer}");
     assert!(answer.contains("\r\nretry-after: 1") && answer.contains("\r\nconnection: close"), "{answer}");
     // One that says nothing is not kept.
     assert_eq!(server.say(b"").await, "");
@@ -244,7 +246,7 @@ async fn long_heads_are_problems() {
     let server = server(limited(5000)).await;
     let many = "x: y\r\n".repeat(200);
     for (bytes, status, code) in [
-        (format!("GET /{} HTTP/1.1\r\n\r\n", "a".repeat(62_000)), 414, "uri_too_long"),
+        (format!("GET /{} HTTP/1.1\r\nHost: x\r\n\r\n", "a".repeat(62_000)), 414, "uri_too_long"),
         (format!("GET / HTTP/1.1\r\n{many}\r\n"), 431, "headers_too_large"),
         (format!("GET / HTTP/1.1\r\nx: {}\r\n\r\n", "a".repeat(80_000)), 431, "headers_too_large"),
     ] {
@@ -258,17 +260,24 @@ async fn long_heads_are_problems() {
     }
 }
 
-/// What the HTTP library refuses gets a status and no body, and the connection ends.
+/// What the HTTP library refuses is a problem like any other, and the connection ends.
 #[tokio::test]
 async fn what_is_no_request_is_refused() {
     let server = server(limited(5000)).await;
     let assert_refused = |answer: &str, status: u16| {
-        assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{answer}");
-        assert!(
-            answer.contains("\r\nconnection: close\r\n") && answer.contains("\r\ncontent-length: 0\r\n"),
-            "{answer}"
-        );
-        assert!(answer.ends_with("\r\n\r\n"), "{answer}");
+        let code = match status {
+            400 => "malformed_request",
+            414 => "uri_too_long",
+            _ => "headers_too_large",
+        };
+        assert_problem(answer, status, code);
+        for header in ["connection: close", "access-control-allow-origin: *", "ratelimit: ", "ratelimit-policy: "] {
+            assert!(answer.contains(&format!("\r\n{header}")), "{header}: {answer}");
+        }
+        let (_, body) = answer.split_once("\r\n\r\n").unwrap();
+        assert!(answer.contains(&format!("\r\ncontent-length: {}\r\n", body.len())), "{answer}");
+        let body: Value = serde_json::from_str(body).unwrap();
+        assert_eq!(body["instance"], format!("urn:uuid:{}", body["request_id"].as_str().unwrap()));
     };
     for (bytes, status) in [
         ("\x16\x03\x01\x02\x00\x01".to_owned(), 400),
@@ -280,6 +289,7 @@ async fn what_is_no_request_is_refused() {
         ("POST / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab".to_owned(), 400),
         ("POST / HTTP/1.1\r\nContent-Length: -1\r\n\r\n".to_owned(), 400),
         ("POST / HTTP/1.1\r\nTransfer-Encoding: gzip\r\n\r\n".to_owned(), 400),
+        (format!("GET /{} HTTP/1.1\r\n\r\n", "a".repeat(70_000)), 414),
         (format!("GET / HTTP/1.1\r\n{}\r\n", "x: y\r\n".repeat(1_000)), 431),
         (format!("GET / HTTP/1.1\r\nx: {}\r\n\r\n", "a".repeat(300_000)), 431),
     ] {
@@ -288,9 +298,9 @@ async fn what_is_no_request_is_refused() {
     // After an answer, too.
     let both = server.say(&[HEALTH, b"NONSENSE\r\n\r\n"].concat()).await;
     assert!(both.starts_with("HTTP/1.1 200"), "{both}");
-    assert_refused(&both[both.rfind("HTTP/1.1 ").unwrap()..], 400);
+    assert_refused(&both[both.rfind("HTTP/1.1 4").unwrap()..], 400);
     let counted = server.metrics.text();
-    for (status, times) in [(400, 10), (431, 2)] {
+    for (status, times) in [(400, 10), (414, 1), (431, 2)] {
         let line =
             format!("cairn_http_requests_total{{class=\"light\",operation=\"other\",status=\"{status}\"}} {times}");
         assert!(counted.contains(&line), "{line}: {counted}");
@@ -302,8 +312,8 @@ async fn what_is_no_request_is_refused() {
 #[tokio::test]
 async fn who_has_asked_all_is_answered() {
     let server = server(limited(5000)).await;
-    let broken = b"POST /v1/tx/broadcast HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: 1\r\n\r\n{";
-    for (asked, status) in [(HEALTH, "200"), (b"GET /nothing HTTP/1.1\r\n\r\n", "404"), (broken, "400")] {
+    let broken = b"POST /v1/tx/broadcast HTTP/1.1\r\nHost: cairn.test\r\nContent-Type: application/json\r\nContent-Length: 1\r\n\r\n{";
+    for (asked, status) in [(HEALTH, "200"), (b"GET /nothing HTTP/1.1\r\nHost: x\r\n\r\n", "404"), (broken, "400")] {
         // Often, since the end may be seen before the answer is ready or after it.
         for _ in 0..20 {
             let mut stream = server.connect().await;
@@ -318,7 +328,7 @@ async fn who_has_asked_all_is_answered() {
 #[tokio::test]
 async fn broken_bodies_are_told_from_large_ones() {
     let server = server(ApiConfig::from(HttpConfig { max_body_bytes: 100, ..limited(5000).http })).await;
-    let head = "POST /v1/tx/broadcast HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n";
+    let head = "POST /v1/tx/broadcast HTTP/1.1\r\nHost: cairn.test\r\nContent-Type: application/json\r\n";
     for (rest, status, code) in [
         ("Transfer-Encoding: chunked\r\n\r\nzz\r\n".to_owned(), 400, "incomplete_body"),
         ("Transfer-Encoding: chunked\r\n\r\nffffffffffffffffff\r\n".to_owned(), 400, "incomplete_body"),

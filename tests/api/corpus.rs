@@ -10,7 +10,8 @@ use cairn_http::HttpConfig;
 use cairn_link::IndexSlot;
 use cairn_operations::{ApiConfig, ApiState, router};
 use cairn_testkit::workspace_root;
-use demo::{Demo, Paid};
+pub use demo::Demo;
+use demo::Paid;
 use record::{Asked, Got, Recorder};
 use serde_json::{Value, json};
 

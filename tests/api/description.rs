@@ -113,3 +113,27 @@ async fn links_of_the_landing_page_work() {
         assert_eq!(get(&router, link).await.status, 200, "{link}");
     }
 }
+
+#[test]
+fn the_description_names_sessions_payments_and_suggestions() {
+    let schemes = DOCUMENT["components"]["securitySchemes"].as_object().unwrap();
+    assert_eq!(schemes["walletSession"]["scheme"], "bearer");
+    assert_eq!(schemes["bridgeKey"]["name"], "X-WR-API-Key");
+    for (path, methods) in DOCUMENT["paths"].as_object().unwrap() {
+        for operation in methods.as_object().unwrap().values() {
+            let gated = path == "/v1/wallets/{address}/transactions";
+            // The empty object: some requests need neither.
+            let security = serde_json::json!([{}, {"walletSession": []}, {"bridgeKey": []}]);
+            assert_eq!(operation.get("security"), gated.then_some(&security), "{path}");
+            let target = &operation["responses"]["402"]["$ref"];
+            assert_eq!(target == "#/components/responses/PaymentRequired", gated, "{path}: {target}");
+        }
+    }
+    let problem = &DOCUMENT["components"]["schemas"]["Problem"];
+    for member in ["did_you_mean", "links", "warnings"] {
+        assert!(problem["properties"][member]["description"].is_string(), "{member}");
+        assert!(!problem["required"].as_array().unwrap().contains(&member.into()), "{member}");
+    }
+    // It broadcasts.
+    assert!(!DOCUMENT["info"].to_string().contains("read-only"));
+}

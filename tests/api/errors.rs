@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use axum::{body::Body, http::Request};
 use cairn_link::IndexSlot;
+use cairn_model::{MempoolWatch, SourceKind, SourceStatus};
 use cairn_operations::{ApiConfig, ApiState, router};
 use proptest::{
     prop_assert,
     test_runner::{Config, TestRunner},
 };
 
-use crate::support::{assert_problem, assert_valid, everything_world, get, open_config, send};
+use crate::support::{assert_problem, assert_valid, everything_world, get, open_config, post, send};
 
 #[tokio::test]
 async fn unknown_routes_are_shown_the_way() {
@@ -79,10 +80,62 @@ async fn all_bad_fields_at_once() {
     let names: Vec<_> = reply.body["errors"].as_array().unwrap().iter().map(|e| e["name"].as_str().unwrap()).collect();
     assert_eq!(names, ["limit", "offset", "view"]);
     assert_eq!(reply.body["errors"][0]["allowed"]["maximum"], 100);
+    let reply = get(&router, &format!("/v1/wallets/{address}/transactions?limit=0&offset=-1&view=foo&cursor=zz")).await;
+    assert_problem(&reply, 422, "validation_error");
+    let names: Vec<_> = reply.body["errors"].as_array().unwrap().iter().map(|e| e["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["limit", "offset", "cursor", "view"]);
     for query in ["limit=", "limit=ten", "limit=1&limit=2", "cursor=zz", "cursor=", "cursor=zz&offset=1"] {
         let reply = get(&router, &format!("/v1/wallets/{address}/transactions?{query}")).await;
         assert_problem(&reply, 422, "validation_error");
     }
+}
+
+#[tokio::test]
+async fn examples_of_addresses_are_of_the_served_network() {
+    let world = &everything_world();
+    let router = world.open_router();
+    for (refused, code) in [("xyz", "invalid_address"), ("1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa", "wrong_network")] {
+        let reply = get(&router, &format!("/v1/wallets/{refused}/overview")).await;
+        assert_problem(&reply, 400, code);
+        let example = reply.body["errors"][0]["example"].as_str().unwrap();
+        assert_ne!(example, refused);
+        assert_eq!(get(&router, &format!("/v1/wallets/{example}/overview")).await.status, 200, "{example}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_not_configured_is_not_worth_another_try() {
+    let world = &everything_world();
+    let router = world.open_router();
+    // Nobody has said yet that there will be none.
+    assert_eq!(get(&router, "/v1/mempool/stats").await.body["retryable"], true);
+    let files = SourceStatus { kind: SourceKind::Files, mempool: MempoolWatch::Off, ..SourceStatus::default() };
+    world.slot.set_source(Some(files));
+    let mempool = get(&router, "/v1/mempool/stats").await;
+    assert_problem(&mempool, 503, "mempool_unavailable");
+    let raw = format!("0200000001{}0000000000ffffffff01e80300000000000001516a000000", "11".repeat(32));
+    let broadcast = post(&router, "/v1/tx/broadcast", &serde_json::json!({"tx_hex": raw})).await;
+    assert_problem(&broadcast, 503, "node_unavailable");
+    let ticket = serde_json::json!({"type": "general", "message": "hello"});
+    let feedback = post(&router, "/v1/feedback", &ticket).await;
+    assert_problem(&feedback, 503, "state_unavailable");
+    for (reply, setting) in [(mempool, "--node"), (broadcast, "--node"), (feedback, "--state-url")] {
+        assert_eq!((&reply.body["retryable"], reply.header("retry-after")), (&false.into(), ""), "{}", reply.text);
+        assert!(reply.body["detail"].as_str().unwrap().contains(setting), "{}", reply.text);
+    }
+}
+
+#[tokio::test]
+async fn unknown_parameters_of_files_warn_in_a_header() {
+    let world = &everything_world();
+    let router = world.open_router();
+    let wallet = "/v1/wallets/bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080/balance-history?format=csv&form=2024-01-01";
+    let said = "unknown_parameter; the parameter \"form\" was ignored; did you mean from?";
+    assert_eq!(get(&router, wallet).await.header("x-warning"), said);
+    let odd = get(&router, &wallet.replace("form=2", "%C3%BC%0A=2")).await;
+    assert_eq!(odd.header("x-warning"), "unknown_parameter; the parameter \"\\u{fc}\\n\" was ignored");
+    // JSON says it in `_meta`.
+    assert_eq!(get(&router, "/v1/chain/recent-blocks?limt=3").await.header("x-warning"), "");
 }
 
 #[tokio::test]

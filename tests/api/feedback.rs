@@ -47,7 +47,7 @@ impl Desk {
 
 /// A POST that comes from an address.
 async fn post_from(router: &Router, address: &str, body: &Value) -> Reply {
-    let mut request = Request::post(FEEDBACK).header("content-type", "application/json");
+    let mut request = Request::post(FEEDBACK).header("host", "cairn.test").header("content-type", "application/json");
     let peer: SocketAddr = format!("{address}:1").parse().unwrap();
     request = request.extension(ConnectInfo(peer));
     send(router, request.body(Body::from(body.to_string())).unwrap()).await

@@ -16,7 +16,7 @@ use tower::ServiceExt;
 use crate::support::{Reply, assert_problem, everything_world, get, open_config, post, send};
 
 fn from(peer: &str, path: &str, headers: &[(&str, &str)]) -> Request<Body> {
-    let mut request = Request::get(path);
+    let mut request = Request::get(path).header("host", "cairn.test");
     for (name, value) in headers {
         request = request.header(*name, *value);
     }

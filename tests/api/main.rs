@@ -5,6 +5,8 @@ mod balance_history;
 mod blocks;
 mod bounds;
 mod broadcast;
+mod browsers;
+mod compact;
 mod connections;
 mod corpus;
 mod description;

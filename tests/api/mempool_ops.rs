@@ -197,9 +197,9 @@ fn check_own(tx: &MempoolTx, body: &Value) {
     assert_eq!((&body["vsize"], &body["adjusted_vsize"]), (&json!(tx.vsize()), &json!(tx.adjusted_vsize())));
     assert_eq!(body["fee_sats"], tx.fee_sats);
     assert_eq!(milli(&body["fee_rate_sat_vb"]), rate(tx));
-    let seen: jiff::Timestamp = body["first_seen_at"].as_str().unwrap().parse().unwrap();
+    let seen: jiff::Timestamp = body["mempool_first_seen"].as_str().unwrap().parse().unwrap();
     assert_eq!(seen.as_millisecond() as u64, tx.first_seen_ms);
-    assert_eq!(body["rbf"], json!({"signals": true, "bip125_replaceable": true}));
+    assert_eq!((&body["rbf"], &body["bip125_replaceable"]), (&true.into(), &true.into()));
     let (inputs, outputs) = (body["inputs"].as_array().unwrap(), body["outputs"].as_array().unwrap());
     assert_eq!((inputs.len(), outputs.len()), (tx.inputs.len(), tx.outputs.len()));
     for (row, input) in inputs.iter().zip(&tx.inputs) {

@@ -223,7 +223,7 @@ async fn what_left_the_mempool_says_how() {
         let departed = &reply.body["departed"];
         assert_eq!((&departed["reason"], &departed["replaced_by"]), (&(*word).into(), replaced_by));
         assert_eq!(departed["height"], if *word == "confirmed" { 9.into() } else { Value::Null });
-        assert_eq!(departed["first_seen_at"], seen(tx.first_seen_ms));
+        assert_eq!(departed["mempool_first_seen"], seen(tx.first_seen_ms));
         assert_eq!(
             (&departed["fee_sats"], &departed["adjusted_vsize"]),
             (&tx.fee_sats.into(), &tx.adjusted_vsize().into())

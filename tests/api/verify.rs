@@ -186,7 +186,7 @@ async fn payments_that_wait_are_replaced_or_dropped() {
     let observed = &body["observed"];
     assert_eq!((&observed["state"], &observed["confirmations"]), (&"mempool".into(), &0.into()));
     assert_eq!((&observed["rbf"], &observed["block"]), (&true.into(), &Value::Null));
-    assert!(observed["first_seen"].as_str().unwrap().starts_with("2026-"));
+    assert!(observed["mempool_first_seen"].as_str().unwrap().starts_with("2026-"));
     assert_eq!(observed["received_sats"], 500_000);
     assert_eq!(observed["outputs"][1], json!({"vout": 1, "value_sats": 200_000, "value_btc": 0.002}));
     let body = ask(&router, json!({"txid": first.txid.to_string(), "address": to})).await;
@@ -206,7 +206,7 @@ async fn payments_that_wait_are_replaced_or_dropped() {
         let by = json!({"kind": "replaced", "by": second.txid.to_string(), "by_state": "mempool"});
         assert_eq!(observed["double_spend"], by);
         assert_eq!(observed["departed"]["reason"], "replaced");
-        assert!(observed["first_seen"].is_string());
+        assert!(observed["mempool_first_seen"].is_string());
         assert_eq!(body["provisional"], false);
     }
     let body = ask(&router, asked(&second.txid, 1, 0)).await;
@@ -274,5 +274,5 @@ async fn a_confirmed_transaction_remembers_when_it_was_first_seen() {
     let script = &block.txdata[0].output[0].script_pubkey;
     let body = ask(&router, json!({"txid": tx.txid.to_string(), "address": script_hash(script)})).await;
     assert_eq!((&body["verified"], &body["observed"]["state"]), (&true.into(), &"confirmed".into()));
-    assert!(body["observed"]["first_seen"].is_string());
+    assert!(body["observed"]["mempool_first_seen"].is_string());
 }

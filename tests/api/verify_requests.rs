@@ -100,6 +100,9 @@ async fn bad_requests() {
             assert_eq!(names(&reply), ["expected_amount_btc"], "{amount}");
         }
     }
+    let text = format!(r#"{{"txid":"{txid}","address":"{payee}","expected_amount_btc":0.30000000000000004}}"#);
+    let told = ask_text(&router, text).await.body["errors"][0]["message"].clone();
+    assert_eq!(told, "has more than 8 decimals; the nearest valid amount is 0.3");
     for text in
         ["", "[]", "{", "null", r#"{"txid":"a","txid":"b"}"#, r#"{"expected_amount_btc":1e999}"#, "{\"txid\":01}"]
     {
@@ -148,8 +151,8 @@ async fn only_posts_and_nothing_is_kept() {
         .header("access-control-request-method", "POST")
         .header("access-control-request-headers", "content-type");
     let reply = send(&router, preflight.body(Body::empty()).unwrap()).await;
-    assert_eq!(reply.status, 200);
-    assert!(reply.header("access-control-allow-methods").contains("POST"));
+    assert_eq!(reply.status, 204);
+    assert_eq!(reply.header("access-control-allow-methods"), "POST, OPTIONS");
 
     let tx = &world.oracle.blocks()[9].txdata[0];
     let body = json!({"txid": tx.compute_txid().to_string(), "address": script_hash(&tx.output[0].script_pubkey)});

@@ -48,7 +48,7 @@ fn broadcasts(node: &mut Node, served: &mut Served) {
     assert_eq!(accepted["wtxid"], pool.entry(&txid)["wtxid"]);
     assert_eq!((&accepted["vsize"], &accepted["weight"]), (&pool.entry(&txid)["vsize"], &pool.entry(&txid)["weight"]));
     let again = sends(served, &hex, "already_in_mempool");
-    assert_eq!(again["first_seen"], served.get(&format!("/v1/mempool/tx/{txid}"))["first_seen_at"]);
+    assert_eq!(again["mempool_first_seen"], served.get(&format!("/v1/mempool/tx/{txid}"))["mempool_first_seen"]);
     let (status, body) = served.post_as("/v1/tx/broadcast", "text/plain", &format!("{hex}\n"));
     assert_eq!((status, &body["state"]), (200, &json!("already_in_mempool")), "{body}");
 

@@ -174,7 +174,7 @@ fn conflicts(node: &Node, served: &Served, coin: Coin) {
     node.send(&parent);
     node.send(&child);
     agrees(node, served);
-    assert_eq!(served.get(&format!("/v1/mempool/tx/{}", lost[0]))["first_seen_at"], seen, "it was seen before");
+    assert_eq!(served.get(&format!("/v1/mempool/tx/{}", lost[0]))["mempool_first_seen"], seen, "it was seen before");
     assert_eq!(left(served, &rival.compute_txid().to_string()).1, "replaced");
     node.mine(1);
     agrees(node, served);

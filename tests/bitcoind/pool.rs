@@ -165,7 +165,7 @@ impl NodeMempool {
                 return Err(format!("{name} of {txid}: served {ours:?}, the node says {theirs:?}"));
             }
         }
-        let replaceable = &ours["rbf"]["bip125_replaceable"];
+        let replaceable = &ours["bip125_replaceable"];
         same(of("BIP 125"), replaceable, self.is_replaceable(txid))?;
         // Old nodes say it themselves.
         if let Some(theirs) = entry.get("bip125-replaceable") {
@@ -174,7 +174,7 @@ impl NodeMempool {
         let looked_up = ok(served, &format!("/v1/tx/{txid}"))?;
         same(of("state"), &looked_up["status"]["state"], "mempool")?;
         same(of("fee"), &looked_up["fee_sats"], fee("base"))?;
-        same(of("first seen"), &looked_up["status"]["mempool_first_seen"], ours["first_seen_at"].clone())?;
+        same(of("first seen"), &looked_up["status"]["mempool_first_seen"], ours["mempool_first_seen"].clone())?;
         let status = ok(served, &format!("/v1/tx/{txid}/status"))?;
         same(of("state"), &status["state"], "mempool")
     }
@@ -248,7 +248,7 @@ pub(crate) fn agrees(node: &Node, served: &Served) -> NodeMempool {
 pub(crate) fn first_seen(served: &Served, txids: &BTreeSet<String>) -> BTreeMap<String, String> {
     let seen = |txid: &String| {
         let tx = served.get(&format!("/v1/mempool/tx/{txid}"));
-        (txid.clone(), tx["first_seen_at"].as_str().unwrap().to_owned())
+        (txid.clone(), tx["mempool_first_seen"].as_str().unwrap().to_owned())
     };
     txids.iter().map(seen).collect()
 }

@@ -2,6 +2,7 @@
 
 use std::{fs, net::TcpListener, process::Command};
 
+use assert_cmd::assert::Assert;
 use bitcoin::{consensus::serialize, constants::genesis_block};
 use cairn_chaingen::corefiles::{Layout, write_chain};
 use cairn_reader::Reader;
@@ -54,6 +55,29 @@ fn sources_that_cannot_be_used() {
     fs::write(world.path("blocks/xor.dat"), KEY).unwrap();
     assert!(!world.path("data").exists(), "nothing is made for a folder that cannot be used");
     world.run(INDEX).success();
+}
+
+/// What would abort in the middle of the work is told before it begins.
+#[test]
+fn an_address_space_that_is_too_small() {
+    let world = World::small(3);
+    let limited = |kib: u64, line: &str| {
+        let plain = world.command(line);
+        let mut command = Command::new("sh");
+        command.current_dir(world.path("."));
+        let script = format!("ulimit -v {kib}; exec \"$0\" \"$@\"");
+        command.arg("-c").arg(script).arg(plain.get_program()).args(plain.get_args());
+        Assert::new(command.output().unwrap())
+    };
+    let index = format!("{INDEX} --memory 256M");
+    fails(limited(1 << 21, &index), 1, &["limited to 2048 MiB, and it needs 2304 MiB", "ulimit -v"]);
+    assert!(!world.path("data").exists(), "nothing is begun");
+    limited(3 << 20, &index).success();
+    let serve = "serve --datadir data --listen 127.0.0.1:0 --cache 64M";
+    fails(limited(1 << 20, serve), 1, &["limited to 1024 MiB, and it needs 2112 MiB"]);
+    fails(limited(1 << 20, "demo --datadir demo"), 1, &["it needs 2048 MiB"]);
+    // What needs little is not held up.
+    limited(1 << 20, "config").success();
 }
 
 #[test]

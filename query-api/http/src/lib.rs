@@ -59,6 +59,7 @@ pub use requests::{
 pub use server::Service;
 pub use transport::{
     admin::{admin_router, serve_admin},
+    hosts::Hosts,
     metrics::Metrics,
     router::{router, router_with, serve},
 };

@@ -4,6 +4,7 @@ use std::{fmt, hash::RandomState, sync::Arc};
 
 use serde_json::Value;
 use sha2::{Digest, Sha256};
+use uuid::{NoContext, Timestamp, Uuid};
 
 use crate::{
     answers::document::Document,
@@ -12,7 +13,7 @@ use crate::{
     describe::{self, about::About},
     limits::{admission::Admission, budget::Budgets, session::Sessions},
     requests::ask::Backend,
-    transport::metrics::Metrics,
+    transport::{hosts::Hosts, metrics::Metrics},
 };
 
 /// A service: its operations, its backend and its description.
@@ -77,6 +78,8 @@ pub(crate) struct Server {
     /// URL of the OpenAPI document.
     pub(crate) docs: String,
     pub(crate) documents: Vec<Document>,
+    /// Hosts and origins that may change something.
+    pub(crate) hosts: Hosts,
 }
 
 impl Server {
@@ -102,6 +105,7 @@ impl Server {
             budgets: Budgets::new(service.config.rate_limit),
             pseudonyms: RandomState::new(),
             docs: format!("{}/openapi.json", service.config.base_url),
+            hosts: Hosts::of(&service.config.base_url),
             config: service.config,
             backend: service.backend,
             formats: service.formats,
@@ -113,5 +117,12 @@ impl Server {
             state_version,
             documents,
         }
+    }
+
+    /// A new id of a request. It has the time of the server's clock, which no setting of the system makes panic.
+    pub(crate) fn new_id(&self) -> Uuid {
+        let ms = (self.clock)();
+        let nanos = u32::try_from(ms % 1000 * 1_000_000).unwrap_or_default();
+        Uuid::new_v7(Timestamp::from_unix(NoContext, ms / 1000, nanos))
     }
 }

@@ -8,7 +8,7 @@ use axum::{
     http::{HeaderMap, HeaderValue, Method, StatusCode, header, request::Parts},
     response::Response,
 };
-use cairn_http::{Api, ErrorCode};
+use cairn_http::{Api, ErrorCode, Hosts};
 use rmcp::transport::{
     StreamableHttpServerConfig, StreamableHttpService, streamable_http_server::session::never::NeverSessionManager,
 };
@@ -18,7 +18,6 @@ use tower::{Service, ServiceExt};
 use crate::{
     Options,
     handler::Handler,
-    hosts::Hosts,
     rpc::{self, INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, RpcError},
     streams::Streams,
 };

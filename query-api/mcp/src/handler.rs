@@ -46,7 +46,7 @@ impl ServerHandler for Handler {
     fn get_info(&self) -> ServerConfig {
         let about = Implementation::new("cairn", env!("CARGO_PKG_VERSION"))
             .with_title("Cairn")
-            .with_description("Bitcoin chain index with a read-only query API")
+            .with_description("Bitcoin chain index with a query API, which also broadcasts transactions")
             .with_website_url(format!("{}/", self.api.config().base_url));
         ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
             .with_server_info(about)

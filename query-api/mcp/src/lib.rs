@@ -11,7 +11,6 @@ mod endpoint;
 mod endpoints;
 mod front;
 mod handler;
-mod hosts;
 mod legacy;
 mod options;
 mod portable;

@@ -15,7 +15,7 @@ static ANSWERS: LazyLock<Map<String, Value>> =
 pub(crate) fn about(config: &ApiConfig) -> About {
     About {
         name: "Cairn",
-        summary: "Bitcoin chain index with a read-only query API",
+        summary: "Bitcoin chain index with a query API, which also broadcasts transactions",
         sentence: "Bitcoin data for software agents and integrators, over HTTP: balances and histories of addresses, \
             transactions and their confirmations, blocks, mempool and fees. Each answer names the tip at which it is valid",
         conventions: "Every 2xx answer of /v1 and /api is an object with `_meta`, which names the tip at which the answer \

@@ -9,7 +9,7 @@ use std::{
 use cairn_domain::mempool::{Mempool, Projection};
 use cairn_http::{ApiError, Call, ErrorCode, Freshness, Info, Method};
 use cairn_link::{Absent, MempoolSlot};
-use cairn_model::{Height, Network, SourceKind, SourceStatus, Txid};
+use cairn_model::{Height, MempoolWatch, Network, SourceKind, SourceStatus, Txid};
 use cairn_reader::{Tip, View};
 use cairn_tables::headers::HeaderRow;
 use schemars::JsonSchema;
@@ -115,6 +115,12 @@ impl<'a> Ctx<'a> {
     /// No mempool is available.
     pub(crate) fn mempool(&self) -> Result<&MempoolView<'a>, ApiError> {
         self.pool.as_ref().map_err(|absent| {
+            // Before the indexer has said so, it may only not have begun.
+            let off = self.source.is_some_and(|source| source.mempool == MempoolWatch::Off);
+            if *absent == Absent::NotWatched && off {
+                let detail = format!("{}; its operator can let the indexer follow a node (--node)", absent.reason());
+                return ApiError::new(ErrorCode::MempoolUnavailable, detail);
+            }
             let wait = if *absent == Absent::OtherTip { 1 } else { 10 };
             ApiError::unavailable(ErrorCode::MempoolUnavailable, absent.reason(), wait)
         })

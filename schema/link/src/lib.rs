@@ -23,7 +23,7 @@ mod publish;
 mod publisher;
 mod slot;
 
-pub use announcer::{Announcer, Present};
+pub use announcer::{Announcer, MAX_READERS, Present};
 pub use followed::{FollowedIndex, FollowingThreads};
 pub use frame::{BadFrame, MAX_FRAME, Message, VERSION, mempool_messages};
 pub use listener::{Event, Listener};

@@ -36,6 +36,8 @@ error_codes! {
         "Give a block height in decimal digits, or a block hash of 64 hexadecimal digits.";
     IncompleteBody, 400, "incomplete_body", "Incomplete body",
         "The body ended early, or its chunked encoding is broken.";
+    MalformedRequest, 400, "malformed_request", "Malformed request",
+        "The bytes are not an HTTP/1.1 request, or the request does not have exactly one `Host` header.";
     InvalidPath, 400, "invalid_path", "Invalid path", "The path is not valid UTF-8, or is not a path.";
     InvalidQuery, 400, "invalid_query", "Invalid query string", "The query string cannot be read.";
     MalformedJson, 400, "malformed_json", "Malformed JSON",
@@ -63,7 +65,7 @@ error_codes! {
     HostNotAllowed, 403, "host_not_allowed", "Host not allowed",
         "The `Host` header does not name this server. The operator sets the base URL.";
     OriginNotAllowed, 403, "origin_not_allowed", "Origin not allowed",
-        "Pages of other sites must not call the tool endpoint.";
+        "Pages of other sites must not call the tool endpoint, nor send what changes something: broadcasts and feedback.";
     RouteNotFound, 404, "route_not_found", "Route not found",
         "No operation has this path. `did_you_mean` names the nearest ones.";
     TxNotFound, 404, "tx_not_found", "Transaction not found", "Neither the chain nor the mempool has the transaction.";

@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 use crate::{
     answers::{
         error::not_allowed,
-        validators::{matches, set_validators},
+        validators::{matches, matches_any, set_validators},
     },
     pages::shell::POLICY,
 };
@@ -68,7 +68,7 @@ impl Document {
 
     fn answer_read(&self, request: &Request) -> Response {
         let asked = request.headers().get(header::IF_NONE_MATCH).and_then(|v| v.to_str().ok());
-        let mut response = if asked.is_some_and(|tags| matches(tags, &self.etag)) {
+        let mut response = if asked.is_some_and(|tags| matches(tags, &self.etag) || matches_any(tags)) {
             StatusCode::NOT_MODIFIED.into_response()
         } else {
             let mut response = self.body.clone().into_response();

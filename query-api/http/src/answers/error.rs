@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::answers::code::ErrorCode;
+use crate::answers::{code::ErrorCode, meta::Warning};
 
 /// The media type of every error.
 pub(crate) const PROBLEM: &str = "application/problem+json";
@@ -79,6 +79,8 @@ pub struct Failure {
     pub retry_after: Option<u32>,
     /// Methods of the path (405).
     pub allow: Option<String>,
+    /// Warnings about the request.
+    pub warnings: Vec<Warning>,
     /// Further headers.
     pub headers: Vec<(HeaderName, HeaderValue)>,
     /// Further fields of the body.
@@ -106,6 +108,7 @@ impl ApiError {
             retryable: false,
             retry_after: None,
             allow: None,
+            warnings: Vec::new(),
             headers: Vec::new(),
             extra: Map::new(),
             source: None,
@@ -162,6 +165,13 @@ impl ApiError {
         self
     }
 
+    /// Adds warnings about the request that failed.
+    #[must_use]
+    pub(crate) fn warned(mut self, warnings: Vec<Warning>) -> Self {
+        self.0.warnings.extend(warnings);
+        self
+    }
+
     /// Adds a field to the body.
     pub fn with(mut self, key: &str, value: impl Into<Value>) -> Self {
         self.0.extra.insert(key.to_owned(), value.into());
@@ -204,6 +214,7 @@ impl ApiError {
             error: failure.code.name().to_owned(),
             request_id: request_id.to_owned(),
             errors: failure.errors.clone(),
+            warnings: failure.warnings.clone(),
             retryable: failure.retryable,
             docs_url: failure.code.explained_at(base_url),
             extra: failure.extra.clone(),
@@ -262,6 +273,9 @@ pub(crate) struct Problem {
     request_id: String,
     /// All invalid fields of the request.
     errors: Vec<FieldError>,
+    /// Warnings about the request, for example that a session was not accepted; absent if there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<Warning>,
     /// True if the same request may succeed later.
     retryable: bool,
     /// URL of the explanation.

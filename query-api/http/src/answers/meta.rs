@@ -8,11 +8,17 @@ use serde::Serialize;
 pub struct Warning {
     /// Stable code.
     pub code: &'static str,
-    /// A sentence.
+    /// A sentence; absent from compact views.
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub message: String,
 }
 
 impl Warning {
+    /// The same without the sentence.
+    pub(crate) fn brief(&self) -> Self {
+        Warning { code: self.code, message: String::new() }
+    }
+
     /// A warning of this code.
     pub fn new(code: &'static str, message: impl Into<String>) -> Self {
         Warning { code, message: message.into() }
@@ -52,10 +58,12 @@ pub(crate) struct Meta<'m> {
     pub(crate) source: &'static str,
     /// Price of this request.
     pub(crate) price_sats: u64,
-    /// URL of the OpenAPI document.
-    pub(crate) docs: &'m str,
-    /// Meaning of `freshness` for this operation.
-    pub(crate) freshness_semantics: &'static str,
+    /// URL of the OpenAPI document; absent from compact views.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) docs: Option<&'m str>,
+    /// Meaning of `freshness` for this operation; absent from compact views.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) freshness_semantics: Option<&'static str>,
     /// Warnings about the answer.
     pub(crate) warnings: &'m [Warning],
     /// The tip of the index; null before anything is indexed.
@@ -90,8 +98,8 @@ mod tests {
             freshness: None,
             source: "index",
             price_sats: 0,
-            docs: "",
-            freshness_semantics: "",
+            docs: None,
+            freshness_semantics: None,
             warnings: &warnings,
             tip: None,
             network: None,

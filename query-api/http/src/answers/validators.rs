@@ -10,11 +10,20 @@ pub(crate) fn set_validators(headers: &mut HeaderMap, etag: &str) {
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
 }
 
-/// True if an `If-None-Match` contains the tag.
+fn tags(if_none_match: &str) -> impl Iterator<Item = &str> {
+    if_none_match.split(',').map(|tag| tag.trim().trim_start_matches("W/"))
+}
+
+/// True if an `If-None-Match` lists the tag. A `*` does not: see [`matches_any`].
 pub(crate) fn matches(if_none_match: &str, etag: &str) -> bool {
-    let listed = if_none_match.split(',').map(|tag| tag.trim().trim_start_matches("W/"));
     let etag = etag.trim_start_matches("W/");
-    listed.into_iter().any(|tag| tag == "*" || tag == etag)
+    tags(if_none_match).any(|tag| tag == etag)
+}
+
+/// True if an `If-None-Match` is `*`: it matches any version, but only of an answer that there is (RFC 9110, 13.1.2).
+/// So it must not be asked before there is one, and never of an error.
+pub(crate) fn matches_any(if_none_match: &str) -> bool {
+    tags(if_none_match).any(|tag| tag == "*")
 }
 
 #[cfg(test)]
@@ -25,7 +34,8 @@ mod tests {
     fn tags_match_as_lists() {
         assert!(matches("\"a\", \"b\"", "\"b\""));
         assert!(matches("W/\"b\"", "\"b\""));
-        assert!(matches("*", "\"b\""));
+        assert!(!matches("*", "\"b\"") && matches_any("*") && matches_any("\"a\", *"));
+        assert!(!matches_any("\"*\"") && !matches_any(""));
         assert!(!matches("\"c\"", "\"b\""));
         assert!(!matches("", "\"b\""));
     }

@@ -74,10 +74,17 @@ impl<'f> Check<'f> {
 
     pub(super) fn error(&mut self, location: Location, name: &str, message: impl Into<String>, schema: Option<&Value>) {
         if self.errors.len() < MAX_ERRORS {
-            let example = schema.and_then(|s| s["examples"].get(0).or_else(|| s.get("default")));
+            let example = schema.and_then(|schema| self.example(schema)).filter(|example| !example.is_null());
             let allowed = schema.and_then(allowed);
-            let example = example.filter(|e| !e.is_null()).cloned();
             self.errors.push(FieldError { location, name: name.to_owned(), message: message.into(), allowed, example });
+        }
+    }
+
+    /// A valid value.
+    fn example(&self, schema: &Value) -> Option<Value> {
+        match format::of(self.formats, schema).and_then(|format| format.example) {
+            Some(of_network) => Some(of_network(self.network)),
+            None => schema["examples"].get(0).or_else(|| schema.get("default")).cloned(),
         }
     }
 

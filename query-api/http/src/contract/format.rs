@@ -39,6 +39,8 @@ pub struct TextFormat {
     pub codes: &'static [ErrorCode],
     /// True if numbers are accepted too. They are used as written, without rounding to a float.
     pub takes_numbers: bool,
+    /// A valid value on the network of the service, if it depends on the network.
+    pub example: Option<fn(network: Option<&'static str>) -> Value>,
     /// The check.
     pub look: Look,
 }

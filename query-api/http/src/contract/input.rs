@@ -166,8 +166,11 @@ impl InputSpec {
             }
         }
         self.groups(&input, &mut check);
-        check.finish()?;
-        Ok((Value::Object(input), self.unknown(raw)))
+        let warnings = self.unknown(raw);
+        match check.finish() {
+            Ok(()) => Ok((Value::Object(input), warnings)),
+            Err(error) => Err(error.warned(warnings)),
+        }
     }
 
     /// Checks aliases and fields that exclude each other.

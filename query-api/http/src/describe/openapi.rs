@@ -31,6 +31,7 @@ pub(crate) fn of(operations: &[Registered], about: &About, formats: &[TextFormat
     }
     let _ = generator.subschema_for::<Problem>();
     let mut schemas = generator.take_definitions(true);
+    describe_extras(&mut schemas);
     for op in operations {
         relax(op, &mut schemas);
     }
@@ -55,7 +56,17 @@ pub(crate) fn of(operations: &[Registered], about: &About, formats: &[TextFormat
                 "description": "An error.",
                 "headers": headers(&["X-Request-Id", "RateLimit", "RateLimit-Policy", "Retry-After"]),
                 "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
+            }, "PaymentRequired": {
+                "description": "The request needs a wallet session or a payment.",
+                "headers": headers(&["X-Request-Id", "RateLimit", "RateLimit-Policy", "PAYMENT-REQUIRED"]),
+                "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/PaymentRequired"}}},
             }},
+            "securitySchemes": {
+                SESSION: {"type": "http", "scheme": "bearer",
+                    "description": "A wallet session. An unusable one counts as absent, with a warning."},
+                BRIDGE: {"type": "apiKey", "in": "header", "name": "X-WR-API-Key",
+                    "description": "The key of a bridge pass. An unusable one counts as absent, with a warning."},
+            },
             "headers": {
                 "ETag": {"description": "Version of the answer, for If-None-Match.", "schema": {"type": "string"}},
                 "RateLimit": {"description": "Remaining rate limit of the client: `r` units; the full limit is available \
@@ -64,7 +75,11 @@ pub(crate) fn of(operations: &[Registered], about: &About, formats: &[TextFormat
                     "schema": {"type": "string"}},
                 "Retry-After": {"description": "Seconds to wait before a retry (429 and 503).",
                     "schema": {"type": "integer", "minimum": 0}},
+                "PAYMENT-REQUIRED": {"description": "The requirements of a bridge pass, as compact JSON.",
+                    "schema": {"type": "string"}},
                 "X-Request-Id": {"description": "Id of the request.", "schema": {"type": "string"}},
+                "X-Warning": {"description": "A warning about the request, in answers that are not JSON: its code and a \
+                    sentence.", "schema": {"type": "string"}},
                 "X-Rows-Read": {"description": "Rows of the index read for the answer.",
                     "schema": {"type": "integer", "minimum": 0}},
             },
@@ -96,6 +111,9 @@ fn operation(op: &Registered, generator: &mut SchemaGenerator, about: &About, fo
         "headers": headers(&["ETag", "X-Request-Id", "X-Rows-Read", "RateLimit", "RateLimit-Policy"]),
         "content": content,
     });
+    if op.media.iter().any(|media| *media != JSON) {
+        answer["headers"]["X-Warning"] = json!({"$ref": "#/components/headers/X-Warning"});
+    }
     match op.info.method {
         Method::Get => {
             let unchanged = json!({
@@ -114,9 +132,10 @@ fn operation(op: &Registered, generator: &mut SchemaGenerator, about: &About, fo
         by_status.entry(code.status().as_u16()).or_default().push(code.name());
     }
     for (status, codes) in by_status {
+        let kind = if status == 402 { "PaymentRequired" } else { "Problem" };
         responses.insert(
             status.to_string(),
-            json!({"$ref": "#/components/responses/Problem",
+            json!({"$ref": format!("#/components/responses/{kind}"),
             "description": format!("Codes: {}.", codes.join(", "))}),
         );
     }
@@ -138,6 +157,10 @@ fn operation(op: &Registered, generator: &mut SchemaGenerator, about: &About, fo
         content["application/json"]["example"] = example_body(op, about);
         entry["requestBody"] = json!({"required": true, "content": content});
     }
+    if op.info.conditional {
+        // The first object: some requests need neither.
+        entry["security"] = json!([{}, {SESSION: []}, {BRIDGE: []}]);
+    }
     if !op.info.aliases.is_empty() {
         entry["x-aliases"] = json!(op.info.aliases);
     }
@@ -145,6 +168,65 @@ fn operation(op: &Registered, generator: &mut SchemaGenerator, about: &About, fo
         entry["x-price-sats"] = price.into();
     }
     entry
+}
+
+/// Names of the security schemes.
+const SESSION: &str = "walletSession";
+const BRIDGE: &str = "bridgeKey";
+
+/// Describes the members that only some errors have.
+fn describe_extras(schemas: &mut Map<String, Value>) {
+    let text = |description: &str| json!({"type": "string", "description": description});
+    let route = json!({"type": "object", "required": ["method", "path", "summary"], "properties": {
+        "method": {"type": "string"}, "path": {"type": "string"}, "summary": {"type": "string"},
+    }});
+    if let Some(members) = schemas.get_mut("Problem").and_then(|problem| problem["properties"].as_object_mut()) {
+        members.insert(
+            "did_you_mean".to_owned(),
+            json!({"type": "array", "items": route,
+                "description": "The nearest routes; only with `route_not_found`."}),
+        );
+        members.insert(
+            "links".to_owned(),
+            json!({"type": "object", "additionalProperties": {"type": "string"},
+                "description": "URLs of descriptions of the service by name; only with `route_not_found`."}),
+        );
+    }
+    let bridge = json!({
+        "type": "object",
+        "description": "The bridge pass that gives access.",
+        "required": ["scheme", "plan_id", "header", "currency", "checkout_url", "requested_capability", "pricing_status"],
+        "properties": {
+            "scheme": {"const": "api_key_bridge"},
+            "plan_id": text("Plan of the pass."),
+            "header": text("Header for its key."),
+            "currency": text("Currency of its price."),
+            "checkout_url": text("Where it is sold."),
+            "catalog_url": {"type": ["string", "null"], "description": "The catalog; null with `catalog_url_reason`."},
+            "catalog_url_reason": text("Why there is no catalog."),
+            "description": text("One sentence about it."),
+            "bridge_access": {"type": "boolean"},
+            "requested_capability": text("What was requested."),
+            "future_native_l402_price_sats": {"type": ["integer", "null"],
+                "description": "Price of a call after the beta; null with `future_native_reason`."},
+            "future_native_price_unit": {"type": ["string", "null"],
+                "description": "Unit of that price; null with `future_native_reason`."},
+            "future_native_reason": text("Why the call has no price."),
+            "pricing_status": text("If it is sold now."),
+        },
+    });
+    let needed = json!({
+        "type": "object",
+        "required": ["requested_capability", "payment_required", "how_to_access", "checkout_page_url", "getting_started_url"],
+        "properties": {
+            "requested_capability": text("What was requested."),
+            "payment_required": bridge,
+            "how_to_access": text("How to get access."),
+            "checkout_page_url": text("Page of the checkout."),
+            "getting_started_url": text("Page for newcomers."),
+        },
+    });
+    schemas.insert("PaymentRequired".to_owned(), json!({"allOf": [{"$ref": "#/components/schemas/Problem"}, needed]}));
 }
 
 /// References to headers.

@@ -3,6 +3,7 @@
 use std::{
     net::{IpAddr, SocketAddr},
     str::FromStr,
+    sync::atomic::{AtomicBool, Ordering},
 };
 
 use axum::http::{HeaderMap, HeaderName, header};
@@ -29,7 +30,16 @@ impl Client {
             // From the nearest to the farthest: each trusted proxy names the hop before it.
             for hop in hops(headers, config.forwarded_header).into_iter().rev() {
                 // A hop without an address is unknown: count the proxy that wrote it.
-                let Some(named) = hop else { break };
+                let Some(named) = hop else {
+                    if !TOLD.swap(true, Ordering::Relaxed) {
+                        tracing::warn!(
+                            proxy = %ip,
+                            "a trusted proxy sent a forwarded header with an entry that is not an address: its \
+                             requests count for the proxy; further ones are not logged"
+                        );
+                    }
+                    break;
+                };
                 ip = named;
                 if !trusted(&ip) {
                     break;
@@ -68,6 +78,9 @@ impl Client {
     }
 }
 
+/// True once the log has a warning about a forwarded header.
+static TOLD: AtomicBool = AtomicBool::new(false);
+
 /// Maximum length of a chain of proxies.
 const MAX_HOPS: usize = 32;
 
@@ -79,7 +92,8 @@ fn hops(headers: &HeaderMap, which: ForwardedHeader) -> Vec<Option<IpAddr>> {
     };
     let mut found = Vec::new();
     for value in headers.get_all(name) {
-        for element in value.to_str().unwrap_or_default().split(',') {
+        // An entry with other bytes than ASCII is not an address; the other entries are as good as ever.
+        for element in String::from_utf8_lossy(value.as_bytes()).split(',') {
             found.push(match which {
                 ForwardedHeader::XForwardedFor => address(element),
                 ForwardedHeader::Forwarded => element.split(';').find_map(|pair| {
@@ -135,6 +149,28 @@ mod tests {
         assert_eq!(client("10.0.0.1:5", x, &["1.2.3.4, unknown, 10.0.0.2"]), at("10.0.0.2"));
         assert_eq!(client("10.0.0.1:5", x, &[]), at("10.0.0.1"));
         assert_eq!(client("[::ffff:10.0.0.1]:5", x, &["198.51.100.7:1234"]), at("198.51.100.7"));
+    }
+
+    #[test]
+    fn an_entry_of_other_bytes_spoils_only_itself() {
+        let trusted_proxies = vec!["10.0.0.0/8".parse().unwrap()];
+        let of = |which, name: &'static str, value: &[u8]| {
+            let config = HttpConfig {
+                trusted_proxies: Vec::clone(&trusted_proxies),
+                forwarded_header: which,
+                ..HttpConfig::default()
+            };
+            let mut headers = HeaderMap::new();
+            headers.append(name, HeaderValue::from_bytes(value).unwrap());
+            Client::of("10.0.0.1:5".parse().unwrap(), &headers, &config)
+        };
+        let x = |value: &[u8]| of(ForwardedHeader::XForwardedFor, "x-forwarded-for", value);
+        // The client sent the first entry, so its bytes must not make the proxy pay.
+        assert_eq!(x(b"\xff\xfe, 198.51.100.7"), at("198.51.100.7"));
+        assert_eq!(x("m\u{fc}ller, 198.51.100.7, 10.0.0.2".as_bytes()), at("198.51.100.7"));
+        assert_eq!(x(b"198.51.100.7, \xff"), at("10.0.0.1"));
+        let f = of(ForwardedHeader::Forwarded, "forwarded", b"for=\xe9;proto=http, for=198.51.100.7;host=\xe9");
+        assert_eq!(f, at("198.51.100.7"));
     }
 
     #[test]

@@ -17,13 +17,14 @@ pub(crate) fn session_required(base_url: &str, capability: &'static str, detail:
     let bridge = bridge(base_url, capability);
     let mut requirements = bridge.clone();
     requirements["amount_sats"] = Value::Null;
+    requirements["amount_sats_reason"] = "the checkout sets the price, and it is paused".into();
     let how = "Send a wallet session as `Authorization: Bearer <token>`, or the key of a bridge pass as `X-WR-API-Key`. \
                Neither is sold while the checkout is paused; the operator of this server can issue them. First pages \
                and the showcase addresses are free.";
     ApiError::new(ErrorCode::WalletSessionRequired, detail)
         .header(PAYMENT_REQUIRED, &requirements.to_string())
         .with("requested_capability", capability)
-        .with("payment_options", json!({"bridge": bridge.clone()}))
+        // Endpoints that also take a payment for the call have `payment_options` instead.
         .with("payment_required", bridge)
         .with("how_to_access", how)
         .with("checkout_page_url", format!("{base_url}{CHECKOUT_PAGE}"))
@@ -38,13 +39,14 @@ fn bridge(base_url: &str, capability: &str) -> Value {
         "header": "X-WR-API-Key",
         "currency": "BTC",
         "checkout_url": format!("{base_url}{CHECKOUT_PAGE}"),
-        // There is no catalog while nothing is sold.
         "catalog_url": null,
+        "catalog_url_reason": "nothing is sold during the public beta, so there is no catalog",
         "description": "31-day pass; the checkout is paused during the public beta",
         "bridge_access": true,
         "requested_capability": capability,
         "future_native_l402_price_sats": null,
         "future_native_price_unit": null,
+        "future_native_reason": "this capability is part of the pass and has no price per call",
         "pricing_status": "paused_during_public_beta",
     })
 }
@@ -63,7 +65,13 @@ mod tests {
         let body = axum::body::to_bytes(response.into_body(), 10_000).await.unwrap();
         let body: Value = serde_json::from_slice(&body).unwrap();
         assert_eq!(body["error"], "wallet_session_required");
-        assert_eq!(body["payment_options"]["bridge"], body["payment_required"]);
+        assert!(body.get("payment_options").is_none(), "one of the two, not both");
+        for object in [&body["payment_required"], &header] {
+            for (name, _) in object.as_object().unwrap().iter().filter(|(_, value)| value.is_null()) {
+                let reason = if name.starts_with("future_native") { "future_native" } else { name.as_str() };
+                assert!(object[format!("{reason}_reason")].is_string(), "{name}");
+            }
+        }
         assert_eq!(body["payment_required"]["requested_capability"], "some_capability");
         assert_eq!(body["checkout_page_url"], "http://x/checkout");
         assert_eq!(body["getting_started_url"], "http://x/getting-started");

@@ -14,7 +14,7 @@ use crate::{
         compact::Selection,
         error::ApiError,
         meta::{Meta, Standing, Warning, append},
-        validators::matches,
+        validators::{matches, matches_any},
     },
     config::HttpConfig,
     contract::{
@@ -125,7 +125,10 @@ impl<'a> Call<'a> {
         work: impl FnOnce(&'a State) -> F,
     ) -> Result<T, ApiError> {
         let state = self.state.ok_or_else(|| {
-            ApiError::new(ErrorCode::StateUnavailable, "no database is configured for the service state")
+            ApiError::new(
+                ErrorCode::StateUnavailable,
+                "no database is configured for the service state; the operator can configure one (--state-url)",
+            )
         })?;
         let away = || {
             let detail = "the database of the service state does not answer; as far as known, nothing was written";
@@ -194,6 +197,8 @@ pub enum Answer {
         etag: Option<String>,
         /// Number of rows read.
         rows_read: u64,
+        /// Warnings about the request, for the headers of an answer that has no room for them.
+        warnings: Vec<Warning>,
     },
     /// The client's version is still current.
     NotModified {
@@ -233,10 +238,11 @@ impl fmt::Debug for Answer {
 
 impl Ask<'_> {
     /// The ETag of the answer: a hash of the request and of the versions of all inputs that the answer depends on.
-    /// `add` adds the versions of the service's own inputs. `None` if the answer must not be cached, as for POST.
+    /// `add` adds the versions of the service's own inputs. `None` if the answer must not be cached, as for POST, and if
+    /// it depends on the time: then [`Ask::body`] takes the hash of the answer itself.
     pub fn etag(&self, mut add: impl FnMut(Freshness, &mut Versions)) -> Option<String> {
         let info = &self.op.info;
-        if info.method != Method::Get {
+        if info.method != Method::Get || info.depends_on(Freshness::NOW) {
             return None;
         }
         let mut versions = Versions(Sha256::new());
@@ -251,14 +257,13 @@ impl Ask<'_> {
         for what in info.freshness {
             match *what {
                 Freshness::STATE => versions.add(self.state_version),
-                Freshness::NOW => versions.add(&self.call.now_ms.to_be_bytes()),
                 other => add(other, &mut versions),
             }
         }
         Some(format!("\"{}\"", hex::encode(&versions.0.finalize()[..16])))
     }
 
-    /// True if the client already has this version.
+    /// True if the client already has this version, so that the answer need not be made.
     #[must_use]
     pub fn is_known(&self, etag: &str) -> bool {
         self.if_none_match.is_some_and(|tags| matches(tags, etag))
@@ -273,7 +278,7 @@ impl Ask<'_> {
         }
     }
 
-    /// The answer: with `_meta`, if it is JSON.
+    /// The answer: with `_meta`, if it is JSON. Not modified, if only that shows now.
     ///
     /// # Errors
     /// `_meta` cannot be written.
@@ -284,19 +289,36 @@ impl Ask<'_> {
         etag: Option<String>,
         rows_read: u64,
     ) -> Result<Answer, ApiError> {
+        let info = &self.op.info;
+        let is_full = self.selection() == Selection::All;
+        let mut warnings = Vec::new();
         let (media_type, content) = match written {
-            Written::File { media_type, bytes } => (media_type, Content::Whole(bytes)),
-            Written::Stream { media_type, parts } => (media_type, Content::Parts(parts)),
+            Written::File { media_type, bytes } => {
+                warnings = self.call.warnings.borrow().clone();
+                (media_type, Content::Whole(bytes))
+            }
+            Written::Stream { media_type, parts } => {
+                warnings = self.call.warnings.borrow().clone();
+                (media_type, Content::Parts(parts))
+            }
             Written::Json(mut json) => {
-                let info = &self.op.info;
+                let told = self.call.warnings.borrow();
+                let brief: Vec<Warning>;
+                let told = if is_full {
+                    told.as_slice()
+                } else {
+                    brief = told.iter().map(Warning::brief).collect();
+                    brief.as_slice()
+                };
                 let meta = Meta {
                     endpoint: &info.endpoint(),
                     freshness: standing.freshness.as_deref(),
                     source: info.source,
                     price_sats: 0,
-                    docs: self.docs,
-                    freshness_semantics: info.freshness_semantics,
-                    warnings: &self.call.warnings.borrow(),
+                    // They explain, and are the same in every answer of the operation.
+                    docs: is_full.then_some(self.docs),
+                    freshness_semantics: is_full.then_some(info.freshness_semantics),
+                    warnings: told,
                     tip: standing.tip.as_ref(),
                     network: standing.network,
                 };
@@ -304,6 +326,17 @@ impl Ask<'_> {
                 (JSON, Content::Whole(json))
             }
         };
-        Ok(Answer::Body { media_type, content, etag, rows_read })
+        let etag = match &content {
+            Content::Whole(bytes) if info.method == Method::Get && info.depends_on(Freshness::NOW) => {
+                Some(format!("\"{}\"", hex::encode(&Sha256::digest(bytes)[..16])))
+            }
+            _ => etag,
+        };
+        match etag {
+            Some(etag) if self.is_known(&etag) || self.if_none_match.is_some_and(matches_any) => {
+                Ok(Answer::NotModified { etag })
+            }
+            etag => Ok(Answer::Body { media_type, content, etag, rows_read, warnings }),
+        }
     }
 }

@@ -110,12 +110,17 @@ async fn answer(server: &Arc<Server>, at: usize, input: Input<'_>, caller: Calle
         span.in_scope(|| {
             let op = shared.operations.get(at).ok_or_else(ApiError::internal)?;
             work.begin();
-            if let Some((kind, bytes)) = body {
-                raw.body = kind.members(&bytes)?;
-            }
             let work = Rc::new(work);
             let _rest = Rest { server: &shared, client: caller.client.as_ref(), cost: op.info.cost, work: &work };
-            let (input, mut warnings) = op.input.bind(&raw, shared.formats, shared.backend.network())?;
+            let parsed = body.map(|(kind, bytes)| kind.members(&bytes)).transpose();
+            let bound = parsed.and_then(|members| {
+                raw.body = members.unwrap_or(std::mem::take(&mut raw.body));
+                op.input.bind(&raw, shared.formats, shared.backend.network())
+            });
+            let (input, mut warnings) = match bound {
+                Ok(bound) => bound,
+                Err(error) => return Err(error.warned(access.warnings)),
+            };
             warnings.extend(access.warnings);
             let call = Call {
                 config: &shared.config,
@@ -143,7 +148,8 @@ async fn answer(server: &Arc<Server>, at: usize, input: Input<'_>, caller: Calle
                 Some(source) => shared.backend.explain(&**source),
                 None => error,
             };
-            shared.backend.answer(&ask).map_err(explained).map_err(|error| narrowed(error, op))
+            let answered = shared.backend.answer(&ask).map_err(explained).map_err(|error| narrowed(error, op));
+            answered.map_err(|error| error.warned(ask.call.warnings.take()))
         })
     });
     match timeout(limit, working).await {

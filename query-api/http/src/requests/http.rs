@@ -16,13 +16,15 @@ use super::{
 };
 use crate::{
     answers::validators::set_validators,
-    contract::cost::Cost,
+    contract::{cost::Cost, tool::Effect},
     limits::{client::Client, session},
     server::Server,
 };
 
 /// Header with the number of rows of the index that an answer took.
 pub(crate) const ROWS_READ: HeaderName = HeaderName::from_static("x-rows-read");
+/// Header with a warning about the request, for answers that are not JSON objects: its code and its sentence.
+pub(crate) const WARNING: HeaderName = HeaderName::from_static("x-warning");
 /// For answers that depend on nothing but the request.
 const FOR_GOOD: HeaderValue = HeaderValue::from_static("public, max-age=31536000, immutable");
 
@@ -46,6 +48,12 @@ pub(crate) async fn dispatch(
     request: Request,
 ) -> Response {
     let (parts, body) = request.into_parts();
+    // A page can send plain text without asking the server first.
+    if server.operations.get(at).is_some_and(|op| op.info.tool.effect != Effect::Reads)
+        && let Err(refused) = server.hosts.origin(&parts.uri, &parts.headers)
+    {
+        return refused.into_response();
+    }
     let canonical = alias.zip(server.operations.get(at)).and_then(|(alias, op)| {
         let query = parts.uri.query().map(|query| format!("?{query}")).unwrap_or_default();
         let path = same_parameters(alias, parts.uri.path(), op.info.path);
@@ -94,7 +102,7 @@ fn same_parameters(from: &str, path: &str, to: &str) -> String {
 
 fn respond(answer: Answer) -> Response {
     let (mut response, etag) = match answer {
-        Answer::Body { media_type, content, etag, rows_read } => {
+        Answer::Body { media_type, content, etag, rows_read, warnings } => {
             let body = match content {
                 Content::Whole(bytes) => Body::from(bytes),
                 Content::Parts(parts) => Body::from_stream(stream::iter(parts.map(Ok::<_, Infallible>))),
@@ -102,6 +110,10 @@ fn respond(answer: Answer) -> Response {
             let mut response = body.into_response();
             response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
             response.headers_mut().insert(ROWS_READ, HeaderValue::from(rows_read));
+            for warning in warnings {
+                let text = format!("{}; {}", warning.code, ascii(&warning.message));
+                response.headers_mut().extend(HeaderValue::from_str(&text).map(|text| (WARNING, text)));
+            }
             (response, etag)
         }
         Answer::NotModified { etag } => (StatusCode::NOT_MODIFIED.into_response(), Some(etag)),
@@ -111,6 +123,19 @@ fn respond(answer: Answer) -> Response {
         None => drop(response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"))),
     }
     response
+}
+
+/// A text for a header: other characters than printable ASCII are escaped.
+fn ascii(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if matches!(c, ' '..='~') {
+            out.push(c);
+        } else {
+            out.extend(c.escape_unicode());
+        }
+    }
+    out
 }
 
 #[cfg(test)]

@@ -157,7 +157,7 @@ impl Api {
     pub async fn call(&self, name: &str, input: &Map<String, Value>, from: &Parts) -> Option<Reply> {
         let server = &self.server;
         let at = server.operations.iter().position(|op| op.info.name == name)?;
-        let id = uuid::Uuid::now_v7().to_string();
+        let id = server.new_id().to_string();
         let caller = Caller {
             client: client_of(from, server),
             paid: 0,
@@ -235,7 +235,7 @@ impl Api {
 
     /// The answer to an invalid request.
     async fn refused(&self, error: ApiError, path: &str) -> Reply {
-        let id = uuid::Uuid::now_v7().to_string();
+        let id = self.server.new_id().to_string();
         read(error.render(&self.server.config.base_url, &id, path), self.url(path)).await
     }
 

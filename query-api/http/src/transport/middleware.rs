@@ -25,7 +25,7 @@ use crate::{
         http::{Came, Counted},
     },
     server::Server,
-    transport::head,
+    transport::{cors, head},
 };
 
 /// The request id's header.
@@ -39,11 +39,13 @@ pub(crate) const RATE_LIMIT_POLICY: HeaderName = HeaderName::from_static("rateli
 pub(crate) async fn outermost(State(server): State<Arc<Server>>, mut request: Request, next: Next) -> Response {
     let began = Instant::now();
     let in_flight = server.metrics.begin();
-    let id = Uuid::now_v7();
+    let id = server.new_id();
     let mut buffer = Uuid::encode_buffer();
     let id: Arc<str> = Arc::from(&*id.hyphenated().encode_lower(&mut buffer));
     let path = request.uri().path().to_owned();
     let is_head = request.method() == Method::HEAD;
+    let is_options = request.method() == Method::OPTIONS;
+    let asked_headers = request.headers().get(header::ACCESS_CONTROL_REQUEST_HEADERS).filter(|_| is_options).cloned();
     // Calls from inside the process have no peer and no rate limit.
     let peer = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|ConnectInfo(peer)| *peer);
     let client = peer.map(|peer| Client::of(peer, request.headers(), &server.config));
@@ -54,9 +56,13 @@ pub(crate) async fn outermost(State(server): State<Arc<Server>>, mut request: Re
         Some(None) => drop(request.headers_mut().remove(header::ACCEPT_ENCODING)),
         None => {}
     }
-    let charged = client.map_or(Ok(()), |client| server.charge(&client, Cost::Light.units()));
-    let mut response = match charged.and_then(|()| head::check(&request)) {
+    // OPTIONS is free, and never refused for a spent budget: a browser asks on its own, before requests of a page, and
+    // shows the page no reason. It costs what a refused request costs, which is free too, so a bound gains nothing.
+    let charged = client.filter(|_| !is_options).map_or(Ok(()), |client| server.charge(&client, Cost::Light.units()));
+    let may = charged.and_then(|()| head::check(&request, peer.is_some())).and_then(|()| may_send(&server, &request));
+    let mut response = match may {
         Err(error) => error.into_response(),
+        Ok(()) if is_options && path == "*" => cors::of_server(),
         Ok(()) if too_long => too_large(server.config.max_body_bytes).into_response(),
         Ok(()) => {
             if let Some(client) = client {
@@ -64,7 +70,8 @@ pub(crate) async fn outermost(State(server): State<Arc<Server>>, mut request: Re
             }
             request.extensions_mut().insert(Came { at: began, id: Arc::clone(&id) });
             let span = tracing::info_span!("request", %id);
-            next.run(request).instrument(span).await
+            let response = next.run(request).instrument(span).await;
+            if is_options { cors::preflight(response, asked_headers) } else { response }
         }
     };
     if let Some(error) = response.extensions_mut().remove::<ApiError>() {
@@ -83,6 +90,7 @@ pub(crate) async fn outermost(State(server): State<Arc<Server>>, mut request: Re
     if let Some(client) = &client {
         say_budget(&server, client, response.headers_mut());
     }
+    cors::open(response.headers_mut());
     weaken(response.headers_mut());
     // Answers of operations are counted where they are made.
     if response.extensions().get::<Counted>().is_none() {
@@ -93,6 +101,44 @@ pub(crate) async fn outermost(State(server): State<Arc<Server>>, mut request: Re
         *response.body_mut() = axum::body::Body::empty();
     }
     response
+}
+
+/// Checks the name that a request was sent to, if it may change something. Data may be read under any name: it is
+/// public, and pages of all sites may read it anyway.
+fn may_send(server: &Server, request: &Request) -> Result<(), ApiError> {
+    match *request.method() {
+        Method::GET | Method::HEAD | Method::OPTIONS => Ok(()),
+        _ => server.hosts.host(request.uri(), request.headers()),
+    }
+}
+
+/// The answer to bytes that are not a request, as it is sent. The HTTP library answers them with a status alone.
+pub(super) fn unreadable(server: &Server, client: &Client, is_counted: bool, status: StatusCode) -> Vec<u8> {
+    let charged = if is_counted { server.charge(client, Cost::Light.units()) } else { Ok(()) };
+    let error = charged.err().unwrap_or_else(|| head::unreadable(status));
+    let id = server.new_id().hyphenated().to_string();
+    // There is no path that the answer could name.
+    let instance = format!("urn:uuid:{id}");
+    let body = error.body(&server.config.base_url, &id, &instance);
+    let mut response = error.render(&server.config.base_url, &id, &instance);
+    let headers = response.headers_mut();
+    headers.extend(HeaderValue::from_str(&id).map(|id| (REQUEST_ID, id)));
+    say_budget(server, client, headers);
+    cors::open(headers);
+    headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+    headers.insert(header::CONTENT_LENGTH, HeaderValue::from(body.len()));
+    let status = response.status();
+    let line = format!("HTTP/1.1 {} {}\r\n", status.as_u16(), status.canonical_reason().unwrap_or_default());
+    let mut bytes = line.into_bytes();
+    for (name, value) in response.headers() {
+        bytes.extend_from_slice(name.as_str().as_bytes());
+        bytes.extend_from_slice(b": ");
+        bytes.extend_from_slice(value.as_bytes());
+        bytes.extend_from_slice(b"\r\n");
+    }
+    bytes.extend_from_slice(b"\r\n");
+    bytes.extend_from_slice(&body);
+    bytes
 }
 
 /// `Accept-Encoding` without elements that forbid an uncompressed answer, if there are any: a client that accepts none

@@ -2,7 +2,9 @@
 
 pub(crate) mod admin;
 pub(crate) mod connections;
+mod cors;
 mod head;
+pub(crate) mod hosts;
 pub(crate) mod metrics;
 pub(crate) mod middleware;
 pub(crate) mod router;

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, future::Future, io, sync::Arc};
 use axum::{
     Router,
     extract::{Request, State},
-    http::{Method, header},
+    http::{HeaderValue, Method, header},
     middleware::from_fn_with_state,
     response::{IntoResponse, Response},
     routing::any,
@@ -19,23 +19,18 @@ use tower_http::{
         CompressionLayer, Predicate,
         predicate::{NotForContentType, SizeAbove},
     },
-    cors::{AllowHeaders, Any, CorsLayer},
 };
 
 use super::{connections, middleware};
 use crate::{
     answers::{
         code::ErrorCode,
-        document::read_only,
+        document::Document,
         error::{ApiError, not_allowed},
     },
     contract::{nearest, offer::Agreed, operation::Registered},
-    limits::gate,
     pages::shell,
-    requests::{
-        http::{ROWS_READ, dispatch},
-        inside::Api,
-    },
+    requests::{http::dispatch, inside::Api},
     server::{Server, Service},
 };
 
@@ -101,6 +96,11 @@ fn routes_of(server: &Arc<Server>) -> Router<Arc<Server>> {
         };
         router = router.route(&document.path, any(answer));
     }
+    let icon = Arc::new(icon());
+    let icon = move |request: Request| {
+        let icon = Arc::clone(&icon);
+        async move { icon.answer(&request) }
+    };
     router.route(shell::ICON_PATH, any(icon)).fallback(unknown_route)
 }
 
@@ -109,22 +109,6 @@ const COMPRESS_ABOVE: u64 = 1024;
 
 /// Adds the layers to all routes.
 fn surround(routes: Router<Arc<Server>>, server: &Arc<Server>) -> Router {
-    let cors = CorsLayer::new()
-        .allow_origin(Any)
-        .allow_methods([Method::GET, Method::HEAD, Method::POST, Method::OPTIONS])
-        // A wildcard would not cover Authorization.
-        .allow_headers(AllowHeaders::mirror_request())
-        .expose_headers([
-            middleware::REQUEST_ID,
-            middleware::RATE_LIMIT,
-            middleware::RATE_LIMIT_POLICY,
-            ROWS_READ,
-            header::ETAG,
-            header::RETRY_AFTER,
-            header::ALLOW,
-            header::LINK,
-            gate::PAYMENT_REQUIRED,
-        ]);
     // Images are already compressed, and an event stream must not be buffered.
     let worth_it = SizeAbove::new(COMPRESS_ABOVE)
         .and(NotForContentType::IMAGES)
@@ -134,7 +118,6 @@ fn surround(routes: Router<Arc<Server>>, server: &Arc<Server>) -> Router {
     routes
         .layer(CatchPanicLayer::custom(middleware::panicked))
         .layer(compression)
-        .layer(cors)
         .layer(from_fn_with_state(Arc::clone(server), middleware::outermost))
         .with_state(Arc::clone(server))
 }
@@ -153,22 +136,28 @@ fn not_implemented(planned: &Agreed) -> ApiError {
     ApiError::new(ErrorCode::NotImplemented, detail)
 }
 
-async fn icon(request: Request) -> Response {
-    let headers = [(header::CONTENT_TYPE, "image/svg+xml"), (header::CACHE_CONTROL, "public, max-age=86400")];
-    read_only(&request, || (headers, shell::ICON).into_response())
+/// The icon of all pages. It is kept for a day, and then asked for by its version.
+fn icon() -> Document {
+    let kept = HeaderValue::from_static("public, max-age=86400");
+    Document::new(shell::ICON_PATH, "image/svg+xml", shell::ICON.to_owned()).with(header::CACHE_CONTROL, kept)
 }
 
-/// Bytes of the longest path that suggestions are made for.
-const MAX_COMPARED: usize = 512;
 /// Number of routes suggested for an unknown path.
 const SUGGESTIONS: usize = 3;
+/// Only the beginning of a path is compared with the routes, which are shorter: the work stays the same for any path.
+const COMPARED: usize = 128;
 
 async fn unknown_route(State(server): State<Arc<Server>>, request: Request) -> Response {
+    let refused = ApiError::new(ErrorCode::RouteNotFound, "no operation has this path");
+    // Nobody reads the body, and the request is free.
+    if request.method() == Method::OPTIONS {
+        return refused.into_response();
+    }
     let path = request.uri().path();
-    // Nobody mistypes a long path; comparing one would take long.
-    let compared = server.operations.iter().filter(|_| path.len() <= MAX_COMPARED);
+    // Paths are ASCII.
+    let path = path.get(..COMPARED).unwrap_or(path);
     let mut near: Vec<(usize, &Registered)> =
-        compared.map(|op| (nearest::path_distance(path, op.info.path), op)).collect();
+        server.operations.iter().map(|op| (nearest::path_distance(path, op.info.path), op)).collect();
     near.sort_by_key(|(distance, op)| (*distance, op.info.path));
     let suggestions: Vec<Value> = near
         .iter()
@@ -178,10 +167,7 @@ async fn unknown_route(State(server): State<Arc<Server>>, request: Request) -> R
     let base = &server.config.base_url;
     let links: Value =
         server.about.ways.iter().map(|(name, path)| ((*name).to_owned(), json!(format!("{base}{path}")))).collect();
-    ApiError::new(ErrorCode::RouteNotFound, "no operation has this path")
-        .with("did_you_mean", suggestions)
-        .with("links", links)
-        .into_response()
+    refused.with("did_you_mean", suggestions).with("links", links).into_response()
 }
 
 /// Serves a service with further routes (see [`router_with`]) until `shutdown` resolves. Running requests are finished

@@ -1,7 +1,7 @@
 //! `GET /v1/blocks/{height_or_hash}`.
 
 use cairn_domain::{address_of, difficulty, fee_percentiles, script_type};
-use cairn_http::{ApiError, Cost, ErrorCode, Info, Tool};
+use cairn_http::{ApiError, Cost, ErrorCode, Info, Location, Tool};
 use cairn_model::{Height, TxNum};
 use cairn_reader::{BriefTx, View};
 use cairn_tables::headers::HeaderRow;
@@ -14,6 +14,7 @@ use crate::{
     operation::Operation,
     parameters::identifier::BlockParam,
     values::{Btc, SatVb, rfc3339, sat_vb},
+    vocabulary::cursor::{CURSOR, Cursor},
 };
 
 /// A block.
@@ -31,6 +32,9 @@ pub(crate) struct BlockDetailInput {
     #[serde(default)]
     #[schemars(range(min = 0, max = 100_000))]
     tx_offset: u32,
+    /// `next_cursor` of the previous page. It replaces `tx_offset` and has no maximum.
+    #[schemars(length(min = 1, max = 256), extend("format" = CURSOR.name))]
+    cursor: Option<String>,
 }
 
 fn default_tx_limit() -> u32 {
@@ -74,6 +78,8 @@ pub(crate) struct BlockDetailOutput {
     transactions: Vec<BlockTx>,
     /// `tx_offset` of the next page; null at the end.
     next_tx_offset: Option<u32>,
+    /// Cursor of the next page; null at the end, and if no transactions were requested.
+    next_cursor: Option<String>,
 }
 
 /// The coinbase.
@@ -145,8 +151,8 @@ impl Operation for BlockDetail {
     const INFO: Info = Info {
         summary: "A block of the active chain by height or hash",
         description: "Header, sizes, coinbase with its readable text, totals, feerates and a page of transactions. \
-            Blocks that are not on the active chain return 404. Page through the transactions with `tx_offset`.",
-        errors: &[ErrorCode::BlockNotFound],
+            Blocks that are not on the active chain return 404. Page through the transactions with `cursor`, or with `tx_offset`.",
+        errors: &[ErrorCode::BlockNotFound, ErrorCode::CursorExpired],
         tool: Tool::reads(
             "asked about one block by height or hash, or for its transactions",
             "a list of the newest blocks (recent_blocks), or future blocks (projected_blocks)",
@@ -157,8 +163,11 @@ impl Operation for BlockDetail {
     type Input = BlockDetailInput;
     type Output = BlockDetailOutput;
 
-    fn run(ctx: &Ctx<'_>, input: BlockDetailInput) -> Result<BlockDetailOutput, ApiError> {
+    fn run(ctx: &Ctx<'_>, mut input: BlockDetailInput) -> Result<BlockDetailOutput, ApiError> {
         let view = ctx.view()?;
+        if input.cursor.is_some() && input.tx_offset > 0 {
+            return Err(ApiError::validation(Location::Query, "cursor", "cannot be combined with tx_offset"));
+        }
         let height = match input.height_or_hash {
             BlockParam::Height(height) => (height <= view.tip().height).then_some(height),
             BlockParam::Hash(hash) => view.height_of(&hash)?,
@@ -169,6 +178,13 @@ impl Operation for BlockDetail {
         };
         let (height, row) = found
             .ok_or_else(|| ctx.missing(ErrorCode::BlockNotFound, "the active chain has no such block".to_owned()))?;
+        // A cursor belongs to one block, under both of its names.
+        let filters: [&[u8]; 2] = [b"block_detail", &row.hash.0];
+        if let Some(token) = &input.cursor {
+            input.tx_offset = u32::try_from(Cursor::read(token, view, &filters)?.position).unwrap_or(u32::MAX);
+        }
+        let next = u64::from(input.tx_offset) + u64::from(input.tx_limit);
+        let has_more = input.tx_limit > 0 && next < u64::from(row.tx_count);
         let next_hash = match height < view.tip().height {
             true => Some(block_ref(view, height + 1)?.hash),
             false => None,
@@ -184,6 +200,7 @@ impl Operation for BlockDetail {
             monotone_time: rfc3339(row.mono_time),
             previous_hash: (height > 0).then(|| row.previous().to_string()),
             next_hash,
+            next_cursor: has_more.then(|| Cursor { position: next }.token(view, &filters)),
             version: row.version(),
             merkle_root: hex::encode(row.merkle_root().iter().rev().copied().collect::<Vec<_>>()),
             bits: format!("{:08x}", row.bits()),

@@ -10,7 +10,7 @@ use crate::{
     context::{Ctx, index_get},
     operation::Operation,
     values::{SatVb, rfc3339, sat_vb},
-    vocabulary::cursor::Cursor,
+    vocabulary::cursor::{CURSOR, Cursor},
 };
 
 /// The newest blocks.
@@ -24,7 +24,7 @@ pub(crate) struct RecentBlocksInput {
     #[schemars(range(min = 1, max = 50))]
     limit: u32,
     /// `next_cursor` of the previous page.
-    #[schemars(length(min = 1, max = 256))]
+    #[schemars(length(min = 1, max = 256), extend("format" = CURSOR.name))]
     cursor: Option<String>,
 }
 

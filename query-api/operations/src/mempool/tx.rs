@@ -70,7 +70,7 @@ pub(crate) struct MempoolTransactionOutput {
     /// Fee divided by adjusted vsize.
     fee_rate_sat_vb: Option<SatVb>,
     /// When the indexer first saw it. The time survives restarts.
-    first_seen_at: String,
+    mempool_first_seen: String,
     /// Feerate of the package that it would be mined with; null if it arrived after the projection.
     effective_fee_rate_sat_vb: Option<SatVb>,
     /// Projected block that contains it (0 is the next one); null if none does, or if it arrived after the projection.
@@ -82,7 +82,11 @@ pub(crate) struct MempoolTransactionOutput {
     parents: Vec<String>,
     /// Transactions that spend its outputs, at most `relatives_limit`.
     children: Vec<String>,
-    rbf: Rbf,
+    /// True if it signals replaceability (BIP 125). Nodes with full replace-by-fee (default since v28) also replace
+    /// transactions that do not signal.
+    rbf: bool,
+    /// True if it or an unconfirmed ancestor signals; null if there are too many ancestors.
+    bip125_replaceable: Option<bool>,
     /// Transactions that it replaced, if still stored, oldest first; at most 100.
     replaces: Vec<String>,
     input_count: usize,
@@ -145,15 +149,6 @@ pub(crate) struct Relations {
     truncated: bool,
 }
 
-/// Replaceability. Nodes with full replace-by-fee (default since v28) also replace transactions that do not signal.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct Rbf {
-    /// True if it signals itself (BIP 125).
-    signals: bool,
-    /// True if it or an unconfirmed ancestor signals; null if there are too many ancestors.
-    bip125_replaceable: Option<bool>,
-}
-
 impl Operation for MempoolTransaction {
     const INFO: Info = Info {
         summary: "An unconfirmed transaction and its position in the mempool",
@@ -194,11 +189,12 @@ impl Operation for MempoolTransaction {
             fee_sats: tx.fee_sats,
             fee_btc: Btc::of(tx.fee_sats),
             fee_rate_sat_vb: sat_vb(tx.fee_sats, tx.adjusted_vsize()),
-            first_seen_at: rfc3339_ms(tx.first_seen_ms),
+            mempool_first_seen: rfc3339_ms(tx.first_seen_ms),
             effective_fee_rate_sat_vb: position.map(|position| SatVb(position.rate)),
             projected_block: position.and_then(|position| position.block),
             eta: eta(now.projection, txid),
-            rbf: rbf(mempool, tx, &relatives.ancestors),
+            rbf: tx.signals_rbf(),
+            bip125_replaceable: bip125_replaceable(mempool, tx, &relatives.ancestors),
             ancestors: relations(&relatives.ancestors, limit),
             descendants: relations(&relatives.descendants, limit),
             parents: texts(relatives.parents.iter().take(limit)),
@@ -232,11 +228,10 @@ fn relations(package: &RelatedTxs, limit: usize) -> Relations {
     }
 }
 
-fn rbf(mempool: &Mempool, tx: &MempoolTx, ancestors: &RelatedTxs) -> Rbf {
-    let signals = tx.signals_rbf();
+fn bip125_replaceable(mempool: &Mempool, tx: &MempoolTx, ancestors: &RelatedTxs) -> Option<bool> {
     let inherited = || ancestors.txids.iter().filter_map(|txid| mempool.get(txid)).any(|tx| tx.signals_rbf());
-    let replaceable = signals || inherited();
-    Rbf { signals, bip125_replaceable: (replaceable || !ancestors.truncated).then_some(replaceable) }
+    let replaceable = tx.signals_rbf() || inherited();
+    (replaceable || !ancestors.truncated).then_some(replaceable)
 }
 
 pub(crate) fn eta(projection: &Projection, txid: &Txid) -> EtaRow {
@@ -299,7 +294,7 @@ fn left(departed: &Departed) -> Value {
         RemoveReason::Confirmed { height } => put("height", (*height).into()),
         _ => None,
     };
-    put("first_seen_at", rfc3339_ms(departed.first_seen_ms).into());
+    put("mempool_first_seen", rfc3339_ms(departed.first_seen_ms).into());
     put("left_at", rfc3339_ms(departed.left_ms).into());
     put("fee_sats", departed.fee_sats.into());
     put("adjusted_vsize", departed.vsize.into());

@@ -131,7 +131,7 @@ impl Operation for MempoolStress {
             0.15 e). Unknown components are left out, and the other weights are scaled up in proportion; the answer \
             reports it. Components and a history of samples on request.",
         // The history is what will be sold.
-        source: "mempool and index",
+        source: "index+mempool",
         freshness: &[TIP, MEMPOOL, Freshness::NOW],
         freshness_semantics: "time of the last change or check of this server's copy of the mempool; each sample \
             of the history has its own time",

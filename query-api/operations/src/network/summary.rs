@@ -121,7 +121,7 @@ impl Operation for NetworkSummary {
         summary: "Summary of the Bitcoin network",
         description: "Feerate for the next block, size of the mempool, estimated hash rate, difficulty and its next \
             adjustment, the next halving, and the block interval. Without a mempool, its fields are null.",
-        source: "index and mempool",
+        source: "index+mempool",
         freshness: &[TIP, MEMPOOL],
         freshness_semantics: "time of the mempool data; without a mempool, the time of the newest block in the index",
         needs_tip: true,

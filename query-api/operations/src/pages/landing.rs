@@ -19,6 +19,8 @@ td:first-child { width: 24rem } @media (max-width: 40rem) { td:first-child { wid
 struct Landing<'a> {
     /// Each with where its pages begin.
     examples: Vec<(&'a Featured, String)>,
+    /// Addresses whose whole history is public, each with where its pages begin.
+    showcase: Vec<(&'a str, String)>,
     /// Each with whether a link alone opens it.
     operations: Vec<(&'a Info, bool)>,
 }
@@ -27,8 +29,10 @@ struct Landing<'a> {
 pub(crate) fn page(operations: &[Registered], config: &ApiConfig) -> String {
     let examples = config.featured.iter();
     let opens = |op: &Registered| op.info.method == Method::Get && !op.input.fields.iter().any(|field| field.required);
+    let begin = |address: &str| format!("/v1/wallets/{}", segment(address));
     let landing = Landing {
-        examples: examples.map(|one| (one, format!("/v1/wallets/{}", segment(&one.address)))).collect(),
+        examples: examples.map(|one| (one, begin(&one.address))).collect(),
+        showcase: config.showcase_addresses.iter().map(|address| (address.as_str(), begin(address))).collect(),
         operations: operations.iter().map(|op| (&op.info, opens(op))).collect(),
     };
     shell("Cairn", MORE_STYLE, &landing)
@@ -38,6 +42,14 @@ pub(crate) fn page(operations: &[Registered], config: &ApiConfig) -> String {
 mod tests {
     use super::*;
     use crate::{config::Featured, registry::registered};
+
+    #[test]
+    fn showcase_addresses_are_listed() {
+        let config = ApiConfig { showcase_addresses: vec!["a<b".to_owned()], ..ApiConfig::default() };
+        let html = page(&registered(), &config);
+        assert!(html.contains("<a href=\"/v1/wallets/a%3Cb/transactions\"><code>a&lt;b</code></a>"), "{html}");
+        assert!(!page(&registered(), &ApiConfig::default()).contains("Showcase"));
+    }
 
     #[test]
     fn examples_are_linked_and_escaped() {

@@ -3,22 +3,46 @@
 use std::borrow::Cow;
 
 use cairn_http::{BadText, TextFormat};
-use cairn_model::{Sats, parse_btc};
+use cairn_model::{BadAmount, MAX_MONEY, Sats, parse_btc};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, de::Error};
 use serde_json::Value;
+
+use crate::values::Btc;
 
 /// Amounts. The written digits count, not their value as a float.
 pub(crate) const AMOUNT: TextFormat = TextFormat {
     name: "bitcoin-amount",
     codes: &[],
     takes_numbers: true,
+    example: None,
     look: |schema, text, _| match parse_btc(text) {
+        Err(bad @ BadAmount::TooPrecise) => Err(BadText::new(match nearest(text) {
+            Some(near) => format!("{bad}; the nearest valid amount is {near}"),
+            None => bad.to_string(),
+        })),
         Err(bad) => Err(BadText::new(bad.to_string())),
         Ok(0) if schema["exclusiveMinimum"] == 0 => Err(BadText::new("is out of bounds")),
         Ok(_) => Ok(()),
     },
 };
+
+/// The amount nearest to a decimal number with too many decimals, as sums of floating point have them. `None` for other
+/// texts, and for less than half a satoshi.
+fn nearest(text: &str) -> Option<String> {
+    let (whole, decimals) = text.split_once('.')?;
+    let (kept, dropped) = decimals.split_at_checked(8)?;
+    if !dropped.bytes().all(|b| b.is_ascii_digit()) {
+        return None;
+    }
+    let sats = [whole, kept]
+        .concat()
+        .parse::<u64>()
+        .ok()?
+        .checked_add(u64::from(dropped.as_bytes().first() >= Some(&b'5')))?;
+    let sats = Some(sats).filter(|sats| (1..=MAX_MONEY).contains(sats))?;
+    serde_json::to_string(&Btc::of(sats)).ok()
+}
 
 /// An amount in bitcoin, stored in satoshis. The text of the number in the request counts, not its value as a float.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -59,10 +83,28 @@ impl JsonSchema for BtcParam {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use cairn_model::MAX_MONEY;
     use proptest::{prop_assert_eq, proptest};
 
     use super::*;
+
+    #[test]
+    fn sums_of_floats_are_told_the_amount_that_was_meant() {
+        let said = |text: &str| (AMOUNT.look)(&Value::Null, text, None).unwrap_err().message;
+        for (text, near) in [
+            ("0.30000000000000004", "0.3"),
+            ("0.299999999999999", "0.3"),
+            ("1.000000005", "1.00000001"),
+            ("1.0000000049999", "1"),
+            ("0.000000005", "0.00000001"),
+            ("20999999.999999999", "21000000"),
+        ] {
+            assert_eq!(said(text), format!("has more than 8 decimals; the nearest valid amount is {near}"));
+            assert!(parse_btc(near).is_ok());
+        }
+        for text in ["0.000000001", "1e-9", "0.1234567891e0"] {
+            assert_eq!(said(text), "has more than 8 decimals", "{text}");
+        }
+    }
 
     proptest! {
         /// Numbers that went through a float on their way (as tools of agents send them) are still the amount meant.

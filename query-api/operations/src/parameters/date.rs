@@ -12,6 +12,7 @@ pub(crate) const DATE: TextFormat = TextFormat {
     name: "date",
     codes: &[],
     takes_numbers: false,
+    example: None,
     look: |_, text, _| parse(text).map(drop).map_err(BadText::new),
 };
 

@@ -13,6 +13,7 @@ pub(crate) const ADDRESS: TextFormat = TextFormat {
     name: "bitcoin-address",
     codes: &[ErrorCode::InvalidAddress, ErrorCode::WrongNetwork],
     takes_numbers: false,
+    example: Some(|network| example_address(network).into()),
     look: |_, text, network| {
         let network = network.and_then(|name| Network::ALL.into_iter().find(|network| network.name() == name));
         parse_address(text, network).map(drop).map_err(|error| {
@@ -24,11 +25,23 @@ pub(crate) const ADDRESS: TextFormat = TextFormat {
         })
     },
 };
+/// An address of the network: that of the genesis block's key. While the network is unknown, the hash of its script,
+/// which is valid on each.
+fn example_address(network: Option<&'static str>) -> &'static str {
+    match network {
+        None => "scripthash:6191c3b590bfcfa0475e877c302da1e323497acf3b42c08d8fa28e364edf018b",
+        Some("main") => "1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa",
+        // All test networks have the same addresses of this kind.
+        Some(_) => "mpXwg4jMtRhuSpVq4xS3HFHmCmWp9NyGKt",
+    }
+}
+
 /// Transaction ids.
 pub(crate) const TXID: TextFormat = TextFormat {
     name: "bitcoin-txid",
     codes: &[ErrorCode::InvalidTxid],
     takes_numbers: false,
+    example: None,
     look: |_, text, _| {
         text.parse::<Txid>().map(drop).map_err(|e| BadText::with_code(ErrorCode::InvalidTxid, e.to_string()))
     },
@@ -38,6 +51,7 @@ pub(crate) const BLOCK: TextFormat = TextFormat {
     name: "bitcoin-block",
     codes: &[ErrorCode::InvalidHash],
     takes_numbers: false,
+    example: None,
     look: |_, text, _| match parse_block(text) {
         Some(_) => Ok(()),
         None => {
@@ -179,6 +193,17 @@ mod tests {
         assert_eq!(code(BLOCK, "-1"), Some("invalid_hash"));
         assert_eq!(code(BLOCK, ""), Some("invalid_hash"));
         assert_eq!(code(BLOCK, &"1".repeat(64)), None);
+    }
+
+    #[test]
+    fn example_addresses_are_valid_where_they_are_shown() {
+        for network in Network::ALL.map(Network::name).into_iter().map(Some).chain([None]) {
+            assert_eq!(
+                (ADDRESS.look)(&serde_json::Value::Null, example_address(network), network),
+                Ok(()),
+                "{network:?}"
+            );
+        }
     }
 
     #[test]

@@ -8,6 +8,8 @@ mod tests;
 
 use cairn_http::TextFormat;
 
+use crate::vocabulary::cursor::CURSOR;
+
 /// All formats.
 pub(crate) const FORMATS: &[TextFormat] =
-    &[identifier::ADDRESS, identifier::TXID, identifier::BLOCK, amount::AMOUNT, date::DATE];
+    &[identifier::ADDRESS, identifier::TXID, identifier::BLOCK, amount::AMOUNT, date::DATE, CURSOR];

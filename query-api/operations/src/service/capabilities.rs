@@ -41,6 +41,9 @@ pub(crate) struct CapabilitiesOutput {
     endpoints_available: usize,
     /// Operations by area.
     areas: Vec<Area>,
+    /// Addresses whose whole history is public; absent if compact.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    showcase_addresses: Option<Vec<String>>,
     /// Interfaces to the operations; absent if compact.
     #[serde(skip_serializing_if = "Option::is_none")]
     interfaces: Option<Vec<Interface>>,
@@ -156,6 +159,7 @@ impl Operation for Capabilities {
             auth_mode: posture::AUTH_MODE,
             endpoints_available: ctx.operations.len(),
             areas,
+            showcase_addresses: full.then(|| ctx.chain.showcase_addresses.clone()),
             interfaces: full.then(|| if ctx.config.speaks_mcp() { vec![http, mcp] } else { vec![http] }),
             documents: full.then(|| links(ctx.config).into_iter().map(document).collect()),
             limits: full.then(|| guardrails(ctx)),

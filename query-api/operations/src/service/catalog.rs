@@ -4,6 +4,8 @@ use cairn_http::{HttpConfig, Registered, Tier, Unit};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::context::Ctx;
+
 /// Operations of a package, by tier.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Package {
@@ -49,7 +51,26 @@ pub(crate) struct CatalogEntry {
     /// Price in USD for x402, if one is planned.
     #[serde(skip_serializing_if = "Option::is_none")]
     future_x402_price_usd: Option<&'static str>,
+    /// Which requests need a wallet session; absent if none does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    conditional_access: Option<ConditionalAccess>,
 }
+
+/// Which requests of an operation need a wallet session.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct ConditionalAccess {
+    /// What decides: `transaction_page`, the position of the page in the history.
+    basis: &'static str,
+    /// Pages that need no session, from the first.
+    free_max_pages: u32,
+    /// Addresses whose whole history is public.
+    public_showcase_addresses: Vec<String>,
+    /// What gives access to the rest.
+    upgrade_access: &'static str,
+}
+
+/// Name of the operation whose access stays conditional in the live model.
+pub(crate) const WALLET_PNL: &str = "wallet_pnl";
 
 /// Access model of operations that need a wallet session for some requests.
 const CONDITIONAL: &str = "conditional_free_then_wallet_plus";
@@ -60,8 +81,9 @@ pub(crate) fn is_conditional(op: &Registered, config: &HttpConfig) -> bool {
 }
 
 /// The catalog of a package.
-pub(crate) fn package(operations: &[Registered], which: cairn_http::Package, config: &HttpConfig) -> Package {
-    let members: Vec<&Registered> = operations.iter().filter(|op| op.offer.package == which).collect();
+pub(crate) fn package(ctx: &Ctx<'_>, which: cairn_http::Package) -> Package {
+    let config = ctx.config;
+    let members: Vec<&Registered> = ctx.operations.iter().filter(|op| op.offer.package == which).collect();
     let of = |wanted: &dyn Fn(&Registered) -> bool| -> Vec<String> {
         members.iter().filter(|op| wanted(op)).map(|op| op.info.endpoint()).collect()
     };
@@ -72,11 +94,11 @@ pub(crate) fn package(operations: &[Registered], which: cairn_http::Package, con
         effective_free: of(&|op| !is_conditional(op, config)),
         effective_premium: Vec::new(),
         effective_conditional: of(&|op| is_conditional(op, config)),
-        endpoint_catalog: members.iter().map(|op| entry(op, config)).collect(),
+        endpoint_catalog: members.iter().map(|op| entry(op, config, &ctx.chain.showcase_addresses)).collect(),
     }
 }
 
-fn entry(op: &Registered, config: &HttpConfig) -> CatalogEntry {
+fn entry(op: &Registered, config: &HttpConfig, showcase: &[String]) -> CatalogEntry {
     let (info, offer, conditional) = (&op.info, &op.offer, is_conditional(op, config));
     CatalogEntry {
         path: info.path,
@@ -87,7 +109,7 @@ fn entry(op: &Registered, config: &HttpConfig) -> CatalogEntry {
         post_beta_tier: offer.tier,
         effective_tier: if conditional { CONDITIONAL } else { "beta_free" },
         live_access_model: match offer.tier {
-            _ if conditional => CONDITIONAL,
+            _ if conditional && info.name == WALLET_PNL => CONDITIONAL,
             Tier::Free => "free",
             Tier::Premium => "beta_free",
         },
@@ -95,5 +117,11 @@ fn entry(op: &Registered, config: &HttpConfig) -> CatalogEntry {
         future_native_l402_price_sats: offer.price_sats,
         price_unit: offer.unit,
         future_x402_price_usd: offer.x402_usd,
+        conditional_access: conditional.then(|| ConditionalAccess {
+            basis: "transaction_page",
+            free_max_pages: 1,
+            public_showcase_addresses: showcase.to_vec(),
+            upgrade_access: "wallet_plus",
+        }),
     }
 }

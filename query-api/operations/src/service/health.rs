@@ -78,6 +78,8 @@ pub(crate) struct Backend {
     tip_hash: Option<String>,
     /// Height of the best known chain; null if unknown.
     best_height: Option<u32>,
+    /// Why a height is null; otherwise null.
+    reason: Option<&'static str>,
     snapshot_source: &'static str,
 }
 
@@ -89,6 +91,8 @@ pub(crate) struct Snapshot {
     cache_age_seconds: Option<f64>,
     stale_after_seconds: u32,
     cached_at: Option<String>,
+    /// Why its times are null; otherwise null.
+    reason: Option<&'static str>,
 }
 
 impl Operation for Health {
@@ -113,7 +117,7 @@ impl Operation for Health {
     fn run(ctx: &Ctx<'_>, _: NoInput) -> Result<HealthOutput, ApiError> {
         let tip = ctx.index.map(|view| *view.tip());
         let openings = openings(ctx);
-        let package = |which| package(ctx.operations, which, ctx.config);
+        let package = |which| package(ctx, which);
         Ok(HealthOutput {
             status: match has_gap(ctx.source) {
                 true => "degraded",
@@ -155,6 +159,11 @@ impl Operation for Health {
                     tip_height: tip.map(|t| t.height),
                     tip_hash: tip.map(|t| t.hash.to_string()),
                     best_height: ctx.best_height,
+                    reason: match (tip, ctx.best_height) {
+                        (None, _) => Some("nothing has been indexed yet"),
+                        (_, None) => Some("no indexer has reported the height of the best known chain"),
+                        _ => None,
+                    },
                     snapshot_source: "index",
                 },
                 dashboard_snapshot: Snapshot {
@@ -162,6 +171,7 @@ impl Operation for Health {
                     cache_age_seconds: None,
                     stale_after_seconds: 600,
                     cached_at: None,
+                    reason: Some("this server precomputes no dashboard"),
                 },
             },
         })

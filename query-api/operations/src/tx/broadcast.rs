@@ -37,7 +37,7 @@ pub(crate) struct TxBroadcastOutput {
     /// Weight units.
     weight: u64,
     /// When it was first seen; null unless it was already in the mempool.
-    first_seen: Option<String>,
+    mempool_first_seen: Option<String>,
     /// 0 unless it is confirmed; null if it is confirmed in a block that the index does not have yet.
     confirmations: Option<u32>,
     /// Its block; null unless the index has it.
@@ -119,7 +119,7 @@ impl Operation for TxBroadcast {
             state,
             vsize: tx.vsize() as u64,
             weight: tx.weight().to_wu(),
-            first_seen: None,
+            mempool_first_seen: None,
             confirmations: Some(0),
             block: None,
         };
@@ -135,14 +135,14 @@ impl Operation for TxBroadcast {
             if there.wtxid != wtxid {
                 other_witness(ctx);
             }
-            return Ok(TxBroadcastOutput { first_seen: Some(rfc3339_ms(there.first_seen_ms)), ..waiting });
+            return Ok(TxBroadcastOutput { mempool_first_seen: Some(rfc3339_ms(there.first_seen_ms)), ..waiting });
         }
         // Checked only now, because a block may contain a larger one.
         if tx.weight().to_wu() > MAX_WEIGHT {
             return Err(invalid(&format!("is too large: its weight exceeds {MAX_WEIGHT}")));
         }
         let Some(node) = ctx.node else {
-            let detail = "this server has no node to broadcast transactions";
+            let detail = "this server has no node to broadcast transactions; its operator can configure one (--node)";
             return Err(ApiError::new(ErrorCode::NodeUnavailable, detail));
         };
         match node.broadcast(&raw) {

@@ -91,7 +91,7 @@ pub(super) struct Departure {
     /// Height of the block that contained it; otherwise null.
     height: Option<u32>,
     /// When it was first seen.
-    first_seen_at: String,
+    mempool_first_seen: String,
     /// When it left.
     left_at: String,
     fee_sats: u64,
@@ -124,7 +124,7 @@ impl Departure {
             reason,
             replaced_by,
             height,
-            first_seen_at: rfc3339_ms(first_seen_ms),
+            mempool_first_seen: rfc3339_ms(first_seen_ms),
             left_at: rfc3339_ms(left_ms),
             fee_sats,
             adjusted_vsize: vsize,
@@ -150,7 +150,7 @@ impl Departure {
     }
 
     /// When it was first seen.
-    pub(super) fn first_seen_at(&self) -> String {
-        self.first_seen_at.clone()
+    pub(super) fn mempool_first_seen(&self) -> String {
+        self.mempool_first_seen.clone()
     }
 }

@@ -114,7 +114,7 @@ impl Operation for TxStatus {
         Ok(TxStatusOutput {
             state: if left.is_conflicted() { State::Conflicted } else { State::Unknown },
             reason: Some(format!("{nowhere}: {}", left.sentence())),
-            mempool_first_seen: Some(left.first_seen_at()),
+            mempool_first_seen: Some(left.mempool_first_seen()),
             departed: Some(left),
             ..unknown
         })

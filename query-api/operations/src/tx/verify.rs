@@ -124,7 +124,7 @@ pub(crate) struct VerifyObserved {
     /// How it left the mempool without being confirmed; null if it did not, or if that is no longer stored.
     departed: Option<Departure>,
     /// When it was first seen unconfirmed; null if it was not seen, or if the time is no longer stored.
-    first_seen: Option<String>,
+    mempool_first_seen: Option<String>,
 }
 
 /// An output to the address.
@@ -240,7 +240,7 @@ fn observe(ctx: &Ctx<'_>, view: &View<'_>, txid: &Txid, payee: &Subject) -> Resu
         double_spend: None,
         replaces: Vec::new(),
         departed: None,
-        first_seen: None,
+        mempool_first_seen: None,
     };
     if let Some(tx) = view.tx_by_id(txid)? {
         let observed = VerifyObserved {
@@ -248,7 +248,7 @@ fn observe(ctx: &Ctx<'_>, view: &View<'_>, txid: &Txid, payee: &Subject) -> Resu
             confirmations: confirmations(view.tip(), tx.height),
             block: Some(block_ref(view, tx.height)?),
             is_coinbase: Some(tx.is_coinbase()),
-            first_seen: first_seen(ctx, txid),
+            mempool_first_seen: first_seen(ctx, txid),
             ..paid(nothing, payee, tx.outputs().iter().map(|o| (o.value, tx.script(o))))
         };
         return Ok(Finding { observed, obstacles: Vec::new() });
@@ -266,7 +266,7 @@ fn observe(ctx: &Ctx<'_>, view: &View<'_>, txid: &Txid, payee: &Subject) -> Resu
             is_coinbase: Some(false),
             rbf: Some(tx.signals_rbf()),
             replaces: replaced(pool, txid).0,
-            first_seen: Some(rfc3339_ms(tx.first_seen_ms)),
+            mempool_first_seen: Some(rfc3339_ms(tx.first_seen_ms)),
             ..paid(nothing, payee, tx.outputs.iter().map(|o| (o.value, &*o.script)))
         };
         return Ok(Finding { observed, obstacles: Vec::new() });
@@ -274,7 +274,7 @@ fn observe(ctx: &Ctx<'_>, view: &View<'_>, txid: &Txid, payee: &Subject) -> Resu
     let Some(left) = Departure::of(pool, txid) else {
         return Ok(Finding { observed: nothing, obstacles: not_found(ctx, view, ", and not in the mempool") });
     };
-    let mut observed = VerifyObserved { first_seen: Some(left.first_seen_at()), ..nothing };
+    let mut observed = VerifyObserved { mempool_first_seen: Some(left.mempool_first_seen()), ..nothing };
     let sentence = format!("The transaction is no longer in the mempool: {}.", left.sentence());
     let code = if left.is_conflicted() {
         observed.state = State::Conflicted;

@@ -1,13 +1,35 @@
 //! Cursors: opaque tokens for the next page. A cursor is bound to the filters and to the chain: after a reorg below the
 //! block that it names, it has expired.
 
-use cairn_http::{ApiError, ErrorCode, Location};
+use cairn_http::{ApiError, BadText, ErrorCode, Location, TextFormat};
 use cairn_model::{BlockHash, Height};
 use cairn_reader::View;
 use sha2::{Digest, Sha256};
 
 /// Error for a cursor of another list.
 pub(crate) const NO_FIT: &str = "does not match this list and these filters";
+
+/// Cursors of all lists. Their form is checked with the other parameters, so that one answer names all that is wrong;
+/// whether a cursor fits its list shows only when the list is read.
+pub(crate) const CURSOR: TextFormat = TextFormat {
+    name: "cursor",
+    codes: &[],
+    takes_numbers: false,
+    example: None,
+    look: |_, text, _| {
+        // A list that begins with unconfirmed transactions adds the sort key of the last one.
+        let (head, key) = text.split_once('-').map_or((text, None), |(head, key)| (head, Some(key)));
+        let is_hex = |text: &str, length: usize| text.len() == length && text.bytes().all(|b| b.is_ascii_hexdigit());
+        if is_hex(head, 2 * LEN) && key.is_none_or(|key| is_hex(key, KEY_DIGITS)) {
+            return Ok(());
+        }
+        Err(BadText::new(
+            "is not a cursor; pass next_cursor of the previous page unchanged, or none for the first page",
+        ))
+    },
+};
+/// Digits of a time in milliseconds and a txid.
+pub(crate) const KEY_DIGITS: usize = 80;
 
 /// A position in a list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -19,7 +19,7 @@ use cairn_tables::history::HistoryEntry;
 use super::Wallet;
 use crate::{
     context::{Ctx, MempoolView},
-    vocabulary::cursor::{Cursor, NO_FIT},
+    vocabulary::cursor::{Cursor, KEY_DIGITS, NO_FIT},
 };
 
 /// Largest offset; a cursor reaches further.
@@ -175,7 +175,7 @@ fn read(token: &str, view: &View<'_>, wallet: &Wallet) -> Result<Start, ApiError
 }
 
 fn key_of(text: &str) -> Option<Key> {
-    let bytes = (text.len() == 80).then(|| hex::decode(text).ok())??;
+    let bytes = (text.len() == KEY_DIGITS).then(|| hex::decode(text).ok())??;
     let (time, txid) = bytes.split_first_chunk::<8>()?;
     Some((u64::from_be_bytes(*time), Txid(txid.try_into().ok()?)))
 }

@@ -14,6 +14,7 @@ use crate::{
     operation::Operation,
     parameters::identifier::AddressParam,
     values::{Btc, rfc3339_ms},
+    vocabulary::cursor::CURSOR,
 };
 
 /// Transactions of a script.
@@ -32,7 +33,7 @@ pub(crate) struct TransactionsInput {
     #[schemars(range(min = 0, max = 10_000))]
     offset: u32,
     /// `next_cursor` of the previous page. It replaces `offset` and has no maximum.
-    #[schemars(length(min = 1, max = 256))]
+    #[schemars(length(min = 1, max = 256), extend("format" = CURSOR.name))]
     cursor: Option<String>,
     /// `compact` omits explanatory and nested fields.
     #[serde(default)]
@@ -130,11 +131,15 @@ impl Operation for Transactions {
             first need a wallet session, except for showcase addresses.",
         conditional: true,
         compact: &[
-            "transactions.counterparties",
-            "transactions.status.hash",
-            "transactions.mempool_first_seen",
-            "transactions.time",
+            "limit",
+            "offset",
             "transactions.net_btc",
+            "transactions.counterparties",
+            "transactions.status.state",
+            "transactions.status.hash",
+            "transactions.status.confirmations",
+            "transactions.time",
+            "transactions.mempool_first_seen",
         ],
         errors: &[ErrorCode::WalletSessionRequired, ErrorCode::CursorExpired],
         tool: Tool::reads(

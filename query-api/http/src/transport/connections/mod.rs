@@ -12,8 +12,12 @@ use std::{
     future::{Future, poll_fn},
     io,
     net::SocketAddr,
-    pin::pin,
-    sync::Arc,
+    pin::{Pin, pin},
+    sync::{
+        Arc,
+        atomic::{AtomicU16, Ordering},
+    },
+    task::{Context, Poll},
     time::Duration,
 };
 
@@ -36,7 +40,7 @@ use crate::{
     answers::{code::ErrorCode, error::ApiError},
     limits::client::Client,
     server::Server,
-    transport::head,
+    transport::{head, middleware},
 };
 use deadline::Deadline;
 use permits::{ConnectionPermits, Full};
@@ -52,7 +56,7 @@ const PAUSE: Duration = Duration::from_millis(200);
 /// Accepts connections and answers what they ask, until `shutdown` resolves; then those are finished that are under way.
 ///
 /// # Errors
-/// None that is known: connections that cannot be accepted are logged.
+/// The clock is so wrong that HTTP cannot write the time. Connections that cannot be accepted are logged.
 pub(crate) async fn serve<F>(
     listener: TcpListener,
     router: Router,
@@ -69,6 +73,9 @@ where
     let limit = server.config.request_timeout;
     let (stopping, stopped) = watch::channel(());
     let mut shutdown = pin!(shutdown);
+    if !is_printable((server.clock)()) {
+        return Err(io::Error::other(BAD_CLOCK));
+    }
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
@@ -120,6 +127,25 @@ fn is_of_connection(error: &io::Error) -> bool {
     matches!(error.kind(), ConnectionRefused | ConnectionAborted | ConnectionReset)
 }
 
+/// Why nothing can be served.
+const BAD_CLOCK: &str = "the system clock is before 1970 or after 9999, which no date of HTTP can say; set the clock";
+/// The end of the year 9999, in milliseconds since 1970.
+const LAST_MS: u64 = 253_402_300_800_000;
+
+/// True if HTTP can write the time. The clock gives 0 for times before 1970.
+fn is_printable(ms: u64) -> bool {
+    (1..LAST_MS).contains(&ms)
+}
+
+/// Polls a connection. `None`: HTTP cannot write the time, and the HTTP library would panic over it.
+fn while_printable<F: Future>(
+    clock: fn() -> u64,
+    connection: Pin<&mut F>,
+    cx: &mut Context<'_>,
+) -> Poll<Option<F::Output>> {
+    if is_printable(clock()) { connection.poll(cx).map(Some) } else { Poll::Ready(None) }
+}
+
 struct Connection {
     stream: TcpStream,
     peer: SocketAddr,
@@ -133,7 +159,17 @@ impl Connection {
         let Connection { stream, peer, server, mut stopped } = self;
         // Answers are written whole; waiting for more would only delay them.
         let _ = stream.set_nodelay(true);
-        let socket = Socket::new(stream, limit);
+        let client = Client::at(peer.ip().to_canonical());
+        let is_proxy = server.config.trusted_proxies.iter().any(|net| net.contains(&peer.ip().to_canonical()));
+        let completed = Arc::new(AtomicU16::new(0));
+        let complete = {
+            let (server, completed) = (Arc::clone(&server), Arc::clone(&completed));
+            move |status: StatusCode| {
+                completed.store(status.as_u16(), Ordering::Relaxed);
+                middleware::unreadable(&server, &client, !is_proxy, status)
+            }
+        };
+        let socket = Socket::new(stream, limit, Box::new(complete));
         let service = service_fn(move |request: hyper::Request<Incoming>| {
             let mut request: Request = request.map(|body| Body::new(Deadline::new(body, limit)));
             request.extensions_mut().insert(ConnectInfo(peer));
@@ -150,19 +186,22 @@ impl Connection {
         // Whoever closes one direction has left: nothing distinguishes that from a client that has gone (ADR 0017).
         http.half_close(false);
         let mut connection = pin!(http.serve_connection(TokioIo::new(socket), service));
+        let clock = server.clock;
         let result = tokio::select! {
-            result = connection.as_mut() => result,
+            result = poll_fn(|cx| while_printable(clock, connection.as_mut(), cx)) => result,
             _ = stopped.changed() => {
                 connection.as_mut().graceful_shutdown();
-                connection.await
+                poll_fn(|cx| while_printable(clock, connection.as_mut(), cx)).await
             }
         };
+        let Some(result) = result else {
+            tracing::error!("a connection was closed: {BAD_CLOCK}");
+            return;
+        };
         if let Err(error) = result {
-            // What is no HTTP request never reaches the router: the HTTP library has answered it, with a status alone.
+            // What is no HTTP request never reaches the router: it was answered in the socket.
             if error.is_parse() {
-                let too_large = error.is_parse_too_large();
-                let status =
-                    if too_large { StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE } else { StatusCode::BAD_REQUEST };
+                let status = StatusCode::from_u16(completed.load(Ordering::Relaxed)).unwrap_or(StatusCode::BAD_REQUEST);
                 server.metrics.count(None, status, Duration::ZERO, 0);
             }
             tracing::debug!(%error, "a connection ended early");

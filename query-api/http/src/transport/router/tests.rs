@@ -270,3 +270,30 @@ async fn operators_see_what_the_service_says() {
     assert_eq!((status, body.as_str()), (503, "a toy is never ready\n"));
     assert!(text(&router, "/metrics").await.2.ends_with("# HELP toy A number.\n# TYPE toy gauge\ntoy 7\n"));
 }
+
+/// Times that a system clock can be set to, and dates cannot say.
+#[tokio::test]
+async fn no_clock_breaks_an_answer() {
+    for clock in [(|| 0) as fn() -> u64, || 1, || 253_402_300_800_000, || u64::MAX] {
+        let router = router(Service { clock, ..service(HttpConfig::default()) });
+        for (path, status) in [("/t/rows", 200), ("/nothing", 404), ("/t/keeps", 503)] {
+            let (got, headers, _) = send(&router, Request::get(path).body(Body::empty()).unwrap()).await;
+            assert_eq!((got, headers["x-request-id"].len()), (status, 36), "{path}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_clock_that_http_cannot_write_is_told() {
+    for (clock, fits) in
+        [((|| 0) as fn() -> u64, false), (|| 253_402_300_800_000, false), (|| 253_402_300_799_999, true)]
+    {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let service = Service { clock, ..service(HttpConfig::default()) };
+        let ended = serve(listener, service, |_| Router::new(), async {}).await;
+        match ended {
+            Ok(()) => assert!(fits),
+            Err(error) => assert!(!fits && error.to_string().contains("set the clock"), "{error}"),
+        }
+    }
+}

@@ -1,54 +1,68 @@
-//! Allowed `Host` and `Origin` headers. They prevent DNS rebinding: a page of another site must not reach a server on
-//! the user's machine through its own name.
+//! Allowed `Host` and `Origin` headers. They keep a page of another site from using a server on the machine of its
+//! reader: under the page's own name (DNS rebinding), or by a request that needs no permission of the server.
 
 use std::net::IpAddr;
 
 use axum::{
     http::{HeaderMap, Uri, header, uri::Authority},
-    response::Response,
+    response::{IntoResponse, Response},
 };
-use cairn_http::{Api, ErrorCode};
+
+use crate::answers::{code::ErrorCode, error::ApiError};
 
 /// The allowed hosts.
 #[derive(Clone, Debug)]
-pub(crate) struct Hosts {
+pub struct Hosts {
     /// The service's own name, in lower case.
     own: Option<String>,
 }
 
 impl Hosts {
     /// The host of the base URL, and this machine.
-    pub(crate) fn of(base_url: &str) -> Self {
+    #[must_use]
+    pub fn of(base_url: &str) -> Self {
         Hosts { own: base_url.parse::<Uri>().ok().and_then(|uri| uri.host().map(str::to_ascii_lowercase)) }
     }
 
-    /// Checks a request.
+    /// Checks both headers of a request. The `Host` header must be there.
     ///
     /// # Errors
     /// The answer to give: 403.
-    pub(crate) fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Box<Response>> {
-        let refused = |code, detail| Err(Box::new(Api::problem(code, detail, None)));
-        let named = uri.authority().cloned().or_else(|| authority(headers.get(header::HOST)?.to_str().ok()?));
-        let Some(named) = named.filter(|named| self.is_host(named.host())) else {
-            return refused(
-                ErrorCode::HostNotAllowed,
-                "the Host header must name this machine or the host of the base URL, which the operator sets",
-            );
-        };
-        let mut origins = headers.get_all(header::ORIGIN).iter();
-        let allowed = origins.all(|origin| {
+    pub fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Box<Response>> {
+        let named = named(uri, headers).ok_or_else(wrong_host);
+        let checked = named.and_then(|_| self.host(uri, headers)).and_then(|()| self.origin(uri, headers));
+        checked.map_err(|refused| Box::new(refused.into_response()))
+    }
+
+    /// Checks the name under which the server was called. A request without one is not from a browser.
+    ///
+    /// # Errors
+    /// 403 `host_not_allowed`.
+    pub(crate) fn host(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), ApiError> {
+        if uri.authority().is_none() && !headers.contains_key(header::HOST) {
+            return Ok(());
+        }
+        named(uri, headers).filter(|named| self.is_host(named.host())).map(drop).ok_or_else(wrong_host)
+    }
+
+    /// Checks the page that sends the request. A request without `Origin` is not from a page.
+    ///
+    /// # Errors
+    /// 403 `origin_not_allowed`.
+    pub(crate) fn origin(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), ApiError> {
+        let named = named(uri, headers);
+        let called = |host: &str| named.as_ref().is_some_and(|named| host.eq_ignore_ascii_case(named.host()));
+        let allowed = headers.get_all(header::ORIGIN).iter().all(|origin| {
             let origin = origin.to_str().ok().and_then(|text| text.parse::<Uri>().ok());
             origin.is_some_and(|origin| {
                 let web = matches!(origin.scheme_str(), Some("http" | "https"));
                 let host = origin.host().unwrap_or_default();
-                web && (host.eq_ignore_ascii_case(named.host()) || self.is_own(host) || is_loopback(host))
+                web && (called(host) || self.is_own(host) || is_loopback(host))
             })
         });
-        if allowed {
-            Ok(())
-        } else {
-            refused(ErrorCode::OriginNotAllowed, "pages of other sites must not call this endpoint")
-        }
+        let detail = "a page of another site must not send this request; pages of this machine and of the host of the \
+            base URL may";
+        if allowed { Ok(()) } else { Err(ApiError::new(ErrorCode::OriginNotAllowed, detail)) }
     }
 
     /// True for our own name, or for an IP address: a request by address cannot be DNS rebinding.
@@ -61,8 +75,14 @@ impl Hosts {
     }
 }
 
-fn authority(text: &str) -> Option<Authority> {
-    text.parse().ok()
+/// The name under which the server was called.
+fn named(uri: &Uri, headers: &HeaderMap) -> Option<Authority> {
+    uri.authority().cloned().or_else(|| headers.get(header::HOST)?.to_str().ok()?.parse().ok())
+}
+
+fn wrong_host() -> ApiError {
+    let detail = "the Host header must name this machine or the host of the base URL, which the operator sets";
+    ApiError::new(ErrorCode::HostNotAllowed, detail)
 }
 
 fn address(host: &str) -> Option<IpAddr> {
