@@ -10,6 +10,7 @@ mod cast;
 mod client;
 mod following;
 mod pool;
+mod reorgs;
 mod scripts;
 mod truth;
 mod witness;

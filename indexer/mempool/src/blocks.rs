@@ -66,7 +66,11 @@ impl MempoolWatcher {
     /// Coins changed without individual reports.
     fn came_apart(&mut self) {
         self.chain.reorganized = Some(self.clock.passed);
+        self.chain.resuming = true;
         self.sync.broken = true;
+        // Readers wait for the next complete state. It must be announced even if it equals the last one, as with an empty
+        // mempool.
+        self.announced = None;
         self.arrivals.release_all();
         let back: Vec<Txid> =
             self.arrivals.iter().filter(|(_, a)| a.stage() == Stage::Confirmed).map(|(t, _)| *t).collect();
@@ -84,8 +88,10 @@ impl MempoolWatcher {
         }
         self.compare_tips();
         self.arrivals.unverify();
-        // The node may have waited for this.
-        self.sync.not_before = if self.sync.started { self.sync.not_before } else { 0 };
+        if self.sync.broken || !self.sync.started {
+            // A snapshot waited for this tip. One for each tip is no burden for the node.
+            self.sync.not_before = 0;
+        }
         self.out.push(block(tip));
     }
 

@@ -10,15 +10,33 @@ const REORG_MEMORY: u64 = 60_000;
 impl MempoolWatcher {
     /// Time for which removals are currently held back, in milliseconds.
     fn holding(&self) -> u64 {
+        if self.is_resuming() {
+            return 0;
+        }
         let unclear = self.arrivals.unsettled() > 0 || self.chain.apart;
         ms(if unclear { self.options.longest_hold } else { self.options.hold })
+    }
+
+    /// True if only removals are left to do until readers have a complete state again after a reorganization. They wait
+    /// for it. What explains a removal is known by then: all blocks, and every transaction of the snapshot.
+    fn is_resuming(&self) -> bool {
+        self.chain.resuming
+            && !self.chain.apart
+            && !self.sync.broken
+            && self.sync.loading_since.is_none()
+            && self.queue.is_empty()
+            && self.arrivals.unsettled() == 0
     }
 
     /// Milliseconds until a removal is due.
     pub(crate) fn dismissal_in(&self) -> u64 {
         let Some(oldest) = self.departures.oldest() else { return u64::MAX };
         let due = oldest.saturating_add(self.holding()).saturating_sub(self.clock.passed);
-        if due == 0 { self.floor_in().max(1) } else { due }
+        match due {
+            0 if self.is_resuming() => 1,
+            0 => self.floor_in().max(1),
+            due => due,
+        }
     }
 
     /// Milliseconds until the node's limits may be requested because of a removal.
@@ -52,7 +70,8 @@ impl MempoolWatcher {
 
     /// True if the node's limits are known as of after the removals, or are unavailable.
     fn knows_floor(&mut self, latest: u64) -> bool {
-        if self.floor_asked.is_some_and(|asked| asked > latest) {
+        // The snapshot after a reorganization asked for them.
+        if self.is_resuming() || self.floor_asked.is_some_and(|asked| asked > latest) {
             return true;
         }
         if self.floor_in() == 0 {

@@ -53,6 +53,8 @@ pub(crate) struct TipState {
     pub(crate) apart: bool,
     /// When blocks of our chain were last disconnected, in elapsed milliseconds.
     pub(crate) reorganized: Option<u64>,
+    /// Readers have not been told a complete state since.
+    pub(crate) resuming: bool,
 }
 
 /// Snapshots: times and results.
@@ -117,7 +119,7 @@ pub struct MempoolWatcher {
     pub(crate) order: u64,
     pub(crate) out: Vec<MempoolDelta>,
     /// The sequence number last published to readers, unless something changed since.
-    announced: Option<u64>,
+    pub(crate) announced: Option<u64>,
     synced: bool,
 }
 
@@ -213,6 +215,7 @@ impl MempoolWatcher {
         if complete && self.announced != Some(self.sync.next) {
             self.out.push(MempoolDelta::Sequence(self.sync.next));
             self.announced = Some(self.sync.next);
+            self.chain.resuming = false;
             self.forget_kept();
         }
     }

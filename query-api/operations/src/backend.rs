@@ -3,7 +3,7 @@
 use std::{rc::Rc, sync::Arc, time::Duration};
 
 use cairn_http::{Answer, ApiError, Ask, Backend, Freshness, Standing, TipMeta, Versions};
-use cairn_link::{Absent, IndexSource, Lock};
+use cairn_link::{Absent, IndexSource, PinnedMempool};
 use cairn_reader::{ReadError, Reader, View};
 
 use crate::{
@@ -32,7 +32,7 @@ pub(crate) struct ChainBackend {
 /// Result of an attempt to answer.
 enum Attempt {
     Answered(Answer),
-    /// The node must be asked first, without holding any lock.
+    /// The node must be asked first, without a version of index or mempool held meanwhile.
     Wants(Wanted),
     /// Index and mempool have different tips, at least since this mark of the mempool.
     Apart(u64),
@@ -46,22 +46,22 @@ impl ChainBackend {
         let source = self.index.source();
         let slot = self.index.mempool();
         let mark = slot.mark();
-        // Pin the mempool first: it does not change while it is held. Then pin the index.
-        let lock = reads_mempool(info).then(|| slot.lock());
+        // Pin the mempool first, then the index: neither changes for this request, and neither is locked.
+        let pinned = reads_mempool(info).then(|| slot.pin());
         let reader = self.index.reader();
         let mut view = open(reader.as_deref())?;
         if let Some(view) = &mut view {
             view.work_for(Rc::clone(&ask.call.work));
         }
-        let pool = match &lock {
+        let pool = match &pinned {
             None => Err(Absent::NotWatched),
-            Some(lock) => match lock.absent(view.as_ref().map(|v| &v.tip().hash)) {
+            Some(pinned) => match pinned.absent(view.as_ref().map(|v| &v.tip().hash)) {
                 Some(Absent::OtherTip) if may_wait => return Ok(Attempt::Apart(mark)),
                 Some(absent) => Err(absent),
                 None => Ok(MempoolView {
-                    mempool: lock.mempool(),
-                    as_of_ms: lock.as_of_ms(),
-                    projection: slot.projection(),
+                    mempool: pinned.mempool(),
+                    as_of_ms: pinned.as_of_ms(),
+                    projection: pinned.projection().cloned(),
                 }),
             },
         };
@@ -79,7 +79,7 @@ impl ChainBackend {
         let standing = standing(&ctx);
         // Missing bytes may become available later.
         let lasts = brought.is_none_or(Brought::is_whole);
-        let etag = ask.etag(|what, versions| add_version(&ctx, lock.as_ref(), what, versions)).filter(|_| lasts);
+        let etag = ask.etag(|what, versions| add_version(&ctx, pinned.as_ref(), what, versions)).filter(|_| lasts);
         if let Some(etag) = etag.as_ref().filter(|etag| ask.is_known(etag)) {
             return Ok(Attempt::Answered(Answer::NotModified { etag: etag.clone() }));
         }
@@ -205,7 +205,7 @@ fn standing(ctx: &Ctx<'_>) -> Standing {
 }
 
 /// Adds the version of an input that an answer depends on.
-fn add_version(ctx: &Ctx<'_>, lock: Option<&Lock<'_>>, what: Freshness, versions: &mut Versions) {
+fn add_version(ctx: &Ctx<'_>, pinned: Option<&PinnedMempool>, what: Freshness, versions: &mut Versions) {
     match what {
         TIP => match ctx.index.map(View::tip) {
             None => versions.add(b"no tip"),
@@ -218,9 +218,13 @@ fn add_version(ctx: &Ctx<'_>, lock: Option<&Lock<'_>>, what: Freshness, versions
         },
         MEMPOOL => {
             versions.add(ctx.pool.as_ref().err().map_or(b"", |absent| absent.code().as_bytes()));
-            versions.add(&lock.map_or([0; 16], Lock::version));
+            versions.add(&pinned.map_or([0; 16], PinnedMempool::version));
+            versions.add(&[u8::from(ctx.is_comparing())]);
             let projected = ctx.pool.as_ref().ok().and_then(|pool| pool.projection.as_ref());
             versions.add(&projected.map_or([0xff; 8], |p| p.generation.to_be_bytes()));
+            // The same version is projected again when the rules of the node become known.
+            versions.add(&projected.map_or([0xff; 8], |p| p.template.min_rate.0.to_be_bytes()));
+            versions.add(&[projected.map_or(0xff, |p| p.template.selection as u8)]);
         }
         Freshness(other) => {
             debug_assert!(false, "unknown freshness input {other}");

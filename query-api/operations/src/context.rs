@@ -82,9 +82,9 @@ pub(crate) struct Ctx<'a> {
     pub(crate) pool: Result<MempoolView<'a>, Absent>,
     /// Status of the source of blocks.
     pub(crate) source: Option<&'a SourceStatus>,
-    /// The mempool slot, for operations that do not list the mempool as a freshness input and only read it briefly.
+    /// The mempool slot, for operations that do not list the mempool as a freshness input.
     pub(crate) slot: &'a MempoolSlot,
-    /// The node, if one is configured. It must not be called while `pool` is held.
+    /// The node, if one is configured. Operations that have `pool` do not call it: its answers may take seconds.
     pub(crate) node: Option<&'a dyn NodeAccess>,
     /// Bytes from the node, for operations that hold `pool`.
     pub(crate) node_bytes: NodeBytes<'a>,
@@ -126,8 +126,23 @@ impl<'a> Ctx<'a> {
         })
     }
 
+    /// True while the node may have transactions that the mempool lacks: after a reorganization, lost messages or a
+    /// restart of the node, until both are compared.
+    pub(crate) fn is_comparing(&self) -> bool {
+        self.pool.is_ok() && self.source.is_some_and(|source| source.mempool == MempoolWatch::Loading)
+    }
+
+    /// Adds a warning while the node may have transactions that the mempool lacks.
+    pub(crate) fn warn_if_comparing(&self) {
+        if self.is_comparing() {
+            let message = "the mempool is being compared with the node's; transactions may be missing for a moment";
+            self.warn("mempool_incomplete", message);
+        }
+    }
+
     /// The mempool for operations that work without it. If it is missing or incomplete, the answer carries a warning.
     pub(crate) fn unconfirmed(&self) -> Option<&MempoolView<'a>> {
+        self.warn_if_comparing();
         let (found, code, message) = match &self.pool {
             Ok(pool) => match pool.mempool.stats(pool.as_of_ms).dropped {
                 0 => return Some(pool),

@@ -29,4 +29,4 @@ pub use frame::{BadFrame, MAX_FRAME, Message, VERSION, mempool_messages};
 pub use listener::{Event, Listener};
 pub use publish::{Publish, Publishers};
 pub use publisher::{SOCKET, SocketPublisher};
-pub use slot::{Absent, IndexSlot, IndexSource, Lock, MempoolSlot, Projector};
+pub use slot::{Absent, IndexSlot, IndexSource, MempoolSlot, PinnedMempool, Projector};

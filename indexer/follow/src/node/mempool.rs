@@ -26,8 +26,9 @@ use crate::{FollowError, OpenIndex};
 
 /// Interval of writing the mempool to disk while no block arrives.
 const KEEP: Duration = Duration::from_secs(60);
-/// Maximum time from the first disconnected block until the mempool is published again, complete or not.
-const REORGANIZATION: Duration = Duration::from_secs(3);
+/// Maximum time from reaching the tip after a reorganization until the mempool is published again, complete or not. Then
+/// the status says that it is incomplete. Answers return within half a second.
+const REORGANIZATION: Duration = Duration::from_millis(400);
 /// Maximum pause during that time.
 const BREATH: Duration = Duration::from_millis(20);
 
@@ -38,13 +39,20 @@ pub(super) struct WatchedMempool {
     /// Changes since the mempool was last written to disk.
     added: HashMap<Txid, Arc<MempoolTx>>,
     removed: HashSet<Txid>,
-    /// Deltas that are not published yet during a reorganization.
-    unseen: Option<(Instant, Vec<MempoolDelta>)>,
+    unseen: Option<Unseen>,
     kept_at: Instant,
     /// Readers had the complete mempool at least once.
     was_whole: bool,
     samples: Samples,
     reports: StatusReports,
+}
+
+/// Deltas that are not published yet during a reorganization.
+#[derive(Default)]
+struct Unseen {
+    deltas: Vec<MempoolDelta>,
+    /// When the first step at the new tip began. The status that the mempool is incomplete is published after it.
+    at_tip: Option<Instant>,
 }
 
 fn tip_of(view: &View<'_>) -> IndexTip {
@@ -87,8 +95,8 @@ impl WatchedMempool {
     /// The index has connected a block, and its readers can see it. Returns the deltas to publish.
     pub(super) fn connected(&mut self, height: Height, block: BlockEffects) -> Vec<MempoolDelta> {
         let deltas = self.watcher.connected(block.tip(height), block.txids, block.spent, now_ms());
-        if let Some((_, unseen)) = &mut self.unseen {
-            unseen.extend(deltas);
+        if let Some(unseen) = &mut self.unseen {
+            unseen.deltas.extend(deltas);
             return Vec::new();
         }
         self.note(&deltas);
@@ -102,7 +110,9 @@ impl WatchedMempool {
     /// The index cannot be read.
     pub(super) fn disconnected(&mut self, reader: &Reader) -> Result<(), FollowError> {
         let deltas = self.watcher.disconnected(tip_of(&reader.view()?), now_ms());
-        self.unseen.get_or_insert_with(|| (Instant::now(), Vec::new())).1.extend(deltas);
+        let unseen = self.unseen.get_or_insert_default();
+        unseen.at_tip = None;
+        unseen.deltas.extend(deltas);
         Ok(())
     }
 
@@ -115,6 +125,7 @@ impl WatchedMempool {
             Err(ReadError::Empty) => return Ok((Vec::new(), SAMPLE)),
             other => other?,
         };
+        let began = Instant::now();
         let MempoolUpdate { mut deltas, again_in } =
             match self.watcher.step(&IndexCoins(&view), tip_of(&view), now_ms()) {
                 Ok(step) => step,
@@ -125,15 +136,17 @@ impl WatchedMempool {
                     });
                 }
             };
-        if let Some((since, mut unseen)) = self.unseen.take() {
-            unseen.append(&mut deltas);
+        if let Some(mut unseen) = self.unseen.take() {
+            unseen.deltas.append(&mut deltas);
             // The end of a reorganization is published together with the node's messages about it.
-            let whole = unseen.iter().any(|delta| matches!(delta, MempoolDelta::Sequence(_)));
-            if !whole && since.elapsed() < REORGANIZATION {
-                self.unseen = Some((since, unseen));
+            let whole = unseen.deltas.iter().any(|delta| matches!(delta, MempoolDelta::Sequence(_)));
+            let overdue = unseen.at_tip.is_some_and(|since| since.elapsed() >= REORGANIZATION);
+            unseen.at_tip.get_or_insert(began);
+            if !whole && !overdue {
+                self.unseen = Some(unseen);
                 return Ok((Vec::new(), again_in.min(BREATH)));
             }
-            deltas = unseen;
+            deltas = unseen.deltas;
         }
         self.note(&deltas);
         Ok((deltas, again_in))

@@ -27,7 +27,7 @@ fn readers_are_told_what_the_files_hold() {
     assert_eq!((status.kind, status.mempool), (SourceKind::Files, MempoolWatch::Off));
     assert_eq!((status.reachable, status.blocks), (true, Some(40)));
     assert_eq!((scene.height(), scene.slot.best_height(), scene.slot.source()), (40, Some(40), Some(status.clone())));
-    assert_eq!(scene.slot.mempool().lock().absent(Some(&tip)), Some(Absent::NotWatched));
+    assert_eq!(scene.slot.mempool().pin().absent(Some(&tip)), Some(Absent::NotWatched));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use cairn_follow::{Follower, NodeSource, Outcome, Until, connect};
 use cairn_link::IndexSource;
 use cairn_model::{BlockHash, MempoolDelta, MempoolWatch, Network, SourceKind, Txid};
 use cairn_node::{NodeAuth, NodeConfig};
-use cairn_standin::{Payment, Source, StandIn, StandInOptions};
+use cairn_standin::{HttpFault, HttpRule, Match, Payment, Source, StandIn, StandInOptions};
 use cairn_testkit::temp_dir;
 use prometheus::{Registry, TextEncoder};
 
@@ -33,7 +33,7 @@ fn files_and_then_the_node() {
     let follower = Follower::new(scene.open(), sources);
     let following = std::thread::spawn(move || follower.follow(Until::Cancelled));
 
-    let has = |txid: &Txid| scene.slot.mempool().lock().mempool().get(txid).is_some();
+    let has = |txid: &Txid| scene.slot.mempool().pin().mempool().get(txid).is_some();
     eventually("the mempool at the node's tip", || {
         scene.slot.source().is_some_and(|source| source.mempool == MempoolWatch::Synced) && has(&sent)
     });
@@ -105,4 +105,40 @@ fn a_reorganization() {
     ] {
         assert!(counted.lines().any(|found| found == line), "{line} is not in\n{counted}");
     }
+}
+
+#[test]
+fn a_node_that_does_not_list_its_mempool_holds_no_reorganization_up() {
+    let scene = Scene::new();
+    let node = StandIn::start(StandInOptions { premine: 110, ..StandInOptions::default() }).unwrap();
+    let follower = Follower::new(scene.open(), vec![Box::new(node_source(&node, &scene))]);
+    let following = std::thread::spawn(move || follower.follow(Until::Cancelled));
+    let watch = || scene.slot.source().map(|source| source.mempool);
+    eventually("a synced mempool", || watch() == Some(MempoolWatch::Synced));
+    let fails = HttpRule::always(Match::Rpc("getrawmempool"), HttpFault::Status(502, "Bad Gateway"));
+    node.http_faults(1, vec![fails]);
+    node.world().reorg(3, 5).unwrap();
+    let tip = BlockHash(node.world().tip().to_byte_array());
+    let is_of_tip = |t: &Told| {
+        let of_tip = |d: &MempoolDelta| matches!(d, MempoolDelta::Block { hash, .. } if *hash == tip);
+        matches!(t, Told::Mempool(deltas) if deltas.iter().any(of_tip))
+    };
+    eventually("the mempool at the new tip", || scene.recorder.told().iter().any(is_of_tip));
+    assert_eq!(scene.slot.mempool().pin().absent(Some(&tip)), None, "it is served");
+    let told = scene.recorder.told();
+    let at = first(&told, "the mempool", is_of_tip);
+    let is_complete = |t: &Told| matches!(t, Told::Mempool(d) if matches!(d.last(), Some(MempoolDelta::Sequence(_))));
+    assert!(!told[at..].iter().any(is_complete), "nobody could say so");
+    // Whoever reads it has been told that it may be incomplete.
+    let status = told[..at].iter().rev().find_map(|t| match t {
+        Told::Source(status) => Some(status.mempool),
+        _ => None,
+    });
+    assert_eq!(status, Some(MempoolWatch::Loading));
+    node.http_faults(1, Vec::new());
+    eventually("a complete mempool", || {
+        watch() == Some(MempoolWatch::Synced) && scene.recorder.told()[at..].iter().any(is_complete)
+    });
+    scene.cancel.cancel();
+    assert_eq!(following.join().unwrap().unwrap(), Outcome::Cancelled);
 }

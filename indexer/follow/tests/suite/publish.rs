@@ -31,7 +31,7 @@ fn found(index: &dyn IndexSource, tip: &BlockHash) -> Found {
     Found {
         best: index.best_height(),
         source: index.source(),
-        absent: index.mempool().lock().absent(Some(tip)),
+        absent: index.mempool().pin().absent(Some(tip)),
         mempool,
     }
 }

@@ -30,6 +30,7 @@ pub(crate) fn projected<'c>(ctx: &'c Ctx<'_>) -> Result<Projected<'c>, ApiError>
         let detail = "the next blocks are not projected yet";
         return Err(ApiError::unavailable(ErrorCode::MempoolUnavailable, detail, 1));
     };
+    ctx.warn_if_comparing();
     let stats = pool.mempool.stats(pool.as_of_ms);
     if projection.tip != stats.tip {
         ctx.warn("projection_behind", "a block has just arrived; the projection still builds on the previous tip");

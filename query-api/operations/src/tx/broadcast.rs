@@ -235,13 +235,13 @@ struct Waiting {
     first_seen_ms: u64,
 }
 
-/// Reads the mempool briefly; no lock is held while the node is asked.
+/// Looks into the current mempool, which may have changed since the request began.
 fn in_mempool(ctx: &Ctx<'_>, txid: &Txid) -> Option<Waiting> {
-    let lock = ctx.slot.lock();
-    if lock.absent(Some(&ctx.index?.tip().hash)).is_some() {
+    let pinned = ctx.slot.pin();
+    if pinned.absent(Some(&ctx.index?.tip().hash)).is_some() {
         return None;
     }
-    lock.mempool().get(txid).map(|tx| Waiting { wtxid: tx.wtxid, first_seen_ms: tx.first_seen_ms })
+    pinned.mempool().get(txid).map(|tx| Waiting { wtxid: tx.wtxid, first_seen_ms: tx.first_seen_ms })
 }
 
 #[cfg(test)]

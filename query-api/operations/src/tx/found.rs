@@ -39,7 +39,8 @@ pub(super) fn find<'c>(ctx: &'c Ctx<'_>, txid: &Txid) -> Result<Found<'c>, ApiEr
     if let Some(tx) = pool.mempool.get(txid) {
         return Ok(Found::Unconfirmed(pool, tx));
     }
-    let nowhere = format!("{nowhere}, and it is not in the mempool");
+    let comparing = if ctx.is_comparing() { ", which is being compared with the node's" } else { "" };
+    let nowhere = format!("{nowhere}, and it is not in the mempool{comparing}");
     Err(match Departure::of(pool, txid) {
         None => ctx.missing(ErrorCode::TxNotFound, nowhere),
         Some(left) => {

@@ -1,8 +1,10 @@
 //! Transactions that recently left the mempool, and why. The list is bounded; the oldest are removed first.
 
-use std::collections::{HashMap, VecDeque};
+use std::{collections::VecDeque, sync::Arc};
 
 use cairn_model::{MempoolTx, RemoveReason, Sats, Txid};
+
+use super::shared::SharedMap;
 
 /// A transaction that left the mempool.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -19,13 +21,16 @@ pub struct Departed {
     pub vsize: u64,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct DepartedLog {
     max: usize,
-    /// In the order of leaving. The old entry of a transaction that came back stays; its stamp identifies it as stale.
-    line: VecDeque<(Txid, u64)>,
-    known: HashMap<Txid, (Departed, u64)>,
-    replaced: HashMap<Txid, VecDeque<Txid>>,
+    /// By stamp, in the order of leaving. The old entry of a transaction that came back stays; its stamp identifies it
+    /// as stale.
+    line: SharedMap<u64, Txid>,
+    known: SharedMap<Txid, (Departed, u64)>,
+    replaced: SharedMap<Txid, Arc<VecDeque<Txid>>>,
+    /// The oldest stamp, and the next one.
+    oldest: u64,
     next: u64,
 }
 
@@ -43,14 +48,19 @@ impl DepartedLog {
             fee_sats: tx.fee_sats,
             vsize: tx.adjusted_vsize(),
         };
-        self.line.push_back((tx.txid, self.next));
+        self.line.insert(self.next, tx.txid);
         self.known.insert(tx.txid, (departed, self.next));
         self.next = self.next.wrapping_add(1);
         if let RemoveReason::Replaced { by } = reason {
-            self.replaced.entry(by).or_default().push_back(tx.txid);
+            match self.replaced.get_mut(&by) {
+                Some(of) => Arc::make_mut(of).push_back(tx.txid),
+                None => drop(self.replaced.insert(by, Arc::new([tx.txid].into()))),
+            }
         }
         while self.line.len() > self.max {
-            let Some((txid, stamp)) = self.line.pop_front() else { break };
+            let stamp = self.oldest;
+            self.oldest = stamp.wrapping_add(1);
+            let Some(txid) = self.line.remove(&stamp) else { break };
             if self.known.get(&txid).is_some_and(|(_, of)| *of == stamp) {
                 self.forget(&txid);
             }
@@ -61,7 +71,7 @@ impl DepartedLog {
     pub(super) fn forget(&mut self, txid: &Txid) {
         let Some((departed, _)) = self.known.remove(txid) else { return };
         let RemoveReason::Replaced { by } = departed.reason else { return };
-        if let Some(of) = self.replaced.get_mut(&by) {
+        if let Some(of) = self.replaced.get_mut(&by).map(Arc::make_mut) {
             // The oldest is removed first, so it is almost always at the front.
             if let Some(at) = of.iter().position(|replaced| replaced == txid) {
                 of.remove(at);
@@ -77,7 +87,7 @@ impl DepartedLog {
     }
 
     pub(super) fn replaced_by<'a>(&'a self, by: &Txid) -> impl Iterator<Item = &'a Txid> + use<'a> {
-        self.replaced.get(by).into_iter().flatten()
+        self.replaced.get(by).into_iter().flat_map(|of| of.iter())
     }
 
     pub(super) fn len(&self) -> usize {

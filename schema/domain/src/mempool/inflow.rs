@@ -25,7 +25,7 @@ impl Inflow {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct InflowWindow {
     grains: u64,
     /// Start of the time in which every arrival was seen.

@@ -1,9 +1,17 @@
 //! The live mempool and its derived data: projected blocks, recommended fees, the fee histogram, stress.
 //!
 //! [`Mempool`] is built from deltas and answers by transaction, by spent coin and by script in a bounded number of
-//! steps. [`Projection`] is computed once after a batch of deltas, from an [`Outline`] so that no lock is held meanwhile,
-//! and is immutable: requests read it without walking the mempool. Times come in as arguments, feerates are integers,
-//! and no delta, however wrong, can make it panic.
+//! steps. A clone of it takes constant time, so each batch of deltas makes a version that readers hold while the next
+//! one is applied. [`Projection`] is computed once after a batch of deltas, from an [`Outline`], and is immutable:
+//! requests read it without walking the mempool. Times come in as arguments, feerates are integers, and no delta,
+//! however wrong, can make it panic.
+//!
+//! # Memory
+//!
+//! [`MempoolLimits::max_bytes`] bounds a version. What a reader holds beyond the current version is what deltas took out
+//! or changed since: removed transactions, and the nodes of the indexes on the way to them. A reader ends at the deadline
+//! of its request, so all versions together take at most the limit and what the deltas of that time took out or changed:
+//! twice the limit if they replaced the whole mempool, and a few megabytes as nodes relay.
 
 mod check;
 mod chunks;
@@ -20,6 +28,7 @@ mod projection;
 mod relatives;
 mod scripts;
 mod select;
+mod shared;
 mod snapshot;
 mod stats;
 mod stress;

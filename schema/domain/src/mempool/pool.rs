@@ -1,9 +1,6 @@
 //! The mempool: its transactions, their spends and their dependencies.
 
-use std::{
-    collections::{HashMap, HashSet},
-    sync::Arc,
-};
+use std::{collections::HashSet, sync::Arc};
 
 use cairn_model::{MempoolDelta, MempoolInput, MempoolTx, NodeFloor, RemoveReason, Sats, Txid};
 
@@ -16,6 +13,7 @@ use super::{
     relatives::WalkDirection,
     scripts::Scripts,
     select::{mining_order, rate_of},
+    shared::{SharedMap, Slots},
     usage::usage_bytes,
 };
 use crate::FeeRate;
@@ -24,7 +22,7 @@ use crate::FeeRate;
 const MAX_CYCLE_WALK: usize = 10_000;
 
 /// A transaction in its slot, with the data for the projection.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct GraphEntry {
     pub(super) tx: Arc<MempoolTx>,
     pub(super) txid: Txid,
@@ -36,9 +34,6 @@ pub(super) struct GraphEntry {
     pub(super) children: Vec<u32>,
 }
 
-/// Bytes of a slot.
-pub(super) const ENTRY_BYTES: usize = size_of::<Option<GraphEntry>>();
-
 #[derive(Clone, Copy, Debug, Default)]
 struct Sums {
     vsize: u64,
@@ -49,13 +44,14 @@ struct Sums {
 }
 
 /// The mempool, built from deltas. See the module documentation for its guarantees.
-#[derive(Debug)]
+///
+/// A clone takes constant time and shares everything that neither side changes afterwards: a version for readers.
+#[derive(Clone, Debug)]
 pub struct Mempool {
     limits: MempoolLimits,
-    slots: Vec<Option<GraphEntry>>,
-    free: Vec<u32>,
-    by_txid: HashMap<Txid, u32>,
-    by_spent: HashMap<(Txid, u32), u32>,
+    slots: Slots<GraphEntry>,
+    by_txid: SharedMap<Txid, u32>,
+    by_spent: SharedMap<(Txid, u32), u32>,
     scripts: Scripts,
     sums: Sums,
     departed: DepartedLog,
@@ -82,10 +78,9 @@ impl Mempool {
     pub fn new(limits: MempoolLimits) -> Self {
         Mempool {
             limits,
-            slots: Vec::new(),
-            free: Vec::new(),
-            by_txid: HashMap::new(),
-            by_spent: HashMap::new(),
+            slots: Slots::default(),
+            by_txid: SharedMap::default(),
+            by_spent: SharedMap::default(),
             scripts: Scripts::default(),
             sums: Sums::default(),
             departed: DepartedLog::new(limits.max_departed),
@@ -187,7 +182,7 @@ impl Mempool {
 
     /// All transactions, unordered: for snapshots, not for requests.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<MempoolTx>> {
-        self.slots.iter().flatten().map(|entry| &entry.tx)
+        self.slots.iter().map(|(_, entry)| &entry.tx)
     }
 
     /// Statistics of the mempool.
@@ -216,23 +211,17 @@ impl Mempool {
     }
 
     pub(super) fn entry(&self, slot: u32) -> Option<&GraphEntry> {
-        self.slots.get(slot as usize)?.as_ref()
-    }
-
-    fn entry_mut(&mut self, slot: u32) -> Option<&mut GraphEntry> {
-        self.slots.get_mut(slot as usize)?.as_mut()
+        self.slots.get(slot)
     }
 
     pub(super) fn entries(&self) -> impl Iterator<Item = (u32, &GraphEntry)> {
-        // Slots are numbered in 32 bits: `add` sees to it.
-        self.slots.iter().enumerate().filter_map(|(slot, entry)| Some((u32::try_from(slot).ok()?, entry.as_ref()?)))
+        self.slots.iter()
     }
 
     fn reset(&mut self, sequence: u64, now_ms: u64) {
-        self.slots = Vec::new();
-        self.free = Vec::new();
-        self.by_txid = HashMap::new();
-        self.by_spent = HashMap::new();
+        self.slots = Slots::default();
+        self.by_txid = SharedMap::default();
+        self.by_spent = SharedMap::default();
         self.scripts.clear();
         self.sums = Sums::default();
         self.inflow.restart(now_ms);
@@ -263,7 +252,7 @@ impl Mempool {
                 return Applied::Refused(Refusal::TooManyAncestors);
             }
         }
-        if self.slots.len() >= u32::MAX as usize {
+        if self.slots.is_full() {
             return Applied::Refused(Refusal::NoRoom);
         }
         let rivals: HashSet<u32> =
@@ -311,18 +300,20 @@ impl Mempool {
     }
 
     fn insert(&mut self, tx: &Arc<MempoolTx>, parents: Vec<u32>, children: Vec<u32>) {
-        let slot = self.free.pop().unwrap_or_else(|| {
-            self.slots.push(None);
-            // `add` checked that the number fits.
-            (self.slots.len() - 1) as u32
-        });
-        for parent in &parents {
-            if let Some(entry) = self.entry_mut(*parent) {
+        // `check` keeps all of these within the limits of a block.
+        let (vsize, weight) = (tx.adjusted_vsize() as u32, tx.weight() as u32);
+        let (fee, sigops) = (tx.fee_sats, tx.sigop_cost);
+        let links = (parents.clone(), children.clone());
+        let entry = GraphEntry { txid: tx.txid, tx: Arc::clone(tx), fee, vsize, weight, sigops, parents, children };
+        // `add` checked that there is a place.
+        let Some(slot) = self.slots.insert(entry) else { return };
+        for parent in &links.0 {
+            if let Some(entry) = self.slots.get_mut(*parent) {
                 entry.children.push(slot);
             }
         }
-        for child in &children {
-            if let Some(entry) = self.entry_mut(*child) {
+        for child in &links.1 {
+            if let Some(entry) = self.slots.get_mut(*child) {
                 entry.parents.push(slot);
             }
         }
@@ -331,48 +322,40 @@ impl Mempool {
         }
         self.by_txid.insert(tx.txid, slot);
         self.scripts.add(tx);
-        // `check` keeps all of these within the limits of a block.
-        let (vsize, weight) = (tx.adjusted_vsize() as u32, tx.weight() as u32);
         self.sums.vsize += u64::from(vsize);
         self.sums.weight += u64::from(weight);
-        self.sums.fees += u128::from(tx.fee_sats);
+        self.sums.fees += u128::from(fee);
         self.sums.usage += usage_bytes(tx);
-        let tx = Arc::clone(tx);
-        let (fee, sigops) = (tx.fee_sats, tx.sigop_cost);
-        if let Some(place) = self.slots.get_mut(slot as usize) {
-            *place = Some(GraphEntry { txid: tx.txid, tx, fee, vsize, weight, sigops, parents, children });
-        }
     }
 
     /// Removes a transaction. Without a reason, it is not stored as departed.
     fn remove(&mut self, slot: u32, reason: Option<RemoveReason>, now_ms: u64) {
-        let Some(entry) = self.slots.get_mut(slot as usize).and_then(Option::take) else { return };
-        self.free.push(slot);
+        let Some(entry) = self.slots.remove(slot) else { return };
         for parent in &entry.parents {
-            if let Some(parent) = self.entry_mut(*parent) {
+            if let Some(parent) = self.slots.get_mut(*parent) {
                 drop_link(&mut parent.children, slot);
             }
         }
         for child in &entry.children {
-            if let Some(child) = self.entry_mut(*child) {
+            if let Some(child) = self.slots.get_mut(*child) {
                 drop_link(&mut child.parents, slot);
             }
         }
-        let tx = entry.tx;
+        let tx = &entry.tx;
         for input in &tx.inputs {
             self.by_spent.remove(&(input.prev_txid, input.prev_vout));
         }
         self.by_txid.remove(&tx.txid);
-        self.scripts.remove(&tx);
+        self.scripts.remove(tx);
         self.sums.vsize -= u64::from(entry.vsize);
         self.sums.weight -= u64::from(entry.weight);
         self.sums.fees -= u128::from(entry.fee);
-        self.sums.usage -= usage_bytes(&tx);
+        self.sums.usage -= usage_bytes(tx);
         if self.sums.usage < self.limits.max_bytes / 2 {
             self.full_at = None;
         }
         if let Some(reason) = reason {
-            self.departed.push(&tx, reason, now_ms);
+            self.departed.push(tx, reason, now_ms);
         }
     }
 

@@ -1,10 +1,11 @@
 //! Unconfirmed history and balance by script. Almost every script has one unconfirmed transaction, so that case is
 //! small. A busy script has sums and an ordered list, so that no request reads all of its transactions.
 
-use std::collections::{BTreeMap, HashMap, hash_map::Entry};
+use std::{collections::BTreeMap, sync::Arc};
 
 use cairn_model::{MempoolTx, Sats, Txid, is_unspendable};
 
+use super::shared::{SharedMap, SortedList, entry_bytes};
 use crate::script_sha256;
 
 /// SHA-256 of a scriptPubKey in natural byte order.
@@ -58,22 +59,22 @@ impl ScriptTotals {
 /// Order of the list: time, then id, so that it does not depend on the order of arrival of the deltas.
 type Key = (u64, Txid);
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Many {
     totals: ScriptTotals,
-    effects: BTreeMap<Key, (Sats, Sats)>,
+    effects: SortedList<Key, (Sats, Sats)>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum OfScript {
-    One(Box<ScriptEffect>),
-    Many(Box<Many>),
+    One(ScriptEffect),
+    Many(Arc<Many>),
 }
 
 /// The index.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Scripts {
-    by_hash: HashMap<ScriptHash, OfScript>,
+    by_hash: SharedMap<ScriptHash, OfScript>,
 }
 
 fn effect_of(key: &Key, (received_sats, sent_sats): &(Sats, Sats)) -> ScriptEffect {
@@ -84,10 +85,8 @@ fn key_of(effect: &ScriptEffect) -> Key {
     (effect.first_seen_ms, effect.txid)
 }
 
-/// Bytes of a script with one transaction, without its slot in the map.
-pub(super) const ONE_EFFECT_BYTES: usize = size_of::<ScriptEffect>();
-/// Bytes of a slot in the map.
-pub(super) const SCRIPT_SLOT_BYTES: usize = size_of::<(ScriptHash, OfScript)>();
+/// Estimated bytes of a script with one transaction.
+pub(super) const SCRIPT_BYTES: usize = entry_bytes::<ScriptHash, OfScript>();
 
 /// Effects of a transaction by script. Amounts were checked, so their sums fit.
 fn effects(tx: &MempoolTx) -> BTreeMap<ScriptHash, ScriptEffect> {
@@ -107,34 +106,32 @@ fn effects(tx: &MempoolTx) -> BTreeMap<ScriptHash, ScriptEffect> {
 impl Scripts {
     pub(super) fn add(&mut self, tx: &MempoolTx) {
         for (hash, effect) in effects(tx) {
-            match self.by_hash.entry(hash) {
-                Entry::Vacant(place) => {
-                    place.insert(OfScript::One(Box::new(effect)));
+            match self.by_hash.get(&hash) {
+                None => drop(self.by_hash.insert(hash, OfScript::One(effect))),
+                Some(OfScript::One(first)) => {
+                    let mut many = Many::default();
+                    many.insert(first);
+                    many.insert(&effect);
+                    self.by_hash.insert(hash, OfScript::Many(Arc::new(many)));
                 }
-                Entry::Occupied(mut place) => match place.get_mut() {
-                    OfScript::Many(many) => many.insert(&effect),
-                    OfScript::One(first) => {
-                        let mut many = Box::<Many>::default();
-                        many.insert(first);
-                        many.insert(&effect);
-                        place.insert(OfScript::Many(many));
+                Some(OfScript::Many(_)) => {
+                    if let Some(OfScript::Many(many)) = self.by_hash.get_mut(&hash) {
+                        Arc::make_mut(many).insert(&effect);
                     }
-                },
+                }
             }
         }
     }
 
     pub(super) fn remove(&mut self, tx: &MempoolTx) {
         for (hash, effect) in effects(tx) {
-            let gone = match self.by_hash.get_mut(&hash) {
+            let gone = match self.by_hash.get(&hash) {
                 None => false,
-                Some(OfScript::One(only)) => **only == effect,
-                Some(OfScript::Many(many)) => {
-                    if many.effects.remove(&key_of(&effect)).is_some() {
-                        many.totals.subtract(&effect);
-                    }
-                    many.effects.is_empty()
-                }
+                Some(OfScript::One(only)) => *only == effect,
+                Some(OfScript::Many(_)) => match self.by_hash.get_mut(&hash) {
+                    Some(OfScript::Many(many)) => Arc::make_mut(many).remove(&effect),
+                    _ => false,
+                },
             };
             if gone {
                 self.by_hash.remove(&hash);
@@ -160,27 +157,31 @@ impl Scripts {
         match self.by_hash.get(hash) {
             None => Vec::new(),
             Some(OfScript::One(effect)) => {
-                Some(**effect).into_iter().filter(|effect| in_range(&key_of(effect))).take(limit).collect()
+                Some(*effect).into_iter().filter(|effect| in_range(&key_of(effect))).take(limit).collect()
             }
             Some(OfScript::Many(many)) => {
-                let effects = match after {
-                    None => many.effects.range(..),
-                    Some(after) => many.effects.range(..after),
-                };
-                effects.rev().take(limit).map(|(key, sums)| effect_of(key, sums)).collect()
+                many.effects.descending(after).take(limit).map(|(key, sums)| effect_of(key, sums)).collect()
             }
         }
     }
 
     pub(super) fn clear(&mut self) {
-        self.by_hash = HashMap::new();
+        self.by_hash = SharedMap::default();
     }
 }
 
 impl Many {
     fn insert(&mut self, effect: &ScriptEffect) {
-        if self.effects.insert(key_of(effect), (effect.received_sats, effect.sent_sats)).is_none() {
+        if self.effects.insert(key_of(effect), (effect.received_sats, effect.sent_sats)) {
             self.totals.add(effect);
         }
+    }
+
+    /// Returns true if none is left.
+    fn remove(&mut self, effect: &ScriptEffect) -> bool {
+        if self.effects.remove(&key_of(effect)) {
+            self.totals.subtract(effect);
+        }
+        self.effects.is_empty()
     }
 }

@@ -1,11 +1,16 @@
-//! The mempool for requests. The mempool watcher applies deltas, requests read it.
+//! The mempool for requests, as versions that do not change. The mempool watcher applies deltas, which makes the next
+//! version; requests pin the current one.
 //!
-//! A request for confirmed and unconfirmed data must not count a transaction twice or omit it. So it takes the read
-//! lock, then a view of the index, and continues only if both have the same tip. Otherwise it waits the few
-//! milliseconds between a commit and its deltas.
+//! No lock is held over work: to pin and to replace a version are copies of pointers. The writer never waits for a reader,
+//! and a reader may keep its version for as long as it likes; `cairn_domain::mempool` says what that costs.
+//!
+//! A request for confirmed and unconfirmed data must not count a transaction twice or omit it. So it pins the mempool,
+//! then a view of the index, and continues only if both have the same tip. Otherwise it waits the few milliseconds between
+//! a commit and its deltas.
 
 use std::{
-    sync::{Arc, Condvar, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
+    mem,
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock},
     time::{Duration, Instant},
 };
 
@@ -13,8 +18,6 @@ use cairn_clock::now_ms;
 use cairn_domain::mempool::{Mempool, MempoolLimits, Projection, Stats, Template};
 use cairn_model::{BlockHash, MempoolDelta};
 
-/// Deltas applied under one lock while the mempool is being loaded. No request reads it then, but the lock is fair.
-const LOADING_STEP: usize = 1_000;
 /// Minimum interval between projections without a new block.
 const PROJECTION_PAUSE: Duration = Duration::from_millis(500);
 /// Projections may use one part in this many of a processor's time.
@@ -55,7 +58,9 @@ impl Absent {
     }
 }
 
-struct State {
+/// The mempool at one moment.
+#[derive(Debug)]
+struct Version {
     mempool: Mempool,
     /// Why it must not be read; `None` if it may.
     absent: Option<Absent>,
@@ -63,10 +68,19 @@ struct State {
     as_of_ms: u64,
 }
 
+/// What requests pin: together, so that a projection is never of a later version than the mempool beside it.
+#[derive(Clone)]
+struct Published {
+    version: Arc<Version>,
+    projection: Option<Arc<Projection>>,
+}
+
 /// The mempool, for requests.
 pub struct MempoolSlot {
-    state: RwLock<State>,
-    projection: RwLock<Option<Arc<Projection>>>,
+    /// Locked only to copy or replace pointers.
+    published: RwLock<Published>,
+    /// The mempool that deltas are applied to; it becomes the next version. Serializes writers.
+    next: Mutex<Mempool>,
     template: RwLock<Template>,
     /// Serializes projections; time and duration of the last one.
     projecting: Mutex<Option<(Instant, Duration)>>,
@@ -86,9 +100,11 @@ impl MempoolSlot {
     /// A slot for a mempool that is not watched yet.
     #[must_use]
     pub fn new(limits: MempoolLimits) -> Self {
+        let mempool = Mempool::new(limits);
+        let version = Version { mempool: mempool.clone(), absent: Some(Absent::NotWatched), as_of_ms: 0 };
         MempoolSlot {
-            state: RwLock::new(State { mempool: Mempool::new(limits), absent: Some(Absent::NotWatched), as_of_ms: 0 }),
-            projection: RwLock::default(),
+            published: RwLock::new(Published { version: Arc::new(version), projection: None }),
+            next: Mutex::new(mempool),
             template: RwLock::new(Template::default()),
             projecting: Mutex::default(),
             moved: (Mutex::default(), Condvar::new()),
@@ -96,16 +112,22 @@ impl MempoolSlot {
         }
     }
 
-    /// Marks the mempool as available, or as absent with a reason. Deltas also make it available.
+    /// Marks the mempool as absent with a reason. Deltas make it available again.
     pub fn set_absent(&self, absent: Absent) {
-        self.write().absent = Some(absent);
+        self.mark_absent(|_| Some(absent));
     }
 
     /// The watcher has resumed: the mempool becomes valid again if it was only out of reach.
     pub fn found_again(&self) {
-        let mut state = self.write();
-        if state.absent == Some(Absent::Lost) {
-            state.absent = None;
+        self.mark_absent(|absent| absent.filter(|absent| *absent != Absent::Lost));
+    }
+
+    fn mark_absent(&self, change: impl FnOnce(Option<Absent>) -> Option<Absent>) {
+        let next = self.next();
+        let before = self.published().version;
+        let absent = change(before.absent);
+        if absent != before.absent {
+            self.publish(&next, absent, before.as_of_ms);
         }
     }
 
@@ -114,50 +136,64 @@ impl MempoolSlot {
         *self.template.write().unwrap_or_else(PoisonError::into_inner) = template;
     }
 
-    /// Applies deltas in order. They become visible atomically, except while the mempool is being loaded and not
-    /// visible at all.
+    /// Applies deltas in order. They become visible at once, as one version. It takes time in proportion to the deltas,
+    /// not to the mempool, and never waits for readers.
     pub fn apply<'d>(&self, deltas: impl IntoIterator<Item = &'d MempoolDelta>) {
         let now = now_ms();
-        let mut deltas = deltas.into_iter().peekable();
-        while deltas.peek().is_some() {
-            let mut state = self.write();
-            state.absent = None;
-            state.as_of_ms = now;
-            let mut applied = 0;
-            while applied < LOADING_STEP || !state.mempool.stats(now).loading {
-                let Some(delta) = deltas.next() else { break };
-                state.mempool.apply(delta, now);
-                applied += 1;
+        let mut next = self.next();
+        let mut is_changed = false;
+        for delta in deltas {
+            next.apply(delta, now);
+            is_changed = true;
+            if matches!(delta, MempoolDelta::Reset { .. }) && self.published().version.absent.is_some() {
+                // Nobody may read the previous one: its memory is freed before the new one takes as much.
+                self.publish(&next, None, now);
             }
         }
+        if is_changed {
+            self.publish(&next, None, now);
+        }
+        drop(next);
         *self.moved.0.lock().unwrap_or_else(PoisonError::into_inner) += 1;
         self.moved.1.notify_all();
+    }
+
+    /// Makes the next version the current one.
+    fn publish(&self, next: &Mempool, absent: Option<Absent>, as_of_ms: u64) {
+        let version = Arc::new(Version { mempool: next.clone(), absent, as_of_ms });
+        // What only the previous version held is dropped after the lock.
+        let _previous = {
+            let mut published = self.published.write().unwrap_or_else(PoisonError::into_inner);
+            mem::replace(&mut published.version, version)
+        };
     }
 
     /// Recomputes the projection if the mempool has changed: immediately after a new tip, otherwise limited to a small
     /// share of a processor. Call it after deltas and periodically. Returns true if it did.
     pub fn refresh(&self) -> bool {
         let Ok(mut last) = self.projecting.try_lock() else { return false };
-        let known = self.projection();
-        let outline = {
-            let state = self.read();
-            let stats = state.mempool.stats(now_ms());
-            if state.absent.is_some() || stats.loading {
-                return false;
-            }
-            let fresh = known.as_ref().is_some_and(|p| p.generation == stats.generation);
-            let same_tip = known.as_ref().is_some_and(|p| p.tip == stats.tip);
-            let early =
-                last.is_some_and(|(at, took)| same_tip && at.elapsed() < PROJECTION_PAUSE.max(took * PROJECTION_SHARE));
-            if fresh || early {
-                return false;
-            }
-            state.mempool.outline()
-        };
-        let started = Instant::now();
         let template = *self.template.read().unwrap_or_else(PoisonError::into_inner);
-        let projection = Arc::new(outline.project(&template));
-        *self.projection.write().unwrap_or_else(PoisonError::into_inner) = Some(projection);
+        let Published { version, projection: known } = self.published();
+        let stats = version.mempool.stats(now_ms());
+        if version.absent.is_some() || stats.loading {
+            return false;
+        }
+        let fresh = known.as_ref().is_some_and(|p| p.generation == stats.generation && p.template == template);
+        let same_tip = known.as_ref().is_some_and(|p| p.tip == stats.tip);
+        let early =
+            last.is_some_and(|(at, took)| same_tip && at.elapsed() < PROJECTION_PAUSE.max(took * PROJECTION_SHARE));
+        if fresh || early {
+            return false;
+        }
+        let started = Instant::now();
+        let outline = version.mempool.outline();
+        // It is not held over the longest part.
+        drop(version);
+        let projection = Some(Arc::new(outline.project(&template)));
+        let _previous = {
+            let mut published = self.published.write().unwrap_or_else(PoisonError::into_inner);
+            mem::replace(&mut published.projection, projection)
+        };
         *last = Some((Instant::now(), started.elapsed()));
         true
     }
@@ -172,35 +208,36 @@ impl MempoolSlot {
     /// The newest projection.
     #[must_use]
     pub fn projection(&self) -> Option<Arc<Projection>> {
-        self.projection.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.published().projection
     }
 
     /// Statistics of the mempool; `None` while it cannot be read.
     #[must_use]
     pub fn stats(&self) -> Option<Stats> {
-        let state = self.read();
-        let stats = state.mempool.stats(now_ms());
-        (state.absent.is_none() && !stats.loading).then_some(stats)
+        let version = self.published().version;
+        let stats = version.mempool.stats(now_ms());
+        (version.absent.is_none() && !stats.loading).then_some(stats)
     }
 
     /// Its whole state as deltas, for a new reader; empty while it cannot be read.
     #[must_use]
     pub fn snapshot(&self) -> Vec<MempoolDelta> {
-        let state = self.read();
-        if state.absent.is_some() { Vec::new() } else { state.mempool.snapshot() }
+        let version = self.published().version;
+        if version.absent.is_some() { Vec::new() } else { version.mempool.snapshot() }
     }
 
-    fn read(&self) -> RwLockReadGuard<'_, State> {
-        self.state.read().unwrap_or_else(PoisonError::into_inner)
+    fn published(&self) -> Published {
+        self.published.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn write(&self) -> RwLockWriteGuard<'_, State> {
-        self.state.write().unwrap_or_else(PoisonError::into_inner)
+    fn next(&self) -> MutexGuard<'_, Mempool> {
+        self.next.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes the read lock for a request.
-    pub fn lock(&self) -> Lock<'_> {
-        Lock { state: self.read(), epoch: self.epoch }
+    /// Pins the current version for a request. Takes constant time and never waits for a writer's work.
+    #[must_use]
+    pub fn pin(&self) -> PinnedMempool {
+        PinnedMempool { published: self.published(), epoch: self.epoch }
     }
 
     /// Counter of applied deltas: a mark for [`Self::wait`].
@@ -216,17 +253,23 @@ impl MempoolSlot {
     }
 }
 
-/// A read guard: the mempool does not change while it is held.
-pub struct Lock<'s> {
-    state: RwLockReadGuard<'s, State>,
+/// A version of the mempool: it never changes. It may be kept, at the price of the memory that it holds.
+#[derive(Clone)]
+pub struct PinnedMempool {
+    published: Published,
     epoch: u64,
 }
 
-impl Lock<'_> {
+impl PinnedMempool {
+    fn version_stats(&self) -> Stats {
+        self.published.version.mempool.stats(self.as_of_ms())
+    }
+
     /// Why it cannot be read together with an index at `tip`; `None` if it can.
+    #[must_use]
     pub fn absent(&self, tip: Option<&BlockHash>) -> Option<Absent> {
-        let stats = self.state.mempool.stats(self.state.as_of_ms);
-        match (self.state.absent, stats.tip) {
+        let stats = self.version_stats();
+        match (self.published.version.absent, stats.tip) {
             (Some(absent), _) => Some(absent),
             (None, _) if stats.loading => Some(Absent::Loading),
             (None, Some(ours)) if Some(&ours.hash) == tip => None,
@@ -235,20 +278,29 @@ impl Lock<'_> {
     }
 
     /// The mempool.
+    #[must_use]
     pub fn mempool(&self) -> &Mempool {
-        &self.state.mempool
+        &self.published.version.mempool
+    }
+
+    /// The newest projection of this version or an earlier one.
+    #[must_use]
+    pub fn projection(&self) -> Option<&Arc<Projection>> {
+        self.published.projection.as_ref()
     }
 
     /// Time of its data, in milliseconds since 1970.
+    #[must_use]
     pub fn as_of_ms(&self) -> u64 {
-        self.state.as_of_ms
+        self.published.version.as_of_ms
     }
 
-    /// Identifies the state, also across runs of the process.
+    /// Identifies the version, also across runs of the process.
+    #[must_use]
     pub fn version(&self) -> [u8; 16] {
         let mut version = [0; 16];
         version[..8].copy_from_slice(&self.epoch.to_be_bytes());
-        version[8..].copy_from_slice(&self.state.mempool.stats(self.state.as_of_ms).generation.to_be_bytes());
+        version[8..].copy_from_slice(&self.version_stats().generation.to_be_bytes());
         version
     }
 }

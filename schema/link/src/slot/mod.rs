@@ -5,5 +5,5 @@ mod mempool;
 mod projector;
 
 pub use index::{IndexSlot, IndexSource};
-pub use mempool::{Absent, Lock, MempoolSlot};
+pub use mempool::{Absent, MempoolSlot, PinnedMempool};
 pub use projector::Projector;

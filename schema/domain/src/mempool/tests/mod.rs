@@ -9,4 +9,5 @@ mod mining;
 mod model;
 mod sequences;
 mod snapshot;
+mod versions;
 mod world;
