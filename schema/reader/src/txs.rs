@@ -249,7 +249,7 @@ impl View<'_> {
             rows.next();
             self.count();
         }
-        rows.status()?;
+        rows.status().map_err(|e| ReadError::of_table(TxNums::NAME, e))?;
         Ok(numbers)
     }
 

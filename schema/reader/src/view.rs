@@ -184,6 +184,12 @@ impl<'r> View<'r> {
         handle.ok_or_else(|| ReadError::Unusable(format!("column family {} is not open", family.name())))
     }
 
+    /// True if a family is open: one of the writer's own may be missing.
+    #[must_use]
+    pub fn has_family(&self, family: Family) -> bool {
+        self.families[family.index()].is_some()
+    }
+
     pub(crate) fn bytes<T: Table>(&self, key: &T::Key) -> Result<Option<DBPinnableSlice<'_>>, ReadError> {
         self.count();
         self.bytes_again::<T>(key)
@@ -191,7 +197,8 @@ impl<'r> View<'r> {
 
     /// The bytes of a row that has been counted.
     pub(crate) fn bytes_again<T: Table>(&self, key: &T::Key) -> Result<Option<DBPinnableSlice<'_>>, ReadError> {
-        Ok(self.db.get_pinned_cf_opt(self.family(T::FAMILY)?, encode_key::<T>(key), &self.read_options())?)
+        let found = self.db.get_pinned_cf_opt(self.family(T::FAMILY)?, encode_key::<T>(key), &self.read_options());
+        found.map_err(|e| ReadError::of_table(T::NAME, e))
     }
 
     /// One row.
@@ -213,7 +220,7 @@ impl<'r> View<'r> {
             .into_iter()
             .map(|value| {
                 self.count();
-                Ok(value?)
+                value.map_err(|e| ReadError::of_table(T::NAME, e))
             })
             .collect()
     }
@@ -311,7 +318,7 @@ impl<T: Table> Scan<'_, '_, T> {
         }
         self.started = true;
         if !self.iter.valid() {
-            self.iter.status()?;
+            self.iter.status().map_err(|e| ReadError::of_table(T::NAME, e))?;
             return Ok(None);
         }
         match self.iter.item() {
