@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use cairn_pipeline::verify::RawCheck;
 use cairn_state::{KeyKind, TicketState};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
@@ -43,9 +44,12 @@ pub(crate) enum Command {
     Unwind(Unwind),
     /// Inspects the tables.
     Db(Db),
-    /// Audits the index: supply, balances from coins, history and totals, and the MuHash of the coin set. With --node,
-    /// also compares it with the node (headers, `gettxoutsetinfo muhash`).
+    /// Audits the index: reads every row of every table and compares it with the journal, and says what is damaged and
+    /// what mends it. With --node, also compares it with the node (headers, `gettxoutsetinfo muhash`).
     Verify(Verify),
+    /// Mends an index in place: what `cairn verify` finds damaged is made again from the journal, the block files or the
+    /// node. If too much is damaged, the index is set aside and the chain is indexed anew.
+    Repair(Repair),
     /// Issues, lists and revokes bridge keys and wallet sessions. Works while a server is running.
     Keys(Keys),
     /// Lists and closes the tickets that clients opened with POST /v1/feedback. Works while a server is running.
@@ -144,6 +148,44 @@ pub(crate) struct Verify {
     pub(crate) index: IndexDir,
     #[command(flatten)]
     pub(crate) node: Node,
+    /// Blocks to compare with the block files, witnesses included.
+    #[arg(long, value_name = "WHICH", value_enum, default_value_t = Raw::Sample)]
+    pub(crate) raw: Raw,
+}
+
+/// Blocks that are compared with the block files.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Raw {
+    /// None.
+    None,
+    /// Each hundredth.
+    Sample,
+    /// All. Reads all block files.
+    All,
+}
+
+impl From<Raw> for RawCheck {
+    fn from(raw: Raw) -> Self {
+        match raw {
+            Raw::None => RawCheck::None,
+            Raw::Sample => RawCheck::Sample,
+            Raw::All => RawCheck::All,
+        }
+    }
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Repair {
+    #[command(flatten)]
+    pub(crate) chain: Chain,
+    #[command(flatten)]
+    pub(crate) index: IndexDir,
+    #[command(flatten)]
+    pub(crate) blocks: BlocksDir,
+    #[command(flatten)]
+    pub(crate) node: Node,
+    #[command(flatten)]
+    pub(crate) limits: Limits,
 }
 
 #[derive(Args, Debug)]

@@ -187,8 +187,8 @@ impl From<ReadError> for Failure {
             ReadError::Empty | ReadError::Unusable(_) => "make the index with `cairn index`, or correct --datadir",
             ReadError::Unfinished(_) => "run `cairn index` or `cairn reindex`: it finishes the rebuild",
             ReadError::Database(_) => "check the disk, and that the folder is an index",
-            ReadError::Decode(_) | ReadError::Broken(_) => {
-                "the index is damaged; `cairn verify` shows what, `cairn reindex` rebuilds all but the chain stage"
+            ReadError::Damaged { .. } | ReadError::Decode(_) | ReadError::Broken(_) => {
+                "the index is damaged; `cairn verify` shows what, `cairn repair` mends it"
             }
         };
         Failure::new(Exit::Index, error.to_string()).hint(hint)

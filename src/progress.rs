@@ -230,7 +230,8 @@ fn unit(phase: Phase) -> &'static str {
     match phase {
         Phase::Survey => "files",
         Phase::Link | Phase::Coins | Phase::Fold | Phase::Connect | Phase::Unwind => "blocks",
-        Phase::Join | Phase::Tables | Phase::Ingest | Phase::Verify => "parts",
+        Phase::Join | Phase::Tables | Phase::Ingest => "parts",
+        Phase::Verify => "KiB",
     }
 }
 

@@ -6,6 +6,7 @@ mod demo;
 mod feedback;
 mod index;
 mod keys;
+mod repair;
 mod serve;
 mod upkeep;
 mod verify;
@@ -39,6 +40,7 @@ pub(crate) fn run(command: Command, context: &Context) -> Result<Exit, Failure> 
         Command::Db(args) => db::db(&args.what),
         Command::Keys(args) => keys::keys(&args.what),
         Command::Feedback(args) => feedback::feedback(&args.what),
+        Command::Repair(args) => repair::repair(&args, context),
         Command::Verify(args) => verify::verify(&args, context),
         Command::Config(args) => {
             let plain = crate::cli::command();

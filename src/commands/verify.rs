@@ -5,13 +5,13 @@ use cairn_model::{BlockHash, Height};
 use cairn_node::{NodeClient, TxOutSetInfo};
 use cairn_pipeline::{
     PipelineError,
-    verify::{Audit, audit},
+    verify::{Audit, Damage, audit_folder},
 };
 use cairn_reader::{Reader, View};
 
 use crate::{
     cli::Verify,
-    commands::{Context, db},
+    commands::Context,
     exit::{Exit, Failure},
     out::{print, table, thousands},
     progress::Reporter,
@@ -23,31 +23,59 @@ const HEADERS: u32 = 2_000;
 
 /// Audits the index; also compares it with the node if one is set.
 pub(crate) fn verify(args: &Verify, context: &Context) -> Result<Exit, Failure> {
-    let reader = db::open(args.index.datadir()?)?;
-    let config = args.node.config(reader.facts().script_prefix)?;
+    let datadir = args.index.datadir()?;
     let signals = Signals::take_over()?;
     let reporter = Reporter::new(&context.screen, signals.cancel_token(), None);
-    let view = reader.view()?;
-    let audit = match audit(&view, &reporter) {
-        Ok(audit) => audit,
+    let (reader, audit) = match audit_folder(&datadir.join("index"), args.raw.into(), &reporter) {
+        Ok(found) => found,
         Err(PipelineError::Stopped) => return Ok(signals::exit_of_cancelled()),
         Err(error) => return Err(error.into()),
     };
     drop(reporter);
+    let Some(reader) = reader.filter(|_| !audit.checks.is_empty()) else {
+        print(&damages(&audit))?;
+        return Ok(Exit::Difference);
+    };
+    let config = args.node.config(reader.facts().script_prefix)?;
     let row = |ok: bool, name: &str, found: &str| {
         vec![if ok { "ok" } else { "DIFFERS" }.to_owned(), name.to_owned(), found.to_owned()]
     };
     let mut rows: Vec<Vec<String>> = audit.checks.iter().map(|c| row(c.ok, c.name, &c.detail)).collect();
-    let mut ok = audit.checks.iter().all(|c| c.ok);
+    let mut ok = audit.ok();
     if let Some(config) = config {
         let (client, _) = connect(&config, reader.facts().network, signals.cancel_token())?;
+        let view = reader.view()?;
         for found in [headers(&client, &view)?].into_iter().chain(coins(&client, &audit)?) {
             ok &= found.ok;
             rows.push(row(found.ok, found.name, &found.detail));
         }
     }
-    print(&page(&reader, &audit, &rows))?;
+    print(&(page(&reader, &audit, &rows) + &damages(&audit)))?;
     Ok(if ok { Exit::Done } else { Exit::Difference })
+}
+
+/// What is damaged, what mends it, and the command.
+fn damages(audit: &Audit) -> String {
+    if audit.damages.is_empty() {
+        return String::new();
+    }
+    let height = |height: Option<Height>| height.map(|height| height.to_string()).unwrap_or_default();
+    let row = |d: &Damage| vec![d.place.clone(), height(d.height), line(&d.what), d.repair.explained()];
+    let rows: Vec<Vec<String>> = audit.damages.iter().map(row).collect();
+    let mut text = format!("\n{}", table(&["damaged", ">height", "what", "repair"], &rows));
+    let more = audit.damage_count.saturating_sub(rows.len() as u64);
+    if more > 0 {
+        text += &format!("and {} more\n", thousands(more));
+    }
+    if let Some(command) = audit.damages.iter().find_map(|damage| damage.repair.command()) {
+        text += &format!("\nStop what writes the index, then run: {command}\n");
+    }
+    text
+}
+
+/// Messages of the database may have several lines.
+fn line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 fn page(reader: &Reader, audit: &Audit, rows: &[Vec<String>]) -> String {

@@ -100,6 +100,18 @@ impl PipelineError {
         move |error| PipelineError::Write(wrap(error))
     }
 
+    /// True if bytes of the index are wrong or missing, so that only a repair helps.
+    #[must_use]
+    pub fn is_damage(&self) -> bool {
+        match self {
+            PipelineError::Read(error) => error.is_damage(),
+            PipelineError::Write(error) => error.is_damage(),
+            PipelineError::Stage(StageError::Contradiction { .. } | StageError::Decode(_)) => true,
+            PipelineError::MissingCoin { .. } | PipelineError::MakesMoney { .. } => true,
+            _ => false,
+        }
+    }
+
     /// True if the disk is full.
     #[must_use]
     pub fn is_disk_full(&self) -> bool {

@@ -6,7 +6,7 @@ use cairn_reader::{Facts, ReadError, Reader};
 use cairn_stages::{CHAIN, Stage};
 use cairn_writer::Writer;
 
-use crate::{BulkSizes, Engine, PipelineError};
+use crate::{BulkSizes, Engine, PipelineError, repair};
 
 /// Default memory limit of indexing in bytes.
 pub const DEFAULT_MEMORY: u64 = 4 << 30;
@@ -70,6 +70,7 @@ impl Engine {
     ) -> Result<Self, PipelineError> {
         // Bulk indexing hardly reads the database, and what reads it at the tip needs little else.
         let writer = Writer::open_within(&datadir.join("index"), memory * 3 / 16)?;
+        repair::go_on(&writer, datadir)?;
         let facts = match (writer.facts()?, wanted) {
             (Some(found), Some(wanted)) => {
                 if found.network != wanted.network {

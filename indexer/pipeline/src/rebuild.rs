@@ -6,7 +6,7 @@ use cairn_stages::{CHAIN, FoldDirection, Order};
 use cairn_tables::checkpoints::{Checkpoint, Checkpoints};
 use cairn_writer::WriteError;
 
-use crate::{Engine, Phase, PipelineError, Progress, ProgressStep, bulk, engine::FLUSH_BLOCKS, tip};
+use crate::{Engine, Phase, PipelineError, Progress, ProgressStep, bulk, engine::FLUSH_BLOCKS, repair, tip};
 
 impl Engine {
     /// Rebuilds stages without a checkpoint, of another version, or built on another version of a dependency, and
@@ -49,6 +49,10 @@ impl Engine {
         self.tip()?.ok_or(ReadError::Empty)?;
         let found = self.stages.iter().position(|s| s.name() == stage);
         let index = found.ok_or_else(|| PipelineError::UnknownStage(stage.to_owned()))?;
+        // A table that shares its family cannot be made anew with it.
+        if self.stages[index].tables().iter().any(|table| table.tag.is_some()) {
+            repair::check_shared(&self.writer)?;
+        }
         self.rebuild(index, progress)
     }
 

@@ -68,8 +68,27 @@ pub fn family_options_within(family: Family, cache: Option<&Cache>) -> Options {
 }
 
 pub(crate) fn read_only(dir: &Path, families: &[Family]) -> Result<Db, rocksdb::Error> {
+    read_only_with(&db_options(), dir, families)
+}
+
+fn read_only_with(options: &Options, dir: &Path, families: &[Family]) -> Result<Db, rocksdb::Error> {
     let families = families.iter().map(|f| rocksdb::ColumnFamilyDescriptor::new(f.name(), family_options(*f)));
-    Db::open_cf_descriptors_read_only(&db_options(), dir, families, false)
+    Db::open_cf_descriptors_read_only(options, dir, families, false)
+}
+
+/// Options of a database that opens although table files are damaged or missing: what reads such a file fails, and
+/// nothing else does. Nothing is compacted, since a compaction would stop at the damage.
+#[must_use]
+pub fn damaged_db_options() -> Options {
+    let mut options = db_options();
+    options.set_paranoid_checks(false);
+    options.set_disable_auto_compactions(true);
+    options
+}
+
+/// As [`read_only`], although table files may be damaged.
+pub(crate) fn read_only_damaged(dir: &Path, families: &[Family]) -> Result<Db, rocksdb::Error> {
+    read_only_with(&damaged_db_options(), dir, families)
 }
 
 /// Attempts to open an index that a writer is changing.

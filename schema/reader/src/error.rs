@@ -8,6 +8,14 @@ pub enum ReadError {
     /// The database could not be opened or read.
     #[error("database: {0}")]
     Database(#[from] rocksdb::Error),
+    /// The files of a table are damaged or missing.
+    #[error("table {table} is damaged: {error}")]
+    Damaged {
+        /// The table, as `cairn db stats` names it.
+        table: &'static str,
+        /// What the database says.
+        error: rocksdb::Error,
+    },
     /// A row is damaged or of another version.
     #[error(transparent)]
     Decode(#[from] DecodeError),
@@ -50,6 +58,43 @@ pub enum ReadError {
     /// The folder has no index of this version.
     #[error("{0}")]
     Unusable(String),
+}
+
+impl ReadError {
+    /// An error of the database while it read a table.
+    #[must_use]
+    pub fn of_table(table: &'static str, error: rocksdb::Error) -> Self {
+        if is_damage(&error) { ReadError::Damaged { table, error } } else { ReadError::Database(error) }
+    }
+
+    /// True if bytes on disk are wrong or missing, so that only a repair helps.
+    #[must_use]
+    pub fn is_damage(&self) -> bool {
+        match self {
+            ReadError::Damaged { .. } | ReadError::Decode(_) | ReadError::Broken(_) => true,
+            ReadError::Database(error) => is_damage(error),
+            _ => false,
+        }
+    }
+
+    /// The damaged table, if it is known.
+    #[must_use]
+    pub fn damaged_table(&self) -> Option<&'static str> {
+        match self {
+            ReadError::Damaged { table, .. } => Some(table),
+            ReadError::Decode(error) => Some(error.table),
+            _ => None,
+        }
+    }
+}
+
+/// The binding has the status as a kind; a file that is gone is an error of input and output.
+fn is_damage(error: &rocksdb::Error) -> bool {
+    match error.kind() {
+        rocksdb::ErrorKind::Corruption => true,
+        rocksdb::ErrorKind::IOError => error.as_ref().contains("No such file"),
+        _ => false,
+    }
 }
 
 /// What to do about tables of another version.

@@ -53,11 +53,24 @@ impl Facts {
     /// The database cannot be read, or the row is damaged.
     pub fn families_made(db: &Db) -> Result<u64, ReadError> {
         let family = db.cf_handle(FactsTable::FAMILY.name()).ok_or(ReadError::Empty)?;
-        let Some(bytes) = db.get_pinned_cf(&family, encode_key::<FactsTable>(&Self::FAMILIES.to_owned()))? else {
+        let found = db.get_pinned_cf(&family, encode_key::<FactsTable>(&Self::FAMILIES.to_owned()));
+        let Some(bytes) = found.map_err(|e| ReadError::of_table(FactsTable::NAME, e))? else {
             return Ok(0);
         };
         let Fact(text) = FactsTable::decode_value(&bytes)?;
         text.parse().map_err(|_| ReadError::Broken(format!("the number of column families is {text:?}")))
+    }
+
+    /// Name of the row that is there while a repair replaces a column family.
+    pub const REPAIRING: &'static str = "repairing";
+
+    /// True while a repair replaces a column family of the journal: its rows are incomplete.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub fn is_being_repaired(db: &Db) -> Result<bool, ReadError> {
+        let family = db.cf_handle(FactsTable::FAMILY.name()).ok_or(ReadError::Empty)?;
+        Ok(db.get_pinned_cf(&family, encode_key::<FactsTable>(&Self::REPAIRING.to_owned()))?.is_some())
     }
 
     /// Reads them; `None` if the index has none yet.
@@ -67,7 +80,8 @@ impl Facts {
     pub fn read(db: &Db) -> Result<Option<Self>, ReadError> {
         let family = db.cf_handle(FactsTable::FAMILY.name()).ok_or(ReadError::Empty)?;
         let fact = |name: &str| -> Result<Option<String>, ReadError> {
-            let bytes = db.get_pinned_cf(&family, encode_key::<FactsTable>(&name.to_owned()))?;
+            let bytes = db.get_pinned_cf(&family, encode_key::<FactsTable>(&name.to_owned()));
+            let bytes = bytes.map_err(|e| ReadError::of_table(FactsTable::NAME, e))?;
             bytes.map(|b| Ok(FactsTable::decode_value(&b)?.0)).transpose()
         };
         let Some(network) = fact("network")? else { return Ok(None) };

@@ -21,7 +21,7 @@ mod view;
 
 pub use chain_index::{Brief, ChainIndex};
 pub use coins::UnspentCoin;
-pub use db::{Db, db_options, family_options, family_options_within};
+pub use db::{Db, damaged_db_options, db_options, family_options, family_options_within};
 pub use error::ReadError;
 pub use facts::Facts;
 pub use format::{check_format, check_format_in};

@@ -5,11 +5,11 @@ use std::{
     sync::{Arc, RwLock},
 };
 
-use cairn_tables::Family;
+use cairn_tables::{Family, stages::CHAIN};
 
 use crate::{
     ChainIndex, Db, Facts, RawBlocks, ReadError, View, check_format, check_format_in,
-    db::{read_only, while_written},
+    db::{read_only, read_only_damaged, while_written},
     db_options,
 };
 
@@ -71,6 +71,29 @@ impl Reader {
         Self::still(Arc::new(db))
     }
 
+    /// As [`Reader::open`], although table files may be damaged or missing: what reads one of them fails. For audits.
+    ///
+    /// # Errors
+    /// As [`Reader::open`]; or the damage is in the list of files, or in rows without which nothing can be read.
+    pub fn open_damaged(dir: &Path) -> Result<Self, ReadError> {
+        if !dir.join("CURRENT").exists() {
+            return Self::open(dir);
+        }
+        match read_only_damaged(dir, &Family::ALL).or_else(|_| read_only_damaged(dir, &readers_families())) {
+            Ok(db) => Self::still(Arc::new(db)),
+            Err(_) => Self::open(dir),
+        }
+    }
+
+    /// Bytes of a family's table files.
+    #[must_use]
+    pub fn family_bytes(&self, family: Family) -> u64 {
+        let handle = self.db.cf_handle(family.name());
+        let bytes =
+            handle.and_then(|handle| self.db.property_int_value_cf(&handle, "rocksdb.total-sst-files-size").ok());
+        bytes.flatten().unwrap_or_default()
+    }
+
     /// Reads through the writer's handle (in the same process).
     ///
     /// # Errors
@@ -87,6 +110,9 @@ impl Reader {
     fn over(db: Arc<Db>, pinned: bool) -> Result<Self, ReadError> {
         check_format(&db)?;
         let facts = Facts::read(&db)?.ok_or(ReadError::Empty)?;
+        if Facts::is_being_repaired(&db)? {
+            return Err(ReadError::Unfinished(CHAIN.name));
+        }
         let raw = facts.blocks_dir.as_deref().map(|dir| RawBlocks::new(dir.to_owned()));
         let families_made = Facts::families_made(&db)?;
         Ok(Reader { db, pinned, families_made, facts, chain: RwLock::default(), raw })

@@ -57,7 +57,7 @@ impl View<'_> {
             row(key, value);
             iter.next();
         }
-        Ok(iter.status()?)
+        iter.status().map_err(|e| ReadError::of_table(table.name, e))
     }
 
     /// The value of a row, given its key without the tag of a shared family.
@@ -66,7 +66,8 @@ impl View<'_> {
     /// The database cannot be read.
     pub fn row_bytes(&self, table: &TableInfo, key: &[u8]) -> Result<Option<Vec<u8>>, ReadError> {
         let key: Vec<u8> = table.tag.iter().chain(key).copied().collect();
-        Ok(self.db.get_cf_opt(self.family(table.family)?, key, &self.read_options())?)
+        let found = self.db.get_cf_opt(self.family(table.family)?, key, &self.read_options());
+        found.map_err(|e| ReadError::of_table(table.name, e))
     }
 
     /// The checksum of a table. Reads all of it.

@@ -315,7 +315,7 @@ impl View<'_> {
             self.count()?;
             rows.next();
         }
-        rows.status()?;
+        rows.status().map_err(|e| ReadError::of_table(TxNums::NAME, e))?;
         Ok(numbers)
     }
 

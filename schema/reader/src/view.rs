@@ -200,6 +200,12 @@ impl<'r> View<'r> {
         handle.ok_or_else(|| ReadError::Unusable(format!("column family {} is not open", family.name())))
     }
 
+    /// True if a family is open: one of the writer's own may be missing.
+    #[must_use]
+    pub fn has_family(&self, family: Family) -> bool {
+        self.families[family.index()].is_some()
+    }
+
     pub(crate) fn bytes<T: Table>(&self, key: &T::Key) -> Result<Option<DBPinnableSlice<'_>>, ReadError> {
         self.count()?;
         self.bytes_again::<T>(key)
@@ -207,7 +213,8 @@ impl<'r> View<'r> {
 
     /// The bytes of a row that has been counted.
     pub(crate) fn bytes_again<T: Table>(&self, key: &T::Key) -> Result<Option<DBPinnableSlice<'_>>, ReadError> {
-        let row = self.db.get_pinned_cf_opt(self.family(T::FAMILY)?, encode_key::<T>(key), &self.read_options())?;
+        let found = self.db.get_pinned_cf_opt(self.family(T::FAMILY)?, encode_key::<T>(key), &self.read_options());
+        let row = found.map_err(|e| ReadError::of_table(T::NAME, e))?;
         row.iter().try_for_each(|bytes| self.count_bytes(bytes))?;
         Ok(row)
     }
@@ -231,7 +238,7 @@ impl<'r> View<'r> {
             .into_iter()
             .map(|value| {
                 self.count()?;
-                let value = value?;
+                let value = value.map_err(|e| ReadError::of_table(T::NAME, e))?;
                 value.iter().try_for_each(|bytes| self.count_bytes(bytes))?;
                 Ok(value)
             })
@@ -331,7 +338,7 @@ impl<T: Table> Scan<'_, '_, T> {
         }
         self.started = true;
         if !self.iter.valid() {
-            self.iter.status()?;
+            self.iter.status().map_err(|e| ReadError::of_table(T::NAME, e))?;
             return Ok(None);
         }
         match self.iter.item() {

@@ -36,6 +36,16 @@ impl WriteError {
         matches!(self, WriteError::Database(e) if e.kind() == rocksdb::ErrorKind::Corruption)
     }
 
+    /// True if bytes on disk are wrong or missing, so that only a repair helps.
+    #[must_use]
+    pub fn is_damage(&self) -> bool {
+        match self {
+            WriteError::Read(error) => error.is_damage(),
+            WriteError::Database(error) => ReadError::of_table("", error.clone()).is_damage(),
+            _ => false,
+        }
+    }
+
     /// Wraps an error of the operating system.
     pub fn io(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();

@@ -3,6 +3,7 @@
 
 mod batch;
 mod error;
+mod salvage;
 mod sst;
 mod writer;
 

@@ -6,7 +6,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use cairn_reader::{Db, Facts, check_format, check_format_in, db_options, family_options_within};
+use cairn_reader::{
+    Db, Facts, ReadError, check_format, check_format_in, damaged_db_options, db_options, family_options_within,
+};
 use cairn_tables::{
     Family, Table, TableInfo,
     checkpoints::{Checkpoint, Checkpoints},
@@ -15,8 +17,8 @@ use cairn_tables::{
     format::{FORMAT, Format, FormatVersion},
 };
 use rocksdb::{
-    BoundColumnFamily, Cache, ColumnFamilyDescriptor, FlushOptions, IngestExternalFileOptions, ReadOptions, WriteBatch,
-    WriteOptions,
+    BoundColumnFamily, Cache, ColumnFamilyDescriptor, FlushOptions, IngestExternalFileOptions, Options, ReadOptions,
+    WriteBatch, WriteOptions,
 };
 
 use crate::{Batch, WriteError};
@@ -55,10 +57,37 @@ impl Writer {
     /// # Errors
     /// As [`Writer::open`].
     pub fn open_within(dir: &Path, memory: u64) -> Result<Self, WriteError> {
+        let writer = Self::open_with(dir, memory, db_options())?;
+        writer.note_format()?;
+        Ok(writer)
+    }
+
+    /// As [`Writer::open_within`], although table files may be damaged or missing: what reads one of them fails.
+    /// Nothing is compacted. For repairs.
+    ///
+    /// # Errors
+    /// As [`Writer::open`], or the damage is in the list of files.
+    pub fn open_damaged(dir: &Path, memory: u64) -> Result<Self, WriteError> {
+        Self::open_with(dir, memory, damaged_db_options())
+    }
+
+    fn open_with(dir: &Path, memory: u64, mut options: Options) -> Result<Self, WriteError> {
         std::fs::create_dir_all(dir).map_err(WriteError::io(dir))?;
+        // RocksDB would take it for a new database and remove the files of the old one.
+        let has_tables = || {
+            let mut files = std::fs::read_dir(dir).into_iter().flatten().flatten();
+            files.any(|file| file.path().extension().is_some_and(|e| e == "sst"))
+        };
+        if !dir.join("CURRENT").exists() && has_tables() {
+            let what = format!("{}: the file CURRENT is missing: run `cairn repair`", dir.display());
+            return Err(ReadError::Broken(what).into());
+        }
         // Opening makes families that are missing: nothing is changed in an index of a newer format.
-        check_format_in(dir)?;
-        let mut options = db_options();
+        match check_format_in(dir) {
+            // A damaged row is told, or repaired, later.
+            Err(error) if !error.is_damage() => return Err(error.into()),
+            _ => {}
+        }
         options.create_if_missing(true);
         options.create_missing_column_families(true);
         let memory = usize::try_from(memory).unwrap_or(usize::MAX);
@@ -75,9 +104,7 @@ impl Writer {
                 WriteError::from(e)
             }
         })?;
-        let writer = Writer { db: Arc::new(db), dir: dir.to_owned(), kept_since: Mutex::default(), cache };
-        writer.note_format()?;
-        Ok(writer)
+        Ok(Writer { db: Arc::new(db), dir: dir.to_owned(), kept_since: Mutex::default(), cache })
     }
 
     /// Adds the format row to an index that is older than this row. A new index gets it with its facts.
@@ -102,6 +129,11 @@ impl Writer {
     #[must_use]
     pub fn dir(&self) -> &Path {
         &self.dir
+    }
+
+    pub(crate) fn handle(&self, family: Family) -> Result<Arc<BoundColumnFamily<'_>>, WriteError> {
+        let missing = || ReadError::Unusable(format!("the index has no column family {}", family.name()));
+        self.db.cf_handle(family.name()).ok_or_else(|| missing().into())
     }
 
     fn families(&self) -> Result<Vec<Arc<BoundColumnFamily<'_>>>, WriteError> {
@@ -178,8 +210,11 @@ impl Writer {
     /// # Errors
     /// The database fails.
     pub fn clear(&self, table: &TableInfo) -> Result<(), WriteError> {
-        if self.is_clear(table)? {
-            return Ok(());
+        match self.is_clear(table) {
+            Ok(true) => return Ok(()),
+            // What cannot be read is not empty.
+            Err(error) if !error.is_damage() => return Err(error),
+            _ => {}
         }
         match table.tag {
             None => self.make_anew(table.family),
@@ -200,12 +235,16 @@ impl Writer {
     /// # Errors
     /// The database fails.
     pub fn make_anew(&self, family: Family) -> Result<(), WriteError> {
-        // Counted before and after: a reader in another process that opens in between opens again.
-        self.count_families()?;
+        // Counted before and after: a reader in another process that opens in between opens again. The count itself
+        // is in the shared family: who replaces that one counts.
+        let counts = family != Family::SHARED;
+        if counts {
+            self.count_families()?;
+        }
         self.db.drop_cf(family.name())?;
         self.db.create_cf(family.name(), &family_options_within(family, Some(&self.cache)))?;
         self.remove_files()?;
-        self.count_families()
+        if counts { self.count_families() } else { Ok(()) }
     }
 
     fn count_families(&self) -> Result<(), WriteError> {
@@ -253,9 +292,8 @@ impl Writer {
     /// # Errors
     /// The database cannot be read.
     pub fn get(&self, family: Family, key: &[u8]) -> Result<Option<Vec<u8>>, WriteError> {
-        let missing = || cairn_reader::ReadError::Unusable(format!("the index has no column family {}", family.name()));
-        let handle = self.db.cf_handle(family.name()).ok_or_else(missing)?;
-        Ok(self.db.get_cf(&handle, key)?)
+        let handle = self.handle(family)?;
+        Ok(self.db.get_cf(&handle, key).map_err(|e| ReadError::of_table(family.name(), e))?)
     }
 
     /// Scans all rows of a table in ascending key order: all written rows, flushed or not, even if the index has no

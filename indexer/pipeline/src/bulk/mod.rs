@@ -252,19 +252,61 @@ fn try_from_journal(
         None => Manifest::begin(&target.dir, &job, plan)?,
     };
     let jobs = jobs(std::iter::once(stage));
+    fold_journal(&mut manifest, target, &jobs, reader, progress)?;
+    finish(target, &mut manifest, &jobs, (tip.height, tip.hash), progress)
+}
+
+/// The table files of an order-free stage, made from the journal and not taken in. They stay in the working folder.
+///
+/// # Errors
+/// The journal cannot be read, the disk fails, or the work is cancelled; the next try goes on.
+pub(crate) fn table_files(
+    target: &BulkTarget<'_>,
+    stage: &dyn Stage,
+    reader: &Reader,
+    progress: &dyn Progress,
+) -> Result<Vec<PathBuf>, PipelineError> {
+    let tip = *reader.view()?.tip();
+    let plan = Plan::of(target.sizes, tip.tx_end.0 * 560, tip.tx_end.0);
+    let job = format!("{WORKING_FILES} {} {} {}", stage.name(), stage.version(), tip.hash);
+    let mut manifest = match Manifest::resume(&target.dir, &job, plan).filter(Manifest::has_all_files) {
+        Some(manifest) => manifest,
+        None => Manifest::begin(&target.dir, &job, plan)?,
+    };
+    let jobs = jobs(std::iter::once(stage));
+    let result = fold_journal(&mut manifest, target, &jobs, reader, progress).and_then(|()| {
+        if !manifest.done(Done::Tables) {
+            tables::run(&mut manifest, &jobs, progress)?;
+            manifest.finish(Done::Tables)?;
+        }
+        Ok(cairn_tables::Family::ALL.iter().flat_map(|family| manifest.waiting(*family)).collect())
+    });
+    give_up_damaged(target, &result)?;
+    result
+}
+
+/// Maps the blocks of the journal, as far as an earlier try has not.
+fn fold_journal(
+    manifest: &mut Manifest,
+    target: &BulkTarget<'_>,
+    jobs: &[Job<'_>],
+    reader: &Reader,
+    progress: &dyn Progress,
+) -> Result<(), PipelineError> {
+    let tip = *reader.view()?.tip();
     let settings = Settings { txid_prefix: target.facts.txid_prefix };
     if !manifest.done(Done::Fold) {
         let coins = jobs.iter().any(|job| matches!(job.lane.merge, Merge::Coin { .. }));
         if coins && !manifest.done(Done::Join) {
-            journal::spill_spent(&mut manifest, &reader.view()?, progress)?;
+            journal::spill_spent(manifest, &reader.view()?, progress)?;
             manifest.finish(Done::Join)?;
         }
         let from = manifest.partway(Done::Fold).0;
-        let source = journal::JournalSource::new(reader, &manifest, coins, from as u32)?;
-        fold::run(&mut manifest, source, &jobs, &settings, (from, 0), (u64::from(tip.height) + 1, 0), progress)?;
+        let source = journal::JournalSource::new(reader, manifest, coins, from as u32)?;
+        fold::run(manifest, source, jobs, &settings, (from, 0), (u64::from(tip.height) + 1, 0), progress)?;
         manifest.finish(Done::Fold)?;
     }
-    finish(target, &mut manifest, &jobs, (tip.height, tip.hash), progress)
+    Ok(())
 }
 
 /// Sorts and writes the tables of a chain up to that block, takes them in, and commits.

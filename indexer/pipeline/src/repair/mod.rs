@@ -1,0 +1,292 @@
+//! Repairs an index in place: what an audit finds damaged is made again from what is not.
+//!
+//! Derived stages and look-ups are made from the journal; blocks of the journal are read again from the block files or
+//! the node. If too much is damaged, the caller indexes anew. A process that is killed leaves an index with which the
+//! next command that writes goes on.
+
+mod blocks;
+mod collisions;
+mod headers;
+mod lookups;
+mod shared;
+mod source;
+pub(crate) mod swap;
+
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use cairn_reader::{Facts, ReadError, Reader};
+use cairn_tables::{Family, Table, TableInfo, mempool::MempoolSamples, tx_nums::TxNums};
+use cairn_writer::{WriteError, Writer};
+
+use self::shared::Shared;
+pub use self::source::{BlockSource, FileBlocks, FoundBlock};
+use crate::{
+    BulkSizes, Engine, PipelineError, Progress, bulk,
+    verify::{Audit, RawCheck, Repair, audit_index},
+};
+
+/// What became of a repair.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Repaired {
+    /// The index is whole. Each line says what was done; none if nothing was damaged.
+    Whole(Vec<String>),
+    /// It cannot be mended in place, for this reason: index the blocks anew.
+    Anew(String),
+}
+
+/// Why something cannot be mended in place.
+#[derive(Debug)]
+pub(crate) struct Cannot(pub(crate) String);
+
+/// A repair of a part failed.
+#[derive(Debug)]
+pub(crate) enum MendError {
+    Cannot(Cannot),
+    Failed(PipelineError),
+}
+
+impl From<Cannot> for MendError {
+    fn from(cannot: Cannot) -> Self {
+        MendError::Cannot(cannot)
+    }
+}
+
+impl From<PipelineError> for MendError {
+    fn from(error: PipelineError) -> Self {
+        // What is needed for the repair is damaged too.
+        if error.is_damage() { MendError::Cannot(Cannot(error.to_string())) } else { MendError::Failed(error) }
+    }
+}
+
+impl From<ReadError> for MendError {
+    fn from(error: ReadError) -> Self {
+        PipelineError::from(error).into()
+    }
+}
+
+impl From<WriteError> for MendError {
+    fn from(error: WriteError) -> Self {
+        PipelineError::from(error).into()
+    }
+}
+
+/// Reads the family that small tables share.
+///
+/// # Errors
+/// It is damaged: only a repair mends it. Or the database fails.
+pub(crate) fn check_shared(writer: &Writer) -> Result<(), PipelineError> {
+    match Shared::read(writer) {
+        Ok(shared) if !shared.damaged => Ok(()),
+        Ok(_) => Err(ReadError::Broken("the family of small tables is damaged: run `cairn repair`".to_owned()).into()),
+        Err(MendError::Cannot(Cannot(why))) => Err(ReadError::Broken(format!("{why}: run `cairn repair`")).into()),
+        Err(MendError::Failed(error)) => Err(error),
+    }
+}
+
+/// Finishes what an interrupted repair has begun, before anything else is done with an index.
+///
+/// # Errors
+/// The database or the disk fails.
+pub(crate) fn go_on(writer: &Writer, datadir: &Path) -> Result<(), PipelineError> {
+    swap::go_on(writer, datadir)?;
+    if !Facts::is_being_repaired(writer.db())? {
+        return Ok(());
+    }
+    let facts = writer.facts()?.ok_or(ReadError::Empty)?;
+    match collisions::remake(writer, &facts) {
+        Ok(()) => swap::finished(writer),
+        Err(MendError::Failed(error)) => Err(error),
+        Err(MendError::Cannot(Cannot(why))) => {
+            Err(ReadError::Broken(format!("a repair was interrupted and cannot go on ({why}): run `cairn repair`"))
+                .into())
+        }
+    }
+}
+
+/// Repairs the index in `datadir`. `source` gives blocks of the active chain; derived tables need none.
+///
+/// # Errors
+/// The index is in use, the disk or the source fails, or [`PipelineError::Stopped`]: the next repair goes on.
+pub fn repair(
+    datadir: &Path,
+    memory: u64,
+    save_seconds: u64,
+    source: &dyn BlockSource,
+    progress: &dyn Progress,
+) -> Result<Repaired, PipelineError> {
+    let dir = datadir.join("index");
+    if !dir.join("CURRENT").exists() {
+        return Ok(Repaired::Anew("the index is gone, or the file CURRENT in it".to_owned()));
+    }
+    let writer = match Writer::open_damaged(&dir, memory * 3 / 16) {
+        Ok(writer) => writer,
+        Err(WriteError::Locked(path)) => return Err(WriteError::Locked(path).into()),
+        Err(WriteError::DiskFull(what)) => return Err(WriteError::DiskFull(what).into()),
+        Err(WriteError::Read(error @ ReadError::NewerFormat { .. })) => return Err(error.into()),
+        Err(error) => return Ok(Repaired::Anew(format!("the list of its files is damaged ({error})"))),
+    };
+    match (Mending { datadir, memory, save_seconds, source, progress, done: Vec::new() }).run(writer) {
+        Ok(done) => Ok(Repaired::Whole(done)),
+        Err(MendError::Cannot(Cannot(why))) => Ok(Repaired::Anew(why)),
+        Err(MendError::Failed(error)) => Err(error),
+    }
+}
+
+/// Sets a damaged index aside, so that a new one can be made. Returns where it is now.
+///
+/// # Errors
+/// The disk refuses.
+pub fn set_aside(datadir: &Path) -> Result<PathBuf, PipelineError> {
+    let (index, aside) = (datadir.join("index"), datadir.join("index.damaged"));
+    // Rows that wait for the damaged index must not come into the new one.
+    bulk::remove_dir(&datadir.join("repair"))?;
+    bulk::remove_dir(&datadir.join("bulk"))?;
+    if index.exists() {
+        bulk::remove_dir(&aside)?;
+        std::fs::rename(&index, &aside).map_err(PipelineError::io(&index))?;
+    }
+    Ok(aside)
+}
+
+struct Mending<'m> {
+    datadir: &'m Path,
+    memory: u64,
+    save_seconds: u64,
+    source: &'m dyn BlockSource,
+    progress: &'m dyn Progress,
+    done: Vec<String>,
+}
+
+/// Rounds of auditing and mending: the derived tables are compared only when the journal is whole, and once more at
+/// the end.
+const ROUNDS: usize = 4;
+
+impl Mending<'_> {
+    fn run(mut self, writer: Writer) -> Result<Vec<String>, MendError> {
+        swap::go_on(&writer, self.datadir)?;
+        self.foundation(&writer)?;
+        let reader = Arc::new(Reader::shared(Arc::clone(writer.db()))?);
+        let facts = reader.facts().clone();
+        let mut engine = Engine {
+            writer,
+            facts,
+            datadir: self.datadir.to_owned(),
+            stages: cairn_stages::all(),
+            reader,
+            memory: self.memory,
+            save_seconds: self.save_seconds,
+            sizes: None::<BulkSizes>,
+        };
+        for _ in 0..ROUNDS {
+            let audit = audit_index(&engine.reader, RawCheck::Sample, self.progress)?;
+            if !audit.damages.iter().any(|damage| damage.repair.command().is_some()) {
+                engine.repair(self.progress)?;
+                return Ok(self.done);
+            }
+            self.round(&mut engine, &audit)?;
+        }
+        Err(Cannot("it is still damaged after it was mended".to_owned()).into())
+    }
+
+    /// Makes sure that the small tables and the headers can be read: without them there is no view of the index.
+    fn foundation(&mut self, writer: &Writer) -> Result<(), MendError> {
+        let shared = Shared::read(writer)?;
+        let (mut headers, damaged) = headers::readable(writer)?;
+        if damaged || shared.tip().is_some_and(|tip| headers.keys().next_back() < Some(&tip)) {
+            let tip = shared.tip().ok_or_else(|| Cannot("headers and tip are damaged".to_owned()))?;
+            let made = headers::mend(writer, self.datadir, tip, headers, self.source)?;
+            self.done.push(format!("headers: {made} rows made again from the blocks"));
+            headers = headers::readable(writer)?.0;
+        }
+        if shared.damaged || shared.tip().is_none() || !shared.has_facts() {
+            shared.replace(writer, self.datadir, &headers)?;
+            self.done.push("small tables: what could be read is kept, look-ups are made again".to_owned());
+        }
+        if Facts::is_being_repaired(writer.db())? {
+            let facts = writer.facts()?.ok_or(ReadError::Empty)?;
+            collisions::remake(writer, &facts)?;
+            swap::finished(writer)?;
+        }
+        Ok(())
+    }
+
+    fn round(&mut self, engine: &mut Engine, audit: &Audit) -> Result<(), MendError> {
+        let blocks = || audit.damages.iter().filter(|damage| damage.repair == Repair::Blocks);
+        if !audit.damaged_heights.is_empty() || blocks().any(|damage| damage.what.contains("above the tip")) {
+            let view = engine.reader.view()?;
+            let heights = &audit.damaged_heights;
+            blocks::mend(&engine.writer, self.datadir, &view, heights, self.memory / 2, self.source)?;
+            self.done.push(format!("journal: {} blocks read again", heights.len()));
+            // Now that the journal is whole, the rest can be compared with it.
+            return Ok(());
+        }
+        if let Some(damage) = blocks().next() {
+            return Err(Cannot(format!("{}: {}", damage.place, damage.what)).into());
+        }
+        let tables: BTreeSet<(&str, _)> = audit
+            .damages
+            .iter()
+            .map(|damage| (damage.place.as_str(), damage.repair))
+            .filter_map(|(place, repair)| match repair {
+                Repair::Stage(stage) => Some((stage, None)),
+                Repair::LookUp | Repair::Dropped | Repair::Index => Some((place, Some(repair == Repair::LookUp))),
+                Repair::Blocks | Repair::BlockFile => None,
+            })
+            .collect();
+        for (name, look_up) in tables {
+            match look_up {
+                None => {
+                    engine.reindex(name, self.progress)?;
+                    self.done.push(format!("stage {name}: rebuilt from the journal"));
+                }
+                Some(true) => self.look_up(engine, name)?,
+                Some(false) => self.rest(engine, name)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn look_up(&mut self, engine: &mut Engine, table: &str) -> Result<(), MendError> {
+        if table == TxNums::NAME {
+            let files =
+                bulk::table_files(&engine.bulk_target(0), &lookups::TxNumsAlone, &engine.reader, self.progress)?;
+            let files = files.iter().filter_map(|file| file.strip_prefix(self.datadir).ok().map(Path::to_owned));
+            swap::swap(&engine.writer, self.datadir, TxNums::FAMILY, files.collect())?;
+            bulk::remove_dir(&engine.bulk_dir())?;
+        } else {
+            self.again(engine)?;
+        }
+        self.done.push(format!("table {table}: made again from the journal"));
+        Ok(())
+    }
+
+    /// Makes the look-ups in the shared family again.
+    fn again(&self, engine: &Engine) -> Result<(), MendError> {
+        let (headers, _) = headers::readable(&engine.writer)?;
+        Shared::read(&engine.writer)?.replace(&engine.writer, self.datadir, &headers)?;
+        collisions::remake(&engine.writer, &engine.facts)?;
+        Ok(swap::finished(&engine.writer)?)
+    }
+
+    /// What the index has beside the chain's tables.
+    fn rest(&mut self, engine: &Engine, table: &str) -> Result<(), MendError> {
+        let of_shared = cairn_tables::TABLES.iter().any(|info| info.name == table && info.family == Family::SHARED);
+        if of_shared {
+            self.again(engine)?;
+        } else {
+            engine.kept_mempool()?;
+            engine.settle()?;
+        }
+        let dropped = if table == TableInfo::of::<MempoolSamples>().name || !of_shared {
+            "rows that could not be read are dropped; observations cannot be rebuilt"
+        } else {
+            "made again"
+        };
+        self.done.push(format!("table {table}: {dropped}"));
+        Ok(())
+    }
+}

@@ -1,0 +1,125 @@
+//! Mends the family that small tables share: rows that can be read stay, look-ups are made again from the headers, and
+//! what else is lost is made again by others.
+
+use std::{collections::BTreeMap, path::Path};
+
+use cairn_model::Height;
+use cairn_reader::Facts;
+use cairn_tables::{
+    Family, Table,
+    checkpoints::{Checkpoint, Checkpoints},
+    encode_key, encode_value,
+    facts::{Fact, Facts as FactsTable},
+    format::Format,
+    headers::HeaderRow,
+    heights::{HeightByHash, HeightByTime},
+    history::HistoryIndex,
+    keys::HashPrefix,
+    stages::{CHAIN, SCRIPTS},
+};
+use cairn_writer::Writer;
+
+use super::{Cannot, MendError, swap::Replacement};
+
+/// Rows of the shared family.
+pub(crate) struct Shared {
+    rows: BTreeMap<Vec<u8>, Vec<u8>>,
+    /// True if some could not be read.
+    pub(crate) damaged: bool,
+}
+
+/// Whether a row is one of its table.
+fn is_row(key: &[u8], value: &[u8]) -> bool {
+    macro_rules! of_table {
+        ($($module:ident: $($table:ident),+;)*) => {
+            $($({
+                type Of = cairn_tables::$module::$table;
+                if Of::TAG.is_some() && key.first().copied() == Of::TAG {
+                    return Of::decode_key(key).is_ok() && Of::decode_value(value).is_ok();
+                }
+            })+)*
+        };
+    }
+    cairn_tables::for_each_table!(of_table);
+    false
+}
+
+impl Shared {
+    /// Reads all that can be read.
+    pub(crate) fn read(writer: &Writer) -> Result<Self, MendError> {
+        let (mut rows, mut others) = (BTreeMap::new(), 0u64);
+        let places = writer.salvage::<MendError>(Family::SHARED, |key, value| {
+            if is_row(key, value) {
+                rows.insert(key.to_vec(), value.to_vec());
+            } else {
+                others += 1;
+            }
+            Ok(())
+        })?;
+        Ok(Shared { rows, damaged: places > 0 || others > 0 })
+    }
+
+    fn get<T: Table>(&self, key: &T::Key) -> Option<T::Value> {
+        T::decode_value(self.rows.get(&encode_key::<T>(key))?).ok()
+    }
+
+    fn put<T: Table>(&mut self, key: &T::Key, value: &T::Value) {
+        self.rows.insert(encode_key::<T>(key), encode_value::<T>(value));
+    }
+
+    fn clear<T: Table>(&mut self) {
+        self.rows.retain(|key, _| key.first().copied() != T::TAG);
+    }
+
+    /// Height of the chain stage, if its checkpoint is there.
+    pub(crate) fn tip(&self) -> Option<Height> {
+        self.get::<Checkpoints>(&CHAIN.name.to_owned()).map(|checkpoint| checkpoint.height)
+    }
+
+    /// True if the parameters of the index are there.
+    pub(crate) fn has_facts(&self) -> bool {
+        let names = ["network", "script_prefix", "txid_prefix"];
+        names.iter().all(|name| self.get::<FactsTable>(&(*name).to_owned()).is_some())
+    }
+
+    /// Replaces the family by what was read, with look-ups made from the headers. If rows were lost, the scripts' stage
+    /// is rebuilt later, since `history_index` may have been among them, and readers wait until the rest is made.
+    pub(crate) fn replace(
+        mut self,
+        writer: &Writer,
+        datadir: &Path,
+        headers: &BTreeMap<Height, HeaderRow>,
+    ) -> Result<(), MendError> {
+        if !self.has_facts() {
+            return Err(Cannot("the parameters of the index are lost".to_owned()).into());
+        }
+        let tip = self.tip().or_else(|| headers.keys().next_back().copied());
+        let Some((height, hash)) = tip.and_then(|tip| Some((tip, headers.get(&tip)?.hash))) else {
+            return Err(Cannot("the tip is lost".to_owned()).into());
+        };
+        self.clear::<HeightByHash>();
+        self.clear::<HeightByTime>();
+        for (height, row) in headers.range(..=height) {
+            self.put::<HeightByHash>(&(HashPrefix::of_block(&row.hash), *height), &());
+            self.put::<HeightByTime>(&(row.mono_time, *height), &());
+        }
+        self.put::<Checkpoints>(&CHAIN.name.to_owned(), &Checkpoint::of(&CHAIN, height, hash));
+        if self.get::<Format>(&()).is_none() {
+            self.put::<Format>(&(), &cairn_tables::format::FORMAT);
+        }
+        if self.damaged {
+            self.rows.remove(&encode_key::<Checkpoints>(&SCRIPTS.name.to_owned()));
+            self.clear::<HistoryIndex>();
+            self.put::<FactsTable>(&Facts::REPAIRING.to_owned(), &Fact("collisions".to_owned()));
+        }
+        // Two more, as after a family was made anew: readers in other processes open again.
+        let made = self.get::<FactsTable>(&Facts::FAMILIES.to_owned()).and_then(|fact| fact.0.parse().ok());
+        let made = made.unwrap_or(1u64 << 32).saturating_add(2);
+        self.put::<FactsTable>(&Facts::FAMILIES.to_owned(), &Fact(made.to_string()));
+        let mut replacement = Replacement::begin(datadir, Family::SHARED)?;
+        for (key, value) in &self.rows {
+            replacement.put(key, value)?;
+        }
+        Ok(replacement.finish(writer)?)
+    }
+}

@@ -1,0 +1,269 @@
+//! Damage that an audit found, and what mends it.
+
+use cairn_model::Height;
+use cairn_reader::ReadError;
+use cairn_tables::{TABLES, Table};
+
+use super::tally::{Fact, Tallies};
+use crate::PipelineError;
+
+/// What mends a damaged table.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Repair {
+    /// Its stage is rebuilt from the journal.
+    Stage(&'static str),
+    /// Its rows are made again from the other tables of the journal.
+    LookUp,
+    /// The blocks concerned are read again from the block files or the node.
+    Blocks,
+    /// Its rows are made again from the program and the tip.
+    Index,
+    /// Nothing: its rows were observed once. What cannot be read is dropped.
+    Dropped,
+    /// The block file is copied again, or the node repairs it.
+    BlockFile,
+}
+
+impl Repair {
+    /// What happens, in words.
+    #[must_use]
+    pub fn explained(self) -> String {
+        match self {
+            Repair::Stage(stage) => format!("stage {stage} is rebuilt from the journal"),
+            Repair::LookUp => "its rows are made again from the journal".to_owned(),
+            Repair::Blocks => "the blocks are read again from the block files or the node".to_owned(),
+            Repair::Index => "its rows are made again".to_owned(),
+            Repair::Dropped => "observations cannot be rebuilt: rows that cannot be read are dropped".to_owned(),
+            Repair::BlockFile => "not part of the index: copy the file again, or run bitcoind -reindex".to_owned(),
+        }
+    }
+
+    /// The command that does it; `None` if it is no command of this program.
+    #[must_use]
+    pub fn command(self) -> Option<&'static str> {
+        (self != Repair::BlockFile).then_some("cairn repair")
+    }
+}
+
+/// One damaged place.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Damage {
+    /// The table, or the block file.
+    pub place: String,
+    /// Height of the damaged block, if it is one.
+    pub height: Option<Height>,
+    /// What is wrong.
+    pub what: String,
+    /// What mends it.
+    pub repair: Repair,
+}
+
+/// How a table is verified and what mends it. Every registered table must have one, or this crate does not compile.
+pub(crate) trait Verified: Table {
+    /// What mends it.
+    const REPAIR: Repair;
+
+    /// Notes the facts of a row that the journal must have. Rows that are compared elsewhere have none here.
+    fn note(_: &Self::Key, _: &Self::Value, _: &mut Tallies) {}
+}
+
+mod rules {
+    use cairn_tables::{
+        block_log::BlockLog,
+        checkpoints::Checkpoints,
+        coins::{Coins, CoinsByScript},
+        facts::Facts,
+        format::Format,
+        headers::Headers,
+        heights::{HeightByHash, HeightByTime},
+        history::{History, HistoryIndex},
+        journal::{Collisions, OverwrittenCoins},
+        mempool::{KeptMempool, MempoolSamples},
+        prevouts::Prevouts,
+        spenders::Spenders,
+        stages::{COINS, SCRIPTS, SPENDS},
+        totals::TotalsTable,
+        tx_nums::TxNums,
+    };
+
+    use super::{Fact, Repair, Tallies, Verified};
+
+    /// Compared block by block.
+    impl Verified for Headers {
+        const REPAIR: Repair = Repair::Blocks;
+    }
+
+    /// Compared block by block.
+    impl Verified for BlockLog {
+        const REPAIR: Repair = Repair::Blocks;
+    }
+
+    /// Compared block by block.
+    impl Verified for Prevouts {
+        const REPAIR: Repair = Repair::Blocks;
+    }
+
+    impl Verified for TxNums {
+        const REPAIR: Repair = Repair::LookUp;
+
+        fn note((prefix, tx_num): &Self::Key, (): &Self::Value, tallies: &mut Tallies) {
+            tallies.find(Fact::TxNums, (prefix.0, *tx_num));
+        }
+    }
+
+    impl Verified for HeightByHash {
+        const REPAIR: Repair = Repair::LookUp;
+
+        fn note((prefix, height): &Self::Key, (): &Self::Value, tallies: &mut Tallies) {
+            tallies.find(Fact::HeightByHash, (prefix.0, *height));
+        }
+    }
+
+    impl Verified for HeightByTime {
+        const REPAIR: Repair = Repair::LookUp;
+
+        fn note((time, height): &Self::Key, (): &Self::Value, tallies: &mut Tallies) {
+            tallies.find(Fact::HeightByTime, (*time, *height));
+        }
+    }
+
+    /// Compared with the journal's outputs in memory: there are few rows.
+    impl Verified for Collisions {
+        const REPAIR: Repair = Repair::LookUp;
+    }
+
+    /// What a row says shows in the balance of coins.
+    impl Verified for OverwrittenCoins {
+        const REPAIR: Repair = Repair::LookUp;
+
+        fn note(height: &Self::Key, _: &Self::Value, tallies: &mut Tallies) {
+            tallies.find(Fact::Overwritten, *height);
+        }
+    }
+
+    impl Verified for Spenders {
+        const REPAIR: Repair = Repair::Stage(SPENDS.name);
+
+        fn note(funding: &Self::Key, row: &Self::Value, tallies: &mut Tallies) {
+            row.0.iter().for_each(|s| tallies.spender(*funding, s.vout, s.distance, s.vin, false));
+        }
+    }
+
+    /// Compared while the journal is walked.
+    impl Verified for Coins {
+        const REPAIR: Repair = Repair::Stage(COINS.name);
+    }
+
+    /// Compared script by script.
+    impl Verified for CoinsByScript {
+        const REPAIR: Repair = Repair::Stage(COINS.name);
+    }
+
+    /// Compared script by script.
+    impl Verified for History {
+        const REPAIR: Repair = Repair::Stage(SCRIPTS.name);
+    }
+
+    impl Verified for HistoryIndex {
+        const REPAIR: Repair = Repair::Stage(SCRIPTS.name);
+
+        fn note((id, slot): &Self::Key, row: &Self::Value, tallies: &mut Tallies) {
+            tallies.find_index(*id, *slot, &row.0);
+        }
+    }
+
+    /// Compared script by script.
+    impl Verified for TotalsTable {
+        const REPAIR: Repair = Repair::Stage(SCRIPTS.name);
+    }
+
+    /// Compared with the stages.
+    impl Verified for Checkpoints {
+        const REPAIR: Repair = Repair::Index;
+    }
+
+    /// Read when the index is opened.
+    impl Verified for Facts {
+        const REPAIR: Repair = Repair::Index;
+    }
+
+    /// Read when the index is opened.
+    impl Verified for Format {
+        const REPAIR: Repair = Repair::Index;
+    }
+
+    /// Nothing to compare with.
+    impl Verified for KeptMempool {
+        const REPAIR: Repair = Repair::Dropped;
+    }
+
+    /// Nothing to compare with.
+    impl Verified for MempoolSamples {
+        const REPAIR: Repair = Repair::Dropped;
+    }
+}
+
+macro_rules! declare_repairs {
+    ($($module:ident: $($table:ident),+;)*) => {
+        /// What mends each table, in the order of the registry.
+        const REPAIRS: [Repair; TABLES.len()] = [$($(<cairn_tables::$module::$table as Verified>::REPAIR),+),*];
+    };
+}
+
+cairn_tables::for_each_table!(declare_repairs);
+
+/// What mends a table.
+pub(crate) fn repair_of(table: &str) -> Repair {
+    TABLES.iter().position(|t| t.name == table).map_or(Repair::Blocks, |at| REPAIRS[at])
+}
+
+/// Damage that is listed at most. More is counted.
+const LISTED: usize = 100;
+
+/// Collects damage.
+#[derive(Debug, Default)]
+pub(crate) struct Damages {
+    pub(crate) listed: Vec<Damage>,
+    pub(crate) count: u64,
+    /// Heights of damaged blocks. A repair needs all of them: a number takes four bytes.
+    pub(crate) heights: Vec<Height>,
+}
+
+impl Damages {
+    pub(crate) fn note(&mut self, damage: Damage) {
+        self.count += 1;
+        self.heights.extend(damage.height.filter(|_| damage.repair == Repair::Blocks));
+        if self.listed.len() < LISTED {
+            self.listed.push(damage);
+        }
+    }
+
+    /// Notes that a table differs from the journal.
+    pub(crate) fn differs(&mut self, table: &str, what: String) {
+        self.note(Damage { place: table.to_owned(), height: None, what, repair: repair_of(table) });
+    }
+
+    /// Notes an error that damage caused.
+    ///
+    /// # Errors
+    /// It has another cause.
+    pub(crate) fn take(&mut self, error: ReadError, table: &str, height: Option<Height>) -> Result<(), PipelineError> {
+        if !error.is_damage() {
+            return Err(error.into());
+        }
+        let place = error.damaged_table().unwrap_or(table).to_owned();
+        let repair = repair_of(&place);
+        self.note(Damage {
+            height: height.filter(|_| repair == Repair::Blocks),
+            what: error.to_string(),
+            place,
+            repair,
+        });
+        Ok(())
+    }
+
+    /// True if the damage is in blocks of the journal, so that other tables cannot be compared with it.
+    pub(crate) fn has_blocks(&self) -> bool {
+        !self.heights.is_empty() || self.listed.iter().any(|d| d.repair == Repair::Blocks)
+    }
+}

@@ -1,0 +1,284 @@
+//! Audits the index: reads every row of every table, and compares each table with the journal.
+//!
+//! A table is compared by sums of facts, so that the order of its rows does not matter and memory stays constant. What
+//! cannot be read is noted and passed over: an audit finds all damage, not the first.
+
+mod blocks;
+mod damage;
+mod meter;
+mod raw;
+mod scripts;
+mod tables;
+mod tally;
+
+use std::path::Path;
+
+use cairn_model::{BlockHash, Height, MuHashDigest, Sats};
+use cairn_reader::{ReadError, Reader, StageStatus, View};
+use cairn_tables::{Family, Table, block_log::BlockLog, coins::Coins, headers::Headers, totals::TotalsTable};
+
+pub use self::{
+    damage::{Damage, Repair},
+    raw::RawCheck,
+};
+use self::{
+    damage::{Damages, repair_of},
+    meter::Meter,
+    tally::{Fact, Tallies},
+};
+use crate::{PipelineError, Progress};
+
+/// One comparison.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Check {
+    /// What was compared.
+    pub name: &'static str,
+    /// True if it matched.
+    pub ok: bool,
+    /// Figures, or the first difference.
+    pub detail: String,
+}
+
+/// What an audit found.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Audit {
+    /// The comparisons.
+    pub checks: Vec<Check>,
+    /// Damaged places, the first ones.
+    pub damages: Vec<Damage>,
+    /// How many there are.
+    pub damage_count: u64,
+    /// Heights of all damaged blocks of the journal, ascending.
+    pub damaged_heights: Vec<Height>,
+    /// Height of the audited tip.
+    pub height: Height,
+    /// Its hash.
+    pub hash: BlockHash,
+    /// Number of coins.
+    pub coins: u64,
+    /// Their sum.
+    pub supply_sats: Sats,
+    /// MuHash3072 of the coins in Bitcoin Core's serialization, as `gettxoutsetinfo muhash` prints it.
+    pub muhash: MuHashDigest,
+}
+
+impl Audit {
+    /// True if all checks matched and nothing is damaged.
+    #[must_use]
+    pub fn ok(&self) -> bool {
+        self.damage_count == 0 && self.checks.iter().all(|c| c.ok)
+    }
+}
+
+/// Collects a check: counts differences and keeps the first.
+pub(crate) struct Finding {
+    name: &'static str,
+    first: Option<String>,
+    differences: u64,
+}
+
+impl Finding {
+    fn new(name: &'static str) -> Self {
+        Finding { name, first: None, differences: 0 }
+    }
+
+    fn expect(&mut self, holds: bool, detail: impl FnOnce() -> String) {
+        if !holds {
+            self.differences += 1;
+            self.first.get_or_insert_with(detail);
+        }
+    }
+
+    fn into_check(self, figures: String) -> Check {
+        let ok = self.differences == 0;
+        let detail = match self.first {
+            Some(first) => format!("{} differences, the first: {first}", self.differences),
+            None => figures,
+        };
+        Check { name: self.name, ok, detail }
+    }
+}
+
+/// Audits everything below the view's tip. Reads all tables once, in order, and no block files.
+///
+/// # Errors
+/// A table cannot be read for another reason than damage; [`PipelineError::Stopped`] if cancelled. A difference or
+/// damage is not an error: it is reported in the audit.
+pub fn audit(view: &View<'_>, progress: &dyn Progress) -> Result<Audit, PipelineError> {
+    audit_with(view, Meter::new(None, progress), RawCheck::None)
+}
+
+/// Audits an index that may be damaged so much that no view can be opened. `raw` says which blocks are compared with
+/// the block files.
+///
+/// # Errors
+/// As [`audit`].
+pub fn audit_index(reader: &Reader, raw: RawCheck, progress: &dyn Progress) -> Result<Audit, PipelineError> {
+    match reader.view() {
+        Ok(view) => audit_with(&view, Meter::new(Some(reader), progress), raw),
+        // Without the list of blocks nothing else can be compared.
+        Err(error) if error.is_damage() => unreadable(&error),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Audits the index in a folder, opened for this alone and without a cache of rows: what is read comes from the disk.
+/// The reader is missing if the index cannot be opened at all.
+///
+/// # Errors
+/// As [`audit`], or there is no index.
+pub fn audit_folder(
+    dir: &Path,
+    raw: RawCheck,
+    progress: &dyn Progress,
+) -> Result<(Option<Reader>, Audit), PipelineError> {
+    let strict = match Reader::open(dir) {
+        Ok(reader) => {
+            let audit = audit_index(&reader, raw, progress)?;
+            return Ok((Some(reader), audit));
+        }
+        Err(error) => lost(dir, error)?,
+    };
+    match Reader::open_damaged(dir) {
+        Ok(reader) => {
+            let mut audit = audit_index(&reader, raw, progress)?;
+            // What the rows do not show: a file that is damaged where no row lies.
+            if audit.damage_count == 0 {
+                audit = Audit { checks: audit.checks, ..unreadable(&strict)? };
+            }
+            Ok((Some(reader), audit))
+        }
+        Err(_) => Ok((None, unreadable(&strict)?)),
+    }
+}
+
+/// The reason why an index cannot be opened, if it is damage.
+fn lost(dir: &Path, error: ReadError) -> Result<ReadError, PipelineError> {
+    let files = || std::fs::read_dir(dir).into_iter().flatten().flatten();
+    let has_tables = || files().any(|file| file.path().extension().is_some_and(|e| e == "sst"));
+    match error {
+        error if error.is_damage() => Ok(error),
+        ReadError::Database(_) | ReadError::Unusable(_) | ReadError::Empty if has_tables() => {
+            Ok(ReadError::Broken(format!("it cannot be opened: {error}")))
+        }
+        error => Err(error.into()),
+    }
+}
+
+/// What the audit of an index says that cannot be opened for this reason.
+///
+/// # Errors
+/// The reason is not damage.
+pub fn unreadable(error: &ReadError) -> Result<Audit, PipelineError> {
+    let mut damages = Damages::default();
+    damages.take(error.clone(), Headers::NAME, None)?;
+    Ok(Audit {
+        checks: Vec::new(),
+        damages: damages.listed,
+        damage_count: damages.count,
+        damaged_heights: damages.heights,
+        height: 0,
+        hash: BlockHash::default(),
+        coins: 0,
+        supply_sats: 0,
+        muhash: cairn_model::MuHash::new().finalize(),
+    })
+}
+
+fn audit_with(view: &View<'_>, mut meter: Meter<'_>, raw: RawCheck) -> Result<Audit, PipelineError> {
+    let (mut tallies, mut damages) = (Tallies::default(), Damages::default());
+    let mut checks = vec![checkpoints(view)?];
+    let chain = blocks::audit(view, raw, &mut meter, &mut tallies, &mut damages)?;
+    checks.extend(chain.checks);
+    checks.push(scripts::audit(view, chain.supply, &mut meter, &mut tallies, &mut damages)?);
+    meter.begin(&[Family::SHARED]);
+    tables::audit(view, &mut meter, &mut tallies, &mut damages)?;
+    checks.extend(compare(&tallies, &mut damages));
+    blame(&checks, &mut damages);
+    damages.heights.sort_unstable();
+    damages.heights.dedup();
+    let tip = view.tip();
+    Ok(Audit {
+        checks,
+        damages: damages.listed,
+        damage_count: damages.count,
+        damaged_heights: damages.heights,
+        height: tip.height,
+        hash: tip.hash,
+        coins: chain.coins,
+        supply_sats: chain.supply,
+        muhash: chain.muhash.finalize(),
+    })
+}
+
+/// What else differs has a reason that must be mended too.
+fn blame(checks: &[Check], damages: &mut Damages) {
+    let tables = [
+        ("supply matches issuance", BlockLog::NAME),
+        ("coins are unspent outputs", Coins::NAME),
+        ("coins = history = totals, per script", TotalsTable::NAME),
+    ];
+    for (check, table) in tables {
+        let known = damages.has_blocks() || damages.listed.iter().any(|d| d.repair == repair_of(table));
+        if let Some(check) = checks.iter().find(|c| c.name == check && !c.ok && !known) {
+            damages.differs(table, check.detail.clone());
+        }
+    }
+}
+
+/// Whether the facts of tables and journal are the same. What could not be read is not compared.
+fn compare(tallies: &Tallies, damages: &mut Damages) -> Vec<Check> {
+    let rows: [(&'static str, &[(Fact, &str)]); 4] = [
+        (
+            "look-ups match the journal",
+            &[
+                (Fact::TxNums, "tx_nums"),
+                (Fact::HeightByHash, "height_by_hash"),
+                (Fact::HeightByTime, "height_by_time"),
+                (Fact::Overwritten, "overwritten"),
+            ],
+        ),
+        ("spenders match inputs", &[(Fact::Spenders, "spenders")]),
+        ("coins match the journal", &[(Fact::Coins, "coins"), (Fact::CoinsByScript, "coins_by_script")]),
+        (
+            "history and totals match the journal",
+            &[
+                (Fact::History, "history"),
+                (Fact::HistoryIndex, "history_index"),
+                (Fact::Funded, "totals"),
+                (Fact::Spent, "totals"),
+            ],
+        ),
+    ];
+    let journal_is_whole = !damages.has_blocks();
+    let unread: Vec<String> = damages.listed.iter().map(|damage| damage.place.clone()).collect();
+    let mut checks = Vec::new();
+    for (name, facts) in rows {
+        let mut finding = Finding::new(name);
+        for (fact, table) in facts {
+            let comparable = journal_is_whole && !unread.iter().any(|place| place == table);
+            let Some(lacks) = tallies.difference(*fact).filter(|_| comparable) else { continue };
+            let detail = match lacks {
+                0 => format!("{table} has rows that the journal has not"),
+                1.. => format!("{table} lacks {lacks} entries of the journal"),
+                _ => format!("{table} has {} entries more than the journal", lacks.unsigned_abs()),
+            };
+            // Coins by script are compared with coins: one wrong row shows in both.
+            damages.differs(table, detail.clone());
+            finding.expect(false, || detail);
+        }
+        let whole = if journal_is_whole { "every row" } else { "not compared: the journal is damaged" };
+        checks.push(finding.into_check(whole.to_owned()));
+    }
+    checks
+}
+
+fn checkpoints(view: &View<'_>) -> Result<Check, PipelineError> {
+    let mut finding = Finding::new("stages are at the tip");
+    let stages = view.stages()?;
+    for state in &stages {
+        let is_finished = state.status == StageStatus::Finished;
+        finding.expect(is_finished, || format!("{}: {:?}", state.stage.name, state.checkpoint));
+    }
+    Ok(finding.into_check(format!("{} stages at height {}", stages.len(), view.tip().height)))
+}

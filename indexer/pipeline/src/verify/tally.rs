@@ -1,0 +1,160 @@
+//! Sums of facts that two places must agree on, in constant memory: the order in which facts are added does not matter.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use cairn_model::{Block, Height, Outpoint, Sats, ScriptId, TxNum};
+use cairn_tables::{
+    history::{ENTRIES_PER_ROW, HistoryRow, ROWS_PER_INDEX},
+    keys::HashPrefix,
+    totals::Totals,
+};
+
+/// A table, or what is compared of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Fact {
+    TxNums,
+    HeightByHash,
+    HeightByTime,
+    Overwritten,
+    Spenders,
+    Coins,
+    CoinsByScript,
+    History,
+    HistoryIndex,
+    Funded,
+    Spent,
+}
+
+const COUNT: usize = Fact::Spent as usize + 1;
+
+/// The number of facts, and the sum of their hashes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+struct Sum {
+    count: u64,
+    hashes: u64,
+}
+
+/// What one side has, less what the other has: zero if they agree.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tallies([Sum; COUNT]);
+
+fn hash(fact: impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    fact.hash(&mut hasher);
+    hasher.finish()
+}
+
+impl Tallies {
+    /// Adds a fact of the journal.
+    pub(crate) fn expect(&mut self, of: Fact, fact: impl Hash) {
+        self.add(of, 1, fact);
+    }
+
+    /// Takes off a fact of the table.
+    pub(crate) fn find(&mut self, of: Fact, fact: impl Hash) {
+        self.add(of, 1u64.wrapping_neg(), fact);
+    }
+
+    fn add(&mut self, of: Fact, times: u64, fact: impl Hash) {
+        let sum = &mut self.0[of as usize];
+        sum.count = sum.count.wrapping_add(times);
+        sum.hashes = sum.hashes.wrapping_add(times.wrapping_mul(hash(fact)));
+    }
+
+    /// `None` if both sides agree; otherwise how many rows the table lacks (above zero) or has too many.
+    pub(crate) fn difference(&self, of: Fact) -> Option<i64> {
+        let sum = self.0[of as usize];
+        (sum != Sum::default()).then_some(sum.count.cast_signed())
+    }
+
+    /// What the tables must have of a block.
+    pub(crate) fn expect_block(&mut self, block: &Block, txid_prefix: usize) {
+        self.expect(Fact::HeightByHash, (HashPrefix::of_block(&block.hash).0, block.height));
+        self.expect(Fact::HeightByTime, (block.mono_time, block.height));
+        if !block.overwritten.is_empty() {
+            self.expect(Fact::Overwritten, block.height);
+        }
+        // What the transaction did to each script.
+        let mut effects: Vec<(ScriptId, Sats, Sats)> = Vec::new();
+        for (i, tx) in block.txs.iter().enumerate() {
+            let tx_num = block.tx_num(i);
+            self.expect(Fact::TxNums, (HashPrefix::of_txid(&tx.txid, txid_prefix).0, tx_num));
+            effects.clear();
+            for (vin, coin) in block.inputs_of(tx).iter().enumerate() {
+                let distance = tx_num.0.wrapping_sub(coin.outpoint.tx_num.0);
+                self.spender(coin.outpoint.tx_num, coin.outpoint.vout, distance, vin as u32, true);
+                self.find(
+                    Fact::Coins,
+                    coin_fact(coin.outpoint, coin.value, coin.script, coin.flags.coinbase, coin.birth),
+                );
+                self.expect(Fact::Spent, coin.script);
+                effects.push((coin.script, 0, coin.value));
+            }
+            for (vout, output) in block.outputs_of(tx).iter().enumerate().filter(|(_, output)| output.spendable) {
+                let outpoint = Outpoint { tx_num, vout: vout as u32 };
+                self.expect(Fact::Coins, coin_fact(outpoint, output.value, output.id, i == 0, block.height));
+                self.expect(Fact::Funded, output.id);
+                effects.push((output.id, output.value, 0));
+            }
+            for gone in block.overwritten.iter().filter(|gone| gone.by as usize == i) {
+                let coin = gone.coin;
+                self.find(
+                    Fact::Coins,
+                    coin_fact(coin.outpoint, coin.value, coin.script, coin.flags.coinbase, coin.birth),
+                );
+                self.expect(Fact::Spent, coin.script);
+                effects.push((coin.script, 0, coin.value));
+            }
+            effects.sort_unstable();
+            for of_script in effects.chunk_by(|a, b| a.0 == b.0) {
+                let received = of_script.iter().fold(0, |sum: Sats, e| sum.wrapping_add(e.1));
+                let sent = of_script.iter().fold(0, |sum: Sats, e| sum.wrapping_add(e.2));
+                self.expect(Fact::History, (of_script[0].0, tx_num, received, sent));
+            }
+        }
+    }
+
+    /// A spent output and its spender.
+    pub(crate) fn spender(&mut self, funding: TxNum, vout: u32, distance: u64, vin: u32, expected: bool) {
+        let times = if expected { 1 } else { 1u64.wrapping_neg() };
+        self.add(Fact::Spenders, times, (funding, vout, distance, vin));
+    }
+
+    /// An unspent coin of the table.
+    pub(crate) fn find_coin(&mut self, at: Outpoint, value: Sats, script: ScriptId, coinbase: bool, birth: Height) {
+        self.find(Fact::Coins, coin_fact(at, value, script, coinbase, birth));
+        self.expect(Fact::CoinsByScript, (script, at, value));
+    }
+
+    /// A row of a script's history. `long`: its script has rows in `history_index`.
+    pub(crate) fn find_history(&mut self, id: ScriptId, first: TxNum, row: &HistoryRow, long: bool) {
+        for e in &row.entries {
+            self.find(Fact::History, (id, e.tx_num, e.received, e.sent));
+        }
+        if long {
+            self.expect(Fact::HistoryIndex, (id, row.number, first));
+        }
+    }
+
+    /// A row of `history_index`.
+    pub(crate) fn find_index(&mut self, id: ScriptId, slot: u32, firsts: &[TxNum]) {
+        for (number, first) in (u64::from(slot) * ROWS_PER_INDEX..).zip(firsts) {
+            self.find(Fact::HistoryIndex, (id, number, *first));
+        }
+    }
+
+    /// A row of `totals`.
+    pub(crate) fn find_totals(&mut self, id: ScriptId, totals: &Totals) {
+        self.add(Fact::Funded, totals.funded_count.wrapping_neg(), id);
+        self.add(Fact::Spent, totals.spent_count.wrapping_neg(), id);
+    }
+}
+
+fn coin_fact(at: Outpoint, value: Sats, script: ScriptId, coinbase: bool, birth: Height) -> impl Hash {
+    (at.tx_num, at.vout, value, script, coinbase, birth)
+}
+
+/// Whether a script with so many transactions has rows in `history_index`.
+pub(crate) fn is_long(entries: u64) -> bool {
+    entries > ENTRIES_PER_ROW
+}

@@ -1,0 +1,138 @@
+//! `cairn repair`.
+
+use std::{cell::OnceCell, path::PathBuf};
+
+use cairn_follow::{Until, connect};
+use cairn_model::{BlockHash, CancelToken, Height, Network};
+use cairn_node::{NodeClient, NodeConfig};
+use cairn_pipeline::{BlockSource, FileBlocks, FoundBlock, PipelineError, Repaired, set_aside, survey_memory};
+use cairn_reader::{Facts, Reader};
+use cairn_sources::{BlockFiles, Survey};
+
+use crate::{
+    cli::Repair,
+    commands::Context,
+    exit::{Exit, Failure},
+    indexing::{Indexing, Sources},
+    out::print,
+    progress::Reporter,
+    signals::{self, Signals},
+};
+
+/// Mends the index, or indexes anew.
+pub(crate) fn repair(args: &Repair, context: &Context) -> Result<Exit, Failure> {
+    let datadir = args.index.datadir()?;
+    let signals = Signals::take_over()?;
+    let facts = ["index", "index.damaged"].iter().find_map(|name| Reader::open_damaged(&datadir.join(name)).ok());
+    let facts = match facts {
+        Some(reader) => reader.facts().clone(),
+        None => Facts::of(args.chain.network().map_err(|failure| {
+            failure.hint("the index does not say which chain it has: give --network and --blocks-dir or --node")
+        })?),
+    };
+    let mut blocks = args.blocks.clone();
+    blocks.blocks_dir = blocks.blocks_dir.or(facts.blocks_dir.clone());
+    let cancel = signals.cancel_token();
+    let source = Blocks {
+        network: facts.network,
+        script_prefix: facts.script_prefix,
+        folder: blocks.blocks_dir.clone(),
+        node: args.node.config(facts.script_prefix)?,
+        memory: survey_memory(args.limits.memory),
+        cancel: cancel.clone(),
+        files: OnceCell::new(),
+        client: OnceCell::new(),
+    };
+    let reporter = Reporter::new(&context.screen, cancel, None);
+    let repaired = cairn_pipeline::repair(datadir, args.limits.memory, args.limits.save_every, &source, &reporter);
+    drop(reporter);
+    let why = match repaired {
+        Ok(Repaired::Whole(done)) if done.is_empty() => {
+            print("nothing is damaged\n")?;
+            return Ok(Exit::Done);
+        }
+        Ok(Repaired::Whole(done)) => {
+            print(&(done.join("\n") + "\nthe index is whole\n"))?;
+            return Ok(Exit::Done);
+        }
+        Ok(Repaired::Anew(why)) => why,
+        Err(PipelineError::Stopped) => {
+            tracing::warn!("stopped; `cairn repair` goes on");
+            return Ok(signals::exit_of_cancelled());
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let sources = Sources::of(facts.network, &blocks, &args.node).map_err(|failure| {
+        failure.hint(format!("the chain must be indexed anew ({why}): give --blocks-dir or --node"))
+    })?;
+    tracing::warn!(%why, "the index cannot be mended in place: it is set aside, and the chain is indexed anew");
+    let aside = set_aside(datadir)?;
+    let indexing = Indexing::open(facts.network, datadir, sources, args.limits, &context.screen, cancel)?;
+    let exit = indexing.follow(Until::Tip { to: None })?;
+    if exit == Exit::Done {
+        std::fs::remove_dir_all(&aside).map_err(Failure::io(&aside))?;
+        print("indexed anew; the mempool's observations of before are lost\nthe index is whole\n")?;
+    }
+    Ok(exit)
+}
+
+/// Blocks from block files, then from the node. Neither is touched before a block is asked for.
+struct Blocks {
+    network: Network,
+    script_prefix: usize,
+    folder: Option<PathBuf>,
+    node: Option<NodeConfig>,
+    memory: u64,
+    cancel: CancelToken,
+    files: OnceCell<Option<(BlockFiles, Survey)>>,
+    client: OnceCell<Option<NodeClient>>,
+}
+
+impl Blocks {
+    fn files(&self) -> Result<Option<&(BlockFiles, Survey)>, PipelineError> {
+        if let Some(known) = self.files.get() {
+            return Ok(known.as_ref());
+        }
+        let opened = self.folder.as_ref().map(|folder| {
+            let files = BlockFiles::open(folder, self.network)?.with_survey_memory(self.memory);
+            let survey = files.survey(&|_| {})?;
+            Ok::<_, PipelineError>((files, survey))
+        });
+        // With a node, files that cannot be used are no failure.
+        let opened = match opened.transpose() {
+            Err(error) if self.node.is_some() => {
+                tracing::warn!(%error, "the block files are left out");
+                None
+            }
+            opened => opened?,
+        };
+        Ok(self.files.get_or_init(|| opened).as_ref())
+    }
+
+    fn node_block(&self, height: Height, hash: Option<BlockHash>) -> Option<FoundBlock> {
+        let client = self.client.get_or_init(|| {
+            let client = connect(self.node.as_ref()?, self.network, &self.cancel);
+            client.map_err(|error| tracing::warn!(%error, "the node cannot be used")).ok().map(|(client, _)| client)
+        });
+        let client = client.as_ref()?;
+        let hash = match hash {
+            Some(hash) => Ok(Some(hash)),
+            None => client.block_hash(height),
+        };
+        let block = hash.and_then(|hash| hash.map(|hash| client.block(height, &hash)).transpose());
+        let block =
+            block.map_err(|error| tracing::warn!(%error, height, "the node does not give the block")).ok()??;
+        Some((block.decoded, None))
+    }
+}
+
+impl BlockSource for Blocks {
+    fn block(&self, height: Height, hash: Option<BlockHash>) -> Result<Option<FoundBlock>, PipelineError> {
+        if let Some((files, survey)) = self.files()?
+            && let Some(found) = FileBlocks::new(files, survey, self.script_prefix).block(height, hash)?
+        {
+            return Ok(Some(found));
+        }
+        Ok(self.node_block(height, hash))
+    }
+}

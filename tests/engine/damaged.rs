@@ -1,0 +1,264 @@
+//! Random damage to the files of an index: harmless, or found by the audit and mended by the repair. After the repair
+//! the tables equal those of the index that was not damaged.
+//!
+//! `CAIRN_TEST_DAMAGES` sets the number of damages.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+};
+
+use cairn_pipeline::{
+    Driver, Engine, FileBlocks, NoProgress, Repaired, repair, set_aside,
+    verify::{RawCheck, Repair, audit_folder},
+};
+use cairn_tables::{
+    Family, TABLES, Table, coins::Coins, encode_key, heights::HeightByHash, keys::HashPrefix, tx_nums::TxNums,
+};
+use cairn_testkit::temp_dir;
+use cairn_writer::{WriteError, Writer};
+use rand::{Rng, SeedableRng, seq::IndexedRandom};
+use rand_chacha::ChaCha8Rng;
+use tempfile::TempDir;
+
+use crate::support::*;
+
+const MEMORY: u64 = 256 << 20;
+
+fn damages() -> u64 {
+    let wanted = env::var("CAIRN_TEST_DAMAGES").ok().and_then(|n| n.parse().ok());
+    wanted.unwrap_or(if long() { 500 } else { 60 })
+}
+
+/// An index of two thirds in bulk and the rest block by block, closed.
+fn original(seed: u64) -> (TempDir, TempDir, Sums) {
+    let blocks = temp_dir();
+    write_tidy(blocks.path(), &small_chain(seed));
+    let mut index = Index::up_to(blocks.path(), Driver::Bulk, 100);
+    index.sync(blocks.path(), Driver::Tip);
+    let sums = index.sums();
+    let Index { engine, dir } = index;
+    drop(engine);
+    (blocks, dir, sums)
+}
+
+fn copy(from: &Path) -> TempDir {
+    let to = scratch();
+    fs::create_dir(to.path().join("index")).unwrap();
+    for file in fs::read_dir(from.join("index")).unwrap() {
+        let file = file.unwrap();
+        fs::copy(file.path(), to.path().join("index").join(file.file_name())).unwrap();
+    }
+    to
+}
+
+fn files(dir: &Path) -> Vec<PathBuf> {
+    let mut files: Vec<PathBuf> = fs::read_dir(dir.join("index")).unwrap().map(|file| file.unwrap().path()).collect();
+    let matters = |path: &PathBuf| {
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        name.ends_with(".sst") || name.starts_with("MANIFEST") || name == "CURRENT"
+    };
+    files.retain(matters);
+    files.sort();
+    files
+}
+
+/// Damages a file; says how.
+fn damage(dir: &Path, rng: &mut ChaCha8Rng) -> String {
+    let files = files(dir);
+    let path = files.choose(rng).unwrap();
+    let name = path.file_name().unwrap().to_string_lossy().into_owned();
+    let mut bytes = fs::read(path).unwrap();
+    let at = rng.random_range(0..bytes.len());
+    let what = match rng.random_range(0..6) {
+        0 | 1 => {
+            bytes[at] ^= 1 << rng.random_range(0..8);
+            format!("a bit of byte {at}")
+        }
+        2 => {
+            let end = (at + rng.random_range(1..64)).min(bytes.len());
+            rng.fill(&mut bytes[at..end]);
+            format!("bytes {at}..{end}")
+        }
+        3 => {
+            bytes.truncate(at);
+            format!("cut off at {at}")
+        }
+        4 => {
+            fs::remove_file(path).unwrap();
+            return format!("{name}: removed");
+        }
+        _ => {
+            let other = files.choose(rng).unwrap();
+            bytes = fs::read(other).unwrap();
+            let mine = fs::read(path).unwrap();
+            fs::write(other, mine).unwrap();
+            format!("swapped with {}", other.file_name().unwrap().to_string_lossy())
+        }
+    };
+    fs::write(path, bytes).unwrap();
+    format!("{name}: {what}")
+}
+
+/// Runs the repair; indexes anew if it says so.
+fn mend(dir: &Path, blocks: &Path) -> Repaired {
+    let (files, survey) = survey(blocks, cairn_model::Network::Regtest);
+    let source = FileBlocks::new(&files, &survey, 8);
+    let repaired = repair(dir, MEMORY, 20, &source, &NoProgress).unwrap();
+    if let Repaired::Anew(_) = repaired {
+        set_aside(dir).unwrap();
+    }
+    repaired
+}
+
+fn assert_mended(dir: TempDir, blocks: &Path, expected: &Sums, what: &str) {
+    let mut index = Index { engine: Engine::open(dir.path(), &facts(blocks)).unwrap(), dir };
+    index.sync(blocks, Driver::Auto);
+    index.sums().assert_equal(expected, what);
+    index.assert_sound();
+}
+
+#[test]
+fn random_damage_is_harmless_or_found_and_mended() {
+    let (blocks, index, expected) = original(31);
+    let (mut harmless, mut in_place, mut anew) = (0, 0, 0);
+    for seed in 0..damages() {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let dir = copy(index.path());
+        let what = format!("seed {seed}: {}", damage(dir.path(), &mut rng));
+        let audit = audit_folder(&dir.path().join("index"), RawCheck::All, &NoProgress);
+        let (reader, audit) = audit.unwrap_or_else(|e| panic!("{what}: {e}"));
+        if audit.ok() {
+            let sums = Sums(reader.unwrap().view().unwrap().checksums().unwrap());
+            // A list of files that ends early is that of an earlier commit.
+            if audit.height == 150 || !what.contains("MANIFEST") {
+                sums.assert_equal(&expected, &what);
+            }
+            harmless += 1;
+        } else {
+            drop(reader);
+            assert!(audit.damages.iter().any(|d| d.repair.command() == Some("cairn repair")), "{what}: {audit:#?}");
+            match mend(dir.path(), blocks.path()) {
+                Repaired::Whole(_) => in_place += 1,
+                Repaired::Anew(_) => anew += 1,
+            }
+        }
+        assert_mended(dir, blocks.path(), &expected, &what);
+    }
+    println!("{harmless} harmless, {in_place} mended in place, {anew} indexed anew");
+    assert!(in_place > anew, "{in_place} in place, {anew} anew");
+}
+
+/// One byte in the middle of the newest file of each family that has one.
+#[test]
+fn every_family_is_mended_in_place() {
+    let (blocks, index, expected) = original(32);
+    let live = {
+        let writer = Writer::open(&index.path().join("index")).unwrap();
+        writer.db().live_files().unwrap()
+    };
+    for family in Family::ALL {
+        let Some(file) = live.iter().filter(|f| f.column_family_name == family.name()).max_by_key(|f| f.size) else {
+            continue;
+        };
+        let dir = copy(index.path());
+        let path = dir.path().join("index").join(file.name.trim_start_matches('/'));
+        let mut bytes = fs::read(&path).unwrap();
+        let middle = bytes.len() / 4;
+        bytes[middle] ^= 0x10;
+        fs::write(&path, bytes).unwrap();
+        let (_, audit) = audit_folder(&dir.path().join("index"), RawCheck::None, &NoProgress).unwrap();
+        let owners: Vec<&str> = TABLES.iter().filter(|t| t.family == family).map(|t| t.name).collect();
+        let named = audit.damages.iter().any(|d| owners.contains(&d.place.as_str()));
+        assert!(named, "{}: {:#?}", family.name(), audit.damages);
+        let repaired = mend(dir.path(), blocks.path());
+        assert!(matches!(&repaired, Repaired::Whole(done) if !done.is_empty()), "{}: {repaired:?}", family.name());
+        assert_mended(dir, blocks.path(), &expected, family.name());
+    }
+}
+
+/// Rows whose checksums hold and that say something else than the journal.
+#[test]
+fn wrong_rows_are_found_and_mended() {
+    let (blocks, index, expected) = original(33);
+    let tx_nums = (HashPrefix([7; 8]), cairn_model::TxNum(3));
+    let heights = (HashPrefix([9; 8]), 5);
+    type Forge = Box<dyn Fn(&mut cairn_writer::Batch<'_>)>;
+    let forged: [(&str, Repair, Forge); 3] = [
+        ("tx_nums", Repair::LookUp, Box::new(move |batch| batch.put_row::<TxNums>(&tx_nums, &()))),
+        ("height_by_hash", Repair::LookUp, Box::new(move |batch| batch.put_row::<HeightByHash>(&heights, &()))),
+        (
+            "spenders",
+            Repair::Stage("spends"),
+            Box::new(|batch| {
+                batch.put(cairn_tables::spenders::Spenders::FAMILY, &[0, 0, 0, 0, 0], &[0, 1, 0]);
+            }),
+        ),
+    ];
+    for (table, expected_repair, forge) in forged {
+        let dir = copy(index.path());
+        let writer = Writer::open(&dir.path().join("index")).unwrap();
+        writer
+            .commit::<WriteError>(|batch| {
+                forge(batch);
+                Ok(())
+            })
+            .unwrap();
+        writer.flush().unwrap();
+        drop(writer);
+        let (_, audit) = audit_folder(&dir.path().join("index"), RawCheck::None, &NoProgress).unwrap();
+        let found = audit.damages.iter().find(|d| d.place == table).unwrap_or_else(|| panic!("{table}: {audit:#?}"));
+        assert_eq!(found.repair, expected_repair);
+        assert!(matches!(mend(dir.path(), blocks.path()), Repaired::Whole(done) if !done.is_empty()), "{table}");
+        assert_mended(dir, blocks.path(), &expected, table);
+    }
+    // A coin that is gone.
+    let dir = copy(index.path());
+    let writer = Writer::open(&dir.path().join("index")).unwrap();
+    let mut first = None;
+    writer.rows::<Coins>(|key, _| drop(first.get_or_insert_with(|| key.to_vec()))).unwrap();
+    let first = Coins::decode_key(&first.unwrap()).unwrap();
+    writer
+        .commit::<WriteError>(|batch| {
+            batch.delete(Coins::FAMILY, &encode_key::<Coins>(&first));
+            Ok(())
+        })
+        .unwrap();
+    writer.flush().unwrap();
+    drop(writer);
+    let (_, audit) = audit_folder(&dir.path().join("index"), RawCheck::None, &NoProgress).unwrap();
+    assert!(audit.damages.iter().any(|d| d.repair == Repair::Stage("coins")), "{audit:#?}");
+    mend(dir.path(), blocks.path());
+    assert_mended(dir, blocks.path(), &expected, "a coin that is gone");
+}
+
+/// A repair that dies at any step leaves an index with which the next command goes on.
+#[test]
+fn a_repair_that_dies_is_finished_later() {
+    let (blocks, index, expected) = original(34);
+    let (files, survey) = survey(blocks.path(), cairn_model::Network::Regtest);
+    let source = FileBlocks::new(&files, &survey, 8);
+    for table in ["tx_nums", "coins", "block_log"] {
+        for after in 0.. {
+            let dir = copy(index.path());
+            let live = {
+                let writer = Writer::open(&dir.path().join("index")).unwrap();
+                writer.db().live_files().unwrap()
+            };
+            let file = live.iter().filter(|f| f.column_family_name == table).max_by_key(|f| f.size).unwrap();
+            let path = dir.path().join("index").join(file.name.trim_start_matches('/'));
+            let mut bytes = fs::read(&path).unwrap();
+            let at = bytes.len() / 4;
+            bytes[at] ^= 0x10;
+            fs::write(&path, bytes).unwrap();
+            let cut = Cut::die(after * 40);
+            let died = is_cut(|| repair(dir.path(), MEMORY, 0, &source, &cut));
+            assert!(matches!(mend(dir.path(), blocks.path()), Repaired::Whole(_)), "{table}, {after}");
+            assert_mended(dir, blocks.path(), &expected, &format!("{table}, died after {after}"));
+            if !died {
+                assert!(after > 0, "{table} was never cut");
+                break;
+            }
+        }
+    }
+}
