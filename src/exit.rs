@@ -64,7 +64,7 @@ impl Exit {
             Exit::Other => "other error",
             Exit::Usage => "invalid command line, environment or cairn.toml",
             Exit::Source => "block files or node unusable: missing, unreadable, pruned or of another network",
-            Exit::Corrupt => "block or undo files damaged (the message names file and offset)",
+            Exit::Corrupt => "block or undo files damaged or incomplete (the message names file and offset)",
             Exit::Index => "index missing, empty, damaged, in use by another process or of another network",
             Exit::DiskFull => "disk full; free some space and start again, the work resumes",
             Exit::Difference => "`cairn verify` found a difference",
@@ -122,9 +122,17 @@ impl fmt::Display for Failure {
         // Messages of the database may have several lines. Print one.
         let message = self.message.split_whitespace().collect::<Vec<_>>().join(" ");
         write!(f, "error: {message}")?;
-        self.hint.iter().try_for_each(|hint| write!(f, "\n hint: {hint}"))
+        // Whatever failed for it is not to blame.
+        let hint = if message.contains(TOO_MANY_FILES) { Some(MORE_FILES) } else { self.hint.as_deref() };
+        hint.iter().try_for_each(|hint| write!(f, "\n hint: {hint}"))
     }
 }
+
+/// How the operating system says that the limit of open files is reached, also within messages of the database.
+const TOO_MANY_FILES: &str = "Too many open files";
+/// What to do then.
+const MORE_FILES: &str =
+    "nothing is damaged: raise the limit of open files (ulimit -n, or LimitNOFILE in a systemd unit)";
 
 fn is_full(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
@@ -143,6 +151,10 @@ impl From<SourceError> for Failure {
             SourceError::WrongNetwork { found, .. } => Some(format!("use --network {found} for these block files")),
             SourceError::Pruned { .. } => {
                 Some("copy blocks/ from a node that runs with prune=0; only such a node has the whole chain".to_owned())
+            }
+            SourceError::FirstFileUnusable { .. } => Some("put the file there, or copy the folder again".to_owned()),
+            SourceError::Io { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
+                Some("give this user read access to the files, and search access to their folders".to_owned())
             }
             SourceError::WrongXorKey { .. } => {
                 Some("copy xor.dat together with the block files, from the same folder at the same time".to_owned())
@@ -206,8 +218,10 @@ impl From<FollowError> for Failure {
             FollowError::Read(error) => error.into(),
             FollowError::Folder { path, error } => Failure::io(&path)(error),
             FollowError::Thread(error) => error.into(),
-            FollowError::CutShort { .. } => Failure::new(Exit::Corrupt, message)
-                .hint("copy this file again, or let the node repair it (bitcoind -reindex); then start again"),
+            FollowError::CutShort { .. } => Failure::new(Exit::Corrupt, message).hint(
+                "copy the file again, or let the node finish its work or repair its files (bitcoind -reindex); \
+                 then start again: it goes on from here",
+            ),
             FollowError::Coins(_) | FollowError::Counters(_) | FollowError::Panicked(_) | FollowError::NoSource => {
                 Failure::new(Exit::Other, message)
             }
@@ -260,7 +274,18 @@ impl From<PipelineError> for Failure {
 mod tests {
     use std::path::PathBuf;
 
+    use cairn_sources::Gap;
+
     use super::*;
+
+    #[test]
+    fn a_limit_of_the_system_is_not_blamed_on_the_disk() {
+        let said = "IO error: While open a file for random read: x/000012.sst: Too many open files";
+        let failure = Failure::new(Exit::Index, said).hint("check the disk");
+        assert_eq!(failure.to_string(), format!("error: {said}\n hint: {MORE_FILES}"));
+        let limit = io::Error::from_raw_os_error(24);
+        assert!(Failure::io(std::path::Path::new("x"))(limit).to_string().ends_with(MORE_FILES));
+    }
 
     #[test]
     fn codes_are_distinct_and_ascend() {
@@ -276,13 +301,14 @@ mod tests {
     #[test]
     fn a_failure_of_following_is_that_of_its_cause() {
         let io = || io::Error::from(io::ErrorKind::StorageFull);
-        let (path, place) = (PathBuf::from("x"), "blk00000.dat, offset 9".to_owned());
+        let path = PathBuf::from("x");
+        let gap = Gap { after: 3, orphan_blocks: 2, cause: None, beyond: None, certain: false };
         let expected = [
             (FollowError::from(ReadError::Empty), Exit::Index),
             (FollowError::Files(SourceError::FolderMissing { path: path.clone() }), Exit::Source),
             (FollowError::Pipeline(PipelineError::Write(WriteError::io(path.clone())(io()))), Exit::DiskFull),
             (FollowError::Folder { path, error: io() }, Exit::DiskFull),
-            (FollowError::CutShort { place, tip: Some(3) }, Exit::Corrupt),
+            (FollowError::CutShort { gap, tip: Some(3) }, Exit::Corrupt),
             (FollowError::NoSource, Exit::Other),
         ];
         for (error, exit) in expected {

@@ -2,14 +2,19 @@
 
 use std::sync::Arc;
 
+use bitcoin::{consensus::serialize, constants::genesis_block};
 use cairn_link::{Absent, IndexSlot};
-use cairn_model::{MempoolWatch, News, SourceKind, SourceStatus};
+use cairn_model::{MempoolWatch, Network, News, SourceKind, SourceStatus};
 use cairn_operations::{ApiState, router};
+use cairn_pipeline::{Engine, NoProgress, SyncOptions};
+use cairn_reader::Facts;
+use cairn_sources::BlockFiles;
+use cairn_testkit::temp_dir;
 use serde_json::{Value, json};
 
 use crate::{
     mempool_ops::settle,
-    support::{everything_world, get, get_ok, open_config},
+    support::{assert_problem, everything_world, get, get_ok, open_config},
     unconfirmed::Waiting,
 };
 
@@ -150,4 +155,82 @@ async fn it_is_never_answered_from_a_cache() {
     let tag = first.header("etag").to_owned();
     let request = axum::http::Request::get(FULL).header("if-none-match", tag).body(axum::body::Body::empty()).unwrap();
     assert_eq!(crate::support::send(&router, request).await.status, 200);
+}
+
+#[tokio::test]
+async fn a_gap_in_the_files_is_told() {
+    let world = &everything_world();
+    let router = world.open_router();
+    let tip = world.oracle.tip().unwrap().0;
+    let gap = "the block files break off after height 150: blk00002.dat is missing";
+    let files = |gap: Option<&str>| SourceStatus {
+        at: now(),
+        reachable: true,
+        blocks: Some(tip),
+        gap: gap.map(str::to_owned),
+        ..SourceStatus::default()
+    };
+    let index = |body: &Value| {
+        let row = component(body, "index");
+        let details = &row["details"];
+        [&row["status"], &row["reason"], &details["lag_blocks"], &details["problems"]].map(Clone::clone)
+    };
+    // The tip of a test chain is as old as may be.
+    world.slot.set_source(Some(files(None)));
+    world.slot.set_best_height(Some(tip));
+    assert_eq!(index(&get_ok(&router, FULL, FULL).await), [json!("ok"), Value::Null, json!(0), json!([])]);
+    let quick = get(&router, "/api/health").await;
+    assert_eq!(quick.body["status"], "ok");
+    // How many blocks are missing is unknown: so is the lag.
+    world.slot.set_source(Some(files(Some(gap))));
+    world.slot.set_best_height(None);
+    let body = get_ok(&router, FULL, FULL).await;
+    assert_eq!(index(&body), [json!("degraded"), json!(gap), Value::Null, json!(["cut_short"])]);
+    assert_eq!(statuses(&body)[0], "degraded");
+    let degraded = get(&router, "/api/health").await;
+    assert_eq!(degraded.body["status"], "degraded");
+    assert_ne!(quick.header("etag"), degraded.header("etag"));
+    // What is not found may be beyond the gap; what needs the tip is not answered as if this were it.
+    for path in ["/v1/blocks/4000", "/v1/chain/recent-blocks"] {
+        let reply = get(&router, path).await;
+        assert_problem(&reply, 503, "index_syncing");
+        assert!(reply.text.contains("incomplete: block files are missing or damaged"), "{path}: {}", reply.text);
+    }
+    assert_eq!(get(&router, "/v1/blocks/10").await.status, 200);
+    // It is known: the lag says it.
+    world.slot.set_best_height(Some(tip + 9));
+    let body = get_ok(&router, FULL, FULL).await;
+    let reason = format!("{gap}; the index is 9 blocks behind");
+    assert_eq!(index(&body), [json!("degraded"), json!(reason), json!(9), json!(["cut_short", "behind"])]);
+    // The index is whole, only a file is not: requests are answered.
+    world.slot.set_best_height(Some(tip));
+    assert_eq!(index(&get_ok(&router, FULL, FULL).await)[3], json!(["cut_short"]));
+    assert_eq!(get(&router, "/v1/blocks/4000").await.status, 404);
+}
+
+/// On a network that goes on, a tip of long ago is no tip.
+#[tokio::test]
+async fn an_old_tip_is_told_on_public_networks() {
+    let (blocks, data) = (temp_dir(), temp_dir());
+    let genesis = serialize(&genesis_block(bitcoin::Network::Bitcoin));
+    let record = [&Network::Main.magic()[..], &(genesis.len() as u32).to_le_bytes(), &genesis].concat();
+    std::fs::write(blocks.path().join("blk00000.dat"), record).unwrap();
+    let mut engine = Engine::open(data.path(), &Facts::of(Network::Main)).unwrap();
+    let files = BlockFiles::open(blocks.path(), Network::Main).unwrap();
+    let survey = files.survey(&|_| {}).unwrap();
+    engine.sync(&files, &survey, &SyncOptions::default(), &NoProgress).unwrap();
+    let slot = Arc::new(IndexSlot::with(engine.reader()));
+    slot.set_best_height(Some(0));
+    let router = router(ApiState::new(Arc::clone(&slot) as Arc<_>, open_config()));
+    let body = get_ok(&router, FULL, FULL).await;
+    let row = component(&body, "index");
+    assert_eq!((&row["status"], &row["details"]["problems"]), (&json!("degraded"), &json!(["tip_is_old"])));
+    let days = (now() - 1_231_006_505) / 86_400;
+    assert_eq!(row["reason"], format!("the newest block is {days} days old"));
+    assert_eq!(get(&router, "/api/health").await.body["status"], "degraded");
+    // The demo's blocks are made when it is made.
+    slot.set_source(Some(SourceStatus { kind: SourceKind::Demo, reachable: true, ..SourceStatus::default() }));
+    let body = get_ok(&router, FULL, FULL).await;
+    assert_eq!(component(&body, "index")["details"]["problems"], json!([]));
+    assert_eq!(get(&router, "/api/health").await.body["status"], "ok");
 }

@@ -90,7 +90,10 @@ fn undo_files_may_be_missing() {
     fs::remove_file(world.path("blocks/rev00000.dat")).unwrap();
     let assert = world.run("index --network regtest --datadir other --blocks-dir blocks --once").success();
     let log = String::from_utf8_lossy(&assert.get_output().stderr).into_owned();
-    assert!(log.contains("without undo data") && log.contains("blocks=130") && log.contains("files=1"), "{log}");
+    assert!(
+        log.contains("undo files (rev*.dat) are missing") && log.contains("blocks=130") && log.contains("files=1"),
+        "{log}"
+    );
     assert_eq!(world.stdout("db checksum --datadir other"), with);
 }
 

@@ -7,7 +7,7 @@ use cairn_model::Height;
 use cairn_node::NodeError;
 use cairn_pipeline::PipelineError;
 use cairn_reader::ReadError;
-use cairn_sources::SourceError;
+use cairn_sources::{Gap, SourceError};
 
 /// Following failed. Committed blocks stay, and the next run resumes from there.
 #[derive(Debug, thiserror::Error)]
@@ -44,11 +44,11 @@ pub enum FollowError {
     /// A thread panicked.
     #[error("the {0} panicked; this is a bug")]
     Panicked(&'static str),
-    /// A damaged record ends the files' chain before the requested height.
-    #[error("a damaged record ends the chain early: {place}; indexed up to {}", up_to(*tip))]
+    /// The files' chain breaks off before the requested height.
+    #[error("{gap}; indexed up to {}", up_to(*tip))]
     CutShort {
-        /// File and offset of the first damaged record.
-        place: String,
+        /// Where, and why.
+        gap: Gap,
         /// Height of the index; `None` if it is empty.
         tip: Option<Height>,
     },
@@ -71,6 +71,8 @@ fn up_to(tip: Option<Height>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use cairn_sources::{DamagedPlace, GapCause};
+
     use super::*;
 
     #[test]
@@ -85,8 +87,11 @@ mod tests {
 
     #[test]
     fn damage_names_its_place_and_what_is_indexed() {
-        let cut = |tip| FollowError::CutShort { place: "blk00001.dat, offset 8".to_owned(), tip }.to_string();
-        let text = "a damaged record ends the chain early: blk00001.dat, offset 8; indexed up to ";
+        let cause = Some(GapCause::Unreadable(DamagedPlace { file: 1, offset: 8 }));
+        let gap = Gap { after: 7, orphan_blocks: 3, cause, beyond: None, certain: true };
+        let cut = |tip| FollowError::CutShort { gap: gap.clone(), tip }.to_string();
+        let text = "the block files break off after height 7: damaged record in blk00001.dat, offset 8; \
+            3 later blocks in the files do not connect; indexed up to ";
         assert_eq!(cut(None), format!("{text}no block"));
         assert_eq!(cut(Some(7)), format!("{text}height 7"));
     }

@@ -71,6 +71,14 @@ pub enum SourceError {
         /// Lowest number of a block file.
         first_file: u32,
     },
+    /// The first block file is no file.
+    #[error("{path}: is {}; the first blocks are missing", if *dangling { "a link to a file that does not exist" } else { "not a file" })]
+    FirstFileUnusable {
+        /// Its path.
+        path: PathBuf,
+        /// True for a link to nothing.
+        dangling: bool,
+    },
     /// No file contains the genesis block of the network.
     #[error("{path}: no file contains the genesis block {genesis}")]
     NoGenesis {

@@ -65,8 +65,13 @@ impl BlockFiles {
         };
         let numbers = files.list(Kind::Block)?;
         match numbers.first() {
-            None => return Err(SourceError::FolderEmpty { path: dir.to_owned() }),
             Some(0) => {}
+            _ if fs::symlink_metadata(files.block_path(0)).is_ok() => {
+                let path = files.block_path(0);
+                let dangling = fs::metadata(&path).is_err();
+                return Err(SourceError::FirstFileUnusable { path, dangling });
+            }
+            None => return Err(SourceError::FolderEmpty { path: dir.to_owned() }),
             Some(first) => return Err(SourceError::Pruned { path: dir.to_owned(), first_file: *first }),
         }
         files.check_first_record(&numbers)?;
@@ -233,7 +238,7 @@ impl BlockFiles {
                 Ok(meta) if meta.is_file() => numbers.push(number),
                 Ok(_) => {}
                 Err(e) if e.kind() == io::ErrorKind::NotFound => {}
-                Err(e) => return Err(SourceError::io(entry.path())(e)),
+                Err(e) => return Err(looked_up(&self.dir, entry.path(), e)),
             }
         }
         numbers.sort_unstable();
@@ -307,7 +312,7 @@ fn read_xor_key(dir: &Path) -> Result<XorKey, SourceError> {
     let len = match fs::metadata(&path) {
         Ok(meta) => meta.len(),
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(XorKey::default()),
-        Err(e) => return Err(SourceError::io(path)(e)),
+        Err(e) => return Err(looked_up(dir, path, e)),
     };
     if len != 8 {
         return Err(SourceError::BadXorKey { path, len });
@@ -315,6 +320,12 @@ fn read_xor_key(dir: &Path) -> Result<XorKey, SourceError> {
     let bytes = fs::read(&path).map_err(SourceError::io(&path))?;
     let key = bytes.try_into().map_err(|b: Vec<u8>| SourceError::BadXorKey { path, len: b.len() as u64 })?;
     Ok(XorKey(key))
+}
+
+/// The error of looking up a file in the folder. Looking up needs a permission of the folder, not of the file.
+fn looked_up(dir: &Path, path: PathBuf, error: io::Error) -> SourceError {
+    let denied = error.kind() == io::ErrorKind::PermissionDenied;
+    SourceError::io(if denied { dir.to_owned() } else { path })(error)
 }
 
 /// The number in `<prefix>00042.dat`; only names in Bitcoin Core's form count.
@@ -327,6 +338,14 @@ fn number_of(name: &str, prefix: &str) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_folder_that_denies_is_named_itself() {
+        let (dir, file) = (Path::new("blocks"), PathBuf::from("blocks/xor.dat"));
+        let named = |kind: io::ErrorKind| looked_up(dir, file.clone(), kind.into()).to_string();
+        assert_eq!(named(io::ErrorKind::PermissionDenied), "blocks: permission denied");
+        assert!(named(io::ErrorKind::TimedOut).starts_with("blocks/xor.dat: "));
+    }
 
     #[test]
     fn only_cores_names_count() {

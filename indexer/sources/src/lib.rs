@@ -33,5 +33,5 @@ pub use folder::BlockFiles;
 pub use notes::IdNotes;
 pub use pow::work_of;
 pub use stats::{DamagedPlace, SurveyPhase, SurveyProgress, SurveyStats};
-pub use survey::{Refreshed, Survey};
+pub use survey::{Gap, GapCause, Instead, Refreshed, Survey};
 pub use undo::{Undo, UndoCoin, UndoError, decode_undo};

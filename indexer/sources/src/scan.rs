@@ -54,6 +54,8 @@ pub(crate) struct Scan {
     pub(crate) whole: bool,
     /// Offsets of damaged records, the first few.
     pub(crate) damaged_at: Vec<u64>,
+    /// Offsets at which no whole record starts although records follow, the first few.
+    pub(crate) skipped_at: Vec<u64>,
 }
 
 #[derive(Default, Clone, Copy)]
@@ -141,7 +143,8 @@ impl Scanner<'_> {
                     if next > len {
                         // Still being written; or cut short by records that follow, which are then inside.
                         unfinished = true;
-                        self.find_record(at + PREFIX)?
+                        let next = self.find_record(at + PREFIX)?;
+                        self.skipped(at, next)
                     } else if next == len || self.is_magic(next)? || self.decodes(&record)? {
                         self.out.records.push(record);
                         Some(next)
@@ -168,7 +171,8 @@ impl Scanner<'_> {
                         self.out.counts.resyncs += 1;
                         self.out.counts.zero_bytes += written - at;
                         // Under a key, the magic itself may begin with zeros.
-                        self.find_record((at + 1).max(written.saturating_sub(3)))?
+                        let next = self.find_record((at + 1).max(written.saturating_sub(3)))?;
+                        self.skipped(at, next)
                     }
                     None => {
                         self.out.counts.zero_bytes += len - at;
@@ -180,7 +184,7 @@ impl Scanner<'_> {
                     let next = self.find_record(at + 1)?;
                     self.out.counts.resyncs += 1;
                     self.out.counts.garbage_bytes += next.unwrap_or(len) - at;
-                    next
+                    self.skipped(at, next)
                 }
                 At::End => None,
             };
@@ -216,6 +220,14 @@ impl Scanner<'_> {
         if self.out.damaged_at.len() < MAX_PLACES {
             self.out.damaged_at.push(at);
         }
+    }
+
+    /// Notes a place from which the walk goes on at `next`.
+    fn skipped(&mut self, at: u64, next: Option<u64>) -> Option<u64> {
+        if next.is_some() && self.out.skipped_at.len() < MAX_PLACES {
+            self.out.skipped_at.push(at);
+        }
+        next
     }
 
     fn look(&mut self, at: u64) -> Result<At, SourceError> {

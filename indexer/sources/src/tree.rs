@@ -66,6 +66,11 @@ impl HeaderNode {
         (self.undo_offset, self.undo_size) = undo.map_or((0, 0), |u| (u.offset, u.size));
     }
 
+    /// The header's own time; once the block is numbered, the latest of its and its ancestors'.
+    pub(crate) fn time(&self) -> u32 {
+        self.time
+    }
+
     fn connected(&self) -> bool {
         self.work.get() > 0
     }
@@ -129,6 +134,11 @@ impl Tree {
     /// Number of blocks whose chain of parents does not reach genesis.
     pub(crate) fn detached(&self) -> usize {
         self.detached.len()
+    }
+
+    /// The one of them with the latest time.
+    pub(crate) fn newest_detached(&self) -> Option<NodeId> {
+        self.detached.iter().copied().max_by_key(|id| self.node(*id).time)
     }
 
     /// Parent hashes of detached blocks that no record has.

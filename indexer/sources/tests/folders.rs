@@ -8,7 +8,7 @@ use std::fs;
 use bitcoin::{blockdata::constants::genesis_block, consensus::serialize};
 use cairn_chaingen::{Chain, ChainBuilder, EverythingOptions, corefiles::write_chain, everything};
 use cairn_model::Network;
-use cairn_sources::{BlockFiles, SourceError, SurveyPhase};
+use cairn_sources::{BlockFiles, Gap, GapCause, Instead, SourceError, SurveyPhase};
 use common::{open, record, tidy, write, xor};
 
 fn small() -> Chain {
@@ -90,6 +90,10 @@ fn a_missing_file_in_the_middle_shortens_the_chain() {
     let stats = survey.stats();
     assert_eq!(stats.missing_files, 1);
     assert!(stats.orphan_blocks > 0 && stats.missing_parents.len() == 1, "{stats:?}");
+    let cause = Some(GapCause::Missing { file: 1, files: 1, instead: Instead::Nothing });
+    let (after, orphan_blocks) = (first.height - 1, stats.orphan_blocks);
+    let beyond = Some(chain.tip().height);
+    assert_eq!(survey.gap(), Some(&Gap { after, orphan_blocks, cause, beyond, certain: true }));
 }
 
 #[test]
@@ -189,4 +193,34 @@ fn progress_is_told() {
     let blocks = last(SurveyPhase::Blocks);
     assert_eq!((blocks.files_done as u64, blocks.blocks), (survey.stats().files, survey.stats().blocks));
     assert_eq!(last(SurveyPhase::Undo).files_done, last(SurveyPhase::Undo).files_total);
+}
+
+/// A file that disappears after it was surveyed keeps its blocks on the chain, and is told. So is the lack of files before
+/// others of which the chain uses none. A file without blocks under a high number is neither.
+#[test]
+fn files_that_disappear_are_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut layout = tidy([0; 8]);
+    layout.files.max_file_size = 10_000;
+    let written = write_chain(dir.path(), &small(), &layout).unwrap();
+    let files = open(dir.path());
+    let mut survey = common::survey(&files);
+    let blocks = survey.len();
+    fs::write(dir.path().join("blk99999.dat"), [0; 5_000]).unwrap();
+    survey.refresh(&files).unwrap();
+    assert_eq!((survey.gap(), survey.stats().missing_files), (None, 100_000 - u64::from(written.files) - 1));
+    fs::remove_file(dir.path().join("blk99999.dat")).unwrap();
+    let last = written.files - 1;
+    let path = files.block_path(last);
+    let bytes = fs::read(&path).unwrap();
+    fs::remove_file(&path).unwrap();
+    survey.refresh(&files).unwrap();
+    let gap = survey.gap().unwrap();
+    let Some(GapCause::Missing { file, instead: Instead::Nothing, .. }) = gap.cause else { panic!("{gap:?}") };
+    assert_eq!((file, gap.orphan_blocks, gap.beyond, survey.len()), (last, 0, None, blocks));
+    fs::write(&path, bytes).unwrap();
+    survey.refresh(&files).unwrap();
+    assert_eq!((survey.gap(), survey.len()), (None, blocks));
+    fs::write(dir.path().join("blk99999.dat"), [9; 5_000]).unwrap();
+    assert!(common::survey(&files).gap().unwrap().certain);
 }

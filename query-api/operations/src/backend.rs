@@ -8,7 +8,7 @@ use cairn_reader::{ReadError, Reader, View};
 
 use crate::{
     config::ChainConfig,
-    context::{Ctx, MEMPOOL, MempoolView, TIP, reads_mempool},
+    context::{Ctx, MEMPOOL, MempoolView, TIP, has_gap, lacks_blocks, reads_mempool},
     node::NodeAccess,
     node_bytes::{Brought, NodeBytes, Wanted},
     operation::Runner,
@@ -81,8 +81,7 @@ impl ChainBackend {
             return Ok(Attempt::Answered(Answer::NotModified { etag: etag.clone() }));
         }
         if info.needs_tip && ctx.is_behind() {
-            let state = ctx.lag().map_or("is empty".to_owned(), |lag| format!("is {lag} blocks behind"));
-            return Err(ApiError::syncing(format!("this request needs the tip, but the index {state}")));
+            return Err(ApiError::syncing(format!("this request needs the tip, but the index is {}", ctx.behind())));
         }
         if brought.is_none() && self.node.is_some() {
             let wanted = ask.call.silently(|| (runner.wants)(&ctx, &ask.input))?;
@@ -119,7 +118,9 @@ impl Backend for ChainBackend {
 
     fn ready(&self) -> Result<(), String> {
         let lag = |tip: u32| self.index.best_height().map_or(0, |best| best.saturating_sub(tip));
+        let cut_short = lacks_blocks(self.index.source().as_ref(), self.index.best_height());
         match tip_height(&*self.index) {
+            Ok(Some(_)) if cut_short => Err("block files are missing or damaged: the index is incomplete".to_owned()),
             Ok(Some(tip)) if lag(tip) <= self.config.max_lag_blocks => Ok(()),
             Ok(Some(tip)) => Err(format!("the index is {} blocks behind", lag(tip))),
             Ok(None) => Err("the index is empty".to_owned()),
@@ -139,7 +140,11 @@ impl Backend for ChainBackend {
             ),
             ("cairn_best_height", "Height of the best known chain.", self.index.best_height()),
         ];
-        heights.into_iter().filter_map(|(name, help, height)| Some((name, help, height?.into()))).collect()
+        let heights = heights.into_iter().filter_map(|(name, help, height)| Some((name, help, height?.into())));
+        let gap = self.index.source().map(|source| {
+            ("cairn_source_gap", "1 if block files are missing or damaged, otherwise 0.", has_gap(Some(&source)).into())
+        });
+        heights.chain(gap).collect()
     }
 
     fn explain(&self, source: &(dyn std::error::Error + Send + Sync + 'static)) -> ApiError {
@@ -204,6 +209,7 @@ fn add_version(ctx: &Ctx<'_>, lock: Option<&Lock<'_>>, what: Freshness, versions
                 versions.add(&tip.hash.0);
                 versions.add(&tip.height.to_be_bytes());
                 versions.add(&ctx.lag().map_or([0xff; 8], |lag| u64::from(lag).to_be_bytes()));
+                versions.add(&[has_gap(ctx.source).into(), ctx.old_tip().is_some().into()]);
             }
         },
         MEMPOOL => {

@@ -9,7 +9,7 @@ use std::{
 use cairn_domain::mempool::{Mempool, Projection};
 use cairn_http::{ApiError, Call, ErrorCode, Freshness, Info, Method};
 use cairn_link::{Absent, MempoolSlot};
-use cairn_model::{Height, SourceStatus, Txid};
+use cairn_model::{Height, Network, SourceKind, SourceStatus, Txid};
 use cairn_reader::{Tip, View};
 use cairn_tables::headers::HeaderRow;
 use schemars::JsonSchema;
@@ -26,6 +26,9 @@ use crate::{
 pub(crate) const TIP: Freshness = Freshness("tip");
 /// The mempool: its transactions and their projection.
 pub(crate) const MEMPOOL: Freshness = Freshness("mempool");
+
+/// Age in seconds at which the newest block is too old: on no public network do blocks stay away for a day.
+const OLD: u64 = 86_400;
 
 /// Freshness of answers from confirmed data.
 const CONFIRMED: &str = "time of the newest block in the index (monotone block time); confirmed data only";
@@ -141,18 +144,48 @@ impl<'a> Ctx<'a> {
         self.index.zip(self.best_height).map(|(view, best)| best.saturating_sub(view.tip().height))
     }
 
-    /// True if the lag exceeds the configured maximum.
+    /// True if the lag exceeds the configured maximum, or if blocks are missing and it is unknown how many.
     pub(crate) fn is_behind(&self) -> bool {
-        self.index.is_none() || self.lag().is_some_and(|lag| lag > self.chain.max_lag_blocks)
+        self.index.is_none()
+            || self.lag().is_some_and(|lag| lag > self.chain.max_lag_blocks)
+            || lacks_blocks(self.source, self.best_height)
+    }
+
+    /// How far the index is behind, in words that follow "the index is".
+    pub(crate) fn behind(&self) -> String {
+        match (self.index, self.lag()) {
+            (None, _) => "empty".to_owned(),
+            (Some(_), Some(lag)) if lag > 0 => format!("{lag} blocks behind"),
+            _ => "incomplete: block files are missing or damaged".to_owned(),
+        }
     }
 
     /// A not-found error. While the index is behind, it is `index_syncing`, since the object may still appear.
     pub(crate) fn missing(&self, code: ErrorCode, detail: String) -> ApiError {
-        match self.lag().filter(|_| self.is_behind()) {
-            Some(lag) => ApiError::syncing(format!("{detail}; the index is {lag} blocks behind")),
+        match self.index.filter(|_| self.is_behind()) {
+            Some(_) => ApiError::syncing(format!("{detail}; the index is {}", self.behind())),
             None => ApiError::new(code, detail),
         }
     }
+
+    /// Age of the newest block in seconds, if it is too old for a chain that goes on all the time. `None` on regtest and
+    /// for the demo, whose blocks come when somebody wants them.
+    pub(crate) fn old_tip(&self) -> Option<u64> {
+        let view = self.index?;
+        let goes_on = view.network() != Network::Regtest && self.source.is_none_or(|s| s.kind != SourceKind::Demo);
+        let age = (self.now_ms / 1000).saturating_sub(view.tip().time.into());
+        Some(age).filter(|age| goes_on && *age > OLD)
+    }
+}
+
+/// True if the source lacks blocks, and it is unknown how many. If it is known, the lag counts.
+pub(crate) fn lacks_blocks(source: Option<&SourceStatus>, best_height: Option<Height>) -> bool {
+    best_height.is_none() && has_gap(source)
+}
+
+/// True if the source cannot provide its whole chain.
+pub(crate) fn has_gap(source: Option<&SourceStatus>) -> bool {
+    source.is_some_and(|source| source.gap.is_some())
 }
 
 /// A block, in brief.

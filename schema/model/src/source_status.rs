@@ -56,6 +56,9 @@ pub struct SourceStatus {
     pub last_answer: Option<u64>,
     /// Height of the source's best block.
     pub blocks: Option<Height>,
+    /// Why the source cannot provide its whole chain, for example because a block file is missing; `None` if it can.
+    #[serde(default)]
+    pub gap: Option<String>,
     /// Height of the node's best header.
     pub headers: Option<Height>,
     /// The node's version number: 310 000 is v31.0.

@@ -2,14 +2,15 @@
 
 use std::time::Duration;
 
+use cairn_model::Height;
 use cairn_pipeline::SyncReport;
 use cairn_sources::SurveyStats;
 
 use super::footprint::Taken;
 use crate::{round, size};
 
-/// Logs the result of an update of the index.
-pub(super) fn sync(report: &SyncReport, took: Duration) {
+/// Logs the result of an update of the index from files whose chain ends at `files`.
+pub(super) fn sync(report: &SyncReport, files: Option<Height>, took: Duration) {
     let Some((height, hash)) = report.tip else { return };
     let seconds = round(took.as_secs_f64());
     let SyncReport { connected, disconnected, bytes, bulk, .. } = *report;
@@ -19,6 +20,11 @@ pub(super) fn sync(report: &SyncReport, took: Duration) {
         tracing::info!(connected, height, %hash, bytes, seconds, "indexed in bulk");
     } else if connected > 0 {
         tracing::info!(connected, height, %hash, bytes, seconds, "indexed");
+    } else if files.is_some_and(|files| files < height) {
+        tracing::warn!(
+            height, %hash, files_end_at = files,
+            "the index is ahead of the block files: nothing to do until they reach its height; raw bytes of later blocks are missing"
+        );
     } else {
         tracing::info!(height, %hash, "the index is at the tip");
     }
@@ -59,18 +65,25 @@ pub(super) fn survey(found: &SurveyStats) {
         tracing::warn!(
             blocks = found.orphan_blocks,
             missing_parent = first,
-            "blocks without ancestors: the chain may end too early"
+            "blocks without ancestors: they are not on the chain"
         );
     }
     if found.damaged > 0 {
         let first = found.damaged_places.first().map(|at| format!("blk{:05}.dat, offset {}", at.file, at.offset));
         tracing::warn!(records = found.damaged, first, "damaged records");
     }
-    if found.missing_undo > 0 {
+    let blocks = found.missing_undo;
+    if found.missing_undo_files > 0 {
         tracing::warn!(
-            blocks = found.missing_undo,
+            blocks,
             files = found.missing_undo_files,
-            "blocks without undo data (rev*.dat): indexing finds the spent coins in the chain, which takes longer"
+            "undo files (rev*.dat) are missing: indexing finds the coins that their blocks spend in the chain, which takes longer"
+        );
+    } else if blocks > 0 {
+        tracing::warn!(
+            blocks,
+            "the undo files (rev*.dat) have no undo data for some blocks, usually because the node has not written it yet: \
+             indexing finds the coins that they spend in the chain, which takes longer"
         );
     }
 }

@@ -1,6 +1,7 @@
 //! Block files as a source: surveyed, indexed in bulk or block by block, and checked again each second.
 
 mod footprint;
+mod gap;
 mod logs;
 
 use std::{
@@ -12,10 +13,11 @@ use cairn_clock::now_secs;
 use cairn_link::Publish;
 use cairn_model::{Height, Network, SourceKind, SourceStatus};
 use cairn_pipeline::{Driver, Phase, PipelineError, ProgressStep, SyncOptions};
-use cairn_sources::{BlockFiles, SourceError, Survey, SurveyPhase, SurveyProgress, SurveyStats};
+use cairn_sources::{BlockFiles, SourceError, Survey, SurveyPhase, SurveyProgress};
 
 use crate::{ActiveSource, FollowError, OpenIndex, Reached, Source, Until};
 use footprint::Footprint;
+use gap::GapWatch;
 
 /// Interval of checks of the block files.
 const POLL: Duration = Duration::from_secs(1);
@@ -55,12 +57,11 @@ impl Source for FileSource {
         let survey = self.files.survey(&|at| progress.step(survey_step(at)));
         progress.end();
         let survey = survey?;
-        let stats = survey.stats();
-        logs::survey(&stats);
+        logs::survey(&survey.stats());
         Ok(Box::new(SurveyedFiles {
             files: self.files,
             survey,
-            cut_at: cut_at(&stats),
+            gap: GapWatch::new(),
             waits_for_more: !matches!(until, Until::Tip { .. }),
             moves: 0,
             unusable: 0,
@@ -75,18 +76,11 @@ fn survey_step(at: SurveyProgress) -> ProgressStep {
     ProgressStep { phase: Phase::Survey, done: (at.files_done + behind) as u64, total, bytes: 0, of_bytes: 0 }
 }
 
-/// The place where damage ends the chain early: a damaged record, followed by blocks without their ancestors.
-fn cut_at(found: &SurveyStats) -> Option<String> {
-    let first = found.damaged_places.first().filter(|_| found.damaged > 0 && found.orphan_blocks > 0)?;
-    Some(format!("blk{:05}.dat, offset {}", first.file, first.offset))
-}
-
 /// Block files, and the chain in them.
 struct SurveyedFiles {
     files: BlockFiles,
     survey: Survey,
-    /// First damaged record, if there are blocks after it that the chain does not reach.
-    cut_at: Option<String>,
+    gap: GapWatch,
     waits_for_more: bool,
     /// Number of consecutive attempts at which a block had moved.
     moves: u32,
@@ -95,19 +89,18 @@ struct SurveyedFiles {
 }
 
 impl SurveyedFiles {
-    fn best_height(&self) -> Option<Height> {
-        self.survey.tip().map(|tip| tip.height)
-    }
-
-    /// Publishes that blocks come from readable files, and that there is no mempool.
-    fn publish_source(&self, index: &OpenIndex) {
+    /// Publishes the best height, that blocks come from readable files, what they lack, and that there is no mempool.
+    fn publish(&mut self, index: &OpenIndex) {
         let now = now_secs();
+        let gap = self.gap.look(&self.survey, Instant::now());
+        index.readers.publish_best_height(gap::best_height(&self.survey, gap));
         index.readers.publish_source(&SourceStatus {
             kind: SourceKind::Files,
             at: now,
             reachable: true,
             last_answer: Some(now),
-            blocks: self.best_height(),
+            blocks: self.survey.tip().map(|tip| tip.height),
+            gap: gap.map(ToString::to_string),
             ..SourceStatus::default()
         });
     }
@@ -124,7 +117,7 @@ impl SurveyedFiles {
         let report = report?;
         index.readers.publish_tip(report.tip);
         index.count(|figures| figures.blocks(report.connected, report.disconnected));
-        logs::sync(&report, started.elapsed());
+        logs::sync(&report, self.survey.tip().map(|tip| tip.height), started.elapsed());
         if let Some(footprint) = footprint.filter(|_| report.bulk) {
             logs::cost(&report, started.elapsed(), footprint.taken());
         }
@@ -134,8 +127,7 @@ impl SurveyedFiles {
 
 impl ActiveSource for SurveyedFiles {
     fn advance(&mut self, index: &mut OpenIndex, to: Option<Height>) -> Result<Reached, FollowError> {
-        index.readers.publish_best_height(self.best_height());
-        self.publish_source(index);
+        self.publish(index);
         match self.sync(index, to) {
             Ok(()) => self.moves = 0,
             Err(PipelineError::Source(error @ SourceError::BlockChanged { .. }))
@@ -159,7 +151,7 @@ impl ActiveSource for SurveyedFiles {
     fn wait(&mut self, index: &mut OpenIndex) -> Result<(), FollowError> {
         while !index.cancel_token().wait(POLL) {
             let changed = self.survey.refresh(&self.files)?.changed();
-            self.publish_source(index);
+            self.publish(index);
             if changed || self.moves > 0 {
                 break;
             }
@@ -169,8 +161,8 @@ impl ActiveSource for SurveyedFiles {
 
     fn check_complete(&self, index: &OpenIndex, to: Option<Height>) -> Result<(), FollowError> {
         let tip = index.height()?;
-        match &self.cut_at {
-            Some(place) if to.is_none() || tip < to => Err(FollowError::CutShort { place: place.clone(), tip }),
+        match gap::at_the_end(&self.survey) {
+            Some(gap) if to.is_none() || tip < to => Err(FollowError::CutShort { gap: gap.clone(), tip }),
             _ => Ok(()),
         }
     }

@@ -46,6 +46,7 @@ impl StatusReports {
             reachable: node.reachable,
             last_answer: node.last_answer,
             blocks: node.blocks,
+            gap: None,
             headers: node.headers,
             news: if node.notifications == Notifications::Zmq { News::Zmq } else { News::Polling },
             last_message: node.last_message,

@@ -1,5 +1,6 @@
 //! The survey: the blocks in the files, and the chain of most work among them.
 
+mod gap;
 mod refresh;
 
 use std::{
@@ -18,6 +19,8 @@ use crate::{
     stats::{DamagedPlace, SurveyProgress, SurveyStats},
     tree::{BlockLocation, NodeId, Tree},
 };
+
+pub use gap::{Gap, GapCause, Instead};
 
 /// Bytes of memory for a further copy of a block, including the choice among copies.
 const COPY_MEMORY: usize = 112;
@@ -48,6 +51,11 @@ pub struct Survey {
     /// Further copies of blocks, by place.
     copies: BTreeMap<(u32, u64), (NodeId, BlockLocation)>,
     undo_files: HashMap<u32, Stamp>,
+    /// Missing file numbers below the highest.
+    missing_files: u64,
+    gap: Option<Gap>,
+    /// The height that an orphan states, so that it is read once.
+    claimed: Option<(NodeId, Option<Height>)>,
 }
 
 /// State of a file at the last check.
@@ -65,6 +73,14 @@ struct FileState {
     counts: ScanCounts,
     tail: ScanCounts,
     damaged_at: Vec<u64>,
+    skipped_at: Vec<u64>,
+}
+
+impl FileState {
+    /// True if nothing was written to it.
+    fn is_blank(&self) -> bool {
+        self.counts.zero_bytes + self.tail.zero_bytes == self.stamp.len
+    }
 }
 
 impl BlockFiles {
@@ -72,7 +88,7 @@ impl BlockFiles {
     /// record, and whole blocks only if something looks wrong or a file may still be written to.
     ///
     /// Damage outside the chain is only counted. Damage inside a block of the chain is found when the block is decoded.
-    /// At a damaged header, the chain ends, and the blocks after it are counted as orphans.
+    /// At a damaged header, the chain ends, and the blocks after it are counted as orphans; see [`Survey::gap`].
     ///
     /// # Errors
     /// Files cannot be read, no file contains genesis, or there are more blocks than fit in the memory limit.
@@ -82,6 +98,9 @@ impl BlockFiles {
             files: BTreeMap::new(),
             copies: BTreeMap::new(),
             undo_files: HashMap::new(),
+            missing_files: 0,
+            gap: None,
+            claimed: None,
         };
         survey.refresh_with(self, progress)?;
         Ok(survey)
@@ -161,7 +180,7 @@ impl Survey {
             stats.damaged_places.extend(places);
         }
         stats.files = self.files.len() as u64;
-        stats.missing_files = self.files.keys().next_back().map_or(0, |last| u64::from(*last) + 1 - stats.files);
+        stats.missing_files = self.missing_files;
         stats.blocks = self.tree.len() as u64;
         stats.chain_blocks = self.len() as u64;
         stats.orphan_blocks = self.tree.detached() as u64;

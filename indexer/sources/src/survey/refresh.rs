@@ -38,7 +38,8 @@ impl Survey {
         progress: &dyn Fn(SurveyProgress),
     ) -> Result<Refreshed, SourceError> {
         let before = self.len();
-        let copies = self.scan(files, progress)?;
+        let listed = files.list(Kind::Block)?;
+        let copies = self.scan(files, &listed, progress)?;
         let Some(kept) = self.tree.connect() else {
             return Err(SourceError::NoGenesis { path: files.dir().to_owned(), genesis: files.genesis() });
         };
@@ -47,12 +48,17 @@ impl Survey {
             self.tree.number(height);
         }
         self.find_undo(files, kept, progress)?;
+        self.look_for_gap(files, &listed);
         Ok(Refreshed { kept, before, after: self.len() })
     }
 
     /// Scans the new parts of the block files. Returns the blocks with several copies.
-    fn scan(&mut self, files: &BlockFiles, progress: &dyn Fn(SurveyProgress)) -> Result<Vec<NodeId>, SourceError> {
-        let numbers = files.list(Kind::Block)?;
+    fn scan(
+        &mut self,
+        files: &BlockFiles,
+        numbers: &[u32],
+        progress: &dyn Fn(SurveyProgress),
+    ) -> Result<Vec<NodeId>, SourceError> {
         let pow = PowCheck::new(files.network());
         let mut todo = Vec::new();
         for (i, number) in numbers.iter().enumerate() {
@@ -132,9 +138,12 @@ impl Survey {
             tracing::debug!(file = number, offset, "damaged or half-written record");
         }
         let old = self.files.remove(&number).filter(|_| !scan.whole);
-        let (counts, mut damaged_at, from) = old.map_or_else(Default::default, |f| (f.counts, f.damaged_at, f.resume));
-        damaged_at.retain(|at| *at < from);
-        damaged_at.extend(scan.damaged_at);
+        let (counts, mut damaged_at, mut skipped_at, from) =
+            old.map_or_else(Default::default, |f| (f.counts, f.damaged_at, f.skipped_at, f.resume));
+        for (places, found) in [(&mut damaged_at, scan.damaged_at), (&mut skipped_at, scan.skipped_at)] {
+            places.retain(|at| *at < from);
+            places.extend(found);
+        }
         let state = FileState {
             stamp,
             resume: scan.resume,
@@ -142,6 +151,7 @@ impl Survey {
             counts: counts.zip(scan.counts, |a, b| a + b),
             tail: scan.tail,
             damaged_at,
+            skipped_at,
         };
         self.files.insert(number, state);
         Ok(())

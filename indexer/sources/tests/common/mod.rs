@@ -55,6 +55,7 @@ pub(crate) fn check_against(files: &BlockFiles, survey: &Survey, chain: &Chain) 
     expected.push(at);
     expected.reverse();
     assert_eq!(survey.len(), expected.len());
+    assert_eq!(survey.gap(), None, "the chain is whole");
     let (mut next_tx, mut time, mut with_undo) = (0, 0, 0);
     let (mut raw, mut undo_raw) = (vec![], vec![]);
     for (block, mined) in survey.blocks(0..u32::MAX).zip(expected) {

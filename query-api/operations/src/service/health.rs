@@ -9,7 +9,7 @@ use super::{
     posture::{self, Links, Native402Opening, PostBetaModel, Posture, X402Opening, openings},
 };
 use crate::{
-    context::{Ctx, TIP, index_get},
+    context::{Ctx, TIP, has_gap, index_get},
     operation::Operation,
 };
 
@@ -19,7 +19,8 @@ pub(crate) struct Health;
 /// State of the service.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct HealthOutput {
-    /// `ok`; `syncing` while the index is empty or behind.
+    /// `ok`; `syncing` while the index is empty or behind; `degraded` if the indexer cannot go on because block files are
+    /// missing or damaged, or if the newest block is older than a day. `full_status_url` has the reason.
     status: &'static str,
     /// Identifier of the service.
     service: &'static str,
@@ -114,7 +115,12 @@ impl Operation for Health {
         let openings = openings(ctx);
         let package = |which| package(ctx.operations, which, ctx.config);
         Ok(HealthOutput {
-            status: if ctx.is_behind() { "syncing" } else { "ok" },
+            status: match has_gap(ctx.source) {
+                true => "degraded",
+                false if ctx.is_behind() => "syncing",
+                false if ctx.old_tip().is_some() => "degraded",
+                false => "ok",
+            },
             service: "cairn",
             version: env!("CARGO_PKG_VERSION"),
             mode: "quick",

@@ -99,12 +99,15 @@ pub(crate) struct IndexDetails {
     tip_time_unix: Option<u32>,
     /// Height of the best known chain; null if unknown.
     best_height: Option<u32>,
-    /// Lag of the index in blocks; null if unknown.
+    /// Lag of the index in blocks; null if unknown, also if the block files break off and it is unknown by how many blocks.
     lag_blocks: Option<u32>,
     /// Maximum lag.
     max_lag_blocks: u32,
     /// Stages whose tables are being rebuilt or are behind the tip.
     stages_unfinished: Vec<&'static str>,
+    /// What is wrong: `empty`, `behind`, `cut_short` (block files are missing or damaged), `tip_is_old` (the newest block
+    /// is older than a day; not on regtest) or `stages_unfinished`.
+    problems: Vec<&'static str>,
 }
 
 /// The mempool.
@@ -258,13 +261,27 @@ fn node(source: Option<&SourceStatus>, now: u64) -> Component {
 fn index(ctx: &Ctx<'_>) -> Result<Component, ApiError> {
     let tip = ctx.index.map(|view| *view.tip());
     let stages_unfinished = ctx.index.map_or(Ok(Vec::new()), View::unfinished)?;
-    let mut findings = Findings::default();
-    findings.add(tip.is_none(), Status::Down, "nothing has been indexed yet");
-    if let Some(lag) = ctx.lag().filter(|_| ctx.is_behind()) {
-        findings.add(true, Status::Degraded, format!("the index is {lag} blocks behind"));
+    let (mut findings, mut problems) = (Findings::default(), Vec::new());
+    let mut find = |problem, status, reason: String| {
+        findings.add(true, status, reason);
+        problems.push(problem);
+    };
+    if tip.is_none() {
+        find("empty", Status::Down, "nothing has been indexed yet".to_owned());
     }
-    let stages = format!("these stages are being rebuilt: {}", stages_unfinished.join(", "));
-    findings.add(!stages_unfinished.is_empty(), Status::Degraded, stages);
+    if let Some(gap) = ctx.source.and_then(|source| source.gap.as_ref()) {
+        find("cut_short", Status::Degraded, gap.clone());
+    }
+    if let Some(lag) = ctx.lag().filter(|lag| *lag > ctx.chain.max_lag_blocks) {
+        find("behind", Status::Degraded, format!("the index is {lag} blocks behind"));
+    }
+    if let Some(age) = ctx.old_tip() {
+        find("tip_is_old", Status::Degraded, format!("the newest block is {} days old", age / 86_400));
+    }
+    if !stages_unfinished.is_empty() {
+        let stages = format!("these stages are being rebuilt: {}", stages_unfinished.join(", "));
+        find("stages_unfinished", Status::Degraded, stages);
+    }
     Ok(Component {
         name: "index",
         status: findings.status(),
@@ -278,6 +295,7 @@ fn index(ctx: &Ctx<'_>) -> Result<Component, ApiError> {
             lag_blocks: ctx.lag(),
             max_lag_blocks: ctx.chain.max_lag_blocks,
             stages_unfinished,
+            problems,
         })),
     })
 }

@@ -12,7 +12,7 @@ use super::{
     status::State,
 };
 use crate::{
-    context::{BlockRef, Ctx, and_mempool, block_ref, confirmations, first_seen, index_post},
+    context::{BlockRef, Ctx, and_mempool, block_ref, confirmations, first_seen, index_post, lacks_blocks},
     operation::Operation,
     parameters::{
         amount::BtcParam,
@@ -298,11 +298,13 @@ fn not_found(ctx: &Ctx<'_>, view: &View<'_>, also: &str) -> Vec<VerifyReason> {
 
 /// A block that is not indexed yet may contain it.
 fn behind(ctx: &Ctx<'_>) -> Option<VerifyReason> {
-    let lag = ctx.lag().filter(|lag| *lag > 0)?;
-    Some(reason(
-        "index_behind",
-        format!("The index is {lag} blocks behind; one of these blocks may contain the transaction."),
-    ))
+    let lags = ctx.lag().is_some_and(|lag| lag > 0) || lacks_blocks(ctx.source, ctx.best_height);
+    lags.then(|| {
+        reason(
+            "index_behind",
+            format!("The index is {}; a block that it lacks may contain the transaction.", ctx.behind()),
+        )
+    })
 }
 
 fn double_spend(ctx: &Ctx<'_>, view: &View<'_>, txid: &Txid) -> Result<DoubleSpend, ApiError> {
