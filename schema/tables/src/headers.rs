@@ -86,6 +86,12 @@ impl HeaderRow {
         }
     }
 
+    /// A row without the position of its block: what it says about the chain, whatever it was made from.
+    #[must_use]
+    pub fn without_position(self) -> Self {
+        HeaderRow { position: None, ..self }
+    }
+
     /// The header's own time, seconds since 1970.
     #[must_use]
     pub fn time(&self) -> u32 {
