@@ -11,6 +11,7 @@ mod lifetime;
 mod logs;
 mod out;
 mod progress;
+mod scratch;
 mod service;
 mod serving;
 mod signals;
@@ -56,5 +57,8 @@ fn run(args: Vec<OsString>) -> Result<Exit, Failure> {
     };
     let screen = progress::Screen::stderr();
     logs::start(&cli.logging, &screen)?;
+    if let Some(warning) = file.as_ref().and_then(config::ConfigFile::warning) {
+        tracing::warn!("{warning}");
+    }
     commands::run(cli.command, &commands::Context { screen, command, matches, file })
 }

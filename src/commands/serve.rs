@@ -1,39 +1,66 @@
 //! `cairn serve` and `cairn run`.
 
-use std::{sync::Arc, thread};
+use std::{path::Path, sync::Arc, thread};
 
 use cairn_follow::Until;
 use cairn_link::FollowedIndex;
-use cairn_reader::SecondaryReader;
+use cairn_reader::{ReadError, Reader, SecondaryReader};
 use prometheus::Registry;
 
 use crate::{
     cli::{Run, Serve},
-    commands::{Context, db},
+    commands::Context,
     exit::{Exit, Failure},
     gateway::Gateway,
     indexing::{Indexing, Sources},
+    scratch::Scratch,
     serving::{Examples, Server},
     signals::{self, Signals},
 };
 
-/// Serves an index read-only and follows the process that writes it.
+/// Runs `open` if something is indexed; `None` if not.
+fn if_begun<T>(index: &Path, open: impl FnOnce() -> Result<T, ReadError>) -> Result<Option<T>, ReadError> {
+    if !index.join("CURRENT").exists() {
+        return Ok(None);
+    }
+    match open() {
+        Err(ReadError::Empty) => Ok(None),
+        other => other.map(Some),
+    }
+}
+
+/// Serves an index read-only and follows the process that writes it. If nothing is indexed yet, it waits for that
+/// process: requests that need the index get 503 until then.
 pub(crate) fn serve(args: &Serve) -> Result<Exit, Failure> {
     let datadir = args.index.datadir()?;
     let signals = Signals::take_over()?;
+    let index = datadir.join("index");
     // Reports a clear error if the index cannot be used.
-    drop(db::open(datadir)?);
-    // This process may have no write access to the index folder: RocksDB's logs go elsewhere.
-    let scratch = std::env::temp_dir().join(format!("cairn-serve-{}", std::process::id()));
-    let blocks_dir = args.blocks.blocks_dir.clone();
-    let secondary = SecondaryReader::open(&datadir.join("index"), &scratch, blocks_dir, args.cache.cache)?;
-    let reader = secondary.reader();
-    let (tip, network) = (*reader.view()?.tip(), reader.facts().network);
-    tracing::info!(%network, height = tip.height, hash = %tip.hash, "index opened");
-    drop(reader);
+    drop(if_begun(&index, || Reader::open(&index))?);
+    // This process may have no write access to the index folder: RocksDB's logs go elsewhere. Dropped after the index.
+    let scratch = Scratch::create(datadir)?;
+    let logs = scratch.path().join("db");
+    let (blocks_dir, cache) = (args.blocks.blocks_dir.clone(), args.cache.cache);
+    let open = {
+        let index = index.clone();
+        move || if_begun(&index, || SecondaryReader::open(&index, &logs, blocks_dir.clone(), cache))
+    };
+    let followed = Arc::new(match open()? {
+        Some(secondary) => {
+            let reader = secondary.reader();
+            let (tip, network) = (*reader.view()?.tip(), reader.facts().network);
+            tracing::info!(%network, height = tip.height, hash = %tip.hash, "index opened");
+            drop(reader);
+            FollowedIndex::new(secondary)
+        }
+        None => {
+            let index = index.display();
+            tracing::warn!(%index, "nothing is indexed yet: waiting for `cairn index` with the same --datadir");
+            FollowedIndex::awaited(open)
+        }
+    });
     let node = Gateway::of(&args.node)?;
     let server = Server::bind(&args.http, Examples::default(), node)?.with_state(args.state.url(&args.index)?);
-    let followed = Arc::new(FollowedIndex::new(secondary));
     let threads = followed.follow(datadir, signals.cancel_token())?;
     server.serve(followed, signals.cancel_token())?;
     if !threads.join() {

@@ -2,6 +2,9 @@
 
 use std::{
     collections::BTreeMap,
+    fs::{self, File, Metadata},
+    io::{self, Read},
+    os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
 };
 
@@ -16,17 +19,62 @@ use crate::exit::{Exit, Failure};
 pub(crate) struct ConfigFile {
     path: PathBuf,
     values: BTreeMap<String, Vec<String>>,
+    warning: Option<String>,
+}
+
+/// Why somebody else may have written a file.
+fn distrust(owner: u32, mode: u32, user: u32) -> Option<String> {
+    match (owner, mode) {
+        (owner, _) if owner != user && owner != 0 => Some(format!("it belongs to another user (uid {owner})")),
+        (_, mode) if mode & 0o002 != 0 => Some("every user may change it".to_owned()),
+        _ => None,
+    }
+}
+
+fn opened(path: &Path) -> io::Result<(Metadata, String)> {
+    let mut file = File::open(path)?;
+    let mut text = String::new();
+    file.read_to_string(&mut text)?;
+    // Of the file that was read, whatever has its name by now.
+    Ok((file.metadata()?, text))
 }
 
 impl ConfigFile {
-    /// Reads a file.
+    /// Reads a file that the user named.
     ///
     /// # Errors
     /// It cannot be read, is not TOML, or contains tables.
     pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
-        let text =
-            std::fs::read_to_string(path).map_err(|e| Failure::new(Exit::Usage, format!("{}: {e}", path.display())))?;
-        Self::parse(path, &text)
+        let (meta, text) = opened(path).map_err(|e| Failure::new(Exit::Usage, format!("{}: {e}", path.display())))?;
+        let why = distrust(meta.uid(), meta.mode(), meta.uid());
+        let warning = why.map(|why| format!("the settings in {} are used, but {why}", path.display()));
+        Ok(ConfigFile { warning, ..Self::parse(path, &text)? })
+    }
+
+    /// Reads a file that was found, not named. Its settings decide where credentials are sent, so it must be of this user
+    /// or of root.
+    ///
+    /// # Errors
+    /// As for [`ConfigFile::read`]; or somebody else may have written it.
+    pub(crate) fn read_found(path: &Path) -> Result<Self, Failure> {
+        let wrong = |e: io::Error| Failure::new(Exit::Usage, format!("{}: {e}", path.display()));
+        let user = rustix::process::geteuid().as_raw();
+        // A link leads elsewhere: who made it counts too. Its mode means nothing.
+        let link = fs::symlink_metadata(path).map_err(wrong)?;
+        let (meta, text) = opened(path).map_err(wrong)?;
+        match distrust(link.uid(), 0, user).or_else(|| distrust(meta.uid(), meta.mode(), user)) {
+            None => Self::parse(path, &text),
+            Some(why) => {
+                let name = path.display();
+                let failure = Failure::usage(format!("{name} in the current folder is not read: {why}"));
+                Err(failure.hint(format!("if you trust it, name it: --config {name}; or change its owner or mode")))
+            }
+        }
+    }
+
+    /// A warning about the file, for the log.
+    pub(crate) fn warning(&self) -> Option<&str> {
+        self.warning.as_deref()
     }
 
     /// Parses a file's text.
@@ -48,7 +96,7 @@ impl ConfigFile {
             let list = list.ok_or_else(|| wrong(format!("{key} must be a value or a list of values")))?;
             values.insert(key, list);
         }
-        Ok(ConfigFile { path: path.to_owned(), values })
+        Ok(ConfigFile { path: path.to_owned(), values, warning: None })
     }
 
     /// Where it was read.
@@ -132,6 +180,22 @@ fn distance(a: &str, b: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn files_of_this_user_and_of_root_are_trusted() {
+        for (owner, mode, user, trusted) in [
+            (1000, 0o100_644, 1000, true),
+            (1000, 0o100_664, 1000, true),
+            (0, 0o100_644, 1000, true),
+            (0, 0o100_600, 0, true),
+            (1001, 0o100_600, 1000, false),
+            (1000, 0o100_600, 0, false),
+            (1000, 0o100_666, 1000, false),
+            (0, 0o100_602, 1000, false),
+        ] {
+            assert_eq!(distrust(owner, mode, user).is_none(), trusted, "{owner} {mode:o} {user}");
+        }
+    }
 
     #[test]
     fn distances() {

@@ -236,14 +236,17 @@ pub(crate) fn prepare(command: Command, file: Option<&ConfigFile>, env: &dyn Fn(
 /// The file that the command line or the environment names, else `cairn.toml` where it exists.
 ///
 /// # Errors
-/// A named file cannot be read, or a file is invalid.
+/// A named file cannot be read, or a file is invalid; or another user may have written the `cairn.toml` that was found.
 pub(crate) fn read_file(command: &Command, args: &[OsString]) -> Result<Option<ConfigFile>, Failure> {
     // Other mistakes on the command line are reported by the real parse.
     let matches = command.clone().ignore_errors(true).try_get_matches_from(args).ok();
     let named = matches.as_ref().and_then(named_file);
     let file = match named {
         Some(path) => Some(ConfigFile::read(&path)?),
-        None => Some(PathBuf::from(DEFAULT_FILE)).filter(|p| p.exists()).map(|p| ConfigFile::read(&p)).transpose()?,
+        None => {
+            let found = Some(PathBuf::from(DEFAULT_FILE)).filter(|path| path.exists());
+            found.map(|path| ConfigFile::read_found(&path)).transpose()?
+        }
     };
     if let Some(file) = &file {
         file.check(command)?;

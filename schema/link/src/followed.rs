@@ -4,7 +4,7 @@
 use std::{
     io, mem,
     path::Path,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, OnceLock, PoisonError},
     thread::{self, JoinHandle},
     time::Duration,
 };
@@ -21,9 +21,16 @@ const POLL: Duration = Duration::from_secs(1);
 /// Number of checks after which rows without a block, such as samples of the mempool, are read too.
 const REFRESH: u32 = 30;
 
-/// An index that another process may be writing.
+/// Opens the index; `None` while nothing is indexed yet.
+type Open = Box<dyn Fn() -> Result<Option<SecondaryReader>, ReadError> + Send + Sync>;
+
+/// An index that another process may be writing, or may be about to make.
 pub struct FollowedIndex {
-    secondary: SecondaryReader,
+    secondary: OnceLock<SecondaryReader>,
+    /// How to open the index while there is none.
+    open: Option<Open>,
+    /// Held while it is opened; with the last error.
+    opening: Mutex<String>,
     /// Other state from the writer. Its reader stays empty.
     told: IndexSlot,
     /// Deltas of an incomplete step, which must not be visible yet.
@@ -34,9 +41,54 @@ impl FollowedIndex {
     /// An index without a known writer yet.
     #[must_use]
     pub fn new(secondary: SecondaryReader) -> Self {
+        FollowedIndex::of(secondary.into(), None)
+    }
+
+    /// An index that does not exist yet. It is tried once a second, and when the writer sends a tip. Until then it counts
+    /// as empty.
+    #[must_use]
+    pub fn awaited(open: impl Fn() -> Result<Option<SecondaryReader>, ReadError> + Send + Sync + 'static) -> Self {
+        FollowedIndex::of(OnceLock::new(), Some(Box::new(open)))
+    }
+
+    fn of(secondary: OnceLock<SecondaryReader>, open: Option<Open>) -> Self {
         let told = IndexSlot::new();
         told.mempool().set_absent(Absent::Lost);
-        FollowedIndex { secondary, told, coming: Mutex::default() }
+        FollowedIndex { secondary, open, opening: Mutex::default(), told, coming: Mutex::default() }
+    }
+
+    /// The index; `None` while there is none.
+    fn secondary(&self) -> Option<&SecondaryReader> {
+        self.secondary.get()
+    }
+
+    /// Opens the index if it exists by now.
+    fn try_open(&self) {
+        let Some(open) = &self.open else { return };
+        if self.secondary().is_some() {
+            return;
+        }
+        let mut last_error = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
+        // Another thread may have been first.
+        if self.secondary().is_some() {
+            return;
+        }
+        match open() {
+            Ok(None) => {}
+            Ok(Some(secondary)) => {
+                if let Ok(tip) = secondary.reader().view().map(|view| *view.tip()) {
+                    tracing::info!(height = tip.height, hash = %tip.hash, "index opened");
+                }
+                let _ = self.secondary.set(secondary);
+            }
+            Err(error) => {
+                let error = error.to_string();
+                if *last_error != error {
+                    tracing::warn!(error, "the index cannot be opened yet");
+                    *last_error = error;
+                }
+            }
+        }
     }
 
     /// Starts threads that follow the writer until cancelled.
@@ -56,11 +108,13 @@ impl FollowedIndex {
         let mut looks = 0u32;
         while !cancel.wait(POLL) {
             looks += 1;
+            self.try_open();
+            let Some(secondary) = self.secondary() else { continue };
             if looks.is_multiple_of(REFRESH) {
                 // What was written since, even at the same tip.
-                Self::moved(self.secondary.refresh());
+                Self::moved(secondary.refresh());
             } else {
-                Self::moved(self.secondary.advance(None));
+                Self::moved(secondary.advance(None));
             }
         }
     }
@@ -116,7 +170,10 @@ impl FollowedIndex {
 
 impl Publish for FollowedIndex {
     fn publish_tip(&self, tip: Option<(Height, BlockHash)>) {
-        Self::moved(self.secondary.advance(tip));
+        self.try_open();
+        if let Some(secondary) = self.secondary() {
+            Self::moved(secondary.advance(tip));
+        }
     }
 
     fn publish_best_height(&self, best: Option<Height>) {
@@ -138,7 +195,7 @@ impl Publish for FollowedIndex {
 
 impl IndexSource for FollowedIndex {
     fn reader(&self) -> Option<Arc<Reader>> {
-        Some(self.secondary.reader())
+        self.secondary().map(SecondaryReader::reader)
     }
 
     fn best_height(&self) -> Option<Height> {
