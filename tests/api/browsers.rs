@@ -44,7 +44,7 @@ fn assert_open(reply: &Reply) {
 
 #[tokio::test]
 async fn every_answer_may_be_read_and_tells_the_budget() {
-    let long = format!("/{}", "a".repeat(61_000));
+    let long = format!("/{}", "a".repeat(62_000));
     let large = "x".repeat(2000);
     let json = ("content-type", "application/json");
     let cases: [(&str, &str, Headers<'_>, &str, u16); 13] = [

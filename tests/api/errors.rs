@@ -129,10 +129,10 @@ async fn what_is_not_configured_is_not_worth_another_try() {
 async fn unknown_parameters_of_files_warn_in_a_header() {
     let world = &everything_world();
     let router = world.open_router();
-    let wallet = "/v1/wallets/bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080/balance-history?format=csv&form=2024-01-01";
-    let said = "unknown_parameter; the parameter \"form\" was ignored; did you mean from?";
+    let wallet = "/v1/wallets/bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080/balance-history?format=csv&frm=2024-01-01";
+    let said = "unknown_parameter; the parameter \"frm\" was ignored; did you mean from?";
     assert_eq!(get(&router, wallet).await.header("x-warning"), said);
-    let odd = get(&router, &wallet.replace("form=2", "%C3%BC%0A=2")).await;
+    let odd = get(&router, &wallet.replace("frm=2", "%C3%BC%0A=2")).await;
     assert_eq!(odd.header("x-warning"), "unknown_parameter; the parameter \"\\u{fc}\\n\" was ignored");
     // JSON says it in `_meta`.
     assert_eq!(get(&router, "/v1/chain/recent-blocks?limt=3").await.header("x-warning"), "");

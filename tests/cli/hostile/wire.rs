@@ -190,11 +190,10 @@ impl Client {
 pub(super) fn fault(request: &Request, answer: &Answer) -> Option<String> {
     let id = answer.header("x-request-id").unwrap_or_default();
     if id.is_empty() {
-        // What the HTTP library cannot parse gets a status alone, and the connection ends.
-        let is_refusal = matches!(answer.status, 400 | 414 | 431)
-            && answer.body.is_empty()
-            && answer.header("connection") == Some("close");
-        return (!is_refusal).then(|| "no request id".to_owned());
+        return Some("no request id".to_owned());
+    }
+    if answer.header("access-control-allow-origin") != Some("*") {
+        return Some("no page may read it".to_owned());
     }
     if answer.headers.iter().any(|(name, _)| name == "x-injected") {
         return Some("a header was injected".to_owned());
