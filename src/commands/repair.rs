@@ -44,7 +44,14 @@ pub(crate) fn repair(args: &Repair, context: &Context) -> Result<Exit, Failure> 
         client: OnceCell::new(),
     };
     let reporter = Reporter::new(&context.screen, cancel, None);
-    let repaired = cairn_pipeline::repair(datadir, args.limits.memory, args.limits.save_every, &source, &reporter);
+    let repaired = cairn_pipeline::repair(
+        datadir,
+        &Facts { blocks_dir: blocks.blocks_dir.clone(), ..facts.clone() },
+        args.limits.memory,
+        args.limits.save_every,
+        &source,
+        &reporter,
+    );
     drop(reporter);
     let why = match repaired {
         Ok(Repaired::Whole(done)) if done.is_empty() => {

@@ -9,9 +9,10 @@ use std::{
 };
 
 use cairn_pipeline::{
-    Driver, Engine, FileBlocks, NoProgress, Repaired, repair, set_aside,
+    Driver, Engine, FileBlocks, NoProgress, PipelineError, Repaired, repair, set_aside,
     verify::{RawCheck, Repair, audit_folder},
 };
+use cairn_reader::ReadError;
 use cairn_tables::{
     Family, TABLES, Table, coins::Coins, encode_key, heights::HeightByHash, keys::HashPrefix, tx_nums::TxNums,
 };
@@ -104,7 +105,7 @@ fn damage(dir: &Path, rng: &mut ChaCha8Rng) -> String {
 fn mend(dir: &Path, blocks: &Path) -> Repaired {
     let (files, survey) = survey(blocks, cairn_model::Network::Regtest);
     let source = FileBlocks::new(&files, &survey, 8);
-    let repaired = repair(dir, MEMORY, 20, &source, &NoProgress).unwrap();
+    let repaired = repair(dir, &facts(blocks), MEMORY, 20, &source, &NoProgress).unwrap();
     if let Repaired::Anew(_) = repaired {
         set_aside(dir).unwrap();
     }
@@ -127,7 +128,15 @@ fn random_damage_is_harmless_or_found_and_mended() {
         let dir = copy(index.path());
         let what = format!("seed {seed}: {}", damage(dir.path(), &mut rng));
         let audit = audit_folder(&dir.path().join("index"), RawCheck::All, &NoProgress);
-        let (reader, audit) = audit.unwrap_or_else(|e| panic!("{what}: {e}"));
+        let (reader, audit) = match audit {
+            Ok(found) => found,
+            // A list of files that ends before the first commit.
+            Err(PipelineError::Read(ReadError::Empty)) if what.contains("MANIFEST") => {
+                assert_mended(dir, blocks.path(), &expected, &what);
+                continue;
+            }
+            Err(e) => panic!("{what}: {e}"),
+        };
         if audit.ok() {
             let sums = Sums(reader.unwrap().view().unwrap().checksums().unwrap());
             // A list of files that ends early is that of an earlier commit.
@@ -216,7 +225,7 @@ fn wrong_rows_are_found_and_mended() {
     let dir = copy(index.path());
     let writer = Writer::open(&dir.path().join("index")).unwrap();
     let mut first = None;
-    writer.rows::<Coins>(|key, _| drop(first.get_or_insert_with(|| key.to_vec()))).unwrap();
+    writer.rows::<Coins>(|key, _| first = first.take().or_else(|| Some(key.to_vec()))).unwrap();
     let first = Coins::decode_key(&first.unwrap()).unwrap();
     writer
         .commit::<WriteError>(|batch| {
@@ -252,7 +261,7 @@ fn a_repair_that_dies_is_finished_later() {
             bytes[at] ^= 0x10;
             fs::write(&path, bytes).unwrap();
             let cut = Cut::die(after * 40);
-            let died = is_cut(|| repair(dir.path(), MEMORY, 0, &source, &cut));
+            let died = is_cut(|| repair(dir.path(), &facts(blocks.path()), MEMORY, 0, &source, &cut));
             assert!(matches!(mend(dir.path(), blocks.path()), Repaired::Whole(_)), "{table}, {after}");
             assert_mended(dir, blocks.path(), &expected, &format!("{table}, died after {after}"));
             if !died {

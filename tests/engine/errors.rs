@@ -415,3 +415,26 @@ fn a_damaged_working_file_is_named_and_not_used_again() {
         index.sums().assert_equal(&expected, pattern);
     }
 }
+
+/// The database would take it in as it is.
+#[test]
+fn a_table_file_damaged_between_two_runs_is_made_again() {
+    let blocks = temp_dir();
+    write_tidy(blocks.path(), &small_chain(97));
+    let expected = Index::of(blocks.path(), Driver::Bulk).sums();
+    for pattern in ["rows-block_log", "lane-"] {
+        let mut index = cut_in(Phase::Tables, blocks.path(), &SyncOptions::default());
+        let names = fs::read_dir(index.path().join("bulk")).unwrap().map(|entry| entry.unwrap().path());
+        let file = names
+            .filter(|p| p.extension() == Some("sst".as_ref()) && p.to_str().unwrap().contains(pattern))
+            .max_by_key(|p| fs::metadata(p).unwrap().len());
+        let file = file.expect("a table file that was not taken in yet");
+        let mut bytes = fs::read(&file).unwrap();
+        let at = bytes.len() / 4;
+        bytes[at] ^= 1;
+        fs::write(&file, bytes).unwrap();
+        index.sync(blocks.path(), Driver::Auto);
+        index.sums().assert_equal(&expected, pattern);
+        index.assert_sound();
+    }
+}

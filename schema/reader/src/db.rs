@@ -77,12 +77,11 @@ fn read_only_with(options: &Options, dir: &Path, families: &[Family]) -> Result<
 }
 
 /// Options of a database that opens although table files are damaged or missing: what reads such a file fails, and
-/// nothing else does. Nothing is compacted, since a compaction would stop at the damage.
+/// nothing else does.
 #[must_use]
 pub fn damaged_db_options() -> Options {
     let mut options = db_options();
     options.set_paranoid_checks(false);
-    options.set_disable_auto_compactions(true);
     options
 }
 

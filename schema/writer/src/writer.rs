@@ -17,8 +17,8 @@ use cairn_tables::{
     format::{FORMAT, Format, FormatVersion},
 };
 use rocksdb::{
-    BoundColumnFamily, Cache, ColumnFamilyDescriptor, FlushOptions, IngestExternalFileOptions, Options, ReadOptions,
-    WriteBatch, WriteOptions,
+    BoundColumnFamily, Cache, ColumnFamilyDescriptor, FlushOptions, IngestExternalFileOptions, ReadOptions, WriteBatch,
+    WriteOptions,
 };
 
 use crate::{Batch, WriteError};
@@ -57,7 +57,7 @@ impl Writer {
     /// # Errors
     /// As [`Writer::open`].
     pub fn open_within(dir: &Path, memory: u64) -> Result<Self, WriteError> {
-        let writer = Self::open_with(dir, memory, db_options())?;
+        let writer = Self::open_with(dir, memory, false)?;
         writer.note_format()?;
         Ok(writer)
     }
@@ -68,10 +68,10 @@ impl Writer {
     /// # Errors
     /// As [`Writer::open`], or the damage is in the list of files.
     pub fn open_damaged(dir: &Path, memory: u64) -> Result<Self, WriteError> {
-        Self::open_with(dir, memory, damaged_db_options())
+        Self::open_with(dir, memory, true)
     }
 
-    fn open_with(dir: &Path, memory: u64, mut options: Options) -> Result<Self, WriteError> {
+    fn open_with(dir: &Path, memory: u64, damaged: bool) -> Result<Self, WriteError> {
         std::fs::create_dir_all(dir).map_err(WriteError::io(dir))?;
         // RocksDB would take it for a new database and remove the files of the old one.
         let has_tables = || {
@@ -88,14 +88,19 @@ impl Writer {
             Err(error) if !error.is_damage() => return Err(error.into()),
             _ => {}
         }
+        let mut options = if damaged { damaged_db_options() } else { db_options() };
         options.create_if_missing(true);
         options.create_missing_column_families(true);
         let memory = usize::try_from(memory).unwrap_or(usize::MAX);
         options.set_db_write_buffer_size(memory / 3);
         let cache = Cache::new_lru_cache(memory - memory / 3);
         options.set_max_background_jobs(2);
-        let families =
-            Family::ALL.map(|f| ColumnFamilyDescriptor::new(f.name(), family_options_within(f, Some(&cache))));
+        let families = Family::ALL.map(|f| {
+            let mut options = family_options_within(f, Some(&cache));
+            // A compaction would stop at the damage, and try again and again.
+            options.set_disable_auto_compactions(damaged);
+            ColumnFamilyDescriptor::new(f.name(), options)
+        });
         let db = rocksdb::DBWithThreadMode::open_cf_descriptors(&options, dir, families).map_err(|e| {
             let text = e.to_string();
             if text.contains("/LOCK") || text.contains("lock hold by current process") {

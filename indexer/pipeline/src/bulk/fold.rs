@@ -37,7 +37,7 @@ pub(crate) fn run(
     let plan = manifest.plan;
     let (_, lengths) = manifest.partway(Done::Fold);
     if start.0 == 0 {
-        manifest.files.clear();
+        manifest.forget_files();
         manifest.fold = Default::default();
     }
     let mapping = Mapping { jobs, settings, plan, repeated: source.repeated() };
@@ -244,7 +244,7 @@ impl Ascending {
     fn complete(&mut self, manifest: &mut Manifest) -> Result<(), PipelineError> {
         if let Some((file, name)) = self.file.take() {
             file.finish()?;
-            manifest.files.push((self.family.index(), name));
+            manifest.add_file(self.family, name)?;
         }
         Ok(())
     }

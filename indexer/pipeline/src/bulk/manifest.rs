@@ -2,8 +2,8 @@
 
 use std::{
     fs::File,
-    hash::{BuildHasher, RandomState},
-    io::Write,
+    hash::{BuildHasher, DefaultHasher, Hasher, RandomState},
+    io::{Read, Write},
     path::{Path, PathBuf},
     time::Instant,
 };
@@ -75,8 +75,8 @@ pub(crate) struct Manifest {
     /// Scripts of colliding prefixes, in order of first appearance.
     pub(crate) collisions: CollisionRows,
     pub(crate) fold: FoldState,
-    /// Table files: index of the family, name.
-    pub(crate) files: Vec<(usize, String)>,
+    /// Table files: index of the family, name, hash of the bytes.
+    files: Vec<(usize, String, u64)>,
     /// Lanes and partitions whose tables are written, of an unfinished phase.
     pub(crate) tables: Vec<(usize, usize)>,
 }
@@ -90,7 +90,16 @@ impl Manifest {
         // Only the cut into partitions has to be the same; how much is done at a time may change.
         let same = |m: &Manifest| (m.plan.partitions, m.plan.tx_end) == (plan.partitions, plan.tx_end);
         let found = found.filter(|m| m.job == job && same(m))?;
-        Some(Manifest { dir: dir.to_owned(), plan, ..found })
+        let manifest = Manifest { dir: dir.to_owned(), plan, ..found };
+        // The database takes table files in without reading them.
+        match manifest.damaged_file() {
+            Some(file) => {
+                let file = file.display();
+                tracing::warn!(%file, "a table file of an earlier run is damaged: the work begins anew");
+                None
+            }
+            None => Some(manifest),
+        }
     }
 
     /// An empty working folder for a job; leftovers are removed.
@@ -172,6 +181,28 @@ impl Manifest {
         write(&draft).map_err(PipelineError::io(&path))
     }
 
+    /// Notes a finished table file of a family, with the hash of its bytes.
+    pub(crate) fn add_file(&mut self, family: Family, name: String) -> Result<(), PipelineError> {
+        let path = self.dir.join(&name);
+        let hash = hash_of(&path).map_err(PipelineError::io(path))?;
+        self.files.push((family.index(), name, hash));
+        Ok(())
+    }
+
+    /// Forgets all table files.
+    pub(crate) fn forget_files(&mut self) {
+        self.files.clear();
+    }
+
+    /// A table file whose bytes are not those that were written. One that is gone was taken in.
+    fn damaged_file(&self) -> Option<PathBuf> {
+        let files = self.files.iter().map(|(_, name, hash)| (self.dir.join(name), *hash));
+        files
+            .filter(|(path, _)| path.exists())
+            .find(|(path, hash)| hash_of(path).ok() != Some(*hash))
+            .map(|file| file.0)
+    }
+
     /// Path of a table file.
     pub(crate) fn table_path(&self, name: &str) -> PathBuf {
         self.dir.join(name)
@@ -179,13 +210,13 @@ impl Manifest {
 
     /// Whether no table file is missing, as after one was taken in.
     pub(crate) fn has_all_files(&self) -> bool {
-        self.files.iter().all(|(_, name)| self.dir.join(name).exists())
+        self.files.iter().all(|(_, name, _)| self.dir.join(name).exists())
     }
 
     /// Table files of a family that are not taken in yet.
     pub(crate) fn waiting(&self, family: Family) -> Vec<PathBuf> {
-        let of_family = self.files.iter().filter(|(index, _)| *index == family.index());
-        of_family.map(|(_, name)| self.dir.join(name)).filter(|path| path.exists()).collect()
+        let of_family = self.files.iter().filter(|(index, ..)| *index == family.index());
+        of_family.map(|(_, name, _)| self.dir.join(name)).filter(|path| path.exists()).collect()
     }
 
     /// Transactions that share a txid with others: to each, the ones before it.
@@ -206,6 +237,18 @@ impl Manifest {
     /// Removes the working folder: the job is committed.
     pub(crate) fn remove(&self) -> Result<(), PipelineError> {
         remove_dir(&self.dir)
+    }
+}
+
+/// The hash of a file's bytes. It tells damage, not intent.
+fn hash_of(path: &Path) -> std::io::Result<u64> {
+    let (mut file, mut hash) = (File::open(path)?, DefaultHasher::new());
+    let mut bytes = vec![0; 1 << 18];
+    loop {
+        match file.read(&mut bytes)? {
+            0 => return Ok(hash.finish()),
+            n => hash.write(&bytes[..n]),
+        }
     }
 }
 

@@ -71,7 +71,7 @@ pub(crate) fn run(manifest: &mut Manifest, jobs: &[Job<'_>], progress: &dyn Prog
     units.par_iter().with_max_len(1).try_for_each(|unit| {
         let files = unit_files(&dir, plan.sizes.sort_bytes, &jobs[unit.job], *unit)?;
         let mut shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
-        shared.manifest.files.extend(files);
+        files.into_iter().try_for_each(|(family, name)| shared.manifest.add_file(family, name))?;
         shared.manifest.tables.push((unit.job, unit.partition));
         shared.fresh.push(*unit);
         shared.done += 1;
@@ -88,7 +88,7 @@ fn unit_files(
     memory: u64,
     job: &Job<'_>,
     unit: Unit,
-) -> Result<Vec<(usize, String)>, PipelineError> {
+) -> Result<Vec<(Family, String)>, PipelineError> {
     let spill = spill_name(job);
     let rows = FileRows { dir, lane: job.lane.name, partition: unit.partition, open: Vec::new() };
     let mut folding = Folding::new(job.stage, job.lane_index, GROUP_PART, rows);
@@ -105,7 +105,7 @@ fn unit_files(
     let mut files = Vec::new();
     for (family, file, name) in rows.open {
         file.finish()?;
-        files.push((family.index(), name));
+        files.push((family, name));
     }
     Ok(files)
 }

@@ -107,12 +107,14 @@ pub(crate) fn go_on(writer: &Writer, datadir: &Path) -> Result<(), PipelineError
     }
 }
 
-/// Repairs the index in `datadir`. `source` gives blocks of the active chain; derived tables need none.
+/// Repairs the index in `datadir`. `facts` are its parameters, which it has itself if they are not lost. `source` gives
+/// blocks of the active chain; derived tables need none.
 ///
 /// # Errors
 /// The index is in use, the disk or the source fails, or [`PipelineError::Stopped`]: the next repair goes on.
 pub fn repair(
     datadir: &Path,
+    facts: &Facts,
     memory: u64,
     save_seconds: u64,
     source: &dyn BlockSource,
@@ -129,7 +131,8 @@ pub fn repair(
         Err(WriteError::Read(error @ ReadError::NewerFormat { .. })) => return Err(error.into()),
         Err(error) => return Ok(Repaired::Anew(format!("the list of its files is damaged ({error})"))),
     };
-    match (Mending { datadir, memory, save_seconds, source, progress, done: Vec::new() }).run(writer) {
+    match (Mending { datadir, lost_facts: facts, memory, save_seconds, source, progress, done: Vec::new() }).run(writer)
+    {
         Ok(done) => Ok(Repaired::Whole(done)),
         Err(MendError::Cannot(Cannot(why))) => Ok(Repaired::Anew(why)),
         Err(MendError::Failed(error)) => Err(error),
@@ -154,6 +157,8 @@ pub fn set_aside(datadir: &Path) -> Result<PathBuf, PipelineError> {
 
 struct Mending<'m> {
     datadir: &'m Path,
+    /// Parameters of the index, if it has lost them.
+    lost_facts: &'m Facts,
     memory: u64,
     save_seconds: u64,
     source: &'m dyn BlockSource,
@@ -203,7 +208,7 @@ impl Mending<'_> {
             headers = headers::readable(writer)?.0;
         }
         if shared.damaged || shared.tip().is_none() || !shared.has_facts() {
-            shared.replace(writer, self.datadir, &headers)?;
+            shared.replace(writer, self.datadir, &headers, self.lost_facts)?;
             self.done.push("small tables: what could be read is kept, look-ups are made again".to_owned());
         }
         if Facts::is_being_repaired(writer.db())? {
@@ -267,7 +272,7 @@ impl Mending<'_> {
     /// Makes the look-ups in the shared family again.
     fn again(&self, engine: &Engine) -> Result<(), MendError> {
         let (headers, _) = headers::readable(&engine.writer)?;
-        Shared::read(&engine.writer)?.replace(&engine.writer, self.datadir, &headers)?;
+        Shared::read(&engine.writer)?.replace(&engine.writer, self.datadir, &headers, &engine.facts)?;
         collisions::remake(&engine.writer, &engine.facts)?;
         Ok(swap::finished(&engine.writer)?)
     }

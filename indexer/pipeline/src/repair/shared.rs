@@ -82,16 +82,17 @@ impl Shared {
         names.iter().all(|name| self.get::<FactsTable>(&(*name).to_owned()).is_some())
     }
 
-    /// Replaces the family by what was read, with look-ups made from the headers. If rows were lost, the scripts' stage
+    /// Replaces the family by what was read, with look-ups made from the headers, and with `facts` if they are lost. If rows were lost, the scripts' stage
     /// is rebuilt later, since `history_index` may have been among them, and readers wait until the rest is made.
     pub(crate) fn replace(
         mut self,
         writer: &Writer,
         datadir: &Path,
         headers: &BTreeMap<Height, HeaderRow>,
+        facts: &Facts,
     ) -> Result<(), MendError> {
         if !self.has_facts() {
-            return Err(Cannot("the parameters of the index are lost".to_owned()).into());
+            facts.rows().iter().for_each(|(name, fact)| self.put::<FactsTable>(name, fact));
         }
         let tip = self.tip().or_else(|| headers.keys().next_back().copied());
         let Some((height, hash)) = tip.and_then(|tip| Some((tip, headers.get(&tip)?.hash))) else {

@@ -154,12 +154,13 @@ pub fn audit_folder(
 
 /// The reason why an index cannot be opened, if it is damage.
 fn lost(dir: &Path, error: ReadError) -> Result<ReadError, PipelineError> {
-    let files = || std::fs::read_dir(dir).into_iter().flatten().flatten();
-    let has_tables = || files().any(|file| file.path().extension().is_some_and(|e| e == "sst"));
+    let mut files = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    let mut has_tables = || files.any(|file| file.path().extension().is_some_and(|e| e == "sst"));
     match error {
         error if error.is_damage() => Ok(error),
-        ReadError::Database(_) | ReadError::Unusable(_) | ReadError::Empty if has_tables() => {
-            Ok(ReadError::Broken(format!("it cannot be opened: {error}")))
+        ReadError::Database(_) => Ok(ReadError::Broken(error.to_string())),
+        ReadError::Unusable(_) if !dir.join("CURRENT").exists() && has_tables() => {
+            Ok(ReadError::Broken("the file CURRENT is missing".to_owned()))
         }
         error => Err(error.into()),
     }

@@ -40,6 +40,8 @@ impl RawCheck {
         };
         let bytes = match raw.read(position, 0, block.size as usize) {
             Ok(bytes) => bytes,
+            // Without the folder there is nothing to compare with.
+            Err(error) if error.path.parent().is_none_or(|folder| !folder.exists()) => return None,
             Err(error) => return Some(file(error.to_string())),
         };
         let decoded = match decode_block(&bytes, view.facts().script_prefix) {
