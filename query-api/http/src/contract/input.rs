@@ -97,6 +97,9 @@ pub struct Raw {
     pub body: Members,
 }
 
+/// Maximum number of unknown parameters that are named.
+const MAX_UNKNOWN: usize = 16;
+
 impl InputSpec {
     /// The parameters of an input type. Those in the path template are path parameters. The others are in the query
     /// string or, for POST, in the body.
@@ -204,10 +207,14 @@ impl InputSpec {
             if of(location).any(|known| known == name) {
                 continue;
             }
+            // Looking for the nearest name costs more than the name itself, and strangers choose how many there are.
+            if warnings.len() >= MAX_UNKNOWN {
+                break;
+            }
             let shown: String = name.chars().take(64).collect();
             let hint = nearest(name, of(location)).map_or_else(String::new, |n| format!("; did you mean {n}?"));
             let warning = Warning::new("unknown_parameter", format!("the parameter {shown:?} was ignored{hint}"));
-            if !warnings.contains(&warning) && warnings.len() < 16 {
+            if !warnings.contains(&warning) {
                 warnings.push(warning);
             }
         }

@@ -7,17 +7,17 @@ use axum::{
     body::Body,
     http::{HeaderMap, StatusCode, header, request::Parts},
 };
-use serde_json::{Map, Value};
 use tokio::{runtime::Handle, task::spawn_blocking, time::timeout};
 
 use super::{
     ask::{Answer, Ask, Call},
     body,
-    parameters::{from_object, from_request},
+    parameters::from_request,
 };
 use crate::{
     answers::{code::ErrorCode, error::ApiError},
     contract::{
+        input::Raw,
         method::Method,
         work::{Work, timed_out},
     },
@@ -26,11 +26,11 @@ use crate::{
 };
 
 /// Source of a request's parameters.
-pub(crate) enum Input<'i> {
+pub(crate) enum Input {
     /// In a request over HTTP.
     Http(Box<Parts>, Body),
-    /// In one object.
-    Object(&'i Map<String, Value>),
+    /// In parts, as `from_object` makes them of one object.
+    Ready(Raw),
 }
 
 /// The caller.
@@ -56,7 +56,7 @@ pub(crate) struct Caller<'c> {
 pub(crate) async fn execute(
     server: &Arc<Server>,
     at: usize,
-    input: Input<'_>,
+    input: Input,
     caller: Caller<'_>,
 ) -> Result<Answer, ApiError> {
     let (id, began) = (caller.id, caller.began);
@@ -70,14 +70,14 @@ pub(crate) async fn execute(
     result
 }
 
-async fn answer(server: &Arc<Server>, at: usize, input: Input<'_>, caller: Caller<'_>) -> Result<Answer, ApiError> {
+async fn answer(server: &Arc<Server>, at: usize, input: Input, caller: Caller<'_>) -> Result<Answer, ApiError> {
     let info = server.operations.get(at).map(|op| op.info).ok_or_else(ApiError::internal)?;
     if let Some(client) = &caller.client {
         server.charge(client, info.cost.units().saturating_sub(caller.paid))?;
     }
     let limit = server.config.request_timeout;
     let raw = match input {
-        Input::Object(members) => from_object(server.operations.get(at).ok_or_else(ApiError::internal)?, members),
+        Input::Ready(raw) => raw,
         Input::Http(mut parts, body) => {
             let mut raw = from_request(&mut parts).await?;
             if info.method == Method::Post {
