@@ -317,7 +317,12 @@ async fn models_are_told_what_is_gated() {
         assert!(access.contains("- GET /v1/wallets/{address}/transactions: Pages after the first"), "{access}");
         assert_eq!(access.lines().filter(|line| line.starts_with("- ")).count(), 1, "{access}");
         let (_, _, text) = fetch(&open, document).await;
-        assert!(text.contains("Every operation of this server is open") && !text.contains("gated"), "{document}");
+        assert!(
+            text.contains("Every operation of this server is open")
+                && !text.contains("(gated")
+                && !text.contains("Gated:"),
+            "{document}"
+        );
     }
 }
 
