@@ -19,7 +19,7 @@ use crate::{
     exchange::{Answered, Exchange, Form},
     handler::Handler,
     hosts::Hosts,
-    message::{self, Incoming, Message},
+    message::{self, Incoming, MAX_FRAME, Message},
     rpc::{self, INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, RpcError},
     streams::Streams,
 };
@@ -28,8 +28,6 @@ use crate::{
 pub(crate) const SESSION: &str = "mcp-session-id";
 pub(crate) const VERSION: &str = "mcp-protocol-version";
 
-/// Maximum size of a message without the arguments of a tool, in bytes.
-const MAX_FRAME: usize = 64 << 10;
 /// Maximum size of an answer of the protocol server in bytes: pictures are the longest part of any.
 const MAX_PROTOCOL_ANSWER: usize = 2 << 20;
 
@@ -79,15 +77,15 @@ impl Front {
     /// Passes a message to the protocol server.
     pub(crate) async fn forward(&self, parts: &Parts, message: Message) -> Answered {
         let id = rpc::id_of(&message.value).cloned();
-        let frame = message.value.to_string();
-        if frame.len() > MAX_FRAME {
+        let (is_request, is_call) = (message.is_request(), message.is_call());
+        let Some(frame) = message.frame else {
             let text = format!(
                 "Invalid Request: without the arguments of a tool, a message must have at most {MAX_FRAME} bytes"
             );
             return RpcError::new(INVALID_REQUEST, text).answered(StatusCode::BAD_REQUEST, id.as_ref());
-        }
+        };
         // The call of a tool takes the place of its operation.
-        let place = if message.is_request() && !message.is_call() { Some(self.api.place().await) } else { None };
+        let place = if is_request && !is_call { Some(self.api.place().await) } else { None };
         if let Some(Err(error)) = place {
             return RpcError::of(&error).answered(error.status, id.as_ref());
         }

@@ -7,6 +7,9 @@ use crate::rpc::{INVALID_REQUEST, PARSE_ERROR, RpcError, is_request};
 /// Maximum number of values in a body. Each takes far more memory than the two bytes that it may be written with.
 const MAX_VALUES: usize = 20_000;
 
+/// Maximum size of a message without the arguments of a tool, in bytes.
+pub(crate) const MAX_FRAME: usize = 64 << 10;
+
 /// The messages of a body.
 pub(crate) enum Incoming {
     One(Message),
@@ -17,6 +20,8 @@ pub(crate) enum Incoming {
 pub(crate) struct Message {
     /// The message without the arguments of a tool.
     pub(crate) value: Value,
+    /// The same as text; `None` if it is too long.
+    pub(crate) frame: Option<String>,
     /// The arguments of a tool.
     pub(crate) arguments: Map<String, Value>,
     /// Its share of the body in bytes: all of it, since the rest of a batch may be small.
@@ -33,7 +38,8 @@ impl Message {
         {
             arguments = given;
         }
-        Message { value, arguments, bytes }
+        let frame = Some(value.to_string()).filter(|frame| frame.len() <= MAX_FRAME);
+        Message { value, frame, arguments, bytes }
     }
 
     /// True for the call of a tool.
