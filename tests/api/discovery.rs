@@ -273,3 +273,102 @@ async fn pages_may_load_nothing_from_elsewhere() {
     let script = get(&router, "/api/reference/try.js").await;
     assert!(script.header("content-type").starts_with("text/javascript"));
 }
+
+/// A router with or without gates, with the Model Context Protocol's document.
+fn documents_of(world: &World, gates_enabled: bool) -> Router {
+    let http = HttpConfig { gates_enabled, mcp_versions: vec!["2025-11-25".to_owned()], ..open_config().http };
+    world.router(ApiConfig::from(http))
+}
+
+#[tokio::test]
+async fn documents_agree_on_authentication() {
+    let world = &everything_world();
+    for gates in [true, false] {
+        let router = documents_of(world, gates);
+        let flows = get(&router, "/agents.json").await.body;
+        let mcp = get(&router, "/.well-known/mcp.json").await.body;
+        let card = get(&router, "/.well-known/agent-card.json").await.body;
+        let said = &flows["authentication"];
+        assert_eq!(said, &mcp["authentication"]);
+        assert_eq!(said["required"], false);
+        let needed_for: Vec<&str> = said["needed_for"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+        assert_eq!(needed_for, if gates { vec!["wallet_transactions"] } else { vec![] });
+        let schemes = said["schemes"].as_array().unwrap();
+        assert_eq!(schemes.len(), card["securitySchemes"].as_object().unwrap().len());
+        for scheme in schemes {
+            let of_card = &card["securitySchemes"][scheme["id"].as_str().unwrap()];
+            let of_card = of_card.as_object().unwrap().values().next().unwrap();
+            assert_eq!(of_card["description"], scheme["description"]);
+        }
+        // The service itself says the same.
+        let status = get(&router, "/v1/beta-status").await.text;
+        assert_eq!(status.contains("wallet_transactions"), gates);
+    }
+}
+
+#[tokio::test]
+async fn models_are_told_what_is_gated() {
+    let world = &everything_world();
+    let (gated, open) = (documents_of(world, true), documents_of(world, false));
+    for document in ["/llms.txt", "/llms-full.txt"] {
+        let (_, _, text) = fetch(&gated, document).await;
+        let access = text.split("\n## ").find(|part| part.starts_with("Access")).unwrap();
+        assert!(access.contains("402") && access.contains("Authorization: Bearer"), "{access}");
+        assert!(access.contains("- GET /v1/wallets/{address}/transactions: Pages after the first"), "{access}");
+        assert_eq!(access.lines().filter(|line| line.starts_with("- ")).count(), 1, "{access}");
+        let (_, _, text) = fetch(&open, document).await;
+        assert!(
+            text.contains("Every operation of this server is open")
+                && !text.contains("(gated")
+                && !text.contains("Gated:"),
+            "{document}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn models_are_told_everything_at_length() {
+    let world = &everything_world();
+    let (_, _, text) = fetch(&documents_of(world, true), "/llms-full.txt").await;
+    let part = |heading: &str| {
+        let mut parts = text.split("\n### ").filter(|part| part.lines().next() == Some(heading));
+        parts.next().unwrap_or_else(|| panic!("{heading} is missing")).to_owned()
+    };
+    let mut described = 0;
+    for (path, methods) in DOCUMENT["paths"].as_object().unwrap() {
+        for (method, operation) in methods.as_object().unwrap() {
+            let part = part(&format!("{} {path}", method.to_uppercase()));
+            described += 1;
+            // Every parameter has a type, its bounds and its default.
+            let of_body = &operation["requestBody"]["content"]["application/json"]["schema"]["properties"];
+            let of_body = of_body.as_object().into_iter().flatten().map(|(name, schema)| (name.as_str(), schema));
+            let others = operation["parameters"].as_array().unwrap().iter();
+            let others = others.map(|parameter| (parameter["name"].as_str().unwrap(), &parameter["schema"]));
+            for (name, schema) in of_body.chain(others) {
+                let line = part.lines().find(|line| line.starts_with(&format!("- `{name}` ("))).unwrap();
+                if let Some(kind) = schema["type"].as_str() {
+                    assert!(line.contains(kind), "{line}");
+                }
+                for key in ["minimum", "maximum", "default"] {
+                    if let Some(value) = schema.get(key).filter(|value| !value.is_null()) {
+                        assert!(line.contains(&value.to_string()), "{key}: {line}");
+                    }
+                }
+                for word in schema["enum"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+                    assert!(line.contains(word), "{line}");
+                }
+            }
+            assert_eq!(part.contains("\nBody: `{"), method == "post", "{path}");
+            // An example answer that is JSON with `_meta`, or the type of a file.
+            match part.split("```json\n").nth(1) {
+                Some(example) => {
+                    let example: Value = serde_json::from_str(example.split("\n```").next().unwrap()).unwrap();
+                    assert!(example.is_object(), "{path}");
+                }
+                None => assert!(part.contains("Answer: a file of type "), "{path}"),
+            }
+        }
+    }
+    // Some 2 KB for each operation.
+    assert!(text.len() < described * 3_500, "{} bytes for {described} operations", text.len());
+}

@@ -7,7 +7,7 @@ use cairn_mcp::Options;
 use serde_json::{Value, json};
 
 use crate::{
-    rig::{app, ask, call, result, tools},
+    rig::{app, ask, assert_once, call, result, result_schema},
     support::{World, everything_world, get, script_hash},
 };
 
@@ -31,8 +31,7 @@ async fn assert_too_large(router: &axum::Router, result: &Value, narrow_with: &[
     let reply = get(router, url.strip_prefix("http://cairn.test").unwrap()).await;
     assert_eq!(reply.status, 200, "{url}");
     assert!(detail.contains(&format!("{} bytes", reply.text.len())) || reply.text.contains("timestamp"), "{detail}");
-    let text: Value = serde_json::from_str(result["content"][0]["text"].as_str().unwrap()).unwrap();
-    assert_eq!(&text, said);
+    assert_once(result);
 }
 
 #[tokio::test]
@@ -42,13 +41,13 @@ async fn answers_beyond_the_bound_are_failures_that_help() {
     let script = world.oracle.scripts().max_by_key(|s| world.oracle.history(s).len()).unwrap();
     let address = script_hash(script);
     let names = ["limit", "offset", "cursor", "view"];
-    let schema = tools(&router).await.into_iter().find(|tool| tool["name"] == "wallet_transactions").unwrap();
+    let schema = result_schema(&router, "wallet_transactions").await;
     let large = call(&router, "wallet_transactions", json!({"address": address, "limit": 50})).await;
     assert_too_large(&router, &large, &names).await;
     let url = format!("http://cairn.test/v1/wallets/{address}/transactions?limit=50");
     assert_eq!(large["structuredContent"]["error"]["url"], url);
     assert_eq!(large["structuredContent"]["endpoint"], "/v1/wallets/{address}/transactions");
-    assert!(jsonschema::draft202012::new(&schema["outputSchema"]).unwrap().is_valid(&large["structuredContent"]));
+    assert!(jsonschema::draft202012::new(&schema).unwrap().is_valid(&large["structuredContent"]));
     // With what it names, it answers.
     let small = call(&router, "wallet_transactions", json!({"address": address, "limit": 1, "view": "compact"})).await;
     assert_eq!(small["structuredContent"]["ok"], true, "{small}");
@@ -61,11 +60,22 @@ async fn answers_beyond_the_bound_are_failures_that_help() {
     ] {
         assert_too_large(&router, &call(&router, "call_endpoint", arguments).await, &names).await;
     }
-    // What takes no parameters says that, too; pages are answers as well.
-    for endpoint in ["/api/health", "/openapi.json", "/llms-full.txt", "/api/reference/"] {
-        let result = call(&router, "call_endpoint", json!({"endpoint": endpoint})).await;
-        assert_too_large(&router, &result, &[]).await;
-        assert!(result["structuredContent"]["error"]["detail"].as_str().unwrap().contains("no parameters"));
+    // What takes no parameters says that, too.
+    let result = call(&router, "call_endpoint", json!({"endpoint": "/api/health"})).await;
+    assert_too_large(&router, &result, &[]).await;
+    assert!(result["structuredContent"]["error"]["detail"].as_str().unwrap().contains("no parameters"));
+    // The tool of the same operation gives what an agent needs of it.
+    let health = call(&router, "service_health", json!({})).await["structuredContent"].clone();
+    assert_eq!(health["data"]["status"], "ok", "{health}");
+    assert!(health.to_string().len() < 1_500, "{health}");
+    // Documents are named, whatever their length.
+    for endpoint in ["/openapi.json", "/llms-full.txt", "/llms.txt", "/api/reference/", "/agents.json"] {
+        let said = call(&router, "call_endpoint", json!({"endpoint": endpoint})).await["structuredContent"].clone();
+        let url = said["data"]["url"].as_str().unwrap();
+        assert_eq!(url, format!("http://cairn.test{endpoint}"));
+        assert!(said.to_string().len() < 500, "{said}");
+        let reply = get(&router, endpoint).await;
+        assert_eq!((reply.status, reply.header("content-type")), (200, said["data"]["content_type"].as_str().unwrap()));
     }
     // Failures are no answers.
     let failed = call(&bounded(world, 1), "tx_lookup", json!({"txid": "xyz"})).await;
@@ -87,7 +97,8 @@ async fn files_count_as_what_they_become() {
     let world = &everything_world();
     let picture = app(world, Options::default());
     let picture = call(&picture, "qr_code", json!({"data": "x".repeat(500)})).await;
-    let wrapped = picture["structuredContent"]["data"].to_string().len();
+    let wrapped =
+        picture["structuredContent"]["data"].to_string().len() + picture["content"][1]["data"].as_str().unwrap().len();
     for (max, ok) in [(wrapped, true), (wrapped - 1, false)] {
         let result = call(&bounded(world, max), "qr_code", json!({"data": "x".repeat(500)})).await;
         assert_eq!(result["structuredContent"]["ok"], ok, "{max}");
@@ -105,7 +116,7 @@ fn years() -> (World, ScriptBuf) {
     (World::of(builder.into_chain()), script)
 }
 
-/// The Python client reads no event of more than 1 MiB, and an answer stands in it twice.
+/// The Python client reads no event of more than 1 MiB.
 const MESSAGE: usize = 1 << 20;
 
 #[tokio::test]
@@ -124,7 +135,10 @@ async fn a_long_life_is_asked_for_in_parts() {
         let middle = usize::midpoint(days, refused);
         let arguments = json!({"address": address, "from": points[0]["date"], "to": points[middle - 1]["date"]});
         let params = json!({"name": "wallet_balance_history", "arguments": arguments});
-        let reply = ask(&router, "2025-11-25", "tools/call", params).await;
+        let reply = ask(&router, "2025-11-25", "tools/call", params.clone()).await;
+        // As text, with its quotes escaped, it is longer.
+        let as_text = ask(&router, "2025-03-26", "tools/call", params).await;
+        assert!(as_text.text.len() < MESSAGE, "{} bytes", as_text.text.len());
         assert!(reply.text.len() < MESSAGE, "{} bytes", reply.text.len());
         let said = &result(&reply)["structuredContent"];
         if said["ok"] == true {

@@ -4,21 +4,20 @@ use cairn_mcp::Options;
 use serde_json::{Value, json};
 
 use crate::{
-    rig::{app, call, tools},
+    rig::{app, call, result_schema},
     support::{DOCUMENT, everything_world, get},
 };
 
 fn found(result: &Value) -> Vec<&str> {
     let endpoints = result["structuredContent"]["data"]["endpoints"].as_array().unwrap();
-    endpoints.iter().map(|e| e["operation"].as_str().unwrap()).collect()
+    endpoints.iter().map(|e| e["operation"].as_str().or(e["endpoint"].as_str()).unwrap()).collect()
 }
 
 #[tokio::test]
 async fn endpoints_are_found() {
     let world = &everything_world();
     let router = app(world, Options::default());
-    let schema = tools(&router).await.into_iter().find(|t| t["name"] == "search_endpoints").unwrap();
-    let schema = jsonschema::draft202012::new(&schema["outputSchema"]).unwrap();
+    let schema = jsonschema::draft202012::new(&result_schema(&router, "search_endpoints").await).unwrap();
     for (query, first) in [
         ("what feerate is recommended", "fees_recommended"),
         ("balance of an address over time", "wallet_balance_history"),
@@ -55,8 +54,7 @@ async fn endpoints_are_found() {
 async fn every_endpoint_that_is_found_can_be_called() {
     let world = &everything_world();
     let router = app(world, Options::default());
-    let schema = tools(&router).await.into_iter().find(|t| t["name"] == "call_endpoint").unwrap();
-    let schema = jsonschema::draft202012::new(&schema["outputSchema"]).unwrap();
+    let schema = jsonschema::draft202012::new(&result_schema(&router, "call_endpoint").await).unwrap();
     let result = call(&router, "search_endpoints", json!({"limit": 100})).await;
     for endpoint in result["structuredContent"]["data"]["endpoints"].as_array().unwrap() {
         for name in [&endpoint["endpoint"], &endpoint["operation"]] {

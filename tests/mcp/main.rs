@@ -2,6 +2,7 @@
 //! may send.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, unreachable_pub)]
 
+mod batches;
 mod bound;
 mod calls;
 mod corpus;
@@ -11,6 +12,7 @@ mod demo;
 mod endpoints;
 mod eras;
 mod hostile;
+mod judged;
 #[allow(dead_code, reason = "shared with the tests of the API")]
 #[path = "../api/corpus/record.rs"]
 mod record;

@@ -79,6 +79,29 @@ pub async fn call(router: &Router, tool: &str, arguments: Value) -> Value {
     result(&reply).clone()
 }
 
+/// The schema of a tool's result.
+pub async fn result_schema(router: &Router, tool: &str) -> Value {
+    let said = call(router, "describe_endpoint", json!({"endpoint": tool})).await["structuredContent"].clone();
+    assert_eq!(said["ok"], true, "{said}");
+    said["data"]["result"].clone()
+}
+
+/// The answer in a result: structured, or as text for clients that know only that.
+pub fn said(result: &Value) -> Value {
+    match result.get("structuredContent") {
+        Some(said) => said.clone(),
+        None => serde_json::from_str(result["content"][0]["text"].as_str().unwrap()).unwrap(),
+    }
+}
+
+/// Checks that a result has its answer once: as structured content, and only a line about it as text.
+pub fn assert_once(result: &Value) {
+    let (text, said) = (result["content"][0]["text"].as_str().unwrap(), &result["structuredContent"]);
+    assert!(text.len() < 700 && text.contains(&said["status_code"].to_string()), "{text}");
+    assert!(text.contains(said["endpoint"].as_str().unwrap()), "{text}");
+    assert!(serde_json::from_str::<Value>(text).is_err(), "{text}");
+}
+
 /// The tools.
 pub async fn tools(router: &Router) -> Vec<Value> {
     let reply = ask(router, "2025-11-25", "tools/list", json!({})).await;

@@ -7,7 +7,7 @@ use cairn_operations::{ApiConfig, openapi_document};
 use serde_json::Value;
 
 use crate::{
-    rig::{app, tools},
+    rig::{app, result_schema, tools},
     support::everything_world,
 };
 
@@ -24,7 +24,8 @@ async fn tools_are_described() {
         let description = tool["description"].as_str().unwrap();
         assert!(description.contains(" Use when ") && description.contains(" Not for "), "{name}: {description}");
         assert!(description.len() > 120 && !description.contains("  ") && !description.contains(".."), "{name}");
-        assert!(tool["title"].is_string() && tool["annotations"]["title"] == tool["title"], "{name}");
+        // A title would say the summary once more.
+        assert!(tool.get("title").is_none() && tool["annotations"].get("title").is_none(), "{name}");
         for hint in ["readOnlyHint", "idempotentHint", "destructiveHint", "openWorldHint"] {
             assert!(tool["annotations"][hint].is_boolean(), "{name} {hint}");
         }
@@ -35,7 +36,8 @@ async fn tools_are_described() {
             assert!(close || !known, "{name} points to {word}");
         }
     }
-    assert_eq!(tools[tools.len() - 2]["name"], "search_endpoints");
+    assert_eq!(tools[tools.len() - 3]["name"], "search_endpoints");
+    assert_eq!(tools[tools.len() - 2]["name"], "describe_endpoint");
     assert_eq!(tools[tools.len() - 1]["name"], "call_endpoint");
     // Nothing that is not built, nothing that only operators need.
     for absent in ["wallet_summary", "whale_alerts", "health_full", "bitcoin_price"] {
@@ -77,8 +79,10 @@ async fn schemas_are_schemas() {
     let router = app(world, Options::default());
     for tool in tools(&router).await {
         let name = &tool["name"];
-        for key in ["inputSchema", "outputSchema"] {
-            let schema = &tool[key];
+        // Schemas of answers would be most of the list.
+        assert!(tool.get("outputSchema").is_none(), "{name}");
+        let result = result_schema(&router, name.as_str().unwrap()).await;
+        for (key, schema) in [("inputSchema", &tool["inputSchema"]), ("result", &result)] {
             assert_eq!(schema["type"], "object", "{name}");
             // Hosts of models refuse choices at the top.
             for choice in ["anyOf", "oneOf", "allOf"] {
@@ -127,6 +131,46 @@ async fn the_order_is_the_same_every_time() {
     let (one, other) = (app(world, Options::default()), app(world, Options::default()));
     assert_eq!(tools(&one).await, tools(&other).await);
     let text = Value::Array(tools(&one).await).to_string();
-    // Agents read all of it.
-    assert!(text.len() < 400_000, "{} bytes of tools", text.len());
+    assert_eq!(text.matches("\"name\"").count(), tools(&one).await.len());
+}
+
+/// Bytes of JSON in a token, about.
+const BYTES_PER_TOKEN: f64 = 3.5;
+
+/// Models read the whole list before each task.
+#[tokio::test]
+async fn the_list_is_short() {
+    let world = &everything_world();
+    let router = app(world, Options::default());
+    let tools = tools(&router).await;
+    let sizes: Vec<(usize, &str)> =
+        tools.iter().map(|tool| (tool.to_string().len(), tool["name"].as_str().unwrap())).collect();
+    let bytes = Value::Array(tools.clone()).to_string().len();
+    let of_fifty = bytes as f64 / tools.len() as f64 * 50.0 / BYTES_PER_TOKEN;
+    println!("{} tools, {bytes} bytes, {of_fifty:.0} tokens for 50 tools; {sizes:?}", tools.len());
+    assert!(of_fifty < 12_000.0, "{of_fifty:.0} tokens for 50 tools: {sizes:?}");
+    let (largest, name) = sizes.iter().max().unwrap();
+    assert!(*largest < 2_000, "{name} alone has {largest} bytes");
+}
+
+/// What the list leaves out is in the description of a tool.
+#[tokio::test]
+async fn descriptions_are_whole() {
+    let world = &everything_world();
+    let router = app(world, Options::default());
+    for tool in tools(&router).await {
+        let name = tool["name"].as_str().unwrap();
+        let said = crate::rig::call(&router, "describe_endpoint", serde_json::json!({"endpoint": name})).await;
+        let data = &said["structuredContent"]["data"];
+        assert_eq!(data["tool"], name);
+        let listed: Vec<&String> = tool["inputSchema"]["properties"].as_object().unwrap().keys().collect();
+        let described: Vec<&String> = data["arguments"]["properties"].as_object().unwrap().keys().collect();
+        assert_eq!(listed, described, "{name}");
+        assert!(data["result"]["properties"]["data"].is_object(), "{name}");
+        for key in data["arguments"]["required"].as_array().into_iter().flatten() {
+            assert!(tool["inputSchema"]["required"].as_array().unwrap().contains(key), "{name}");
+        }
+    }
+    let said = crate::rig::call(&router, "describe_endpoint", serde_json::json!({"endpoint": "walet_overview"})).await;
+    assert_eq!(said["structuredContent"]["error"]["did_you_mean"][0], "wallet_overview");
 }

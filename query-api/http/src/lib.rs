@@ -54,7 +54,7 @@ pub use pages::{
 };
 pub use requests::{
     ask::{Answer, Ask, Backend, Call, Content, Versions},
-    inside::{AnswerSchema, Api, Described, Reply},
+    inside::{AnswerSchema, Api, Described, Place, Reply},
 };
 pub use server::Service;
 pub use transport::{

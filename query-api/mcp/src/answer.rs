@@ -1,18 +1,22 @@
-//! Answers of tools: one form for success and error.
+//! Answers of tools: one form for success and error. The body of an operation is passed on as it is, never parsed.
 
+use axum::body::Bytes;
 use base64::Engine;
 use cairn_http::{AnswerSchema, Reply};
 use rmcp::model::{CallToolResult, ContentBlock};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value, json, value::RawValue};
 
-use crate::portable::portable;
+use crate::{
+    exchange::{Exchange, Form},
+    portable::portable,
+};
 
 /// The answer of a tool.
 pub(crate) struct Answer {
     status_code: u16,
     endpoint: String,
-    /// The body of a success, as text and as parsed JSON.
-    data: Option<(String, Value)>,
+    /// The body of a success: JSON.
+    data: Option<Bytes>,
     /// The body of an error.
     error: Option<Value>,
     image: Option<ContentBlock>,
@@ -22,33 +26,48 @@ impl Answer {
     /// The answer of an operation.
     pub(crate) fn of(endpoint: &str, reply: &Reply) -> Self {
         let essence = reply.media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-        let json: Option<Value> = serde_json::from_slice(&reply.body).ok();
         let answer =
             Answer { status_code: reply.status, endpoint: endpoint.to_owned(), data: None, error: None, image: None };
         if !(200..300).contains(&reply.status) {
-            let error = json.filter(Value::is_object);
+            let error = serde_json::from_slice(&reply.body).ok().filter(Value::is_object);
             return Answer { error: Some(error.unwrap_or_else(|| bare(reply.status))), ..answer };
         }
-        if let Some(value) = json.filter(|_| essence.ends_with("json")) {
-            let text = String::from_utf8_lossy(&reply.body).into_owned();
-            return Answer { data: Some((text, value)), ..answer };
+        if essence.ends_with("json") {
+            return Answer { data: Some(reply.body.clone()), ..answer };
+        }
+        // A picture is only in the content: once.
+        if essence.starts_with("image/") {
+            let data = json!({"content_type": essence, "bytes": reply.body.len()});
+            let image = ContentBlock::image(base64(&reply.body), essence);
+            return Answer { data: Some(data.to_string().into()), image: Some(image), ..answer };
         }
         let value = match std::str::from_utf8(&reply.body) {
             Ok(text) if essence.starts_with("text/") => json!({"content_type": essence, "text": text}),
             _ => json!({"content_type": essence, "base64": base64(&reply.body)}),
         };
-        let image = essence.starts_with("image/").then(|| ContentBlock::image(base64(&reply.body), essence.clone()));
-        Answer { data: Some((value.to_string(), value)), image, ..answer }
+        Answer { data: Some(value.to_string().into()), ..answer }
     }
 
-    /// Length of a success as text, in bytes; 0 for an error.
+    /// Limits a success to some fields, in this order.
+    pub(crate) fn only(mut self, fields: &[&str]) -> Self {
+        if let Some(data) = &self.data
+            && let Ok(members) = serde_json::from_slice::<std::collections::HashMap<String, &RawValue>>(data)
+        {
+            let kept = fields.iter().filter_map(|name| members.get(*name).map(|raw| format!("\"{name}\":{raw}")));
+            self.data = Some(format!("{{{}}}", kept.collect::<Vec<_>>().join(",")).into());
+        }
+        self
+    }
+
+    /// Length of a success in bytes, with its picture; 0 for an error.
     pub(crate) fn len(&self) -> usize {
-        self.data.as_ref().map_or(0, |(text, _)| text.len())
+        let image = self.image.as_ref().and_then(ContentBlock::as_image).map_or(0, |image| image.data.len());
+        self.data.as_ref().map_or(0, |data| data.len() + image)
     }
 
     /// The answer of a tool that is not an operation.
-    pub(crate) fn own(endpoint: &str, data: Value) -> Self {
-        let data = Some((data.to_string(), data));
+    pub(crate) fn own(endpoint: &str, data: &Value) -> Self {
+        let data = Some(data.to_string().into());
         Answer { status_code: 200, endpoint: endpoint.to_owned(), data, error: None, image: None }
     }
 
@@ -57,22 +76,48 @@ impl Answer {
         Answer { status_code, endpoint: endpoint.to_owned(), data: None, error: Some(error), image: None }
     }
 
-    /// The result of the protocol: structured content, and the same as text. The text keeps the body unchanged, so that
-    /// numbers are as the API printed them.
-    pub(crate) fn into_result(self) -> CallToolResult {
+    /// The error, if it is one.
+    pub(crate) fn error_mut(&mut self) -> Option<&mut Value> {
+        self.error.as_mut()
+    }
+
+    /// The result of the protocol. The answer is in it once: as structured content, or as text for clients that do not
+    /// know structured content.
+    pub(crate) fn into_result(self, exchange: &Exchange) -> CallToolResult {
         let ok = self.error.is_none();
-        let (text, data) = self.data.unwrap_or_else(|| ("null".to_owned(), Value::Null));
+        let text = self.in_short();
+        let data = self.data.unwrap_or_else(|| Bytes::from_static(b"null"));
         let error = self.error.unwrap_or_default();
         let (endpoint, status_code) = (Value::from(self.endpoint), self.status_code);
-        let text = format!(
-            "{{\"ok\":{ok},\"data\":{text},\"error\":{error},\"endpoint\":{endpoint},\"status_code\":{status_code}}}"
-        );
-        let structured =
-            json!({"ok": ok, "data": data, "error": error, "endpoint": endpoint, "status_code": status_code});
+        let before = format!("{{\"ok\":{ok},\"data\":");
+        let after = format!(",\"error\":{error},\"endpoint\":{endpoint},\"status_code\":{status_code}}}");
+        let whole = vec![before.into(), data, after.into()];
+        let (text, structured) = match exchange.form {
+            Form::Structured => (text, Some(exchange.leave(whole))),
+            Form::Text => {
+                let whole = String::from_utf8_lossy(&whole.concat()).into_owned();
+                (exchange.leave(vec![Value::from(whole).to_string().into()]), None)
+            }
+        };
         let content: Vec<ContentBlock> = [ContentBlock::text(text)].into_iter().chain(self.image).collect();
         let mut result = if ok { CallToolResult::success(content) } else { CallToolResult::error(content) };
-        result.structured_content = Some(structured);
+        result.structured_content = structured.map(Value::from);
         result
+    }
+
+    /// A line for people who follow what an agent does.
+    fn in_short(&self) -> String {
+        let (endpoint, status) = (&self.endpoint, self.status_code);
+        match (&self.error, &self.data) {
+            (Some(error), _) => {
+                let detail: String = error["detail"].as_str().unwrap_or_default().chars().take(500).collect();
+                format!("{endpoint}: {status} {}: {detail}", error["error"].as_str().unwrap_or("error"))
+            }
+            (None, data) => {
+                let bytes = data.as_ref().map_or(0, Bytes::len);
+                format!("{endpoint}: {status}; the answer, {bytes} bytes of JSON, is the structured content")
+            }
+        }
     }
 }
 
@@ -82,9 +127,10 @@ fn bare(status: u16) -> Value {
         "detail": "the server returned an error without a readable body"})
 }
 
-/// Schema of a tool's answer.
-pub(crate) fn schema(answer: Option<AnswerSchema>) -> Map<String, Value> {
+/// Schema of a tool's answer. If it gives only some fields, these.
+pub(crate) fn schema(answer: Option<AnswerSchema>, fields: &[&str]) -> Map<String, Value> {
     let (data, definitions) = match answer {
+        Some(_) if !fields.is_empty() => (json!({"type": "object", "required": fields}), Map::new()),
         Some(AnswerSchema { answer, definitions }) => (answer, definitions),
         None => (json!({"type": "object"}), Map::new()),
     };
@@ -137,48 +183,63 @@ fn base64(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use axum::body::Bytes;
-
     use super::*;
 
     fn reply(status: u16, kind: &str, body: &[u8]) -> Reply {
         let body = Bytes::copy_from_slice(body);
-        Reply { status, media_type: kind.to_owned(), request_id: None, body, url: String::new() }
+        Reply { status, media_type: kind.to_owned(), request_id: None, body, url: String::new(), is_document: false }
     }
 
-    fn shown(reply: &Reply) -> (Value, Value, Option<bool>) {
-        let result = Answer::of("/x", reply).into_result();
-        let text: Value = serde_json::from_str(&result.content[0].as_text().unwrap().text).unwrap();
-        (result.structured_content.unwrap(), text, result.is_error)
+    /// The result as a client gets it.
+    fn sent(answer: Answer, form: Form) -> (String, Value) {
+        let exchange = Exchange::new(0, form, Map::new());
+        let result = serde_json::to_vec(&answer.into_result(&exchange)).unwrap();
+        let text = String::from_utf8(exchange.complete(result.into()).concat()).unwrap();
+        (text.clone(), serde_json::from_str(&text).unwrap())
     }
 
     #[test]
     fn success_and_failure_have_one_shape() {
-        let (structured, text, is_error) = shown(&reply(200, "application/json", br#"{"a_btc":0.10000000}"#));
-        assert_eq!(structured, text);
-        assert_eq!((is_error, &structured["ok"], &structured["error"]), (Some(false), &true.into(), &Value::Null));
-        let (structured, text, is_error) = shown(&reply(404, "application/problem+json", br#"{"error":"x"}"#));
-        assert_eq!(structured, text);
-        assert_eq!(
-            (is_error, &structured["data"], &structured["status_code"]),
-            (Some(true), &Value::Null, &404.into())
-        );
-        let (structured, ..) = shown(&reply(502, "text/html", b"<p>"));
-        assert_eq!(structured["error"]["status"], 502);
+        for (status, kind, body, code) in [
+            (200, "application/json", &br#"{"a_btc":0.10000000}"#[..], Value::Null),
+            (404, "application/problem+json", br#"{"error":"x","status":404}"#, "x".into()),
+            (502, "text/html", b"<p>", "unreadable_answer".into()),
+        ] {
+            let (_, structured) = sent(Answer::of("/x", &reply(status, kind, body)), Form::Structured);
+            let (_, texts) = sent(Answer::of("/x", &reply(status, kind, body)), Form::Text);
+            let text: Value = serde_json::from_str(texts["content"][0]["text"].as_str().unwrap()).unwrap();
+            let said = &structured["structuredContent"];
+            // Once: in one form or in the other.
+            assert_eq!(&text, said);
+            assert!(texts.get("structuredContent").is_none());
+            assert!(structured["content"][0]["text"].as_str().unwrap().len() < 200);
+            assert_eq!((&said["ok"], &said["status_code"]), (&(status == 200).into(), &status.into()));
+            assert_eq!((&said["error"]["error"], &structured["isError"]), (&code, &(status != 200).into()));
+            assert_eq!(said["data"].is_null(), status != 200);
+        }
     }
 
     #[test]
-    fn the_text_keeps_numbers_as_they_were_printed() {
-        let result = Answer::of("/x", &reply(200, "application/json", br#"{"a_btc":0.10000000}"#)).into_result();
-        assert!(result.content[0].as_text().unwrap().text.contains("0.10000000"));
+    fn numbers_stay_as_they_were_printed() {
+        for form in [Form::Structured, Form::Text] {
+            let (text, _) = sent(Answer::of("/x", &reply(200, "application/json", br#"{"a_btc":0.10000000}"#)), form);
+            assert_eq!(text.matches("0.10000000").count(), 1, "{text}");
+        }
     }
 
     #[test]
     fn bodies_that_are_no_json_are_wrapped() {
-        let (structured, ..) = shown(&reply(200, "text/csv; charset=utf-8", b"a,b"));
-        assert_eq!(structured["data"], json!({"content_type": "text/csv", "text": "a,b"}));
-        let result = Answer::of("/x", &reply(200, "image/png", &[0x89, b'P'])).into_result();
-        assert_eq!(result.content.len(), 2);
-        assert_eq!(result.structured_content.unwrap()["data"]["base64"], "iVA=");
+        let (_, result) = sent(Answer::of("/x", &reply(200, "text/csv; charset=utf-8", b"a,b")), Form::Structured);
+        assert_eq!(result["structuredContent"]["data"], json!({"content_type": "text/csv", "text": "a,b"}));
+        let (text, result) = sent(Answer::of("/x", &reply(200, "image/png", &[0x89, b'P'])), Form::Structured);
+        assert_eq!((text.matches("iVA=").count(), &result["content"][1]["data"]), (1, &"iVA=".into()));
+        assert_eq!(result["structuredContent"]["data"], json!({"content_type": "image/png", "bytes": 2}));
+    }
+
+    #[test]
+    fn answers_can_be_limited_to_fields() {
+        let whole = reply(200, "application/json", br#"{"a":1,"b":{"c":[1.50]},"d":3}"#);
+        let (_, result) = sent(Answer::of("/x", &whole).only(&["b", "a", "z"]), Form::Structured);
+        assert_eq!(result["structuredContent"]["data"].to_string(), r#"{"b":{"c":[1.5]},"a":1}"#);
     }
 }

@@ -11,6 +11,11 @@ const TOO_LARGE: ErrorCode = ErrorCode::AnswerTooLarge;
 
 /// The answer of an operation if it has at most `max` bytes; otherwise how to request less, and the URL of the whole.
 pub(crate) fn answer(api: &Api, op: Option<&Described>, endpoint: &str, reply: &Reply, max: usize) -> Answer {
+    if reply.is_document {
+        let what =
+            "a document: fetch it over HTTP; search_endpoints and describe_endpoint tell what it says of one endpoint";
+        return Answer::own(endpoint, &json!({"url": reply.url, "content_type": reply.media_type, "note": what}));
+    }
     // Checked before it is wrapped, and again after, since wrapping makes it longer.
     let mut length = reply.body.len();
     if length <= max || !(200..300).contains(&reply.status) {

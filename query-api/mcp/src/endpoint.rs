@@ -25,7 +25,7 @@ pub(crate) async fn endpoint(State(front): State<Arc<Front>>, request: Request) 
         return *refused;
     }
     match parts.method {
-        Method::POST => match post_body(&front.api, &parts.headers, body).await {
+        Method::POST => match post_body(&front.api, &parts, body).await {
             Ok(body) => front.answer(&parts, body).await,
             Err(refused) => refused,
         },
@@ -59,6 +59,6 @@ fn about(front: &Front) -> Value {
         "url": format!("{base}{}", PATHS.first().copied().unwrap_or_default()),
         "transports": ["streamable-http", "sse"],
         "protocol_versions": protocol_versions(),
-        "authentication": "none",
+        "authentication": front.api.authentication(),
     })
 }

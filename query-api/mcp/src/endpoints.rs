@@ -1,9 +1,7 @@
-//! The two tools for all operations, including those without their own tool: one searches, one calls.
-
-use std::sync::Arc;
+//! The tools for all operations, including those without their own tool: one searches, one describes, one calls.
 
 use axum::http::request::Parts;
-use cairn_http::{Api, Described, ErrorCode};
+use cairn_http::{Agreed, Api, Described, ErrorCode};
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::{Map, Value, json};
 
@@ -11,46 +9,70 @@ use crate::{
     answer::{self, Answer},
     bound,
     portable::{object, portable},
+    tools::Tools,
 };
 
 pub(crate) const SEARCH: &str = "search_endpoints";
+pub(crate) const DESCRIBE: &str = "describe_endpoint";
 pub(crate) const CALL: &str = "call_endpoint";
 
 /// Default and maximum number of endpoints in a search result.
-const FOUND: u64 = 10;
+const FOUND: u64 = 5;
 const MAX_FOUND: u64 = 100;
-/// Maximum number of words of a query.
-const MAX_WORDS: usize = 16;
-/// Words that are ignored.
-const IDLE: [&str; 17] =
-    ["a", "an", "and", "are", "do", "for", "how", "i", "in", "is", "me", "of", "on", "or", "the", "to", "what"];
+/// Number of suggestions for a name that does not exist.
+const SUGGESTED: usize = 3;
+
+fn reads(effects: (bool, bool)) -> ToolAnnotations {
+    let (reads, open_world) = effects;
+    ToolAnnotations::new().read_only(reads).destructive(!reads).idempotent(reads).open_world(open_world)
+}
 
 pub(crate) fn search_tool() -> Tool {
     let input = json!({
         "type": "object",
         "properties": {
-            "query": {"type": "string", "maxLength": 256, "examples": ["fee of a transaction"],
-                "description": "Search words. Without them, all endpoints are listed in order."},
+            "query": {"type": "string", "maxLength": 256,
+                "description": "The question in words. Without it, all endpoints are listed."},
             "limit": {"type": "integer", "minimum": 1, "maximum": MAX_FOUND, "default": FOUND,
                 "description": "Maximum number of results."},
         },
     });
-    let description = "Finds endpoints of this server by words in their names, paths and descriptions. Each result has \
-        the schema of its arguments. Use when no tool fits the question, or before call_endpoint. Not for data about \
-        the chain itself.";
-    Tool::new(SEARCH, description, object(input))
-        .with_title("Find endpoints")
-        .with_raw_output_schema(Arc::new(found_schema()))
-        .with_annotations(
-            ToolAnnotations::with_title("Find endpoints")
-                .read_only(true)
-                .destructive(false)
-                .idempotent(true)
-                .open_world(false),
-        )
+    let description = "Finds the endpoints that answer a question, also planned ones. Use when no tool fits the question. \
+        Not for data about the chain itself.";
+    Tool::new(SEARCH, description, object(input)).with_annotations(reads((true, false)))
 }
 
-fn found_schema() -> JsonObject {
+pub(crate) fn describe_tool() -> Tool {
+    let input = json!({
+        "type": "object",
+        "properties": {
+            "endpoint": {"type": "string", "description": "Name of a tool, `endpoint` or `operation` from search_endpoints."},
+        },
+        "required": ["endpoint"],
+    });
+    let description = "Description of an endpoint or tool: all its arguments with examples, and the schema of its answer. \
+        Use when the list of tools does not say enough. Not for calling it (call_endpoint).";
+    Tool::new(DESCRIBE, description, object(input)).with_annotations(reads((true, false)))
+}
+
+pub(crate) fn call_tool(annotations: ToolAnnotations) -> Tool {
+    let input = json!({
+        "type": "object",
+        "properties": {
+            "endpoint": {"type": "string",
+                "description": "`endpoint` or `operation` from search_endpoints, or a complete path with its query \
+                    string, prefixed with POST if that is its method."},
+            "arguments": {"type": "object", "description": "Arguments by name."},
+        },
+        "required": ["endpoint"],
+    });
+    let description = "Calls any endpoint with the same checks and limits as over HTTP; of a document it gives the URL. \
+        Use when an endpoint has no tool. Not for endpoints with a tool.";
+    Tool::new(CALL, description, object(input)).with_annotations(annotations)
+}
+
+/// Schema of the answer of one of these tools.
+pub(crate) fn own_schema(tool: &str) -> JsonObject {
     let found = json!({
         "type": "object",
         "properties": {
@@ -58,49 +80,30 @@ fn found_schema() -> JsonObject {
                 "type": "object",
                 "properties": {
                     "endpoint": {"type": "string", "description": "Value for call_endpoint."},
-                    "operation": {"type": "string"},
+                    "operation": {"type": ["string", "null"], "description": "Its name; null if it is planned."},
                     "tool": {"type": ["string", "null"], "description": "Name of its tool; null if it has none."},
                     "summary": {"type": "string"},
                     "tier": {"enum": ["free", "premium"], "description": "Tier after the beta; everything is free until then."},
-                    "arguments": {"type": "object", "description": "JSON schema of its arguments."},
+                    "planned": {"type": "boolean", "description": "True if this server does not implement it yet: a call answers 501."},
+                    "arguments": {"type": "object", "description": "Its arguments, each with its type."},
                 },
-                "required": ["endpoint", "operation", "tool", "summary", "tier", "arguments"],
+                "required": ["endpoint", "operation", "tool", "summary", "tier", "planned", "arguments"],
             }},
             "total": {"type": "integer", "description": "Number of matches, listed or not."},
+            "note": {"type": "string"},
         },
         "required": ["endpoints", "total"],
     });
-    let mut schema = answer::schema(None);
-    if let Some(data) = schema.get_mut("properties").and_then(|properties| properties.get_mut("data")) {
+    let mut schema = answer::schema(None, &[]);
+    if tool == SEARCH
+        && let Some(data) = schema.get_mut("properties").and_then(|properties| properties.get_mut("data"))
+    {
         data["anyOf"] = json!([portable(found), {"type": "null"}]);
     }
     schema
 }
 
-pub(crate) fn call_tool(annotations: ToolAnnotations) -> Tool {
-    let input = json!({
-        "type": "object",
-        "properties": {
-            "endpoint": {"type": "string", "examples": ["/v1/fees/recommended"],
-                "description": "An `endpoint` or `operation` from search_endpoints, or a complete path with its query \
-                    string, prefixed with POST if that is its method."},
-            "arguments": {"type": "object",
-                "description": "Arguments by name, for path, query string and body."},
-        },
-        "required": ["endpoint"],
-    });
-    let mut annotations = annotations;
-    annotations.title = Some("Call an endpoint".to_owned());
-    let description = "Calls any endpoint of this server with the same checks, limits and errors as over HTTP. Use when \
-        an endpoint has no tool, or you have a complete path. Not for endpoints with a tool: the tool describes its \
-        arguments and its answer.";
-    Tool::new(CALL, description, object(input))
-        .with_title("Call an endpoint")
-        .with_raw_output_schema(Arc::new(answer::schema(None)))
-        .with_annotations(annotations)
-}
-
-/// An error in the arguments of one of the two tools, in the form of every error.
+/// An error in the arguments of one of these tools, in the form of every error.
 fn refused(tool: &str, name: &str, message: &str) -> Answer {
     let error = json!({
         "type": "urn:cairn:problem:validation_error",
@@ -114,8 +117,36 @@ fn refused(tool: &str, name: &str, message: &str) -> Answer {
     Answer::failed(tool, 422, error)
 }
 
+/// An endpoint that does not exist, with those that may be meant.
+fn unknown(tools: &Tools, tool: &str, endpoint: &str) -> Answer {
+    let meant = suggestions(tools, endpoint);
+    let hint = if meant.is_empty() { String::new() } else { format!("; did you mean {}?", meant.join(", ")) };
+    let message =
+        format!("is neither an operation nor a path{hint}; use search_endpoints with the question to find endpoints");
+    let mut answer = refused(tool, "endpoint", &message);
+    if let Some(error) = answer.error_mut() {
+        error["did_you_mean"] = json!(meant);
+    }
+    answer
+}
+
+/// Names of tools and operations that may be meant by one that does not exist: the nearest, then what a search for its
+/// words finds.
+pub(crate) fn suggestions(tools: &Tools, name: &str) -> Vec<String> {
+    let name: String = name.chars().take(100).collect();
+    let mut meant: Vec<String> = Api::nearest(&name, tools.names()).map(str::to_owned).into_iter().collect();
+    for at in tools.index.find(&name) {
+        let Some(op) = tools.operations.get(at) else { continue };
+        let found = op.tool.unwrap_or(op.name);
+        if meant.len() < SUGGESTED && !meant.iter().any(|name| name == found) {
+            meant.push(found.to_owned());
+        }
+    }
+    meant
+}
+
 /// Lists the best matches.
-pub(crate) fn search(operations: &[Described], arguments: &Map<String, Value>) -> Answer {
+pub(crate) fn search(tools: &Tools, arguments: &Map<String, Value>) -> Answer {
     let query = match arguments.get("query") {
         None | Some(Value::Null) => "",
         Some(Value::String(text)) if text.chars().count() <= 256 => text,
@@ -128,102 +159,219 @@ pub(crate) fn search(operations: &[Described], arguments: &Map<String, Value>) -
             None => return refused(SEARCH, "limit", "expected an integer from 1 to 100"),
         },
     };
-    let words: Vec<String> = query
-        .split(|c: char| !c.is_alphanumeric())
-        .map(str::to_lowercase)
-        .filter(|word| !word.is_empty() && !IDLE.contains(&word.as_str()))
-        .take(MAX_WORDS)
-        .collect();
-    let scored =
-        operations.iter().map(|op| (score(op, &words), op)).filter(|(score, _)| words.is_empty() || *score > 0);
-    let mut found: Vec<(u32, &Described)> = scored.collect();
-    // Stable sort: equal scores keep the order of the catalog.
-    found.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
+    let found = if query.trim().is_empty() { (0..tools.operations.len()).collect() } else { tools.index.find(query) };
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-    let endpoints: Vec<Value> = found.iter().take(limit).map(|(_, op)| entry(op)).collect();
-    Answer::own(SEARCH, json!({"endpoints": endpoints, "total": found.len()}))
+    let endpoints: Vec<Value> = found.iter().take(limit).filter_map(|at| entry(tools, *at)).collect();
+    let planned = endpoints.iter().any(|entry| entry["planned"] == true);
+    let mut data = json!({"endpoints": endpoints, "total": found.len()});
+    if planned {
+        data["note"] =
+            "endpoints with planned: true are part of the interface, but this server does not implement them yet"
+                .into();
+    }
+    Answer::own(SEARCH, &data)
 }
 
-fn entry(op: &Described) -> Value {
-    json!({
-        "endpoint": op.endpoint,
-        "operation": op.name,
-        "tool": op.tool,
-        "summary": op.summary,
-        "tier": if op.premium { "premium" } else { "free" },
-        "arguments": op.input_schema,
+fn entry(tools: &Tools, at: usize) -> Option<Value> {
+    if let Some(op) = tools.operations.get(at) {
+        return Some(json!({
+            "endpoint": op.endpoint,
+            "operation": op.name,
+            "tool": op.tool,
+            "summary": op.summary,
+            "tier": if op.premium { "premium" } else { "free" },
+            "planned": false,
+            "arguments": in_short(op),
+        }));
+    }
+    let row: &Agreed = tools.planned.get(at - tools.operations.len())?;
+    let endpoint = if row.method == "GET" { row.path.to_owned() } else { format!("{} {}", row.method, row.path) };
+    Some(json!({
+        "endpoint": endpoint,
+        "operation": null,
+        "tool": null,
+        "summary": row.summary,
+        "tier": if row.offer.tier == cairn_http::Tier::Premium { "premium" } else { "free" },
+        "planned": true,
+        "arguments": {},
+    }))
+}
+
+/// The arguments of an operation, each with its type in words.
+fn in_short(op: &Described) -> Map<String, Value> {
+    let required: Vec<&str> =
+        op.input_schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let kind = |schema: &Value| match (&schema["type"], schema["enum"].as_array()) {
+        (_, Some(words)) => words.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" | "),
+        (Value::String(kind), None) => kind.clone(),
+        (Value::Array(kinds), None) => kinds.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" or "),
+        _ => "any".to_owned(),
+    };
+    let properties = op.input_schema["properties"].as_object().into_iter().flatten();
+    properties
+        .map(|(name, schema)| {
+            let needed = if required.contains(&name.as_str()) { ", required" } else { "" };
+            (name.clone(), Value::from(format!("{}{needed}", kind(schema))))
+        })
+        .collect()
+}
+
+/// The operation with this name, tool or endpoint.
+fn named<'t>(tools: &'t Tools, endpoint: &str) -> Option<(usize, &'t Described)> {
+    tools.operations.iter().enumerate().find(|(_, op)| {
+        op.name == endpoint
+            || op.tool == Some(endpoint)
+            || op.endpoint == endpoint
+            || endpoint.strip_prefix(op.method).is_some_and(|rest| rest.trim_start() == op.path)
     })
 }
 
-/// Score of an operation: a word in its name or path counts more than one in the summary, which counts more than one in
-/// the description.
-fn score(op: &Described, words: &[String]) -> u32 {
-    let places = [
-        (8, format!("{} {} {}", op.name, op.tool.unwrap_or_default(), op.path)),
-        (4, format!("{} {}", op.summary, op.guidance.0)),
-        (1, format!("{} {}", op.area, op.description)),
-    ];
-    let places = places.map(|(weight, text)| (weight, text.to_lowercase()));
-    let of_word = |word: &String| -> u32 {
-        // A plural also matches its singular.
-        let stem = word.strip_suffix('s').filter(|stem| stem.len() > 2).unwrap_or(word);
-        places.iter().filter(|(_, text)| text.contains(stem)).map(|(weight, _)| weight).sum()
+/// Describes an endpoint or tool.
+pub(crate) fn describe(tools: &Tools, arguments: &Map<String, Value>) -> Answer {
+    let Some(endpoint) = arguments.get("endpoint").and_then(Value::as_str).map(str::trim) else {
+        return refused(DESCRIBE, "endpoint", "expected a string");
     };
-    words.iter().map(of_word).sum()
+    if let Some((at, op)) = named(tools, endpoint) {
+        return Answer::own(
+            DESCRIBE,
+            &json!({
+                "endpoint": op.endpoint,
+                "operation": op.name,
+                "tool": op.tool,
+                "summary": op.summary,
+                "description": op.description,
+                "use_when": op.guidance.0,
+                "not_for": op.guidance.1,
+                "cost": {"class": op.cost.name(), "units": op.cost.units()},
+                "needs_session": if op.conditional { "for some requests" } else { "never" },
+                "exactly_one_of": op.exactly_one,
+                "at_most_one_of": op.at_most_one,
+                "arguments": op.input_schema,
+                "result": tools.results.get(at),
+            }),
+        );
+    }
+    match tools.find(endpoint) {
+        Some((tool, _)) => Answer::own(
+            DESCRIBE,
+            &json!({
+                "endpoint": null,
+                "operation": null,
+                "tool": tool.name,
+                "description": tool.description,
+                "arguments": *tool.input_schema,
+                "result": own_schema(endpoint),
+            }),
+        ),
+        None => unknown(tools, DESCRIBE, endpoint),
+    }
 }
 
 /// Calls an endpoint by its operation name, its path template, or a complete path.
 pub(crate) async fn call(
     api: &Api,
-    operations: &[Described],
-    arguments: &Map<String, Value>,
+    tools: &Tools,
+    mut arguments: Map<String, Value>,
+    bytes: usize,
     from: &Parts,
     max: usize,
 ) -> Answer {
-    let Some(endpoint) = arguments.get("endpoint").and_then(Value::as_str).map(str::trim) else {
-        return refused(CALL, "endpoint", "expected a string");
+    let endpoint = match arguments.get("endpoint").and_then(Value::as_str).map(str::trim) {
+        Some(endpoint) => endpoint.to_owned(),
+        None => return refused(CALL, "endpoint", "expected a string"),
     };
-    let nothing = Map::new();
-    let given = match arguments.get("arguments") {
-        None | Some(Value::Null) => &nothing,
+    let endpoint = endpoint.as_str();
+    let given = match arguments.shift_remove("arguments") {
+        None | Some(Value::Null) => Map::new(),
         Some(Value::Object(given)) => given,
         Some(_) => return refused(CALL, "arguments", "expected an object"),
     };
-    let named = |op: &&Described| {
-        op.name == endpoint
-            || op.tool == Some(endpoint)
-            || op.endpoint == endpoint
-            || endpoint.strip_prefix(op.method).is_some_and(|rest| rest.trim_start() == op.path)
-    };
-    if let Some(op) = operations.iter().find(named) {
-        return match api.call(op.name, given, from).await {
-            Some(reply) => bound::answer(api, Some(op), &op.endpoint, &reply, max),
-            None => refused(CALL, "endpoint", "does not exist"),
-        };
+    if let Some((_, op)) = named(tools, endpoint) {
+        return operation(api, op, given, bytes, from, max).await;
     }
     let (method, target) = match endpoint.split_once(char::is_whitespace) {
         Some((method, target)) => (method, target.trim_start()),
         None => ("GET", endpoint),
     };
     if !matches!(method, "GET" | "POST") || !target.starts_with('/') {
-        return refused(
-            CALL,
-            "endpoint",
-            "is neither an operation nor a path; use search_endpoints to list the endpoints",
-        );
+        return unknown(tools, CALL, endpoint);
     }
-    let body = Value::Object(given.clone());
-    let (target, body) = match method {
+    let body = match method {
         "GET" if !given.is_empty() => {
             return refused(CALL, "arguments", "must be empty for a complete path; put them into its query string");
         }
-        "GET" => (target, None),
-        _ => (target, Some(&body)),
+        "GET" => None,
+        _ => Some(Value::Object(given)),
     };
-    let reply = api.request(method, target, body, from).await;
+    let reply = api.request(method, target, body, bytes, from).await;
     let path = target.split('?').next().unwrap_or_default();
-    let op = operations.iter().find(|op| op.method == method && fits(op.path, path));
+    let op = tools.operations.iter().find(|op| op.method == method && fits(op.path, path));
     bound::answer(api, op, &shown(method, target), &reply, max)
+}
+
+/// Calls an operation.
+pub(crate) async fn operation(
+    api: &Api,
+    op: &Described,
+    given: Map<String, Value>,
+    bytes: usize,
+    from: &Parts,
+    max: usize,
+) -> Answer {
+    let wrong = Wrong::of(op, &given);
+    match api.call(op.name, given, bytes, from).await {
+        Some(reply) => {
+            let mut answer = bound::answer(api, Some(op), &op.endpoint, &reply, max);
+            if matches!(reply.status, 400 | 422)
+                && let Some(error) = answer.error_mut()
+            {
+                wrong.tell(op, error);
+            }
+            answer
+        }
+        None => refused(CALL, "endpoint", "does not exist"),
+    }
+}
+
+/// Maximum number of wrong names that are told.
+const MAX_WRONG: usize = 8;
+
+/// Arguments that an operation does not have. A successful answer has a warning about them; in an error they are told as
+/// well, because a required argument is often missing only by its name.
+struct Wrong(Vec<(String, Option<String>)>);
+
+impl Wrong {
+    fn of(op: &Described, given: &Map<String, Value>) -> Self {
+        let known: Vec<&str> = names(op).collect();
+        let required = op.input_schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        let missing: Vec<&str> = required.filter(|name| !given.contains_key(*name)).collect();
+        let wrong: Vec<&String> = given.keys().filter(|name| !known.contains(&name.as_str())).take(MAX_WRONG).collect();
+        let meant = |name: &str| match (missing.as_slice(), wrong.len()) {
+            // One is missing and one is too many.
+            ([only], 1) => Some((*only).to_owned()),
+            _ => Api::nearest(name, known.iter().copied()).map(str::to_owned),
+        };
+        Wrong(wrong.iter().map(|name| (name.chars().take(64).collect(), meant(name))).collect())
+    }
+
+    fn tell(&self, op: &Described, error: &mut Value) {
+        for (name, meant) in &self.0 {
+            let hint = meant.as_ref().map_or_else(String::new, |meant| format!("; did you mean {meant}?"));
+            let message = format!("is not an argument of {}{hint}", op.tool.unwrap_or(op.name));
+            if let Some(Value::String(detail)) = error.get_mut("detail") {
+                detail.push_str(&format!("; {name:?} {message}"));
+            }
+            let told = json!({"in": "body", "name": name, "message": message, "allowed": {"enum": names(op).collect::<Vec<_>>()}});
+            if let Some(Value::Array(errors)) = error.get_mut("errors") {
+                errors.push(told);
+            }
+        }
+    }
+}
+
+/// Names of the arguments of an operation.
+fn names(op: &Described) -> impl Iterator<Item = &str> {
+    op.input_schema["properties"].as_object().into_iter().flatten().map(|(name, _)| name.as_str())
 }
 
 /// True if a path matches a template.

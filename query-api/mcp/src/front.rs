@@ -5,20 +5,21 @@ use std::{net::SocketAddr, sync::Arc};
 use axum::{
     body::{Body, Bytes, to_bytes},
     extract::{ConnectInfo, Request},
-    http::{HeaderMap, HeaderValue, Method, StatusCode, header, request::Parts},
+    http::{HeaderValue, Method, StatusCode, header, request::Parts},
     response::Response,
 };
 use cairn_http::{Api, ErrorCode, Hosts};
 use rmcp::transport::{
     StreamableHttpServerConfig, StreamableHttpService, streamable_http_server::session::never::NeverSessionManager,
 };
-use serde_json::Value;
 use tower::{Service, ServiceExt};
 
 use crate::{
-    Options,
+    Options, batch,
+    exchange::{Answered, Exchange, Form},
     handler::Handler,
-    rpc::{self, INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, RpcError},
+    message::{self, Incoming, MAX_FRAME, Message},
+    rpc::{self, INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, RpcError},
     streams::Streams,
 };
 
@@ -26,8 +27,8 @@ use crate::{
 pub(crate) const SESSION: &str = "mcp-session-id";
 pub(crate) const VERSION: &str = "mcp-protocol-version";
 
-/// The newest protocol revision with batches. A request without the header counts as this revision.
-const LAST_WITH_BATCHES: &str = "2025-03-26";
+/// Maximum size of an answer of the protocol server in bytes: pictures are the longest part of any.
+const MAX_PROTOCOL_ANSWER: usize = 2 << 20;
 
 /// State shared by the routes.
 pub(crate) struct Front {
@@ -59,63 +60,36 @@ impl Front {
     }
 
     /// Answers the body of a POST: one message or a batch.
-    pub(crate) async fn answer(&self, parts: &Parts, body: Bytes) -> Response {
-        let message: Value = match serde_json::from_slice(&body) {
-            Ok(message) => message,
-            Err(error) => {
-                let text = format!("Parse error: line {}, column {}", error.line(), error.column());
-                return RpcError::new(PARSE_ERROR, text).response(StatusCode::BAD_REQUEST, None);
-            }
-        };
-        match message {
-            Value::Array(messages) => self.batch(parts, messages).await,
-            message => match rpc::check(&message) {
-                Ok(()) => self.forward(parts, rpc::id_of(&message), body).await,
-                Err(error) => error.response(StatusCode::BAD_REQUEST, rpc::id_of(&message)),
+    pub(crate) async fn answer(self: &Arc<Self>, parts: &Parts, body: Bytes) -> Response {
+        let parsed = self.api.off_workers(body.len(), move || message::parse(&body)).await;
+        let incoming = parsed.unwrap_or_else(|_| Err(RpcError::new(INTERNAL_ERROR, "Internal error")));
+        match incoming {
+            Err(error) => error.response(StatusCode::BAD_REQUEST, None),
+            Ok(Incoming::Batch(messages)) => batch::answer(self, parts, messages).await,
+            Ok(Incoming::One(message)) => match rpc::check(&message.value) {
+                Ok(()) => self.forward(parts, message).await.into_response(),
+                Err(error) => error.response(StatusCode::BAD_REQUEST, rpc::id_of(&message.value)),
             },
         }
     }
 
-    /// Answers the messages of a batch, one after the other.
-    async fn batch(&self, parts: &Parts, messages: Vec<Value>) -> Response {
-        let refused = |text: String| {
-            RpcError::new(INVALID_REQUEST, format!("Invalid Request: {text}")).response(StatusCode::BAD_REQUEST, None)
-        };
-        let version = parts.headers.get(VERSION).map_or(Some(LAST_WITH_BATCHES), |v| v.to_str().ok());
-        if version.is_none_or(|version| version > LAST_WITH_BATCHES) {
-            return refused("this protocol revision does not support batches".to_owned());
-        }
-        if messages.is_empty() || messages.len() > self.options.max_batch {
-            return refused(format!("a batch must have 1 to {} messages", self.options.max_batch));
-        }
-        let mut answers = Vec::new();
-        for message in messages {
-            let id = rpc::id_of(&message).cloned();
-            let fault = match rpc::check(&message) {
-                Err(error) => Some(error),
-                Ok(()) if message["method"] == "initialize" => {
-                    Some(RpcError::new(INVALID_REQUEST, "Invalid Request: initialize must not be in a batch"))
-                }
-                Ok(()) => None,
-            };
-            if let Some(fault) = fault {
-                answers.push(fault.answer(id.as_ref()));
-                continue;
-            }
-            let reply = self.forward(parts, id.as_ref(), message.to_string().into()).await;
-            if rpc::is_request(&message) {
-                answers.push(read(reply).await.unwrap_or_else(|error| error.answer(id.as_ref())));
-            }
-        }
-        if answers.is_empty() {
-            return accepted();
-        }
-        rpc::json_response(StatusCode::OK, Value::Array(answers).to_string())
-    }
-
     /// Passes a message to the protocol server.
-    async fn forward(&self, parts: &Parts, id: Option<&Value>, body: Bytes) -> Response {
-        let mut request = Request::new(Body::from(body));
+    pub(crate) async fn forward(&self, parts: &Parts, message: Message) -> Answered {
+        let id = rpc::id_of(&message.value).cloned();
+        let (is_request, is_call) = (message.is_request(), message.is_call());
+        let Some(frame) = message.frame else {
+            let text = format!(
+                "Invalid Request: without the arguments of a tool, a message must have at most {MAX_FRAME} bytes"
+            );
+            return RpcError::new(INVALID_REQUEST, text).answered(StatusCode::BAD_REQUEST, id.as_ref());
+        };
+        // The call of a tool takes the place of its operation.
+        let place = if is_request && !is_call { Some(self.api.place().await) } else { None };
+        if let Some(Err(error)) = place {
+            return RpcError::of(&error).answered(error.status, id.as_ref());
+        }
+        let exchange = Exchange::new(message.bytes, Form::of(parts), message.arguments);
+        let mut request = Request::new(Body::from(frame));
         *request.method_mut() = Method::POST;
         *request.headers_mut() = parts.headers.clone();
         let headers = request.headers_mut();
@@ -124,6 +98,7 @@ impl Front {
         // The answer is always one JSON text, independent of the client's Accept header.
         headers.insert(header::ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        request.extensions_mut().insert(Arc::clone(&exchange));
         if let Some(peer) = parts.extensions.get::<ConnectInfo<SocketAddr>>() {
             request.extensions_mut().insert(*peer);
         }
@@ -136,13 +111,22 @@ impl Front {
             Ok(response) => response.into_parts(),
             Err(never) => match never {},
         };
+        // What is long in the answer has passed it by.
+        let body = to_bytes(Body::new(body), MAX_PROTOCOL_ANSWER).await;
         let is_json = parts.headers.get(header::CONTENT_TYPE).is_some_and(|kind| kind == "application/json");
-        if parts.status.is_success() || is_json {
-            return Response::from_parts(parts, Body::new(body));
-        }
+        let text = match body {
+            Ok(body) if parts.status.is_success() || is_json => {
+                return Answered { status: parts.status, headers: parts.headers, pieces: exchange.complete(body) };
+            }
+            Ok(text) => text,
+            Err(error) => {
+                tracing::error!(%error, "the protocol's server failed");
+                let failed = RpcError::new(INTERNAL_ERROR, "Internal error");
+                return failed.answered(StatusCode::INTERNAL_SERVER_ERROR, id.as_ref());
+            }
+        };
         // Plain text becomes a message.
-        let text = to_bytes(Body::new(body), 4096).await.unwrap_or_default();
-        let text = String::from_utf8_lossy(&text);
+        let text: String = String::from_utf8_lossy(&text).chars().take(4096).collect();
         tracing::debug!(status = parts.status.as_u16(), reason = %text, "a message was refused");
         let (status, error) = match parts.status {
             StatusCode::UNSUPPORTED_MEDIA_TYPE => {
@@ -154,15 +138,8 @@ impl Front {
             }
             status => (status, RpcError::new(INVALID_REQUEST, text)),
         };
-        error.response(status, id)
+        error.answered(status, id.as_ref())
     }
-}
-
-/// The message in an answer.
-pub(crate) async fn read(response: Response) -> Result<Value, RpcError> {
-    let failed = || RpcError::new(INTERNAL_ERROR, "Internal error");
-    let body = to_bytes(response.into_body(), 256 << 20).await.map_err(|_| failed())?;
-    serde_json::from_slice(&body).map_err(|_| failed())
 }
 
 pub(crate) fn accepted() -> Response {
@@ -172,14 +149,14 @@ pub(crate) fn accepted() -> Response {
 }
 
 /// The body of a POST; an answer with the error if its type or length is wrong.
-pub(crate) async fn post_body(api: &Api, headers: &HeaderMap, body: Body) -> Result<Bytes, Response> {
-    let kind = headers.get(header::CONTENT_TYPE).and_then(|v| v.to_str().ok()).unwrap_or_default();
+pub(crate) async fn post_body(api: &Api, parts: &Parts, body: Body) -> Result<Bytes, Response> {
+    let kind = parts.headers.get(header::CONTENT_TYPE).and_then(|v| v.to_str().ok()).unwrap_or_default();
     let essence = kind.split(';').next().unwrap_or_default().trim();
     if !essence.eq_ignore_ascii_case("application/json") {
         let detail = "messages must have the type application/json";
         return Err(Api::problem(ErrorCode::UnsupportedMediaType, detail, None));
     }
-    api.body(body).await.map_err(|refused| *refused)
+    api.body(body, parts).await.map_err(|refused| *refused)
 }
 
 /// The supported protocol revisions, newest first.

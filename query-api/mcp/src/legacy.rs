@@ -1,7 +1,11 @@
 //! The old transport (revision 2024-11-05). Clients send messages with POST to the URL in the first event of an event
 //! stream; the stream carries the answers.
 
-use std::{convert::Infallible, sync::Arc, time::Duration};
+use std::{
+    convert::Infallible,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use axum::{
     extract::{Request, State},
@@ -16,25 +20,26 @@ use uuid::Uuid;
 
 use crate::{
     front::{Front, accepted, post_body},
-    streams::{StreamEntry, Streams},
+    streams::{Outlet, StreamEntry, Streams, Unread},
 };
 
 /// Path for messages of the old transport.
 pub(crate) const MESSAGES: &str = "/mcp/messages";
 /// Maximum number of unread answers of a stream; further messages are refused.
 const QUEUED: usize = 4;
+/// Maximum size of an answer on a stream in bytes: a batch has less, and so has the answer of a tool.
+const MAX_ANSWER: usize = 4 << 20;
 /// Interval of keep-alive comments, for proxies.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
-/// A stream without a message for this long ends.
-const IDLE: Duration = Duration::from_secs(30 * 60);
 const RETRY_AFTER: u32 = 10;
 
 /// An open stream. It is dropped when its reader disconnects, which frees its slot.
 struct OpenStream {
     id: Uuid,
     streams: Arc<Streams>,
-    receiver: Receiver<String>,
+    receiver: Receiver<Unread>,
     stop: CancelToken,
+    idle: Duration,
     /// The first event, until it is sent.
     first: Option<String>,
 }
@@ -51,14 +56,8 @@ pub(crate) fn stream(front: &Front, parts: &Parts) -> Response {
     let id = Uuid::new_v4();
     let (sender, receiver) = mpsc::channel(QUEUED);
     let options = &front.options;
-    let taken = front.streams.with(|open| {
-        let of_client = open.values().filter(|entry| client.is_some() && entry.client == client).count();
-        let free = open.len() < options.max_streams && of_client < options.max_streams_per_client;
-        if free {
-            open.insert(id, StreamEntry { sender, client });
-        }
-        free
-    });
+    let entry = StreamEntry { outlet: Outlet::new(sender), client, used: Instant::now() };
+    let taken = front.streams.add(id, entry, options.max_streams, options.max_streams_per_client);
     if !taken {
         let detail = "too many streams are open; use Streamable HTTP instead: POST to this URL";
         return Api::problem(ErrorCode::TooManyStreams, detail, Some(RETRY_AFTER));
@@ -71,6 +70,7 @@ pub(crate) fn stream(front: &Front, parts: &Parts) -> Response {
         streams: Arc::clone(&front.streams),
         receiver,
         stop: options.stop.clone(),
+        idle: options.stream_idle,
         first: Some(format!("{prefix}{MESSAGES}?session_id={}", id.simple())),
     };
     let mut response = Sse::new(events(open)).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)).into_response();
@@ -87,9 +87,9 @@ fn events(open: OpenStream) -> impl Stream<Item = Result<Event, Infallible>> {
         let message = tokio::select! {
             message = open.receiver.recv() => message,
             () = open.stop.cancelled() => None,
-            () = tokio::time::sleep(IDLE) => None,
+            () = tokio::time::sleep(open.idle) => None,
         };
-        message.map(|text| (Ok(Event::default().event("message").data(text)), open))
+        message.map(|unread| (Ok(Event::default().event("message").data(&unread.text)), open))
     })
 }
 
@@ -104,28 +104,43 @@ pub(crate) async fn messages(State(front): State<Arc<Front>>, request: Request) 
     }
     let id = parts.uri.query().into_iter().flat_map(|query| query.split('&'));
     let id = id.filter_map(|pair| pair.strip_prefix("session_id=")).find_map(|id| id.parse::<Uuid>().ok());
-    let Some(sender) = id.and_then(|id| front.streams.sender(&id)) else {
+    let Some(outlet) = id.and_then(|id| front.streams.outlet(&id)) else {
         let detail =
             "session_id does not name an open stream; open one with GET, or POST messages to the endpoint itself";
         return Api::problem(ErrorCode::McpSessionNotFound, detail, None);
     };
-    let body = match post_body(&front.api, &parts.headers, body).await {
+    let body = match post_body(&front.api, &parts, body).await {
         Ok(body) => body,
         Err(refused) => return refused,
     };
     // Reserve the queue slot first, so that no work is done for a reader that does not read.
-    let Ok(permit) = sender.try_reserve() else {
+    let full = || {
         let detail = "answers to earlier messages are unread; read them from the stream first";
-        return Api::problem(ErrorCode::StreamFull, detail, Some(RETRY_AFTER));
+        Api::problem(ErrorCode::StreamFull, detail, Some(RETRY_AFTER))
     };
-    let reply = front.answer(&parts, body).await;
-    if reply.status() == StatusCode::ACCEPTED {
-        return accepted();
-    }
-    let Ok(bytes) = axum::body::to_bytes(reply.into_body(), 256 << 20).await else {
+    let Ok(permit) = outlet.sender.try_reserve() else { return full() };
+    // Work for a stream that has ended is cancelled.
+    let answered = async {
+        let reply = front.answer(&parts, body).await;
+        if reply.status() == StatusCode::ACCEPTED {
+            return Some(Ok(None));
+        }
+        Some(axum::body::to_bytes(reply.into_body(), MAX_ANSWER).await.map(Some))
+    };
+    let answered = tokio::select! {
+        answered = answered => answered,
+        () = outlet.sender.closed() => None,
+    };
+    let Some(answered) = answered else {
+        let detail = "the stream of this session has ended; open another one with GET";
+        return Api::problem(ErrorCode::McpSessionNotFound, detail, None);
+    };
+    let Ok(bytes) = answered else {
         return Api::problem(ErrorCode::InternalError, "the server failed to answer", None);
     };
+    let Some(bytes) = bytes else { return accepted() };
     // JSON that we wrote: one line, text.
-    permit.send(String::from_utf8_lossy(&bytes).into_owned());
+    let Some(unread) = outlet.count(String::from_utf8_lossy(&bytes).into_owned()) else { return full() };
+    permit.send(unread);
     accepted()
 }

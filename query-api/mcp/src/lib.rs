@@ -6,15 +6,19 @@
 //! events) and batches.
 
 mod answer;
+mod batch;
 mod bound;
 mod endpoint;
 mod endpoints;
+mod exchange;
 mod front;
 mod handler;
 mod legacy;
+mod message;
 mod options;
 mod portable;
 mod rpc;
+mod search;
 mod streams;
 mod tools;
 

@@ -1,17 +1,24 @@
 //! What the protocol's routes are given.
 
+use std::time::Duration;
+
 use cairn_http::MAX_TOOL_ANSWER;
 use cairn_model::CancelToken;
 
 /// Limits, and the shutdown signal.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Maximum number of open streams of the old transport.
+    /// Maximum number of open streams of the old transport. Beyond it, a client whose network has fewer than another takes
+    /// the place of the other's stream that was silent longest.
     pub max_streams: usize,
     /// Maximum number of open streams of the old transport per client.
     pub max_streams_per_client: usize,
     /// Maximum number of messages in a batch.
     pub max_batch: usize,
+    /// Maximum size of all answers of a batch in bytes. What does not fit becomes an error that says so.
+    pub max_batch_bytes: usize,
+    /// A stream of the old transport without a message for this long ends.
+    pub stream_idle: Duration,
     /// Maximum size of a tool's answer in bytes of JSON. A larger answer becomes an error that says how to request
     /// less.
     pub max_answer_bytes: usize,
@@ -25,6 +32,8 @@ impl Default for Options {
             max_streams: 256,
             max_streams_per_client: 32,
             max_batch: 20,
+            max_batch_bytes: 1 << 20,
+            stream_idle: Duration::from_secs(10 * 60),
             max_answer_bytes: MAX_TOOL_ANSWER,
             stop: CancelToken::new(),
         }

@@ -4,7 +4,10 @@ use axum::{
     http::StatusCode,
     response::{IntoResponse, Response},
 };
+use cairn_http::ApiError;
 use serde_json::{Value, json};
+
+use crate::exchange::Answered;
 
 /// The text is not JSON.
 pub(crate) const PARSE_ERROR: i32 = -32700;
@@ -15,21 +18,44 @@ pub(crate) const INVALID_PARAMS: i32 = -32602;
 /// The server failed.
 pub(crate) const INTERNAL_ERROR: i32 = -32603;
 
+/// The client has used up its rate limit, or the server is overloaded.
+pub(crate) const BUSY: i32 = -32000;
+/// The answer does not fit into the batch.
+pub(crate) const TOO_LARGE: i32 = -32001;
+
 /// An error of a message.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct RpcError {
     code: i32,
     message: String,
+    data: Option<Value>,
 }
 
 impl RpcError {
     pub(crate) fn new(code: i32, message: impl Into<String>) -> Self {
-        RpcError { code, message: message.into() }
+        RpcError { code, message: message.into(), data: None }
+    }
+
+    /// A refusal by the limits of the API.
+    pub(crate) fn of(error: &ApiError) -> Self {
+        let data = json!({"status": error.status.as_u16(), "error": error.code.name(), "retryable": error.retryable,
+            "retry_after": error.retry_after});
+        RpcError { code: BUSY, message: error.detail.clone(), data: Some(data) }
     }
 
     /// The error message. The id is null if the failed message had no readable id.
     pub(crate) fn answer(&self, id: Option<&Value>) -> Value {
-        json!({"jsonrpc": "2.0", "id": id, "error": {"code": self.code, "message": self.message}})
+        let mut error = json!({"code": self.code, "message": self.message});
+        if let Some(data) = &self.data {
+            error["data"] = data.clone();
+        }
+        json!({"jsonrpc": "2.0", "id": id, "error": error})
+    }
+
+    /// The same as the answer of a message.
+    pub(crate) fn answered(&self, status: StatusCode, id: Option<&Value>) -> Answered {
+        let (parts, _) = self.response(status, id).into_parts();
+        Answered { status, headers: parts.headers, pieces: vec![self.answer(id).to_string().into()] }
     }
 
     /// The same as an HTTP answer.

@@ -1,11 +1,12 @@
-//! The list of tools, made from the operations.
+//! The list of tools, made from the operations. A model reads the whole list before each task, so it is short: schemas of
+//! answers, examples and long descriptions are left to `describe_endpoint`.
 
-use std::sync::Arc;
-
-use cairn_http::{Api, Described, Effect};
+use axum::body::Bytes;
+use cairn_http::{Agreed, Api, Described, Effect};
 use rmcp::model::{Tool, ToolAnnotations};
+use serde_json::{Map, Value};
 
-use crate::{answer, endpoints, portable::object};
+use crate::{answer, endpoints, portable::object, search::Index};
 
 /// What a tool does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -14,6 +15,8 @@ pub(crate) enum Does {
     Operation(usize),
     /// `search_endpoints`.
     Search,
+    /// `describe_endpoint`.
+    Describe,
     /// `call_endpoint`.
     Call,
 }
@@ -21,27 +24,46 @@ pub(crate) enum Does {
 /// The tools, in listing order.
 pub(crate) struct Tools {
     pub(crate) operations: Vec<Described>,
+    /// Operations that are not implemented yet.
+    pub(crate) planned: Vec<Agreed>,
+    /// Search over both, in this order.
+    pub(crate) index: Index,
+    /// Schemas of the results of the operations.
+    pub(crate) results: Vec<Map<String, Value>>,
+    /// The list as JSON: the same for everybody, so it is written once.
+    pub(crate) list: Bytes,
     listed: Vec<(Tool, Does)>,
 }
 
 impl Tools {
     pub(crate) fn of(api: &Api) -> Self {
-        let operations = api.operations();
+        let (operations, planned) = (api.operations(), api.planned().to_vec());
         let mut listed = Vec::new();
         for (at, op) in operations.iter().enumerate() {
             if let Some(name) = op.tool {
-                listed.push((tool(name, op, api), Does::Operation(at)));
+                listed.push((tool(name, op), Does::Operation(at)));
             }
         }
         let effects: Vec<Effect> = operations.iter().map(|op| op.effect).collect();
         listed.push((endpoints::search_tool(), Does::Search));
+        listed.push((endpoints::describe_tool(), Does::Describe));
         listed.push((endpoints::call_tool(annotations(&effects)), Does::Call));
-        Tools { operations, listed }
+        let list: Vec<&Tool> = listed.iter().map(|(tool, _)| tool).collect();
+        Tools {
+            index: Index::of(&operations, &planned),
+            results: operations.iter().map(|op| answer::schema(api.answer_schema(op.name), op.fields)).collect(),
+            // Plain text and numbers always serialize.
+            list: serde_json::to_vec(&list).unwrap_or_default().into(),
+            listed,
+            operations,
+            planned,
+        }
     }
 
-    /// All tools.
-    pub(crate) fn list(&self) -> Vec<Tool> {
-        self.listed.iter().map(|(tool, _)| tool.clone()).collect()
+    /// Names of all tools and operations.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        let tools = self.listed.iter().map(|(tool, _)| tool.name.as_ref());
+        tools.chain(self.operations.iter().map(|op| op.name))
     }
 
     /// The tool with this name.
@@ -50,29 +72,43 @@ impl Tools {
     }
 }
 
-fn tool(name: &'static str, op: &Described, api: &Api) -> Tool {
+fn tool(name: &'static str, op: &Described) -> Tool {
     let (when, not_for) = op.guidance;
-    let mut description = format!("{}. {} Use when {when}. Not for {not_for}.", op.summary, op.description);
+    let mut description = format!("{}. Use when {when}. Not for {not_for}.", op.summary);
     for group in &op.exactly_one {
         description.push_str(&format!(" Give exactly one of {}.", group.join(", ")));
     }
     for group in &op.at_most_one {
         description.push_str(&format!(" Give at most one of {}.", group.join(", ")));
     }
-    Tool::new(name, description, object(op.input_schema.clone()))
-        .with_title(op.summary)
-        .with_raw_output_schema(Arc::new(answer::schema(api.answer_schema(op.name))))
-        .with_annotations(annotations(&[op.effect]).annotated(op.summary))
+    let mut schema = op.input_schema.clone();
+    if let Some(members) = schema.as_object_mut()
+        && members.get("required").and_then(Value::as_array).is_some_and(Vec::is_empty)
+    {
+        members.shift_remove("required");
+    }
+    for field in schema["properties"].as_object_mut().into_iter().flat_map(Map::values_mut) {
+        shorten(field);
+    }
+    Tool::new(name, description, object(schema)).with_annotations(annotations(&[op.effect]))
 }
 
-trait Annotated {
-    fn annotated(self, title: &str) -> Self;
-}
-
-impl Annotated for ToolAnnotations {
-    fn annotated(mut self, title: &str) -> Self {
-        self.title = Some(title.to_owned());
-        self
+/// Leaves of a schema what a call needs: types, allowed values, bounds, defaults, and the first sentence.
+fn shorten(schema: &mut Value) {
+    let Some(members) = schema.as_object_mut() else { return };
+    for key in ["examples", "format", "title", "minLength"] {
+        members.shift_remove(key);
+    }
+    if let Some(Value::String(text)) = members.get_mut("description") {
+        let end = text.find(". ").map_or(text.len(), |at| at + 1);
+        *text = text[..end].replace('\n', " ").trim_end_matches('.').to_owned();
+    }
+    for value in members.values_mut() {
+        match value {
+            Value::Object(_) => shorten(value),
+            Value::Array(items) => items.iter_mut().for_each(shorten),
+            _ => {}
+        }
     }
 }
 

@@ -97,6 +97,9 @@ pub struct Raw {
     pub body: Members,
 }
 
+/// Maximum number of unknown parameters that are named.
+const MAX_UNKNOWN: usize = 16;
+
 impl InputSpec {
     /// The parameters of an input type. Those in the path template are path parameters. The others are in the query
     /// string or, for POST, in the body.

@@ -69,6 +69,8 @@ pub struct Agreed {
     pub path: &'static str,
     /// Its offer.
     pub offer: Offer,
+    /// What it will answer, in one line; empty if the table does not say.
+    pub summary: &'static str,
 }
 
 impl Agreed {
@@ -79,7 +81,7 @@ impl Agreed {
     }
 
     /// Parses the table: tab-separated, a header line, then one line per operation: method, path, package, tier after
-    /// the beta, capability, price in satoshis, unit, price in USD, note. Lines without a package are documents.
+    /// the beta, capability, price in satoshis, unit, price in USD, note, summary. Lines without a package are documents.
     ///
     /// # Errors
     /// The first invalid line.
@@ -118,7 +120,8 @@ impl Agreed {
             },
             x402_usd,
         };
-        matches!(method, "GET" | "POST").then_some(Agreed { method, path, offer })
+        let summary = line.split('\t').nth(9).unwrap_or_default();
+        matches!(method, "GET" | "POST").then_some(Agreed { method, path, offer, summary })
     }
 }
 

@@ -1,7 +1,7 @@
 //! An operation as a tool for agents.
 
 /// Maximum size of a tool's answer in bytes of JSON: small enough for an agent, and for a client with a message limit
-/// of 1 MiB, because a message contains the answer twice, once escaped.
+/// of 1 MiB, because older clients get it as a text in which each quote is escaped.
 pub const MAX_TOOL_ANSWER: usize = 256 << 10;
 
 /// Effect of a call.
@@ -28,11 +28,14 @@ pub struct Tool {
     pub not_for: &'static str,
     /// Effect of a call.
     pub effect: Effect,
+    /// The fields of its answer that the tool gives; empty: all. Over HTTP the answer is whole.
+    pub fields: &'static [&'static str],
 }
 
 impl Tool {
     /// Not in the list of tools.
-    pub const UNLISTED: Tool = Tool { listed: false, name: None, when: "", not_for: "", effect: Effect::Reads };
+    pub const UNLISTED: Tool =
+        Tool { listed: false, name: None, when: "", not_for: "", effect: Effect::Reads, fields: &[] };
 
     /// A tool that reads.
     pub const fn reads(when: &'static str, not_for: &'static str) -> Self {
@@ -42,6 +45,11 @@ impl Tool {
     /// Sets a name that differs from the operation's.
     pub const fn named(self, name: &'static str) -> Self {
         Tool { name: Some(name), ..self }
+    }
+
+    /// Limits the answer to these fields.
+    pub const fn only(self, fields: &'static [&'static str]) -> Self {
+        Tool { fields, ..self }
     }
 
     /// Sets the effect of a call.

@@ -23,7 +23,7 @@ pub(crate) fn documents(
 ) -> Vec<Document> {
     let openapi = openapi::of(operations, about, formats, config);
     let mut all = vec![Document::json("/openapi.json", &openapi)];
-    all.extend(discovery::documents(operations, about, config));
+    all.extend(discovery::documents(operations, about, &openapi, config));
     all.extend(reference::documents(operations, about, formats, &openapi));
     all
 }

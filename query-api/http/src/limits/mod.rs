@@ -5,3 +5,4 @@ pub(crate) mod budget;
 pub(crate) mod client;
 pub(crate) mod gate;
 pub(crate) mod session;
+pub(crate) mod size;

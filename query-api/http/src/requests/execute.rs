@@ -8,13 +8,13 @@ use axum::{
     http::{HeaderMap, StatusCode, header, request::Parts},
 };
 use cairn_work::{Stopped, Work};
-use serde_json::{Map, Value, json};
+use serde_json::json;
 use tokio::{runtime::Handle, task::spawn_blocking, time::timeout};
 
 use super::{
     ask::{Answer, Ask, Call},
     body::{self, Kind},
-    parameters::{from_object, from_request},
+    parameters::from_request,
 };
 use crate::{
     answers::{
@@ -27,11 +27,11 @@ use crate::{
 };
 
 /// Source of a request's parameters.
-pub(crate) enum Input<'i> {
+pub(crate) enum Input {
     /// In a request over HTTP.
     Http(Box<Parts>, Body),
-    /// In one object.
-    Object(&'i Map<String, Value>),
+    /// In parts, as `from_object` makes them of one object.
+    Ready(Raw),
 }
 
 /// The caller.
@@ -57,7 +57,7 @@ pub(crate) struct Caller<'c> {
 pub(crate) async fn execute(
     server: &Arc<Server>,
     at: usize,
-    input: Input<'_>,
+    input: Input,
     caller: Caller<'_>,
 ) -> Result<Answer, ApiError> {
     let (id, began) = (caller.id, caller.began);
@@ -71,7 +71,7 @@ pub(crate) async fn execute(
     result
 }
 
-async fn answer(server: &Arc<Server>, at: usize, input: Input<'_>, caller: Caller<'_>) -> Result<Answer, ApiError> {
+async fn answer(server: &Arc<Server>, at: usize, input: Input, caller: Caller<'_>) -> Result<Answer, ApiError> {
     let info = server.operations.get(at).map(|op| op.info).ok_or_else(ApiError::internal)?;
     if let Some(client) = &caller.client {
         server.charge(client, info.cost.units().saturating_sub(caller.paid))?;
@@ -79,7 +79,7 @@ async fn answer(server: &Arc<Server>, at: usize, input: Input<'_>, caller: Calle
     let limit = server.config.request_timeout;
     let mut body = None;
     let mut raw = match input {
-        Input::Object(members) => from_object(server.operations.get(at).ok_or_else(ApiError::internal)?, members),
+        Input::Ready(raw) => raw,
         Input::Http(mut parts, sent) => {
             let raw = from_request(&mut parts).await?;
             if info.method == Method::Post {

@@ -15,15 +15,16 @@ use axum::{
 };
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
+use tokio::sync::OwnedSemaphorePermit;
 use tower::ServiceExt;
-
 use tracing::Instrument;
 
 use super::{
     ask::Answer,
     body,
     execute::{Caller, Input, execute},
-    parameters::target_of,
+    http::Counted,
+    parameters::{from_object, target_of},
 };
 use crate::{
     answers::{
@@ -32,9 +33,20 @@ use crate::{
         meta::Meta,
     },
     config::HttpConfig,
-    contract::{input::Field, offer::Tier, operation::Registered, output::JSON, tool::Effect},
-    describe::openapi,
-    limits::client::Client,
+    contract::{
+        cost::Cost,
+        input::Field,
+        nearest,
+        offer::{Agreed, Tier},
+        operation::Registered,
+        output::JSON,
+        tool::Effect,
+    },
+    describe::{discovery, openapi},
+    limits::{
+        client::Client,
+        size::{off_workers, units_of_body},
+    },
     server::Server,
     transport::middleware::REQUEST_ID,
 };
@@ -71,6 +83,12 @@ pub struct Described {
     pub guidance: (&'static str, &'static str),
     /// Effect of a call.
     pub effect: Effect,
+    /// The fields of the answer that the tool gives; empty: all.
+    pub fields: &'static [&'static str],
+    /// Cost class.
+    pub cost: Cost,
+    /// True if some requests need a wallet session.
+    pub conditional: bool,
     /// JSON schema (2020-12) of its input: path, query and body parameters in one object.
     pub input_schema: Value,
     /// Groups of parameters of which exactly one is required.
@@ -92,6 +110,14 @@ pub struct Reply {
     pub body: Bytes,
     /// URL of the same request over HTTP, without the body.
     pub url: String,
+    /// True for a document or page: not the answer of an operation, and no error. Its body is left out.
+    pub is_document: bool,
+}
+
+/// A place among the running requests. It is free again when this is dropped.
+#[derive(Debug)]
+pub struct Place {
+    _permit: OwnedSemaphorePermit,
 }
 
 /// Maximum size of an answer in bytes. Operations have far lower limits.
@@ -154,9 +180,19 @@ impl Api {
     }
 
     /// Calls an operation with its parameters in one object; `None` if there is no such operation.
-    pub async fn call(&self, name: &str, input: &Map<String, Value>, from: &Parts) -> Option<Reply> {
+    /// `bytes` is the size of the message with the parameters.
+    pub async fn call(&self, name: &str, input: Map<String, Value>, bytes: usize, from: &Parts) -> Option<Reply> {
         let server = &self.server;
         let at = server.operations.iter().position(|op| op.info.name == name)?;
+        let shared = Arc::clone(server);
+        let prepared = off_workers(bytes, move || {
+            let op = shared.operations.get(at)?;
+            Some((target_of(op, &input), from_object(op, input)))
+        });
+        let (target, raw) = match prepared.await {
+            Ok(prepared) => prepared?,
+            Err(error) => return Some(self.refused(error, "").await),
+        };
         let id = server.new_id().to_string();
         let caller = Caller {
             client: client_of(from, server),
@@ -167,8 +203,7 @@ impl Api {
             began: Instant::now(),
         };
         let span = tracing::info_span!("request", %id);
-        let result = execute(server, at, Input::Object(input), caller).instrument(span).await;
-        let target = server.operations.get(at).map_or(String::new(), |op| target_of(op, input));
+        let result = execute(server, at, Input::Ready(raw), caller).instrument(span).await;
         let (status, media_type, body) = match result {
             Ok(Answer::Body { media_type, content, .. }) => (StatusCode::OK, media_type, content.into_bytes()),
             // The caller has no earlier version.
@@ -184,20 +219,27 @@ impl Api {
             request_id: Some(id),
             body: body.into(),
             url: self.url(&target),
+            is_document: false,
         })
     }
 
     /// Answers a request to any route of the API: a path, with a query string if there is one, and a JSON body for
-    /// POST.
-    pub async fn request(&self, method: &str, target: &str, body: Option<&Value>, from: &Parts) -> Reply {
+    /// POST. `bytes` is the size of the message with both.
+    pub async fn request(&self, method: &str, target: &str, body: Option<Value>, bytes: usize, from: &Parts) -> Reply {
         let method = HttpMethod::from_bytes(method.as_bytes()).ok();
         let uri = Uri::try_from(target).ok().filter(|uri| uri.scheme().is_none() && uri.authority().is_none());
         let (Some(method), Some(uri)) = (method, uri) else {
             return self.refused(unreadable(target), "").await;
         };
-        let mut request = Request::new(body.map_or_else(Body::empty, |body| Body::from(body.to_string())));
+        let has_body = body.is_some();
+        let written = off_workers(bytes, || body.map_or_else(Body::empty, |body| Body::from(body.to_string()))).await;
+        let body = match written {
+            Ok(body) => body,
+            Err(error) => return self.refused(error, "").await,
+        };
+        let mut request = Request::new(body);
         (*request.method_mut(), *request.uri_mut()) = (method, uri);
-        if body.is_some() {
+        if has_body {
             request.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         }
         self.send(request, from).await
@@ -249,13 +291,64 @@ impl Api {
         }
     }
 
-    /// Reads the body of a request up to the configured size.
+    /// Reads the body of a request up to the configured size, and charges its client for the size.
     ///
     /// # Errors
-    /// The answer 400 `incomplete_body` or 413 `payload_too_large`.
-    pub async fn body(&self, body: Body) -> Result<Bytes, Box<Response>> {
+    /// The answer 400 `incomplete_body`, 413 `payload_too_large` or 429 `rate_limited`.
+    pub async fn body(&self, body: Body, from: &Parts) -> Result<Bytes, Box<Response>> {
         let read = body::bytes(body, self.server.config.max_body_bytes).await;
-        read.map_err(|error| Box::new(error.into_response()))
+        let charged = read.and_then(|bytes| self.charge(units_of_body(bytes.len()), from).map(|()| bytes));
+        charged.map_err(|error| Box::new(error.into_response()))
+    }
+
+    /// Charges units to the client of a request. Without a connection nobody is charged.
+    ///
+    /// # Errors
+    /// 429 `rate_limited`.
+    pub fn charge(&self, units: u32, from: &Parts) -> Result<(), ApiError> {
+        match client_of(from, &self.server) {
+            Some(client) if units > 0 => self.server.charge(&client, units),
+            _ => Ok(()),
+        }
+    }
+
+    /// Waits for a place for work that is no operation, and as cheap as a light one.
+    ///
+    /// # Errors
+    /// 503 `overloaded`.
+    pub async fn place(&self) -> Result<Place, ApiError> {
+        let entered = self.server.admission.enter(Cost::Light, self.server.config.request_timeout).await;
+        entered.map(|permit| Place { _permit: permit })
+    }
+
+    /// Runs `work`, which takes time in proportion to `bytes`: on a blocking thread if they are many.
+    ///
+    /// # Errors
+    /// 500: it panicked.
+    pub async fn off_workers<T: Send + 'static>(
+        &self,
+        bytes: usize,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, ApiError> {
+        off_workers(bytes, work).await
+    }
+
+    /// Operations of the interface that are not implemented yet.
+    #[must_use]
+    pub fn planned(&self) -> &[Agreed] {
+        &self.server.planned
+    }
+
+    /// How clients authenticate, and what needs it: the same in every document.
+    #[must_use]
+    pub fn authentication(&self) -> Value {
+        discovery::authentication(&self.server.operations, &self.server.config)
+    }
+
+    /// The nearest of some names to one that does not exist, if one is near enough.
+    #[must_use]
+    pub fn nearest<'n>(name: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+        nearest::nearest(name, names)
     }
 
     /// 405 with the supported methods.
@@ -278,11 +371,15 @@ async fn read(response: Response, url: String) -> Reply {
     let (parts, body) = response.into_parts();
     let text = |name: HeaderName| parts.headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
     let (media_type, request_id) = (text(header::CONTENT_TYPE).unwrap_or_default(), text(REQUEST_ID));
+    let is_document = parts.status.is_success() && parts.extensions.get::<Counted>().is_none();
+    if is_document {
+        return Reply { status: parts.status.as_u16(), media_type, request_id, body: Bytes::new(), url, is_document };
+    }
     match to_bytes(body, MAX_ANSWER).await {
-        Ok(body) => Reply { status: parts.status.as_u16(), media_type, request_id, body, url },
+        Ok(body) => Reply { status: parts.status.as_u16(), media_type, request_id, body, url, is_document },
         Err(error) => {
             tracing::error!(%error, "cannot read an answer to its end");
-            Reply { status: 500, media_type: String::new(), request_id, body: Bytes::new(), url }
+            Reply { status: 500, media_type: String::new(), request_id, body: Bytes::new(), url, is_document: false }
         }
     }
 }
@@ -307,6 +404,9 @@ fn described(op: &Registered, server: &Server) -> Described {
         tool: info.tool.listed.then(|| info.tool.name.unwrap_or(info.name)),
         guidance: (info.tool.when, info.tool.not_for),
         effect: info.tool.effect,
+        fields: info.tool.fields,
+        cost: info.cost,
+        conditional: info.conditional && server.config.gates_enabled,
         input_schema: input_schema(op, server),
         exactly_one: op.input.exactly_one.clone(),
         at_most_one: op.input.at_most_one.clone(),

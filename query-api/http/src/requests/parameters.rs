@@ -42,33 +42,38 @@ fn is_text(uri: &Uri) -> bool {
 
 /// The parameters of one object, by their locations. Unknown ones are passed on, so that they give a warning. Null, and
 /// empty text in the path, count as not given.
-pub(super) fn from_object(op: &Registered, members: &Map<String, Value>) -> Raw {
+pub(crate) fn from_object(op: &Registered, members: Map<String, Value>) -> Raw {
     let mut raw = Raw::default();
-    for (name, value) in members.iter().filter(|(_, value)| !value.is_null()) {
-        let in_path = op.input.fields.iter().any(|f| f.location == Location::Path && f.name == *name);
+    for (name, value) in members.into_iter().filter(|(_, value)| !value.is_null()) {
+        let in_path = op.input.fields.iter().any(|f| f.location == Location::Path && f.name == name);
         match op.info.method {
             _ if in_path => {
-                let text = text_of(value);
+                let text = text_of(&value);
                 if !text.is_empty() {
-                    raw.path.push((name.clone(), text));
+                    raw.path.push((name, text));
                 }
             }
-            Method::Get => raw.query.push((name.clone(), text_of(value))),
+            Method::Get => raw.query.push((name, text_of(&value))),
             Method::Post => insert(&mut raw.body, name, value),
         }
     }
     raw
 }
 
-fn insert(body: &mut Members, name: &str, value: &Value) {
+fn insert(body: &mut Members, name: String, value: Value) {
     if value.is_f64() {
-        body.numbers.insert(name.to_owned(), value.to_string());
+        body.numbers.insert(name.clone(), value.to_string());
     }
-    body.values.insert(name.to_owned(), value.clone());
+    body.values.insert(name, value);
 }
 
 /// The same request over HTTP: a path with an optional query string, without the body.
 pub(super) fn target_of(op: &Registered, members: &Map<String, Value>) -> String {
+    // No valid request is this long: the template says enough.
+    let is_get = op.info.method == Method::Get;
+    if is_get && (members.len() > TOO_MANY || members.values().map(length_of).sum::<usize>() > TOO_LONG) {
+        return op.info.path.to_owned();
+    }
     let mut target = String::new();
     let in_path = |name: &str| op.input.fields.iter().any(|f| f.location == Location::Path && f.name == name);
     for segment in op.info.path.split('/').skip(1) {
@@ -91,6 +96,19 @@ pub(super) fn target_of(op: &Registered, members: &Map<String, Value>) -> String
         }
     }
     target
+}
+
+/// More arguments, or longer ones in all, are not written as a URL.
+const TOO_MANY: usize = 64;
+const TOO_LONG: usize = 4096;
+
+/// About the length of a value as text, without writing it.
+fn length_of(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len(),
+        Value::Array(_) | Value::Object(_) => TOO_LONG,
+        Value::Null | Value::Bool(_) | Value::Number(_) => 8,
+    }
 }
 
 /// Characters besides letters and digits that are not percent-encoded.

@@ -108,7 +108,9 @@ impl Operation for Health {
             "another tool fails, or you are asked if the service is up to date",
             "the state of the Bitcoin network (network_intelligence)",
         )
-        .named("service_health"),
+        .named("service_health")
+        // The catalogs are for programs: search_endpoints answers what agents look for in them.
+        .only(&["status", "service", "version", "endpoints_available", "live_data", "_meta"]),
         ..index_get("health", "/api/health", "service")
     };
     type Input = NoInput;

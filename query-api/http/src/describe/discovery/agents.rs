@@ -2,7 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::links::MCP;
+use super::{
+    authentication::{BEARER, KEY, authentication, schemes},
+    links::MCP,
+};
 use crate::{
     config::HttpConfig,
     contract::{offer::Tier, operation::Registered},
@@ -17,6 +20,7 @@ pub(super) fn card(operations: &[Registered], about: &About, config: &HttpConfig
         let url = format!("{base}{MCP}");
         interfaces.insert(0, json!({"url": url, "protocolBinding": "MCP", "protocolVersion": newest}));
     }
+    let [session, key] = schemes(operations, config);
     let skills: Vec<Value> = operations.iter().map(|op| skill(op, about)).collect();
     json!({
         "name": about.name,
@@ -27,15 +31,8 @@ pub(super) fn card(operations: &[Registered], about: &About, config: &HttpConfig
         "documentationUrl": format!("{base}/api/reference/"),
         "capabilities": {"streaming": false, "pushNotifications": false, "extendedAgentCard": false},
         "securitySchemes": {
-            "wallet_session": {"httpAuthSecurityScheme": {
-                "scheme": "Bearer",
-                "description": "A wallet session. Needed only for transaction pages after the first; everything else is open.",
-            }},
-            "bridge_key": {"apiKeySecurityScheme": {
-                "name": "X-WR-API-Key",
-                "location": "header",
-                "description": "A bridge key. It gives the same access as a wallet session.",
-            }},
+            BEARER: {"httpAuthSecurityScheme": {"scheme": "Bearer", "description": session}},
+            KEY: {"apiKeySecurityScheme": {"name": "X-WR-API-Key", "location": "header", "description": key}},
         },
         "defaultInputModes": ["application/json"],
         "defaultOutputModes": ["application/json"],
@@ -80,6 +77,7 @@ pub(super) fn flows(operations: &[Registered], about: &About, config: &HttpConfi
     json!({
         "agentsJson": "0.1.0",
         "info": {"title": about.name, "version": env!("CARGO_PKG_VERSION"), "description": about.sentence},
+        "authentication": authentication(operations, config),
         "sources": [{"id": "cairn", "path": format!("{}/openapi.json", config.base_url)}],
         "overrides": [],
         "flows": flows,
@@ -87,7 +85,7 @@ pub(super) fn flows(operations: &[Registered], about: &About, config: &HttpConfi
 }
 
 /// Endpoints of the Model Context Protocol.
-pub(super) fn mcp(about: &About, config: &HttpConfig) -> Value {
+pub(super) fn mcp(operations: &[Registered], about: &About, config: &HttpConfig) -> Value {
     let url = format!("{}{MCP}", config.base_url);
     json!({
         "name": "cairn",
@@ -100,7 +98,7 @@ pub(super) fn mcp(about: &About, config: &HttpConfig) -> Value {
             {"type": "streamable-http", "url": url},
             {"type": "sse", "url": url},
         ],
-        "authentication": {"required": false, "schemes": ["bearer"]},
+        "authentication": authentication(operations, config),
         "documentation": format!("{}/api/reference/", config.base_url),
     })
 }

@@ -1,29 +1,36 @@
 //! Discovery documents for agents, made from the operations.
 
 mod agents;
+mod authentication;
 mod links;
 mod llms;
 
 use axum::http::{HeaderValue, header};
 use serde_json::{Value, json};
 
+pub(crate) use self::authentication::authentication;
 use self::links::CATALOG;
 pub use self::links::{MCP, links};
 use super::about::About;
 use crate::{answers::document::Document, config::HttpConfig, contract::operation::Registered};
 
 /// All of them.
-pub(crate) fn documents(operations: &[Registered], about: &About, config: &HttpConfig) -> Vec<Document> {
+pub(crate) fn documents(
+    operations: &[Registered],
+    about: &About,
+    openapi: &Value,
+    config: &HttpConfig,
+) -> Vec<Document> {
     let mut all = vec![
         Document::new("/llms.txt", TEXT, llms::brief(operations, about, config)),
-        Document::new("/llms-full.txt", TEXT, llms::full(operations, about, config)),
+        Document::new("/llms-full.txt", TEXT, llms::full(operations, about, openapi, config)),
         Document::json("/.well-known/agent-card.json", &agents::card(operations, about, config)),
         Document::json("/agents.json", &agents::flows(operations, about, config)),
         Document::new(CATALOG, LINKSET, catalog(config).to_string())
             .with(header::LINK, HeaderValue::from_static("</.well-known/api-catalog>; rel=\"api-catalog\"")),
     ];
     if config.speaks_mcp() {
-        all.push(Document::json("/.well-known/mcp.json", &agents::mcp(about, config)));
+        all.push(Document::json("/.well-known/mcp.json", &agents::mcp(operations, about, config)));
     }
     all
 }

@@ -98,7 +98,7 @@ fn service(config: HttpConfig) -> Service {
         ),
         Registered::of::<NoInput, Said>(Info::get("keeps", "/t/keeps", "t"), &[]),
     ];
-    let agreed = |path| Agreed { method: "GET", path, offer: Offer::FREE };
+    let agreed = |path| Agreed { method: "GET", path, offer: Offer::FREE, summary: "" };
     Service {
         config,
         configured: String::new(),
