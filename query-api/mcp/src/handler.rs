@@ -57,7 +57,7 @@ impl Handler {
         let (arguments, bytes, max) = (exchange.arguments(), exchange.bytes, self.max_answer_bytes);
         let tools = &self.tools;
         Ok(match does {
-            Does::Search | Does::Describe => match self.api.place().await {
+            Does::Search | Does::Describe => match self.api.place(from).await {
                 Ok(_place) if does == Does::Search => endpoints::search(tools, &arguments),
                 Ok(_place) => endpoints::describe(tools, &arguments),
                 Err(error) => {

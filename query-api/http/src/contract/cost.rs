@@ -9,9 +9,6 @@ pub(crate) const UNIT: Duration = Duration::from_micros(1_000);
 /// Bytes of an answer that cost one unit more.
 const ANSWER_BYTES_PER_UNIT: u64 = 256 << 10;
 
-/// Bytes of a body that cost one unit more.
-const BODY_BYTES_PER_UNIT: usize = 64 << 10;
-
 /// Cost class of an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Cost {
@@ -61,12 +58,6 @@ impl Cost {
         let time = used.processor.as_micros().div_ceil(UNIT.as_micros());
         let units = u64::try_from(time).unwrap_or(u64::MAX).saturating_add(used.answer / ANSWER_BYTES_PER_UNIT);
         u32::try_from(units).unwrap_or(u32::MAX)
-    }
-
-    /// Units for a body of this size beyond its first part, charged before it is parsed.
-    #[must_use]
-    pub fn units_of_body(bytes: usize) -> u32 {
-        u32::try_from(bytes / BODY_BYTES_PER_UNIT).unwrap_or(u32::MAX)
     }
 
     /// Name in descriptions and metrics.

@@ -97,7 +97,8 @@ pub struct Raw {
     pub body: Members,
 }
 
-/// Maximum number of unknown parameters that are named.
+/// Maximum number of unknown parameters that are looked at: the others are ignored without a warning. Looking for the
+/// nearest name costs more than the name itself, and strangers choose how many there are.
 const MAX_UNKNOWN: usize = 16;
 
 impl InputSpec {
@@ -224,9 +225,6 @@ impl InputSpec {
         warnings
     }
 }
-
-/// Unknown parameters that are looked at. The others are ignored without a warning.
-const MAX_UNKNOWN: usize = 16;
 
 impl Members {
     /// The value of a field: a number as written, if its format needs that.

@@ -4,6 +4,7 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
+    fmt,
     net::IpAddr,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
@@ -139,6 +140,12 @@ pub(crate) struct Permit {
     who: Lineage,
     /// True if somebody else looks for the next request.
     is_filled: bool,
+}
+
+impl fmt::Debug for Permit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Permit").field("who", &self.who).finish_non_exhaustive()
+    }
 }
 
 impl Drop for Permit {

@@ -21,8 +21,8 @@ use crate::{
         code::ErrorCode,
         error::{ApiError, Location},
     },
-    contract::{cost::Cost, method::Method, operation::Registered},
-    limits::client::Client,
+    contract::{cost::Cost, input::Raw, method::Method, operation::Registered},
+    limits::{client::Client, size::units_of_body},
     server::Server,
 };
 
@@ -90,7 +90,7 @@ async fn answer(server: &Arc<Server>, at: usize, input: Input, caller: Caller<'_
                 })??;
                 // Before it is parsed, which happens with the work.
                 if let Some(client) = &caller.client {
-                    server.charge(client, Cost::units_of_body(bytes.len()))?;
+                    server.charge(client, units_of_body(bytes.len()))?;
                 }
                 body = Some((kind, bytes));
             }

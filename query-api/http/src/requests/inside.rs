@@ -15,7 +15,6 @@ use axum::{
 };
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
-use tokio::sync::OwnedSemaphorePermit;
 use tower::ServiceExt;
 use tracing::Instrument;
 
@@ -44,6 +43,7 @@ use crate::{
     },
     describe::{discovery, openapi},
     limits::{
+        admission::Permit,
         client::Client,
         size::{off_workers, units_of_body},
     },
@@ -117,7 +117,7 @@ pub struct Reply {
 /// A place among the running requests. It is free again when this is dropped.
 #[derive(Debug)]
 pub struct Place {
-    _permit: OwnedSemaphorePermit,
+    _permit: Permit,
 }
 
 /// Maximum size of an answer in bytes. Operations have far lower limits.
@@ -316,8 +316,9 @@ impl Api {
     ///
     /// # Errors
     /// 503 `overloaded`.
-    pub async fn place(&self) -> Result<Place, ApiError> {
-        let entered = self.server.admission.enter(Cost::Light, self.server.config.request_timeout).await;
+    pub async fn place(&self, from: &Parts) -> Result<Place, ApiError> {
+        let (client, limit) = (client_of(from, &self.server), self.server.config.request_timeout);
+        let entered = self.server.admission.enter(Cost::Light, client.as_ref(), limit).await;
         entered.map(|permit| Place { _permit: permit })
     }
 
