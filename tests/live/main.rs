@@ -10,7 +10,6 @@ mod cast;
 mod client;
 mod following;
 mod pool;
-mod reorgs;
 mod scripts;
 mod truth;
 mod witness;

@@ -1,16 +1,9 @@
 //! Blocks come and go.
 
-use std::time::Duration;
-
-use cairn_mempool::MempoolOptions;
-use cairn_model::{MempoolDelta, RemoveReason};
-use cairn_node::Topic;
+use cairn_model::RemoveReason;
 use cairn_standin::{BlockPlan, Payment, Txs};
 
-use crate::{
-    chain::txid,
-    rig::{Rig, node, options},
-};
+use crate::{chain::txid, rig::Rig};
 
 #[test]
 fn a_block_confirms_and_excludes() {
@@ -182,85 +175,6 @@ fn what_a_reorganization_makes_impossible_is_a_conflict() {
     drop(world);
     rig.settle("the rival branch");
     assert_eq!(rig.reader.left.get(&txid(child)), Some(&RemoveReason::Conflict));
-}
-
-fn mine_nothing(rig: &Rig) {
-    rig.node.world().mine_plan(&BlockPlan { txs: Txs::None, ..BlockPlan::default() }).unwrap();
-}
-
-/// Follows a reorganization, and steps until the state is complete. The clock stands still meanwhile: whatever waits for
-/// time to pass waits for ever, and a slow machine makes no difference. Returns the deltas of the steps.
-#[track_caller]
-fn resumed(rig: &mut Rig, what: &str) -> Vec<MempoolDelta> {
-    rig.follow(usize::MAX);
-    let (now, mut deltas) = (rig.now(), Vec::new());
-    for _ in 0..5 {
-        rig.hear();
-        let update = rig.watcher.step(&rig.chain, rig.chain.tip(), now).unwrap();
-        rig.reader.apply(&update.deltas, &rig.chain);
-        deltas.extend(update.deltas);
-        if matches!(deltas.last(), Some(MempoolDelta::Sequence(_))) {
-            assert!(rig.is_same_set(), "{what}");
-            return deltas;
-        }
-    }
-    panic!("{what}: no complete state: {:?}, {deltas:?}", rig.watcher.status());
-}
-
-#[test]
-fn after_a_reorganization_nothing_waits_for_time_to_pass() {
-    for topics in [&Topic::ALL[..], &[]] {
-        // The last snapshot was a moment ago.
-        let options = MempoolOptions { reconcile_pause: Duration::from_secs(60), ..options() };
-        let mut rig = Rig::with(node(130), options, topics);
-        let reorganize = |rig: &Rig| {
-            let tip = rig.node.world().tip();
-            rig.node.world().invalidate(&tip).unwrap();
-            mine_nothing(rig);
-            mine_nothing(rig);
-        };
-        let told = |deltas: &[MempoolDelta]| {
-            let of_tx = |d: &&MempoolDelta| matches!(d, MempoolDelta::Add(_) | MempoolDelta::Remove { .. });
-            deltas.iter().filter(of_tx).cloned().collect::<Vec<_>>()
-        };
-        mine_nothing(&rig);
-        rig.settle_by_snapshot("empty");
-        let sequence = rig.reader.sequence;
-        reorganize(&rig);
-        let deltas = resumed(&mut rig, "empty");
-        assert_eq!((told(&deltas), rig.reader.sequence), (vec![], sequence), "the same state, of another tip");
-
-        for _ in 0..3 {
-            rig.node.world().send(&Payment::at(2_000)).unwrap();
-        }
-        rig.settle_by_snapshot("three");
-        reorganize(&rig);
-        assert_eq!(told(&resumed(&mut rig, "unchanged")), []);
-        assert_eq!(rig.reader.txs.len(), 3);
-
-        rig.node.world().mine(1).unwrap();
-        rig.settle_by_snapshot("confirmed");
-        assert_eq!(rig.reader.txs.len(), 0);
-        reorganize(&rig);
-        assert_eq!(told(&resumed(&mut rig, "returned")).len(), 3);
-        assert_eq!(rig.reader.txs.len(), 3);
-
-        // The oldest coin that may be spent: with a block less it is too young.
-        let mut world = rig.node.world();
-        let height = world.height() + 1 - 100;
-        let coinbase = world.active()[height as usize].block.txdata[0].compute_txid();
-        let young = world.send(&Payment::of(bitcoin::OutPoint { txid: coinbase, vout: 0 }, 5_000)).unwrap();
-        drop(world);
-        rig.settle_by_snapshot("young");
-        let (tip, below) = (rig.node.world().height(), rig.node.world().height() - 1);
-        for height in [tip, below] {
-            let hash = rig.node.world().hash_at(height).unwrap();
-            rig.node.world().invalidate(&hash).unwrap();
-        }
-        let gone = MempoolDelta::Remove { txid: txid(young), reason: RemoveReason::Unknown };
-        assert_eq!(told(&resumed(&mut rig, "too young")), [gone]);
-        rig.settle_by_snapshot("after");
-    }
 }
 
 #[test]
