@@ -136,9 +136,16 @@ impl Tree {
         self.detached.len()
     }
 
-    /// The one of them with the latest time.
-    pub(crate) fn newest_detached(&self) -> Option<NodeId> {
-        self.detached.iter().copied().max_by_key(|id| self.node(*id).time)
+    /// The `most` of them with the latest times, the latest first.
+    pub(crate) fn newest_detached(&self, most: usize) -> Vec<NodeId> {
+        let mut ids = self.detached.clone();
+        let latest = |id: &NodeId| std::cmp::Reverse(self.node(*id).time);
+        if ids.len() > most {
+            ids.select_nth_unstable_by_key(most, latest);
+            ids.truncate(most);
+        }
+        ids.sort_by_key(latest);
+        ids
     }
 
     /// Parent hashes of detached blocks that no record has.

@@ -17,6 +17,9 @@ use crate::{
 
 /// Bitcoin Core fetches at most this many blocks ahead of its chain.
 const FETCHED_AHEAD: u64 = 1024;
+/// Number of orphans among whose heights the highest is sought: the time of a header may be before that of the eleven
+/// headers that precede it.
+const NEWEST: usize = 12;
 /// Maximum number of missing files that are looked at.
 const LOOKED_AT: usize = 16;
 /// Bytes of a block that contain the height in its coinbase, unless the number of transactions is invalid.
@@ -33,7 +36,8 @@ pub struct Gap {
     pub orphan_blocks: u64,
     /// What probably caused it; `None` if nothing is visibly wrong.
     pub cause: Option<GapCause>,
-    /// The height that the newest orphan states in its coinbase; `None` if there is none (it is old), or no orphan.
+    /// The highest height that the newest orphans state in their coinbases; `None` if they are too old to state one, or if
+    /// there is no orphan.
     pub beyond: Option<Height>,
     /// False if it may be the normal state of a node that is syncing.
     pub certain: bool,
@@ -130,20 +134,21 @@ impl Survey {
     pub(super) fn look_for_gap(&mut self, files: &BlockFiles, listed: &[u32]) {
         let Some(tip) = self.tip() else { return };
         // Older orphans are left from a branch that the node gave up.
-        let newest = self.tree.newest_detached().filter(|id| self.tree.node(*id).time() >= tip.mono_time);
+        let mut newest = self.tree.newest_detached(NEWEST);
+        newest.retain(|id| self.tree.node(*id).time() >= tip.mono_time);
         self.files.retain(|number, file| listed.binary_search(number).is_ok() || !file.is_blank());
         let (missing, missing_files) = self.missing(listed);
         self.missing_files = missing_files;
         // A file that is gone now, or files after it of which the chain uses none.
         let lost = missing.iter().any(|file| self.files.contains_key(file))
             || missing.first().is_some_and(|first| self.has_bytes_after(*first) && !self.chain_is_after(*first));
-        self.gap = if newest.is_some() || lost {
-            let orphan_blocks = newest.map_or(0, |_| self.tree.detached() as u64);
+        self.gap = if !newest.is_empty() || lost {
+            let orphan_blocks = if newest.is_empty() { 0 } else { self.tree.detached() as u64 };
             let end = DamagedPlace { file: tip.file, offset: tip.offset + u64::from(tip.size) };
             let first = missing.first().map(|file| (*file, Instead::of(files, *file)));
             let (cause, near) = self.cause(end, first.map(|(file, instead)| (file, missing_files, instead)));
             let certain = near || orphan_blocks > FETCHED_AHEAD;
-            let beyond = newest.and_then(|id| self.claim(files, id)).filter(|height| *height > tip.height);
+            let beyond = self.claim(files, newest).filter(|height| *height > tip.height);
             Some(Gap { after: tip.height, orphan_blocks, cause, beyond, certain })
         } else {
             None
@@ -195,14 +200,15 @@ impl Survey {
         (after.or(causes.last()).map(|(_, cause)| *cause), near)
     }
 
-    /// The height in the coinbase of a block.
-    fn claim(&mut self, files: &BlockFiles, id: NodeId) -> Option<Height> {
-        match self.claimed {
-            Some((of, height)) if of == id => height,
+    /// The highest height in the coinbases of these blocks.
+    fn claim(&mut self, files: &BlockFiles, ids: Vec<NodeId>) -> Option<Height> {
+        match &self.claimed {
+            Some((of, height)) if *of == ids => *height,
             _ => {
-                let height = read_height(files, &self.tree.node(id).location);
-                self.claimed = Some((id, height));
-                height
+                let heights = ids.iter().filter_map(|id| read_height(files, &self.tree.node(*id).location));
+                let highest = heights.max();
+                self.claimed = Some((ids, highest));
+                highest
             }
         }
     }

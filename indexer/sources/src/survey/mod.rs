@@ -54,8 +54,8 @@ pub struct Survey {
     /// Missing file numbers below the highest.
     missing_files: u64,
     gap: Option<Gap>,
-    /// The height that an orphan states, so that it is read once.
-    claimed: Option<(NodeId, Option<Height>)>,
+    /// The highest height that these orphans state, so that it is read once.
+    claimed: Option<(Vec<NodeId>, Option<Height>)>,
 }
 
 /// State of a file at the last check.
