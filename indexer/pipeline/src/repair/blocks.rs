@@ -6,7 +6,9 @@ use std::{
     path::Path,
 };
 
-use cairn_model::{Block, Height, InputFlags, Outpoint, OutputMeta, ScriptId, ScriptPrefix, SpentCoin, TxNum, Txid};
+use cairn_model::{
+    Block, Height, InputFlags, Outpoint, ScriptId, ScriptPrefix, ScriptTemplate, SpentCoin, TxNum, Txid,
+};
 use cairn_reader::{ReadError, View};
 use cairn_sources::Decoded;
 use cairn_tables::{
@@ -159,7 +161,9 @@ impl Remade<'_, '_> {
         let prefix = ScriptPrefix::of(tx.script(output), self.view.facts().script_prefix);
         let script = ScriptId { prefix, ordinal: output.id.ordinal };
         let outpoint = Outpoint { tx_num: tx.tx_num, vout };
-        Ok(Some(spent(outpoint, output, script, tx.height, tx.is_coinbase(), flags)))
+        let template = ScriptTemplate::of(tx.script(output));
+        let flags = InputFlags { coinbase: tx.is_coinbase(), template, ..flags };
+        Ok(Some(SpentCoin { outpoint, value: output.value, script, birth: tx.height, flags }))
     }
 }
 
@@ -167,16 +171,6 @@ impl Remade<'_, '_> {
 fn coin_of(block: &Block, index: usize, vout: u32, flags: InputFlags) -> Option<SpentCoin> {
     let output = block.outputs_of(block.txs.get(index)?).get(vout as usize).filter(|output| output.spendable)?;
     let outpoint = Outpoint { tx_num: block.tx_num(index), vout };
-    Some(spent(outpoint, output, output.id, block.height, index == 0, flags))
-}
-
-fn spent(
-    outpoint: Outpoint,
-    output: &OutputMeta,
-    script: ScriptId,
-    birth: Height,
-    coinbase: bool,
-    flags: InputFlags,
-) -> SpentCoin {
-    SpentCoin { outpoint, value: output.value, script, birth, flags: InputFlags { coinbase, ..flags } }
+    let flags = InputFlags { coinbase: index == 0, template: ScriptTemplate::of(block.script(output)), ..flags };
+    Some(SpentCoin { outpoint, value: output.value, script: output.id, birth: block.height, flags })
 }

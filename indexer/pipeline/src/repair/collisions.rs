@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use cairn_model::{Height, InputFlags, Outpoint, Overwritten, ScriptId, ScriptPrefix, SpentCoin, TxNum, Txid};
+use cairn_model::{
+    Height, InputFlags, Outpoint, Overwritten, ScriptId, ScriptPrefix, ScriptTemplate, SpentCoin, TxNum, Txid,
+};
 use cairn_reader::{Facts, ReadError};
 use cairn_tables::{
     Table, TableInfo,
@@ -97,7 +99,8 @@ fn coins_left(writer: &Writer, facts: &Facts, tx_num: TxNum) -> Result<Overwritt
     let coin = |(vout, output): (u32, &cairn_model::OutputMeta)| {
         let prefix = ScriptPrefix::of(row.script(output), facts.script_prefix);
         let script = ScriptId { prefix, ordinal: output.id.ordinal };
-        let flags = InputFlags { coinbase: true, ..InputFlags::default() };
+        let template = ScriptTemplate::of(row.script(output));
+        let flags = InputFlags { coinbase: true, anyone_can_pay: false, template };
         let outpoint = Outpoint { tx_num, vout };
         Overwritten { by: 0, coin: SpentCoin { outpoint, value: output.value, script, birth, flags } }
     };

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use bitcoin::hashes::{Hash, sha256d};
-use cairn_model::{Block, BlockHash, Height, MuHash, Outpoint, Sats, ScriptId, ScriptPrefix, ScriptTemplate, TxNum, coin_bytes};
+use cairn_model::{
+    Block, BlockHash, Height, MuHash, Outpoint, Sats, ScriptId, ScriptPrefix, ScriptTemplate, TxNum, coin_bytes,
+};
 use cairn_reader::{ReadError, Scan, View};
 use cairn_tables::{
     Table,
@@ -178,7 +180,7 @@ impl Walk<'_, '_, '_> {
                 let agrees = coin == Coin { value: output.value, script: output.id, coinbase: i == 0, template };
                 self.coins.expect(agrees, || format!("output {vout} of {}", tx.txid));
                 let outpoint = Outpoint { tx_num, vout: vout as u32 };
-                self.tallies.find_coin(outpoint, coin.value, coin.script, coin.coinbase, block.height);
+                self.tallies.find_coin(outpoint, coin, block.height);
                 self.sums.coins += 1;
                 self.sums.supply = self.sums.supply.saturating_add(coin.value);
                 self.bytes.clear();

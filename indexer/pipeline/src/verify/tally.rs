@@ -2,8 +2,9 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use cairn_model::{Block, Height, Outpoint, Sats, ScriptId, TxNum};
+use cairn_model::{Block, Height, InputFlags, Outpoint, Sats, ScriptId, ScriptTemplate, SpentCoin, TxNum};
 use cairn_tables::{
+    coins::Coin,
     history::{ENTRIES_PER_ROW, HistoryRow, ROWS_PER_INDEX},
     keys::HashPrefix,
     totals::Totals,
@@ -83,25 +84,21 @@ impl Tallies {
             for (vin, coin) in block.inputs_of(tx).iter().enumerate() {
                 let distance = tx_num.0.wrapping_sub(coin.outpoint.tx_num.0);
                 self.spender(coin.outpoint.tx_num, coin.outpoint.vout, distance, vin as u32, true);
-                self.find(
-                    Fact::Coins,
-                    coin_fact(coin.outpoint, coin.value, coin.script, coin.flags.coinbase, coin.birth),
-                );
+                self.find(Fact::Coins, coin_fact(coin.outpoint, coin_of(coin), coin.birth));
                 self.expect(Fact::Spent, coin.script);
                 effects.push((coin.script, 0, coin.value));
             }
             for (vout, output) in block.outputs_of(tx).iter().enumerate().filter(|(_, output)| output.spendable) {
                 let outpoint = Outpoint { tx_num, vout: vout as u32 };
-                self.expect(Fact::Coins, coin_fact(outpoint, output.value, output.id, i == 0, block.height));
+                let template = ScriptTemplate::of(block.script(output));
+                let coin = Coin { value: output.value, script: output.id, coinbase: i == 0, template };
+                self.expect(Fact::Coins, coin_fact(outpoint, coin, block.height));
                 self.expect(Fact::Funded, output.id);
                 effects.push((output.id, output.value, 0));
             }
             for gone in block.overwritten.iter().filter(|gone| gone.by as usize == i) {
-                let coin = gone.coin;
-                self.find(
-                    Fact::Coins,
-                    coin_fact(coin.outpoint, coin.value, coin.script, coin.flags.coinbase, coin.birth),
-                );
+                let coin = &gone.coin;
+                self.find(Fact::Coins, coin_fact(coin.outpoint, coin_of(coin), coin.birth));
                 self.expect(Fact::Spent, coin.script);
                 effects.push((coin.script, 0, coin.value));
             }
@@ -121,9 +118,9 @@ impl Tallies {
     }
 
     /// An unspent coin of the table.
-    pub(crate) fn find_coin(&mut self, at: Outpoint, value: Sats, script: ScriptId, coinbase: bool, birth: Height) {
-        self.find(Fact::Coins, coin_fact(at, value, script, coinbase, birth));
-        self.expect(Fact::CoinsByScript, (script, at, value));
+    pub(crate) fn find_coin(&mut self, at: Outpoint, coin: Coin, birth: Height) {
+        self.find(Fact::Coins, coin_fact(at, coin, birth));
+        self.expect(Fact::CoinsByScript, (coin.script, at, coin.value));
     }
 
     /// A row of a script's history. `long`: its script has rows in `history_index`.
@@ -150,8 +147,13 @@ impl Tallies {
     }
 }
 
-fn coin_fact(at: Outpoint, value: Sats, script: ScriptId, coinbase: bool, birth: Height) -> impl Hash {
-    (at.tx_num, at.vout, value, script, coinbase, birth)
+fn coin_fact(at: Outpoint, coin: Coin, birth: Height) -> impl Hash {
+    (at.tx_num, at.vout, coin.value, coin.script, coin.coinbase, coin.template, birth)
+}
+
+fn coin_of(spent: &SpentCoin) -> Coin {
+    let InputFlags { coinbase, template, .. } = spent.flags;
+    Coin { value: spent.value, script: spent.script, coinbase, template }
 }
 
 /// Whether a script with so many transactions has rows in `history_index`.
