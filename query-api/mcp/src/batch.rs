@@ -8,7 +8,7 @@ use axum::{
     http::{HeaderValue, StatusCode, header, request::Parts},
     response::Response,
 };
-use futures_util::stream;
+use futures_util::{StreamExt, stream};
 
 use crate::{
     front::{Front, VERSION, accepted},
@@ -68,7 +68,8 @@ pub(crate) async fn answer(front: &Arc<Front>, parts: &Parts, messages: Vec<Mess
         let piece = running.next().await?;
         Some((Ok::<_, Infallible>(piece), running))
     });
-    let mut response = Response::new(Body::from_stream(pieces));
+    // Compression asks again after the end.
+    let mut response = Response::new(Body::from_stream(pieces.fuse()));
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));

@@ -40,8 +40,8 @@ impl RawCheck {
         };
         let bytes = match raw.read(position, 0, block.size as usize) {
             Ok(bytes) => bytes,
-            // Without the folder there is nothing to compare with.
-            Err(error) if error.path.parent().is_none_or(|folder| !folder.exists()) => return None,
+            // Without the file, of a pruned node for example, there is nothing to compare with.
+            Err(error) if !error.path.exists() => return None,
             Err(error) => return Some(file(error.to_string())),
         };
         let decoded = match decode_block(&bytes, view.facts().script_prefix) {
