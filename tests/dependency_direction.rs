@@ -144,8 +144,15 @@ const RULES: &[Rule] = &[
     },
     Rule {
         who: Crate("cairn-http"),
+        // Of the schema only `cairn-work`: what a request may use, which knows of no chain.
         never: &[
-            Under("schema"),
+            Crate("cairn-model"),
+            Crate("cairn-tables"),
+            Crate("cairn-reader"),
+            Crate("cairn-writer"),
+            Crate("cairn-link"),
+            Crate("cairn-domain"),
+            Crate("cairn-clock"),
             Crate("cairn-operations"),
             Crate("cairn-mcp"),
             Crate("rmcp"),

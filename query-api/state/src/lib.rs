@@ -7,6 +7,8 @@
 mod error;
 mod feedback;
 mod keys;
+mod last_use;
+mod last_use;
 mod migrations;
 mod pool;
 mod secret;

@@ -48,7 +48,7 @@ use crate::{
         size::{off_workers, units_of_body},
     },
     server::Server,
-    transport::middleware::REQUEST_ID,
+    transport::names::REQUEST_ID,
 };
 
 /// The API, for other interfaces such as MCP.

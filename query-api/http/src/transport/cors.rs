@@ -6,7 +6,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 
-use super::middleware::{RATE_LIMIT, RATE_LIMIT_POLICY, REQUEST_ID};
+use super::names::{RATE_LIMIT, RATE_LIMIT_POLICY, REQUEST_ID};
 use crate::{
     answers::error::ApiError,
     limits::gate::PAYMENT_REQUIRED,

@@ -9,7 +9,7 @@ use std::{
 
 use axum::{
     extract::{ConnectInfo, Request, State},
-    http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header},
+    http::{HeaderMap, HeaderValue, Method, StatusCode, header},
     middleware::Next,
     response::{IntoResponse, Response},
 };
@@ -25,15 +25,11 @@ use crate::{
         http::{Came, Counted},
     },
     server::Server,
-    transport::{cors, head},
+    transport::{
+        cors, head,
+        names::{RATE_LIMIT, RATE_LIMIT_POLICY, REQUEST_ID},
+    },
 };
-
-/// The request id's header.
-pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
-/// Remaining rate limit of the client (IETF draft `ratelimit-headers`).
-pub(crate) const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
-/// The rate limit.
-pub(crate) const RATE_LIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 
 /// Outermost layer: assigns the request id, applies the rate limit, writes error bodies, counts.
 pub(crate) async fn outermost(State(server): State<Arc<Server>>, mut request: Request, next: Next) -> Response {

@@ -7,4 +7,5 @@ mod head;
 pub(crate) mod hosts;
 pub(crate) mod metrics;
 pub(crate) mod middleware;
+pub(crate) mod names;
 pub(crate) mod router;

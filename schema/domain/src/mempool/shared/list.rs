@@ -8,7 +8,7 @@ const PAGE: usize = 128;
 
 /// A list sorted by key whose clones share its pages. No page is empty.
 #[derive(Clone, Debug)]
-pub(in crate::mempool) struct SortedList<K, V> {
+pub(crate) struct SortedList<K, V> {
     pages: Vec<Arc<[(K, V)]>>,
 }
 
@@ -19,7 +19,7 @@ impl<K, V> Default for SortedList<K, V> {
 }
 
 impl<K: Copy + Ord, V: Copy> SortedList<K, V> {
-    pub(in crate::mempool) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.pages.is_empty()
     }
 
@@ -29,7 +29,7 @@ impl<K: Copy + Ord, V: Copy> SortedList<K, V> {
     }
 
     /// Adds an entry. Returns false, and changes nothing, if the key is there.
-    pub(in crate::mempool) fn insert(&mut self, key: K, value: V) -> bool {
+    pub(crate) fn insert(&mut self, key: K, value: V) -> bool {
         // Above all keys: the last page grows.
         let last = self.pages.len().saturating_sub(1);
         let at = self.page_of(&key).min(last);
@@ -57,7 +57,7 @@ impl<K: Copy + Ord, V: Copy> SortedList<K, V> {
     }
 
     /// Removes an entry. Returns false if it was not there.
-    pub(in crate::mempool) fn remove(&mut self, key: &K) -> bool {
+    pub(crate) fn remove(&mut self, key: &K) -> bool {
         let at = self.page_of(key);
         let Some(page) = self.pages.get_mut(at) else { return false };
         let Ok(place) = page.binary_search_by(|(of, _)| of.cmp(key)) else { return false };
@@ -80,7 +80,7 @@ impl<K: Copy + Ord, V: Copy> SortedList<K, V> {
     }
 
     /// The entries below `before`, or all of them, from the last to the first.
-    pub(in crate::mempool) fn descending(&self, before: Option<K>) -> impl Iterator<Item = &(K, V)> {
+    pub(crate) fn descending(&self, before: Option<K>) -> impl Iterator<Item = &(K, V)> {
         let end = before.as_ref().map_or(self.pages.len(), |before| (self.page_of(before) + 1).min(self.pages.len()));
         let entries = self.pages.get(..end).unwrap_or_default().iter().rev().flat_map(|page| page.iter().rev());
         entries.skip_while(move |(key, _)| before.is_some_and(|before| *key >= before))

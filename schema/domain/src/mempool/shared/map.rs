@@ -35,13 +35,13 @@ impl<K, V> Clone for Node<K, V> {
 }
 
 /// Upper estimate of the bytes of an entry: leaves are at least one eighth full after a split, on average half.
-pub(in crate::mempool) const fn entry_bytes<K, V>() -> usize {
+pub(crate) const fn entry_bytes<K, V>() -> usize {
     size_of::<(K, V)>() + (size_of::<Node<K, V>>() * 2 + 3 * size_of::<usize>()) / 4 + 8
 }
 
 /// A map whose clones share their entries.
 #[derive(Debug)]
-pub(in crate::mempool) struct SharedMap<K, V> {
+pub(crate) struct SharedMap<K, V> {
     root: Node<K, V>,
     len: usize,
     random: RandomState,
@@ -66,17 +66,17 @@ fn child(hash: u64) -> usize {
 }
 
 impl<K, V> SharedMap<K, V> {
-    pub(in crate::mempool) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.len
     }
 
-    pub(in crate::mempool) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.len == 0
     }
 }
 
 impl<K: Clone + Eq + Hash, V: Clone> SharedMap<K, V> {
-    pub(in crate::mempool) fn get(&self, key: &K) -> Option<&V> {
+    pub(crate) fn get(&self, key: &K) -> Option<&V> {
         let mut hash = self.random.hash_one(key);
         let mut node = &self.root;
         loop {
@@ -89,12 +89,12 @@ impl<K: Clone + Eq + Hash, V: Clone> SharedMap<K, V> {
         }
     }
 
-    pub(in crate::mempool) fn contains_key(&self, key: &K) -> bool {
+    pub(crate) fn contains_key(&self, key: &K) -> bool {
         self.get(key).is_some()
     }
 
     /// The value, to change it. What a clone shares is copied, so ask only for what is there and will change.
-    pub(in crate::mempool) fn get_mut(&mut self, key: &K) -> Option<&mut V> {
+    pub(crate) fn get_mut(&mut self, key: &K) -> Option<&mut V> {
         if !self.contains_key(key) {
             return None;
         }
@@ -113,7 +113,7 @@ impl<K: Clone + Eq + Hash, V: Clone> SharedMap<K, V> {
     }
 
     /// Sets the value of a key. Returns the previous one.
-    pub(in crate::mempool) fn insert(&mut self, key: K, value: V) -> Option<V> {
+    pub(crate) fn insert(&mut self, key: K, value: V) -> Option<V> {
         let hash = self.random.hash_one(&key);
         let before = put(&mut self.root, &self.random, (hash, 0), key, value);
         self.len += usize::from(before.is_none());
@@ -121,7 +121,7 @@ impl<K: Clone + Eq + Hash, V: Clone> SharedMap<K, V> {
     }
 
     /// Removes a key. Returns its value.
-    pub(in crate::mempool) fn remove(&mut self, key: &K) -> Option<V> {
+    pub(crate) fn remove(&mut self, key: &K) -> Option<V> {
         if !self.contains_key(key) {
             return None;
         }

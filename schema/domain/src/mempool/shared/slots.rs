@@ -23,7 +23,7 @@ impl<T> Clone for Place<T> {
 }
 
 /// Bytes of a place.
-pub(in crate::mempool) const fn place_bytes<T>() -> usize {
+pub(crate) const fn place_bytes<T>() -> usize {
     size_of::<Place<T>>()
 }
 
@@ -32,7 +32,7 @@ type Shelf<T> = Vec<Arc<Page<T>>>;
 
 /// Numbered places whose clones share their items.
 #[derive(Debug)]
-pub(in crate::mempool) struct Slots<T> {
+pub(crate) struct Slots<T> {
     shelves: Arc<Vec<Arc<Shelf<T>>>>,
     /// Number of places, used or free.
     count: u32,
@@ -58,7 +58,7 @@ fn way(slot: u32) -> (usize, usize, usize) {
 }
 
 impl<T> Slots<T> {
-    pub(in crate::mempool) fn get(&self, slot: u32) -> Option<&T> {
+    pub(crate) fn get(&self, slot: u32) -> Option<&T> {
         let (shelf, page, place) = way(slot);
         match self.shelves.get(shelf)?.get(page)?.get(place)? {
             Place::Used(item) => Some(item),
@@ -67,12 +67,12 @@ impl<T> Slots<T> {
     }
 
     /// True if no further item can be inserted.
-    pub(in crate::mempool) fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.free.is_none() && self.count == u32::MAX
     }
 
     /// All items with their numbers, ascending.
-    pub(in crate::mempool) fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
         let places = self.shelves.iter().flat_map(|shelf| shelf.iter()).flat_map(|page| page.iter());
         (0u32..).zip(places).filter_map(|(slot, place)| match place {
             Place::Used(item) => Some((slot, &**item)),
@@ -87,7 +87,7 @@ impl<T> Slots<T> {
     }
 
     /// Puts an item into a free place, and returns the number; `None` if it is full.
-    pub(in crate::mempool) fn insert(&mut self, item: T) -> Option<u32> {
+    pub(crate) fn insert(&mut self, item: T) -> Option<u32> {
         let item = Place::Used(Arc::new(item));
         if let Some(slot) = self.free {
             let place = self.place_mut(slot)?;
@@ -112,7 +112,7 @@ impl<T> Slots<T> {
     }
 
     /// Empties a place.
-    pub(in crate::mempool) fn remove(&mut self, slot: u32) -> Option<Arc<T>> {
+    pub(crate) fn remove(&mut self, slot: u32) -> Option<Arc<T>> {
         self.get(slot)?;
         let free = Place::Free(self.free);
         match mem::replace(self.place_mut(slot)?, free) {
@@ -127,7 +127,7 @@ impl<T> Slots<T> {
 
 impl<T: Clone> Slots<T> {
     /// An item, to change it. What a clone shares is copied.
-    pub(in crate::mempool) fn get_mut(&mut self, slot: u32) -> Option<&mut T> {
+    pub(crate) fn get_mut(&mut self, slot: u32) -> Option<&mut T> {
         self.get(slot)?;
         match self.place_mut(slot)? {
             Place::Used(item) => Some(Arc::make_mut(item)),
