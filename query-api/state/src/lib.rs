@@ -8,7 +8,6 @@ mod error;
 mod feedback;
 mod keys;
 mod last_use;
-mod last_use;
 mod migrations;
 mod pool;
 mod secret;
