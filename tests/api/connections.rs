@@ -310,17 +310,18 @@ async fn what_is_no_request_is_refused() {
 }
 
 #[tokio::test]
-async fn who_has_asked_all_is_answered() {
+async fn who_closes_the_sending_side_has_left() {
     let server = server(limited(5000)).await;
     let broken = b"POST /v1/tx/broadcast HTTP/1.1\r\nHost: cairn.test\r\nContent-Type: application/json\r\nContent-Length: 1\r\n\r\n{";
     for (asked, status) in [(HEALTH, "200"), (b"GET /nothing HTTP/1.1\r\nHost: x\r\n\r\n", "404"), (broken, "400")] {
-        // Often, since the end may be seen before the answer is ready or after it.
+        // Often, since the end may be seen before the answer is ready or after it: it is whole or not there.
         for _ in 0..20 {
             let mut stream = server.connect().await;
             stream.write_all(asked).await.unwrap();
             stream.shutdown().await.unwrap();
             let answer = rest(&mut stream).await;
-            assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{answer:?}");
+            let whole = answer.starts_with(&format!("HTTP/1.1 {status}")) && answer.contains("\r\n\r\n{");
+            assert!(answer.is_empty() || whole, "{answer:?}");
         }
     }
 }

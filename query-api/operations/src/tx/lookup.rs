@@ -36,7 +36,6 @@ pub(crate) struct TxLookupInput {
     include_hex: bool,
     /// Maximum number of inputs and of outputs to list: up to 1 000 without it, fewer if their scripts are long. The
     /// largest transactions have more than 100 000 outputs.
-    #[serde(default)]
     #[schemars(range(min = 1, max = 25_000))]
     io_limit: Option<u32>,
     /// Index of the first input to list.

@@ -184,6 +184,8 @@ impl Operation for Overview {
             "last_seen",
             "price",
             "activity",
+            "unconfirmed_received_sats",
+            "unconfirmed_sent_sats",
             "related_scripts",
             "caveats",
         ],
