@@ -24,7 +24,10 @@ fn the_list_is_the_one_of_the_specification() {
     let Ok(text) = std::fs::read_to_string(&spec) else {
         cairn_testkit::skip!("no {}", PathBuf::from("spec").join("endpoints.tsv").display())
     };
-    assert_eq!(text.trim_end(), AGREED.trim_end());
+    // Ours has one more column: what an operation will be found by.
+    let ours: Vec<&str> = AGREED.trim_end().lines().map(|line| line.rsplit_once('\t').unwrap().0).collect();
+    let theirs: Vec<&str> = text.trim_end().lines().collect();
+    assert_eq!(ours, theirs);
 }
 
 #[tokio::test]

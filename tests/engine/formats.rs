@@ -9,13 +9,13 @@ use std::{
 use cairn_model::Network;
 use cairn_pipeline::{Engine, PipelineError};
 use cairn_reader::{Facts, ReadError, Reader, SecondaryReader};
-use cairn_testkit::temp_dir;
+use cairn_testkit::{temp_dir, workspace_root};
 use tempfile::TempDir;
 
 /// A copy of an index in `fixtures`, where a data folder has it.
 fn held(name: &str) -> TempDir {
     let dir = temp_dir();
-    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/engine/fixtures").join(name);
+    let from = workspace_root().join("tests/engine/fixtures").join(name);
     let to = dir.path().join("index");
     fs::create_dir(&to).unwrap();
     for file in fs::read_dir(from).unwrap() {

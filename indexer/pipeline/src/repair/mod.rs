@@ -80,7 +80,7 @@ impl From<WriteError> for MendError {
 /// It is damaged: only a repair mends it. Or the database fails.
 pub(crate) fn check_shared(writer: &Writer) -> Result<(), PipelineError> {
     match Shared::read(writer) {
-        Ok(shared) if !shared.damaged => Ok(()),
+        Ok(shared) if !shared.unreadable => Ok(()),
         Ok(_) => Err(ReadError::Broken("the family of small tables is damaged: run `cairn repair`".to_owned()).into()),
         Err(MendError::Cannot(Cannot(why))) => Err(ReadError::Broken(format!("{why}: run `cairn repair`")).into()),
         Err(MendError::Failed(error)) => Err(error),

@@ -25,38 +25,41 @@ use super::{Cannot, MendError, swap::Replacement};
 pub(crate) struct Shared {
     rows: BTreeMap<Vec<u8>, Vec<u8>>,
     /// True if some could not be read.
+    pub(crate) unreadable: bool,
+    /// True if some could not be read, or belong to no table.
     pub(crate) damaged: bool,
 }
 
-/// Whether a row is one of its table.
-fn is_row(key: &[u8], value: &[u8]) -> bool {
+/// Whether a row is one of its table; `None` if no table of this program has its tag.
+fn is_row(key: &[u8], value: &[u8]) -> Option<bool> {
     macro_rules! of_table {
         ($($module:ident: $($table:ident),+;)*) => {
             $($({
                 type Of = cairn_tables::$module::$table;
                 if Of::TAG.is_some() && key.first().copied() == Of::TAG {
-                    return Of::decode_key(key).is_ok() && Of::decode_value(value).is_ok();
+                    return Some(Of::decode_key(key).is_ok() && Of::decode_value(value).is_ok());
                 }
             })+)*
         };
     }
     cairn_tables::for_each_table!(of_table);
-    false
+    None
 }
 
 impl Shared {
     /// Reads all that can be read.
     pub(crate) fn read(writer: &Writer) -> Result<Self, MendError> {
-        let (mut rows, mut others) = (BTreeMap::new(), 0u64);
+        let (mut rows, mut broken, mut unknown) = (BTreeMap::new(), 0u64, 0u64);
         let places = writer.salvage::<MendError>(Family::SHARED, |key, value| {
-            if is_row(key, value) {
-                rows.insert(key.to_vec(), value.to_vec());
-            } else {
-                others += 1;
+            match is_row(key, value) {
+                Some(true) => drop(rows.insert(key.to_vec(), value.to_vec())),
+                Some(false) => broken += 1,
+                None => unknown += 1,
             }
             Ok(())
         })?;
-        Ok(Shared { rows, damaged: places > 0 || others > 0 })
+        let unreadable = places > 0 || broken > 0;
+        Ok(Shared { rows, unreadable, damaged: unreadable || unknown > 0 })
     }
 
     fn get<T: Table>(&self, key: &T::Key) -> Option<T::Value> {
