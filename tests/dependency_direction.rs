@@ -147,11 +147,6 @@ const RULES: &[Rule] = &[
         // Of the schema only `cairn-work`: what a request may use, which knows of no chain.
         never: &[
             Crate("cairn-model"),
-            Crate("cairn-tables"),
-            Crate("cairn-reader"),
-            Crate("cairn-writer"),
-            Crate("cairn-link"),
-            Crate("cairn-domain"),
             Crate("cairn-clock"),
             Crate("cairn-operations"),
             Crate("cairn-mcp"),

@@ -25,8 +25,9 @@ fn the_list_is_the_one_of_the_specification() {
         cairn_testkit::skip!("no {}", PathBuf::from("spec").join("endpoints.tsv").display())
     };
     // Ours has one more column: what an operation will be found by.
-    let ours: Vec<&str> = AGREED.trim_end().lines().map(|line| line.rsplit_once('\t').unwrap().0).collect();
-    let theirs: Vec<&str> = text.trim_end().lines().collect();
+    let columns = |line: &str| line.split('\t').take(9).collect::<Vec<_>>().join("\t");
+    let ours: Vec<String> = AGREED.trim_end().lines().map(columns).collect();
+    let theirs: Vec<String> = text.trim_end().lines().map(str::to_owned).collect();
     assert_eq!(ours, theirs);
 }
 

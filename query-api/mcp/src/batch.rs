@@ -1,7 +1,7 @@
 //! Batches: their messages are charged, admitted and answered one after the other, and each answer is sent before the
 //! next is made. A batch never holds more than one answer. It ends with its connection.
 
-use std::{collections::VecDeque, convert::Infallible, sync::Arc};
+use std::{collections::VecDeque, convert::Infallible, future::Future};
 
 use axum::{
     body::{Body, Bytes},
@@ -11,7 +11,8 @@ use axum::{
 use futures_util::{StreamExt, stream};
 
 use crate::{
-    front::{Front, VERSION, accepted},
+    Options,
+    exchange::{Answered, VERSION},
     message::Message,
     rpc::{self, INVALID_REQUEST, RpcError, TOO_LARGE},
 };
@@ -19,9 +20,24 @@ use crate::{
 /// The newest protocol revision with batches. A request without the header counts as this revision.
 const LAST_WITH_BATCHES: &str = "2025-03-26";
 
+/// What charges and answers the messages of a batch.
+pub(crate) trait Each: Clone + Send + 'static {
+    /// The limits of a batch.
+    fn options(&self) -> &Options;
+
+    /// Charges the client.
+    ///
+    /// # Errors
+    /// Its rate limit is exceeded.
+    fn charge(&self, units: u32, parts: &Parts) -> Result<(), RpcError>;
+
+    /// Answers one message.
+    fn answer(&self, parts: &Parts, message: Message) -> impl Future<Output = Answered> + Send;
+}
+
 /// A batch that is being answered.
-struct Running {
-    front: Arc<Front>,
+struct Running<E> {
+    each: E,
     parts: Parts,
     messages: VecDeque<Message>,
     /// Pieces that are not yet sent.
@@ -35,7 +51,7 @@ struct Running {
 }
 
 /// Answers a batch.
-pub(crate) async fn answer(front: &Arc<Front>, parts: &Parts, messages: Vec<Message>) -> Response {
+pub(crate) async fn answer(each: &impl Each, parts: &Parts, messages: Vec<Message>) -> Response {
     let refused = |text: String| {
         RpcError::new(INVALID_REQUEST, format!("Invalid Request: {text}")).response(StatusCode::BAD_REQUEST, None)
     };
@@ -43,12 +59,12 @@ pub(crate) async fn answer(front: &Arc<Front>, parts: &Parts, messages: Vec<Mess
     if version.is_none_or(|version| version > LAST_WITH_BATCHES) {
         return refused("this protocol revision does not support batches".to_owned());
     }
-    let max = front.options.max_batch;
+    let max = each.options().max_batch;
     if messages.is_empty() || messages.len() > max {
         return refused(format!("a batch must have 1 to {max} messages; this one has {}", messages.len()));
     }
     let mut running = Running {
-        front: Arc::clone(front),
+        each: each.clone(),
         parts: parts.clone(),
         messages: messages.into(),
         ready: VecDeque::new(),
@@ -62,7 +78,7 @@ pub(crate) async fn answer(front: &Arc<Front>, parts: &Parts, messages: Vec<Mess
         running.step().await;
     }
     if !running.answered {
-        return accepted();
+        return rpc::accepted();
     }
     let pieces = stream::unfold(running, |mut running| async move {
         let piece = running.next().await?;
@@ -76,7 +92,7 @@ pub(crate) async fn answer(front: &Arc<Front>, parts: &Parts, messages: Vec<Mess
     response
 }
 
-impl Running {
+impl<E: Each> Running<E> {
     /// The next piece of the body.
     async fn next(&mut self) -> Option<Bytes> {
         loop {
@@ -106,7 +122,7 @@ impl Running {
             }
             Ok(()) => None,
         };
-        let charged = self.front.api.charge(units, &self.parts).map_err(|error| RpcError::of(&error));
+        let charged = self.each.charge(units, &self.parts);
         if let Some(error) = charged.err().or(fault) {
             return self.push(vec![error.answer(id.as_ref()).to_string().into()]);
         }
@@ -114,8 +130,8 @@ impl Running {
             // A notification. The protocol server ignores it, too.
             return;
         }
-        let answered = self.front.forward(&self.parts, message).await;
-        let (length, max) = (answered.len(), self.front.options.max_batch_bytes);
+        let answered = self.each.answer(&self.parts, message).await;
+        let (length, max) = (answered.len(), self.each.options().max_batch_bytes);
         if self.bytes.saturating_add(length) > max {
             let text = format!(
                 "this answer has {length} bytes, and the answers of a batch at most {max} in all, of which {} are left: \

@@ -11,7 +11,8 @@ use cairn_http::Api;
 use serde_json::{Value, json};
 
 use crate::{
-    front::{Front, SESSION, VERSION, post_body, protocol_versions},
+    exchange::VERSION,
+    front::{Front, SESSION, post_body, protocol_versions},
     legacy, rpc,
 };
 

@@ -12,7 +12,8 @@ use futures_util::stream;
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
-use crate::front::VERSION;
+/// The header with the protocol revision of a request.
+pub(crate) const VERSION: &str = "mcp-protocol-version";
 
 /// The first protocol revision with structured content.
 const FIRST_WITH_STRUCTURE: &str = "2025-06-18";

@@ -15,7 +15,8 @@ use rmcp::transport::{
 use tower::{Service, ServiceExt};
 
 use crate::{
-    Options, batch,
+    Options,
+    batch::{self, Each},
     exchange::{Answered, Exchange, Form},
     handler::Handler,
     message::{self, Incoming, MAX_FRAME, Message},
@@ -23,9 +24,8 @@ use crate::{
     streams::Streams,
 };
 
-/// Headers that identify clients of Streamable HTTP.
+/// The header with the session of a client of Streamable HTTP.
 pub(crate) const SESSION: &str = "mcp-session-id";
-pub(crate) const VERSION: &str = "mcp-protocol-version";
 
 /// Maximum size of an answer of the protocol server in bytes: pictures are the longest part of any.
 const MAX_PROTOCOL_ANSWER: usize = 2 << 20;
@@ -142,10 +142,18 @@ impl Front {
     }
 }
 
-pub(crate) fn accepted() -> Response {
-    let mut response = Response::new(Body::empty());
-    *response.status_mut() = StatusCode::ACCEPTED;
-    response
+impl Each for Arc<Front> {
+    fn options(&self) -> &Options {
+        &self.options
+    }
+
+    fn charge(&self, units: u32, parts: &Parts) -> Result<(), RpcError> {
+        self.api.charge(units, parts).map_err(|error| RpcError::of(&error))
+    }
+
+    fn answer(&self, parts: &Parts, message: Message) -> impl Future<Output = Answered> + Send {
+        self.forward(parts, message)
+    }
 }
 
 /// The body of a POST; an answer with the error if its type or length is wrong.

@@ -19,7 +19,8 @@ use tokio::sync::mpsc::{self, Receiver};
 use uuid::Uuid;
 
 use crate::{
-    front::{Front, accepted, post_body},
+    front::{Front, post_body},
+    rpc,
     streams::{Outlet, StreamEntry, Streams, Unread},
 };
 
@@ -138,9 +139,9 @@ pub(crate) async fn messages(State(front): State<Arc<Front>>, request: Request) 
     let Ok(bytes) = answered else {
         return Api::problem(ErrorCode::InternalError, "the server failed to answer", None);
     };
-    let Some(bytes) = bytes else { return accepted() };
+    let Some(bytes) = bytes else { return rpc::accepted() };
     // JSON that we wrote: one line, text.
     let Some(unread) = outlet.count(String::from_utf8_lossy(&bytes).into_owned()) else { return full() };
     permit.send(unread);
-    accepted()
+    rpc::accepted()
 }

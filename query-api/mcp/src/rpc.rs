@@ -1,6 +1,7 @@
 //! JSON-RPC: checks of messages, and errors before the protocol server is called.
 
 use axum::{
+    body::Body,
     http::StatusCode,
     response::{IntoResponse, Response},
 };
@@ -116,6 +117,13 @@ pub(crate) fn check(message: &Value) -> Result<(), RpcError> {
         "initialize" if !params["clientInfo"].is_object() => wrong("clientInfo must be an object"),
         _ => Ok(()),
     }
+}
+
+/// 202 without a body: nothing is answered.
+pub(crate) fn accepted() -> Response {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::ACCEPTED;
+    response
 }
 
 #[cfg(test)]

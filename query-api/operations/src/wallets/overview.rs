@@ -185,6 +185,7 @@ impl Operation for Overview {
             "price",
             "activity",
             "assessment",
+            "utxo_count",
             "related_scripts",
             "caveats",
         ],
