@@ -12,6 +12,7 @@ mod endpoint;
 mod endpoints;
 mod exchange;
 mod front;
+mod general;
 mod handler;
 mod legacy;
 mod message;

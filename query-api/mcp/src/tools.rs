@@ -6,7 +6,7 @@ use cairn_http::{Agreed, Api, Described, Effect};
 use rmcp::model::{Tool, ToolAnnotations};
 use serde_json::{Map, Value};
 
-use crate::{answer, endpoints, portable::object, search::Index};
+use crate::{answer, general, portable::object, search::Index};
 
 /// What a tool does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -45,9 +45,9 @@ impl Tools {
             }
         }
         let effects: Vec<Effect> = operations.iter().map(|op| op.effect).collect();
-        listed.push((endpoints::search_tool(), Does::Search));
-        listed.push((endpoints::describe_tool(), Does::Describe));
-        listed.push((endpoints::call_tool(annotations(&effects)), Does::Call));
+        listed.push((general::search_tool(), Does::Search));
+        listed.push((general::describe_tool(), Does::Describe));
+        listed.push((general::call_tool(annotations(&effects)), Does::Call));
         let list: Vec<&Tool> = listed.iter().map(|(tool, _)| tool).collect();
         Tools {
             index: Index::of(&operations, &planned),

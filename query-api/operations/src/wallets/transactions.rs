@@ -133,6 +133,7 @@ impl Operation for Transactions {
         compact: &[
             "limit",
             "offset",
+            "transactions.direction",
             "transactions.net_btc",
             "transactions.counterparties",
             "transactions.status.state",
