@@ -1,7 +1,7 @@
 //! A client over a socket, from an address of its own.
 
 use std::{
-    io::{Read, Write},
+    io::{self, Read, Write},
     net::{Ipv4Addr, SocketAddr, TcpStream},
     time::Duration,
 };
@@ -42,14 +42,19 @@ impl Answer {
     }
 }
 
+/// A connection from this address of the loopback network.
+pub fn connect(host: u8, server: SocketAddr) -> io::Result<TcpStream> {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
+    socket.bind(&SocketAddr::from((Ipv4Addr::new(127, 0, 0, host), 0)).into())?;
+    socket.connect(&server.into())?;
+    socket.set_tcp_nodelay(true)?;
+    Ok(TcpStream::from(socket))
+}
+
 impl Client {
     /// A connection from this address of the loopback network.
     pub fn from(host: u8, server: SocketAddr) -> Client {
-        let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
-        socket.bind(&SocketAddr::from((Ipv4Addr::new(127, 0, 0, host), 0)).into()).unwrap();
-        socket.connect(&server.into()).unwrap();
-        let stream = TcpStream::from(socket);
-        stream.set_nodelay(true).unwrap();
+        let stream = connect(host, server).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         Client { stream, read: Vec::new() }
     }

@@ -1,19 +1,16 @@
 //! One client does its worst within its budget; another asks for what it always asks.
 
 use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicU64, Ordering},
-    },
+    sync::atomic::{AtomicBool, Ordering},
     thread,
     time::{Duration, Instant},
 };
 
-use bitcoin::hashes::{Hash, sha256};
-
 use crate::{
+    attacks,
     client::Client,
-    support::{Server, WORLD, long},
+    support::{Server, WORLD, by_hash, long},
+    usage::{forget_peak, memory},
 };
 
 /// The slowest of a hundred, in order: the 99th percentile.
@@ -26,8 +23,7 @@ fn p99(mut times: Vec<Duration>) -> Duration {
 const OF_A_CLIENT: usize = 1_000;
 
 fn overviews(server: &Server, hosts: impl Iterator<Item = u8>, count: usize) -> Vec<Duration> {
-    let hash = sha256::Hash::hash(WORLD.worst.quiet.as_bytes());
-    let path = format!("/v1/wallets/scripthash:{}/overview", hex::encode(hash.to_byte_array()));
+    let path = format!("/v1/wallets/{}/overview", by_hash(&WORLD.worst.quiet));
     let mut times = Vec::new();
     for host in hosts {
         let mut client = Client::from(host, server.address);
@@ -44,54 +40,56 @@ fn overviews(server: &Server, hosts: impl Iterator<Item = u8>, count: usize) -> 
     times
 }
 
+/// The server's memory beyond what it had before an attack, the attacker's own buffers included.
+const MOST_MEMORY: usize = 192 << 20;
+
+/// Each attack, one after the other, with a budget of its own.
 #[test]
 fn a_second_client_hardly_notices() {
-    let world = &*WORLD;
-    let worst = &world.worst;
-    let paths: Vec<String> = [
-        format!("/v1/tx/{}?io_limit=25000", worst.inputs.compute_txid()),
-        format!("/v1/tx/{}?io_limit=25000", worst.outputs.compute_txid()),
-        format!("/v1/tx/{}?include_hex=true", worst.witness.compute_txid()),
-        format!("/v1/tx/{}/op-return", worst.pushes.compute_txid()),
-        format!("/v1/tx/{}/op-return", worst.carriers.compute_txid()),
-        format!("/v1/blocks/{}", worst.payouts),
-        "/v1/chain/recent-blocks".to_owned(),
-        format!("/{}", "x".repeat(60_000)),
-        format!("/v1/wallets?{}", "y=1&".repeat(10_000)),
-    ]
-    .into();
-    let count = if long() { 10_000 } else { 1_000 };
-    let mut ratios = Vec::new();
-    for _ in 0..3 {
-        let server = Server::start(6_000);
-        overviews(&server, 2..=3, count / 10);
-        let quiet = p99(overviews(&server, 20..=60, count / 2));
-        let (stop, asked, refused) = (Arc::new(AtomicBool::new(false)), AtomicU64::new(0), AtomicU64::new(0));
-        let busy = thread::scope(|scope| {
-            for at in 0..8 {
-                let (stop, asked, refused, server, paths) = (&stop, &asked, &refused, &server, &paths);
-                scope.spawn(move || {
-                    let mut client = Client::from(9, server.address);
-                    for path in paths.iter().cycle().skip(at) {
-                        if stop.load(Ordering::Relaxed) {
-                            return;
-                        }
-                        asked.fetch_add(1, Ordering::Relaxed);
-                        if client.get(path).status == 429 {
-                            refused.fetch_add(1, Ordering::Relaxed);
-                            thread::sleep(Duration::from_millis(2));
-                        }
-                    }
-                });
-            }
-            let busy = p99(overviews(&server, 100..=140, count / 2));
-            stop.store(true, Ordering::Relaxed);
-            busy
-        });
-        println!("quiet {quiet:?}, beside {asked:?} requests ({refused:?} refused) {busy:?}");
-        ratios.push((busy, quiet));
+    let attacks = attacks::all();
+    let (count, runs) = if long() { (10_000, 3) } else { (300, 3) };
+    let server = Server::start(6_000);
+    overviews(&server, 2..=3, 1_000);
+    let mut quiet: Vec<Duration> =
+        (0..3).map(|run| p99(overviews(&server, 4 + run * 10..14 + run * 10, count))).collect();
+    quiet.sort_unstable();
+    let bound = (quiet[1] * 10).max(Duration::from_millis(20));
+    println!("quiet {:?}, so at most {bound:?}", quiet[1]);
+    let mut failed = Vec::new();
+    for attack in &attacks {
+        let (mut p99s, mut sent, mut grown) = (Vec::new(), 0, 0);
+        for _ in 0..runs {
+            // A new server: budgets are full again.
+            let server = Server::start(6_000);
+            overviews(&server, 2..=2, 50);
+            let stop = AtomicBool::new(false);
+            forget_peak();
+            let before = memory().0;
+            let goes_on = || !stop.load(Ordering::Relaxed);
+            let (busy, asked) = thread::scope(|scope| {
+                let attackers: Vec<_> = (0..attack.connections)
+                    .map(|_| {
+                        let (server, goes_on) = (&server, &goes_on);
+                        scope.spawn(move || attack.run(9, server.address, goes_on))
+                    })
+                    .collect();
+                let busy = p99(overviews(&server, 100..=140, count));
+                stop.store(true, Ordering::Relaxed);
+                (busy, attackers.into_iter().map(|attacker| attacker.join().unwrap()).sum::<u64>())
+            });
+            grown = memory().1.saturating_sub(before).max(grown);
+            sent += asked;
+            p99s.push(busy);
+        }
+        p99s.sort_unstable();
+        let (name, busy) = (attack.name, p99s[runs / 2]);
+        println!("{name}: {sent} requests, p99 {p99s:?}, {} MiB more", grown >> 20);
+        if busy > bound {
+            failed.push(format!("{name}: p99 {busy:?}, at most {bound:?}"));
+        }
+        if grown > MOST_MEMORY {
+            failed.push(format!("{name}: {} MiB more", grown >> 20));
+        }
     }
-    ratios.sort_unstable();
-    let (busy, quiet) = ratios[1];
-    assert!(busy <= (quiet * 10).max(Duration::from_millis(20)), "p99 quiet {quiet:?}, beside the other {busy:?}");
+    assert!(failed.is_empty(), "{failed:#?}");
 }

@@ -7,8 +7,11 @@
 #[path = "../engine/forge.rs"]
 mod forge;
 
+mod attacks;
 mod client;
 mod fair;
 mod leave;
+mod price;
 mod support;
+mod usage;
 mod worst;

@@ -6,7 +6,10 @@ use std::{
     time::Duration,
 };
 
-use bitcoin::{OutPoint, ScriptBuf, Transaction, Witness};
+use bitcoin::{
+    OutPoint, ScriptBuf, Transaction, Witness,
+    hashes::{Hash, sha256},
+};
 use cairn_chaingen::corefiles::FileOptions;
 use cairn_http::HttpConfig;
 use cairn_link::IndexSlot;
@@ -45,6 +48,8 @@ pub struct Worst {
     pub payouts: u32,
     /// A script with a short history.
     pub quiet: ScriptBuf,
+    /// `scripthash:` of the script with the longest history.
+    pub busy_address: String,
 }
 
 /// An index of a chain with them.
@@ -58,6 +63,11 @@ pub struct World {
 /// One byte: anyone can spend it. Nothing is shorter.
 fn anyone() -> ScriptBuf {
     ScriptBuf::from_bytes(vec![0x51])
+}
+
+/// How requests name a script without an address.
+pub fn by_hash(script: &ScriptBuf) -> String {
+    format!("scripthash:{}", hex::encode(sha256::Hash::hash(script.as_bytes()).to_byte_array()))
 }
 
 fn make() -> World {
@@ -90,6 +100,10 @@ fn make() -> World {
     let small = |n: u32| ScriptBuf::from_bytes([&[0x6a, 4][..], &n.to_le_bytes()].concat());
     let carriers = spend(&[next()], (0..30_000).map(|n| pay(0, small(n))).collect());
     block(vec![carriers.clone()], 5);
+    let fan = spend(&[next()], (0..2_500).map(|_| pay(1_000, anyone())).collect());
+    block(vec![fan.clone()], 6);
+    // One script is paid by all of these.
+    block((0..2_500).map(|n| spend(&[out(&fan, n)], vec![pay(n.into(), script(1))])).collect(), 7);
     let payouts = forge.block(vec![coinbase(2_000, (0..90_000).map(|_| pay(1, anyone())).collect())]);
     let (blocks, data) = (temp_dir(), temp_dir());
     forge.write(blocks.path());
@@ -98,7 +112,8 @@ fn make() -> World {
     let files = BlockFiles::open(blocks.path(), Network::Regtest).unwrap();
     let survey = files.survey(&|_| {}).unwrap();
     engine.sync(&files, &survey, &SyncOptions::default(), &NoProgress).unwrap();
-    let worst = Worst { outputs, inputs, witness, pushes, carriers, payouts, quiet: script(2) };
+    let busy_address = by_hash(&script(1));
+    let worst = Worst { outputs, inputs, witness, pushes, carriers, payouts, quiet: script(2), busy_address };
     let slot = Arc::new(IndexSlot::with(engine.reader()));
     World { worst, slot, _engine: engine, _folders: (blocks, data) }
 }
@@ -124,8 +139,8 @@ impl Server {
         let state = ApiState::new(Arc::clone(&WORLD.slot) as Arc<_>, ApiConfig::from(http));
         let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
         let address = listener.local_addr().unwrap();
-        let more = |_: &cairn_http::Api| axum::Router::new();
-        runtime.spawn(cairn_operations::serve(listener, state, more, std::future::pending()));
+        let tools = |api: &cairn_http::Api| cairn_mcp::routes(api, cairn_mcp::Options::default());
+        runtime.spawn(cairn_operations::serve(listener, state, tools, std::future::pending()));
         Server { address, runtime: Some(runtime) }
     }
 }

@@ -5,6 +5,7 @@ use bitcoin::Transaction;
 use crate::{
     client::Client,
     support::{Server, WORLD},
+    usage::{UNITS_PER_MINUTE, charged},
 };
 
 /// Largest default answer in bytes.
@@ -12,15 +13,11 @@ const LARGEST: usize = 1_000_000;
 /// Processor time of a default answer, in units of 1,000 µs.
 const DEAREST: u32 = if cfg!(debug_assertions) { 1_000 } else { 100 };
 
-/// Asks with a fresh budget, and asks for the budget afterwards: how many units the request took in all.
+/// Asks with a fresh budget, once it is warm, and says how many units the request took in all.
 fn units(server: &Server, host: u8, path: &str) -> (crate::client::Answer, u32) {
-    let mut client = Client::from(host, server.address);
-    // Once to warm it up, with another budget.
     Client::from(200, server.address).get(path);
-    let before = client.get("/livez").units_left();
-    let answer = client.get(path);
-    let after = client.get("/livez").units_left();
-    (answer, before.saturating_sub(after))
+    let (answer, charged) = charged(server, host, |client| client.get(path));
+    (answer, charged.ceil() as u32)
 }
 
 fn id(tx: &Transaction) -> String {
@@ -29,7 +26,7 @@ fn id(tx: &Transaction) -> String {
 
 #[test]
 fn default_answers_are_bounded() {
-    let (world, server) = (&*WORLD, Server::start(600_000));
+    let (world, server) = (&*WORLD, Server::start(UNITS_PER_MINUTE));
     let worst = &world.worst;
     let mut host = 10;
     for (name, tx) in [

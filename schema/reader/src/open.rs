@@ -2,15 +2,16 @@
 
 use std::{
     path::{Path, PathBuf},
-    sync::{Arc, RwLock},
+    sync::{Arc, PoisonError, RwLock},
 };
 
 use cairn_tables::{Family, stages::CHAIN};
 
 use crate::{
-    ChainIndex, Db, Facts, RawBlocks, ReadError, View, check_format, check_format_in,
+    Db, Facts, RawBlocks, ReadError, View, check_format, check_format_in,
     db::{read_only, read_only_damaged, while_written},
     db_options,
+    view::Seen,
 };
 
 fn open_read_only(dir: &Path, families: &[Family]) -> Result<Db, rocksdb::Error> {
@@ -50,8 +51,8 @@ pub struct Reader {
     /// [`Facts::families_made`] at the time of opening.
     pub(crate) families_made: u64,
     facts: Facts,
-    /// The chain index up to the last seen tip.
-    chain: RwLock<(ChainIndex, Option<crate::Tip>)>,
+    /// What the last view found.
+    seen: RwLock<Option<Seen>>,
     raw: Option<RawBlocks>,
 }
 
@@ -115,7 +116,7 @@ impl Reader {
         }
         let raw = facts.blocks_dir.as_deref().map(|dir| RawBlocks::new(dir.to_owned()));
         let families_made = Facts::families_made(&db)?;
-        Ok(Reader { db, pinned, families_made, facts, chain: RwLock::default(), raw })
+        Ok(Reader { db, pinned, families_made, facts, seen: RwLock::default(), raw })
     }
 
     /// Reads raw blocks from this folder instead of the indexed one, for example a copy.
@@ -144,14 +145,19 @@ impl Reader {
     /// # Errors
     /// The index is empty or cannot be read.
     pub fn view(&self) -> Result<View<'_>, ReadError> {
-        let (mut chain, known) = self.chain.read().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
-        let mut view = View::open(&self.db, self.pinned, &self.facts, self.raw.as_ref(), known)?;
-        if known != Some(*view.tip()) {
-            view.catch_up(&mut chain)?;
-            let cached = (chain.clone(), Some(*view.tip()));
-            *self.chain.write().unwrap_or_else(std::sync::PoisonError::into_inner) = cached;
+        let seen = self.seen.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let known = seen.as_ref().map(|seen| (seen.tip, seen.checkpoints.is_some()));
+        let view = View::open(&self.db, self.pinned, &self.facts, self.raw.as_ref(), seen)?;
+        if known != Some((*view.tip(), !self.pinned)) {
+            *self.seen.write().unwrap_or_else(PoisonError::into_inner) = Some(view.seen());
         }
-        view.set_chain(chain);
         Ok(view)
+    }
+
+    /// The handle has caught up with its writer: the next view reads the checkpoints again.
+    pub(crate) fn changed(&self) {
+        if let Some(seen) = self.seen.write().unwrap_or_else(PoisonError::into_inner).as_mut() {
+            seen.checkpoints = None;
+        }
     }
 }

@@ -170,7 +170,9 @@ fn reached(tip: &Tip, wanted: Option<(Height, BlockHash)>) -> bool {
 }
 
 fn catch_up(reader: &Reader) -> Result<Tip, ReadError> {
-    reader.db.try_catch_up_with_primary()?;
+    let caught_up = reader.db.try_catch_up_with_primary();
+    reader.changed();
+    caught_up?;
     // Another program may be writing by now.
     check_format(&reader.db)?;
     if Facts::families_made(&reader.db)? != reader.families_made {

@@ -30,16 +30,20 @@ pub struct StageState {
 }
 
 impl View<'_> {
-    /// A stage's checkpoint.
+    /// A stage's checkpoint. No read if the handle does not change and an earlier view has read it.
     ///
     /// # Errors
     /// The database cannot be read, or the row is damaged.
     pub fn checkpoint(&self, stage: &str) -> Result<Option<Checkpoint>, ReadError> {
+        let known = self.checkpoints.iter().flat_map(|known| known.iter()).find(|(name, _)| *name == stage);
+        if let Some((_, checkpoint)) = known {
+            return Ok(checkpoint.clone());
+        }
         self.get::<Checkpoints>(&stage.to_owned())
     }
 
-    /// Checks that a stage's tables are complete, of this program's version and at this view's tip. One row read per
-    /// view.
+    /// Checks that a stage's tables are complete, of this program's version and at this view's tip. At most one
+    /// row read per view.
     ///
     /// # Errors
     /// [`ReadError::Unfinished`]: they are being rebuilt, or must be. [`ReadError::StageVersion`]: another program
@@ -59,7 +63,7 @@ impl View<'_> {
         if is_at_tip && found.is_of(stage) { Ok(()) } else { Err(ReadError::Unfinished(stage.name)) }
     }
 
-    /// Every stage and its state in the index. One row read for each.
+    /// Every stage and its state in the index. At most one row read for each.
     ///
     /// # Errors
     /// The database cannot be read, or a row is damaged.
@@ -76,8 +80,8 @@ impl View<'_> {
         STAGES.iter().map(state).collect()
     }
 
-    /// Names of the stages whose tables are unavailable. One row read for each stage that was not checked before; the
-    /// journal's stage defines the tip.
+    /// Names of the stages whose tables are unavailable. At most one row read for each stage that was not checked before;
+    /// the journal's stage defines the tip.
     ///
     /// # Errors
     /// The database cannot be read, or a row is damaged.

@@ -16,7 +16,7 @@ use cairn_tables::{
     headers::{HeaderRow, Headers},
     heights::HeightByHash,
     keys::HashPrefix,
-    stages::{CHAIN, StageInfo},
+    stages::{CHAIN, STAGES, StageInfo},
 };
 use cairn_work::Work;
 use rocksdb::{BoundColumnFamily, DBPinnableSlice, DBRawIteratorWithThreadMode, ReadOptions, SnapshotWithThreadMode};
@@ -49,7 +49,9 @@ pub struct View<'r> {
     facts: &'r Facts,
     raw: Option<&'r RawBlocks>,
     tip: Tip,
-    chain: ChainIndex,
+    chain: Arc<ChainIndex>,
+    /// Checkpoints that need no read.
+    pub(crate) checkpoints: Option<Arc<Checkpointed>>,
     rows_read: Cell<u64>,
     /// Counts what is read, and ends it.
     work: Option<Rc<Work>>,
@@ -58,6 +60,18 @@ pub struct View<'r> {
     /// Rows of `block_log` that this view has read, because a page often needs the same row again. Long rows are only
     /// noted.
     pub(crate) log_rows: RefCell<HashMap<TxNum, Option<Rc<[u8]>>>>,
+}
+
+/// The checkpoint of each stage.
+pub(crate) type Checkpointed = Vec<(&'static str, Option<Checkpoint>)>;
+
+/// What the last view found, so that the next one reads less.
+#[derive(Clone)]
+pub(crate) struct Seen {
+    pub(crate) tip: Tip,
+    pub(crate) chain: Arc<ChainIndex>,
+    /// `None` if the handle may change: then the next view reads whether the tip is still this one.
+    pub(crate) checkpoints: Option<Arc<Checkpointed>>,
 }
 
 /// An error if the checkpoint has another version of the stage.
@@ -72,7 +86,7 @@ impl<'r> View<'r> {
         pinned: bool,
         facts: &'r Facts,
         raw: Option<&'r RawBlocks>,
-        known: Option<Tip>,
+        seen: Option<Seen>,
     ) -> Result<Self, ReadError> {
         let families = Family::ALL.map(|f| db.cf_handle(f.name()));
         if let Some(missing) = Family::ALL.iter().find(|f| families[f.index()].is_none() && !f.is_writers_own()) {
@@ -85,34 +99,60 @@ impl<'r> View<'r> {
             facts,
             raw,
             tip: Tip { height: 0, hash: BlockHash::default(), time: 0, mono_time: 0, tx_end: TxNum(0) },
-            chain: ChainIndex::default(),
+            chain: Arc::default(),
+            checkpoints: None,
             rows_read: Cell::new(0),
             work: None,
             finished: RefCell::default(),
             log_rows: RefCell::default(),
         };
-        let checkpoint = view.checkpoint(CHAIN.name)?.ok_or(ReadError::Empty)?;
-        check_version(&CHAIN, &checkpoint)?;
-        if let Some(tip) = known.filter(|t| t.height == checkpoint.height && t.hash == checkpoint.hash) {
-            view.tip = tip;
+        if let Some(Seen { tip, chain, checkpoints: Some(checkpoints) }) = seen {
+            (view.tip, view.chain, view.checkpoints) = (tip, chain, Some(checkpoints));
             return Ok(view);
         }
-        let row = view.header(checkpoint.height)?.ok_or_else(|| view.broken("the tip has no header"))?;
-        if row.hash != checkpoint.hash {
-            return Err(view.broken("the tip's header has another hash"));
+        let checkpoint = view.checkpoint(CHAIN.name)?.ok_or(ReadError::Empty)?;
+        check_version(&CHAIN, &checkpoint)?;
+        match seen {
+            Some(seen) if seen.tip.height == checkpoint.height && seen.tip.hash == checkpoint.hash => {
+                (view.tip, view.chain) = (seen.tip, seen.chain);
+            }
+            other => {
+                view.tip = view.tip_at(&checkpoint)?;
+                let mut chain = other.map_or_else(ChainIndex::default, |seen| (*seen.chain).clone());
+                view.catch_up(&mut chain)?;
+                view.chain = Arc::new(chain);
+            }
         }
-        view.tip = Tip {
+        Ok(view)
+    }
+
+    /// The tip, if this is the checkpoint of the journal.
+    fn tip_at(&self, checkpoint: &Checkpoint) -> Result<Tip, ReadError> {
+        let row = self.header(checkpoint.height)?.ok_or_else(|| self.broken("the tip has no header"))?;
+        if row.hash != checkpoint.hash {
+            return Err(self.broken("the tip's header has another hash"));
+        }
+        Ok(Tip {
             height: checkpoint.height,
             hash: row.hash,
             time: row.time(),
             mono_time: row.mono_time,
             tx_end: TxNum(row.first_tx.0 + u64::from(row.tx_count)),
+        })
+    }
+
+    /// What the next view need not read again: the checkpoints too, if the handle does not change. A damaged one leaves
+    /// them to the views, which fail where they need it.
+    pub(crate) fn seen(&self) -> Seen {
+        let read = || -> Result<Checkpointed, ReadError> {
+            STAGES.iter().map(|stage| Ok((stage.name, self.checkpoint(stage.name)?))).collect()
         };
-        Ok(view)
+        let checkpoints = if self.snapshot.is_none() { read().ok().map(Arc::new) } else { None };
+        Seen { tip: self.tip, chain: Arc::clone(&self.chain), checkpoints }
     }
 
     /// Updates a chain index to this view's tip.
-    pub(crate) fn catch_up(&mut self, chain: &mut ChainIndex) -> Result<(), ReadError> {
+    fn catch_up(&self, chain: &mut ChainIndex) -> Result<(), ReadError> {
         chain.truncate(self.tip.height + 1);
         while let Some(height) = chain.len().checked_sub(1) {
             let row = self.header(height)?.ok_or_else(|| self.broken("a header is missing"))?;
@@ -133,10 +173,6 @@ impl<'r> View<'r> {
             chain.push(&row);
         }
         if chain.len() == self.tip.height + 1 { Ok(()) } else { Err(self.broken("headers end below the tip")) }
-    }
-
-    pub(crate) fn set_chain(&mut self, chain: ChainIndex) {
-        self.chain = chain;
     }
 
     pub(crate) fn broken(&self, what: &str) -> ReadError {

@@ -29,7 +29,7 @@ pub(crate) struct RelatedScript {
 
 /// Rows that an overview may read. For a busy script, the rows for the key's other scripts may exceed this limit; the
 /// answer then reports it.
-const MAX_ROWS: u64 = 8;
+const MAX_ROWS: u64 = 6;
 
 fn fits(view: &View<'_>, rows: u64) -> bool {
     view.rows_read() + rows <= MAX_ROWS
