@@ -19,6 +19,7 @@ pub struct Client {
 pub struct Answer {
     pub status: u16,
     pub head: String,
+    /// With the frames of its parts, if it came in parts.
     pub body: Vec<u8>,
 }
 
@@ -75,6 +76,13 @@ impl Client {
         };
         let status = head.split(' ').nth(1).unwrap().parse().unwrap();
         let mut answer = Answer { status, head, body: Vec::new() };
+        if answer.header("transfer-encoding") == Some("chunked") {
+            while !self.read.ends_with(b"\r\n0\r\n\r\n") {
+                self.more();
+            }
+            answer.body = std::mem::take(&mut self.read);
+            return answer;
+        }
         let length = answer.header("content-length").unwrap_or("0").parse().unwrap();
         while self.read.len() < length {
             self.more();

@@ -47,7 +47,7 @@ const MOST_MEMORY: usize = 192 << 20;
 #[test]
 fn a_second_client_hardly_notices() {
     let attacks = attacks::all();
-    let (count, runs) = if long() { (10_000, 3) } else { (300, 3) };
+    let (count, runs) = (if long() { 10_000 } else { 200 }, 3);
     let server = Server::start(6_000);
     overviews(&server, 2..=3, 1_000);
     let mut quiet: Vec<Duration> =

@@ -103,7 +103,7 @@ fn make() -> World {
     let fan = spend(&[next()], (0..2_500).map(|_| pay(1_000, anyone())).collect());
     block(vec![fan.clone()], 6);
     // One script is paid by all of these.
-    block((0..2_500).map(|n| spend(&[out(&fan, n)], vec![pay(n.into(), script(1))])).collect(), 7);
+    block((0..2_500).map(|n| spend(&[out(&fan, n)], vec![pay(1 + u64::from(n % 900), script(1))])).collect(), 7);
     let payouts = forge.block(vec![coinbase(2_000, (0..90_000).map(|_| pay(1, anyone())).collect())]);
     let (blocks, data) = (temp_dir(), temp_dir());
     forge.write(blocks.path());

@@ -2,6 +2,7 @@
 
 use std::{fmt, hash::RandomState, sync::Arc};
 
+use cairn_work::Turns;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use uuid::{NoContext, Timestamp, Uuid};
@@ -56,6 +57,10 @@ impl Service {
     }
 }
 
+fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+}
+
 /// State shared by all requests.
 pub(crate) struct Server {
     pub(crate) config: HttpConfig,
@@ -70,6 +75,8 @@ pub(crate) struct Server {
     /// Operations of the interface that are not implemented.
     pub(crate) planned: Vec<Agreed>,
     pub(crate) admission: Admission,
+    /// One processor is left to short requests, if there are several.
+    pub(crate) turns: Arc<Turns>,
     pub(crate) budgets: Budgets,
     /// Makes pseudonyms of clients: a keyed hash, whose random key never leaves the process.
     pub(crate) pseudonyms: RandomState,
@@ -102,6 +109,7 @@ impl Server {
                 service.config.max_queued_requests,
                 Arc::clone(&service.metrics.queued),
             ),
+            turns: Arc::new(Turns::of(processors().saturating_sub(1).max(1))),
             budgets: Budgets::new(service.config.rate_limit),
             pseudonyms: RandomState::new(),
             docs: format!("{}/openapi.json", service.config.base_url),

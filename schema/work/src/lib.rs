@@ -2,6 +2,8 @@
 //! writes an answer counts it here as it goes, and stops with the error when a limit is passed, when the time is over, or
 //! when nobody waits any more.
 
+mod turns;
+
 use std::{
     cell::Cell,
     sync::{
@@ -11,12 +13,17 @@ use std::{
     time::{Duration, Instant},
 };
 
+pub use crate::turns::{SHORT, Turns};
+
 use rustix::time::{ClockId, clock_gettime};
 
 /// Polls between two readings of the clocks.
 const STRIDE: u32 = 16;
 /// Bytes that count as one more poll: reading and decoding them takes some ten microseconds.
 const BYTES_PER_POLL: u64 = 16 << 10;
+
+/// Time between two looks at whether somebody still waits, while waiting for a turn.
+const WAIT: Duration = Duration::from_millis(10);
 
 /// What a request may use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -88,6 +95,8 @@ pub struct Work {
     /// Processor time of the thread when the work began on it.
     began: Cell<Option<Duration>>,
     stopped: Cell<Option<Stopped>>,
+    turns: Option<Arc<Turns>>,
+    has_turn: Cell<bool>,
 }
 
 impl Work {
@@ -104,7 +113,16 @@ impl Work {
             answer: Cell::new(0),
             began: Cell::new(None),
             stopped: Cell::new(None),
+            turns: None,
+            has_turn: Cell::new(false),
         }
+    }
+
+    /// Beyond [`SHORT`] of processor time, it waits for a turn.
+    #[must_use]
+    pub fn in_turns(mut self, turns: Arc<Turns>) -> Self {
+        self.turns = Some(turns);
+        self
     }
 
     /// Processor time counts from now on, on this thread. The work must stay on it.
@@ -142,9 +160,24 @@ impl Work {
         if self.ends_at.is_some_and(|at| Instant::now() >= at) {
             return self.stop(Stopped::Late);
         }
-        if self.processor_time() > self.limits.processor {
+        let used = self.processor_time();
+        if used > self.limits.processor {
             return self.stop(Stopped::Processor(self.limits.processor));
         }
+        if used > SHORT { self.wait_for_turn() } else { Ok(()) }
+    }
+
+    fn wait_for_turn(&self) -> Result<(), Stopped> {
+        let Some(turns) = self.turns.as_ref().filter(|_| !self.has_turn.get()) else { return Ok(()) };
+        while !turns.take(WAIT) {
+            if self.gone.load(Ordering::Relaxed) {
+                return self.stop(Stopped::Abandoned);
+            }
+            if self.ends_at.is_some_and(|at| Instant::now() >= at) {
+                return self.stop(Stopped::Late);
+            }
+        }
+        self.has_turn.set(true);
         Ok(())
     }
 
@@ -220,6 +253,14 @@ impl Work {
 
     fn processor_time(&self) -> Duration {
         self.began.get().map_or(Duration::ZERO, |began| processor_time().saturating_sub(began))
+    }
+}
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        if let Some(turns) = self.turns.as_ref().filter(|_| self.has_turn.get()) {
+            turns.give();
+        }
     }
 }
 

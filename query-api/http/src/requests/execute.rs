@@ -99,7 +99,7 @@ async fn answer(server: &Arc<Server>, at: usize, input: Input, caller: Caller<'_
     };
     let access = server.sessions.access(caller.headers).await;
     let permit = server.admission.enter(info.cost, caller.client.as_ref(), limit).await?;
-    let work = Work::within(info.cost.limits(limit));
+    let work = Work::within(info.cost.limits(limit)).in_turns(Arc::clone(&server.turns));
     // Dropped with this future: when it is done, late, or abandoned.
     let _waits = work.guard();
     let (shared, if_none_match) = (Arc::clone(server), caller.if_none_match);

@@ -1,6 +1,6 @@
 //! From a request over HTTP to the answer of its operation, and back.
 
-use std::{convert::Infallible, sync::Arc, time::Instant};
+use std::{sync::Arc, time::Instant};
 
 use axum::{
     body::Body,
@@ -9,6 +9,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use futures_util::stream;
+use tokio::task::spawn_blocking;
 
 use super::{
     ask::{Answer, Content},
@@ -16,7 +17,7 @@ use super::{
 };
 use crate::{
     answers::validators::set_validators,
-    contract::{cost::Cost, tool::Effect},
+    contract::{cost::Cost, output::Parts, tool::Effect},
     limits::{client::Client, session},
     server::Server,
 };
@@ -105,7 +106,7 @@ fn respond(answer: Answer) -> Response {
         Answer::Body { media_type, content, etag, rows_read, warnings } => {
             let body = match content {
                 Content::Whole(bytes) => Body::from(bytes),
-                Content::Parts(parts) => Body::from_stream(stream::iter(parts.map(Ok::<_, Infallible>))),
+                Content::Parts(parts) => of_parts(parts),
             };
             let mut response = body.into_response();
             response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
@@ -123,6 +124,18 @@ fn respond(answer: Answer) -> Response {
         None => drop(response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"))),
     }
     response
+}
+
+/// A body of parts. Each is made when the client can take it, on a thread that may block.
+fn of_parts(parts: Parts) -> Body {
+    Body::from_stream(stream::unfold(Some(parts), |parts| async {
+        let mut parts = parts?;
+        match spawn_blocking(move || parts.next().map(|part| (part, parts))).await {
+            Ok(made) => made.map(|(part, parts)| (Ok(part), Some(parts))),
+            // The panic is in the log; the client sees that the answer is incomplete.
+            Err(error) => Some((Err(error), None)),
+        }
+    }))
 }
 
 /// A text for a header: other characters than printable ASCII are escaped.
