@@ -11,7 +11,7 @@ use crate::{
     config::HttpConfig,
     contract::{format::TextFormat, offer::Agreed, operation::Registered},
     describe::{self, about::About},
-    limits::{admission::Admission, budget::Budgets, session::Sessions},
+    limits::{admission::Admission, budget::Budgets, memory::FlightMemory, session::Sessions},
     requests::ask::Backend,
     transport::{hosts::Hosts, metrics::Metrics},
 };
@@ -71,6 +71,8 @@ pub(crate) struct Server {
     pub(crate) planned: Vec<Agreed>,
     pub(crate) admission: Admission,
     pub(crate) budgets: Budgets,
+    /// Memory of bodies and answers on their way.
+    pub(crate) flight: Arc<FlightMemory>,
     /// Makes pseudonyms of clients: a keyed hash, whose random key never leaves the process.
     pub(crate) pseudonyms: RandomState,
     /// Version of the configuration that affects answers.
@@ -103,6 +105,7 @@ impl Server {
                 Arc::clone(&service.metrics.queued),
             ),
             budgets: Budgets::new(service.config.rate_limit),
+            flight: FlightMemory::new(),
             pseudonyms: RandomState::new(),
             docs: format!("{}/openapi.json", service.config.base_url),
             hosts: Hosts::of(&service.config.base_url),

@@ -4,6 +4,7 @@
 
 use std::{
     cell::Cell,
+    fmt,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -60,6 +61,15 @@ pub enum Stopped {
     /// It wrote its bytes.
     #[error("the answer is larger than {} MiB", .0 >> 20)]
     Answer(u64),
+    /// Other requests have the memory that it needs.
+    #[error("too many large requests and answers are on their way")]
+    Memory,
+}
+
+/// Where the memory of requests is counted.
+pub trait Memory: Send {
+    /// Holds at least so many bytes for the request; true if they are there.
+    fn hold(&self, bytes: u64) -> bool;
 }
 
 /// What a request has used.
@@ -75,10 +85,18 @@ pub struct Used {
     pub answer: u64,
 }
 
+/// Requests that need less memory are not counted.
+const SMALL: u64 = 64 << 10;
+/// Memory is held in steps.
+const STEP: u64 = 256 << 10;
+
 /// The work of one request, on one thread.
-#[derive(Debug)]
 pub struct Work {
     limits: Limits,
+    memory: Option<Box<dyn Memory>>,
+    held: Cell<u64>,
+    /// The largest row so far.
+    largest: Cell<u64>,
     ends_at: Option<Instant>,
     gone: Arc<AtomicBool>,
     asked: Cell<u32>,
@@ -96,6 +114,9 @@ impl Work {
     pub fn within(limits: Limits) -> Self {
         Work {
             limits,
+            memory: None,
+            held: Cell::new(0),
+            largest: Cell::new(0),
             ends_at: Instant::now().checked_add(limits.time),
             gone: Arc::default(),
             asked: Cell::new(0),
@@ -105,6 +126,27 @@ impl Work {
             began: Cell::new(None),
             stopped: Cell::new(None),
         }
+    }
+
+    /// The same, with its memory counted there.
+    #[must_use]
+    pub fn held_by(self, memory: Box<dyn Memory>) -> Self {
+        Work { memory: Some(memory), ..self }
+    }
+
+    /// Holds memory for the answer, whose buffer grows by doubling, and for the largest row with what it is decoded to.
+    fn hold(&self) -> Result<(), Stopped> {
+        let Some(memory) = &self.memory else { return Ok(()) };
+        let needed = self.answer.get().saturating_add(self.largest.get()).saturating_mul(2);
+        if needed <= self.held.get().max(SMALL) {
+            return Ok(());
+        }
+        let needed = needed.next_multiple_of(STEP);
+        if !memory.hold(needed) {
+            return self.stop(Stopped::Memory);
+        }
+        self.held.set(needed);
+        Ok(())
     }
 
     /// Processor time counts from now on, on this thread. The work must stay on it.
@@ -171,6 +213,10 @@ impl Work {
         if all > self.limits.bytes {
             return self.stop(Stopped::Bytes(self.limits.bytes));
         }
+        if bytes as u64 > self.largest.get() {
+            self.largest.set(bytes as u64);
+            self.hold()?;
+        }
         match u32::try_from(bytes as u64 / BYTES_PER_POLL).unwrap_or(u32::MAX) {
             0 => Ok(()),
             times => self.poll_times(times),
@@ -187,6 +233,7 @@ impl Work {
         if all > self.limits.answer {
             return self.stop(Stopped::Answer(self.limits.answer));
         }
+        self.hold()?;
         self.poll()
     }
 
@@ -220,6 +267,12 @@ impl Work {
 
     fn processor_time(&self) -> Duration {
         self.began.get().map_or(Duration::ZERO, |began| processor_time().saturating_sub(began))
+    }
+}
+
+impl fmt::Debug for Work {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Work").field("limits", &self.limits).field("used", &self.used()).finish_non_exhaustive()
     }
 }
 
@@ -292,6 +345,28 @@ mod tests {
         }
         assert_eq!(work.stopped(), Some(Stopped::Processor(limit)), "{sum}");
         assert!(work.used().processor > limit);
+    }
+
+    #[test]
+    fn memory_is_held_for_large_answers_and_rows() {
+        struct Room(u64);
+        impl Memory for Room {
+            fn hold(&self, bytes: u64) -> bool {
+                bytes <= self.0
+            }
+        }
+        let work = || Work::within(Limits::NONE).held_by(Box::new(Room(1 << 20)));
+        let small = Work::within(Limits::NONE).held_by(Box::new(Room(0)));
+        assert_eq!((small.answered(20 << 10), small.read(10 << 10)), (Ok(()), Ok(())));
+        assert_eq!(small.answered(10 << 10), Err(Stopped::Memory));
+        let answering = work();
+        assert_eq!(answering.answered(512 << 10), Ok(()));
+        assert_eq!(answering.answered(1), Err(Stopped::Memory));
+        let reading = work();
+        // One after the other, not all at once.
+        assert!((0..100).all(|_| reading.read(500 << 10).is_ok()));
+        assert_eq!(reading.read(600 << 10), Err(Stopped::Memory));
+        assert_eq!((reading.poll(), reading.stopped()), (Err(Stopped::Memory), Some(Stopped::Memory)));
     }
 
     #[test]
