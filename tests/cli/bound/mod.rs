@@ -192,7 +192,7 @@ fn a_full_mempool_stays_within_the_bound_and_is_told() {
         node.world().send(&Payment { outputs, ..Payment::at(2_000 + 50 * n as u64) }).unwrap();
     }
     let stats = || {
-        let (status, text) = get(&address, "/v1/network/mempool");
+        let (status, text) = get(&address, "/v1/mempool/stats");
         if status == 200 { serde_json::from_str(&text).unwrap() } else { serde_json::Value::Null }
     };
     wait_until("a mempool that is full", || stats()["dropped"].as_u64() > Some(0));
