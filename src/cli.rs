@@ -7,7 +7,9 @@ use cairn_state::{KeyKind, TicketState};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
 use crate::{
-    config::{All, BlocksDir, Chain, DemoDir, Http, IndexDir, Limits, Logging, Node, ReadCache, StateDb},
+    config::{
+        All, BlocksDir, Chain, DemoDir, Http, IndexDir, Limits, Logging, MempoolMemory, Node, ReadCache, StateDb,
+    },
     exit::Exit,
     lifetime::lifetime,
 };
@@ -54,6 +56,8 @@ pub(crate) enum Command {
     Keys(Keys),
     /// Lists and closes the tickets that clients opened with POST /v1/feedback. Works while a server is running.
     Feedback(Feedback),
+    /// Backs up and checks the database of keys, sessions and feedback. Works while a server is running.
+    State(StateArgs),
     /// Prints the settings in force and the source of each value.
     Config(Config),
     /// Prints the OpenAPI document of the API (JSON).
@@ -80,6 +84,8 @@ pub(crate) struct Index {
     pub(crate) node: Node,
     #[command(flatten)]
     pub(crate) limits: Limits,
+    #[command(flatten)]
+    pub(crate) mempool: MempoolMemory,
     /// Stops after the block at this height.
     #[arg(long, value_name = "HEIGHT")]
     pub(crate) to: Option<u32>,
@@ -99,6 +105,8 @@ pub(crate) struct Serve {
     #[command(flatten)]
     pub(crate) cache: ReadCache,
     #[command(flatten)]
+    pub(crate) mempool: MempoolMemory,
+    #[command(flatten)]
     pub(crate) http: Http,
     #[command(flatten)]
     pub(crate) state: StateDb,
@@ -116,6 +124,10 @@ pub(crate) struct Run {
     pub(crate) node: Node,
     #[command(flatten)]
     pub(crate) limits: Limits,
+    #[command(flatten)]
+    pub(crate) cache: ReadCache,
+    #[command(flatten)]
+    pub(crate) mempool: MempoolMemory,
     #[command(flatten)]
     pub(crate) http: Http,
     #[command(flatten)]
@@ -254,6 +266,31 @@ pub(crate) struct KeysRevoke {
 }
 
 #[derive(Args, Debug)]
+pub(crate) struct StateArgs {
+    #[command(subcommand)]
+    pub(crate) what: StateCommand,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum StateCommand {
+    /// Copies the database into a file that only you can read. Of secrets it has only hashes. PostgreSQL: use pg_dump.
+    Backup(StateBackup),
+    /// Checks that the database is whole: its pages, its tables and its rows.
+    Check(KeysAt),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct StateBackup {
+    #[command(flatten)]
+    pub(crate) at: KeysAt,
+    /// Overwrites the file if it exists.
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// The file to write.
+    pub(crate) file: PathBuf,
+}
+
+#[derive(Args, Debug)]
 pub(crate) struct Feedback {
     #[command(subcommand)]
     pub(crate) what: FeedbackCommand,
@@ -353,7 +390,7 @@ pub(crate) struct Config {
     #[arg(long)]
     pub(crate) reference: bool,
     #[command(flatten)]
-    all: All,
+    pub(crate) all: All,
 }
 
 /// The command line's definition.

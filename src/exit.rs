@@ -67,7 +67,7 @@ impl Exit {
             Exit::Corrupt => "block or undo files damaged or incomplete (the message names file and offset)",
             Exit::Index => "index missing, empty, damaged, in use by another process or of another network",
             Exit::DiskFull => "disk full; free some space and start again, the work resumes",
-            Exit::Difference => "`cairn verify` found a difference",
+            Exit::Difference => "`cairn verify` or `cairn state check` found damage or a difference",
             Exit::Listen => "cannot listen: the address is in use or not permitted",
             Exit::Interrupted => "stopped by SIGINT (Ctrl-C); nothing is lost",
             Exit::Terminated => "stopped by SIGTERM; nothing is lost",

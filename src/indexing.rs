@@ -14,7 +14,7 @@ use cairn_reader::Facts;
 use prometheus::Registry;
 
 use crate::{
-    config::{BlocksDir, Limits, Node},
+    config::{BlocksDir, Memory, Node},
     exit::{Exit, Failure},
     progress::{Reporter, Screen},
     signals,
@@ -61,10 +61,11 @@ impl Indexing {
         network: Network,
         datadir: &Path,
         from: Sources,
-        limits: Limits,
+        memory: Memory,
         screen: &Screen,
         cancel: &CancelToken,
     ) -> Result<Self, Failure> {
+        let limits = memory.limits;
         // The sources first: if they cannot be used, no index is created.
         let node = from.node.map(|(config, endpoints)| {
             let (client, info) = connect(&config, network, cancel)?;
@@ -77,17 +78,19 @@ impl Indexing {
         let open = |folder: &PathBuf| FileSource::open(folder, network, survey_memory(limits.memory));
         let files = from.blocks.as_ref().map(open).transpose()?;
         let blocks_dir = files.as_ref().map(|files| files.folder().to_owned());
-        let mut engine = Engine::open_within(datadir, &Facts { blocks_dir, ..Facts::of(network) }, limits.memory)?;
+        let mut engine =
+            Engine::open_serving(datadir, &Facts { blocks_dir, ..Facts::of(network) }, limits.memory, memory.cache)?;
         limits.apply(&mut engine);
         let (height, version) = (engine.tip()?.map(|(height, _)| height), env!("CARGO_PKG_VERSION"));
         let blocks_dir = from.blocks.as_ref().map(|dir| tracing::field::display(dir.display()));
         tracing::info!(version, %network, datadir = %datadir.display(), blocks_dir, height, "index opened");
 
-        let slot = Arc::new(IndexSlot::with(engine.reader()));
+        let slot = Arc::new(IndexSlot::with(engine.reader()).with_mempool_memory(memory.mempool));
         let socket = SocketPublisher::open(datadir, slot.pool());
         let readers = Publishers::new(vec![Arc::<IndexSlot>::clone(&slot), Arc::new(socket)]);
         let progress = Arc::new(Reporter::new(screen, cancel, None));
         let index = OpenIndex::new(engine, datadir, readers, slot.pool(), progress);
+        let index = index.with_mempool_memory(memory.mempool);
         let files = files.map(|files| Box::new(files) as Box<dyn Source>);
         let node = node.map(|node| Box::new(node) as Box<dyn Source>);
         Ok(Indexing { follower: Follower::new(index, files.into_iter().chain(node).collect()), slot })

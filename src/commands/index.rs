@@ -5,6 +5,7 @@ use cairn_follow::Until;
 use crate::{
     cli::Index,
     commands::Context,
+    config::Memory,
     exit::{Exit, Failure},
     indexing::{Indexing, Sources},
     signals::Signals,
@@ -15,7 +16,8 @@ pub(crate) fn index(args: &Index, context: &Context) -> Result<Exit, Failure> {
     let (network, datadir) = (args.chain.network()?, args.index.datadir()?);
     let signals = Signals::take_over()?;
     let sources = Sources::of(network, &args.blocks, &args.node)?;
-    let indexing = Indexing::open(network, datadir, sources, args.limits, &context.screen, signals.cancel_token())?;
+    let memory = Memory { limits: args.limits, cache: 0, mempool: args.mempool.mempool_memory };
+    let indexing = Indexing::open(network, datadir, sources, memory, &context.screen, signals.cancel_token())?;
     let until = match (args.to, args.once) {
         (to, true) => Until::Tip { to },
         (Some(to), false) => Until::Height(to),

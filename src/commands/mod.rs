@@ -8,6 +8,7 @@ mod index;
 mod keys;
 mod repair;
 mod serve;
+mod state;
 mod upkeep;
 mod verify;
 
@@ -40,6 +41,7 @@ pub(crate) fn run(command: Command, context: &Context) -> Result<Exit, Failure> 
         Command::Db(args) => db::db(&args.what),
         Command::Keys(args) => keys::keys(&args.what),
         Command::Feedback(args) => feedback::feedback(&args.what),
+        Command::State(args) => state::state(&args.what),
         Command::Repair(args) => repair::repair(&args, context),
         Command::Verify(args) => verify::verify(&args, context),
         Command::Config(args) => {
@@ -48,7 +50,7 @@ pub(crate) fn run(command: Command, context: &Context) -> Result<Exit, Failure> 
                 config::reference(&plain)
             } else {
                 let leaf = context.matches.subcommand().map_or(&context.matches, |(_, leaf)| leaf);
-                config::show(&plain, &context.command, leaf, context.file.as_ref())
+                config::show(&plain, &context.command, leaf, context.file.as_ref()) + &args.all.bounds()
             })?;
             Ok(Exit::Done)
         }
@@ -62,10 +64,10 @@ pub(crate) fn run(command: Command, context: &Context) -> Result<Exit, Failure> 
 /// The memory that a command may take by its settings; `None` for those that need little.
 fn memory_of(command: &Command) -> Option<u64> {
     match command {
-        Command::Index(args) => Some(args.limits.memory),
-        Command::Run(args) => Some(args.limits.memory),
+        Command::Index(args) => Some(args.limits.memory + args.mempool.mempool_memory),
+        Command::Run(args) => Some(args.limits.memory + args.cache.cache + args.mempool.mempool_memory),
         Command::Reindex(args) => Some(args.limits.memory),
-        Command::Serve(args) => Some(args.cache.cache),
+        Command::Serve(args) => Some(args.cache.cache + args.mempool.mempool_memory),
         // Its chain is small, whatever the limits.
         Command::Demo(_) => Some(0),
         _ => None,

@@ -74,7 +74,7 @@ pub(crate) fn repair(args: &Repair, context: &Context) -> Result<Exit, Failure> 
     })?;
     tracing::warn!(%why, "the index cannot be mended in place: it is set aside, and the chain is indexed anew");
     let aside = set_aside(datadir)?;
-    let indexing = Indexing::open(facts.network, datadir, sources, args.limits, &context.screen, cancel)?;
+    let indexing = Indexing::open(facts.network, datadir, sources, args.limits.into(), &context.screen, cancel)?;
     let exit = indexing.follow(Until::Tip { to: None })?;
     if exit == Exit::Done {
         std::fs::remove_dir_all(&aside).map_err(Failure::io(&aside))?;

@@ -10,6 +10,7 @@ use prometheus::Registry;
 use crate::{
     cli::{Run, Serve},
     commands::Context,
+    config::Memory,
     exit::{Exit, Failure},
     gateway::Gateway,
     indexing::{Indexing, Sources},
@@ -45,7 +46,7 @@ pub(crate) fn serve(args: &Serve) -> Result<Exit, Failure> {
         let index = index.clone();
         move || if_begun(&index, || SecondaryReader::open(&index, &logs, blocks_dir.clone(), cache))
     };
-    let followed = Arc::new(match open()? {
+    let followed = match open()? {
         Some(secondary) => {
             let reader = secondary.reader();
             let (tip, network) = (*reader.view()?.tip(), reader.facts().network);
@@ -58,7 +59,8 @@ pub(crate) fn serve(args: &Serve) -> Result<Exit, Failure> {
             tracing::warn!(%index, "nothing is indexed yet: waiting for `cairn index` with the same --datadir");
             FollowedIndex::awaited(open)
         }
-    });
+    };
+    let followed = Arc::new(followed.with_mempool_memory(args.mempool.mempool_memory));
     let node = Gateway::of(&args.node)?;
     let server = Server::bind(&args.http, Examples::default(), node)?.with_state(args.state.url(&args.index)?);
     let threads = followed.follow(datadir, signals.cancel_token())?;
@@ -79,7 +81,8 @@ pub(crate) fn run(args: &Run, context: &Context) -> Result<Exit, Failure> {
     let server = Server::bind(&args.http, Examples::default(), Gateway::of(&args.node)?)?;
     let server = server.with_state(state).with_registry(&registry);
     let sources = Sources::of(network, &args.blocks, &args.node)?;
-    let indexing = Indexing::open(network, datadir, sources, args.limits, &context.screen, signals.cancel_token())?;
+    let memory = Memory { limits: args.limits, cache: args.cache.cache, mempool: args.mempool.mempool_memory };
+    let indexing = Indexing::open(network, datadir, sources, memory, &context.screen, signals.cancel_token())?;
     let indexing = indexing.counted_in(&registry)?;
     let slot = indexing.slot();
     let signals = Arc::new(signals);

@@ -36,14 +36,47 @@ impl Limits {
     }
 }
 
-/// Memory of a process that only serves.
+/// Memory of all that indexing takes, and of what requests read through its handle.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Memory {
+    /// Memory of indexing.
+    pub(crate) limits: Limits,
+    /// Memory for reading, besides.
+    pub(crate) cache: u64,
+    /// Memory of the mempool.
+    pub(crate) mempool: u64,
+}
+
+impl From<Limits> for Memory {
+    fn from(limits: Limits) -> Self {
+        Memory { limits, cache: 0, mempool: DEFAULT_MEMPOOL }
+    }
+}
+
+/// Memory of serving.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct ReadCache {
-    /// Size of the read cache: a number of bytes, or a number with K, M, G or T. The block indexes and filters of the
-    /// tables need further memory: less than 2 % of the index.
+    /// Memory for reading the index while serving: a number of bytes, or a number with K, M, G or T. It includes indexes
+    /// and filters of the tables, open files, and the list of blocks. At least 8M, and more for a large index.
     #[arg(long, env = "CAIRN_CACHE", value_name = "SIZE", default_value = "1G",
         value_parser = |text: &str| bytes(text, LEAST_CACHE))]
     pub(crate) cache: u64,
+}
+
+/// Default memory of the mempool.
+const DEFAULT_MEMPOOL: u64 = 512 << 20;
+/// Least memory of the mempool.
+const LEAST_MEMPOOL: u64 = 32 << 20;
+
+/// Memory of the mempool.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct MempoolMemory {
+    /// Memory limit of the mempool: a number of bytes, or a number with K, M, G or T. At least 32M. The default has room
+    /// for what a node with its default limit has (maxmempool=300). Beyond it, the transactions with the lowest feerates
+    /// are left out, and answers say so. A server beside an indexer has its own copy.
+    #[arg(long, env = "CAIRN_MEMPOOL_MEMORY", value_name = "SIZE", default_value = "512M",
+        value_parser = |text: &str| bytes(text, LEAST_MEMPOOL))]
+    pub(crate) mempool_memory: u64,
 }
 
 /// Parses a size and checks the minimum.

@@ -4,6 +4,7 @@
 //! Precedence: flag, environment, `cairn.toml`, default. Clap handles flags, environment and defaults. Values of the
 //! file become the defaults before the command line is parsed.
 
+mod bound;
 mod clients;
 mod file;
 mod limits;
@@ -21,7 +22,7 @@ use clap::{Arg, ArgAction, ArgMatches, Args, Command, ValueEnum};
 
 pub(crate) use clients::ClientLimits;
 pub(crate) use file::ConfigFile;
-pub(crate) use limits::{Limits, ReadCache};
+pub(crate) use limits::{Limits, Memory, MempoolMemory, ReadCache};
 pub(crate) use node::Node;
 pub(crate) use reference::reference;
 pub(crate) use show::show;
@@ -173,11 +174,27 @@ pub(crate) struct All {
     #[command(flatten)]
     cache: ReadCache,
     #[command(flatten)]
+    mempool: MempoolMemory,
+    #[command(flatten)]
     http: Http,
     #[command(flatten)]
     state: StateDb,
     #[command(flatten)]
     demo: DemoDir,
+}
+
+impl All {
+    /// The memory bounds of the commands with these settings, as comments of a `cairn.toml`.
+    pub(crate) fn bounds(&self) -> String {
+        let sizes = bound::Sizes {
+            memory: self.limits.memory,
+            cache: self.cache.cache,
+            mempool: self.mempool.mempool_memory,
+            connections: self.http.limits.max_connections.into(),
+            reads: self.http.max_concurrent_reads.into(),
+        };
+        sizes.bounds()
+    }
 }
 
 /// Key of the argument that names the file. The file itself cannot contain it.

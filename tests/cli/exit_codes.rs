@@ -69,12 +69,14 @@ fn an_address_space_that_is_too_small() {
         command.arg("-c").arg(script).arg(plain.get_program()).args(plain.get_args());
         Assert::new(command.output().unwrap())
     };
-    let index = format!("{INDEX} --memory 256M");
-    fails(limited(1 << 21, &index), 1, &["limited to 2048 MiB, and it needs 2304 MiB", "ulimit -v"]);
+    let index = format!("{INDEX} --memory 256M --mempool-memory 32M");
+    fails(limited(1 << 21, &index), 1, &["limited to 2048 MiB, and it needs 2336 MiB", "ulimit -v"]);
     assert!(!world.path("data").exists(), "nothing is begun");
     limited(3 << 20, &index).success();
-    let serve = "serve --datadir data --listen 127.0.0.1:0 --cache 64M";
-    fails(limited(1 << 20, serve), 1, &["limited to 1024 MiB, and it needs 2112 MiB"]);
+    let serve = "serve --datadir data --listen 127.0.0.1:0 --cache 64M --mempool-memory 32M";
+    fails(limited(1 << 20, serve), 1, &["limited to 1024 MiB, and it needs 2144 MiB"]);
+    let run = "run --network regtest --datadir data --blocks-dir blocks --memory 256M --cache 64M --mempool-memory 32M";
+    fails(limited(1 << 20, run), 1, &["limited to 1024 MiB, and it needs 2400 MiB", "ulimit -v"]);
     fails(limited(1 << 20, "demo --datadir demo"), 1, &["it needs 2048 MiB"]);
     // What needs little is not held up.
     limited(1 << 20, "config").success();

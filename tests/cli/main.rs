@@ -1,6 +1,7 @@
 //! The command line from outside: exit codes, settings, a whole run on a small chain, the demo, stopping.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod bound;
 mod common;
 mod demo;
 mod deployed;
@@ -13,5 +14,6 @@ mod hostile;
 mod keys;
 mod memory;
 mod settings;
+mod state;
 mod stopping;
 mod waiting;

@@ -21,6 +21,7 @@ mod interrupted;
 mod kept;
 mod kept_damaged;
 mod kernel;
+mod memory;
 mod outpoints;
 mod rarities;
 mod real;

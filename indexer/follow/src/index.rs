@@ -6,6 +6,7 @@ use std::{
 };
 
 use cairn_link::{MempoolSlot, Publish, Publishers};
+use cairn_mempool::MempoolOptions;
 use cairn_model::{BlockHash, CancelToken, Height};
 use cairn_pipeline::{Engine, Progress};
 use prometheus::Registry;
@@ -20,6 +21,8 @@ pub struct OpenIndex {
     pub(crate) readers: Publishers,
     /// The mempool in this process, for samples.
     pub(crate) mempool: Arc<MempoolSlot>,
+    /// Limits of watching the node's mempool.
+    pub(crate) watching: MempoolOptions,
     pub(crate) progress: Arc<dyn Progress + Send + Sync>,
     figures: Option<Figures>,
 }
@@ -34,7 +37,14 @@ impl OpenIndex {
         mempool: Arc<MempoolSlot>,
         progress: Arc<dyn Progress + Send + Sync>,
     ) -> Self {
-        OpenIndex { engine, datadir: datadir.to_owned(), readers, mempool, progress, figures: None }
+        let watching = MempoolOptions::default();
+        OpenIndex { engine, datadir: datadir.to_owned(), readers, mempool, watching, progress, figures: None }
+    }
+
+    /// The same; what it knows of the node's mempool takes at most so many bytes, together with the mempool of readers.
+    #[must_use]
+    pub fn with_mempool_memory(self, bytes: u64) -> Self {
+        OpenIndex { watching: MempoolOptions::within(bytes), ..self }
     }
 
     /// The same, with metrics in this registry.

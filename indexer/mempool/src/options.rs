@@ -58,6 +58,31 @@ pub struct MempoolOptions {
     pub max_bytes: u64,
 }
 
+impl MempoolOptions {
+    /// Limits that together keep all that the mempool takes within so many bytes. Transactions are shared with readers,
+    /// who also have indexes: their limit (`MempoolLimits::within`) is reached first, and answers say so. The rest is for
+    /// what arrives, for what is left out, and for what has left. No limit is above its default.
+    #[must_use]
+    pub fn within(memory: u64) -> Self {
+        /// Estimated memory of a listed transaction that is left out, or of a stored first-seen time, with a margin.
+        const LISTED: u64 = 190;
+        let default = MempoolOptions::default();
+        let part = |of: u64| usize::try_from(memory / of).unwrap_or(usize::MAX);
+        MempoolOptions {
+            max_queue_bytes: default.max_queue_bytes.min(part(24)),
+            // Two hashes and a number each, besides the transactions.
+            max_queue_events: default.max_queue_events.min(part(32 * 96)),
+            max_cached_bytes: default.max_cached_bytes.min(part(24)),
+            max_pending_bytes: default.max_pending_bytes.min(part(24)),
+            max_remembered: default.max_remembered.min(part(16 * LISTED)),
+            // Either published, which the next limit counts, or left out.
+            max_transactions: default.max_transactions.min(part(8 * LISTED)),
+            max_bytes: default.max_bytes.min(memory / 2),
+            ..default
+        }
+    }
+}
+
 impl Default for MempoolOptions {
     fn default() -> Self {
         MempoolOptions {
@@ -90,4 +115,24 @@ impl Default for MempoolOptions {
 /// A duration in milliseconds.
 pub(crate) fn ms(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_limits_together_stay_within_the_memory() {
+        let plenty = MempoolOptions::within(1 << 40);
+        assert_eq!((plenty.max_bytes, plenty.max_transactions), (1 << 30, 1_000_000));
+        for memory in [32u64 << 20, 512 << 20] {
+            let limits = MempoolOptions::within(memory);
+            let buffers = limits.max_queue_bytes + limits.max_cached_bytes + limits.max_pending_bytes;
+            let entries = 96 * limits.max_queue_events + 190 * limits.max_remembered;
+            // A transaction that is published takes more than one that is only listed.
+            let listed = 190 * limits.max_transactions;
+            assert!(limits.max_bytes + (buffers + entries + listed) as u64 <= memory, "{limits:?}");
+            assert!(limits.max_bytes >= memory / 2 && limits.max_transactions > 20_000, "{limits:?}");
+        }
+    }
 }

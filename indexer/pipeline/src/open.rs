@@ -35,7 +35,15 @@ impl Engine {
     /// # Errors
     /// As [`Engine::open`].
     pub fn open_within(datadir: &Path, facts: &Facts, memory: u64) -> Result<Self, PipelineError> {
-        Self::open_all(datadir, Some(facts), cairn_stages::all(), memory)
+        Self::open_serving(datadir, facts, memory, 0)
+    }
+
+    /// As [`Engine::open_within`], with `cache` bytes more for requests that read through this handle.
+    ///
+    /// # Errors
+    /// As [`Engine::open`].
+    pub fn open_serving(datadir: &Path, facts: &Facts, memory: u64, cache: u64) -> Result<Self, PipelineError> {
+        Self::open_all(datadir, Some(facts), cairn_stages::all(), (memory, cache))
     }
 
     /// As [`Engine::open_existing`], with the memory limit of [`Engine::open_within`].
@@ -47,7 +55,7 @@ impl Engine {
         if !dir.join("CURRENT").exists() {
             return Err(ReadError::Unusable(format!("no index in {}", datadir.display())).into());
         }
-        Self::open_all(datadir, None, cairn_stages::all(), memory)
+        Self::open_all(datadir, None, cairn_stages::all(), (memory, 0))
     }
 
     /// As [`Engine::open`], with other stages than the default ones. The first must be the journal's.
@@ -59,17 +67,17 @@ impl Engine {
         wanted: Option<&Facts>,
         stages: Vec<Box<dyn Stage>>,
     ) -> Result<Self, PipelineError> {
-        Self::open_all(datadir, wanted, stages, DEFAULT_MEMORY)
+        Self::open_all(datadir, wanted, stages, (DEFAULT_MEMORY, 0))
     }
 
     fn open_all(
         datadir: &Path,
         wanted: Option<&Facts>,
         stages: Vec<Box<dyn Stage>>,
-        memory: u64,
+        (memory, cache): (u64, u64),
     ) -> Result<Self, PipelineError> {
         // Bulk indexing hardly reads the database, and what reads it at the tip needs little else.
-        let writer = Writer::open_within(&datadir.join("index"), memory * 3 / 16)?;
+        let writer = Writer::open_serving(&datadir.join("index"), memory * 3 / 16, cache)?;
         repair::go_on(&writer, datadir)?;
         let facts = match (writer.facts()?, wanted) {
             (Some(found), Some(wanted)) => {

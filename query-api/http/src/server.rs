@@ -12,7 +12,7 @@ use crate::{
     config::HttpConfig,
     contract::{format::TextFormat, offer::Agreed, operation::Registered},
     describe::{self, about::About},
-    limits::{admission::Admission, budget::Budgets, session::Sessions},
+    limits::{admission::Admission, budget::Budgets, memory::FlightMemory, session::Sessions},
     requests::ask::Backend,
     transport::{hosts::Hosts, metrics::Metrics},
 };
@@ -78,6 +78,8 @@ pub(crate) struct Server {
     /// One processor is left to short requests, if there are several.
     pub(crate) turns: Arc<Turns>,
     pub(crate) budgets: Budgets,
+    /// Memory of bodies and answers on their way.
+    pub(crate) flight: Arc<FlightMemory>,
     /// Makes pseudonyms of clients: a keyed hash, whose random key never leaves the process.
     pub(crate) pseudonyms: RandomState,
     /// Version of the configuration that affects answers.
@@ -111,6 +113,7 @@ impl Server {
             ),
             turns: Arc::new(Turns::of(processors().saturating_sub(1).max(1))),
             budgets: Budgets::new(service.config.rate_limit),
+            flight: FlightMemory::new(),
             pseudonyms: RandomState::new(),
             docs: format!("{}/openapi.json", service.config.base_url),
             hosts: Hosts::of(&service.config.base_url),

@@ -49,6 +49,12 @@ pub enum StateError {
         /// Number of the migration.
         version: u32,
     },
+    /// Not a SQLite file.
+    #[error("the service state is in PostgreSQL, which has its own tool for backups: pg_dump")]
+    NotAFile,
+    /// The file for the copy exists.
+    #[error("{}: the file exists and is not overwritten", .0.display())]
+    Exists(PathBuf),
     /// An invalid label.
     #[error("invalid label: at most {max} characters and no control characters are allowed", max = MAX_LABEL_CHARS)]
     Label,

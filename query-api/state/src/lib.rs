@@ -12,6 +12,7 @@ mod migrations;
 mod pool;
 mod secret;
 mod store;
+mod upkeep;
 mod url;
 mod uses;
 
@@ -23,4 +24,5 @@ pub use feedback::{
 pub use keys::{Key, KeyState, NewKey, Revocation, Verdict};
 pub use secret::{BadSecret, KeyKind, Secret};
 pub use store::State;
+pub use upkeep::{Checked, backup, check};
 pub use url::StateUrl;

@@ -79,6 +79,61 @@ pub(crate) async fn apply(pool: &SqlPool) -> Result<(), StateError> {
     }
 }
 
+/// The tables with all migrations, and their columns.
+pub(crate) const TABLES: &[(&str, &[&str])] = &[
+    ("cairn_schema", &["version", "name", "sha256"]),
+    (
+        "access_keys",
+        &["id", "kind", "secret_sha256", "label", "created_at", "expires_at", "revoked_at", "last_used_at"],
+    ),
+    (
+        "feedback",
+        &[
+            "id",
+            "kind",
+            "address",
+            "message",
+            "suggested_label",
+            "suggested_category",
+            "source_url",
+            "content_sha256",
+            "client",
+            "state",
+            "created_at",
+            "closed_at",
+            "note",
+        ],
+    ),
+];
+
+/// The newest version of the schema.
+pub(crate) fn newest() -> u32 {
+    MIGRATIONS.last().map_or(0, |step| step.version)
+}
+
+/// The version of the schema; `None` if the database has none.
+///
+/// # Errors
+/// It cannot be read, has migrations that this program does not have, or lacks some.
+pub(crate) async fn version(pool: &SqlPool) -> Result<Option<u32>, StateError> {
+    let failed = || StateError::database("cannot be read");
+    let (known, seen): (i64, Vec<(i64, String)>) = match pool {
+        SqlPool::Sqlite(pool) => {
+            let known = sqlx::query_scalar(SQLITE_KNOWS).fetch_one(pool).await.map_err(failed())?;
+            (known, if known > 0 { sqlx::query_as(SEEN).fetch_all(pool).await.map_err(failed())? } else { Vec::new() })
+        }
+        SqlPool::Postgres(pool) => {
+            let known = sqlx::query_scalar(POSTGRES_KNOWS).fetch_one(pool).await.map_err(failed())?;
+            (known, if known > 0 { sqlx::query_as(SEEN).fetch_all(pool).await.map_err(failed())? } else { Vec::new() })
+        }
+    };
+    if known == 0 {
+        return Ok(None);
+    }
+    missing(MIGRATIONS, &seen)?;
+    Ok(Some(u32::try_from(seen.len()).unwrap_or(u32::MAX)))
+}
+
 /// The migrations that are not applied yet.
 fn missing<'s>(steps: &'s [Migration], seen: &[(i64, String)]) -> Result<&'s [Migration], StateError> {
     let version = |number: i64| u32::try_from(number).unwrap_or(u32::MAX);

@@ -110,7 +110,7 @@ impl fmt::Debug for State {
 }
 
 /// Connection options of a SQLite file.
-fn sqlite(path: &Path) -> SqliteConnectOptions {
+pub(crate) fn sqlite(path: &Path) -> SqliteConnectOptions {
     SqliteConnectOptions::new()
         .filename(path)
         // `make` creates it with permissions for its owner only.
@@ -147,16 +147,19 @@ fn is_busy(error: &sqlx::Error) -> bool {
     code.is_some_and(|code| code & 0xff == 5)
 }
 
-/// Creates an empty file that only its owner can read. SQLite gives its side files the same permissions.
+/// Creates an empty file that only its owner can read, if there is none. SQLite gives its side files the same permissions.
 fn make(path: &Path) -> Result<(), StateError> {
+    match make_private(path) {
+        Err(StateError::File { reason, .. }) if reason.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
+        other => other,
+    }
+}
+
+/// Creates an empty file that only its owner can read. There must be none.
+pub(crate) fn make_private(path: &Path) -> Result<(), StateError> {
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    match options.open(path) {
-        Err(reason) if reason.kind() != std::io::ErrorKind::AlreadyExists => {
-            Err(StateError::File { path: path.to_owned(), reason })
-        }
-        _ => Ok(()),
-    }
+    options.open(path).map(drop).map_err(|reason| StateError::File { path: path.to_owned(), reason })
 }

@@ -57,6 +57,14 @@ impl FollowedIndex {
         FollowedIndex { secondary, open, opening: Mutex::default(), told, coming: Mutex::default() }
     }
 
+    /// The same, with a mempool that takes at most so many bytes. To be called before it follows anything.
+    #[must_use]
+    pub fn with_mempool_memory(self, bytes: u64) -> Self {
+        let told = self.told.with_mempool_memory(bytes);
+        told.mempool().set_absent(Absent::Lost);
+        FollowedIndex { told, ..self }
+    }
+
     /// The index; `None` while there is none.
     fn secondary(&self) -> Option<&SecondaryReader> {
         self.secondary.get()

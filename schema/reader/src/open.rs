@@ -108,6 +108,16 @@ impl Reader {
         Self::over(db, false)
     }
 
+    /// The same, beginning with the chain in memory that another reader of this index has: the two share it.
+    pub(crate) fn beginning_with(self, chain: ChainIndex) -> Self {
+        Reader { chain: RwLock::new((chain, None)), ..self }
+    }
+
+    /// The chain in memory, up to the last seen tip.
+    pub(crate) fn chain(&self) -> ChainIndex {
+        self.chain.read().unwrap_or_else(std::sync::PoisonError::into_inner).0.clone()
+    }
+
     fn over(db: Arc<Db>, pinned: bool) -> Result<Self, ReadError> {
         check_format(&db)?;
         let facts = Facts::read(&db)?.ok_or(ReadError::Empty)?;

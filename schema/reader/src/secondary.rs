@@ -17,11 +17,11 @@ use std::{
 
 use cairn_model::{BlockHash, Height};
 use cairn_tables::Family;
-use rocksdb::{Cache, ColumnFamilyDescriptor};
+use rocksdb::ColumnFamilyDescriptor;
 
 use crate::{
-    Db, Facts, ReadError, Reader, Tip, check_format, check_format_in, db::while_written, db_options,
-    family_options_within, open::readers_families,
+    ChainIndex, Db, Facts, ReadError, ReadMemory, Reader, Tip, check_format, check_format_in, db::while_written,
+    db_options, family_options_within, files_memory, memory::chain_memory, open::readers_families,
 };
 
 /// Attempts to catch up before the instance is reopened, and to open one that is not empty.
@@ -47,8 +47,8 @@ pub struct SecondaryReader {
     dir: PathBuf,
     scratch: PathBuf,
     blocks_dir: Option<PathBuf>,
-    /// The read cache that both instances share.
-    cache: Cache,
+    /// The memory that both instances share.
+    memory: ReadMemory,
     active: RwLock<Arc<Reader>>,
     idle: Mutex<Option<Arc<Reader>>>,
     opened: AtomicU64,
@@ -56,27 +56,42 @@ pub struct SecondaryReader {
 
 impl SecondaryReader {
     /// Opens the index in `dir` twice. `scratch` is a folder of this process for RocksDB's logs; it is created, and
-    /// removed at the end. Raw blocks are read from `blocks_dir` if given. `cache` is the size of the read cache in
-    /// bytes.
+    /// removed at the end. Raw blocks are read from `blocks_dir` if given. `memory` is what both instances take
+    /// together, in bytes: blocks of tables, indexes and filters, open files, and the chain in memory.
     ///
     /// # Errors
-    /// The index is missing, empty or unreadable.
-    pub fn open(dir: &Path, scratch: &Path, blocks_dir: Option<PathBuf>, cache: u64) -> Result<Self, ReadError> {
+    /// The index is missing, empty or unreadable, or the memory is too small for it.
+    pub fn open(dir: &Path, scratch: &Path, blocks_dir: Option<PathBuf>, memory: u64) -> Result<Self, ReadError> {
         if !dir.join("CURRENT").exists() {
             return Err(ReadError::Unusable(format!("no index in {}", dir.display())));
         }
         let opened = AtomicU64::new(0);
-        let cache = Cache::new_lru_cache(usize::try_from(cache).unwrap_or(usize::MAX));
-        let (active, _) = open_secondary(dir, scratch, blocks_dir.as_deref(), &cache, &opened)?;
-        Ok(SecondaryReader {
+        let memory = ReadMemory::of(memory);
+        let opening = Opening { dir, scratch, blocks_dir: blocks_dir.as_deref(), memory: &memory, opened: &opened };
+        let (active, _) = open_secondary(&opening, ChainIndex::default())?;
+        let secondary = SecondaryReader {
             dir: dir.to_owned(),
             scratch: scratch.to_owned(),
             blocks_dir,
-            cache,
+            memory,
             active: RwLock::new(active),
             idle: Mutex::new(None),
             opened,
-        })
+        };
+        secondary.share_memory()?;
+        Ok(secondary)
+    }
+
+    /// Gives the cache what the open files of both instances and the chain leave.
+    fn share_memory(&self) -> Result<(), ReadError> {
+        let reader = self.reader();
+        self.memory.beside(2 * files_memory(&reader.db) + chain_memory(&reader.chain()))
+    }
+
+    /// Bytes of blocks, indexes and filters in the cache, and of those the ones that cannot be removed.
+    #[must_use]
+    pub fn cached_bytes(&self) -> (u64, u64) {
+        (self.memory.cache().get_usage() as u64, self.memory.cache().get_pinned_usage() as u64)
     }
 
     /// The serving reader. A request keeps it until it ends.
@@ -120,6 +135,9 @@ impl SecondaryReader {
     fn swap(&self, idle: &mut MutexGuard<'_, Option<Arc<Reader>>>, next: Arc<Reader>) {
         let mut active = self.active.write().unwrap_or_else(PoisonError::into_inner);
         **idle = Some(std::mem::replace(&mut *active, next));
+        drop(active);
+        // An index that has outgrown the memory is still served, with the smallest cache. The next start says so.
+        let _ = self.share_memory();
     }
 
     /// An idle instance, caught up as far as possible.
@@ -140,8 +158,14 @@ impl SecondaryReader {
                 pause *= 2;
             }
         }
-        let blocks_dir = self.blocks_dir.as_deref();
-        let (reader, tip) = open_secondary(&self.dir, &self.scratch, blocks_dir, &self.cache, &self.opened)?;
+        let opening = Opening {
+            dir: &self.dir,
+            scratch: &self.scratch,
+            blocks_dir: self.blocks_dir.as_deref(),
+            memory: &self.memory,
+            opened: &self.opened,
+        };
+        let (reader, tip) = open_secondary(&opening, self.reader().chain())?;
         Ok((reader, tip, true))
     }
 }
@@ -182,44 +206,44 @@ fn catch_up(reader: &Reader) -> Result<Tip, ReadError> {
     Ok(*reader.view()?.tip())
 }
 
+/// What is opened, and where.
+struct Opening<'o> {
+    dir: &'o Path,
+    scratch: &'o Path,
+    blocks_dir: Option<&'o Path>,
+    memory: &'o ReadMemory,
+    opened: &'o AtomicU64,
+}
+
 /// Opens an instance. While a writer replaces files, RocksDB opens a secondary at an older state whose files are all
-/// there, which may be the one before the first commit. So an empty index is believed only if it stays empty.
-fn open_secondary(
-    dir: &Path,
-    scratch: &Path,
-    blocks_dir: Option<&Path>,
-    cache: &Cache,
-    opened: &AtomicU64,
-) -> Result<(Arc<Reader>, Tip), ReadError> {
+/// there, which may be the one before the first commit. So an empty index is believed only if it stays empty. `chain` is
+/// what another instance has of the chain.
+fn open_secondary(opening: &Opening<'_>, chain: ChainIndex) -> Result<(Arc<Reader>, Tip), ReadError> {
     let mut pause = PAUSE;
     for _ in 1..ATTEMPTS {
-        match open_once(dir, scratch, blocks_dir, cache, opened) {
+        match open_once(opening, chain.clone()) {
             Err(ReadError::Empty) => std::thread::sleep(pause),
             other => return other,
         }
         pause *= 2;
     }
-    open_once(dir, scratch, blocks_dir, cache, opened)
+    open_once(opening, chain)
 }
 
-fn open_once(
-    dir: &Path,
-    scratch: &Path,
-    blocks_dir: Option<&Path>,
-    cache: &Cache,
-    opened: &AtomicU64,
-) -> Result<(Arc<Reader>, Tip), ReadError> {
+fn open_once(opening: &Opening<'_>, chain: ChainIndex) -> Result<(Arc<Reader>, Tip), ReadError> {
+    let Opening { dir, scratch, blocks_dir, memory, opened } = *opening;
     let own = scratch.join(opened.fetch_add(1, Ordering::Relaxed).to_string());
     let unusable = |e: std::io::Error| ReadError::Unusable(format!("{}: {e}", own.display()));
     std::fs::create_dir_all(&own).map_err(unusable)?;
     let db = while_written(dir, || {
-        let options =
-            |family: Family| ColumnFamilyDescriptor::new(family.name(), family_options_within(family, Some(cache)));
+        let options = |family: Family| {
+            ColumnFamilyDescriptor::new(family.name(), family_options_within(family, Some(memory.cache())))
+        };
         let families = readers_families().into_iter().map(options);
         Db::open_cf_descriptors_as_secondary(&db_options(), dir, &own, families)
     });
     let db = db.or_else(|e| check_format_in(dir).and(Err(e.into())))?;
-    let reader = Reader::still(Arc::new(db))?.with_blocks_dir(blocks_dir.map(Path::to_owned));
+    let reader = Reader::still(Arc::new(db))?.with_blocks_dir(blocks_dir.map(Path::to_owned)).beginning_with(chain);
     let tip = *reader.view()?.tip();
     Ok((Arc::new(reader), tip))
 }

@@ -32,8 +32,9 @@ pub struct BlockLog;
 
 impl Table for BlockLog {
     const NAME: &'static str = "block_log";
-    // Rows of some 10 KB, nearly all hashes and scripts; scripts repeat within a block, so LZ4 pays a little.
-    const HOME: Home = Home::Own(Tuning { block_size: 32 << 10, compression: Compression::Lz4, ..Tuning::PLAIN });
+    // Rows of some 10 KB, nearly all hashes and scripts; scripts repeat within a row, so LZ4 pays a little. A data block
+    // has one such row, or a few short ones: requests read single rows, and pay for the whole data block.
+    const HOME: Home = Home::Own(Tuning { block_size: 8 << 10, compression: Compression::Lz4, ..Tuning::PLAIN });
     const ORIGIN: Origin = Origin::Stage("chain");
     type Key = TxNum;
     type Value = LogRow;

@@ -22,7 +22,8 @@ pub struct Prevouts;
 
 impl Table for Prevouts {
     const NAME: &'static str = "prevouts";
-    const HOME: Home = Home::Own(Tuning::PLAIN);
+    // Rows of some 1 KB. Requests read single ones.
+    const HOME: Home = Home::Own(Tuning { block_size: 4 << 10, ..Tuning::PLAIN });
     const ORIGIN: Origin = Origin::Stage("chain");
     type Key = TxNum;
     type Value = PrevoutRow;

@@ -6,6 +6,7 @@ mod turns;
 
 use std::{
     cell::Cell,
+    fmt,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -67,6 +68,15 @@ pub enum Stopped {
     /// It wrote its bytes.
     #[error("the answer is larger than {} MiB", .0 >> 20)]
     Answer(u64),
+    /// Other requests have the memory that it needs.
+    #[error("too many large requests and answers are on their way")]
+    Memory,
+}
+
+/// Where the memory of requests is counted.
+pub trait Memory: Send {
+    /// Holds at least so many bytes for the request; true if they are there.
+    fn hold(&self, bytes: u64) -> bool;
 }
 
 /// What a request has used.
@@ -82,10 +92,18 @@ pub struct Used {
     pub answer: u64,
 }
 
+/// Requests that need less memory are not counted.
+const SMALL: u64 = 64 << 10;
+/// Memory is held in steps.
+const STEP: u64 = 256 << 10;
+
 /// The work of one request, on one thread.
-#[derive(Debug)]
 pub struct Work {
     limits: Limits,
+    memory: Option<Box<dyn Memory>>,
+    held: Cell<u64>,
+    /// The largest row so far.
+    largest: Cell<u64>,
     ends_at: Option<Instant>,
     gone: Arc<AtomicBool>,
     asked: Cell<u32>,
@@ -105,6 +123,9 @@ impl Work {
     pub fn within(limits: Limits) -> Self {
         Work {
             limits,
+            memory: None,
+            held: Cell::new(0),
+            largest: Cell::new(0),
             ends_at: Instant::now().checked_add(limits.time),
             gone: Arc::default(),
             asked: Cell::new(0),
@@ -123,6 +144,28 @@ impl Work {
     pub fn in_turns(mut self, turns: Arc<Turns>) -> Self {
         self.turns = Some(turns);
         self
+    }
+
+    /// The same, with its memory counted there.
+    #[must_use]
+    pub fn held_by(mut self, memory: Box<dyn Memory>) -> Self {
+        self.memory = Some(memory);
+        self
+    }
+
+    /// Holds memory for the answer, whose buffer grows by doubling, and for the largest row with what it is decoded to.
+    fn hold(&self) -> Result<(), Stopped> {
+        let Some(memory) = &self.memory else { return Ok(()) };
+        let needed = self.answer.get().saturating_add(self.largest.get()).saturating_mul(2);
+        if needed <= self.held.get().max(SMALL) {
+            return Ok(());
+        }
+        let needed = needed.next_multiple_of(STEP);
+        if !memory.hold(needed) {
+            return self.stop(Stopped::Memory);
+        }
+        self.held.set(needed);
+        Ok(())
     }
 
     /// Processor time counts from now on, on this thread. The work must stay on it.
@@ -204,6 +247,10 @@ impl Work {
         if all > self.limits.bytes {
             return self.stop(Stopped::Bytes(self.limits.bytes));
         }
+        if bytes as u64 > self.largest.get() {
+            self.largest.set(bytes as u64);
+            self.hold()?;
+        }
         match u32::try_from(bytes as u64 / BYTES_PER_POLL).unwrap_or(u32::MAX) {
             0 => Ok(()),
             times => self.poll_times(times),
@@ -220,6 +267,7 @@ impl Work {
         if all > self.limits.answer {
             return self.stop(Stopped::Answer(self.limits.answer));
         }
+        self.hold()?;
         self.poll()
     }
 
@@ -261,6 +309,12 @@ impl Drop for Work {
         if let Some(turns) = self.turns.as_ref().filter(|_| self.has_turn.get()) {
             turns.give();
         }
+    }
+}
+
+impl fmt::Debug for Work {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Work").field("limits", &self.limits).field("used", &self.used()).finish_non_exhaustive()
     }
 }
 
@@ -333,6 +387,28 @@ mod tests {
         }
         assert_eq!(work.stopped(), Some(Stopped::Processor(limit)), "{sum}");
         assert!(work.used().processor > limit);
+    }
+
+    #[test]
+    fn memory_is_held_for_large_answers_and_rows() {
+        struct Room(u64);
+        impl Memory for Room {
+            fn hold(&self, bytes: u64) -> bool {
+                bytes <= self.0
+            }
+        }
+        let work = || Work::within(Limits::NONE).held_by(Box::new(Room(1 << 20)));
+        let small = Work::within(Limits::NONE).held_by(Box::new(Room(0)));
+        assert_eq!((small.answered(20 << 10), small.read(10 << 10)), (Ok(()), Ok(())));
+        assert_eq!(small.answered(10 << 10), Err(Stopped::Memory));
+        let answering = work();
+        assert_eq!(answering.answered(512 << 10), Ok(()));
+        assert_eq!(answering.answered(1), Err(Stopped::Memory));
+        let reading = work();
+        // One after the other, not all at once.
+        assert!((0..100).all(|_| reading.read(500 << 10).is_ok()));
+        assert_eq!(reading.read(600 << 10), Err(Stopped::Memory));
+        assert_eq!((reading.poll(), reading.stopped()), (Err(Stopped::Memory), Some(Stopped::Memory)));
     }
 
     #[test]

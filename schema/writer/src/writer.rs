@@ -7,7 +7,8 @@ use std::{
 };
 
 use cairn_reader::{
-    Db, Facts, ReadError, check_format, check_format_in, damaged_db_options, db_options, family_options_within,
+    Db, Facts, ReadError, ReadMemory, check_format, check_format_in, damaged_db_options, db_options,
+    family_options_within, files_memory,
 };
 use cairn_tables::{
     Family, Table, TableInfo,
@@ -17,7 +18,7 @@ use cairn_tables::{
     format::{FORMAT, Format, FormatVersion},
 };
 use rocksdb::{
-    BoundColumnFamily, Cache, ColumnFamilyDescriptor, FlushOptions, IngestExternalFileOptions, ReadOptions, WriteBatch,
+    BoundColumnFamily, ColumnFamilyDescriptor, FlushOptions, IngestExternalFileOptions, ReadOptions, WriteBatch,
     WriteOptions,
 };
 
@@ -38,8 +39,8 @@ pub struct Writer {
     dir: PathBuf,
     /// Since when replaced files are kept; `None`: they are not.
     kept_since: Mutex<Option<Instant>>,
-    /// Resources that its families share.
-    cache: Cache,
+    /// Memory for reading, which its families share.
+    memory: ReadMemory,
 }
 
 impl Writer {
@@ -57,7 +58,15 @@ impl Writer {
     /// # Errors
     /// As [`Writer::open`].
     pub fn open_within(dir: &Path, memory: u64) -> Result<Self, WriteError> {
-        let writer = Self::open_with(dir, memory, false)?;
+        Self::open_serving(dir, memory, 0)
+    }
+
+    /// As [`Writer::open_within`], with `cache` bytes more for reading, because requests read through this handle.
+    ///
+    /// # Errors
+    /// As [`Writer::open`].
+    pub fn open_serving(dir: &Path, memory: u64, cache: u64) -> Result<Self, WriteError> {
+        let writer = Self::open_with(dir, memory, cache, false)?;
         writer.note_format()?;
         Ok(writer)
     }
@@ -68,10 +77,10 @@ impl Writer {
     /// # Errors
     /// As [`Writer::open`], or the damage is in the list of files.
     pub fn open_damaged(dir: &Path, memory: u64) -> Result<Self, WriteError> {
-        Self::open_with(dir, memory, true)
+        Self::open_with(dir, memory, 0, true)
     }
 
-    fn open_with(dir: &Path, memory: u64, damaged: bool) -> Result<Self, WriteError> {
+    fn open_with(dir: &Path, memory: u64, cache: u64, damaged: bool) -> Result<Self, WriteError> {
         std::fs::create_dir_all(dir).map_err(WriteError::io(dir))?;
         // RocksDB would take it for a new database and remove the files of the old one.
         let has_tables = || {
@@ -91,12 +100,11 @@ impl Writer {
         let mut options = if damaged { damaged_db_options() } else { db_options() };
         options.create_if_missing(true);
         options.create_missing_column_families(true);
-        let memory = usize::try_from(memory).unwrap_or(usize::MAX);
-        options.set_db_write_buffer_size(memory / 3);
-        let cache = Cache::new_lru_cache(memory - memory / 3);
+        options.set_db_write_buffer_size(usize::try_from(memory / 3).unwrap_or(usize::MAX));
+        let memory = ReadMemory::of(memory - memory / 3 + cache);
         options.set_max_background_jobs(2);
         let families = Family::ALL.map(|f| {
-            let mut options = family_options_within(f, Some(&cache));
+            let mut options = family_options_within(f, Some(memory.cache()));
             // A compaction would stop at the damage, and try again and again.
             options.set_disable_auto_compactions(damaged);
             ColumnFamilyDescriptor::new(f.name(), options)
@@ -109,7 +117,14 @@ impl Writer {
                 WriteError::from(e)
             }
         })?;
-        Ok(Writer { db: Arc::new(db), dir: dir.to_owned(), kept_since: Mutex::default(), cache })
+        let writer = Writer { db: Arc::new(db), dir: dir.to_owned(), kept_since: Mutex::default(), memory };
+        writer.share_memory();
+        Ok(writer)
+    }
+
+    /// Gives the cache what open files leave. If that is too little, writing needs hardly any cache.
+    fn share_memory(&self) {
+        let _ = self.memory.beside(files_memory(&self.db));
     }
 
     /// Adds the format row to an index that is older than this row. A new index gets it with its facts.
@@ -175,6 +190,7 @@ impl Writer {
         let mut options = FlushOptions::default();
         options.set_wait(true);
         self.db.flush_cfs_opt(&families.iter().collect::<Vec<_>>(), &options)?;
+        self.share_memory();
         let mut since = self.kept_since.lock().unwrap_or_else(PoisonError::into_inner);
         match *since {
             Some(at) if at.elapsed() < KEEP_FILES => return Ok(()),
@@ -207,7 +223,9 @@ impl Writer {
         let mut options = IngestExternalFileOptions::default();
         options.set_move_files(true);
         self.remove_files()?;
-        Ok(self.db.ingest_external_file_cf_opts(&families[family.index()], &options, files)?)
+        self.db.ingest_external_file_cf_opts(&families[family.index()], &options, files)?;
+        self.share_memory();
+        Ok(())
     }
 
     /// Removes all rows of a table: the whole family if the table has its own, otherwise the range of its tag.
@@ -247,7 +265,7 @@ impl Writer {
             self.count_families()?;
         }
         self.db.drop_cf(family.name())?;
-        self.db.create_cf(family.name(), &family_options_within(family, Some(&self.cache)))?;
+        self.db.create_cf(family.name(), &family_options_within(family, Some(self.memory.cache())))?;
         self.remove_files()?;
         if counts { self.count_families() } else { Ok(()) }
     }

@@ -110,7 +110,7 @@ impl DemoFolder {
         let seconds = round(started.elapsed().as_secs_f64());
         tracing::info!(blocks = made.arrivals().len(), unconfirmed = waiting.len(), seconds, "block files written");
         let (sources, cancel) = (Sources::files(blocks), signals.cancel_token());
-        let indexing = Indexing::open(network, &self.dir, sources, Limits::default(), screen, cancel)?;
+        let indexing = Indexing::open(network, &self.dir, sources, Limits::default().into(), screen, cancel)?;
         let exit = indexing.follow(Until::Tip { to: None })?;
         if exit == Exit::Done {
             self.write_note(Some(tip))?;

@@ -10,7 +10,7 @@ use std::{
 
 use cairn_clock::now_ms;
 use cairn_link::{MempoolSlot, Publish};
-use cairn_mempool::{IndexTip, MempoolOptions, MempoolState, MempoolUpdate, MempoolWatcher, WatchError};
+use cairn_mempool::{IndexTip, MempoolState, MempoolUpdate, MempoolWatcher, WatchError};
 use cairn_model::{Height, MempoolDelta, MempoolTx, SourceStatus, Txid};
 use cairn_node::{NodeClient, NodeEvent, NodeStatus, Topic};
 use cairn_pipeline::Engine;
@@ -66,7 +66,7 @@ impl WatchedMempool {
     /// # Errors
     /// The index cannot be read.
     pub(super) fn begin(client: &NodeClient, index: &OpenIndex) -> Result<Self, FollowError> {
-        let mut watcher = MempoolWatcher::new(client.clone(), MempoolOptions::default());
+        let mut watcher = MempoolWatcher::new(client.clone(), index.watching.clone());
         let kept = index.engine.kept_mempool()?;
         tracing::info!(kept = kept.len(), "watching the mempool");
         // Transactions that the node no longer has are removed from disk once the mempool is complete.

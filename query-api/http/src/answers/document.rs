@@ -1,6 +1,7 @@
 //! A document: made once, served as a whole.
 
 use axum::{
+    body::Bytes,
     extract::Request,
     http::{HeaderName, HeaderValue, Method, StatusCode, header},
     response::{IntoResponse, Response},
@@ -20,12 +21,16 @@ use crate::{
 pub(crate) const PAGE_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'self'; \
     connect-src 'self'; img-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
+/// Marks an answer whose bytes are there anyway.
+#[derive(Clone, Copy)]
+pub(crate) struct Kept;
+
 /// A document.
 pub struct Document {
     /// Its path.
     pub path: String,
     media_type: &'static str,
-    body: String,
+    body: Bytes,
     etag: String,
     headers: Vec<(HeaderName, HeaderValue)>,
 }
@@ -34,7 +39,7 @@ impl Document {
     /// A document at a path.
     pub fn new(path: impl Into<String>, media_type: &'static str, body: String) -> Self {
         let etag = format!("\"{}\"", hex::encode(&Sha256::digest(body.as_bytes())[..16]));
-        Document { path: path.into(), media_type, body, etag, headers: Vec::new() }
+        Document { path: path.into(), media_type, body: body.into(), etag, headers: Vec::new() }
     }
 
     /// A page.
@@ -72,6 +77,8 @@ impl Document {
             StatusCode::NOT_MODIFIED.into_response()
         } else {
             let mut response = self.body.clone().into_response();
+            // All answers share the bytes.
+            response.extensions_mut().insert(Kept);
             response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(self.media_type));
             response
         };

@@ -224,6 +224,13 @@ impl ApiError {
     }
 }
 
+/// 503: there is no memory for a large body or answer.
+pub(crate) fn no_room() -> ApiError {
+    let detail =
+        "too many large requests and answers are on their way; read your other answers, or try again in a moment";
+    ApiError::unavailable(ErrorCode::Overloaded, detail, 1)
+}
+
 /// The error is passed on as an extension; the outermost layer has the request id and writes the body.
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
@@ -242,6 +249,7 @@ impl<E: Error + Send + Sync + 'static> From<E> for ApiError {
                 Stopped::Abandoned | Stopped::Late => {
                     ApiError::new(ErrorCode::Timeout, Stopped::Late.to_string()).retryable(Some(1))
                 }
+                Stopped::Memory => no_room(),
                 Stopped::Processor(_) | Stopped::Rows(_) | Stopped::Bytes(_) | Stopped::Answer(_) => {
                     ApiError::new(ErrorCode::WorkLimitExceeded, stopped.to_string())
                 }

@@ -39,8 +39,9 @@ impl Cost {
     pub const fn limits(self, time: Duration) -> Limits {
         let (processor_ms, rows, mib, answer_mib) = match self {
             Cost::Light => (100, 2_000, 8, 4),
-            Cost::Standard => (500, 50_000, 128, 16),
-            Cost::Heavy => (2_000, 500_000, 512, 32),
+            // An answer is held twice while it is written, and all that are on their way share 40 MiB.
+            Cost::Standard => (500, 50_000, 128, 12),
+            Cost::Heavy => (2_000, 500_000, 512, 16),
         };
         Limits {
             time,

@@ -1,18 +1,19 @@
 //! Request bodies: JSON objects, parsed strictly, or plain text if the operation accepts it.
 
-use std::{collections::BTreeMap, error::Error as _, fmt};
+use std::{collections::BTreeMap, fmt};
 
 use axum::{
-    body::{Body, Bytes, to_bytes},
+    body::{Body, Bytes},
     http::{HeaderMap, header},
 };
-use http_body_util::LengthLimitError;
+use http_body_util::BodyExt;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value, value::RawValue};
 
 use crate::{
     answers::{code::ErrorCode, error::ApiError},
     contract::input::Members,
+    limits::memory::{SMALL, Share},
 };
 
 /// What a body is, by its headers.
@@ -54,12 +55,25 @@ impl Kind {
     }
 }
 
-/// Reads a body of at most `limit` bytes with any content.
+/// Reads a body of at most `limit` bytes with any content. Its share of the memory grows as it comes.
 ///
 /// # Errors
-/// 400 `incomplete_body` or 413.
-pub(crate) async fn bytes(body: Body, limit: usize) -> Result<Bytes, ApiError> {
-    to_bytes(body, limit).await.map_err(|error| unread(&error, limit))
+/// 400 `incomplete_body`, 413, or 503 `overloaded`.
+pub(crate) async fn bytes(mut body: Body, limit: usize, share: &Share) -> Result<Bytes, ApiError> {
+    let mut read = Vec::new();
+    while let Some(frame) = body.frame().await {
+        let Ok(part) = frame.map_err(|_| incomplete())?.into_data() else { continue };
+        if read.len() + part.len() > limit {
+            return Err(too_large(limit));
+        }
+        // The buffer doubles as it grows.
+        let needed = (read.len() + part.len()) as u64 * 2;
+        if needed > SMALL {
+            share.hold(needed)?;
+        }
+        read.extend_from_slice(&part);
+    }
+    Ok(read.into())
 }
 
 fn unsupported() -> ApiError {
@@ -72,11 +86,8 @@ pub(crate) fn too_large(limit: usize) -> ApiError {
     ApiError::new(ErrorCode::PayloadTooLarge, format!("the body is larger than {limit} bytes"))
 }
 
-/// Why a body could not be read.
-fn unread(error: &axum::Error, limit: usize) -> ApiError {
-    if error.source().is_some_and(|source| source.is::<LengthLimitError>()) {
-        return too_large(limit);
-    }
+/// 400: the body could not be read.
+fn incomplete() -> ApiError {
     let detail = "the body ended early, or its chunked encoding is broken";
     ApiError::new(ErrorCode::IncompleteBody, detail)
 }
@@ -172,6 +183,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::limits::memory::FlightMemory;
 
     async fn members(
         headers: &HeaderMap,
@@ -180,7 +192,7 @@ mod tests {
         text: Option<&'static str>,
     ) -> Result<Members, ApiError> {
         let kind = Kind::of(headers, text)?;
-        kind.members(&bytes(body, limit).await?)
+        kind.members(&bytes(body, limit, &FlightMemory::new().share(None)).await?)
     }
 
     async fn read(kind: &'static str, bytes: &[u8], limit: usize) -> Result<Members, (u16, &'static str, String)> {

@@ -22,7 +22,7 @@ use crate::{
         error::{ApiError, Location},
     },
     contract::{cost::Cost, input::Raw, method::Method, operation::Registered},
-    limits::{client::Client, size::units_of_body},
+    limits::{client::Client, memory::SMALL, size::units_of_body},
     server::Server,
 };
 
@@ -49,6 +49,9 @@ pub(crate) struct Caller<'c> {
     /// When it arrived.
     pub(crate) began: Instant,
 }
+
+/// Memory of a body and of what it is parsed to, in terms of its size.
+const PARSED: u64 = 16;
 
 /// Executes the operation at index `at` of the list.
 ///
@@ -77,6 +80,7 @@ async fn answer(server: &Arc<Server>, at: usize, input: Input, caller: Caller<'_
         server.charge(client, info.cost.units().saturating_sub(caller.paid))?;
     }
     let limit = server.config.request_timeout;
+    let share = server.flight.share(caller.client.as_ref());
     let mut body = None;
     let mut raw = match input {
         Input::Ready(raw) => raw,
@@ -84,10 +88,11 @@ async fn answer(server: &Arc<Server>, at: usize, input: Input, caller: Caller<'_
             let raw = from_request(&mut parts).await?;
             if info.method == Method::Post {
                 let kind = Kind::of(&parts.headers, info.text_body)?;
-                let bytes = timeout(limit, body::bytes(sent, server.config.max_body_bytes)).await.map_err(|_| {
-                    let detail = "the body did not arrive within the request timeout";
-                    ApiError::new(ErrorCode::RequestTimeout, detail).retryable(None)
-                })??;
+                let bytes =
+                    timeout(limit, body::bytes(sent, server.config.max_body_bytes, &share)).await.map_err(|_| {
+                        let detail = "the body did not arrive within the request timeout";
+                        ApiError::new(ErrorCode::RequestTimeout, detail).retryable(None)
+                    })??;
                 // Before it is parsed, which happens with the work.
                 if let Some(client) = &caller.client {
                     server.charge(client, units_of_body(bytes.len()))?;
@@ -99,7 +104,10 @@ async fn answer(server: &Arc<Server>, at: usize, input: Input, caller: Caller<'_
     };
     let access = server.sessions.access(caller.headers).await;
     let permit = server.admission.enter(info.cost, caller.client.as_ref(), limit).await?;
-    let work = Work::within(info.cost.limits(limit)).in_turns(Arc::clone(&server.turns));
+    if let Some((_, bytes)) = body.as_ref().filter(|(_, bytes)| bytes.len() as u64 > SMALL) {
+        share.hold(bytes.len() as u64 * PARSED)?;
+    }
+    let work = Work::within(info.cost.limits(limit)).held_by(Box::new(share)).in_turns(Arc::clone(&server.turns));
     // Dropped with this future: when it is done, late, or abandoned.
     let _waits = work.guard();
     let (shared, if_none_match) = (Arc::clone(server), caller.if_none_match);

@@ -296,7 +296,8 @@ impl Api {
     /// # Errors
     /// The answer 400 `incomplete_body`, 413 `payload_too_large` or 429 `rate_limited`.
     pub async fn body(&self, body: Body, from: &Parts) -> Result<Bytes, Box<Response>> {
-        let read = body::bytes(body, self.server.config.max_body_bytes).await;
+        let share = self.server.flight.share(client_of(from, &self.server).as_ref());
+        let read = body::bytes(body, self.server.config.max_body_bytes, &share).await;
         let charged = read.and_then(|bytes| self.charge(units_of_body(bytes.len()), from).map(|()| bytes));
         charged.map_err(|error| Box::new(error.into_response()))
     }

@@ -4,6 +4,7 @@ pub(crate) mod admin;
 pub(crate) mod connections;
 mod cors;
 mod head;
+mod held;
 pub(crate) mod hosts;
 pub(crate) mod metrics;
 pub(crate) mod middleware;

@@ -21,7 +21,7 @@ use tower_http::{
     },
 };
 
-use super::{connections, middleware};
+use super::{connections, held, middleware};
 use crate::{
     answers::{
         code::ErrorCode,
@@ -117,6 +117,7 @@ fn surround(routes: Router<Arc<Server>>, server: &Arc<Server>) -> Router {
     let compression = CompressionLayer::new().quality(CompressionLevel::Fastest).compress_when(worth_it);
     routes
         .layer(CatchPanicLayer::custom(middleware::panicked))
+        .layer(from_fn_with_state(Arc::clone(server), held::hold))
         .layer(compression)
         .layer(from_fn_with_state(Arc::clone(server), middleware::outermost))
         .with_state(Arc::clone(server))

@@ -17,6 +17,23 @@ pub struct MempoolLimits {
     pub inflow_window_ms: u64,
 }
 
+impl MempoolLimits {
+    /// Limits that leave 7/16 of so many bytes to the transactions and their indexes. The rest is for versions that
+    /// requests still hold, for the projection, for what left, and for what brings the transactions, whose own limit is
+    /// half of the bytes: so this one is reached first.
+    #[must_use]
+    pub fn within(memory: u64) -> Self {
+        /// Estimated memory of a transaction that left, with a margin.
+        const DEPARTED: u64 = 320;
+        let default = MempoolLimits::default();
+        MempoolLimits {
+            max_bytes: default.max_bytes.min(memory / 16 * 7),
+            max_departed: default.max_departed.min(usize::try_from(memory / 32 / DEPARTED).unwrap_or(usize::MAX)),
+            ..default
+        }
+    }
+}
+
 impl Default for MempoolLimits {
     fn default() -> Self {
         MempoolLimits { max_bytes: 1 << 30, max_departed: 50_000, inflow_window_ms: 600_000 }

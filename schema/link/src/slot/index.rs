@@ -5,7 +5,10 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
-use cairn_domain::{FeeRate, mempool::Template};
+use cairn_domain::{
+    FeeRate,
+    mempool::{MempoolLimits, Template},
+};
 use cairn_model::{BlockHash, Height, MempoolDelta, MempoolWatch, SourceStatus};
 use cairn_reader::Reader;
 
@@ -42,6 +45,12 @@ impl IndexSlot {
     #[must_use]
     pub fn new() -> Self {
         IndexSlot::default()
+    }
+
+    /// The same slot, with a new mempool that takes at most so many bytes.
+    #[must_use]
+    pub fn with_mempool_memory(self, bytes: u64) -> Self {
+        IndexSlot { mempool: Arc::new(MempoolSlot::new(MempoolLimits::within(bytes))), ..self }
     }
 
     /// A slot with an index in it.

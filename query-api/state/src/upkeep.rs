@@ -1,0 +1,203 @@
+//! Checks the database by its structure, and copies it.
+
+use std::path::Path;
+
+use sqlx::{Connection, SqliteConnection};
+
+use crate::{
+    State, StateError, StateUrl, migrations,
+    pool::SqlPool,
+    store::{make_private, sqlite},
+    url::Target,
+};
+
+/// Problems that are told at most.
+const MAX_TOLD: usize = 20;
+/// Columns of a table in SQLite, and in PostgreSQL.
+const SQLITE_COLUMNS: &str = "SELECT name FROM pragma_table_info($1)";
+const POSTGRES_COLUMNS: &str = "SELECT column_name::text FROM information_schema.columns \
+    WHERE table_schema = current_schema() AND table_name = $1";
+/// A damaged page may hide rows from a count by an index. These read each row.
+const KEYS: &str = "SELECT count(*) FROM (SELECT id, kind, secret_sha256, label, created_at FROM access_keys \
+    WHERE length(secret_sha256) = 64) AS rows_read";
+const TICKETS: &str = "SELECT count(*) FROM (SELECT id, kind, message, state, created_at FROM feedback \
+    WHERE length(content_sha256) = 64) AS rows_read";
+
+/// What a check has found.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Checked {
+    /// What is wrong, one sentence each; empty if all is well.
+    pub problems: Vec<String>,
+    /// Version of the schema; `None` if the database has none.
+    pub version: Option<u32>,
+    /// Keys and sessions.
+    pub keys: u64,
+    /// Tickets.
+    pub tickets: u64,
+}
+
+/// Checks a database: that it is whole, that it has the tables of its version, and that its rows can be read. It changes
+/// nothing, and creates nothing.
+///
+/// # Errors
+/// The database is missing or unreachable. Damage is no error, but a problem in the result.
+pub async fn check(url: &StateUrl) -> Result<Checked, StateError> {
+    if let Target::Sqlite(path) = &url.0 {
+        std::fs::metadata(path).map_err(|reason| StateError::File { path: path.clone(), reason })?;
+    }
+    let state = State::of(url);
+    let result = checked(&state).await;
+    state.close().await;
+    result
+}
+
+async fn checked(state: &State) -> Result<Checked, StateError> {
+    let mut found = Checked::default();
+    if let SqlPool::Sqlite(pool) = &state.pool {
+        for (pragma, what) in [("PRAGMA integrity_check", "damaged"), ("PRAGMA foreign_key_check", "a row is missing")]
+        {
+            match sqlx::query_scalar::<_, String>(pragma).fetch_all(pool).await {
+                Ok(rows) => {
+                    let rows = rows.into_iter().filter(|row| row != "ok").take(MAX_TOLD);
+                    found.problems.extend(rows.map(|row| format!("{what}: {}", row.replace('\n', " "))));
+                }
+                Err(error) => found.problems.push(problem(error)?),
+            }
+        }
+    }
+    match migrations::version(&state.pool).await {
+        Ok(version) => found.version = version,
+        // The file is damaged, as is known by now.
+        Err(StateError::Database { .. }) if !found.problems.is_empty() => {}
+        // PostgreSQL cannot be reached.
+        Err(error @ StateError::Database { .. }) => return Err(error),
+        Err(error) => found.problems.push(error.to_string()),
+    }
+    match found.version {
+        None if found.problems.is_empty() => found.problems.push("it has no tables of Cairn".to_owned()),
+        Some(version) if version == migrations::newest() => {
+            rows(state, &mut found).await?;
+            columns(state, &mut found).await;
+        }
+        // The next command that uses it migrates it.
+        _ => {}
+    }
+    found.problems.sort();
+    found.problems.dedup();
+    Ok(found)
+}
+
+/// Reads all rows.
+async fn rows(state: &State, found: &mut Checked) -> Result<(), StateError> {
+    let mut counts = [0; 2];
+    for (count, sql) in counts.iter_mut().zip([KEYS, TICKETS]) {
+        let read: Result<i64, sqlx::Error> = match &state.pool {
+            SqlPool::Sqlite(pool) => sqlx::query_scalar(sql).fetch_one(pool).await,
+            SqlPool::Postgres(pool) => sqlx::query_scalar(sql).fetch_one(pool).await,
+        };
+        match read {
+            Ok(read) => *count = u64::try_from(read).unwrap_or_default(),
+            Err(error) => found.problems.push(problem(error)?),
+        }
+    }
+    [found.keys, found.tickets] = counts;
+    Ok(())
+}
+
+/// Looks for the columns of all tables.
+async fn columns(state: &State, found: &mut Checked) {
+    for (table, columns) in migrations::TABLES {
+        let there: Result<Vec<String>, sqlx::Error> = match &state.pool {
+            SqlPool::Sqlite(pool) => sqlx::query_scalar(SQLITE_COLUMNS).bind(*table).fetch_all(pool).await,
+            SqlPool::Postgres(pool) => sqlx::query_scalar(POSTGRES_COLUMNS).bind(*table).fetch_all(pool).await,
+        };
+        // What cannot be read is told already.
+        let Ok(there) = there else { continue };
+        for column in columns.iter().filter(|column| !there.iter().any(|name| name == *column)) {
+            found.problems.push(format!("table {table} has no column {column}"));
+        }
+    }
+}
+
+/// What is wrong, if an error of the database says that something is; otherwise the error.
+fn problem(error: sqlx::Error) -> Result<String, StateError> {
+    /// SQLite: damaged, not a database. An error of input and output may be a part of a file that is gone.
+    const DAMAGE: [u32; 3] = [11, 26, 10];
+    /// SQLite: an unknown table or column.
+    const UNKNOWN: u32 = 1;
+    let code = error.as_database_error().and_then(|error| error.code().map(|code| code.into_owned()));
+    let number = code.as_deref().and_then(|code| code.parse::<u32>().ok()).map(|code| code & 0xff);
+    let is_problem = match (number, code.as_deref()) {
+        // PostgreSQL: undefined table or column, damaged data or index.
+        (_, Some("42P01" | "42703" | "XX001" | "XX002")) => true,
+        (Some(number), _) => DAMAGE.contains(&number) || number == UNKNOWN,
+        _ => false,
+    };
+    if !is_problem {
+        return Err(StateError::database("cannot be checked")(error));
+    }
+    Ok(error.as_database_error().map_or_else(|| error.to_string(), |e| e.message().to_owned()))
+}
+
+/// Copies a SQLite database, also while servers use it, into a new file that only its owner can read.
+///
+/// # Errors
+/// The database is missing or damaged, or is PostgreSQL ([`StateError::NotAFile`]); or the copy exists or cannot be
+/// written.
+pub async fn backup(url: &StateUrl, to: &Path, replace: bool) -> Result<(), StateError> {
+    let Target::Sqlite(from) = &url.0 else { return Err(StateError::NotAFile) };
+    let file = |path: &Path| {
+        let path = path.to_owned();
+        move |reason| StateError::File { path, reason }
+    };
+    std::fs::metadata(from).map_err(file(from))?;
+    if !replace && to.symlink_metadata().is_ok() {
+        return Err(StateError::Exists(to.to_owned()));
+    }
+    // Beside the copy: only a complete one takes its name.
+    let mut part = to.as_os_str().to_owned();
+    part.push(".part");
+    let part = std::path::PathBuf::from(part);
+    match std::fs::remove_file(&part) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(file(&part)(error)),
+        _ => {}
+    }
+    make_private(&part)?;
+    let copied = copy(from, &part).await;
+    let placed = match copied {
+        Ok(()) => place(&part, to, replace).map_err(file(to)),
+        Err(error) => Err(error),
+    };
+    if placed.is_err() {
+        let _ = std::fs::remove_file(&part);
+    }
+    placed
+}
+
+/// SQLite writes a consistent copy into the file, which must be empty.
+async fn copy(from: &Path, to: &Path) -> Result<(), StateError> {
+    let failed = || StateError::database("cannot be copied");
+    let text = to.to_str().ok_or_else(|| StateError::File {
+        path: to.to_owned(),
+        reason: std::io::Error::new(std::io::ErrorKind::InvalidInput, "the name of the file is not UTF-8"),
+    })?;
+    let mut connection = SqliteConnection::connect_with(&sqlite(from)).await.map_err(failed())?;
+    let copied = sqlx::query("VACUUM INTO $1").bind(text).execute(&mut connection).await.map_err(failed());
+    // The next connection reports any error.
+    let _ended = connection.close().await;
+    copied.map(|_| ())
+}
+
+/// Makes the copy durable, and gives it its name.
+fn place(part: &Path, to: &Path, replace: bool) -> std::io::Result<()> {
+    std::fs::File::open(part)?.sync_all()?;
+    if replace {
+        std::fs::rename(part, to)?;
+    } else {
+        // Fails if another process has made the file meanwhile.
+        std::fs::hard_link(part, to)?;
+        std::fs::remove_file(part)?;
+    }
+    let folder = to.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    std::fs::File::open(folder)?.sync_all()
+}

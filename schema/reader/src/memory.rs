@@ -1,0 +1,100 @@
+//! Memory of reading the index: one number bounds all of it. The block cache takes what the rest leaves: what each open
+//! table file takes outside the cache, and the chain in memory, both of which grow with the index.
+
+use cairn_tables::Family;
+use rocksdb::Cache;
+
+use crate::{ChainIndex, Db, ReadError};
+
+/// Memory of an open table file that RocksDB does not count as its table reader: the file's entry in the list of files,
+/// names, statistics and properties, buffers of the open file.
+const FILE_BYTES: u64 = 6 << 10;
+/// Part of the memory that blocks may take by their own size. The allocator rounds a block of 4 KiB and its header up to 5
+/// KiB, which the cache does not count.
+const BLOCKS_SHARE: (u64, u64) = (4, 5);
+/// Least memory for blocks: the lists of parts stay in it, and each request that runs holds some of its blocks.
+const LEAST_BLOCKS: u64 = 4 << 20;
+
+/// The memory that reading may take, and the cache that has what is left of it.
+#[derive(Clone)]
+pub struct ReadMemory {
+    bytes: u64,
+    cache: Cache,
+}
+
+impl ReadMemory {
+    /// So many bytes.
+    #[must_use]
+    pub fn of(bytes: u64) -> Self {
+        ReadMemory { bytes, cache: Cache::new_lru_cache(capacity(bytes)) }
+    }
+
+    /// The cache, for [`crate::family_options_within`].
+    #[must_use]
+    pub fn cache(&self) -> &Cache {
+        &self.cache
+    }
+
+    /// Gives the cache what these bytes outside of it leave.
+    ///
+    /// # Errors
+    /// They leave too little. The cache has the least size then.
+    pub fn beside(&self, others: u64) -> Result<(), ReadError> {
+        let left = self.bytes.saturating_sub(others);
+        // The binding asks for a mutable handle; its clones are the same cache.
+        self.cache.clone().set_capacity(capacity(left));
+        if left >= LEAST_BLOCKS {
+            return Ok(());
+        }
+        let mib = |bytes: u64| bytes.div_ceil(1 << 20);
+        Err(ReadError::Unusable(format!(
+            "a read cache of {} MiB is too small for this index: its list of files and its list of blocks take {} MiB; \
+             give at least --cache {}M",
+            self.bytes >> 20,
+            mib(others),
+            mib(others + 4 * LEAST_BLOCKS)
+        )))
+    }
+}
+
+fn capacity(bytes: u64) -> usize {
+    let (part, of) = BLOCKS_SHARE;
+    usize::try_from(bytes.max(LEAST_BLOCKS) / of * part).unwrap_or(usize::MAX)
+}
+
+/// Memory of a handle's open table files outside the cache. The estimate is above what was measured.
+#[must_use]
+pub fn files_memory(db: &Db) -> u64 {
+    /// Levels of RocksDB's trees.
+    const LEVELS: u32 = 7;
+    let of = |family: Family| {
+        let handle = db.cf_handle(family.name())?;
+        let value = |name: &str| db.property_int_value_cf(&handle, name).ok().flatten().unwrap_or_default();
+        let files: u64 = (0..LEVELS).map(|level| value(&format!("rocksdb.num-files-at-level{level}"))).sum();
+        Some(value("rocksdb.estimate-table-readers-mem") + files * FILE_BYTES)
+    };
+    Family::ALL.into_iter().filter_map(of).sum()
+}
+
+/// Memory of the chain in memory.
+pub(crate) fn chain_memory(chain: &ChainIndex) -> u64 {
+    u64::from(chain.len()) * size_of::<crate::Brief>() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn the_cache_has_what_the_rest_leaves() {
+        assert_eq!(capacity(100 << 20), 80 << 20);
+        assert_eq!(capacity(0), capacity(LEAST_BLOCKS));
+        let memory = ReadMemory::of(64 << 20);
+        assert!(memory.beside(0).is_ok() && memory.beside(60 << 20).is_ok());
+        let said = memory.beside(61 << 20).unwrap_err().to_string();
+        assert!(said.contains("64 MiB is too small") && said.contains("take 61 MiB"), "{said}");
+        assert!(said.contains("at least --cache 77M"), "{said}");
+        assert!(ReadMemory::of(77 << 20).beside(61 << 20).is_ok());
+    }
+}

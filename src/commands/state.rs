@@ -1,0 +1,59 @@
+//! `cairn state`: backup and check of the database of keys, sessions and feedback.
+
+use cairn_state::{StateError, backup, check};
+
+use crate::{
+    cli::{KeysAt, StateBackup, StateCommand},
+    exit::{Exit, Failure},
+    out::print,
+};
+
+/// How to get a whole database again.
+const RESTORE: &str = "stop all servers, put a backup in place of the database (`cairn state backup` made it; remove \
+    the -wal and -shm files beside it), and run `cairn state check` again";
+
+/// Runs one of the commands.
+pub(crate) fn state(command: &StateCommand) -> Result<Exit, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        match command {
+            StateCommand::Backup(args) => back_up(args).await,
+            StateCommand::Check(at) => checked(at).await,
+        }
+    })
+}
+
+async fn back_up(args: &StateBackup) -> Result<Exit, Failure> {
+    let url = args.at.state.url(&args.at.index)?;
+    backup(&url, &args.file, args.force).await.map_err(|error| match error {
+        StateError::NotAFile => Failure::usage(error.to_string()).hint(
+            "run pg_dump with the URL of --state-url, and restore with pg_restore or psql; then `cairn state check`",
+        ),
+        StateError::Exists(_) => Failure::usage(error.to_string()).hint("name another file, or give --force"),
+        // Which of the two files it is about is in the message.
+        StateError::File { .. } if !error.is_disk_full() => Failure::new(Exit::Other, error.to_string()),
+        StateError::Database { .. } if !error.is_disk_full() => {
+            Failure::from(error).hint("`cairn state check` says if the database is damaged")
+        }
+        other => other.into(),
+    })?;
+    print(&format!("backed up to {}; only its owner can read it\n", args.file.display()))?;
+    Ok(Exit::Done)
+}
+
+async fn checked(at: &KeysAt) -> Result<Exit, Failure> {
+    let url = at.state.url(&at.index)?;
+    let found = check(&url).await.map_err(|error| match error {
+        StateError::File { .. } => Failure::new(Exit::Other, error.to_string())
+            .hint("the database does not exist: give --datadir or --state-url, or restore a backup"),
+        other => other.into(),
+    })?;
+    if !found.problems.is_empty() {
+        let lines: String = found.problems.iter().map(|problem| format!("damaged: {problem}\n")).collect();
+        print(&format!("{lines}the service state is damaged: {RESTORE}\n"))?;
+        return Ok(Exit::Difference);
+    }
+    let version = found.version.unwrap_or_default();
+    print(&format!("ok: schema version {version}, {} keys and sessions, {} tickets\n", found.keys, found.tickets))?;
+    Ok(Exit::Done)
+}
