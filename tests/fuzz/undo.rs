@@ -1,15 +1,14 @@
-//! The decoder of undo data against the chain generator's encoder: what decodes can be written, and reads the same.
+//! The decoder of undo data over that of a generated chain.
 
 use std::sync::OnceLock;
 
-use bitcoin::{Amount, ScriptBuf, TxOut};
-use cairn_chaingen::{Coin, EverythingOptions, corefiles::write_undo, everything};
-use cairn_sources::{Undo, decode_undo};
+use cairn_chaingen::{EverythingOptions, corefiles::write_undo, everything};
 use rand::Rng;
 
 use crate::{
     mutate::{mutate, noise},
-    run, within_bounds,
+    run,
+    targets::parsers::undo::check,
 };
 
 fn generated() -> &'static [Vec<u8>] {
@@ -26,30 +25,6 @@ fn generated() -> &'static [Vec<u8>] {
             })
             .collect()
     })
-}
-
-fn coins_of(undo: &Undo) -> Vec<Vec<Coin>> {
-    let mut coins = undo.coins.iter().map(|coin| Coin {
-        txout: TxOut {
-            value: Amount::from_sat(coin.value),
-            script_pubkey: ScriptBuf::from_bytes(undo.script(coin).to_vec()),
-        },
-        height: coin.birth,
-        coinbase: coin.coinbase,
-    });
-    let coins: Vec<Vec<Coin>> = undo.tx_inputs.iter().map(|n| coins.by_ref().take(*n as usize).collect()).collect();
-    assert_eq!(coins.iter().map(Vec::len).sum::<usize>(), undo.coins.len());
-    coins
-}
-
-fn check(bytes: &[u8]) -> bool {
-    let Ok(undo) = within_bounds(bytes, decode_undo) else { return false };
-    assert!(undo.coins.iter().all(|coin| coin.value <= Amount::MAX_MONEY.to_sat()));
-    assert!(undo.tx_inputs.iter().all(|n| *n > 0));
-    let mut written = Vec::new();
-    write_undo(&mut written, &coins_of(&undo));
-    assert_eq!(decode_undo(&written).unwrap(), undo);
-    true
 }
 
 #[test]

@@ -51,6 +51,9 @@ const LEDGERS: &[&str] = &["schema/model/", "schema/tables/", "indexer/stages/"]
 /// Dependencies that break when they move within what their version number allows, and so are fixed exactly.
 const EXACT: &[&str] = &["bitcoin", "bincode", "rocksdb", "bitcoinkernel", "tikv-jemallocator"];
 
+/// Crates that are no members of the workspace: what libFuzzer runs needs other flags.
+const EXCLUDED: &[&str] = &["tests/fuzz/guided"];
+
 fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
@@ -204,6 +207,29 @@ fn problems_of_member(path: &str, manifest: &Table) -> Vec<String> {
     problems
 }
 
+/// What is wrong with the manifest of a crate that is no member: it has its own lock, and exact versions, since the
+/// workspace's do not bind it.
+fn problems_of_excluded(path: &str, manifest: &Table) -> Vec<String> {
+    let mut problems = Vec::new();
+    let package = manifest.get("package").and_then(Value::as_table).cloned().unwrap_or_default();
+    if package.get("publish").and_then(Value::as_bool) != Some(false) {
+        problems.push(format!("{path}: publish = false is missing"));
+    }
+    if package.get("license").and_then(Value::as_str) != Some("MIT OR Apache-2.0") {
+        problems.push(format!("{path}: it has another licence than the rest"));
+    }
+    if !manifest.contains_key("workspace") {
+        problems.push(format!("{path}: no [workspace]: cargo would take it for a member"));
+    }
+    for (name, dependency) in manifest.get("dependencies").and_then(Value::as_table).into_iter().flatten() {
+        let version = dependency.as_str().or_else(|| dependency.get("version").and_then(Value::as_str));
+        if dependency.get("path").is_none() && !version.is_some_and(|version| version.starts_with('=')) {
+            problems.push(format!("{path}: {name}: its version must be exact (=…)"));
+        }
+    }
+    problems
+}
+
 /// What is wrong with the versions of the workspace.
 fn problems_of_versions(dependencies: &Table) -> Vec<String> {
     let mut problems = Vec::new();
@@ -302,9 +328,18 @@ fn manifests_are_tidy() {
     let mut problems = Vec::new();
     let mut workspace = None;
     let mut folders = BTreeSet::new();
+    let files = files();
     for (path, text) in &manifests {
         let manifest: Table = text.parse().unwrap_or_else(|error| panic!("{path}: {error}"));
-        problems.extend(problems_of_member(path, &manifest));
+        if EXCLUDED.iter().any(|folder| path.strip_suffix("/Cargo.toml") == Some(folder)) {
+            problems.extend(problems_of_excluded(path, &manifest));
+            let lock = path.replace("Cargo.toml", "Cargo.lock");
+            if !files.contains(&lock) {
+                problems.push(format!("{lock} is not part of the repository"));
+            }
+        } else {
+            problems.extend(problems_of_member(path, &manifest));
+        }
         match path.strip_suffix("/Cargo.toml") {
             None => workspace = manifest.get("workspace").cloned(),
             Some(folder) => {
@@ -317,6 +352,7 @@ fn manifests_are_tidy() {
         let entries = workspace.get(key).and_then(Value::as_array).into_iter().flatten();
         entries.filter_map(Value::as_str).map(str::to_owned).collect()
     };
+    assert_eq!(list("exclude"), EXCLUDED.iter().map(|folder| (*folder).to_owned()).collect());
     let known: BTreeSet<String> = list("members").union(&list("exclude")).cloned().collect();
     for folder in folders.symmetric_difference(&known) {
         problems.push(format!("{folder}: a crate is either a member of the workspace or excluded by name"));
@@ -325,7 +361,7 @@ fn manifests_are_tidy() {
         Some(dependencies) => problems.extend(problems_of_versions(dependencies)),
         None => problems.push("Cargo.toml: no [workspace.dependencies]".to_owned()),
     }
-    if !files().iter().any(|file| file == "Cargo.lock") {
+    if !files.iter().any(|file| file == "Cargo.lock") {
         problems.push("Cargo.lock is not part of the repository".to_owned());
     }
     none(problems);

@@ -10,8 +10,9 @@ use crate::{
     answers::{
         ChainInfo, MempoolEntry, MempoolInfo, MiningInfo, NetworkInfo, RawMempool, TxOutSetInfo, ZmqNotification,
     },
-    client::{NodeClient, Outcome, bad_answer, read},
+    client::NodeClient,
     error::NodeError,
+    reply::{Outcome, bad_answer, read},
 };
 
 /// `gettxoutsetinfo` scans the whole coin set: minutes on a fast disk, far longer on a slow one.

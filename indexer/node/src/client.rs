@@ -11,13 +11,14 @@ use std::{
 };
 
 use cairn_model::CancelToken;
-use serde::{Deserialize, de::DeserializeOwned};
-use serde_json::{Value, json, value::RawValue};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
 
 use crate::{
     auth::{Credentials, NodeAuth},
     error::NodeError,
     http::{Http, HttpAnswer, HttpLimits},
+    reply::{self, Outcome, read},
     retry::{Backoff, RetryPolicy},
 };
 
@@ -25,8 +26,6 @@ use crate::{
 const MAX_ANSWER: u64 = 256 << 20;
 /// Requests in one batch. Bitcoin Core processes a batch on one thread.
 pub(crate) const BATCH: usize = 500;
-/// Error code of a node that is still starting.
-const WARMING_UP: i64 = -28;
 /// Interval of checks of the cancel token during a long call.
 const GLANCE: Duration = Duration::from_millis(100);
 
@@ -89,27 +88,6 @@ impl fmt::Debug for NodeClient {
             .finish_non_exhaustive()
     }
 }
-
-/// An answer or a part of a batch's answer.
-#[derive(Deserialize)]
-struct Reply<'a> {
-    #[serde(borrow, default)]
-    result: Option<&'a RawValue>,
-    #[serde(default)]
-    error: Option<RpcFault>,
-    #[serde(default)]
-    id: Value,
-}
-
-#[derive(Deserialize)]
-struct RpcFault {
-    code: i64,
-    #[serde(default)]
-    message: String,
-}
-
-/// The answer to one request: the result as JSON text, or the error.
-pub(crate) type Outcome = Result<Box<RawValue>, NodeError>;
 
 impl NodeClient {
     /// Creates a client. Sends nothing yet.
@@ -197,13 +175,7 @@ impl NodeClient {
             let id = self.shared.next_id.fetch_add(1, Ordering::Relaxed);
             let body = json!({ "jsonrpc": "1.0", "id": id, "method": method, "params": params }).to_string();
             let answer = self.post(method, body.as_bytes(), limits)?;
-            match serde_json::from_slice::<Reply<'_>>(&answer.body) {
-                Ok(reply) if reply.id == id || reply.error.is_some() => outcome(method, reply),
-                Ok(reply) if answer.status == 200 => {
-                    Err(bad_answer(method, format!("it answers request {} instead of {id}", reply.id)))
-                }
-                Ok(_) | Err(_) => Err(self.no_json(method, &answer)),
-            }
+            reply::single(self.url(), method, id, &answer)
         })
     }
 
@@ -225,32 +197,7 @@ impl NodeClient {
             .map(|(id, params)| json!({ "jsonrpc": "1.0", "id": id, "method": method, "params": params }));
         let body = Value::Array(requests.collect()).to_string();
         let answer = self.post(method, body.as_bytes(), limits)?;
-        let replies: Vec<Reply<'_>> = match serde_json::from_slice(&answer.body) {
-            Ok(replies) => replies,
-            // A batch that is refused as a whole gets a single answer.
-            Err(_) => {
-                return Err(
-                    match serde_json::from_slice::<Reply<'_>>(&answer.body).map(|reply| outcome(method, reply)) {
-                        Ok(Err(error)) => error,
-                        Ok(Ok(_)) | Err(_) => self.no_json(method, &answer),
-                    },
-                );
-            }
-        };
-        let mut outcomes: Vec<Option<Outcome>> = Vec::new();
-        outcomes.resize_with(params.len(), || None);
-        for reply in replies {
-            let place = reply.id.as_u64().and_then(|id| id.checked_sub(first)).and_then(|at| usize::try_from(at).ok());
-            let Some(slot) = place.and_then(|at| outcomes.get_mut(at)) else {
-                return Err(bad_answer(method, "it contains an answer to an unknown request".to_owned()));
-            };
-            match outcome(method, reply) {
-                Err(error) if error.is_transient() => return Err(error),
-                outcome => *slot = Some(outcome),
-            }
-        }
-        let whole: Option<Vec<Outcome>> = outcomes.into_iter().collect();
-        whole.ok_or_else(|| bad_answer(method, "answers of the batch are missing".to_owned()))
+        reply::batch(self.url(), method, first, params.len(), &answer)
     }
 
     /// Retries a request until it succeeds, fails permanently, or the policy's time limit has passed.
@@ -299,33 +246,4 @@ impl NodeClient {
             _ => Ok(answer),
         }
     }
-
-    /// The error for an answer that is not JSON-RPC.
-    fn no_json(&self, method: &str, answer: &HttpAnswer) -> NodeError {
-        let url = self.url().to_owned();
-        match answer.status {
-            200 if answer.body.starts_with(b"{") || answer.body.starts_with(b"[") => {
-                bad_answer(method, "it is not JSON of the documented form".to_owned())
-            }
-            500 | 502 | 504 => NodeError::Busy { url, message: answer.words() },
-            status => NodeError::NotANode { url, reason: format!("HTTP status {status}, {:?}", answer.words()) },
-        }
-    }
-}
-
-fn outcome(method: &str, reply: Reply<'_>) -> Outcome {
-    match reply.error {
-        Some(RpcFault { code: WARMING_UP, message }) => Err(NodeError::WarmingUp { message }),
-        Some(RpcFault { code, message }) => Err(NodeError::Rpc { method: method.to_owned(), code, message }),
-        // A method without a result answers null.
-        None => Ok(reply.result.map_or_else(|| RawValue::NULL.to_owned(), ToOwned::to_owned)),
-    }
-}
-
-pub(crate) fn read<T: DeserializeOwned>(method: &str, raw: &RawValue) -> Result<T, NodeError> {
-    serde_json::from_str(raw.get()).map_err(|error| bad_answer(method, error.to_string()))
-}
-
-pub(crate) fn bad_answer(method: &str, reason: String) -> NodeError {
-    NodeError::BadAnswer { method: method.to_owned(), reason }
 }

@@ -16,7 +16,10 @@ mod client;
 mod error;
 mod feed;
 mod follow;
+#[doc(hidden)]
+pub mod fuzzing;
 mod http;
+mod reply;
 mod retry;
 mod status;
 mod watch;

@@ -58,7 +58,7 @@ pub(crate) struct Scan {
     pub(crate) skipped_at: Vec<u64>,
 }
 
-#[derive(Default, Clone, Copy)]
+#[derive(Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ScanCounts {
     pub(crate) half_written: u64,
     pub(crate) unfinished: u64,
@@ -111,18 +111,19 @@ pub(crate) fn scan_blocks(
     check_last: bool,
 ) -> Result<Scan, SourceError> {
     let mut scanner = Scanner { file, magic, pow, out: Scan::default(), buf: Vec::new() };
-    scanner.walk(from)?;
+    scanner.walk(from, u64::MAX)?;
     if scanner.out.more {
         return Ok(scanner.out);
     }
     if scanner.out.open || check_last {
-        scanner.drop_unfinished()?;
+        scanner.drop_unfinished(from)?;
     }
     Ok(scanner.out)
 }
 
 impl Scanner<'_> {
-    fn walk(&mut self, from: u64) -> Result<(), SourceError> {
+    /// Walks from one place to another, or to the end.
+    fn walk(&mut self, from: u64, until: u64) -> Result<(), SourceError> {
         let len = self.file.len();
         let mut at = from;
         let mut unfinished = false;
@@ -132,6 +133,9 @@ impl Scanner<'_> {
             if !unfinished {
                 settled = self.out.counts;
                 self.out.resume = at;
+                if at >= until {
+                    break;
+                }
                 if self.out.records.len() >= MAX_RECORDS {
                     self.out.more = true;
                     break;
@@ -201,8 +205,9 @@ impl Scanner<'_> {
     }
 
     /// Drops records at the end that do not decode: their last pages were not written yet. The next walk reads them
-    /// again.
-    fn drop_unfinished(&mut self) -> Result<(), SourceError> {
+    /// again. `from` is where this walk began.
+    fn drop_unfinished(&mut self, from: u64) -> Result<(), SourceError> {
+        let end = self.out.resume;
         while let Some(last) = self.out.records.pop() {
             if self.decodes(&last)? {
                 self.out.records.push(last);
@@ -213,6 +218,27 @@ impl Scanner<'_> {
             self.out.resume = self.out.resume.min(last.offset - PREFIX);
             self.out.open = true;
         }
+        if self.out.resume < end && self.out.counts != ScanCounts::default() {
+            self.recount(from)?;
+        }
+        Ok(())
+    }
+
+    /// Counts again up to the place where the next walk goes on, after that place moved back: what lies behind it belongs
+    /// to the tail, or the next walk would add it once more.
+    fn recount(&mut self, from: u64) -> Result<(), SourceError> {
+        let mut again = Scanner {
+            file: &mut *self.file,
+            magic: self.magic,
+            pow: self.pow,
+            out: Scan::default(),
+            buf: std::mem::take(&mut self.buf),
+        };
+        again.walk(from, self.out.resume)?;
+        let before = again.out.counts;
+        let behind = self.out.counts.zip(before, |all, before| all.saturating_sub(before));
+        self.out.tail = self.out.tail.zip(behind, |tail, more| tail + more);
+        self.out.counts = before;
         Ok(())
     }
 

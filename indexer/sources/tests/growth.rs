@@ -320,3 +320,27 @@ fn random_damage_never_panics_and_never_lies() {
     // Most of it is still there.
     assert!(blocks > 5_000 && undos > 3_000, "{blocks} {undos}");
 }
+
+/// The last record does not decode and is read again with every look, and so is what lies behind the place where that
+/// begins: its damage counts once. (Found by fuzzing: each look counted it once more.)
+#[test]
+fn damage_before_an_unfinished_end_counts_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut records = records(&small(9));
+    records.truncate(4);
+    for at in [1, 3] {
+        // The lock time of the last transaction.
+        *records[at].last_mut().unwrap() ^= 1;
+    }
+    // No block has this target.
+    records[2][8 + 72..8 + 76].fill(0);
+    write(dir.path(), "blk00000.dat", &records.concat());
+    let files = open(dir.path());
+    let mut survey = survey(&files);
+    let stats = survey.stats();
+    assert_eq!((stats.damaged, stats.half_written, survey.len()), (1, 2, 1));
+    for _ in 0..3 {
+        assert!(!survey.refresh(&files).unwrap().changed());
+        assert_eq!(survey.stats(), stats);
+    }
+}

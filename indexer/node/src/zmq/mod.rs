@@ -11,6 +11,7 @@ pub use event::{Gap, GapCause, NodeEvent};
 pub use queue::Payload;
 pub use topic::{Topic, ZmqEndpoint, endpoints};
 
-pub(crate) use message::Content;
+pub(crate) use message::{Content, Message};
 pub(crate) use queue::{Queue, QueueLimits};
+pub(crate) use sequence::Sequences;
 pub(crate) use subscriber::{Observer, Subscriber};

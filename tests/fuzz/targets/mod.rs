@@ -1,0 +1,15 @@
+//! The fuzz targets: functions of bytes that panic when a parser breaks its word. Each is one file, and one line of a
+//! table: [`parsers`] need no index, [`served`] asks a router over one.
+//!
+//! Two worlds run them: the tests beside this folder (on stable, over the corpus and over mutations of it), and
+//! libFuzzer (`make fuzz`), which includes these files by path.
+
+pub mod parsers;
+pub mod served;
+
+use parsers::Target;
+
+/// All targets.
+pub fn all() -> impl Iterator<Item = Target> {
+    parsers::TARGETS.iter().chain(served::TARGETS).copied()
+}

@@ -1,0 +1,31 @@
+//! Targets that need no index: files, messages of the node, rows.
+
+mod addresses;
+mod block_files;
+pub mod blocks;
+pub mod bounds;
+mod chain;
+pub mod rows;
+mod rpc;
+mod transactions;
+pub mod undo;
+mod undo_files;
+mod zmq;
+
+/// A target: its name, and what it does with bytes.
+pub type Target = (&'static str, fn(&[u8]));
+
+/// All of them.
+pub const TARGETS: &[Target] = &[
+    ("addresses", addresses::run),
+    ("block_files", block_files::run),
+    ("blocks", blocks::run),
+    ("rows", rows::run),
+    ("rpc", rpc::run),
+    ("transactions", transactions::run),
+    ("undo", undo::run),
+    ("undo_files", undo_files::run),
+    ("zmq", zmq::run),
+];
+
+pub use chain::{Chain, REGTEST_MAGIC};
