@@ -8,7 +8,7 @@ use std::{
 use cairn_tables::{Family, stages::CHAIN};
 
 use crate::{
-    Db, Facts, RawBlocks, ReadError, View, check_format, check_format_in,
+    ChainIndex, Db, Facts, RawBlocks, ReadError, View, check_format, check_format_in,
     db::{read_only, read_only_damaged, while_written},
     db_options,
     view::Seen,
@@ -109,13 +109,14 @@ impl Reader {
     }
 
     /// The same, beginning with the chain in memory that another reader of this index has: the two share it.
-    pub(crate) fn beginning_with(self, chain: ChainIndex) -> Self {
-        Reader { chain: RwLock::new((chain, None)), ..self }
+    pub(crate) fn beginning_with(self, chain: Arc<ChainIndex>) -> Self {
+        Reader { seen: RwLock::new(Some(Seen { tip: None, chain, checkpoints: None })), ..self }
     }
 
     /// The chain in memory, up to the last seen tip.
-    pub(crate) fn chain(&self) -> ChainIndex {
-        self.chain.read().unwrap_or_else(std::sync::PoisonError::into_inner).0.clone()
+    pub(crate) fn chain(&self) -> Arc<ChainIndex> {
+        let seen = self.seen.read().unwrap_or_else(PoisonError::into_inner);
+        seen.as_ref().map(|seen| Arc::clone(&seen.chain)).unwrap_or_default()
     }
 
     fn over(db: Arc<Db>, pinned: bool) -> Result<Self, ReadError> {
@@ -156,7 +157,7 @@ impl Reader {
     /// The index is empty or cannot be read.
     pub fn view(&self) -> Result<View<'_>, ReadError> {
         let seen = self.seen.read().unwrap_or_else(PoisonError::into_inner).clone();
-        let known = seen.as_ref().map(|seen| (seen.tip, seen.checkpoints.is_some()));
+        let known = seen.as_ref().and_then(|seen| Some((seen.tip?, seen.checkpoints.is_some())));
         let view = View::open(&self.db, self.pinned, &self.facts, self.raw.as_ref(), seen)?;
         if known != Some((*view.tip(), !self.pinned)) {
             *self.seen.write().unwrap_or_else(PoisonError::into_inner) = Some(view.seen());

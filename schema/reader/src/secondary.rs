@@ -68,7 +68,7 @@ impl SecondaryReader {
         let opened = AtomicU64::new(0);
         let memory = ReadMemory::of(memory);
         let opening = Opening { dir, scratch, blocks_dir: blocks_dir.as_deref(), memory: &memory, opened: &opened };
-        let (active, _) = open_secondary(&opening, ChainIndex::default())?;
+        let (active, _) = open_secondary(&opening, Arc::default())?;
         let secondary = SecondaryReader {
             dir: dir.to_owned(),
             scratch: scratch.to_owned(),
@@ -218,7 +218,7 @@ struct Opening<'o> {
 /// Opens an instance. While a writer replaces files, RocksDB opens a secondary at an older state whose files are all
 /// there, which may be the one before the first commit. So an empty index is believed only if it stays empty. `chain` is
 /// what another instance has of the chain.
-fn open_secondary(opening: &Opening<'_>, chain: ChainIndex) -> Result<(Arc<Reader>, Tip), ReadError> {
+fn open_secondary(opening: &Opening<'_>, chain: Arc<ChainIndex>) -> Result<(Arc<Reader>, Tip), ReadError> {
     let mut pause = PAUSE;
     for _ in 1..ATTEMPTS {
         match open_once(opening, chain.clone()) {
@@ -230,7 +230,7 @@ fn open_secondary(opening: &Opening<'_>, chain: ChainIndex) -> Result<(Arc<Reade
     open_once(opening, chain)
 }
 
-fn open_once(opening: &Opening<'_>, chain: ChainIndex) -> Result<(Arc<Reader>, Tip), ReadError> {
+fn open_once(opening: &Opening<'_>, chain: Arc<ChainIndex>) -> Result<(Arc<Reader>, Tip), ReadError> {
     let Opening { dir, scratch, blocks_dir, memory, opened } = *opening;
     let own = scratch.join(opened.fetch_add(1, Ordering::Relaxed).to_string());
     let unusable = |e: std::io::Error| ReadError::Unusable(format!("{}: {e}", own.display()));

@@ -68,7 +68,8 @@ pub(crate) type Checkpointed = Vec<(&'static str, Option<Checkpoint>)>;
 /// What the last view found, so that the next one reads less.
 #[derive(Clone)]
 pub(crate) struct Seen {
-    pub(crate) tip: Tip,
+    /// `None` if the chain is another reader's.
+    pub(crate) tip: Option<Tip>,
     pub(crate) chain: Arc<ChainIndex>,
     /// `None` if the handle may change: then the next view reads whether the tip is still this one.
     pub(crate) checkpoints: Option<Arc<Checkpointed>>,
@@ -106,16 +107,15 @@ impl<'r> View<'r> {
             finished: RefCell::default(),
             log_rows: RefCell::default(),
         };
-        if let Some(Seen { tip, chain, checkpoints: Some(checkpoints) }) = seen {
+        if let Some(Seen { tip: Some(tip), chain, checkpoints: Some(checkpoints) }) = seen {
             (view.tip, view.chain, view.checkpoints) = (tip, chain, Some(checkpoints));
             return Ok(view);
         }
         let checkpoint = view.checkpoint(CHAIN.name)?.ok_or(ReadError::Empty)?;
         check_version(&CHAIN, &checkpoint)?;
+        let is_at = |tip: &Tip| tip.height == checkpoint.height && tip.hash == checkpoint.hash;
         match seen {
-            Some(seen) if seen.tip.height == checkpoint.height && seen.tip.hash == checkpoint.hash => {
-                (view.tip, view.chain) = (seen.tip, seen.chain);
-            }
+            Some(Seen { tip: Some(tip), chain, .. }) if is_at(&tip) => (view.tip, view.chain) = (tip, chain),
             other => {
                 view.tip = view.tip_at(&checkpoint)?;
                 let mut chain = other.map_or_else(ChainIndex::default, |seen| (*seen.chain).clone());
@@ -148,7 +148,7 @@ impl<'r> View<'r> {
             STAGES.iter().map(|stage| Ok((stage.name, self.checkpoint(stage.name)?))).collect()
         };
         let checkpoints = if self.snapshot.is_none() { read().ok().map(Arc::new) } else { None };
-        Seen { tip: self.tip, chain: Arc::clone(&self.chain), checkpoints }
+        Seen { tip: Some(self.tip), chain: Arc::clone(&self.chain), checkpoints }
     }
 
     /// Updates a chain index to this view's tip.
