@@ -140,7 +140,7 @@ fn indexer_and_server_stay_within_the_printed_bound() {
         for _ in 0..count {
             assert_eq!(client.get(&path(kind, &targets, &mut dice)), 200);
         }
-        println!("{kind:?}: {} KiB read a cold request", (bytes_read(server.pid()) - before) / count >> 10);
+        println!("{kind:?}: {} KiB read a cold request", (bytes_read(server.pid()) - before) / count / 1024);
     }
     let requests = setting("CAIRN_TEST_BOUND_REQUESTS", 12_000);
     let good = ask(&address, &targets, 64, requests);
