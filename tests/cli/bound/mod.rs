@@ -62,6 +62,7 @@ fn group(name: &str, bytes: u64) -> Option<MemoryGroup> {
 }
 
 /// Checks a peak against a bound. Pages of the program's own file are apart: the system takes them away when it needs them.
+#[expect(clippy::print_stdout, reason = "figures for whoever runs it by hand")]
 fn check(who: &str, watch: &Watch, bound: u64) {
     println!(
         "{who}: peak {} MiB, {} MiB with pages of files; bound {} MiB",
