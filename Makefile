@@ -16,6 +16,11 @@ endif
 ARGS ?=
 # Restricts `make test`'s tests, e.g. make test-only TESTS=muhash.
 TESTS ?=
+# Which fuzz target to run and for how long, e.g. make fuzz TARGET=blocks SECONDS=600; all of them otherwise.
+TARGET ?=
+SECONDS ?= 60
+# How long the soak takes, e.g. make soak MINUTES=600.
+MINUTES ?= 60
 # Tests that miss something (data, a tool) add their name to this file; the end of the run prints it.
 SKIPPED := $(or $(CARGO_TARGET_DIR),target)/skipped-tests.txt
 export CAIRN_SKIPPED_FILE := $(abspath $(SKIPPED))
@@ -24,7 +29,7 @@ export CAIRN_SKIPPED_FILE := $(abspath $(SKIPPED))
 CARGO := cargo
 FLAGS := --locked --release
 
-.PHONY: help run test lint deny test-only interop bench setup setup-test
+.PHONY: help run test lint deny test-only interop bench fuzz soak setup setup-test
 
 help: ## Shows this list.
 	@sed -n 's/^\([a-z-]*\):[^#]*## /  make \1	/p' $(MAKEFILE_LIST)
@@ -58,3 +63,9 @@ bench: setup-test ## The benches (benches/RESULTS.md keeps results; criterion's 
 	$(CARGO) bench --locked --profile release --workspace --bench mempool --bench overhead --bench decode --bench index --bench http --bench latency
 	benches/instructions.sh
 	$(CARGO) bench --locked --profile release --workspace --bench side_by_side
+
+fuzz: setup ## Every parser over bytes that libFuzzer finds (TARGET=…; SECONDS=… for each, 60 otherwise).
+	@tests/fuzz/guided/run.sh "$(TARGET)" "$(SECONDS)"
+
+soak: setup-test ## An hour of load, reorganizations and kills; memory has to stay flat (MINUTES=…).
+	CAIRN_SOAK_MINUTES="$(MINUTES)" $(CARGO) test $(FLAGS) --workspace --test soak -- --nocapture

@@ -19,7 +19,6 @@ pub struct Client {
 pub struct Answer {
     pub status: u16,
     pub head: String,
-    /// With the frames of its parts, if it came in parts.
     pub body: Vec<u8>,
 }
 
@@ -55,9 +54,14 @@ pub fn connect(host: u8, server: SocketAddr) -> io::Result<TcpStream> {
 impl Client {
     /// A connection from this address of the loopback network.
     pub fn from(host: u8, server: SocketAddr) -> Client {
-        let stream = connect(host, server).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
-        Client { stream, read: Vec::new() }
+        Client::connect(host, server).unwrap()
+    }
+
+    /// The same, where nobody may listen.
+    pub fn connect(host: u8, server: SocketAddr) -> io::Result<Client> {
+        let stream = connect(host, server)?;
+        stream.set_read_timeout(Some(Duration::from_secs(60)))?;
+        Ok(Client { stream, read: Vec::new() })
     }
 
     /// Sends a request without waiting for the answer.
@@ -67,35 +71,83 @@ impl Client {
 
     pub fn get(&mut self, path: &str) -> Answer {
         self.ask(path);
+        self.answer().unwrap()
+    }
+
+    /// Sends a request with a JSON body, or a GET without; the answer.
+    pub fn send(&mut self, path: &str, body: Option<&Value>) -> io::Result<Answer> {
+        let request = match body {
+            None => format!("GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"),
+            Some(body) => {
+                let (body, head) = (body.to_string(), "Host: 127.0.0.1\r\nContent-Type: application/json");
+                let accept = "Accept: application/json, text/event-stream";
+                let length = body.len();
+                format!("POST {path} HTTP/1.1\r\n{head}\r\n{accept}\r\nContent-Length: {length}\r\n\r\n{body}")
+            }
+        };
+        self.stream.write_all(request.as_bytes())?;
+        self.answer()
+    }
+
+    /// The answer to the request that was sent.
+    fn answer(&mut self) -> io::Result<Answer> {
         let head = loop {
             if let Some(end) = self.read.windows(4).position(|four| four == b"\r\n\r\n") {
                 let rest = self.read.split_off(end + 4);
-                break String::from_utf8(std::mem::replace(&mut self.read, rest)).unwrap();
+                break String::from_utf8(std::mem::replace(&mut self.read, rest)).map_err(io::Error::other)?;
             }
-            self.more();
+            self.more()?;
         };
-        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        let status = head.split(' ').nth(1).and_then(|word| word.parse().ok()).ok_or(io::ErrorKind::InvalidData)?;
         let mut answer = Answer { status, head, body: Vec::new() };
-        if answer.header("transfer-encoding") == Some("chunked") {
-            while !self.read.ends_with(b"\r\n0\r\n\r\n") {
-                self.more();
+        if answer.header("transfer-encoding").is_some_and(|coding| coding.eq_ignore_ascii_case("chunked")) {
+            loop {
+                let line = self.line()?;
+                let size = usize::from_str_radix(line.split(';').next().unwrap_or_default().trim(), 16);
+                let size = size.map_err(io::Error::other)?;
+                answer.body.extend(self.take(size)?);
+                self.line()?;
+                if size == 0 {
+                    return Ok(answer);
+                }
             }
-            answer.body = std::mem::take(&mut self.read);
-            return answer;
         }
-        let length = answer.header("content-length").unwrap_or("0").parse().unwrap();
-        while self.read.len() < length {
-            self.more();
-        }
-        let rest = self.read.split_off(length);
-        answer.body = std::mem::replace(&mut self.read, rest);
-        answer
+        let length = answer.header("content-length").unwrap_or("0").parse().map_err(io::Error::other)?;
+        answer.body = self.take(length)?;
+        Ok(answer)
     }
 
-    fn more(&mut self) {
+    fn line(&mut self) -> io::Result<String> {
+        loop {
+            if let Some(end) = self.read.windows(2).position(|two| two == b"\r\n") {
+                let line = self.take(end + 2)?;
+                return String::from_utf8(line[..end].to_vec()).map_err(io::Error::other);
+            }
+            self.more()?;
+        }
+    }
+
+    fn take(&mut self, count: usize) -> io::Result<Vec<u8>> {
+        while self.read.len() < count {
+            self.more()?;
+        }
+        let rest = self.read.split_off(count);
+        Ok(std::mem::replace(&mut self.read, rest))
+    }
+
+    fn more(&mut self) -> io::Result<()> {
         let mut buffer = [0; 64 << 10];
-        let n = self.stream.read(&mut buffer).unwrap();
-        assert!(n > 0, "the server closed the connection");
+        let n = loop {
+            match self.stream.read(&mut buffer) {
+                // With a time limit, a process that was stopped and goes on is told so.
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                read => break read?,
+            }
+        };
+        if n == 0 {
+            return Err(io::Error::other("the server closed the connection"));
+        }
         self.read.extend_from_slice(&buffer[..n]);
+        Ok(())
     }
 }

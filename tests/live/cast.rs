@@ -59,6 +59,8 @@ pub(crate) struct Cast {
     pub(crate) served: Arc<ServedAddress>,
     /// Arguments that name the node.
     node: String,
+    /// Further arguments of the process that writes, and of the one that serves where it is another one.
+    more: [String; 2],
     writer: Option<Running>,
     reader: Option<Running>,
 }
@@ -67,19 +69,43 @@ impl Cast {
     /// Processes for a node, in an empty folder; none is started.
     pub(crate) fn new(node: &StandIn, form: Form) -> Self {
         let node = format!("--node {} --node-cookie {}", node.url(), node.cookie_file().display());
-        Cast { world: World::empty(), form, served: Arc::default(), node, writer: None, reader: None }
+        Cast {
+            world: World::empty(),
+            form,
+            served: Arc::default(),
+            node,
+            more: Default::default(),
+            writer: None,
+            reader: None,
+        }
+    }
+
+    /// The same with further arguments of both processes; the one that serves may ask the node, too.
+    pub(crate) fn with(self, writes: &str, serves: &str) -> Self {
+        let serves = format!("{} {serves}", self.node);
+        Cast { more: [writes.to_owned(), serves], ..self }
     }
 
     /// Starts them all, with an empty index.
     pub(crate) fn start(node: &StandIn, form: Form) -> Self {
         let mut cast = Cast::new(node, form);
-        cast.start_writer();
-        // There is something to serve.
-        cast.writer.as_mut().unwrap().wait_for("at the node's tip");
-        if form == Form::Two {
-            cast.start_reader();
-        }
+        cast.start_all();
         cast
+    }
+
+    /// Starts them all, with an empty index.
+    pub(crate) fn start_all(&mut self) {
+        self.start_writer();
+        // There is something to serve.
+        self.writer.as_mut().unwrap().wait_for("at the node's tip");
+        if self.form == Form::Two {
+            self.start_reader();
+        }
+    }
+
+    /// The numbers of the processes that run: of the one that writes, and of the other.
+    pub(crate) fn pids(&self) -> [Option<u32>; 2] {
+        [&self.writer, &self.reader].map(|running| running.as_ref().map(Running::pid))
     }
 
     /// Waits until something holds; if it takes too long, the processes' words say more than its name.
@@ -110,7 +136,7 @@ impl Cast {
 
     /// Starts the process that writes.
     pub(crate) fn start_writer(&mut self) {
-        let index = format!("--network regtest --datadir data {}", self.node);
+        let index = format!("--network regtest --datadir data {} {}", self.node, self.more[0]);
         let mut running = self.begin(&match self.form {
             Form::One => format!("run {index} --listen 127.0.0.1:0"),
             Form::Two => format!("index {index}"),
@@ -123,7 +149,7 @@ impl Cast {
 
     /// Starts the process that serves, where it is another one.
     pub(crate) fn start_reader(&mut self) {
-        let mut running = self.begin("serve --datadir data --listen 127.0.0.1:0");
+        let mut running = self.begin(&format!("serve --datadir data --listen 127.0.0.1:0 {}", self.more[1]));
         self.served.enter(running.address());
         self.reader = Some(running);
     }

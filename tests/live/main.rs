@@ -6,6 +6,8 @@
 mod common;
 
 mod acts;
+// Shared with the soak.
+#[allow(dead_code)]
 mod cast;
 mod client;
 mod following;

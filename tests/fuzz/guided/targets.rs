@@ -1,20 +1,14 @@
-//! The targets for libFuzzer's programs. Here is only the way to the files, which the tests of the workspace share.
+//! The targets for libFuzzer's programs: those that need no index. Here is only the way to the files, which the tests of the workspace share.
 
 #[path = "../targets/parsers/mod.rs"]
 mod parsers;
-#[cfg(feature = "served")]
-#[path = "../targets/served/mod.rs"]
-mod served;
 
 /// Runs a target over bytes.
 ///
 /// # Panics
 /// The target found something, or there is none of this name.
 pub fn run(name: &str, bytes: &[u8]) {
-    let known = parsers::TARGETS.iter();
-    #[cfg(feature = "served")]
-    let known = known.chain(served::TARGETS);
-    let found = known.copied().find(|(target, _)| *target == name);
+    let found = parsers::TARGETS.iter().copied().find(|(target, _)| *target == name);
     let (_, target) = found.unwrap_or_else(|| panic!("no target {name}"));
     target(bytes);
 }

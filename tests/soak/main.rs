@@ -1,0 +1,125 @@
+//! The program under real load for a long time: an indexer and a server over a node that mines, reorganizes and tells of
+//! its mempool, while clients ask for every operation over HTTP and as a tool, and now and then one of the processes is
+//! killed.
+//!
+//! Memory, descriptors and threads stay flat; nothing fails but what a kill explains; no answer's tip goes back but by a
+//! reorganization; in the end the index is sound and equals one that was made in one go.
+//!
+//! `CAIRN_SOAK_MINUTES` (1) is how long it takes; `CAIRN_SEED` (1) what happens.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr, unreachable_pub, missing_docs)]
+
+#[path = "../live/cast.rs"]
+#[allow(dead_code)]
+mod cast;
+#[path = "../live/client.rs"]
+#[allow(dead_code)]
+mod client;
+#[path = "../cli/common.rs"]
+#[allow(dead_code)]
+mod common;
+#[path = "../abuse/client.rs"]
+#[allow(dead_code)]
+mod wire;
+
+mod ask;
+mod course;
+mod gauges;
+mod happen;
+mod operations;
+
+use std::{
+    env,
+    sync::atomic::Ordering,
+    thread,
+    time::{Duration, Instant},
+};
+
+use cairn_standin::{StandIn, StandInOptions};
+
+use crate::{
+    ask::ask_all_the_time,
+    cast::{Cast, Form},
+    course::Course,
+    gauges::Gauges,
+    happen::Happening,
+    operations::Load,
+};
+
+/// Clients over HTTP, and one more over the Model Context Protocol.
+const CLIENTS: u8 = 3;
+/// The part of the time in which processes are killed, in percent; then they run undisturbed and have to stay flat.
+const KILLS_UNTIL: u32 = 40;
+/// Longest time between two kills.
+const KILL_EVERY: Duration = Duration::from_secs(240);
+
+fn number(name: &str, default: u64) -> u64 {
+    env::var(name).ok().map_or(default, |text| text.parse().expect(name))
+}
+
+#[test]
+fn everything_stays_flat_under_load() {
+    let whole = Duration::from_secs(60 * number("CAIRN_SOAK_MINUTES", 1));
+    let node = StandIn::start(StandInOptions { premine: 130, ..StandInOptions::default() }).unwrap();
+    node.world().fan_out(60, 3_000_000).unwrap();
+    // Caches that are soon full, so that what grows on is no cache.
+    let mut cast = Cast::new(&node, Form::Two).with("--memory 256M", "--cache 16M");
+    cast.start_all();
+    let course = Course::new(cast.served.clone());
+    let load = Load::of(&mut cast.client());
+    let mut happening = Happening::new(number("CAIRN_SEED", 1), &node, &course);
+    course.settle(&node, &cast);
+    let (mut gauges, began) = (Gauges::default(), Instant::now());
+    thread::scope(|scope| {
+        // Whatever ends this ends the clients.
+        let _end = course.end_on_drop();
+        for client in 0..=CLIENTS {
+            let (course, load) = (&course, &load);
+            scope.spawn(move || ask_all_the_time(client, client == CLIENTS, course, load));
+        }
+        let (quiet_from, kill_every) = (whole * KILLS_UNTIL / 100, (whole / 6).min(KILL_EVERY));
+        let (mut next_kill, mut kills, mut minute) = (kill_every, 0, Duration::from_secs(60));
+        while began.elapsed() < whole {
+            happening.go_on(&node);
+            if next_kill < quiet_from && began.elapsed() > next_kill {
+                next_kill += kill_every;
+                kills += 1;
+                course.disturbed(|| match kills % 2 {
+                    1 => {
+                        cast.end_writer("KILL");
+                        happening.meanwhile(&node);
+                        cast.start_writer();
+                        course.settle(&node, &cast);
+                    }
+                    _ => {
+                        cast.end_reader("KILL");
+                        happening.meanwhile(&node);
+                        cast.start_reader();
+                        course.settle(&node, &cast);
+                    }
+                });
+            }
+            gauges.look(began.elapsed(), &cast);
+            if let Some(fault) = course.fault() {
+                panic!("{fault}\n{}", cast.said());
+            }
+            if began.elapsed() > minute {
+                eprintln!("soak: {:3} min: {}, {gauges}, {happening}", minute.as_secs() / 60, course.count());
+                minute += Duration::from_secs(60);
+            }
+            thread::sleep(Duration::from_millis(50));
+        }
+        assert!(kills >= 2, "{kills} kills");
+        gauges.assert_flat(quiet_from, whole);
+    });
+    eprintln!("soak: {}, {gauges}, {happening}", course.count());
+    if let Some(fault) = course.fault() {
+        panic!("{fault}\n{}", cast.said());
+    }
+    course.settle(&node, &cast);
+    load.assert_all_answered();
+    let [answers, tips] = [&course.answers, &course.tips].map(|number| number.load(Ordering::Relaxed));
+    assert!(tips > answers / 3, "{tips} tips in {answers} answers");
+    assert!(happening.reorgs() > 0, "{happening}");
+    cast.stop();
+    cast.audit();
+}
