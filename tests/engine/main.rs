@@ -28,5 +28,6 @@ mod reindex;
 mod shapes;
 mod stages;
 mod support;
+mod table_files;
 mod toys;
 mod undo;

@@ -20,8 +20,8 @@ use cairn_tables::Family;
 use rocksdb::{Cache, ColumnFamilyDescriptor};
 
 use crate::{
-    Db, Facts, ReadError, Reader, Tip, check_format, check_format_in, db::while_written, db_options,
-    family_options_within, open::readers_families,
+    Db, Facts, ReadError, Reader, Tip, check_format, check_format_in, db::readers_families, db::while_written,
+    db_options, family_options_within,
 };
 
 /// Attempts to catch up before the instance is reopened, and to open one that is not empty.

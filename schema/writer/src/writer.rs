@@ -7,7 +7,8 @@ use std::{
 };
 
 use cairn_reader::{
-    Db, Facts, ReadError, check_format, check_format_in, damaged_db_options, db_options, family_options_within,
+    Db, Facts, ReadError, bad_files, check_format, check_format_in, damaged_db_options, db_options,
+    family_options_within,
 };
 use cairn_tables::{
     Family, Table, TableInfo,
@@ -106,7 +107,10 @@ impl Writer {
             if text.contains("/LOCK") || text.contains("lock hold by current process") {
                 WriteError::Locked(dir.to_owned())
             } else {
-                WriteError::from(e)
+                match WriteError::from(e) {
+                    error if error.is_damage() && !damaged => bad_files(dir).map_or(error, WriteError::from),
+                    error => error,
+                }
             }
         })?;
         Ok(Writer { db: Arc::new(db), dir: dir.to_owned(), kept_since: Mutex::default(), cache })
