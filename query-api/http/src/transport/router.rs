@@ -193,4 +193,4 @@ where
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
