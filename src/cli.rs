@@ -7,7 +7,7 @@ use cairn_state::{KeyKind, TicketState};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
 use crate::{
-    config::{All, BlocksDir, Chain, DemoDir, Http, IndexDir, Limits, Logging, Node, ReadCache, StateDb},
+    config::{All, BlocksDir, Chain, DemoDir, Http, IndexDir, Limits, Logging, Node, ReadCache, Scrub, StateDb},
     exit::Exit,
     lifetime::lifetime,
 };
@@ -101,6 +101,8 @@ pub(crate) struct Serve {
     #[command(flatten)]
     pub(crate) http: Http,
     #[command(flatten)]
+    pub(crate) scrub: Scrub,
+    #[command(flatten)]
     pub(crate) state: StateDb,
 }
 
@@ -118,6 +120,8 @@ pub(crate) struct Run {
     pub(crate) limits: Limits,
     #[command(flatten)]
     pub(crate) http: Http,
+    #[command(flatten)]
+    pub(crate) scrub: Scrub,
     #[command(flatten)]
     pub(crate) state: StateDb,
 }

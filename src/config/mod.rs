@@ -9,6 +9,7 @@ mod file;
 mod limits;
 mod node;
 mod reference;
+mod scrub;
 mod show;
 mod state;
 #[cfg(test)]
@@ -24,6 +25,7 @@ pub(crate) use file::ConfigFile;
 pub(crate) use limits::{Limits, ReadCache};
 pub(crate) use node::Node;
 pub(crate) use reference::reference;
+pub(crate) use scrub::Scrub;
 pub(crate) use show::show;
 pub(crate) use state::StateDb;
 
@@ -174,6 +176,8 @@ pub(crate) struct All {
     cache: ReadCache,
     #[command(flatten)]
     http: Http,
+    #[command(flatten)]
+    scrub: Scrub,
     #[command(flatten)]
     state: StateDb,
     #[command(flatten)]

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod common;
+mod damaged_blocks;
 mod demo;
 mod deployed;
 mod exit_codes;
@@ -12,6 +13,8 @@ mod gaps;
 mod hostile;
 mod keys;
 mod memory;
+mod repair;
+mod scrub;
 mod settings;
 mod stopping;
 mod waiting;
