@@ -6,7 +6,10 @@ use cairn_domain::{Daily, DayPoint, Inconsistent};
 use cairn_http::{ApiError, Cost, Format, Formatted, Info, Location, Table, Tool};
 use cairn_model::{TxNum, day_of};
 use cairn_reader::{FoundScript, ReadError, SumsBefore, View};
-use cairn_tables::{DecodeError, Table as _, history::{ENTRIES_PER_ROW, History}};
+use cairn_tables::{
+    DecodeError, Table as _,
+    history::{ENTRIES_PER_ROW, History},
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
