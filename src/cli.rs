@@ -8,7 +8,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
 use crate::{
     config::{
-        All, BlocksDir, Chain, DemoDir, Http, IndexDir, Limits, Logging, MempoolMemory, Node, ReadCache, StateDb,
+        All, BlocksDir, Chain, DemoDir, Http, IndexDir, Limits, Logging, MempoolMemory, Node, ReadCache, Scrub, StateDb,
     },
     exit::Exit,
     lifetime::lifetime,
@@ -109,6 +109,8 @@ pub(crate) struct Serve {
     #[command(flatten)]
     pub(crate) http: Http,
     #[command(flatten)]
+    pub(crate) scrub: Scrub,
+    #[command(flatten)]
     pub(crate) state: StateDb,
 }
 
@@ -130,6 +132,8 @@ pub(crate) struct Run {
     pub(crate) mempool: MempoolMemory,
     #[command(flatten)]
     pub(crate) http: Http,
+    #[command(flatten)]
+    pub(crate) scrub: Scrub,
     #[command(flatten)]
     pub(crate) state: StateDb,
 }

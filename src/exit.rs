@@ -187,9 +187,11 @@ impl From<ReadError> for Failure {
             ReadError::Empty | ReadError::Unusable(_) => "make the index with `cairn index`, or correct --datadir",
             ReadError::Unfinished(_) => "run `cairn index` or `cairn reindex`: it finishes the rebuild",
             ReadError::Database(_) => "check the disk, and that the folder is an index",
-            ReadError::Damaged { .. } | ReadError::Decode(_) | ReadError::Broken(_) => {
-                "the index is damaged; `cairn verify` shows what, `cairn repair` mends it"
-            }
+            ReadError::Damaged { .. }
+            | ReadError::Files(_)
+            | ReadError::Lacks { .. }
+            | ReadError::Decode(_)
+            | ReadError::Broken(_) => "the index is damaged; `cairn verify` shows what, `cairn repair` mends it",
         };
         Failure::new(Exit::Index, error.to_string()).hint(hint)
     }
@@ -203,6 +205,8 @@ impl From<WriteError> for Failure {
                 .hint("free some space and start again; the work resumes"),
             WriteError::Locked(_) => Failure::new(Exit::Index, error.to_string())
                 .hint("only one process can write an index; stop the other process or use another --datadir"),
+            WriteError::Database(_) if error.is_damage() => Failure::new(Exit::Index, error.to_string())
+                .hint("the index is damaged; `cairn verify` shows what, `cairn repair` mends it"),
             WriteError::Database(_) | WriteError::Io { .. } => Failure::new(Exit::Index, error.to_string()),
         }
     }
@@ -302,7 +306,8 @@ mod tests {
     fn a_failure_of_following_is_that_of_its_cause() {
         let io = || io::Error::from(io::ErrorKind::StorageFull);
         let path = PathBuf::from("x");
-        let gap = Gap { after: 3, orphan_blocks: 2, cause: None, beyond: None, certain: false };
+        let end = cairn_sources::DamagedPlace { file: 0, offset: 8 };
+        let gap = Gap { after: 3, end, orphan_blocks: 2, cause: None, beyond: None, certain: false };
         let expected = [
             (FollowError::from(ReadError::Empty), Exit::Index),
             (FollowError::Files(SourceError::FolderMissing { path: path.clone() }), Exit::Source),

@@ -13,6 +13,7 @@ mod logs;
 mod out;
 mod progress;
 mod scratch;
+mod scrubbing;
 mod service;
 mod serving;
 mod signals;

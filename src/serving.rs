@@ -10,6 +10,7 @@ use cairn_http::{HttpConfig, Metrics};
 use cairn_link::IndexSource;
 use cairn_model::CancelToken;
 use cairn_operations::{ApiConfig, ApiState, Featured, NodeAccess};
+use cairn_reader::Damages;
 use cairn_state::StateUrl;
 use prometheus::Registry;
 
@@ -31,6 +32,7 @@ pub(crate) struct Server {
     node: Option<Arc<dyn NodeAccess>>,
     state: Option<StateUrl>,
     metrics: Metrics,
+    damages: Arc<Damages>,
 }
 
 /// Bitcoin addresses for examples.
@@ -80,7 +82,8 @@ impl Server {
         if !local.ip().is_loopback() {
             tracing::warn!(address = %local, "listening on an address that other machines can reach");
         }
-        Ok(Server { listener, admin, config, node, state: None, metrics: Metrics::default() })
+        let (metrics, damages) = (Metrics::default(), Arc::default());
+        Ok(Server { listener, admin, config, node, state: None, metrics, damages })
     }
 
     /// Sets the service state. Without one, no client has a session.
@@ -91,6 +94,11 @@ impl Server {
     /// Registers its metrics in this registry.
     pub(crate) fn with_registry(self, registry: &Registry) -> Self {
         Server { metrics: Metrics::of(registry.clone()), ..self }
+    }
+
+    /// Where it tells what is found damaged.
+    pub(crate) fn damages(&self) -> Arc<Damages> {
+        Arc::clone(&self.damages)
     }
 
     /// The URL for clients.
@@ -109,7 +117,8 @@ impl Server {
             let listener = tokio::net::TcpListener::from_std(self.listener)?;
             tracing::info!(url = self.config.http.base_url, "serving");
             let metrics = Arc::new(self.metrics);
-            let state = ApiState { node: self.node, state: service, metrics, ..ApiState::new(index, self.config) };
+            let (node, damages) = (self.node, self.damages);
+            let state = ApiState { node, state: service, metrics, damages, ..ApiState::new(index, self.config) };
             if let Some(admin) = self.admin {
                 let admin = tokio::net::TcpListener::from_std(admin)?;
                 tracing::info!(address = %admin.local_addr()?, "serving operators");

@@ -5,8 +5,10 @@ use std::{cell::OnceCell, path::PathBuf};
 use cairn_follow::{Until, connect};
 use cairn_model::{BlockHash, CancelToken, Height, Network};
 use cairn_node::{NodeClient, NodeConfig};
-use cairn_pipeline::{BlockSource, FileBlocks, FoundBlock, PipelineError, Repaired, set_aside, survey_memory};
-use cairn_reader::{Facts, Reader};
+use cairn_pipeline::{
+    BlockSource, FileBlocks, FoundBlock, PipelineError, Repaired, finish_replacement, set_aside, survey_memory,
+};
+use cairn_reader::{Facts, facts_in};
 use cairn_sources::{BlockFiles, Survey};
 
 use crate::{
@@ -23,9 +25,19 @@ use crate::{
 pub(crate) fn repair(args: &Repair, context: &Context) -> Result<Exit, Failure> {
     let datadir = args.index.datadir()?;
     let signals = Signals::take_over()?;
-    let facts = ["index", "index.damaged"].iter().find_map(|name| Reader::open_damaged(&datadir.join(name)).ok());
+    let find = || ["index", "index.damaged"].iter().find_map(|name| facts_in(&datadir.join(name)));
+    let facts = match find() {
+        Some(facts) => Some(facts),
+        None => {
+            // If it fails too, the repair says why.
+            if let Err(error) = finish_replacement(datadir, args.limits.memory) {
+                tracing::warn!(%error, "an interrupted repair cannot be finished");
+            }
+            find()
+        }
+    };
     let facts = match facts {
-        Some(reader) => reader.facts().clone(),
+        Some(facts) => facts,
         None => Facts::of(args.chain.network().map_err(|failure| {
             failure.hint("the index does not say which chain it has: give --network and --blocks-dir or --node")
         })?),

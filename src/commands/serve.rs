@@ -15,6 +15,7 @@ use crate::{
     gateway::Gateway,
     indexing::{Indexing, Sources},
     scratch::Scratch,
+    scrubbing::Scrubber,
     serving::{Examples, Server},
     signals::{self, Signals},
 };
@@ -64,8 +65,9 @@ pub(crate) fn serve(args: &Serve) -> Result<Exit, Failure> {
     let node = Gateway::of(&args.node)?;
     let server = Server::bind(&args.http, Examples::default(), node)?.with_state(args.state.url(&args.index)?);
     let threads = followed.follow(datadir, signals.cancel_token())?;
+    let scrubber = Scrubber::start(&index, &args.scrub, server.damages(), signals.cancel_token())?;
     server.serve(followed, signals.cancel_token())?;
-    if !threads.join() {
+    if !scrubber.join() || !threads.join() {
         return Err(Failure::new(Exit::Other, "a thread panicked; this is a bug"));
     }
     Ok(signals::received().unwrap_or(Exit::Done))
@@ -85,6 +87,7 @@ pub(crate) fn run(args: &Run, context: &Context) -> Result<Exit, Failure> {
     let indexing = Indexing::open(network, datadir, sources, memory, &context.screen, signals.cancel_token())?;
     let indexing = indexing.counted_in(&registry)?;
     let slot = indexing.slot();
+    let scrubber = Scrubber::start(&datadir.join("index"), &args.scrub, server.damages(), signals.cancel_token())?;
     let signals = Arc::new(signals);
     let ours = Arc::clone(&signals);
     let indexing = thread::Builder::new().name("indexer".to_owned()).spawn(move || {
@@ -97,8 +100,9 @@ pub(crate) fn run(args: &Run, context: &Context) -> Result<Exit, Failure> {
         // Do not wait for the indexer; committed work is safe.
         return served.map(|()| Exit::Done);
     }
-    match indexing.join() {
-        Ok(result) => result,
-        Err(_) => Err(Failure::new(Exit::Other, "the indexer panicked; this is a bug")),
+    match (indexing.join(), scrubber.join()) {
+        (Ok(result), true) => result,
+        (Ok(_), false) => Err(Failure::new(Exit::Other, "the scrubber panicked; this is a bug")),
+        (Err(_), _) => Err(Failure::new(Exit::Other, "the indexer panicked; this is a bug")),
     }
 }

@@ -1,5 +1,7 @@
 //! `cairn verify`.
 
+use std::path::Path;
+
 use cairn_follow::connect;
 use cairn_model::{BlockHash, Height};
 use cairn_node::{NodeClient, TxOutSetInfo};
@@ -33,7 +35,7 @@ pub(crate) fn verify(args: &Verify, context: &Context) -> Result<Exit, Failure> 
     };
     drop(reporter);
     let Some(reader) = reader.filter(|_| !audit.checks.is_empty()) else {
-        print(&damages(&audit))?;
+        print(&damages(&audit, datadir))?;
         return Ok(Exit::Difference);
     };
     let config = args.node.config(reader.facts().script_prefix)?;
@@ -50,12 +52,12 @@ pub(crate) fn verify(args: &Verify, context: &Context) -> Result<Exit, Failure> 
             rows.push(row(found.ok, found.name, &found.detail));
         }
     }
-    print(&(page(&reader, &audit, &rows) + &damages(&audit)))?;
+    print(&(page(&reader, &audit, &rows) + &damages(&audit, datadir)))?;
     Ok(if ok { Exit::Done } else { Exit::Difference })
 }
 
 /// What is damaged, what mends it, and the command.
-fn damages(audit: &Audit) -> String {
+fn damages(audit: &Audit, datadir: &Path) -> String {
     if audit.damages.is_empty() {
         return String::new();
     }
@@ -68,9 +70,16 @@ fn damages(audit: &Audit) -> String {
         text += &format!("and {} more\n", thousands(more));
     }
     if let Some(command) = audit.damages.iter().find_map(|damage| damage.repair.command()) {
-        text += &format!("\nStop what writes the index, then run: {command}\n");
+        text += &format!("\nStop what writes the index, then run: {command} --datadir {}\n", quoted(datadir));
     }
     text
+}
+
+/// A path for a shell.
+fn quoted(path: &Path) -> String {
+    let text = path.display().to_string();
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,:@%".contains(c);
+    if !text.is_empty() && text.chars().all(plain) { text } else { format!("'{}'", text.replace('\'', r"'\''")) }
 }
 
 /// Messages of the database may have several lines.
@@ -138,4 +147,16 @@ fn coins(client: &NodeClient, audit: &Audit) -> Result<Vec<Found>, Failure> {
             format!("{} sats", theirs.total_amount),
         ),
     ])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_printed_as_a_shell_reads_them() {
+        for (path, text) in [("/data/cairn", "/data/cairn"), ("a b", "'a b'"), ("it's", r"'it'\''s'"), ("$x", "'$x'")] {
+            assert_eq!(quoted(Path::new(path)), text);
+        }
+    }
 }

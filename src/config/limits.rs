@@ -80,7 +80,7 @@ pub(crate) struct MempoolMemory {
 }
 
 /// Parses a size and checks the minimum.
-fn bytes(text: &str, least: u64) -> Result<u64, String> {
+pub(super) fn bytes(text: &str, least: u64) -> Result<u64, String> {
     let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
     let shift = match text[digits.len()..].to_ascii_uppercase().trim_end_matches("IB").trim_end_matches('B') {
         "" => 0,

@@ -10,6 +10,7 @@ mod file;
 mod limits;
 mod node;
 mod reference;
+mod scrub;
 mod show;
 mod state;
 #[cfg(test)]
@@ -25,6 +26,7 @@ pub(crate) use file::ConfigFile;
 pub(crate) use limits::{Limits, Memory, MempoolMemory, ReadCache};
 pub(crate) use node::Node;
 pub(crate) use reference::reference;
+pub(crate) use scrub::Scrub;
 pub(crate) use show::show;
 pub(crate) use state::StateDb;
 
@@ -177,6 +179,8 @@ pub(crate) struct All {
     mempool: MempoolMemory,
     #[command(flatten)]
     http: Http,
+    #[command(flatten)]
+    scrub: Scrub,
     #[command(flatten)]
     state: StateDb,
     #[command(flatten)]

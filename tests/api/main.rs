@@ -9,6 +9,7 @@ mod browsers;
 mod compact;
 mod connections;
 mod corpus;
+mod damaged;
 mod description;
 mod discovery;
 mod endpoints;

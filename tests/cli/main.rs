@@ -3,6 +3,7 @@
 
 mod bound;
 mod common;
+mod damaged_blocks;
 mod demo;
 mod deployed;
 mod exit_codes;
@@ -13,6 +14,8 @@ mod gaps;
 mod hostile;
 mod keys;
 mod memory;
+mod repair;
+mod scrub;
 mod settings;
 mod state;
 mod stopping;

@@ -58,6 +58,11 @@ impl Line {
         Line::of(&format!("reindex --datadir data --stage {stage}"))
     }
 
+    /// Mends the index.
+    pub fn repair() -> Self {
+        Line::of("repair --datadir data")
+    }
+
     /// Whether it takes blocks from the journal, not from files.
     fn reads_journal(&self) -> bool {
         self.0[0] == "reindex"

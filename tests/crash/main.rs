@@ -16,6 +16,7 @@ mod growing;
 mod killing;
 mod machine;
 mod phase;
+mod repair;
 mod syscalls;
 mod tip;
 mod upkeep;

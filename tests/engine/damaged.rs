@@ -262,7 +262,8 @@ fn a_repair_that_dies_is_finished_later() {
             fs::write(&path, bytes).unwrap();
             let cut = Cut::die(after * 40);
             let died = is_cut(|| repair(dir.path(), &facts(blocks.path()), MEMORY, 0, &source, &cut));
-            assert!(matches!(mend(dir.path(), blocks.path()), Repaired::Whole(_)), "{table}, {after}");
+            let repaired = mend(dir.path(), blocks.path());
+            assert!(matches!(repaired, Repaired::Whole(_)), "{table}, {after}: {repaired:?}");
             assert_mended(dir, blocks.path(), &expected, &format!("{table}, died after {after}"));
             if !died {
                 assert!(after > 0, "{table} was never cut");

@@ -29,5 +29,6 @@ mod reindex;
 mod shapes;
 mod stages;
 mod support;
+mod table_files;
 mod toys;
 mod undo;

@@ -88,7 +88,14 @@ mod tests {
     #[test]
     fn damage_names_its_place_and_what_is_indexed() {
         let cause = Some(GapCause::Unreadable(DamagedPlace { file: 1, offset: 8 }));
-        let gap = Gap { after: 7, orphan_blocks: 3, cause, beyond: None, certain: true };
+        let gap = Gap {
+            after: 7,
+            end: DamagedPlace { file: 1, offset: 8 },
+            orphan_blocks: 3,
+            cause,
+            beyond: None,
+            certain: true,
+        };
         let cut = |tip| FollowError::CutShort { gap: gap.clone(), tip }.to_string();
         let text = "the block files break off after height 7: damaged record in blk00001.dat, offset 8; \
             3 later blocks in the files do not connect; indexed up to ";

@@ -20,4 +20,4 @@ pub use engine::{Driver, Engine, SyncOptions, SyncReport, survey_memory};
 pub use error::PipelineError;
 pub use open::DEFAULT_MEMORY;
 pub use progress::{NoProgress, Phase, Progress, ProgressStep};
-pub use repair::{BlockSource, FileBlocks, FoundBlock, Repaired, repair, set_aside};
+pub use repair::{BlockSource, FileBlocks, FoundBlock, Repaired, finish_replacement, repair, set_aside};

@@ -2,7 +2,7 @@
 
 use std::{io, path::PathBuf};
 
-use cairn_model::{BlockHash, Network};
+use cairn_model::{BlockHash, Height, Network};
 
 use crate::{decode::DecodeError, undo::UndoError};
 
@@ -88,7 +88,7 @@ pub enum SourceError {
         genesis: BlockHash,
     },
     /// A block of the active chain does not decode.
-    #[error("{path}, offset {offset}: block {hash} is corrupt: {reason}")]
+    #[error("{path}, offset {offset}: block {hash} at height {height} is corrupt: {reason}")]
     CorruptBlock {
         /// The block file.
         path: PathBuf,
@@ -96,11 +96,13 @@ pub enum SourceError {
         offset: u64,
         /// The block expected there.
         hash: BlockHash,
+        /// Its height.
+        height: Height,
         /// What is wrong.
         reason: DecodeError,
     },
     /// The block that the survey found here is no longer in the file.
-    #[error("{path}, offset {offset}: block {hash} is no longer here")]
+    #[error("{path}, offset {offset}: block {hash} at height {height} is no longer here")]
     BlockChanged {
         /// The block file.
         path: PathBuf,
@@ -108,9 +110,11 @@ pub enum SourceError {
         offset: u64,
         /// The block expected there.
         hash: BlockHash,
+        /// Its height.
+        height: Height,
     },
     /// The undo data of a block of the active chain is damaged.
-    #[error("{path}, offset {offset}: the undo data of block {hash} is corrupt: {reason}")]
+    #[error("{path}, offset {offset}: the undo data of block {hash} at height {height} is corrupt: {reason}")]
     CorruptUndo {
         /// The undo file.
         path: PathBuf,
@@ -118,6 +122,8 @@ pub enum SourceError {
         offset: u64,
         /// The block that it belongs to.
         hash: BlockHash,
+        /// Its height.
+        height: Height,
         /// What is wrong.
         reason: UndoError,
     },

@@ -141,7 +141,8 @@ impl BlockFiles {
     }
 
     fn changed(&self, block: &BlockRef) -> SourceError {
-        SourceError::BlockChanged { path: self.block_path(block.file), offset: block.offset, hash: block.hash }
+        let (offset, hash, height) = (block.offset, block.hash, block.height);
+        SourceError::BlockChanged { path: self.block_path(block.file), offset, hash, height }
     }
 
     /// Reads and decodes a block; `buf` receives its raw bytes. `prefix_len` as in [`decode_block`]. It reads by
@@ -180,6 +181,7 @@ impl BlockFiles {
             path: self.block_path(block.file),
             offset: block.offset,
             hash: block.hash,
+            height: block.height,
             reason,
         })?;
         if decoded.txs.len() == block.tx_count as usize { Ok(decoded) } else { Err(self.changed(block)) }
@@ -208,7 +210,13 @@ impl BlockFiles {
                 true => Ok(undo),
                 false => Err(UndoError::BadHeight),
             })
-            .map_err(|reason| SourceError::CorruptUndo { path, offset: place.offset, hash: block.hash, reason })?;
+            .map_err(|reason| SourceError::CorruptUndo {
+                path,
+                offset: place.offset,
+                hash: block.hash,
+                height: block.height,
+                reason,
+            })?;
         if !undo.heights_known() {
             self.unusable_undo.fetch_add(1, Ordering::Relaxed);
             return Ok(None);

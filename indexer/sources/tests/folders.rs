@@ -93,7 +93,9 @@ fn a_missing_file_in_the_middle_shortens_the_chain() {
     let cause = Some(GapCause::Missing { file: 1, files: 1, instead: Instead::Nothing });
     let (after, orphan_blocks) = (first.height - 1, stats.orphan_blocks);
     let beyond = Some(chain.tip().height);
-    assert_eq!(survey.gap(), Some(&Gap { after, orphan_blocks, cause, beyond, certain: true }));
+    let tip = survey.tip().unwrap();
+    let end = cairn_sources::DamagedPlace { file: tip.file, offset: tip.offset + u64::from(tip.size) };
+    assert_eq!(survey.gap(), Some(&Gap { after, end, orphan_blocks, cause, beyond, certain: true }));
 }
 
 #[test]

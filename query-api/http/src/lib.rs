@@ -53,7 +53,7 @@ pub use pages::{
     shell::{POLICY, page},
 };
 pub use requests::{
-    ask::{Answer, Ask, Backend, Call, Content, Versions},
+    ask::{Answer, Ask, Backend, Call, Content, Reading, Versions},
     inside::{AnswerSchema, Api, Described, Place, Reply},
 };
 pub use server::Service;

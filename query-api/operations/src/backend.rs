@@ -2,9 +2,9 @@
 
 use std::{rc::Rc, sync::Arc, time::Duration};
 
-use cairn_http::{Answer, ApiError, Ask, Backend, Freshness, Standing, TipMeta, Versions};
+use cairn_http::{Answer, ApiError, Ask, Backend, ErrorCode, Freshness, Reading, Standing, TipMeta, Versions};
 use cairn_link::{Absent, IndexSource, PinnedMempool};
-use cairn_reader::{ReadError, Reader, View};
+use cairn_reader::{Damages, NAMELESS, ReadError, Reader, View};
 
 use crate::{
     config::ChainConfig,
@@ -25,6 +25,7 @@ pub(crate) struct ChainBackend {
     pub(crate) index: Arc<dyn IndexSource>,
     pub(crate) config: ChainConfig,
     pub(crate) node: Option<Arc<dyn NodeAccess>>,
+    pub(crate) damages: Arc<Damages>,
     /// By index in the list of operations.
     pub(crate) runners: Vec<Runner>,
 }
@@ -49,7 +50,14 @@ impl ChainBackend {
         // Pin the mempool first, then the index: neither changes for this request, and neither is locked.
         let pinned = reads_mempool(info).then(|| slot.pin());
         let reader = self.index.reader();
-        let mut view = open(reader.as_deref())?;
+        let mut view = match open(reader.as_deref()) {
+            // What says how the service is must not fail with it.
+            Err(error) if error.is_damage() && info.area == "service" => {
+                self.note(&error);
+                None
+            }
+            opened => opened?,
+        };
         if let Some(view) = &mut view {
             view.work_for(Rc::clone(&ask.call.work));
         }
@@ -74,6 +82,7 @@ impl ChainBackend {
             slot,
             node: self.node.as_deref(),
             node_bytes: NodeBytes::with(brought),
+            damages: &self.damages,
             chain: &self.config,
         };
         let standing = standing(&ctx);
@@ -122,11 +131,13 @@ impl Backend for ChainBackend {
     fn ready(&self) -> Result<(), String> {
         let lag = |tip: u32| self.index.best_height().map_or(0, |best| best.saturating_sub(tip));
         let cut_short = lacks_blocks(self.index.source().as_ref(), self.index.best_height());
-        match tip_height(&*self.index) {
+        match tip_height(&*self.index).inspect_err(|error| self.note(error)) {
+            Ok(_) if !self.damages.tables().is_empty() => Err(damaged(&self.damages.tables())),
             Ok(Some(_)) if cut_short => Err("block files are missing or damaged: the index is incomplete".to_owned()),
             Ok(Some(tip)) if lag(tip) <= self.config.max_lag_blocks => Ok(()),
             Ok(Some(tip)) => Err(format!("the index is {} blocks behind", lag(tip))),
             Ok(None) => Err("the index is empty".to_owned()),
+            Err(error) if error.is_damage() => Err(damaged(&self.damages.tables())),
             Err(error) => {
                 tracing::error!(%error, "the index could not be read");
                 Err("the index cannot be read".to_owned())
@@ -134,20 +145,18 @@ impl Backend for ChainBackend {
         }
     }
 
-    fn gauges(&self) -> Vec<(&'static str, &'static str, u64)> {
+    fn readings(&self) -> Vec<Reading> {
+        let tip = tip_height(&*self.index).inspect_err(|error| self.note(error)).ok().flatten();
         let heights = [
-            (
-                "cairn_index_tip_height",
-                "Height of the newest block in the index.",
-                tip_height(&*self.index).ok().flatten(),
-            ),
+            ("cairn_index_tip_height", "Height of the newest block in the index.", tip),
             ("cairn_best_height", "Height of the best known chain.", self.index.best_height()),
         ];
-        let heights = heights.into_iter().filter_map(|(name, help, height)| Some((name, help, height?.into())));
+        let heights = heights.into_iter().filter_map(|(name, help, at)| Some(Reading::gauge(name, help, at?.into())));
         let gap = self.index.source().map(|source| {
-            ("cairn_source_gap", "1 if block files are missing or damaged, otherwise 0.", has_gap(Some(&source)).into())
+            let help = "1 if block files are missing or damaged, otherwise 0.";
+            Reading::gauge("cairn_source_gap", help, has_gap(Some(&source)).into())
         });
-        heights.chain(gap).collect()
+        heights.chain(gap).chain(of_damages(&self.damages)).collect()
     }
 
     fn explain(&self, source: &(dyn std::error::Error + Send + Sync + 'static)) -> ApiError {
@@ -162,6 +171,10 @@ impl Backend for ChainBackend {
                 tracing::error!(%error, "tables of another version");
                 ApiError::syncing(format!("the tables of stage {stage} have another version"))
             }
+            Some(error) if error.is_damage() => {
+                self.note(error);
+                ApiError::new(ErrorCode::IndexDamaged, damaged(error.damaged_table().as_slice()))
+            }
             Some(error) => {
                 tracing::error!(%error, "the index could not be read");
                 ApiError::internal()
@@ -172,6 +185,51 @@ impl Backend for ChainBackend {
             }
         }
     }
+}
+
+impl ChainBackend {
+    /// Notes damage, and logs it if it is new: once for each table, not for each request.
+    fn note(&self, error: &ReadError) {
+        if error.is_damage() && self.damages.note(error) {
+            let table = error.damaged_table().unwrap_or(NAMELESS);
+            tracing::error!(%error, table, "the index is damaged: `cairn verify` says how much, and what mends it");
+        }
+    }
+}
+
+/// That these tables are damaged, and what the operator does about it.
+pub(crate) fn damaged(tables: &[&str]) -> String {
+    let what = match tables {
+        [] => "the index is damaged".to_owned(),
+        [NAMELESS] => "rows of the index contradict each other".to_owned(),
+        [table] => format!("table {table} of the index is damaged"),
+        tables => format!("these tables of the index are damaged: {}", tables.join(", ")),
+    };
+    format!("{what}; the operator runs `cairn verify`, which names the command that mends it")
+}
+
+/// What is damaged, and how far the scrubber is.
+fn of_damages(damages: &Damages) -> Vec<Reading> {
+    let scrubbed = damages.scrubbed();
+    let help = "How often damage of a table was met, by requests or the scrubber.";
+    let mut readings = vec![
+        Reading::counters("cairn_index_damages_total", help, "table", damages.counts()),
+        Reading::gauge(
+            "cairn_index_damaged_tables",
+            "Tables that are damaged, as far as known.",
+            damages.tables().len() as u64,
+        ),
+        Reading::counter("cairn_scrub_bytes_total", "Bytes of table files that the scrubber has read.", scrubbed.bytes),
+        Reading::counter(
+            "cairn_scrubs_total",
+            "Scrubs that have read every table file since the start.",
+            scrubbed.complete,
+        ),
+    ];
+    readings.extend(scrubbed.last_end.map(|end| {
+        Reading::gauge("cairn_scrub_last_end_seconds", "End of the last complete scrub, in seconds since 1970.", end)
+    }));
+    readings
 }
 
 /// A view of the current index; `None` while it is empty.
@@ -214,6 +272,7 @@ fn add_version(ctx: &Ctx<'_>, pinned: Option<&PinnedMempool>, what: Freshness, v
                 versions.add(&tip.height.to_be_bytes());
                 versions.add(&ctx.lag().map_or([0xff; 8], |lag| u64::from(lag).to_be_bytes()));
                 versions.add(&[has_gap(ctx.source).into(), ctx.old_tip().is_some().into()]);
+                versions.add(ctx.damages.tables().join(" ").as_bytes());
             }
         },
         MEMPOOL => {

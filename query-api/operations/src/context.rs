@@ -10,8 +10,11 @@ use cairn_domain::mempool::{Mempool, Projection};
 use cairn_http::{ApiError, Call, ErrorCode, Freshness, Info, Method};
 use cairn_link::{Absent, MempoolSlot};
 use cairn_model::{Height, MempoolWatch, Network, SourceKind, SourceStatus, Txid};
-use cairn_reader::{Tip, View};
-use cairn_tables::headers::HeaderRow;
+use cairn_reader::{Damages, ReadError, Tip, View};
+use cairn_tables::{
+    Table,
+    headers::{HeaderRow, Headers},
+};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -88,6 +91,8 @@ pub(crate) struct Ctx<'a> {
     pub(crate) node: Option<&'a dyn NodeAccess>,
     /// Bytes from the node, for operations that hold `pool`.
     pub(crate) node_bytes: NodeBytes<'a>,
+    /// What is found damaged.
+    pub(crate) damages: &'a Damages,
     /// Configuration of the operations.
     pub(crate) chain: &'a ChainConfig,
 }
@@ -235,11 +240,13 @@ pub(crate) fn block_refs(view: &View<'_>, heights: &BTreeSet<Height>) -> Result<
 }
 
 fn brief(height: Height, row: Option<HeaderRow>) -> Result<BlockRef, ApiError> {
-    let row = row.ok_or_else(|| {
-        tracing::error!(height, "a header is missing");
-        ApiError::internal()
-    })?;
+    let row = row.ok_or_else(|| lacks::<Headers>(format!("block {height}")))?;
     Ok(BlockRef { height, hash: row.hash.to_string(), time: rfc3339(row.time()), time_unix: row.time() })
+}
+
+/// The error that a table lacks a row which another one names.
+pub(crate) fn lacks<T: Table>(what: String) -> ReadError {
+    ReadError::Lacks { table: T::NAME, what }
 }
 
 /// When a confirmed transaction was first seen unconfirmed; `None` if it was not, or if the time is no longer stored.

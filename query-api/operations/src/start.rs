@@ -5,6 +5,7 @@ use std::{fmt, future::Future, io, sync::Arc};
 use axum::Router;
 use cairn_http::{Api, Metrics, Service};
 use cairn_link::IndexSource;
+use cairn_reader::Damages;
 use serde_json::Value;
 use tokio::net::TcpListener;
 
@@ -31,6 +32,8 @@ pub struct ApiState {
     pub state: Option<cairn_state::State>,
     /// Metrics of requests; keep a clone to read them.
     pub metrics: Arc<Metrics>,
+    /// What is found damaged; a scrubber adds to it.
+    pub damages: Arc<Damages>,
 }
 
 impl fmt::Debug for ApiState {
@@ -43,13 +46,13 @@ impl ApiState {
     /// With new metrics, without a node and without service state.
     #[must_use]
     pub fn new(index: Arc<dyn IndexSource>, config: ApiConfig) -> Self {
-        ApiState { index, config, node: None, state: None, metrics: Arc::default() }
+        ApiState { index, config, node: None, state: None, metrics: Arc::default(), damages: Arc::default() }
     }
 
     /// The service of these operations.
     #[must_use]
     pub fn into_service(self) -> Service {
-        let ApiState { index, config, node, state, metrics } = self;
+        let ApiState { index, config, node, state, metrics, damages } = self;
         let (registered, runners): (Vec<_>, Vec<_>) =
             operations().into_iter().map(|line| (line.registered, line.runner)).unzip();
         let chain = config.chain();
@@ -59,7 +62,7 @@ impl ApiState {
             pages: pages::all(&registered, &config),
             operations: registered,
             agreed: AGREED.clone(),
-            backend: Arc::new(ChainBackend { index, config: chain, node, runners }),
+            backend: Arc::new(ChainBackend { index, config: chain, node, damages, runners }),
             formats: FORMATS,
             state,
             clock: cairn_clock::now_ms,

@@ -4,8 +4,8 @@ use std::{path::Path, time::Duration};
 
 use cairn_tables::{Compression, Family};
 use rocksdb::{
-    BlockBasedIndexType, BlockBasedOptions, Cache, DBCompressionType, DBWithThreadMode, MultiThreaded, Options,
-    SliceTransform,
+    BlockBasedIndexType, BlockBasedOptions, Cache, DBCompressionType, DBWithThreadMode, InfoLogger, LogLevel,
+    MultiThreaded, Options, SliceTransform,
 };
 
 /// The database handle.
@@ -67,6 +67,11 @@ pub fn family_options_within(family: Family, cache: Option<&Cache>) -> Options {
     options
 }
 
+/// The families that readers need.
+pub(crate) fn readers_families() -> Vec<Family> {
+    Family::ALL.into_iter().filter(|f| !f.is_writers_own()).collect()
+}
+
 pub(crate) fn read_only(dir: &Path, families: &[Family]) -> Result<Db, rocksdb::Error> {
     read_only_with(&db_options(), dir, families)
 }
@@ -89,6 +94,18 @@ pub fn damaged_db_options() -> Options {
 pub(crate) fn read_only_damaged(dir: &Path, families: &[Family]) -> Result<Db, rocksdb::Error> {
     read_only_with(&damaged_db_options(), dir, families)
 }
+
+/// As [`read_only_damaged`], only to list the files: few of them are opened.
+pub(crate) fn list_only(dir: &Path, families: &[Family]) -> Result<Db, rocksdb::Error> {
+    let mut options = damaged_db_options();
+    options.set_max_open_files(LISTED_OPEN);
+    // It happens often: a log in the folder would push out those of the writer.
+    options.set_info_logger(InfoLogger::new_callback_logger(LogLevel::Fatal, |_, _| {}));
+    read_only_with(&options, dir, families)
+}
+
+/// Files that a list of files keeps open.
+const LISTED_OPEN: i32 = 64;
 
 /// Attempts to open an index that a writer is changing.
 const OPENINGS: u32 = 40;

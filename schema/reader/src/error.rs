@@ -16,6 +16,17 @@ pub enum ReadError {
         /// What the database says.
         error: rocksdb::Error,
     },
+    /// Table files are missing or have another length, so that the index cannot be opened.
+    #[error("the index cannot be opened: {0}")]
+    Files(String),
+    /// A table lacks a row that another one names.
+    #[error("table {table} is damaged: it lacks {what}")]
+    Lacks {
+        /// The table that lacks it.
+        table: &'static str,
+        /// The row.
+        what: String,
+    },
     /// A row is damaged or of another version.
     #[error(transparent)]
     Decode(#[from] DecodeError),
@@ -71,7 +82,11 @@ impl ReadError {
     #[must_use]
     pub fn is_damage(&self) -> bool {
         match self {
-            ReadError::Damaged { .. } | ReadError::Decode(_) | ReadError::Broken(_) => true,
+            ReadError::Damaged { .. }
+            | ReadError::Files(_)
+            | ReadError::Lacks { .. }
+            | ReadError::Decode(_)
+            | ReadError::Broken(_) => true,
             ReadError::Database(error) => is_damage(error),
             _ => false,
         }
@@ -81,7 +96,7 @@ impl ReadError {
     #[must_use]
     pub fn damaged_table(&self) -> Option<&'static str> {
         match self {
-            ReadError::Damaged { table, .. } => Some(table),
+            ReadError::Damaged { table, .. } | ReadError::Lacks { table, .. } => Some(table),
             ReadError::Decode(error) => Some(error.table),
             _ => None,
         }

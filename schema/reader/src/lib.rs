@@ -3,6 +3,7 @@
 
 mod chain_index;
 mod coins;
+mod damages;
 mod db;
 mod error;
 mod facts;
@@ -17,22 +18,25 @@ mod script_hash;
 mod scripts;
 mod secondary;
 mod stages;
+mod table_file;
 mod txs;
 mod view;
 
 pub use chain_index::{Brief, ChainIndex};
 pub use coins::UnspentCoin;
+pub use damages::{Damages, NAMELESS, ScrubState, Scrubbed};
 pub use db::{Db, damaged_db_options, db_options, family_options, family_options_within};
 pub use error::ReadError;
 pub use facts::Facts;
 pub use format::{check_format, check_format_in};
 pub use journal::JournalBlocks;
 pub use memory::{ReadMemory, files_memory};
-pub use open::Reader;
+pub use open::{Reader, facts_in};
 pub use raw::{RawBlocks, RawError};
 pub use rows::{TableSize, TableSum};
 pub use scripts::{FoundScript, SumsBefore};
 pub use secondary::{Advanced, SecondaryReader};
 pub use stages::{StageState, StageStatus};
+pub use table_file::{FileCheck, TableFile, bad_files, table_files_in};
 pub use txs::{BriefTx, StoredTx};
 pub use view::{Scan, Tip, View};

@@ -8,19 +8,15 @@ use std::{
 use cairn_tables::{Family, stages::CHAIN};
 
 use crate::{
-    ChainIndex, Db, Facts, RawBlocks, ReadError, View, check_format, check_format_in,
-    db::{read_only, read_only_damaged, while_written},
+    ChainIndex, Db, Facts, RawBlocks, ReadError, TableFile, View, check_format, check_format_in,
+    db::{read_only, read_only_damaged, readers_families, while_written},
     db_options,
+    table_file::{bad_files, files_of},
     view::Seen,
 };
 
 fn open_read_only(dir: &Path, families: &[Family]) -> Result<Db, rocksdb::Error> {
     while_written(dir, || read_only(dir, families))
-}
-
-/// The families that readers need.
-pub(crate) fn readers_families() -> Vec<Family> {
-    Family::ALL.into_iter().filter(|f| !f.is_writers_own()).collect()
 }
 
 /// What it means that an index cannot be opened: its format is newer, or families are missing, because a writer was
@@ -32,7 +28,7 @@ pub(crate) fn lacking(dir: &Path) -> Option<ReadError> {
     let found = Db::list_cf(&db_options(), dir).ok()?;
     let (there, missing): (Vec<Family>, Vec<Family>) =
         readers_families().into_iter().partition(|f| found.iter().any(|name| name == f.name()));
-    let missing = missing.first()?;
+    let Some(missing) = missing.first() else { return bad_files(dir) };
     match Facts::read(&open_read_only(dir, &there).ok()?) {
         Ok(Some(_)) => Some(ReadError::Unusable(format!(
             "table {} is gone, a rebuild was interrupted: the next command that writes goes on with it",
@@ -41,6 +37,14 @@ pub(crate) fn lacking(dir: &Path) -> Option<ReadError> {
         Ok(None) | Err(ReadError::Empty) => Some(ReadError::Empty),
         Err(e) => Some(e),
     }
+}
+
+/// Parameters of an index that may be damaged, or in the middle of a repair; `None` if they are lost.
+#[must_use]
+pub fn facts_in(dir: &Path) -> Option<Facts> {
+    let found = Db::list_cf(&db_options(), dir).ok()?;
+    let there: Vec<Family> = Family::ALL.into_iter().filter(|f| found.iter().any(|name| name == f.name())).collect();
+    Facts::read(&read_only_damaged(dir, &there).ok()?).ok()?
 }
 
 /// Creates views of an index.
@@ -93,6 +97,20 @@ impl Reader {
         let bytes =
             handle.and_then(|handle| self.db.property_int_value_cf(&handle, "rocksdb.total-sst-files-size").ok());
         bytes.flatten().unwrap_or_default()
+    }
+
+    /// The table files of this state of the index, in the order of their names.
+    ///
+    /// # Errors
+    /// The database cannot list them.
+    pub fn table_files(&self) -> Result<Vec<TableFile>, ReadError> {
+        files_of(&self.db)
+    }
+
+    /// The folder of the index.
+    #[must_use]
+    pub fn dir(&self) -> &Path {
+        self.db.path()
     }
 
     /// Reads through the writer's handle (in the same process).

@@ -20,8 +20,8 @@ use cairn_tables::Family;
 use rocksdb::ColumnFamilyDescriptor;
 
 use crate::{
-    ChainIndex, Db, Facts, ReadError, ReadMemory, Reader, Tip, check_format, check_format_in, db::while_written,
-    db_options, family_options_within, files_memory, memory::chain_memory, open::readers_families,
+    ChainIndex, Db, Facts, ReadError, ReadMemory, Reader, Tip, check_format, check_format_in, db::readers_families,
+    db::while_written, db_options, family_options_within, files_memory, memory::chain_memory,
 };
 
 /// Attempts to catch up before the instance is reopened, and to open one that is not empty.

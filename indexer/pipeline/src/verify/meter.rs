@@ -10,6 +10,8 @@ pub(crate) struct Meter<'p> {
     progress: &'p dyn Progress,
     bytes: [u64; Family::ALL.len()],
     total: u64,
+    /// Of the files, which are read once more than their rows.
+    files: u64,
     before: u64,
     part: u64,
 }
@@ -19,7 +21,8 @@ impl<'p> Meter<'p> {
     pub(crate) fn new(reader: Option<&Reader>, progress: &'p dyn Progress) -> Self {
         // One KiB more for each: a table without files is still a part of the work.
         let bytes = Family::ALL.map(|family| 1 + reader.map_or(0, |reader| reader.family_bytes(family) >> 10));
-        Meter { progress, bytes, total: bytes.iter().sum(), before: 0, part: 0 }
+        let files = if reader.is_some() { bytes.iter().sum() } else { 0 };
+        Meter { progress, bytes, total: bytes.iter().sum::<u64>() + files, files, before: 0, part: 0 }
     }
 
     /// Work on the next tables begins.
@@ -31,6 +34,12 @@ impl<'p> Meter<'p> {
     /// As [`Meter::begin`], with a table's own family; a table of the shared one is part of that.
     pub(crate) fn begin_table<T: Table>(&mut self) {
         self.begin(if T::TAG.is_some() { &[] } else { &[T::FAMILY] });
+    }
+
+    /// Work on the files themselves begins.
+    pub(crate) fn begin_files(&mut self) {
+        self.before += self.part;
+        self.part = self.files;
     }
 
     /// So much of the tables is read.

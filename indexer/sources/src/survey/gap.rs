@@ -32,6 +32,8 @@ const HIGHEST: Height = 50_000_000;
 pub struct Gap {
     /// Height of the chain's last block.
     pub after: Height,
+    /// Where that block ends.
+    pub end: DamagedPlace,
     /// Blocks whose ancestors are not all in the files.
     pub orphan_blocks: u64,
     /// What probably caused it; `None` if nothing is visibly wrong.
@@ -79,7 +81,7 @@ pub enum Instead {
 
 impl fmt::Display for Gap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Gap { after, orphan_blocks, cause, .. } = self;
+        let Gap { after, end, orphan_blocks, cause, .. } = self;
         match (cause, orphan_blocks) {
             (Some(cause), 0) => write!(f, "{cause}"),
             (Some(cause), n) => write!(
@@ -88,7 +90,9 @@ impl fmt::Display for Gap {
             ),
             (None, n) => write!(
                 f,
-                "the block files break off after height {after}: {n} later blocks in the files do not connect"
+                "the block files break off after height {after}, whose block ends in blk{:05}.dat at offset {}: {n} later \
+                 blocks in the files do not connect",
+                end.file, end.offset
             ),
         }
     }
@@ -149,7 +153,7 @@ impl Survey {
             let (cause, near) = self.cause(end, first.map(|(file, instead)| (file, missing_files, instead)));
             let certain = near || orphan_blocks > FETCHED_AHEAD;
             let beyond = self.claim(files, newest).filter(|height| *height > tip.height);
-            Some(Gap { after: tip.height, orphan_blocks, cause, beyond, certain })
+            Some(Gap { after: tip.height, end, orphan_blocks, cause, beyond, certain })
         } else {
             None
         };
@@ -287,8 +291,9 @@ mod tests {
 
     #[test]
     fn a_gap_is_said_in_words() {
+        let end = DamagedPlace { file: 1, offset: 500 };
         let gap =
-            |cause, orphan_blocks| Gap { after: 7, orphan_blocks, cause, beyond: None, certain: true }.to_string();
+            |cause, orphan_blocks| Gap { after: 7, end, orphan_blocks, cause, beyond: None, certain: true }.to_string();
         let missing = |files, instead| Some(GapCause::Missing { file: 2, files, instead });
         let (after, lost) =
             ("the block files break off after height 7: ", "; 9 later blocks in the files do not connect");
@@ -302,7 +307,8 @@ mod tests {
         assert_eq!(gap(Some(GapCause::Unreadable(at)), 9), format!("{after}{damaged}{lost}"));
         assert_eq!(
             gap(None, 9),
-            "the block files break off after height 7: 9 later blocks in the files do not connect"
+            "the block files break off after height 7, whose block ends in blk00001.dat at offset 500: 9 later blocks in the \
+             files do not connect"
         );
     }
 }

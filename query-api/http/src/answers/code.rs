@@ -96,6 +96,10 @@ error_codes! {
         "The request has more headers, or longer ones, than the server accepts.";
     InternalError, 500, "internal_error", "Internal error",
         "The server failed. Its log has details under the request id.";
+    // 500 and not 503: a 503 has Retry-After, because it passes. This lasts until the operator has mended the index.
+    IndexDamaged, 500, "index_damaged", "Index damaged",
+        "The answer needs rows that are damaged on the server's disk. `detail` names the table. Requests that need other \
+         rows are answered; this one fails until the operator has run `cairn verify` and the command that it names.";
     NotImplemented, 501, "not_implemented", "Not implemented",
         "The operation is part of the interface but not implemented yet.";
     WorkLimitExceeded, 503, "work_limit_exceeded", "Too much work for one request",

@@ -43,11 +43,51 @@ pub trait Backend: Send + Sync + 'static {
     /// It cannot.
     fn ready(&self) -> Result<(), String>;
 
-    /// Gauges for operators: name, help text, value.
-    fn gauges(&self) -> Vec<(&'static str, &'static str, u64)>;
+    /// What operators may want to know about the data. It may block: it runs on a blocking thread.
+    fn readings(&self) -> Vec<Reading>;
 
     /// Maps an error of a lower layer to an API error, and logs it.
     fn explain(&self, source: &(dyn std::error::Error + Send + Sync + 'static)) -> ApiError;
+}
+
+/// A figure for operators, shown on `/metrics`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Reading {
+    /// Its name.
+    pub name: &'static str,
+    /// Its help text.
+    pub help: &'static str,
+    /// True if it only grows: a counter. Otherwise a gauge.
+    pub grows: bool,
+    /// Name of its label, if it has one.
+    pub label: Option<&'static str>,
+    /// Its values; with a label, each with the value of that.
+    pub values: Vec<(&'static str, u64)>,
+}
+
+impl Reading {
+    /// A gauge.
+    #[must_use]
+    pub fn gauge(name: &'static str, help: &'static str, value: u64) -> Self {
+        Reading { name, help, grows: false, label: None, values: vec![("", value)] }
+    }
+
+    /// A counter.
+    #[must_use]
+    pub fn counter(name: &'static str, help: &'static str, value: u64) -> Self {
+        Reading { grows: true, ..Reading::gauge(name, help, value) }
+    }
+
+    /// A counter for each value of a label.
+    #[must_use]
+    pub fn counters(
+        name: &'static str,
+        help: &'static str,
+        label: &'static str,
+        values: Vec<(&'static str, u64)>,
+    ) -> Self {
+        Reading { name, help, grows: true, label: Some(label), values }
+    }
 }
 
 /// The parts of request and server that operations may use.

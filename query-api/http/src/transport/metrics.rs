@@ -13,7 +13,7 @@ use prometheus::{
     HistogramOpts, HistogramVec, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry, TextEncoder, core::Collector,
 };
 
-use crate::contract::operation::Registered;
+use crate::{contract::operation::Registered, requests::ask::Reading};
 
 /// Statuses with their own counter; all others are counted as 0.
 const STATUSES: [u16; 23] =
@@ -132,19 +132,30 @@ fn text(registry: &Registry) -> String {
     })
 }
 
-/// These gauges in the same format.
-pub(crate) fn gauges(gauges: Vec<(&'static str, &'static str, u64)>) -> String {
+/// These readings in the same format.
+pub(crate) fn readings(readings: Vec<Reading>) -> String {
     let registry = Registry::new();
-    for (name, help, value) in gauges {
-        let made = IntGauge::new(name, help).and_then(|gauge| {
-            gauge.set(i64::try_from(value).unwrap_or(i64::MAX));
-            registry.register(Box::new(gauge))
-        });
-        if let Err(error) = made {
-            tracing::error!(%error, name, "a metric cannot be shown");
+    for reading in readings {
+        if let Err(error) = show(&registry, &reading) {
+            tracing::error!(%error, name = reading.name, "a metric cannot be shown");
         }
     }
     text(&registry)
+}
+
+fn show(registry: &Registry, reading: &Reading) -> prometheus::Result<()> {
+    let labels: Vec<&str> = reading.label.into_iter().collect();
+    let values = reading.values.iter().map(|(of, value)| (&std::slice::from_ref(of)[..labels.len()], *value));
+    let opts = Opts::new(reading.name, reading.help);
+    if reading.grows {
+        let counters = IntCounterVec::new(opts, &labels)?;
+        values.for_each(|(of, value)| counters.with_label_values(of).inc_by(value));
+        registry.register(Box::new(counters))
+    } else {
+        let gauges = IntGaugeVec::new(opts, &labels)?;
+        values.for_each(|(of, value)| gauges.with_label_values(of).set(i64::try_from(value).unwrap_or(i64::MAX)));
+        registry.register(Box::new(gauges))
+    }
 }
 
 /// Counts a request as in flight until dropped.

@@ -194,4 +194,4 @@ where
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -4,13 +4,13 @@ use cairn_domain::{address_of, difficulty, fee_percentiles, script_type};
 use cairn_http::{ApiError, Cost, ErrorCode, Info, Location, Tool};
 use cairn_model::{Height, TxNum};
 use cairn_reader::{BriefTx, View};
-use cairn_tables::headers::HeaderRow;
+use cairn_tables::{block_log::BlockLog, headers::HeaderRow};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{CoinbaseTag, block_rates, coinbase_tag};
 use crate::{
-    context::{Ctx, block_ref, confirmations, index_get},
+    context::{Ctx, block_ref, confirmations, index_get, lacks},
     operation::Operation,
     parameters::identifier::BlockParam,
     values::{Btc, SatVb, rfc3339, sat_vb},
@@ -234,10 +234,8 @@ impl Operation for BlockDetail {
 }
 
 fn stored(view: &View<'_>, row: &HeaderRow, index: u32) -> Result<cairn_reader::StoredTx, ApiError> {
-    view.tx(TxNum(row.first_tx.0 + u64::from(index)))?.ok_or_else(|| {
-        tracing::error!(index, "a transaction of a block is missing");
-        ApiError::internal()
-    })
+    let tx_num = TxNum(row.first_tx.0 + u64::from(index));
+    Ok(view.tx(tx_num)?.ok_or_else(|| lacks::<BlockLog>(format!("transaction {}", tx_num.0)))?)
 }
 
 /// Outputs of a coinbase that are listed. Few have more than ten; consensus allows 100 000.

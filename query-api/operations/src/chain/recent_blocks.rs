@@ -2,12 +2,13 @@
 
 use cairn_http::{ApiError, ErrorCode, Info, Tool};
 use cairn_reader::View;
+use cairn_tables::headers::Headers;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
     blocks::{CoinbaseTag, FeeRange, block_rates, coinbase_tag, fee_range},
-    context::{Ctx, index_get},
+    context::{Ctx, index_get, lacks},
     operation::Operation,
     values::{SatVb, rfc3339, sat_vb},
     vocabulary::cursor::{CURSOR, Cursor},
@@ -105,10 +106,7 @@ impl Operation for RecentBlocks {
 fn block(view: &View<'_>, height: u64) -> Result<RecentBlock, ApiError> {
     // Heights up to the tip fit.
     let height = u32::try_from(height).unwrap_or(u32::MAX);
-    let row = view.header(height)?.ok_or_else(|| {
-        tracing::error!(height, "a header is missing");
-        ApiError::internal()
-    })?;
+    let row = view.header(height)?.ok_or_else(|| lacks::<Headers>(format!("block {height}")))?;
     let mut rates = block_rates(view, height)?;
     let weight: u64 = rates.iter().map(|(_, weight)| *weight).sum();
     Ok(RecentBlock {

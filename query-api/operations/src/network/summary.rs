@@ -4,12 +4,13 @@ use cairn_domain::{difficulty, mempool::recommended_fees};
 use cairn_http::{ApiError, Info, NoInput, Tool};
 use cairn_model::{Height, Network};
 use cairn_reader::View;
+use cairn_tables::headers::Headers;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::pace::{PERIOD, TipTimes, adjustment, halving, hashrate, period_start, work};
 use crate::{
-    context::{Ctx, MEMPOOL, TIP, index_get},
+    context::{Ctx, MEMPOOL, TIP, index_get, lacks},
     mempool::{BLOCK_SECONDS, stats::NO_FLOOR},
     operation::Operation,
     values::{Btc, Decimal, SatVb, rfc3339, rfc3339_ms},
@@ -197,10 +198,7 @@ fn at(seconds: u64) -> Option<String> {
 
 /// Compact target of a block. One row read.
 fn bits(view: &View<'_>, height: Height) -> Result<u32, ApiError> {
-    let row = view.header(height)?.ok_or_else(|| {
-        tracing::error!(height, "a header is missing");
-        ApiError::internal()
-    })?;
+    let row = view.header(height)?.ok_or_else(|| lacks::<Headers>(format!("block {height}")))?;
     Ok(row.bits())
 }
 

@@ -20,7 +20,8 @@ pub(crate) struct Health;
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct HealthOutput {
     /// `ok`; `syncing` while the index is empty or behind; `degraded` if the indexer cannot go on because block files are
-    /// missing or damaged, or if the newest block is older than a day. `full_status_url` has the reason.
+    /// missing or damaged, if tables of the index are damaged, or if the newest block is older than a day.
+    /// `full_status_url` has the reason.
     status: &'static str,
     /// Identifier of the service.
     service: &'static str,
@@ -121,7 +122,7 @@ impl Operation for Health {
         let openings = openings(ctx);
         let package = |which| package(ctx, which);
         Ok(HealthOutput {
-            status: match has_gap(ctx.source) {
+            status: match has_gap(ctx.source) || !ctx.damages.tables().is_empty() {
                 true => "degraded",
                 false if ctx.is_behind() => "syncing",
                 false if ctx.old_tip().is_some() => "degraded",
@@ -162,6 +163,7 @@ impl Operation for Health {
                     tip_hash: tip.map(|t| t.hash.to_string()),
                     best_height: ctx.best_height,
                     reason: match (tip, ctx.best_height) {
+                        (None, _) if !ctx.damages.tables().is_empty() => Some("the index is damaged"),
                         (None, _) => Some("nothing has been indexed yet"),
                         (_, None) => Some("no indexer has reported the height of the best known chain"),
                         _ => None,

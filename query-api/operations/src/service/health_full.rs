@@ -3,11 +3,12 @@
 use cairn_http::{ApiError, Freshness, Info, NoInput};
 use cairn_link::Absent;
 use cairn_model::{MempoolWatch, News, SourceKind, SourceStatus};
-use cairn_reader::View;
+use cairn_reader::{ScrubState, View};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::{
+    backend::damaged,
     context::{Ctx, MEMPOOL, TIP, index_get},
     operation::Operation,
     values::rfc3339_ms,
@@ -106,8 +107,14 @@ pub(crate) struct IndexDetails {
     /// Stages whose tables are being rebuilt or are behind the tip.
     stages_unfinished: Vec<&'static str>,
     /// What is wrong: `empty`, `behind`, `cut_short` (block files are missing or damaged), `tip_is_old` (the newest block
-    /// is older than a day; not on regtest) or `stages_unfinished`.
+    /// is older than a day; not on regtest), `stages_unfinished` or `damaged`.
     problems: Vec<&'static str>,
+    /// Tables whose rows or files are damaged, as far as known. `unknown`: rows contradict each other.
+    damaged_tables: Vec<&'static str>,
+    /// What the scrubber, which reads all table files in the background, does: `off`, `waiting` or `running`.
+    scrubber: &'static str,
+    /// End of its last complete round; null if none is complete since the server's start.
+    last_scrub_at: Option<String>,
 }
 
 /// The mempool.
@@ -266,7 +273,8 @@ fn index(ctx: &Ctx<'_>) -> Result<Component, ApiError> {
         findings.add(true, status, reason);
         problems.push(problem);
     };
-    if tip.is_none() {
+    let damaged_tables = ctx.damages.tables();
+    if tip.is_none() && damaged_tables.is_empty() {
         find("empty", Status::Down, "nothing has been indexed yet".to_owned());
     }
     if let Some(gap) = ctx.source.and_then(|source| source.gap.as_ref()) {
@@ -282,6 +290,11 @@ fn index(ctx: &Ctx<'_>) -> Result<Component, ApiError> {
         let stages = format!("these stages are being rebuilt: {}", stages_unfinished.join(", "));
         find("stages_unfinished", Status::Degraded, stages);
     }
+    if !damaged_tables.is_empty() {
+        let status = if tip.is_none() { Status::Down } else { Status::Degraded };
+        find("damaged", status, damaged(&damaged_tables));
+    }
+    let scrubbed = ctx.damages.scrubbed();
     Ok(Component {
         name: "index",
         status: findings.status(),
@@ -296,6 +309,13 @@ fn index(ctx: &Ctx<'_>) -> Result<Component, ApiError> {
             max_lag_blocks: ctx.chain.max_lag_blocks,
             stages_unfinished,
             problems,
+            damaged_tables,
+            scrubber: match scrubbed.state {
+                ScrubState::Off => "off",
+                ScrubState::Waiting => "waiting",
+                ScrubState::Running => "running",
+            },
+            last_scrub_at: scrubbed.last_end.map(at),
         })),
     })
 }

@@ -7,11 +7,12 @@ use cairn_domain::{address_of, asm, mempool::Mempool, script_type};
 use cairn_http::{ApiError, ErrorCode};
 use cairn_model::{MempoolInput, MempoolTx, Network, SpentCoin, TxNum, Txid, is_unspendable};
 use cairn_reader::{StoredTx, View};
+use cairn_tables::block_log::BlockLog;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::{
-    context::{Ctx, MempoolView},
+    context::{Ctx, MempoolView, lacks},
     values::Btc,
 };
 
@@ -91,10 +92,7 @@ pub(crate) struct SpentBy {
 }
 
 fn stored(view: &View<'_>, tx_num: TxNum) -> Result<StoredTx, ApiError> {
-    view.tx(tx_num)?.ok_or_else(|| {
-        tracing::error!(tx_num = tx_num.0, "a transaction is missing");
-        ApiError::internal()
-    })
+    Ok(view.tx(tx_num)?.ok_or_else(|| lacks::<BlockLog>(format!("transaction {}", tx_num.0)))?)
 }
 
 /// The part of a list that an answer shows: from one row on, at most so many rows, and not much more than so many bytes.
@@ -176,8 +174,7 @@ impl<'v, 'r> Fundings<'v, 'r> {
     fn script(&mut self, coin: &SpentCoin) -> Result<(Txid, Vec<u8>), ApiError> {
         let tx = self.get(coin.outpoint.tx_num)?;
         let output = tx.outputs().get(coin.outpoint.vout as usize).ok_or_else(|| {
-            tracing::error!(tx_num = coin.outpoint.tx_num.0, "a spent output is missing");
-            ApiError::internal()
+            lacks::<BlockLog>(format!("output {} of transaction {}", coin.outpoint.vout, coin.outpoint.tx_num.0))
         })?;
         Ok((tx.txid(), tx.script(output).to_vec()))
     }
@@ -326,10 +323,7 @@ pub(super) fn outputs(
 
 /// Id and height of a transaction that a row of the index names.
 fn id_of(view: &View<'_>, tx_num: TxNum) -> Result<(Txid, u32), ApiError> {
-    view.txid_of(tx_num)?.ok_or_else(|| {
-        tracing::error!(tx_num = tx_num.0, "a transaction is missing");
-        ApiError::internal()
-    })
+    Ok(view.txid_of(tx_num)?.ok_or_else(|| lacks::<BlockLog>(format!("transaction {}", tx_num.0)))?)
 }
 
 /// The id of the transaction that made a spent coin.

@@ -5,8 +5,11 @@ use std::ops::{Range, RangeInclusive};
 use cairn_domain::{Daily, DayPoint, Inconsistent};
 use cairn_http::{ApiError, Cost, Format, Formatted, Info, Location, Table, Tool};
 use cairn_model::{TxNum, day_of};
-use cairn_reader::{FoundScript, SumsBefore, View};
-use cairn_tables::history::ENTRIES_PER_ROW;
+use cairn_reader::{FoundScript, ReadError, SumsBefore, View};
+use cairn_tables::{
+    DecodeError, Table as _,
+    history::{ENTRIES_PER_ROW, History},
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -219,7 +222,6 @@ fn end_of_day(view: &View<'_>, day: u32) -> TxNum {
     view.chain().get(height).map_or(view.tip().tx_end, |b| b.first_tx)
 }
 
-fn broken(error: Inconsistent) -> ApiError {
-    tracing::error!(%error, "a history is inconsistent");
-    ApiError::internal()
+fn broken(_: Inconsistent) -> ApiError {
+    ReadError::Decode(DecodeError { table: History::NAME, what: "impossible days or balances" }).into()
 }

@@ -3,6 +3,7 @@
 use cairn_http::{ApiError, Detail, Info, Tool};
 use cairn_model::TxNum;
 use cairn_reader::{FoundScript, View};
+use cairn_tables::block_log::BlockLog;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +13,7 @@ use super::{
 };
 use crate::{
     batch::Batched,
-    context::{Ctx, and_mempool, index_get, index_post},
+    context::{Ctx, and_mempool, index_get, index_post, lacks},
     operation::Operation,
     parameters::identifier::AddressParam,
     values::{Btc, rfc3339},
@@ -263,10 +264,7 @@ impl Batched for Overview {
 
 fn seen(view: &View<'_>, tx_num: TxNum) -> Result<Seen, ApiError> {
     let found = view.txid_of(tx_num)?.and_then(|(txid, height)| Some((view.chain().get(height)?.time, txid, height)));
-    let (time, txid, height) = found.ok_or_else(|| {
-        tracing::error!(tx_num = tx_num.0, "totals name a missing transaction");
-        ApiError::internal()
-    })?;
+    let (time, txid, height) = found.ok_or_else(|| lacks::<BlockLog>(format!("transaction {}", tx_num.0)))?;
     Ok(Seen { height, time: rfc3339(time), time_unix: time, txid: txid.to_string() })
 }
 

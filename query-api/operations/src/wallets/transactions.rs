@@ -4,13 +4,13 @@ use cairn_domain::{Direction, Effect, direction, mempool::ScriptEffect};
 use cairn_http::{ApiError, Detail, ErrorCode, Info, Location, Tool};
 use cairn_model::{TxNum, Txid};
 use cairn_reader::View;
-use cairn_tables::history::HistoryEntry;
+use cairn_tables::{block_log::BlockLog, history::HistoryEntry};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Wallet, page::page};
 use crate::{
-    context::{Ctx, MempoolView, and_mempool, block_refs, confirmations, first_seen, index_get},
+    context::{Ctx, MempoolView, and_mempool, block_refs, confirmations, first_seen, index_get, lacks},
     operation::Operation,
     parameters::identifier::AddressParam,
     values::{Btc, rfc3339_ms},
@@ -228,10 +228,7 @@ fn confirmed(
     view.fetch_txs(&numbers)?;
     let blocks = block_refs(view, &numbers.iter().filter_map(|number| view.chain().height_of(*number)).collect())?;
     for entry in entries {
-        let tx = view.tx(entry.tx_num)?.ok_or_else(|| {
-            tracing::error!(tx_num = entry.tx_num.0, "a history names a missing transaction");
-            ApiError::internal()
-        })?;
+        let tx = view.tx(entry.tx_num)?.ok_or_else(|| lacks::<BlockLog>(format!("transaction {}", entry.tx_num.0)))?;
         let block = blocks.get(&tx.height).cloned().ok_or_else(ApiError::internal)?;
         let effect = Effect {
             received: entry.received,

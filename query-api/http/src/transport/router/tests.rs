@@ -12,7 +12,7 @@ use tower::ServiceExt;
 use super::*;
 use crate::{
     About, Answer, Ask, Backend, Format, Formatted, HttpConfig, Info, Method as OpMethod, Metrics, NoInput, Offer,
-    Output, Selection, Standing, Table,
+    Output, Reading, Selection, Standing, Table,
 };
 
 #[derive(Serialize, JsonSchema)]
@@ -78,8 +78,9 @@ impl Backend for Toy {
         Err("a toy is never ready".to_owned())
     }
 
-    fn gauges(&self) -> Vec<(&'static str, &'static str, u64)> {
-        vec![("toy", "A number.", 7)]
+    fn readings(&self) -> Vec<Reading> {
+        let by_kind = vec![("ball", 2), ("car", 0)];
+        vec![Reading::gauge("toy", "A number.", 7), Reading::counters("toys_total", "Toys.", "kind", by_kind)]
     }
 
     fn explain(&self, source: &(dyn std::error::Error + Send + Sync + 'static)) -> ApiError {
@@ -87,7 +88,7 @@ impl Backend for Toy {
     }
 }
 
-fn service(config: HttpConfig) -> Service {
+pub(crate) fn service(config: HttpConfig) -> Service {
     let operations = vec![
         Registered::of::<NoInput, Said>(Info::get("panics", "/t/panics", "t"), &[]),
         Registered::of::<NoInput, Said>(Info::get("sleeps", "/t/sleeps", "t"), &[]),
@@ -268,7 +269,10 @@ async fn operators_see_what_the_service_says() {
     let router = crate::admin_router(&service(HttpConfig::default()));
     let (status, _, body) = text(&router, "/readyz").await;
     assert_eq!((status, body.as_str()), (503, "a toy is never ready\n"));
-    assert!(text(&router, "/metrics").await.2.ends_with("# HELP toy A number.\n# TYPE toy gauge\ntoy 7\n"));
+    let expected = "# HELP toy A number.\n# TYPE toy gauge\ntoy 7\n# HELP toys_total Toys.\n# TYPE toys_total counter\n\
+        toys_total{kind=\"ball\"} 2\ntoys_total{kind=\"car\"} 0\n";
+    let shown = text(&router, "/metrics").await.2;
+    assert!(shown.ends_with(expected), "{shown}");
 }
 
 /// Times that a system clock can be set to, and dates cannot say.

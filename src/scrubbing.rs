@@ -1,0 +1,184 @@
+//! The scrubber: reads all table files slowly, so that damage is found before a request needs the row.
+
+use std::{
+    hash::{BuildHasher, RandomState},
+    io,
+    path::{Path, PathBuf},
+    sync::Arc,
+    thread::{self, JoinHandle},
+    time::{Duration, Instant},
+};
+
+use cairn_clock::now_ms;
+use cairn_follow::{round as round_to, size};
+use cairn_model::CancelToken;
+use cairn_reader::{Damages, FileCheck, ReadError, TableFile, table_files_in};
+
+use crate::config::Scrub;
+
+/// How often it looks if there is an index.
+const LOOK: Duration = Duration::from_secs(1);
+/// Under this name the list of files is told, as if it were a table.
+const LIST: &str = "manifest";
+
+/// The thread of the scrubber.
+pub(crate) struct Scrubber(Option<JoinHandle<()>>);
+
+/// The process ends.
+struct Stopped;
+
+impl Scrubber {
+    /// Starts it for the index in `dir`, which may not exist yet; not if it is switched off.
+    ///
+    /// # Errors
+    /// The thread cannot be started.
+    pub(crate) fn start(dir: &Path, settings: &Scrub, damages: Arc<Damages>, cancel: &CancelToken) -> io::Result<Self> {
+        if settings.scrub_rate == 0 {
+            tracing::warn!("the scrubber is off: damage of the disk shows only when a request meets it");
+            return Ok(Scrubber(None));
+        }
+        damages.scrub_waits();
+        let scrubbing = Scrubbing {
+            dir: dir.to_owned(),
+            rate: settings.scrub_rate,
+            period: Duration::from_secs(settings.scrub_period),
+            damages,
+            cancel: cancel.clone(),
+        };
+        let thread = thread::Builder::new().name("scrubber".to_owned());
+        Ok(Scrubber(Some(thread.spawn(move || {
+            // It ends with the process.
+            let _ = scrubbing.run();
+        })?)))
+    }
+
+    /// Waits for its end after cancellation. Returns false if it panicked.
+    #[must_use]
+    pub(crate) fn join(self) -> bool {
+        self.0.is_none_or(|thread| thread.join().is_ok())
+    }
+}
+
+struct Scrubbing {
+    dir: PathBuf,
+    /// Bytes a second.
+    rate: u64,
+    period: Duration,
+    damages: Arc<Damages>,
+    cancel: CancelToken,
+}
+
+impl Scrubbing {
+    fn run(&self) -> Result<(), Stopped> {
+        loop {
+            while !self.dir.join("CURRENT").exists() {
+                self.wait(LOOK)?;
+            }
+            self.scrub()?;
+            self.wait(self.period)?;
+        }
+    }
+
+    fn wait(&self, time: Duration) -> Result<(), Stopped> {
+        if self.cancel.wait(time) { Err(Stopped) } else { Ok(()) }
+    }
+
+    /// Reads every table file of the index as it is now. Files that are made meanwhile are the next scrub's.
+    fn scrub(&self) -> Result<(), Stopped> {
+        let began = Instant::now();
+        self.damages.scrub_begins();
+        let mut files = match table_files_in(&self.dir) {
+            Ok(files) => files,
+            Err(error) => {
+                self.unlisted(&error);
+                self.damages.scrub_waits();
+                return Ok(());
+            }
+        };
+        // A process that never runs long enough for all files begins at another one each time.
+        let from = RandomState::new().hash_one(0) % (files.len() as u64).max(1);
+        files.rotate_left(from as usize);
+        let mut round = Round { of: self, due: began, now: None, damaged: 0, unread: 0 };
+        files.iter().try_for_each(|file| round.check(file))?;
+        let (bytes, seconds) = (files.iter().map(TableFile::bytes).sum::<u64>(), began.elapsed().as_secs_f64());
+        let (files, damaged, bytes, seconds) = (files.len(), round.damaged, size(bytes), round_to(seconds));
+        if round.unread > 0 {
+            self.damages.scrub_waits();
+            tracing::warn!(files, unreadable = round.unread, damaged, bytes, seconds, "the scrub is incomplete");
+        } else {
+            self.damages.scrub_ends(now_ms() / 1000);
+            tracing::info!(files, damaged, bytes, seconds, "all table files are scrubbed");
+        }
+        Ok(())
+    }
+
+    /// The list of files cannot be read.
+    fn unlisted(&self, error: &ReadError) {
+        if !error.is_damage() {
+            tracing::warn!(%error, "the scrubber cannot open the index; it tries again later");
+        } else if self.damages.note_file(LIST) {
+            tracing::error!(%error, "the list of table files is damaged: `cairn verify` says what mends it");
+        }
+    }
+}
+
+/// One scrub.
+struct Round<'s> {
+    of: &'s Scrubbing,
+    /// When the bytes that were read so far may have been read, at the configured rate.
+    due: Instant,
+    /// Files at the last look, if there was one.
+    now: Option<Vec<TableFile>>,
+    damaged: u64,
+    unread: u64,
+}
+
+impl Round<'_> {
+    fn check(&mut self, file: &TableFile) -> Result<(), Stopped> {
+        let (scrubbing, due) = (self.of, &mut self.due);
+        let check = file.check(|bytes| {
+            scrubbing.damages.scrub_reads(bytes);
+            *due = (*due).max(Instant::now()) + Duration::from_secs_f64(bytes as f64 / scrubbing.rate as f64);
+            scrubbing.wait(due.saturating_duration_since(Instant::now()))
+        })?;
+        let how = match check {
+            FileCheck::Whole => return Ok(()),
+            FileCheck::Unreadable(error) => {
+                self.unread += 1;
+                tracing::warn!(file = file.name(), %error, "a table file cannot be read");
+                return Ok(());
+            }
+            FileCheck::Gone => "it is missing".to_owned(),
+            FileCheck::Damaged(how) => how,
+        };
+        if self.was_replaced(file) {
+            return Ok(());
+        }
+        self.damaged += 1;
+        let (table, name) = (file.table(), file.name());
+        if self.of.damages.note_file(table) {
+            tracing::error!(
+                table,
+                file = name,
+                "the file of a table is damaged: {how}; `cairn verify` says how much, and what mends it"
+            );
+        }
+        Ok(())
+    }
+
+    /// True if the index no longer has the file: a compaction or a rebuild has removed it.
+    fn was_replaced(&mut self, file: &TableFile) -> bool {
+        let lacks = |now: &Vec<TableFile>| !now.contains(file);
+        if self.now.as_ref().is_some_and(lacks) {
+            return true;
+        }
+        match table_files_in(&self.of.dir) {
+            Ok(now) => lacks(self.now.insert(now)),
+            Err(error) => {
+                self.of.unlisted(&error);
+                // An index that was set aside has no list any more.
+                !self.of.dir.join("CURRENT").exists()
+            }
+        }
+    }
+}

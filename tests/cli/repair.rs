@@ -1,0 +1,106 @@
+//! Damage, what `verify` says about it, and the command that it prints.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use cairn_reader::{TableFile, table_files_in};
+
+use crate::common::{World, fails};
+
+/// The largest file of a table.
+fn file_of(index: &Path, table: &str) -> PathBuf {
+    let files = table_files_in(index).unwrap();
+    let file = files.iter().filter(|file| file.table() == table).max_by_key(|file| TableFile::bytes(file));
+    file.unwrap_or_else(|| panic!("{table}: {files:?}")).path().to_owned()
+}
+
+/// Flips a bit of a row.
+fn damage(path: &Path) {
+    let mut bytes = fs::read(path).unwrap();
+    let at = bytes.len() / 4;
+    bytes[at] ^= 0x10;
+    fs::write(path, bytes).unwrap();
+}
+
+fn copy(from: &Path, to: &Path) {
+    let _ = fs::remove_dir_all(to);
+    fs::create_dir_all(to).unwrap();
+    for file in fs::read_dir(from).unwrap() {
+        let file = file.unwrap();
+        fs::copy(file.path(), to.join(file.file_name())).unwrap();
+    }
+}
+
+/// What `verify` prints about a damaged index, and the command in it, without the program's name.
+#[track_caller]
+fn verdict(world: &World, datadir: &str) -> (String, String) {
+    let assert = world.run(&format!("verify --datadir {datadir}")).code(7);
+    let text = String::from_utf8_lossy(&assert.get_output().stdout).into_owned();
+    let command =
+        text.split("then run: cairn ").nth(1).unwrap_or_else(|| panic!("no command: {text}")).trim().to_owned();
+    (text, command)
+}
+
+#[test]
+fn the_printed_command_mends_what_verify_finds() {
+    let world = World::small(110);
+    world.index();
+    world.run("verify --datadir data").success();
+    assert_eq!(world.stdout("repair --datadir data"), "nothing is damaged\n");
+    let expected = world.stdout("db checksum --datadir data");
+    for (table, says, done) in [
+        ("spenders", "stage spends is rebuilt from the journal", "stage spends: rebuilt"),
+        ("coins", "stage coins is rebuilt from the journal", "stage coins: rebuilt"),
+        ("totals", "stage scripts is rebuilt from the journal", "stage scripts: rebuilt"),
+        ("history", "stage scripts is rebuilt from the journal", "stage scripts: rebuilt"),
+        ("tx_nums", "its rows are made again from the journal", "table tx_nums: made again"),
+        ("block_log", "the blocks are read again from the block files or the node", "journal: "),
+        ("prevouts", "the blocks are read again from the block files or the node", "journal: "),
+    ] {
+        copy(&world.path("data/index"), &world.path("hurt/index"));
+        damage(&file_of(&world.path("hurt/index"), table));
+        let (text, command) = verdict(&world, "hurt");
+        assert!(text.contains(table) && text.contains(says), "{table}: {text}");
+        assert_eq!(command, "repair --datadir hurt");
+        let repaired = world.stdout(&command);
+        assert!(repaired.contains(done) && repaired.ends_with("the index is whole\n"), "{table}: {repaired}");
+        world.run("verify --datadir hurt").success();
+        assert_eq!(world.stdout("db checksum --datadir hurt"), expected, "{table}");
+        assert!(!world.path("hurt/repair").exists() && !world.path("hurt/bulk").exists(), "{table}");
+    }
+}
+
+/// With a missing or cut file an index does not open for writing: each command says which file, and what to do.
+#[test]
+fn missing_files_are_named_by_what_writes() {
+    let world = World::small(110);
+    world.index();
+    let expected = world.stdout("db checksum --datadir data");
+    for cut in [None, Some(100)] {
+        copy(&world.path("data/index"), &world.path("hurt/index"));
+        let file = file_of(&world.path("hurt/index"), "spenders");
+        match cut {
+            None => fs::remove_file(&file).unwrap(),
+            Some(bytes) => fs::write(&file, &fs::read(&file).unwrap()[..bytes]).unwrap(),
+        }
+        let name = file.file_name().unwrap().to_str().unwrap();
+        let wrong = if cut.is_none() { "is missing" } else { "has 100 bytes instead of" };
+        let names = format!("table file {name} of table spenders {wrong}");
+        for line in [
+            "reindex --datadir hurt --stage all",
+            "unwind --datadir hurt --to 3",
+            "index --network regtest --datadir hurt --blocks-dir blocks --once",
+            "serve --datadir hurt --listen 127.0.0.1:0",
+            "stages --datadir hurt",
+        ] {
+            fails(world.run(line), 5, &[&names, "hint: ", "`cairn repair`"]);
+        }
+        let (text, command) = verdict(&world, "hurt");
+        assert!(text.contains("spenders") && text.contains("stage spends is rebuilt"), "{text}");
+        world.run(&command).success();
+        world.run("verify --datadir hurt").success();
+        assert_eq!(world.stdout("db checksum --datadir hurt"), expected);
+    }
+}
