@@ -113,7 +113,7 @@ fn make() -> World {
     let survey = files.survey(&|_| {}).unwrap();
     engine.sync(&files, &survey, &SyncOptions::default(), &NoProgress).unwrap();
     let busy_address = by_hash(&script(1));
-    let worst = Worst { outputs, inputs, witness, pushes, carriers, payouts, quiet: script(2), busy_address };
+    let worst = Worst { outputs, inputs, witness, pushes, carriers, payouts, quiet: script(9), busy_address };
     let slot = Arc::new(IndexSlot::with(engine.reader()));
     World { worst, slot, _engine: engine, _folders: (blocks, data) }
 }

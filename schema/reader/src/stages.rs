@@ -1,6 +1,7 @@
 //! State of the stages: checkpoints, and availability of their tables.
 
 use cairn_tables::{
+    Table,
     checkpoints::{Checkpoint, Checkpoints},
     stages::{CHAIN, STAGES, StageInfo},
 };
@@ -30,7 +31,7 @@ pub struct StageState {
 }
 
 impl View<'_> {
-    /// A stage's checkpoint. No read if the handle does not change and an earlier view has read it.
+    /// A stage's checkpoint. It does not count as a row: only a handle that may change has to read it for each view.
     ///
     /// # Errors
     /// The database cannot be read, or the row is damaged.
@@ -39,7 +40,8 @@ impl View<'_> {
         if let Some((_, checkpoint)) = known {
             return Ok(checkpoint.clone());
         }
-        self.get::<Checkpoints>(&stage.to_owned())
+        let row = self.bytes_again::<Checkpoints>(&stage.to_owned())?;
+        row.map(|bytes| Ok(Checkpoints::decode_value(&bytes)?)).transpose()
     }
 
     /// Checks that a stage's tables are complete, of this program's version and at this view's tip. At most one
