@@ -1,14 +1,13 @@
 //! Memory of reading the index: one number bounds all of it. The block cache takes what the rest leaves: what each open
 //! table file takes outside the cache, and the chain in memory, both of which grow with the index.
 
-use cairn_tables::Family;
 use rocksdb::Cache;
 
 use crate::{ChainIndex, Db, ReadError};
 
-/// Memory of an open table file that RocksDB does not count as its table reader: the file's entry in the list of files,
-/// names, statistics and properties, buffers of the open file.
-const FILE_BYTES: u64 = 6 << 10;
+/// Memory of an open table file outside the cache: its reader, its entry in the list of files, names, statistics and
+/// properties, buffers of the open file.
+const FILE_BYTES: u64 = 12 << 10;
 /// Part of the memory that blocks may take by their own size. The allocator rounds a block of 4 KiB and its header up to 5
 /// KiB, which the cache does not count.
 const BLOCKS_SHARE: (u64, u64) = (4, 5);
@@ -62,18 +61,11 @@ fn capacity(bytes: u64) -> usize {
     usize::try_from(bytes.max(LEAST_BLOCKS) / of * part).unwrap_or(usize::MAX)
 }
 
-/// Memory of a handle's open table files outside the cache. The estimate is above what was measured.
+/// Memory of a handle's open table files outside the cache, from above. It is counted by files: RocksDB's own estimate
+/// (`estimate-table-readers-mem`) opens files.
 #[must_use]
 pub fn files_memory(db: &Db) -> u64 {
-    /// Levels of RocksDB's trees.
-    const LEVELS: u32 = 7;
-    let of = |family: Family| {
-        let handle = db.cf_handle(family.name())?;
-        let value = |name: &str| db.property_int_value_cf(&handle, name).ok().flatten().unwrap_or_default();
-        let files: u64 = (0..LEVELS).map(|level| value(&format!("rocksdb.num-files-at-level{level}"))).sum();
-        Some(value("rocksdb.estimate-table-readers-mem") + files * FILE_BYTES)
-    };
-    Family::ALL.into_iter().filter_map(of).sum()
+    db.live_files().map_or(0, |files| files.len() as u64 * FILE_BYTES)
 }
 
 /// Memory of the chain in memory.
