@@ -3,6 +3,8 @@
 use std::{
     collections::{HashMap, HashSet},
     fs,
+    io::Write,
+    process::{Command, Stdio},
     time::{Instant, SystemTime, UNIX_EPOCH},
 };
 
@@ -62,6 +64,8 @@ fn demo_serves_its_actors_and_is_made_once() {
     let shown = readme.split("```json\n").nth(1).unwrap().split("```").next().unwrap();
     is_part_of(&serde_json::from_str(shown).unwrap(), &get_json(&address, path), path);
 
+    runs_the_examples(&readme, &address);
+
     // Raw bytes come from the demo's own block files.
     let tx = &chain.tip().block.txdata[1];
     let answer = get_json(&address, &format!("/v1/tx/{}", tx.compute_txid()));
@@ -80,6 +84,35 @@ fn demo_serves_its_actors_and_is_made_once() {
         shows_what_waits(&address, &made);
     }
     world.run("verify --datadir demo").success();
+}
+
+/// The README's programs run as they stand.
+fn runs_the_examples(readme: &str, address: &str) {
+    for (language, program, flags, lines, words) in
+        [("python", "python3", ["-"].as_slice(), 3, 2), ("js", "node", &["--input-type=module", "-"], 1, 2)]
+    {
+        let code = readme.split(&format!("```{language}\n")).nth(1).unwrap().split("```").next().unwrap();
+        let code = code.replace("127.0.0.1:8080", address);
+        let started = Command::new(program)
+            .args(flags)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn();
+        let Ok(mut running) = started else {
+            cairn_testkit::note_skipped("cli::demo::runs_the_examples", &format!("{program} is not installed"));
+            continue;
+        };
+        running.stdin.take().unwrap().write_all(code.as_bytes()).unwrap();
+        let output = running.wait_with_output().unwrap();
+        let (said, failed) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert!(output.status.success(), "{program}: {failed}");
+        assert_eq!(said.lines().count(), lines, "{said}");
+        assert!(
+            said.lines().all(|line| line.split(' ').filter(|word| *word != "undefined").count() == words),
+            "{said}"
+        );
+    }
 }
 
 /// The mempool's operations, wallets and transactions speak of these unconfirmed transactions.
