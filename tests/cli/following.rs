@@ -89,3 +89,21 @@ fn serve_reads_what_is_there_and_follows() {
     running.signal("INT");
     assert_eq!(running.end().0.code(), Some(130), "{}", running.said());
 }
+
+/// RocksDB crashes a reader in another process that catches up over a dropped column family.
+#[test]
+fn a_server_lives_while_every_table_is_made_anew() {
+    let world = World::small(400);
+    world.index();
+    let mut running = world.start("serve --datadir data --listen 127.0.0.1:0");
+    let address = running.address();
+    let answer = |address: &str| get_json(address, "/v1/blocks/400")["data"].clone();
+    let before = answer(&address);
+    for _ in 0..4 {
+        world.run("reindex --datadir data --stage all").success();
+        wait_until("the tables", || get(&address, "/v1/blocks/400").0 == 200);
+        assert_eq!(answer(&address), before);
+    }
+    running.signal("TERM");
+    assert_eq!(running.end().0.code(), Some(143), "{}", running.said());
+}

@@ -143,3 +143,41 @@ fn an_unfinished_stage_answers_nothing() {
     follower.advance(report.tip).unwrap();
     assert_equal(&engine.reader().view().unwrap(), &oracle);
 }
+
+/// RocksDB crashes an instance that was opened over a dropped family and catches up.
+#[test]
+fn after_a_rebuild_it_opens_anew_until_the_writer_begins_a_new_manifest() {
+    let dir = temp_dir();
+    let chain = small_chain(11);
+    let blocks = dir.path().join("blocks");
+    write_tidy(&blocks, &chain);
+    let files = BlockFiles::open(&blocks, cairn_model::Network::Regtest).unwrap();
+    let survey = files.survey(&|_| {}).unwrap();
+    let mut engine = Engine::open(dir.path(), &facts(&blocks)).unwrap();
+    let mut tip = 100;
+    let to = |to| SyncOptions { driver: Driver::Tip, to: Some(to), ..SyncOptions::default() };
+    engine.sync(&files, &survey, &to(tip), &NoProgress).unwrap();
+    let index = dir.path().join("index");
+    let follower = SecondaryReader::open(&index, &dir.path().join("serve"), None, 64 << 20).unwrap();
+    let mut oracle = oracle_of(&chain);
+    let all = oracle.blocks().to_vec();
+    oracle.truncate(tip as usize + 1);
+    // Which of the next blocks made it open an instance.
+    let mut follow = |engine: &mut Engine, blocks: u32| -> Vec<bool> {
+        let mut opened = Vec::new();
+        for _ in 0..blocks {
+            tip += 1;
+            let report = engine.sync(&files, &survey, &to(tip), &NoProgress).unwrap();
+            opened.push(follower.advance(report.tip).unwrap().reopened);
+            oracle.connect(&all[tip as usize]);
+            assert_equal(&follower.reader().view().unwrap(), &oracle);
+        }
+        opened
+    };
+    assert_eq!(follow(&mut engine, 4), [true, false, false, false], "the second instance");
+    engine.reindex("scripts", &NoProgress).unwrap();
+    assert_eq!(follow(&mut engine, 4), [true; 4], "the manifest tells of a drop");
+    drop(engine);
+    let mut engine = Engine::open_existing(dir.path()).unwrap();
+    assert_eq!(follow(&mut engine, 4), [true, true, false, false], "both instances, once");
+}

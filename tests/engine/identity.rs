@@ -214,7 +214,7 @@ fn a_server_notices_that_another_version_writes() {
     assert!(matches!(refused, Err(ReadError::StageVersion { stage: "spends", found: 9, .. })), "{refused:?}");
 }
 
-/// More stages than a word has bits: each is looked up once a view.
+/// More stages than a word has bits: each is told apart, however often. Their checkpoints are no rows of a request.
 #[test]
 fn any_number_of_stages_is_remembered() {
     let (_blocks, dir, (height, hash)) = indexed(185);
@@ -232,14 +232,13 @@ fn any_number_of_stages_is_remembered() {
     let reader = Reader::open(&dir.path().join("index")).unwrap();
     let view = reader.view().unwrap();
     let start = view.rows_read();
-    for (round, reads) in [(0, 200), (1, 67), (2, 67)] {
-        let before = view.rows_read();
+    for _ in 0..3 {
         for stage in &stages {
             let finished = view.require(stage);
             assert_eq!(finished.is_ok(), stage.version % 3 != 0, "{}", stage.name);
             assert!(finished.is_ok() || matches!(finished, Err(ReadError::Unfinished(name)) if name == stage.name));
         }
-        assert_eq!(view.rows_read() - before, reads, "round {round} after {start} rows");
+        assert_eq!(view.rows_read(), start);
     }
 }
 

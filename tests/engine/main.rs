@@ -12,6 +12,7 @@ mod damaged;
 mod disk_full;
 mod drivers;
 mod errors;
+mod few_files;
 mod follower;
 mod forge;
 mod forks;

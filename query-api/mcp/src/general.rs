@@ -15,6 +15,7 @@ pub(crate) const CALL: &str = "call_endpoint";
 /// Default and maximum number of endpoints in a search result.
 pub(crate) const FOUND: u64 = 5;
 pub(crate) const MAX_FOUND: u64 = 100;
+
 fn reads(effects: (bool, bool)) -> ToolAnnotations {
     let (reads, open_world) = effects;
     ToolAnnotations::new().read_only(reads).destructive(!reads).idempotent(reads).open_world(open_world)

@@ -44,23 +44,6 @@ impl Facts {
         rows.into_iter().map(|(k, v)| (k, Fact(v))).collect()
     }
 
-    /// Name of the row that counts how often families were dropped or recreated; each time counts twice.
-    pub const FAMILIES: &'static str = "families";
-
-    /// This count. A secondary keeps its handle of a dropped family and still sees its rows.
-    ///
-    /// # Errors
-    /// The database cannot be read, or the row is damaged.
-    pub fn families_made(db: &Db) -> Result<u64, ReadError> {
-        let family = db.cf_handle(FactsTable::FAMILY.name()).ok_or(ReadError::Empty)?;
-        let found = db.get_pinned_cf(&family, encode_key::<FactsTable>(&Self::FAMILIES.to_owned()));
-        let Some(bytes) = found.map_err(|e| ReadError::of_table(FactsTable::NAME, e))? else {
-            return Ok(0);
-        };
-        let Fact(text) = FactsTable::decode_value(&bytes)?;
-        text.parse().map_err(|_| ReadError::Broken(format!("the number of column families is {text:?}")))
-    }
-
     /// Name of the row that is there while a repair replaces a column family.
     pub const REPAIRING: &'static str = "repairing";
 

@@ -52,8 +52,8 @@ pub struct Reader {
     pub(crate) db: Arc<Db>,
     /// True if a writer shares the handle, so that each view must pin a snapshot.
     pinned: bool,
-    /// [`Facts::families_made`] at the time of opening.
-    pub(crate) families_made: u64,
+    /// For a secondary instance, how often families had been dropped when it was opened. `None`: it cannot catch up.
+    pub(crate) catches_up_after: Option<u64>,
     facts: Facts,
     /// What the last view found.
     seen: RwLock<Option<Seen>>,
@@ -131,6 +131,11 @@ impl Reader {
         Reader { seen: RwLock::new(Some(Seen { tip: None, chain, checkpoints: None })), ..self }
     }
 
+    /// The same, a secondary instance that may catch up as long as families were dropped so often. See `families`.
+    pub(crate) fn catching_up_after(self, drops: Option<u64>) -> Self {
+        Reader { catches_up_after: drops, ..self }
+    }
+
     /// The chain in memory, up to the last seen tip.
     pub(crate) fn chain(&self) -> Arc<ChainIndex> {
         let seen = self.seen.read().unwrap_or_else(PoisonError::into_inner);
@@ -144,8 +149,7 @@ impl Reader {
             return Err(ReadError::Unfinished(CHAIN.name));
         }
         let raw = facts.blocks_dir.as_deref().map(|dir| RawBlocks::new(dir.to_owned()));
-        let families_made = Facts::families_made(&db)?;
-        Ok(Reader { db, pinned, families_made, facts, seen: RwLock::default(), raw })
+        Ok(Reader { db, pinned, catches_up_after: None, facts, seen: RwLock::default(), raw })
     }
 
     /// Reads raw blocks from this folder instead of the indexed one, for example a copy.

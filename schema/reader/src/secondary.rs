@@ -20,8 +20,8 @@ use cairn_tables::Family;
 use rocksdb::ColumnFamilyDescriptor;
 
 use crate::{
-    ChainIndex, Db, Facts, ReadError, ReadMemory, Reader, Tip, check_format, check_format_in, db::readers_families,
-    db::while_written, db_options, family_options_within, files_memory, memory::chain_memory,
+    ChainIndex, Db, ReadError, ReadMemory, Reader, Tip, check_format, check_format_in, db::readers_families,
+    db::while_written, db_options, families::FamiliesKept, family_options_within, files_memory, memory::chain_memory,
 };
 
 /// Attempts to catch up before the instance is reopened, and to open one that is not empty.
@@ -149,7 +149,7 @@ impl SecondaryReader {
         if let Some(reader) = idle.take().filter(drained) {
             let mut pause = PAUSE;
             for _ in 0..ATTEMPTS {
-                match catch_up(&reader) {
+                match catch_up(&reader, &self.dir) {
                     Ok(tip) if reached(&tip, wanted) => return Ok((reader, tip, false)),
                     // An instance that fails once is not trusted again.
                     Err(_) => break,
@@ -193,16 +193,16 @@ fn reached(tip: &Tip, wanted: Option<(Height, BlockHash)>) -> bool {
     wanted.is_none_or(|(height, hash)| tip.hash == hash || tip.height > height)
 }
 
-fn catch_up(reader: &Reader) -> Result<Tip, ReadError> {
+fn catch_up(reader: &Reader, dir: &Path) -> Result<Tip, ReadError> {
+    let kept = FamiliesKept::wait(dir)?;
+    if reader.catches_up_after != Some(kept.dropped()) {
+        return Err(ReadError::Unusable("column families were dropped: it opens anew".to_owned()));
+    }
     let caught_up = reader.db.try_catch_up_with_primary();
     reader.changed();
     caught_up?;
     // Another program may be writing by now.
     check_format(&reader.db)?;
-    if Facts::families_made(&reader.db)? != reader.families_made {
-        // A stage was rebuilt: this instance still holds the family that it dropped, with the rows of then.
-        return Err(ReadError::Unusable("column families were recreated".to_owned()));
-    }
     Ok(*reader.view()?.tip())
 }
 
@@ -235,6 +235,7 @@ fn open_once(opening: &Opening<'_>, chain: Arc<ChainIndex>) -> Result<(Arc<Reade
     let own = scratch.join(opened.fetch_add(1, Ordering::Relaxed).to_string());
     let unusable = |e: std::io::Error| ReadError::Unusable(format!("{}: {e}", own.display()));
     std::fs::create_dir_all(&own).map_err(unusable)?;
+    let kept = FamiliesKept::wait(dir)?;
     let db = while_written(dir, || {
         let options = |family: Family| {
             ColumnFamilyDescriptor::new(family.name(), family_options_within(family, Some(memory.cache())))
@@ -243,7 +244,9 @@ fn open_once(opening: &Opening<'_>, chain: Arc<ChainIndex>) -> Result<(Arc<Reade
         Db::open_cf_descriptors_as_secondary(&db_options(), dir, &own, families)
     });
     let db = db.or_else(|e| check_format_in(dir).and(Err(e.into())))?;
-    let reader = Reader::still(Arc::new(db))?.with_blocks_dir(blocks_dir.map(Path::to_owned)).beginning_with(chain);
+    let catches_up_after = (!kept.manifest_has_drops()).then(|| kept.dropped());
+    let reader = Reader::still(Arc::new(db))?.with_blocks_dir(blocks_dir.map(Path::to_owned));
+    let reader = reader.beginning_with(chain).catching_up_after(catches_up_after);
     let tip = *reader.view()?.tip();
     Ok((Arc::new(reader), tip))
 }

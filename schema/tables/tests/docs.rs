@@ -1,5 +1,5 @@
 //! `docs/tables.md` is what the sources say of the tables. To write it anew:
-//! `CAIRN_UPDATE_DOCS=1 cargo test --release -p cairn-tables --test docs`.
+//! `CAIRN_UPDATE_DOCS=1 cargo test --release --workspace --test docs`.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use std::{
@@ -48,7 +48,7 @@ fn files(sources: &BTreeMap<String, String>) -> Vec<(&str, Vec<&'static str>)> {
 const HEAD: &str = "# Tables
 
 Generated from the sources in `schema/tables/src`; do not edit. A test compares both. To regenerate this page:
-`CAIRN_UPDATE_DOCS=1 cargo test --release -p cairn-tables --test docs`.
+`CAIRN_UPDATE_DOCS=1 cargo test --release --workspace --test docs`.
 
 A table with a stage is a fold over the journal. It has the same rows in every index of a chain, and checksums cover it.
 Of these tables, `headers`, `block_log`, `prevouts` and `overwritten` are the journal of blocks. The tables without a stage
@@ -108,7 +108,7 @@ fn the_page_is_what_the_sources_say() {
     let differs = page.lines().zip(written.lines()).position(|(a, b)| a != b);
     assert!(
         page == written,
-        "docs/tables.md is stale from line {}: CAIRN_UPDATE_DOCS=1 cargo test --release -p cairn-tables --test docs",
+        "docs/tables.md is stale from line {}: CAIRN_UPDATE_DOCS=1 cargo test --release --workspace --test docs",
         differs.unwrap_or_else(|| page.lines().count().min(written.lines().count())) + 1
     );
 }

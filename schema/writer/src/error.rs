@@ -46,6 +46,11 @@ impl WriteError {
         }
     }
 
+    /// Wraps an error of the operating system that tells its file.
+    pub(crate) fn of_file((path, error): (PathBuf, io::Error)) -> Self {
+        Self::io(path)(error)
+    }
+
     /// Wraps an error of the operating system.
     pub fn io(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();

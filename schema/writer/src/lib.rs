@@ -3,6 +3,7 @@
 
 mod batch;
 mod error;
+mod merging;
 mod salvage;
 mod sst;
 mod writer;

@@ -1,33 +1,44 @@
 //! The write handle of the index.
 
 use std::{
+    collections::HashMap,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU32, Ordering},
+    },
     time::{Duration, Instant},
 };
 
 use cairn_reader::{
-    Db, Facts, ReadError, ReadMemory, bad_files, check_format, check_format_in, damaged_db_options, db_options,
-    family_options_within, files_memory,
+    Db, DroppingFamily, Facts, ReadError, ReadMemory, bad_files, check_format, check_format_in, damaged_db_options,
+    db_options, family_options_within, files_memory,
 };
 use cairn_tables::{
     Family, Table, TableInfo,
     checkpoints::{Checkpoint, Checkpoints},
     encode_key,
-    facts::{Fact, Facts as FactsTable},
+    facts::Facts as FactsTable,
     format::{FORMAT, Format, FormatVersion},
 };
 use rocksdb::{
-    BoundColumnFamily, ColumnFamilyDescriptor, FlushOptions, IngestExternalFileOptions, ReadOptions, WriteBatch,
-    WriteOptions,
+    BottommostLevelCompaction, BoundColumnFamily, ColumnFamilyDescriptor, CompactOptions, FlushOptions,
+    IngestExternalFileOptions, ReadOptions, WriteBatch, WriteOptions,
 };
 
-use crate::{Batch, WriteError};
+use crate::{
+    Batch, WriteError,
+    merging::{self, LOOK_EACH, Piece},
+};
 
 /// Default memory of the database in bytes: 512 MiB for its cache, 256 MiB for rows that are written but not flushed.
 const DEFAULT_MEMORY: u64 = 768 << 20;
 /// Read-ahead of a table scan in bytes.
 const READ_AHEAD: usize = 2 << 20;
+
+/// Beyond this, and several times what it takes to list all files, the manifest is begun anew. Whoever opens the index
+/// reads it from its start, and each commit adds some kilobytes.
+const MANIFEST_BYTES: usize = 4 << 20;
 
 /// How long files that compactions have replaced are kept. A reader in another process reads the list of files and then
 /// opens them, which takes longer than the interval of commits; no file may disappear in that time.
@@ -41,6 +52,8 @@ pub struct Writer {
     kept_since: Mutex<Option<Instant>>,
     /// Memory for reading, which its families share.
     memory: ReadMemory,
+    /// Commits since it was opened. `None`: it merges nothing.
+    commits: Option<AtomicU32>,
 }
 
 impl Writer {
@@ -97,12 +110,14 @@ impl Writer {
             Err(error) if !error.is_damage() => return Err(error.into()),
             _ => {}
         }
+        DroppingFamily::prepare(dir).map_err(WriteError::of_file)?;
         let mut options = if damaged { damaged_db_options() } else { db_options() };
         options.create_if_missing(true);
         options.create_missing_column_families(true);
         options.set_db_write_buffer_size(usize::try_from(memory / 3).unwrap_or(usize::MAX));
         let memory = ReadMemory::of(memory - memory / 3 + cache);
         options.set_max_background_jobs(2);
+        options.set_max_manifest_file_size(MANIFEST_BYTES);
         let families = Family::ALL.map(|f| {
             let mut options = family_options_within(f, Some(memory.cache()));
             // A compaction would stop at the damage, and try again and again.
@@ -120,7 +135,8 @@ impl Writer {
                 }
             }
         })?;
-        let writer = Writer { db: Arc::new(db), dir: dir.to_owned(), kept_since: Mutex::default(), memory };
+        let commits = (!damaged).then(AtomicU32::default);
+        let writer = Writer { db: Arc::new(db), dir: dir.to_owned(), kept_since: Mutex::default(), memory, commits };
         writer.share_memory();
         Ok(writer)
     }
@@ -193,6 +209,7 @@ impl Writer {
         let mut options = FlushOptions::default();
         options.set_wait(true);
         self.db.flush_cfs_opt(&families.iter().collect::<Vec<_>>(), &options)?;
+        self.merge_small_files()?;
         self.share_memory();
         let mut since = self.kept_since.lock().unwrap_or_else(PoisonError::into_inner);
         match *since {
@@ -202,6 +219,31 @@ impl Writer {
         }
         self.db.disable_file_deletions()?;
         *since = Some(Instant::now());
+        Ok(())
+    }
+
+    /// Now and then, merges the small files that commits have left.
+    fn merge_small_files(&self) -> Result<(), WriteError> {
+        let is_time = |commits: &AtomicU32| commits.fetch_add(1, Ordering::Relaxed) % LOOK_EACH == LOOK_EACH - 1;
+        if !self.commits.as_ref().is_some_and(is_time) {
+            return Ok(());
+        }
+        let mut by_family: HashMap<String, Vec<Piece>> = HashMap::new();
+        for file in self.db.live_files()? {
+            let (Some(first), Some(last)) = (file.start_key, file.end_key) else { continue };
+            let piece = Piece { level: file.level, bytes: file.size as u64, first, last };
+            by_family.entry(file.column_family_name).or_default().push(piece);
+        }
+        let mut options = CompactOptions::default();
+        // Rows of the lowest level are written anew only if asked for.
+        options.set_bottommost_level_compaction(BottommostLevelCompaction::Force);
+        options.set_exclusive_manual_compaction(false);
+        for (name, files) in &by_family {
+            let (Some(family), Some((first, last))) = (self.db.cf_handle(name), merging::range(files)) else {
+                continue;
+            };
+            self.db.compact_range_cf_opt(&family, Some(first), Some(last), &options);
+        }
         Ok(())
     }
 
@@ -261,25 +303,14 @@ impl Writer {
     /// # Errors
     /// The database fails.
     pub fn make_anew(&self, family: Family) -> Result<(), WriteError> {
-        // Counted before and after: a reader in another process that opens in between opens again. The count itself
-        // is in the shared family: who replaces that one counts.
-        let counts = family != Family::SHARED;
-        if counts {
-            self.count_families()?;
-        }
-        self.db.drop_cf(family.name())?;
-        self.db.create_cf(family.name(), &family_options_within(family, Some(self.memory.cache())))?;
-        self.remove_files()?;
-        if counts { self.count_families() } else { Ok(()) }
-    }
-
-    fn count_families(&self) -> Result<(), WriteError> {
-        let made = Facts::families_made(&self.db)? + 1;
-        self.commit::<WriteError>(|batch| {
-            batch.put_row::<FactsTable>(&Facts::FAMILIES.to_owned(), &Fact(made.to_string()));
-            Ok(())
-        })?;
-        self.flush()
+        // Readers do not open a writer's own family.
+        let dropping = (!family.is_writers_own()).then(|| DroppingFamily::begin(&self.dir)).transpose();
+        let dropping = dropping.map_err(WriteError::of_file)?;
+        let options = family_options_within(family, Some(self.memory.cache()));
+        let made = self.db.drop_cf(family.name()).and_then(|()| self.db.create_cf(family.name(), &options));
+        dropping.map_or(Ok(()), DroppingFamily::finish).map_err(WriteError::of_file)?;
+        made?;
+        self.remove_files()
     }
 
     fn is_clear(&self, table: &TableInfo) -> Result<bool, WriteError> {

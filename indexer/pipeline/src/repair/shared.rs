@@ -116,10 +116,6 @@ impl Shared {
             self.clear::<HistoryIndex>();
             self.put::<FactsTable>(&Facts::REPAIRING.to_owned(), &Fact("collisions".to_owned()));
         }
-        // Two more, as after a family was made anew: readers in other processes open again.
-        let made = self.get::<FactsTable>(&Facts::FAMILIES.to_owned()).and_then(|fact| fact.0.parse().ok());
-        let made = made.unwrap_or(1u64 << 32).saturating_add(2);
-        self.put::<FactsTable>(&Facts::FAMILIES.to_owned(), &Fact(made.to_string()));
         let mut replacement = Replacement::begin(datadir, Family::SHARED)?;
         for (key, value) in &self.rows {
             replacement.put(key, value)?;
