@@ -101,6 +101,7 @@ pub fn all() -> Vec<Attack> {
             Way::Asks(vec![get(&format!("/v1/tx/{witness}?include_hex=true")), get(&format!("/v1/tx/{witness}"))])
         }),
         attack("answers that nobody reads", 32, Way::NeverReads(whole(&inputs))),
+        attack("refusals that nobody reads", 32, Way::NeverReads(get("/nothing"))),
         attack("requests that arrive byte by byte", 64, Way::Drips(whole(&inputs))),
         attack("connections that are opened and left", 32, Way::Leaves(get("/api/health/full"))),
         attack("deep nesting", 8, {
@@ -149,6 +150,8 @@ pub fn all() -> Vec<Attack> {
 impl Attack {
     /// Attacks on one connection at a time, until told to stop. Returns the number of requests.
     pub fn run(&self, host: u8, server: SocketAddr, goes_on: &dyn Fn() -> bool) -> u64 {
+        // Attackers have processors of their own: here they must not take the server's. On Linux this is the thread's.
+        rustix::process::setpriority_process(None, 10).unwrap();
         let (mut at, mut sent) = (0, 0);
         while goes_on() {
             let Ok(mut stream) = connect(host, server) else {

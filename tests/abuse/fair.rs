@@ -41,7 +41,7 @@ fn overviews(server: &Server, hosts: impl Iterator<Item = u8>, count: usize) -> 
 }
 
 /// The server's memory beyond what it had before an attack, the attacker's own buffers included.
-const MOST_MEMORY: usize = 192 << 20;
+const MOST_MEMORY: usize = 96 << 20;
 
 /// Each attack, one after the other, with a budget of its own.
 #[test]

@@ -12,6 +12,8 @@ use crate::{
 /// Why a transaction's raw bytes are not available.
 pub(crate) const NO_SOURCE: &str = "neither block files nor a node are available";
 const UNREADABLE: &str = "the block file cannot be read, or no longer contains the block";
+/// No answer says this: the request ends with its work.
+const STOPPED: &str = "the work of the request has stopped";
 const NO_NODE: &str = "no node is available";
 
 /// The request to the node for the bytes of a confirmed transaction; `None` if they are available without it.
@@ -21,6 +23,7 @@ pub(crate) fn wanted_of(ctx: &Ctx<'_>, view: &View<'_>, tx: &StoredTx, header: &
             ctx.node_bytes.keep_bytes(tx.txid(), whole);
             None
         }
+        Err(STOPPED) => None,
         Err(_) => Some(Wanted { txid: tx.txid(), block: Some(header.hash) }),
     }
 }
@@ -45,7 +48,7 @@ pub(crate) fn raw_of(ctx: &Ctx<'_>, tx: &StoredTx, header: &HeaderRow) -> Result
         Ok(found) => return Ok(found),
         Err(reason) => reason,
     };
-    if ctx.node.is_none() {
+    if ctx.node.is_none() || reason == STOPPED {
         return Err(reason);
     }
     ctx.node_bytes.get(Wanted { txid: tx.txid(), block: Some(header.hash) })
@@ -71,7 +74,9 @@ pub(crate) fn raw_unconfirmed(ctx: &Ctx<'_>, tx: &MempoolTx) -> Result<Whole, &'
 /// The reason why there is none. It never contains a path.
 pub(crate) fn raw_tx(view: &View<'_>, tx: &StoredTx, position: Option<FilePos>) -> Result<Whole, &'static str> {
     let (raw, position) = view.raw().zip(position).ok_or(NO_SOURCE)?;
-    let bytes = raw.read(position, tx.raw_offset, tx.meta().size as usize).map_err(|error| {
+    let size = tx.meta().size as usize;
+    view.count_other_bytes(size).map_err(|_| STOPPED)?;
+    let bytes = raw.read(position, tx.raw_offset, size).map_err(|error| {
         tracing::warn!(%error, "cannot read the raw bytes of a transaction");
         UNREADABLE
     })?;

@@ -18,7 +18,7 @@ use cairn_tables::{
     keys::HashPrefix,
     stages::{CHAIN, STAGES, StageInfo},
 };
-use cairn_work::Work;
+use cairn_work::{Stopped, Work};
 use rocksdb::{BoundColumnFamily, DBPinnableSlice, DBRawIteratorWithThreadMode, ReadOptions, SnapshotWithThreadMode};
 
 use crate::{ChainIndex, Db, Facts, RawBlocks, ReadError};
@@ -229,6 +229,14 @@ impl<'r> View<'r> {
     /// Counts bytes of a row that are about to be decoded.
     pub(crate) fn count_bytes(&self, bytes: &[u8]) -> Result<(), ReadError> {
         Ok(self.work.as_ref().map_or(Ok(()), |work| work.read(bytes.len()))?)
+    }
+
+    /// Counts bytes of another source that are about to be read and decoded, for the work of this view.
+    ///
+    /// # Errors
+    /// The work has stopped.
+    pub fn count_other_bytes(&self, bytes: usize) -> Result<(), Stopped> {
+        self.work.as_ref().map_or(Ok(()), |work| work.read(bytes))
     }
 
     pub(crate) fn family(&self, family: Family) -> Result<&Arc<BoundColumnFamily<'r>>, ReadError> {

@@ -23,6 +23,9 @@ const STRIDE: u32 = 16;
 /// Bytes that count as one more poll: reading and decoding them takes some ten microseconds.
 const BYTES_PER_POLL: u64 = 16 << 10;
 
+/// Decoding so many bytes at once is long work.
+const LONG: usize = 256 << 10;
+
 /// Time between two looks at whether somebody still waits, while waiting for a turn.
 const WAIT: Duration = Duration::from_millis(10);
 
@@ -114,6 +117,8 @@ pub struct Work {
     began: Cell<Option<Duration>>,
     stopped: Cell<Option<Stopped>>,
     turns: Option<Arc<Turns>>,
+    /// Processor time without a turn.
+    short: Duration,
     has_turn: Cell<bool>,
 }
 
@@ -135,14 +140,17 @@ impl Work {
             began: Cell::new(None),
             stopped: Cell::new(None),
             turns: None,
+            short: SHORT,
             has_turn: Cell::new(false),
         }
     }
 
-    /// Beyond [`SHORT`] of processor time, it waits for a turn.
+    /// Beyond [`SHORT`] of processor time, it waits for a turn. The `requests` that its client has at the same time
+    /// share this time: many that are begun at once are long work, too.
     #[must_use]
-    pub fn in_turns(mut self, turns: Arc<Turns>) -> Self {
+    pub fn in_turns(mut self, turns: Arc<Turns>, requests: usize) -> Self {
         self.turns = Some(turns);
+        self.short = SHORT / u32::try_from(requests.max(1)).unwrap_or(u32::MAX);
         self
     }
 
@@ -207,7 +215,7 @@ impl Work {
         if used > self.limits.processor {
             return self.stop(Stopped::Processor(self.limits.processor));
         }
-        if used > SHORT { self.wait_for_turn() } else { Ok(()) }
+        if used > self.short { self.wait_for_turn() } else { Ok(()) }
     }
 
     fn wait_for_turn(&self) -> Result<(), Stopped> {
@@ -237,7 +245,8 @@ impl Work {
         self.poll()
     }
 
-    /// Counts bytes of rows that are about to be decoded or walked. Those that are decoded twice count twice.
+    /// Counts bytes of rows that are about to be decoded or walked. Those that are decoded twice count twice. Many at once
+    /// wait for a turn, since nothing polls while they are decoded.
     ///
     /// # Errors
     /// As [`Work::poll`], or they are too many.
@@ -250,6 +259,9 @@ impl Work {
         if bytes as u64 > self.largest.get() {
             self.largest.set(bytes as u64);
             self.hold()?;
+        }
+        if bytes >= LONG {
+            self.wait_for_turn()?;
         }
         match u32::try_from(bytes as u64 / BYTES_PER_POLL).unwrap_or(u32::MAX) {
             0 => Ok(()),

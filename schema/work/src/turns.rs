@@ -59,7 +59,7 @@ mod tests {
     }
 
     fn begun(turns: &Arc<Turns>, limits: Limits) -> Work {
-        let work = Work::within(limits).in_turns(Arc::clone(turns));
+        let work = Work::within(limits).in_turns(Arc::clone(turns), 1);
         work.begin();
         work
     }
@@ -84,6 +84,26 @@ mod tests {
             let (done, at) = second.join().unwrap_or((Err(Stopped::Late), freed));
             assert!(done.is_ok() && at >= freed);
         });
+    }
+
+    #[test]
+    fn requests_of_one_client_share_the_time_without_a_turn() {
+        let turns = Arc::new(Turns::of(0));
+        let of = |requests| {
+            let limits = Limits { time: Duration::from_millis(50), ..Limits::NONE };
+            let work = Work::within(limits).in_turns(Arc::clone(&turns), requests);
+            work.begin();
+            work
+        };
+        assert_eq!(busy(&of(1), SHORT / 2), Ok(()));
+        assert_eq!(busy(&of(4), SHORT / 2), Err(Stopped::Late));
+    }
+
+    #[test]
+    fn a_large_row_is_decoded_in_turn() {
+        let work = begun(&Arc::new(Turns::of(0)), Limits { time: Duration::from_millis(50), ..Limits::NONE });
+        assert_eq!(work.read(64 << 10), Ok(()));
+        assert_eq!(work.read(1 << 20), Err(Stopped::Late));
     }
 
     #[test]

@@ -133,15 +133,14 @@ mod tests {
             let blocks = 52_560;
             for block in 0..blocks {
                 files.push(piece(6, bytes, block, block));
-                if block % LOOK_EACH == 0 {
-                    if let Some((first, _)) = numbers(range(&files)) {
-                        let kept = files.iter().position(|file| file.first == first.to_be_bytes()).unwrap();
-                        let merged: u64 = files[kept..].iter().map(|file| file.bytes).sum();
-                        files.truncate(kept);
-                        // RocksDB ends a file at 64 MiB.
-                        files.push(piece(6, merged, first, block));
-                        written += merged;
-                    }
+                let merge = if block % LOOK_EACH == 0 { numbers(range(&files)) } else { None };
+                if let Some((first, _)) = merge {
+                    let kept = files.iter().position(|file| file.first == first.to_be_bytes()).unwrap();
+                    let merged: u64 = files[kept..].iter().map(|file| file.bytes).sum();
+                    files.truncate(kept);
+                    // RocksDB ends a file at 64 MiB.
+                    files.push(piece(6, merged, first, block));
+                    written += merged;
                 }
                 most = most.max(files.iter().filter(|file| file.bytes < LARGE).count());
             }

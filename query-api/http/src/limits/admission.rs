@@ -89,6 +89,12 @@ impl State {
         load
     }
 
+    /// Places in use of the client's site: its IPv4 address, or its /48.
+    fn of_site(&self, who: Lineage) -> usize {
+        let [_, site, _] = self.load(who);
+        site
+    }
+
     /// Removes and returns who is next: the one whose networks have the fewest places, the first of equals.
     fn next(&mut self) -> Option<Waiter> {
         let number = self.queue.iter().min_by_key(|(_, waiter)| self.load(waiter.who)).map(|(number, _)| *number)?;
@@ -123,8 +129,8 @@ impl Class {
                 }
                 let Some(waiter) = state.next() else { return };
                 state.take(waiter.who);
-                let who = waiter.who;
-                (waiter, Permit { class: Arc::clone(self), who, is_filled: false })
+                let (who, beside) = (waiter.who, state.of_site(waiter.who));
+                (waiter, Permit { class: Arc::clone(self), who, beside, is_filled: false })
             };
             // Whoever has gone gives it back at once, and the next one is looked for.
             if let Err(mut permit) = waiter.admit.send(permit) {
@@ -138,6 +144,8 @@ impl Class {
 pub(crate) struct Permit {
     class: Arc<Class>,
     who: Lineage,
+    /// Places that its site had, with this one, when it got it.
+    beside: usize,
     /// True if somebody else looks for the next request.
     is_filled: bool,
 }
@@ -145,6 +153,13 @@ pub(crate) struct Permit {
 impl fmt::Debug for Permit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Permit").field("who", &self.who).finish_non_exhaustive()
+    }
+}
+
+impl Permit {
+    /// How many requests its site had at the same time when it began, with this one.
+    pub(crate) fn beside(&self) -> usize {
+        self.beside
     }
 }
 
@@ -184,8 +199,9 @@ impl Admission {
             let mut state = class.state();
             if state.taken < class.places && state.queue.is_empty() {
                 state.take(who);
+                let beside = state.of_site(who);
                 drop(state);
-                return Ok(Permit { class: Arc::clone(class), who, is_filled: false });
+                return Ok(Permit { class: Arc::clone(class), who, beside, is_filled: false });
             }
             if self.waiting.fetch_add(1, Ordering::Relaxed) >= self.max_waiting {
                 let Some(newest) = state.newest_of_most(who) else {

@@ -107,7 +107,8 @@ async fn answer(server: &Arc<Server>, at: usize, input: Input, caller: Caller<'_
     if let Some((_, bytes)) = body.as_ref().filter(|(_, bytes)| bytes.len() as u64 > SMALL) {
         share.hold(bytes.len() as u64 * PARSED)?;
     }
-    let work = Work::within(info.cost.limits(limit)).held_by(Box::new(share)).in_turns(Arc::clone(&server.turns));
+    let work = Work::within(info.cost.limits(limit)).held_by(Box::new(share));
+    let work = work.in_turns(Arc::clone(&server.turns), permit.beside());
     // Dropped with this future: when it is done, late, or abandoned.
     let _waits = work.guard();
     let (shared, if_none_match) = (Arc::clone(server), caller.if_none_match);

@@ -31,8 +31,14 @@ use crate::{
     },
 };
 
+/// How long a client whose budget is spent waits for each answer. Refusals are free, and a connection may send many
+/// requests at once: without a pause, one client's refusals would keep the processors busy.
+const REFUSAL_PAUSE: Duration = Duration::from_millis(10);
+
 /// Outermost layer: assigns the request id, applies the rate limit, writes error bodies, counts.
 pub(crate) async fn outermost(State(server): State<Arc<Server>>, mut request: Request, next: Next) -> Response {
+    // A connection that sends many requests at once takes its turn for each of them.
+    tokio::task::yield_now().await;
     let began = Instant::now();
     let in_flight = server.metrics.begin();
     let id = server.new_id();
@@ -55,6 +61,9 @@ pub(crate) async fn outermost(State(server): State<Arc<Server>>, mut request: Re
     // OPTIONS is free, and never refused for a spent budget: a browser asks on its own, before requests of a page, and
     // shows the page no reason. It costs what a refused request costs, which is free too, so a bound gains nothing.
     let charged = client.filter(|_| !is_options).map_or(Ok(()), |client| server.charge(&client, Cost::Light.units()));
+    if charged.is_err() {
+        tokio::time::sleep(REFUSAL_PAUSE).await;
+    }
     let may = charged.and_then(|()| head::check(&request, peer.is_some())).and_then(|()| may_send(&server, &request));
     let mut response = match may {
         Err(error) => error.into_response(),
