@@ -87,7 +87,7 @@ pub fn all() -> Vec<Attack> {
             Way::Asks(vec![mcp("tools/call", &long)])
         }),
         attack("a body with many unknown members", 8, {
-            Way::Asks(vec![post("/v1/tx/verify", &unknown(60_000).to_string())])
+            Way::Asks(vec![post("/v1/tx/verify", &unknown(40_000).to_string())])
         }),
         attack("lists of pushes and payouts", 8, {
             let paths = [format!("/v1/tx/{pushes}/op-return"), format!("/v1/tx/{carriers}/op-return")];

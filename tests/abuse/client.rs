@@ -1,8 +1,10 @@
 //! A client over a socket, from an address of its own.
 
 use std::{
-    io::{self, Read, Write},
+    io::{self, ErrorKind, Read, Write},
     net::{Ipv4Addr, SocketAddr, TcpStream},
+    ops::Range,
+    sync::atomic::{AtomicU16, Ordering},
     time::Duration,
 };
 
@@ -42,13 +44,31 @@ impl Answer {
     }
 }
 
+/// The port of the next connection. If the system chooses one, it walks over all sockets that were closed lately, under a
+/// lock that delays everybody's packets.
+static PORT: AtomicU16 = AtomicU16::new(0);
+/// Below the system's own.
+const PORTS: Range<u16> = 10_000..32_000;
+
 /// A connection from this address of the loopback network.
 pub fn connect(host: u8, server: SocketAddr) -> io::Result<TcpStream> {
-    let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
-    socket.bind(&SocketAddr::from((Ipv4Addr::new(127, 0, 0, host), 0)).into())?;
-    socket.connect(&server.into())?;
-    socket.set_tcp_nodelay(true)?;
-    Ok(TcpStream::from(socket))
+    let mut tries = 0;
+    loop {
+        let port = PORTS.start + PORT.fetch_add(1, Ordering::Relaxed) % PORTS.len() as u16;
+        let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
+        socket.set_reuse_address(true)?;
+        let bound = socket.bind(&SocketAddr::from((Ipv4Addr::new(127, 0, 0, host), port)).into());
+        match bound.and_then(|()| socket.connect(&server.into())) {
+            Ok(()) => {
+                socket.set_tcp_nodelay(true)?;
+                return Ok(TcpStream::from(socket));
+            }
+            Err(error) if matches!(error.kind(), ErrorKind::AddrInUse | ErrorKind::AddrNotAvailable) && tries < 100 => {
+                tries += 1;
+            }
+            Err(error) => return Err(error),
+        }
+    }
 }
 
 impl Client {

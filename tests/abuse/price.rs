@@ -2,9 +2,12 @@
 
 use std::time::{Duration, Instant};
 
+use bitcoin::consensus;
+use serde_json::{Value, json};
+
 use crate::{
     client::Client,
-    support::{Server, WORLD},
+    support::{Server, WORLD, by_hash},
     usage::{UNITS_PER_MINUTE, charged, server_time},
 };
 
@@ -13,10 +16,17 @@ const UNIT: Duration = Duration::from_micros(1_000);
 /// Requests of one path are repeated for so long.
 const ENOUGH: Duration = Duration::from_millis(if cfg!(debug_assertions) { 1_000 } else { 150 });
 
-/// Every operation that is asked with GET, as dear as it gets here, and what is no operation.
-fn paths() -> Vec<String> {
+/// A request.
+struct Case {
+    path: String,
+    /// What is sent with POST; `None` for GET.
+    body: Option<Value>,
+}
+
+/// Every operation, as dear as it gets here, and what is no operation.
+fn cases() -> Vec<Case> {
     let worst = &WORLD.worst;
-    let (busy, quiet) = (&worst.busy_address, crate::support::by_hash(&worst.quiet));
+    let (busy, quiet) = (&worst.busy_address, by_hash(&worst.quiet));
     let mut paths: Vec<String> = [&worst.inputs, &worst.outputs, &worst.witness, &worst.pushes, &worst.carriers]
         .iter()
         .flat_map(|tx| {
@@ -29,15 +39,63 @@ fn paths() -> Vec<String> {
         let of = |rest: &str| format!("/v1/wallets/{wallet}/{rest}");
         paths.extend(["overview", "transactions?limit=100", "transactions?limit=100&offset=2000"].map(of));
         paths.extend(["balance-history", "balance-history?format=csv"].map(of));
+        paths.extend([format!("/v1/wallets/{wallet}"), format!("/v1/address/{wallet}/overview")]);
     }
     let tip = worst.payouts;
     paths.extend([format!("/v1/blocks/{tip}"), format!("/v1/blocks/{}", tip - 1), format!("/v1/qr?data={busy}")]);
+    paths.push(format!("/v1/qr?data={}", "Z".repeat(1_200)));
     let others = ["/v1/chain/recent-blocks", "/v1/network/summary", "/api/health", "/api/health/full", "/livez"];
     paths.extend(others.map(str::to_owned));
-    paths.extend(["/openapi.json", "/llms-full.txt", "/v1/capabilities", "/"].map(str::to_owned));
+    // There is no mempool: they say so.
+    let unconfirmed = ["stats", "fee-distribution"].map(|rest| format!("/v1/mempool/{rest}"));
+    paths.extend(unconfirmed.into_iter().chain([format!("/v1/mempool/tx/{}", worst.inputs.compute_txid())]));
+    let others = ["/v1/chain/projected-blocks", "/v1/fees/recommended", "/v1/network/mempool/stress", "/v1/wallets"];
+    paths.extend(others.map(str::to_owned));
+    paths.extend(["/openapi.json", "/llms-full.txt", "/v1/capabilities", "/v1/beta-status", "/"].map(str::to_owned));
     paths.push(format!("/{}", "x".repeat(60_000)));
     paths.push(format!("/v1/wallets?{}", "y=1&".repeat(10_000)));
-    paths
+    let tool = |name: &str, arguments: Value| json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, "arguments": arguments}});
+    let unknown: Vec<_> = (0..40_000).map(|n| (format!("unknown_{n}"), json!(n))).collect();
+    let all = json!({"txid": worst.inputs.compute_txid().to_string(), "io_limit": 25_000});
+    let posts = [
+        ("/v1/batch/overview", json!({"addresses": vec![busy.as_str(); 100]})),
+        (
+            "/v1/tx/verify",
+            json!({"txid": worst.outputs.compute_txid().to_string(), "expected_address": busy, "min_amount_sats": 1}),
+        ),
+        ("/v1/tx/verify", Value::from_iter(unknown)),
+        ("/v1/tx/broadcast", json!({"tx_hex": hex::encode(consensus::serialize(&worst.carriers))})),
+        ("/v1/feedback", json!({"type": "general", "message": "x".repeat(2_000)})),
+        ("/mcp/", json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}})),
+        ("/mcp/", tool("get_transaction", all)),
+        ("/mcp/", tool("search_endpoints", json!({"query": "wallet balance fee ".repeat(1_500)}))),
+    ];
+    let posts = posts.map(|(path, body)| Case { path: path.to_owned(), body: Some(body) });
+    paths.into_iter().map(|path| Case { path, body: None }).chain(posts).collect()
+}
+
+/// True if the path is of this template: `{name}` stands for one part.
+fn is_of(path: &str, template: &str) -> bool {
+    let path = path.split('?').next().unwrap();
+    let (parts, wanted): (Vec<_>, Vec<_>) = (path.split('/').collect(), template.split('/').collect());
+    parts.len() == wanted.len() && parts.iter().zip(wanted).all(|(part, of)| of.starts_with('{') || *part == of)
+}
+
+/// Who adds an operation says what the worst request for it is.
+#[test]
+fn every_operation_has_a_case() {
+    let server = Server::start(UNITS_PER_MINUTE);
+    let document = Client::from(249, server.address).get("/openapi.json").json();
+    let paths = document["paths"].as_object().unwrap();
+    assert!(paths.len() > 20, "{} paths", paths.len());
+    let cases = cases();
+    for (template, methods) in paths {
+        for method in ["get", "post"].into_iter().filter(|method| methods.get(method).is_some()) {
+            let found =
+                cases.iter().any(|case| case.body.is_some() == (method == "post") && is_of(&case.path, template));
+            assert!(found, "{method} {template} has no case in tests/abuse/price.rs");
+        }
+    }
 }
 
 /// No request takes more than twice the processor time that its units stand for.
@@ -47,22 +105,22 @@ fn units_stand_for_processor_time() {
     let mut failed = Vec::new();
     println!("| request | times | \u{b5}s each | units each | ratio |");
     println!("|---|---|---|---|---|");
-    for (n, path) in paths().iter().enumerate() {
+    for (n, Case { path, body }) in cases().iter().enumerate() {
         // Once to warm it up, with another budget.
-        Client::from(250, server.address).get(path);
+        Client::from(250, server.address).send(path, body.as_ref()).unwrap();
         std::thread::sleep(Duration::from_millis(5));
         let (start, began) = (server_time(), Instant::now());
         let mut times = 0u32;
         let (answer, units) = charged(&server, 10 + n as u8, |client| {
             loop {
                 times += 1;
-                let answer = client.get(path);
+                let answer = client.send(path, body.as_ref()).unwrap();
                 if answer.status == 429 || began.elapsed() >= ENOUGH {
                     return answer;
                 }
             }
         });
-        assert!(answer.status < 500, "{path}: {}", answer.head);
+        assert!(answer.status < 500 || answer.status == 503, "{path}: {}", answer.head);
         let used = server_time().saturating_sub(start);
         // The two looks at the budget are charged too.
         let ratio = used.as_secs_f64() / (UNIT.as_secs_f64() * (units + 2.0));
@@ -70,7 +128,8 @@ fn units_stand_for_processor_time() {
         let shown =
             if path.len() > 80 { format!("{}…{}", &path[..14], &path[path.len() - 24..]) } else { path.clone() };
         let micros = used.as_micros() / u128::from(times);
-        println!("| `{shown}` | {times} | {micros} | {:.1} | {ratio:.2} |", units / f64::from(times));
+        let method = if body.is_some() { "POST " } else { "" };
+        println!("| `{method}{shown}` | {times} | {micros} | {:.1} | {ratio:.2} |", units / f64::from(times));
         if ratio > 2.0 {
             failed.push(format!("{shown}: {micros} µs for {:.1} units", units / f64::from(times)));
         }

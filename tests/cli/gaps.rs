@@ -52,6 +52,26 @@ fn a_chain_that_breaks_off_is_an_error() {
     fails(world.run(INDEX), 3, &["the first block file is number 1", "prune=0"]);
 }
 
+/// Without the last file nothing is visibly cut: its undo file shows that it was there.
+#[test]
+fn a_removed_last_file_is_told_by_its_undo_file() {
+    let world = in_files();
+    let last = (0..).take_while(|n| world.path(&format!("blocks/blk{n:05}.dat")).exists()).last().unwrap();
+    let (blocks, undo) = (format!("blocks/blk{last:05}.dat"), format!("blocks/rev{last:05}.dat"));
+    fs::rename(world.path(&blocks), world.path("away")).unwrap();
+    assert!(fs::metadata(world.path(&undo)).unwrap().len() > 0);
+    let says = format!("blk{last:05}.dat is missing");
+    fails(world.run(INDEX), 4, &[&says]);
+    // Without both it is an older copy of the folder.
+    fs::rename(world.path(&undo), world.path("undo")).unwrap();
+    world.run(INDEX).success();
+    fs::rename(world.path("undo"), world.path(&undo)).unwrap();
+    fails(world.run(INDEX), 4, &[&says]);
+    fs::rename(world.path("away"), world.path(&blocks)).unwrap();
+    world.run(INDEX).success();
+    assert!(world.stdout("verify --datadir data").contains("height   60"));
+}
+
 fn component(address: &str, name: &str) -> Value {
     let health = get_json(address, "/api/health/full");
     health["components"].as_array().unwrap().iter().find(|row| row["name"] == name).unwrap().clone()

@@ -141,10 +141,12 @@ impl Survey {
         let mut newest = self.tree.newest_detached(NEWEST);
         newest.retain(|id| self.tree.node(*id).time() >= tip.mono_time);
         self.files.retain(|number, file| listed.binary_search(number).is_ok() || !file.is_blank());
-        let (missing, missing_files) = self.missing(listed);
+        let removed = listed.last().and_then(|last| removed_after(files, *last));
+        let (missing, missing_files) = self.missing(listed, removed);
         self.missing_files = missing_files;
-        // A file that is gone now, or files after it of which the chain uses none.
-        let lost = missing.iter().any(|file| self.files.contains_key(file))
+        // A file that is gone now or has left its undo file, or files after it of which the chain uses none.
+        let lost = removed.is_some()
+            || missing.iter().any(|file| self.files.contains_key(file))
             || missing.first().is_some_and(|first| self.has_bytes_after(*first) && !self.chain_is_after(*first));
         self.gap = if !newest.is_empty() || lost {
             let orphan_blocks = if newest.is_empty() { 0 } else { self.tree.detached() as u64 };
@@ -168,8 +170,8 @@ impl Survey {
     }
 
     /// The first numbers without a file, and how many there are.
-    fn missing(&self, listed: &[u32]) -> (Vec<u32>, u64) {
-        let last = listed.last().copied().max(self.files.keys().next_back().copied());
+    fn missing(&self, listed: &[u32], removed: Option<u32>) -> (Vec<u32>, u64) {
+        let last = listed.last().copied().max(self.files.keys().next_back().copied()).max(removed);
         let Some(last) = last else { return (Vec::new(), 0) };
         let (mut first, mut next) = (Vec::new(), 0);
         for number in listed.iter().copied().chain((last < u32::MAX).then_some(last + 1)) {
@@ -216,6 +218,15 @@ impl Survey {
             }
         }
     }
+}
+
+/// The number after the last block file if that file was removed: its undo file is still there. A node makes the undo
+/// file later, and removes both when it prunes.
+fn removed_after(files: &BlockFiles, last: u32) -> Option<u32> {
+    let number = last.checked_add(1)?;
+    let undo = fs::metadata(files.path(Kind::Undo, number)).is_ok_and(|meta| meta.is_file() && meta.len() > 0);
+    // Looked for after the undo file, since a node may have made both just now.
+    (undo && fs::metadata(files.path(Kind::Block, number)).is_err()).then_some(number)
 }
 
 fn read_height(files: &BlockFiles, at: &BlockLocation) -> Option<Height> {
