@@ -202,6 +202,9 @@ pub(crate) struct Repair {
     pub(crate) node: Node,
     #[command(flatten)]
     pub(crate) limits: Limits,
+    /// Blocks to compare with the block files, witnesses included. What differs is mended.
+    #[arg(long, value_name = "WHICH", value_enum, default_value_t = Raw::Sample)]
+    pub(crate) raw: Raw,
 }
 
 #[derive(Args, Debug)]

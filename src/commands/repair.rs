@@ -62,6 +62,7 @@ pub(crate) fn repair(args: &Repair, context: &Context) -> Result<Exit, Failure> 
         args.limits.memory,
         args.limits.save_every,
         &source,
+        args.raw.into(),
         &reporter,
     );
     drop(reporter);

@@ -12,7 +12,7 @@ use cairn_pipeline::{
 use cairn_reader::{Reader, View};
 
 use crate::{
-    cli::Verify,
+    cli::{Raw, Verify},
     commands::Context,
     exit::{Exit, Failure},
     out::{print, table, thousands},
@@ -35,7 +35,7 @@ pub(crate) fn verify(args: &Verify, context: &Context) -> Result<Exit, Failure> 
     };
     drop(reporter);
     let Some(reader) = reader.filter(|_| !audit.checks.is_empty()) else {
-        print(&damages(&audit, datadir))?;
+        print(&damages(&audit, datadir, args.raw))?;
         return Ok(Exit::Difference);
     };
     let config = args.node.config(reader.facts().script_prefix)?;
@@ -52,12 +52,12 @@ pub(crate) fn verify(args: &Verify, context: &Context) -> Result<Exit, Failure> 
             rows.push(row(found.ok, found.name, &found.detail));
         }
     }
-    print(&(page(&reader, &audit, &rows) + &damages(&audit, datadir)))?;
+    print(&(page(&reader, &audit, &rows) + &damages(&audit, datadir, args.raw)))?;
     Ok(if ok { Exit::Done } else { Exit::Difference })
 }
 
 /// What is damaged, what mends it, and the command.
-fn damages(audit: &Audit, datadir: &Path) -> String {
+fn damages(audit: &Audit, datadir: &Path, raw: Raw) -> String {
     if audit.damages.is_empty() {
         return String::new();
     }
@@ -70,7 +70,9 @@ fn damages(audit: &Audit, datadir: &Path) -> String {
         text += &format!("and {} more\n", thousands(more));
     }
     if let Some(command) = audit.damages.iter().find_map(|damage| damage.repair.command()) {
-        text += &format!("\nStop what writes the index, then run: {command} --datadir {}\n", quoted(datadir));
+        // What only the comparison of all blocks finds, only this finds again.
+        let all = if raw == Raw::All { " --raw all" } else { "" };
+        text += &format!("\nStop what writes the index, then run: {command} --datadir {}{all}\n", quoted(datadir));
     }
     text
 }

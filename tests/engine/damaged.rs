@@ -105,7 +105,7 @@ fn damage(dir: &Path, rng: &mut ChaCha8Rng) -> String {
 fn mend(dir: &Path, blocks: &Path) -> Repaired {
     let (files, survey) = survey(blocks, cairn_model::Network::Regtest);
     let source = FileBlocks::new(&files, &survey, 8);
-    let repaired = repair(dir, &facts(blocks), MEMORY, 20, &source, &NoProgress).unwrap();
+    let repaired = repair(dir, &facts(blocks), MEMORY, 20, &source, RawCheck::Sample, &NoProgress).unwrap();
     if let Repaired::Anew(_) = repaired {
         set_aside(dir).unwrap();
     }
@@ -261,7 +261,7 @@ fn a_repair_that_dies_is_finished_later() {
             bytes[at] ^= 0x10;
             fs::write(&path, bytes).unwrap();
             let cut = Cut::die(after * 40);
-            let died = is_cut(|| repair(dir.path(), &facts(blocks.path()), MEMORY, 0, &source, &cut));
+            let died = is_cut(|| repair(dir.path(), &facts(blocks.path()), MEMORY, 0, &source, RawCheck::Sample, &cut));
             let repaired = mend(dir.path(), blocks.path());
             assert!(matches!(repaired, Repaired::Whole(_)), "{table}, {after}: {repaired:?}");
             assert_mended(dir, blocks.path(), &expected, &format!("{table}, died after {after}"));

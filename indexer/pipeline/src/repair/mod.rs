@@ -121,7 +121,8 @@ pub fn finish_replacement(datadir: &Path, memory: u64) -> Result<(), PipelineErr
 }
 
 /// Repairs the index in `datadir`. `facts` are its parameters, which it has itself if they are not lost. `source` gives
-/// blocks of the active chain; derived tables need none.
+/// blocks of the active chain; derived tables need none. `raw` says which blocks are compared with the block files: a
+/// difference there is mended, too.
 ///
 /// # Errors
 /// The index is in use, the disk or the source fails, or [`PipelineError::Stopped`]: the next repair goes on.
@@ -131,6 +132,7 @@ pub fn repair(
     memory: u64,
     save_seconds: u64,
     source: &dyn BlockSource,
+    raw: RawCheck,
     progress: &dyn Progress,
 ) -> Result<Repaired, PipelineError> {
     let dir = datadir.join("index");
@@ -144,7 +146,8 @@ pub fn repair(
         Err(WriteError::Read(error @ ReadError::NewerFormat { .. })) => return Err(error.into()),
         Err(error) => return Ok(Repaired::Anew(format!("the list of its files is damaged ({error})"))),
     };
-    match (Mending { datadir, lost_facts: facts, memory, save_seconds, source, progress, done: Vec::new() }).run(writer)
+    match (Mending { datadir, lost_facts: facts, memory, save_seconds, source, raw, progress, done: Vec::new() })
+        .run(writer)
     {
         Ok(done) => Ok(Repaired::Whole(done)),
         Err(MendError::Cannot(Cannot(why))) => Ok(Repaired::Anew(why)),
@@ -175,6 +178,7 @@ struct Mending<'m> {
     memory: u64,
     save_seconds: u64,
     source: &'m dyn BlockSource,
+    raw: RawCheck,
     progress: &'m dyn Progress,
     done: Vec<String>,
 }
@@ -200,7 +204,7 @@ impl Mending<'_> {
             sizes: None::<BulkSizes>,
         };
         for _ in 0..ROUNDS {
-            let audit = audit_index(&engine.reader, RawCheck::Sample, self.progress)?;
+            let audit = audit_index(&engine.reader, self.raw, self.progress)?;
             if !audit.damages.iter().any(|damage| damage.repair.command().is_some()) {
                 engine.repair(self.progress)?;
                 return Ok(self.done);
