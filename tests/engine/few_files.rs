@@ -11,6 +11,16 @@ use crate::{compare::assert_equal, support::*};
 
 #[test]
 fn files_stay_few() {
+    few_files(false);
+}
+
+/// A program that indexes a block and ends, as `cairn index --once` does from a timer.
+#[test]
+fn files_stay_few_although_each_commit_has_a_process_of_its_own() {
+    few_files(true);
+}
+
+fn few_files(reopens: bool) {
     let dir = temp_dir();
     let chain = small_chain(11);
     let blocks = dir.path().join("blocks");
@@ -23,6 +33,10 @@ fn files_stay_few() {
     for height in 1..=tip {
         let to = SyncOptions { driver: Driver::Tip, to: Some(height), ..SyncOptions::default() };
         engine.sync(&files, &survey, &to, &NoProgress).unwrap();
+        if reopens {
+            drop(engine);
+            engine = Engine::open_existing(dir.path()).unwrap();
+        }
         let mut count = BTreeMap::new();
         for file in table_files_in(&dir.path().join("index")).unwrap() {
             *count.entry(file.table()).or_insert(0) += 1;

@@ -209,8 +209,14 @@ impl Writer {
         let mut options = FlushOptions::default();
         options.set_wait(true);
         self.db.flush_cfs_opt(&families.iter().collect::<Vec<_>>(), &options)?;
+        self.keep_files()?;
         self.merge_small_files()?;
         self.share_memory();
+        Ok(())
+    }
+
+    /// Keeps files that are replaced from now on for [`KEEP_FILES`].
+    fn keep_files(&self) -> Result<(), WriteError> {
         let mut since = self.kept_since.lock().unwrap_or_else(PoisonError::into_inner);
         match *since {
             Some(at) if at.elapsed() < KEEP_FILES => return Ok(()),
@@ -222,9 +228,10 @@ impl Writer {
         Ok(())
     }
 
-    /// Now and then, merges the small files that commits have left.
+    /// Merges the small files that commits have left: with the first commit, since a program may end after a few, and
+    /// then now and then.
     fn merge_small_files(&self) -> Result<(), WriteError> {
-        let is_time = |commits: &AtomicU32| commits.fetch_add(1, Ordering::Relaxed) % LOOK_EACH == LOOK_EACH - 1;
+        let is_time = |commits: &AtomicU32| commits.fetch_add(1, Ordering::Relaxed).is_multiple_of(LOOK_EACH);
         if !self.commits.as_ref().is_some_and(is_time) {
             return Ok(());
         }
