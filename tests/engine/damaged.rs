@@ -14,7 +14,8 @@ use cairn_pipeline::{
 };
 use cairn_reader::ReadError;
 use cairn_tables::{
-    Family, TABLES, Table, coins::Coins, encode_key, heights::HeightByHash, keys::HashPrefix, tx_nums::TxNums,
+    Family, TABLES, Table, block_log::BlockLog, coins::Coins, encode_key, heights::HeightByHash, keys::HashPrefix,
+    tx_nums::TxNums,
 };
 use cairn_testkit::temp_dir;
 use cairn_writer::{WriteError, Writer};
@@ -239,6 +240,43 @@ fn wrong_rows_are_found_and_mended() {
     assert!(audit.damages.iter().any(|d| d.repair == Repair::Stage("coins")), "{audit:#?}");
     mend(dir.path(), blocks.path());
     assert_mended(dir, blocks.path(), &expected, "a coin that is gone");
+}
+
+/// A flag that an input has of its witness, wrong in the journal: no other row tells, only the block file does.
+#[test]
+fn a_wrong_flag_is_found_by_comparing_every_block() {
+    let (blocks, index, expected) = original(35);
+    let dir = copy(index.path());
+    let writer = Writer::open(&dir.path().join("index")).unwrap();
+    let mut wrong = None;
+    writer
+        .rows::<BlockLog>(|key, value| {
+            let (first, mut row) = (BlockLog::decode_key(key).unwrap(), BlockLog::decode_value(value).unwrap());
+            if let (None, false, Some(input)) = (&wrong, row.height == 100, row.txs.inputs.first_mut()) {
+                input.flags.anyone_can_pay ^= true;
+                wrong = Some((first, row));
+            }
+        })
+        .unwrap();
+    let (first, row) = wrong.unwrap();
+    writer
+        .commit::<WriteError>(|batch| {
+            batch.put_row::<BlockLog>(&first, &row);
+            Ok(())
+        })
+        .unwrap();
+    writer.flush().unwrap();
+    drop(writer);
+    let audit = |check| audit_folder(&dir.path().join("index"), check, &NoProgress).unwrap().1;
+    assert!(audit(RawCheck::Sample).ok());
+    let found = audit(RawCheck::All);
+    let [damage] = &found.damages[..] else { panic!("{found:#?}") };
+    assert_eq!((damage.height, damage.repair), (Some(row.height), Repair::Blocks));
+    let (files, survey) = survey(blocks.path(), cairn_model::Network::Regtest);
+    let source = FileBlocks::new(&files, &survey, 8);
+    let repaired = repair(dir.path(), &facts(blocks.path()), MEMORY, 20, &source, RawCheck::All, &NoProgress).unwrap();
+    assert!(matches!(&repaired, Repaired::Whole(done) if !done.is_empty()), "{repaired:?}");
+    assert_mended(dir, blocks.path(), &expected, "a wrong flag");
 }
 
 /// A repair that dies at any step leaves an index with which the next command goes on.

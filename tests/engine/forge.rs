@@ -4,11 +4,12 @@ use std::{collections::HashMap, path::Path};
 
 use bitcoin::{
     Amount, Block, BlockHash, CompactTarget, OutPoint, ScriptBuf, Sequence, Target, Transaction, TxIn, TxMerkleNode,
-    TxOut, Witness,
+    TxOut, Witness, WitnessMerkleNode,
     absolute::LockTime,
     block::{Header, Version},
     consensus::serialize,
     hashes::Hash,
+    merkle_tree,
     params::Params,
     transaction,
 };
@@ -37,8 +38,12 @@ impl Forge {
         Forge { blocks: vec![genesis], spent: vec![vec![]], coins: HashMap::new() }
     }
 
-    /// Adds a block of these transactions, a coinbase first; returns its height.
-    pub fn block(&mut self, txdata: Vec<Transaction>) -> u32 {
+    /// Adds a block of these transactions, a coinbase first; returns its height. If there are witnesses, the coinbase
+    /// is made to commit to them.
+    pub fn block(&mut self, mut txdata: Vec<Transaction>) -> u32 {
+        if txdata.iter().any(|tx| tx.input.iter().any(|input| !input.witness.is_empty())) {
+            commit_to_witnesses(&mut txdata);
+        }
         let height = self.blocks.len() as u32;
         let mut spent = Vec::new();
         for (i, tx) in txdata.iter().enumerate() {
@@ -106,6 +111,20 @@ impl Forge {
     pub fn oracle(&self) -> Oracle {
         Oracle::of(Network::Regtest, &self.blocks)
     }
+}
+
+/// BIP 141: the coinbase's witness is one item of 32 bytes, and its last output commits to the others.
+fn commit_to_witnesses(txdata: &mut [Transaction]) {
+    let reserved = [0; 32];
+    let ids = txdata.iter().enumerate().map(|(i, tx)| match i {
+        0 => WitnessMerkleNode::all_zeros(),
+        _ => WitnessMerkleNode::from_raw_hash(tx.compute_wtxid().to_raw_hash()),
+    });
+    let root = merkle_tree::calculate_root(ids).unwrap();
+    let commitment = Block::compute_witness_commitment(&root, &reserved);
+    let script = [&[0x6a, 0x24, 0xaa, 0x21, 0xa9, 0xed], &commitment.to_byte_array()[..]].concat();
+    txdata[0].input[0].witness = Witness::from_slice(&[reserved]);
+    txdata[0].output.push(pay(0, ScriptBuf::from_bytes(script)));
 }
 
 /// Stands in undo data for a coin that does not exist.

@@ -58,7 +58,7 @@ pub enum DecodeErrorKind {
     /// The header commits to other transactions.
     #[error("the Merkle root does not match the transactions")]
     MerkleMismatch,
-    /// The coinbase commits to other witnesses. Only [`Decoded::check_witnesses`] finds this.
+    /// There are witnesses, and the coinbase commits to none or to others (BIP 141).
     #[error("the witness commitment does not match the witnesses")]
     WitnessMismatch,
 }
@@ -116,13 +116,9 @@ impl Decoded {
         u64::from(self.size) * 4 - witness * 3
     }
 
-    /// Compares the witnesses with the commitment in the coinbase (BIP 141). Merkle root and txids do not cover them,
-    /// so [`decode_block`] does not detect damage there. This hashes nearly the whole block a second time. `raw` are
-    /// the bytes that this was decoded from.
-    ///
-    /// # Errors
-    /// There are witnesses, and the commitment to them is missing or does not match.
-    pub fn check_witnesses(&self, raw: &[u8]) -> Result<(), DecodeError> {
+    /// Compares the witnesses with the commitment in the coinbase (BIP 141), since Merkle root and txids do not cover
+    /// them. This hashes nearly the whole block a second time. `raw` are the bytes that this was decoded from.
+    fn check_witnesses(&self, raw: &[u8]) -> Result<(), DecodeError> {
         if self.txs.iter().all(|tx| tx.size == tx.base_size) || self.witness_commitment_holds(raw) == Some(true) {
             return Ok(());
         }
@@ -167,19 +163,22 @@ impl Decoded {
     }
 }
 
-/// Decodes a raw block (header, count, transactions). Each byte is hashed at most once for the txids.
+/// Decodes a raw block (header, count, transactions). Each byte is hashed at most once for the txids, and once for the
+/// witness commitment.
 ///
 /// `prefix_len` is the number of bytes of a script's hash in its id: 8, except in tests of collisions.
 ///
 /// # Errors
-/// The bytes are not a block, or its Merkle root does not match its transactions. Checked are format, counts, amounts
-/// and the position of the coinbase. Scripts, signatures, the existence of the spent coins, and the witness commitment
-/// (see [`Decoded::check_witnesses`]) are not checked.
+/// The bytes are not a block, its Merkle root does not match its transactions, or its witness commitment not its
+/// witnesses. Checked are format, counts, amounts and the position of the coinbase. Scripts, signatures and the
+/// existence of the spent coins are not checked.
 pub fn decode_block(raw: &[u8], prefix_len: usize) -> Result<Decoded, DecodeError> {
-    decode_with(raw, Hashed { prefix_len })
+    let decoded = decode_with(raw, Hashed { prefix_len })?;
+    decoded.check_witnesses(raw)?;
+    Ok(decoded)
 }
 
-/// Decodes a raw block with ids from any source.
+/// Decodes a raw block with ids from any source, without a look at the witness commitment.
 pub(crate) fn decode_with(raw: &[u8], ids: impl Ids) -> Result<Decoded, DecodeError> {
     if raw.len() > MAX_BLOCK_SIZE as usize {
         return Err(DecodeError { at: 0, kind: DecodeErrorKind::BlockTooLarge });
@@ -207,11 +206,6 @@ impl Decoded {
             scripts: Vec::with_capacity(n / 6),
         }
     }
-}
-
-/// True if bytes are a complete and undamaged block, including witnesses.
-pub(crate) fn is_sound(raw: &[u8]) -> bool {
-    decode_block(raw, 0).is_ok_and(|block| block.check_witnesses(raw).is_ok())
 }
 
 struct Visitor<'a, I> {

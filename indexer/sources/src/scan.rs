@@ -6,7 +6,7 @@
 
 use crate::{
     bytes::Cursor,
-    decode::{MAX_BLOCK_SIZE, MIN_BLOCK_SIZE, is_sound},
+    decode::{MAX_BLOCK_SIZE, MIN_BLOCK_SIZE, decode_block},
     error::SourceError,
     hash::Hash32,
     pow::{PowCheck, bits_of},
@@ -300,7 +300,7 @@ impl Scanner<'_> {
 
     fn decodes(&mut self, record: &Record) -> Result<bool, SourceError> {
         self.file.read(record.offset, record.size as usize, &mut self.buf)?;
-        Ok(self.buf.len() == record.size as usize && is_sound(&self.buf))
+        Ok(self.buf.len() == record.size as usize && decode_block(&self.buf, 0).is_ok())
     }
 
     /// The next position from `from` on with a magic and a header with proof of work.

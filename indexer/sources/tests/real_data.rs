@@ -102,7 +102,6 @@ fn single_blocks_by_two_parsers() {
         let decoded = decode_block(&raw, 8).unwrap();
         assert!(name.ends_with(&decoded.hash.to_string()));
         check_against_rust_bitcoin(&raw, &decoded);
-        decoded.check_witnesses(&raw).unwrap();
     }
 }
 
@@ -210,6 +209,5 @@ fn every_flipped_byte_of_a_real_block_is_noticed() {
         if !found && i > 0 && tx.size > tx.base_size { (from + tx.size as usize - 5, true) } else { (at, found) }
     });
     raw[at] ^= 1;
-    let changed = decode_block(&raw, 8).unwrap();
-    assert_eq!(changed.check_witnesses(&raw).unwrap_err().kind, DecodeErrorKind::WitnessMismatch);
+    assert_eq!(decode_block(&raw, 8).unwrap_err().kind, DecodeErrorKind::WitnessMismatch);
 }

@@ -10,7 +10,7 @@ use rayon::prelude::*;
 
 use super::{FileState, Refreshed, Stamp, Survey};
 use crate::{
-    decode::is_sound,
+    decode::decode_block,
     error::SourceError,
     folder::{BlockFiles, Kind},
     match_undo::{FileBlocks, match_file},
@@ -276,5 +276,5 @@ impl Stamp {
 
 fn decodes(files: &BlockFiles, location: &BlockLocation, buf: &mut Vec<u8>) -> Result<bool, SourceError> {
     files.open_raw(Kind::Block, location.file)?.read(location.offset, location.size as usize, buf)?;
-    Ok(buf.len() == location.size as usize && is_sound(buf))
+    Ok(buf.len() == location.size as usize && decode_block(buf, 0).is_ok())
 }
