@@ -67,7 +67,9 @@ fn files(dir: &Path) -> Vec<PathBuf> {
 
 /// Damages a file; says how.
 fn damage(dir: &Path, rng: &mut ChaCha8Rng) -> String {
-    let files = files(dir);
+    // An earlier damage may have left a file empty.
+    let mut files = files(dir);
+    files.retain(|path| fs::metadata(path).unwrap().len() > 0);
     let path = files.choose(rng).unwrap();
     let name = path.file_name().unwrap().to_string_lossy().into_owned();
     let mut bytes = fs::read(path).unwrap();
