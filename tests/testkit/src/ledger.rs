@@ -110,6 +110,10 @@ pub(crate) struct Ledger {
     pub(crate) spenders: BTreeMap<(TxNum, u32), Spender>,
     /// Every number that a txid was given, in chain order.
     pub(crate) tx_nums: HashMap<Txid, Vec<TxNum>>,
+    /// By transaction number: the coins that it spent, in input order.
+    pub(crate) spent: Vec<Vec<Coin>>,
+    /// The coins that a coinbase overwrote (BIP 30), with the height of its block.
+    pub(crate) overwritten: Vec<(Height, Coin)>,
 }
 
 impl Ledger {
@@ -147,6 +151,7 @@ impl Ledger {
         let txid = tx.compute_txid();
         let coinbase = tx.is_coinbase();
         let mut brought: Sats = 0;
+        let mut spent = Vec::new();
 
         for (vin, input) in tx.input.iter().enumerate() {
             if coinbase {
@@ -160,7 +165,9 @@ impl Ledger {
             let earlier = self.spenders.insert((coin.tx_num, input.previous_output.vout), spender);
             assert_eq!(earlier, None, "{} is spent twice", input.previous_output);
             self.moved_out(&coin, tx_num, txid, height);
+            spent.push(coin);
         }
+        self.spent.push(spent);
 
         for (vout, output) in tx.output.iter().enumerate() {
             // The genesis coinbase was never put into the coin set, and what starts with OP_RETURN or is too long to
@@ -181,6 +188,7 @@ impl Ledger {
                 // is gone, unspent; its script lost it in this transaction.
                 assert!(coinbase, "{txid} at height {height} has the txid of a transaction with unspent outputs");
                 self.moved_out(&gone, tx_num, txid, height);
+                self.overwritten.push((height, gone));
             }
         }
 

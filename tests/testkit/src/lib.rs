@@ -1,13 +1,19 @@
-//! What the tests of every area share: a naive ledger to compare the index with, the folder of real chain data, tests
-//! that skip themselves by name, and folders that vanish.
+//! What the tests of every area share: a naive ledger to compare the index with, naive clusters and coin ages, the folder
+//! of real chain data, tests that skip themselves by name, and folders that vanish.
 //!
 //! This is test code: what cannot be (a block that spends a coin that does not exist, say) panics and says why.
 
+mod ages;
+mod b_cubed;
+mod clusters;
 mod data;
 mod ledger;
 mod oracle;
 mod skip;
 
+pub use ages::{AGE_BANDS, AgeBand, BalanceBand, BlockAges, CoinSum, DayMetrics, LONG_TERM_DAYS, TxSums};
+pub use b_cubed::{BCubed, b_cubed};
+pub use clusters::{ClusterId, Clusters, anyone_can_pay, clusters_of_perfect_eligibility};
 pub use data::{read_block_file, shared_data, temp_dir, workspace_root};
 pub use ledger::{Coin, HeaderRow, HistoryRow, Spender, Totals, TxRow};
 pub use oracle::{DayRow, Oracle};

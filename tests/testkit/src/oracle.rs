@@ -2,7 +2,7 @@
 
 use std::{cell::OnceCell, collections::BTreeMap};
 
-use bitcoin::{Block, BlockHash, OutPoint, Script, ScriptBuf, Txid};
+use bitcoin::{Block, BlockHash, OutPoint, Script, ScriptBuf, Transaction, Txid};
 use cairn_model::{Height, MonoTime, MuHashDigest, Network, Sats, TxNum, day_of};
 
 use crate::ledger::{Coin, HeaderRow, HistoryRow, Ledger, Spender, Totals, TxRow};
@@ -121,6 +121,36 @@ impl Oracle {
     #[must_use]
     pub fn tx_nums(&self, txid: &Txid) -> &[TxNum] {
         self.ledger().tx_nums.get(txid).map_or(&[], Vec::as_slice)
+    }
+
+    /// The transactions of the blocks up to a height, with their numbers and heights, in chain order.
+    pub fn transactions(&self, height: Height) -> impl Iterator<Item = (TxNum, Height, &Transaction)> {
+        let blocks = self.blocks.iter().enumerate().take_while(move |(at, _)| *at <= height as usize);
+        let txs = blocks.flat_map(|(at, block)| block.txdata.iter().map(move |tx| (at as Height, tx)));
+        txs.enumerate().map(|(number, (at, tx))| (TxNum(number as u64), at, tx))
+    }
+
+    /// The coins that a transaction spent, in input order; none for a coinbase.
+    ///
+    /// # Panics
+    /// If there is no transaction with that number.
+    #[must_use]
+    pub fn spent(&self, tx_num: TxNum) -> &[Coin] {
+        &self.ledger().spent[tx_num.0 as usize]
+    }
+
+    /// The coins that a coinbase overwrote (BIP 30), each with the height of its block, in chain order. They left the
+    /// coin set without being spent.
+    #[must_use]
+    pub fn overwritten(&self) -> &[(Height, Coin)] {
+        &self.ledger().overwritten
+    }
+
+    /// The coin set as it was after the block of a height, made anew from the blocks up to it.
+    #[must_use]
+    pub fn coins_at(&self, height: Height) -> BTreeMap<OutPoint, Coin> {
+        let until = self.blocks.len().min(height as usize + 1);
+        Oracle::of(self.network, &self.blocks[..until]).coins().clone()
     }
 
     /// The coin set.

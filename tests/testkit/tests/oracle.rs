@@ -1,84 +1,18 @@
 //! The oracle against chains that were reckoned by hand, and against the start of mainnet.
 
+mod common;
+
 use std::collections::HashMap;
 
-use bitcoin::{
-    Amount, Block, BlockHash, CompactTarget, OutPoint, ScriptBuf, Sequence, Transaction, TxIn, TxMerkleNode, TxOut,
-    Witness, absolute::LockTime, block, hashes::Hash, transaction,
-};
+use bitcoin::{Amount, Block, BlockHash, OutPoint, ScriptBuf, Transaction, TxOut, hashes::Hash};
 use cairn_model::{MuHash, Network, TxNum, coin_bytes};
 use cairn_testkit::{Coin, DayRow, HistoryRow, Oracle, Spender, Totals, read_block_file, shared_data_or_skip};
+use common::{DAY, GENESIS_DAY, block_after, chain, coinbase, genesis, script, spend, to};
 
-const DAY: u32 = 86_400;
 const BTC: u64 = 100_000_000;
-
-/// A script of its own for each name; anyone can spend it, which the oracle does not care about.
-fn script(name: u8) -> ScriptBuf {
-    ScriptBuf::from_bytes(vec![0x01, name])
-}
-
-fn to(name: u8, sats: u64) -> TxOut {
-    TxOut { value: Amount::from_sat(sats), script_pubkey: script(name) }
-}
-
-fn input(previous_output: OutPoint, script_sig: Vec<u8>) -> TxIn {
-    TxIn {
-        previous_output,
-        script_sig: ScriptBuf::from_bytes(script_sig),
-        sequence: Sequence::MAX,
-        witness: Witness::new(),
-    }
-}
-
-fn tx(input: Vec<TxIn>, output: Vec<TxOut>) -> Transaction {
-    Transaction { version: transaction::Version::ONE, lock_time: LockTime::ZERO, input, output }
-}
-
-/// Coinbases of one tag and the same outputs have the same txid.
-fn coinbase(tag: u8, output: Vec<TxOut>) -> Transaction {
-    tx(vec![input(OutPoint::null(), vec![0x01, tag])], output)
-}
-
-fn spend(coins: &[(&Transaction, u32)], output: Vec<TxOut>) -> Transaction {
-    let inputs = coins.iter().map(|&(tx, vout)| input(OutPoint { txid: tx.compute_txid(), vout }, vec![]));
-    tx(inputs.collect(), output)
-}
 
 fn outpoint(tx: &Transaction, vout: u32) -> OutPoint {
     OutPoint { txid: tx.compute_txid(), vout }
-}
-
-fn block_after(previous: BlockHash, time: u32, txdata: Vec<Transaction>) -> Block {
-    let header = block::Header {
-        version: block::Version::ONE,
-        prev_blockhash: previous,
-        merkle_root: TxMerkleNode::all_zeros(),
-        time,
-        bits: CompactTarget::from_consensus(0x207f_ffff),
-        nonce: 0,
-    };
-    let mut block = Block { header, txdata };
-    if let Some(root) = block.compute_merkle_root() {
-        block.header.merkle_root = root;
-    }
-    block
-}
-
-fn genesis() -> Block {
-    bitcoin::constants::genesis_block(bitcoin::Network::Regtest)
-}
-
-/// The time of the regtest genesis lies on day 15 007.
-const GENESIS_DAY: u32 = 15_007;
-
-/// A regtest chain of blocks given by their day (since that of genesis) and transactions.
-fn chain(blocks: Vec<(u32, Vec<Transaction>)>) -> Vec<Block> {
-    let mut chain = vec![genesis()];
-    for (day, txdata) in blocks {
-        let previous = chain[chain.len() - 1].block_hash();
-        chain.push(block_after(previous, (GENESIS_DAY + day) * DAY + DAY - 1, txdata));
-    }
-    chain
 }
 
 fn row(tx_num: u64, tx: &Transaction, height: u32, received_sats: u64, spent_sats: u64) -> HistoryRow {
