@@ -47,6 +47,6 @@ pub use build::{
 };
 pub use economy::{
     Actor, DEMO_BLOCKS, END_TIME, RECENT_BLOCKS, Showcase, Unconfirmed, WAITING_SPAN, actors, chain, chain_and_mempool,
-    showcase,
+    chain_and_owners, showcase,
 };
 pub use error::Error;

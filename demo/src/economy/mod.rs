@@ -12,7 +12,9 @@ mod life;
 mod purses;
 mod unconfirmed;
 
-use bitcoin::Address;
+use std::collections::HashMap;
+
+use bitcoin::{Address, ScriptBuf};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -57,6 +59,18 @@ pub fn showcase() -> Result<[Showcase; 3], Error> {
 /// None that a seed is known to cause; the builder's checks are passed on.
 pub fn chain(seed: u64) -> Result<Chain, Error> {
     Ok(economy(seed)?.into_chain())
+}
+
+/// Generates the demo chain and tells whose each script is that a participant made, as a number for each participant: the
+/// ground truth for clusters. Joint transactions with equal outputs spend coins of several participants, all others those
+/// of one.
+///
+/// # Errors
+/// As [`chain`].
+pub fn chain_and_owners(seed: u64) -> Result<(Chain, HashMap<ScriptBuf, u32>), Error> {
+    let economy = economy(seed)?;
+    let owners = economy.owners();
+    Ok((economy.into_chain(), owners))
 }
 
 /// Generates the demo chain, and what waits over its tip: more than a thousand transactions in the order in which they

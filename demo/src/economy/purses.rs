@@ -66,6 +66,15 @@ impl Economy {
         self.builder.into_chain()
     }
 
+    /// Whose each script is, by a number for each participant; the exchange's wallets are of one.
+    pub(super) fn owners(&self) -> HashMap<ScriptBuf, u32> {
+        let number = |who: &Who| match who {
+            Who::Cold | Who::Deposits => Who::Hot.index() as u32,
+            _ => who.index() as u32,
+        };
+        self.owners.iter().map(|(script, who)| (script.clone(), number(who))).collect()
+    }
+
     /// The script of a participant's fixed address.
     pub(super) fn fixed(&mut self, who: Who, n: u32) -> Result<ScriptBuf, Error> {
         self.own(who, &who.lock(n))

@@ -4,7 +4,7 @@
 
 mod common;
 
-use cairn_chaingen::{EverythingOptions, everything};
+use cairn_chaingen::{EverythingOptions, Joint, Owners, everything, owned_everything};
 use common::Kernel;
 
 #[test]
@@ -24,4 +24,16 @@ fn accepts_a_fork_of_300_blocks() {
     let folder = tempfile::tempdir().unwrap();
     Kernel::open(folder.path()).accept(&chain);
     assert!(chain.stale().iter().any(|branch| branch.len() == 300));
+}
+
+#[test]
+fn accepts_chains_of_several_owners() {
+    let joint = vec![Joint::CoinJoin, Joint::Pledge, Joint::PayJoin, Joint::Mixer];
+    for (seed, keyless) in [(0, false), (1, true)] {
+        let owners = Owners { count: 12, joint: joint.clone(), keyless };
+        let (chain, _) = owned_everything(seed, &EverythingOptions::default(), owners).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        Kernel::open(folder.path()).accept(&chain);
+        assert!(!chain.stale().is_empty());
+    }
 }

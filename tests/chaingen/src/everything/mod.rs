@@ -1,7 +1,11 @@
 //! The `everything` shape: a random chain in which every kind of output, spend, coinbase and fork occurs.
 
+mod joint;
+mod owners;
 mod recipes;
 mod scripts;
+
+use std::collections::HashMap;
 
 use bitcoin::{BlockHash, OutPoint, ScriptBuf};
 use rand::seq::IndexedRandom;
@@ -9,6 +13,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use crate::{BlockSpec, Chain, ChainBuilder, Commitment, Error};
+pub use owners::{Joint, Owners, Truth};
 
 /// Header times stay below this (2023-11-14), so that no clock finds them in the future.
 const LATEST_TIME: u32 = 1_700_000_000;
@@ -43,15 +48,20 @@ impl Default for EverythingOptions {
 /// None that a seed is known to cause; the builder's checks are passed on.
 pub fn everything(seed: u64, options: &EverythingOptions) -> Result<Chain, Error> {
     let mut generator = Everything::new(seed, options.max_txs, options.showpieces);
-    generator.grow(options.blocks)?;
-    for &depth in &options.forks {
-        generator.fork(depth, depth + 1)?;
-        generator.grow(5)?;
-        generator.fork(1, 1)?;
-        // One more, so that the tip is the only highest block.
-        generator.grow(1)?;
-    }
+    generator.run_through(options)?;
     Ok(generator.into_chain())
+}
+
+/// The same with several owners: the chain, and whose each of its scripts is. The blocks are others than those of
+/// [`everything`], where one wallet has all coins.
+///
+/// # Errors
+/// As [`everything`]; [`Error::Parameters`] without an owner.
+pub fn owned_everything(seed: u64, options: &EverythingOptions, owners: Owners) -> Result<(Chain, Truth), Error> {
+    let mut generator = Everything::owned(seed, options.max_txs, options.showpieces, owners)?;
+    generator.run_through(options)?;
+    let truth = generator.truth.clone();
+    Ok((generator.into_chain(), truth))
 }
 
 /// The random chain generator, for tests that grow and fork a chain step by step.
@@ -67,6 +77,13 @@ pub struct Everything {
     showpiece: usize,
     /// Outputs of the last fan-out, kept for the transaction with thousands of inputs.
     fan: Vec<OutPoint>,
+    truth: Truth,
+    /// None where one wallet, owner 0, has all coins.
+    shared: Option<Owners>,
+    /// Where owners share the chain: scripts that were paid before, by owner.
+    paid: HashMap<u32, Vec<ScriptBuf>>,
+    /// Whose the next new key is.
+    working: u32,
 }
 
 impl Everything {
@@ -82,7 +99,39 @@ impl Everything {
             next_key: 0,
             showpiece: 0,
             fan: Vec::new(),
+            truth: Truth::default(),
+            shared: None,
+            paid: HashMap::new(),
+            working: 0,
         }
+    }
+
+    /// The same where several owners share the chain.
+    ///
+    /// # Errors
+    /// [`Error::Parameters`] without an owner, or with more than a million.
+    pub fn owned(seed: u64, max_txs: u32, showpieces: bool, owners: Owners) -> Result<Self, Error> {
+        if !(1..=1_000_000).contains(&owners.count) {
+            return Err(Error::Parameters("a chain has 1 to 1,000,000 owners"));
+        }
+        Ok(Self { shared: Some(owners), ..Self::new(seed, max_txs, showpieces) })
+    }
+
+    /// Whose each script is that was paid so far. Without [`Everything::owned`] all that can be spent is of owner 0.
+    pub fn truth(&self) -> &Truth {
+        &self.truth
+    }
+
+    fn run_through(&mut self, options: &EverythingOptions) -> Result<(), Error> {
+        self.grow(options.blocks)?;
+        for &depth in &options.forks {
+            self.fork(depth, depth + 1)?;
+            self.grow(5)?;
+            self.fork(1, 1)?;
+            // One more, so that the tip is the only highest block.
+            self.grow(1)?;
+        }
+        Ok(())
     }
 
     /// The blocks so far, in order of arrival.
@@ -153,7 +202,7 @@ impl Everything {
         for _ in 0..self.rng.random_range(0..=self.max_txs) {
             self.random_tx()?;
         }
-        Ok(())
+        self.joint_txs()
     }
 
     fn mine(&mut self) -> Result<BlockHash, Error> {

@@ -48,6 +48,7 @@ impl Everything {
             if self.rng.random_bool(0.3) {
                 coins.extend(self.pick(1));
                 coins.dedup();
+                coins = self.together(coins);
             }
             if coins.is_empty() {
                 break;
@@ -89,6 +90,7 @@ impl Everything {
     fn fan_in(&mut self) -> Result<(), Error> {
         let fan = std::mem::take(&mut self.fan);
         let coins: Vec<OutPoint> = fan.into_iter().filter(|coin| self.builder.is_mature(coin)).collect();
+        let coins = self.together(coins);
         let outputs = self.outputs(&coins, 2)?;
         let style = Style { sighash: vec![Kind::AllPlusAnyoneCanPay], ..Style::default() };
         self.try_spend(&coins, outputs, &style)?;
@@ -153,6 +155,7 @@ impl Everything {
         }
         if let Some(txid) = self.try_spend(&coins, outputs, &Style::default())? {
             let empty = self.living(txid, 2..6);
+            let empty = self.together(empty);
             let outputs = vec![pay(0, self.any_script()?), pay(0, op_return(b""))];
             self.try_spend(&empty, outputs, &Style::default())?;
         }
@@ -190,7 +193,12 @@ impl Everything {
     }
 
     /// Signs and adds a transaction; none if there is nothing to spend or the block is full.
-    fn try_spend(&mut self, coins: &[OutPoint], outputs: Vec<TxOut>, style: &Style) -> Result<Option<Txid>, Error> {
+    pub(super) fn try_spend(
+        &mut self,
+        coins: &[OutPoint],
+        outputs: Vec<TxOut>,
+        style: &Style,
+    ) -> Result<Option<Txid>, Error> {
         if coins.is_empty() || outputs.is_empty() {
             return Ok(None);
         }
@@ -204,6 +212,9 @@ impl Everything {
 
     /// Up to `count` different mature coins, old and young.
     fn pick(&mut self, count: usize) -> Vec<OutPoint> {
+        if self.shared.is_some() {
+            return self.pick_of(None, count);
+        }
         let mut coins = Vec::with_capacity(count);
         for _ in 0..4 * count {
             if coins.len() == count {
@@ -229,13 +240,14 @@ impl Everything {
         candidates.into_iter().filter(|(_, script)| ring.knows(script)).map(|(coin, _)| coin).collect()
     }
 
-    fn value(&self, coins: &[OutPoint]) -> u64 {
+    pub(super) fn value(&self, coins: &[OutPoint]) -> u64 {
         coins.iter().filter_map(|coin| self.builder.coin(coin)).map(|coin| coin.txout.value.to_sat()).sum()
     }
 
     /// `count` spendable outputs (now and then a dead one more) that share the coins' value less a random fee.
     fn outputs(&mut self, coins: &[OutPoint], count: usize) -> Result<Vec<TxOut>, Error> {
         let total = self.value(coins);
+        let sender = self.shared.as_ref().and_then(|_| self.owner_of(coins));
         let mut left = total - self.rng.random_range(0..=total.min(20_000));
         let mut outputs = Vec::with_capacity(count + 1);
         for index in 0..count {
@@ -248,7 +260,12 @@ impl Everything {
                 _ => self.rng.random_range(0..=left / 2),
             };
             left -= share;
-            outputs.push(pay(share, self.any_script()?));
+            // Where owners share the chain, change comes back.
+            let script = match sender {
+                Some(sender) if self.rng.random_bool(0.5) => self.payee(sender)?,
+                _ => self.any_script()?,
+            };
+            outputs.push(pay(share, script));
         }
         if self.rng.random_bool(0.15) {
             outputs.push(pay(0, self.dead_script()));
@@ -275,7 +292,11 @@ impl Everything {
     /// A script that is small in weight and signature operations, for pieces with thousands of them.
     fn cheap_script(&mut self) -> Result<ScriptBuf, Error> {
         use crate::{KeyForm, Lock};
+        if self.shared.is_some() {
+            self.working = self.any_owner();
+        }
         let key = self.rng.random_range(0..400);
+        let key = self.own_key(key);
         let lock = match self.rng.random_range(0..6) {
             0 => Lock::P2trKey { key },
             1 => Lock::P2pkh { key, form: KeyForm::Compressed },
@@ -283,10 +304,11 @@ impl Everything {
             3 => Lock::anyone(),
             _ => Lock::P2wpkh { key },
         };
-        self.builder.keyring().script(&lock)
+        let owner = self.working;
+        self.owned_script(lock, owner)
     }
 }
 
-fn pay(value: u64, script_pubkey: ScriptBuf) -> TxOut {
+pub(super) fn pay(value: u64, script_pubkey: ScriptBuf) -> TxOut {
     TxOut { value: Amount::from_sat(value), script_pubkey }
 }

@@ -11,6 +11,10 @@ use crate::{Error, KeyForm, Lock};
 impl Everything {
     /// A spendable script: often one paid before, else a new lock of a random kind.
     pub(super) fn any_script(&mut self) -> Result<ScriptBuf, Error> {
+        if self.shared.is_some() {
+            let owner = self.any_owner();
+            return self.payee(owner);
+        }
         if self.rng.random_bool(0.6)
             && let Some(script) = self.scripts.choose(&mut self.rng)
         {
@@ -18,6 +22,7 @@ impl Everything {
         }
         let lock = self.any_lock();
         let script = self.builder.keyring().script(&lock)?;
+        self.truth.own(&script, 0);
         if script.len() < 1_000 {
             self.scripts.push(script.clone());
         }
@@ -109,10 +114,18 @@ impl Everything {
         ScriptBuf::from_bytes(vec![0x51; length])
     }
 
-    fn new_key(&mut self) -> u32 {
+    pub(super) fn new_key(&mut self) -> u32 {
         self.next_key += 1;
         // A bounded number of keys, so that keys recur across kinds of script.
-        self.next_key % 400
+        self.own_key(self.next_key % 400)
+    }
+
+    /// The number of a key of the owner at work; keys of different owners differ.
+    pub(super) fn own_key(&self, key: u32) -> u32 {
+        match &self.shared {
+            None => key,
+            Some(owners) => key * owners.count + self.working,
+        }
     }
 
     fn quorum(&mut self, most: u32) -> (u8, Vec<u32>) {
