@@ -1,4 +1,4 @@
-//! Scripts and unlocking data of the mainnet shape, computed from an address number.
+//! Scripts and unlocking data of the mainnet shape, computed from an address.
 
 use bitcoin::secp256k1::{PublicKey, Secp256k1, SecretKey};
 use rand::Rng;
@@ -6,12 +6,14 @@ use rand_chacha::ChaCha8Rng;
 
 use super::Signatures;
 
-/// Count of real keys behind P2PK scripts; such a script compresses in undo files only if its key is on the curve.
-const KEYS: usize = 64;
+/// Owners with a real key behind an uncompressed P2PK script, which compresses in undo files only if its key is on the
+/// curve. Real keys are dear, so that such scripts are the first address of every fourth of the first owners, no other.
+const KEYS: usize = 16;
+const KEY_EVERY: u32 = 4;
 
-/// Kinds of script, with their share of new addresses in thousandths.
-const MIX: [(Kind, u32); 10] = [
-    (Kind::P2pkh, 370),
+/// Kinds of script, with their share of all other addresses in thousandths.
+const MIX: [(Kind, u32); 9] = [
+    (Kind::P2pkh, 378),
     (Kind::P2shMultisig, 130),
     (Kind::P2shP2wpkh, 115),
     (Kind::P2wpkh, 230),
@@ -19,9 +21,32 @@ const MIX: [(Kind, u32); 10] = [
     (Kind::P2trKey, 44),
     (Kind::P2trScript, 22),
     (Kind::P2pk, 4),
-    (Kind::P2pkUncompressed, 8),
     (Kind::BareMultisig, 5),
 ];
+
+/// An address of an owner. No two have the same script.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Address {
+    pub(super) owner: u32,
+    /// Which of the owner's addresses, from 0.
+    pub(super) n: u32,
+}
+
+impl Address {
+    pub(super) fn first(owner: u32) -> Self {
+        Self { owner, n: 0 }
+    }
+
+    fn number(self) -> u64 {
+        u64::from(self.owner) << 32 | u64::from(self.n)
+    }
+
+    /// Which of the real keys it has.
+    fn key(self) -> Option<usize> {
+        let last = self.n == 0 && self.owner % KEY_EVERY == KEY_EVERY - 1;
+        Some((self.owner / KEY_EVERY) as usize).filter(|&key| last && key < KEYS)
+    }
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -37,7 +62,7 @@ pub(super) enum Kind {
     BareMultisig,
 }
 
-/// Makes scripts of address numbers. Nothing is stored per address: its kind and hashes are a mix of its number.
+/// Makes scripts of addresses. Nothing is stored per address: its kind and hashes are a mix of its numbers.
 #[derive(Debug)]
 pub(super) struct Addresses {
     signatures: Signatures,
@@ -59,14 +84,17 @@ impl Addresses {
         Ok(Self { signatures, salt: mix(seed), keys, kinds })
     }
 
-    pub(super) fn kind(&self, address: u32) -> Kind {
-        self.kinds[(mix(self.salt ^ u64::from(address)) % self.kinds.len() as u64) as usize]
+    pub(super) fn kind(&self, address: Address) -> Kind {
+        if address.key().is_some() {
+            return Kind::P2pkUncompressed;
+        }
+        self.kinds[(mix(self.salt ^ address.number()) % self.kinds.len() as u64) as usize]
     }
 
     /// Appends the scriptPubKey and returns the cost of its signature operations.
-    pub(super) fn write_script(&self, out: &mut Vec<u8>, address: u32) -> usize {
+    pub(super) fn write_script(&self, out: &mut Vec<u8>, address: Address) -> usize {
         let kind = self.kind(address);
-        let hash = spread(self.salt, u64::from(address));
+        let hash = spread(self.salt, address.number());
         if self.signatures == Signatures::Open {
             write_open_script(out, kind, &hash);
             return 0;
@@ -96,15 +124,14 @@ impl Addresses {
                 out.extend_from_slice(&hash);
             }
             Kind::P2pk => {
-                let key = &self.keys[usize::from(hash[0]) % KEYS];
-                out.extend_from_slice(&[33, 2 | (key[64] & 1)]);
-                out.extend_from_slice(&key[1..33]);
+                out.extend_from_slice(&[33, 2 | (hash[0] & 1)]);
+                out.extend_from_slice(&hash);
                 out.push(0xac);
                 return 4;
             }
             Kind::P2pkUncompressed => {
                 out.push(65);
-                out.extend_from_slice(&self.keys[usize::from(hash[0]) % KEYS]);
+                out.extend_from_slice(&self.keys[address.key().unwrap_or_default()]);
                 out.push(0xac);
                 return 4;
             }
@@ -123,7 +150,7 @@ impl Addresses {
     pub(super) fn write_unlock(
         &self,
         rng: &mut ChaCha8Rng,
-        address: u32,
+        address: Address,
         script_sig: &mut Vec<u8>,
         witness: &mut Vec<u8>,
     ) -> (usize, bool) {
@@ -132,7 +159,7 @@ impl Addresses {
         match kind {
             Kind::P2pkh => {
                 // A tenth of the keys is uncompressed.
-                let long = mix(u64::from(address)).is_multiple_of(10);
+                let long = mix(address.number()).is_multiple_of(10);
                 let start = begin(script_sig);
                 push_signature(rng, script_sig);
                 self.push_key(script_sig, address, 0, long);
@@ -168,7 +195,7 @@ impl Addresses {
             }
             Kind::P2shP2wpkh if !open => {
                 script_sig.extend_from_slice(&[23, 22, 0, 20]);
-                script_sig.extend_from_slice(&spread(!self.salt, u64::from(address))[..20]);
+                script_sig.extend_from_slice(&spread(!self.salt, address.number())[..20]);
             }
             _ => script_sig.push(0),
         }
@@ -218,19 +245,19 @@ impl Addresses {
     }
 
     /// A key of an address with its length; the same every time.
-    fn push_key(&self, out: &mut Vec<u8>, address: u32, n: u64, long: bool) {
-        let x = spread(self.salt.wrapping_add(n + 1), u64::from(address));
+    fn push_key(&self, out: &mut Vec<u8>, address: Address, n: u64, long: bool) {
+        let x = spread(self.salt.wrapping_add(n + 1), address.number());
         if long {
             out.extend_from_slice(&[65, 4]);
             out.extend_from_slice(&x);
-            out.extend_from_slice(&spread(self.salt ^ n, u64::from(address)));
+            out.extend_from_slice(&spread(self.salt ^ n, address.number()));
         } else {
             out.extend_from_slice(&[33, 2 | (x[0] & 1)]);
             out.extend_from_slice(&x);
         }
     }
 
-    fn push_keys(&self, out: &mut Vec<u8>, address: u32, count: u64) {
+    fn push_keys(&self, out: &mut Vec<u8>, address: Address, count: u64) {
         for n in 0..count {
             self.push_key(out, address, n, false);
         }

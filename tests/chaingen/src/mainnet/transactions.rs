@@ -4,9 +4,10 @@ use bitcoin::Script;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
-use super::address::{Addresses, push_random};
+use super::address::{Address, Addresses, push_random};
 use super::assemble::sha256d;
-use super::pool::{LiveCoin, LiveCoins};
+use super::owners::{Owners, Place};
+use super::pool::{Bundle, LiveCoin, LiveCoins};
 use crate::corefiles::{write_coin, write_compact_size};
 
 /// Blocks are filled to a random weight within this range; consensus allows 4,000,000.
@@ -26,9 +27,7 @@ const SEED_OUTPUTS: u32 = 2_000;
 pub(super) struct Body {
     pub(super) addresses: Addresses,
     pub(super) pool: LiveCoins,
-    pub(super) next_address: u32,
-    /// An address, and how many of 100 outputs pay it.
-    busiest: (u32, u32),
+    pub(super) owners: Owners,
     /// Coins still to be made by fanning out.
     seedlings: u32,
     height: u32,
@@ -45,6 +44,8 @@ pub(super) struct Body {
     pub(super) wtxids: Vec<[u8; 32]>,
     pub(super) raw: Vec<u8>,
     pub(super) undo: Vec<u8>,
+    /// Of each output, whose it is; data is nobody's.
+    pub(super) paid: Vec<Option<u32>>,
     scratch: Scratch,
 }
 
@@ -57,17 +58,16 @@ struct Scratch {
     witness: Vec<u8>,
     base: Vec<u8>,
     script: Vec<u8>,
-    /// Value and address of each output; data outputs have no address.
-    plan: Vec<(u64, Option<u32>)>,
+    /// Value and address of each output, and where its coin goes; data outputs have no address.
+    plan: Vec<(u64, Option<(Address, Place)>)>,
 }
 
 impl Body {
-    pub(super) fn new(addresses: Addresses, pool: LiveCoins, seedlings: u32, busiest: (u32, u32)) -> Self {
+    pub(super) fn new(addresses: Addresses, pool: LiveCoins, seedlings: u32, owners: Owners) -> Self {
         Self {
             addresses,
             pool,
-            next_address: busiest.0,
-            busiest,
+            owners,
             seedlings,
             height: 0,
             fees: 0,
@@ -81,6 +81,7 @@ impl Body {
             wtxids: Vec::new(),
             raw: Vec::new(),
             undo: Vec::new(),
+            paid: Vec::new(),
             scratch: Scratch::default(),
         }
     }
@@ -98,6 +99,7 @@ impl Body {
         }
         self.raw.clear();
         self.undo.clear();
+        self.paid.clear();
     }
 
     /// Fills the block.
@@ -107,34 +109,39 @@ impl Body {
             if self.seedlings > 0 {
                 let outputs = self.seedlings.min(SEED_OUTPUTS);
                 self.seedlings -= outputs;
-                if !self.transaction(rng, 1, outputs) {
+                if !self.transaction(rng, outputs, false) {
                     return;
                 }
                 continue;
             }
-            let (inputs, outputs) = (input_count(rng), output_count(rng));
-            if !self.transaction(rng, inputs, outputs) {
+            let outputs = output_count(rng);
+            if !self.transaction(rng, outputs, true) {
                 return;
             }
         }
     }
 
     /// Adds one transaction; false if there is nothing left to spend.
-    fn transaction(&mut self, rng: &mut ChaCha8Rng, inputs: u32, outputs: u32) -> bool {
+    fn transaction(&mut self, rng: &mut ChaCha8Rng, outputs: u32, change: bool) -> bool {
+        let Some(bundle) = self.pool.take(rng).or_else(|| self.owners.give_up_one()) else { return false };
         let room = MAX_WEIGHT.saturating_sub(self.weight) / 2;
-        let inputs = inputs.min((room / INPUT_WEIGHT) as u32).max(1);
         let outputs = outputs.min((room / OUTPUT_WEIGHT) as u32).max(1);
         let mut part = std::mem::take(&mut self.scratch);
         part.coins.clear();
-        part.coins.extend((0..inputs).map_while(|_| self.pool.take(rng)));
-        let made = !part.coins.is_empty();
-        if made {
-            self.write_inputs(rng, &mut part);
-            self.plan_outputs(rng, &mut part, outputs);
-            self.finish(rng, &mut part);
+        part.coins.push(bundle.first);
+        part.coins.extend(bundle.more);
+        let most = (room / INPUT_WEIGHT).max(1);
+        if part.coins.len() > most
+            && let Some(rest) = Bundle::of(part.coins.split_off(most))
+        {
+            // It comes later, in a transaction of its own.
+            self.pool.add(rng, rest);
         }
+        self.write_inputs(rng, &mut part);
+        self.plan_outputs(rng, &mut part, outputs, change);
+        self.finish(rng, &mut part);
         self.scratch = part;
-        made
+        true
     }
 
     fn write_inputs(&mut self, rng: &mut ChaCha8Rng, part: &mut Scratch) {
@@ -161,12 +168,12 @@ impl Body {
     }
 
     /// Decides values and addresses: the inputs' sum less a fee, in random shares.
-    fn plan_outputs(&mut self, rng: &mut ChaCha8Rng, part: &mut Scratch, outputs: u32) {
+    fn plan_outputs(&mut self, rng: &mut ChaCha8Rng, part: &mut Scratch, outputs: u32, change: bool) {
         let sum: u64 = part.coins.iter().map(|coin| coin.sats).sum();
         let fee = (rng.random_range(2..40) * (part.inputs.len() as u64 + 34 * u64::from(outputs))).min(sum / 200);
         self.fees += fee;
         let mut left = sum - fee;
-        let sender = part.coins.first().map_or(0, |coin| coin.address);
+        let sender = part.coins.first().filter(|_| change).map(|coin| coin.address);
         part.plan.clear();
         for index in 0..outputs {
             // The last output takes the rest; it is never data, so that nothing is burnt.
@@ -178,41 +185,20 @@ impl Body {
             let fair = left / u64::from(outputs - index);
             let share = if last { left } else { rng.random_range(0..=fair.saturating_mul(2).min(left)) };
             left -= share;
-            let address = self.choose_address(rng, sender);
-            part.plan.push((share, Some(address)));
-        }
-    }
-
-    /// Change to the sender, one of the popular addresses (the n-th with a weight of about 1/n), or a new one.
-    fn choose_address(&mut self, rng: &mut ChaCha8Rng, sender: u32) -> u32 {
-        // Without such an address nothing is drawn, so that the usual shape stays what it was.
-        if self.busiest.1 > 0 && rng.random_range(0..100) < self.busiest.1 {
-            return self.busiest.0;
-        }
-        match rng.random_range(0..100) {
-            0..28 => sender,
-            28..57 => {
-                // A random power of two up to the count, then evenly up to the next: integers, so that every machine
-                // draws the same.
-                let known = self.next_address.max(1);
-                let low = 1u32 << rng.random_range(0..=known.ilog2());
-                rng.random_range(low..=low.saturating_mul(2) - 1).min(known) - 1
-            }
-            _ => {
-                self.next_address = self.next_address.wrapping_add(1);
-                self.next_address - 1
-            }
+            let payee = self.owners.choose(rng, sender);
+            part.plan.push((share, Some(payee)));
         }
     }
 
     fn finish(&mut self, rng: &mut ChaCha8Rng, part: &mut Scratch) {
         part.outputs.clear();
         write_compact_size(&mut part.outputs, part.plan.len() as u64);
-        for &(sats, address) in &part.plan {
+        for &(sats, payee) in &part.plan {
             part.outputs.extend_from_slice(&sats.to_le_bytes());
             part.script.clear();
-            match address {
-                Some(address) => self.sigops += self.addresses.write_script(&mut part.script, address),
+            self.paid.push(payee.map(|(address, _)| address.owner));
+            match payee {
+                Some((address, _)) => self.sigops += self.addresses.write_script(&mut part.script, address),
                 None => {
                     let length = if rng.random_bool(0.5) { 20 } else { rng.random_range(8..76) };
                     part.script.extend_from_slice(&[0x6a, length]);
@@ -246,24 +232,13 @@ impl Body {
         self.txs += 1;
         self.inputs += part.coins.len() as u64;
         self.outputs += part.plan.len() as u64;
-        for (vout, &(sats, address)) in part.plan.iter().enumerate() {
-            if let Some(address) = address {
+        for (vout, &(sats, payee)) in part.plan.iter().enumerate() {
+            if let Some((address, place)) = payee {
                 let coin = LiveCoin { txid, sats, vout: vout as u32, address, height: self.height, coinbase: false };
-                self.pool.add(rng, coin);
+                self.owners.put(rng, &mut self.pool, place, coin);
             }
         }
-    }
-}
-
-/// Inputs of a transaction; 2.52 on average.
-fn input_count(rng: &mut ChaCha8Rng) -> u32 {
-    match rng.random_range(0..10_000) {
-        0..6_597 => 1,
-        6_597..8_497 => 2,
-        8_497..9_447 => rng.random_range(3..=5),
-        9_447..9_907 => rng.random_range(6..=20),
-        9_907..9_997 => rng.random_range(21..=80),
-        _ => rng.random_range(100..=300),
+        self.owners.settle(rng, &mut self.pool);
     }
 }
 
