@@ -7,9 +7,9 @@ use rand_chacha::ChaCha8Rng;
 use super::Signatures;
 
 /// Owners with a real key behind an uncompressed P2PK script, which compresses in undo files only if its key is on the
-/// curve. Real keys are dear, so that such scripts are the first address of every fourth of the first owners, no other.
+/// curve. Real keys are dear, so that such scripts are the first address of every sixth of the first owners, no other.
 const KEYS: usize = 16;
-const KEY_EVERY: u32 = 4;
+const KEY_EVERY: u32 = 6;
 
 /// Kinds of script, with their share of all other addresses in thousandths.
 const MIX: [(Kind, u32); 9] = [

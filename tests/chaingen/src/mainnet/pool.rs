@@ -42,7 +42,7 @@ impl Bundle {
 const CAPS: [usize; 3] = [3_000, 9_000, 24_000];
 /// Share of the spends that each level gets, in percent. Measured over 2 GB: a tenth of the inputs spends a coin of the
 /// same block, a third one of the last two blocks, 85 % of the last 36, and a tail goes across the whole chain.
-const SHARES: [u32; 4] = [57, 21, 12, 10];
+const SHARES: [u32; 4] = [56, 20, 12, 12];
 
 /// Live coins in the bundles in which they will be spent. When there are more than the limit, random old ones are
 /// forgotten: they stay unspent for good, as lost coins do.
