@@ -56,6 +56,8 @@ struct Measured {
     eligible: u64,
     inputs_there: u64,
     scripts_there: u64,
+    /// Those with just two scripts.
+    two: u64,
     /// Inputs by blocks since the coin was made: 0, up to 1, up to 36.
     young: [u64; 3],
     owners: u64,
@@ -129,6 +131,7 @@ impl Measured {
             self.eligible += 1;
             self.inputs_there += taken.len() as u64;
             self.scripts_there += scripts.len() as u64;
+            self.two += u64::from(scripts.len() == 2);
             for pair in scripts.windows(2) {
                 sets.unite(pair[0], pair[1]);
             }
@@ -159,6 +162,7 @@ fn co_spending_is_like_mainnets() {
         measured.check("one script, several inputs", 1.0 - share(eligible, multi), 0.17..0.23);
         measured.check("scripts for an input", share(scripts_there, inputs_there), 0.84..0.92);
         measured.check("scripts for a transaction", share(scripts_there, eligible), 4.4..5.4);
+        measured.check("two scripts", share(measured.two, eligible), 0.50..0.65);
         measured.check("inputs of a transaction", share(inputs, txs), 2.45..2.62);
         measured.check("owners for a script", share(measured.owners, scripts), 0.22..0.27);
 

@@ -19,10 +19,13 @@ struct Counts {
     /// Inputs of these, and different scripts among them.
     inputs_there: usize,
     scripts_there: usize,
+    /// Of the scripts of an eligible transaction.
+    median: usize,
 }
 
 fn counts<S: Ord>(txs: impl Iterator<Item = Vec<S>>) -> Counts {
-    let mut counts = Counts { txs: 0, inputs: 0, multi: 0, eligible: 0, inputs_there: 0, scripts_there: 0 };
+    let mut counts = Counts { txs: 0, inputs: 0, multi: 0, eligible: 0, inputs_there: 0, scripts_there: 0, median: 0 };
+    let mut sizes = Vec::new();
     for spent in txs {
         let scripts: BTreeSet<&S> = spent.iter().collect();
         counts.txs += 1;
@@ -32,8 +35,11 @@ fn counts<S: Ord>(txs: impl Iterator<Item = Vec<S>>) -> Counts {
             counts.eligible += 1;
             counts.inputs_there += spent.len();
             counts.scripts_there += scripts.len();
+            sizes.push(scripts.len());
         }
     }
+    sizes.sort_unstable();
+    counts.median = sizes[sizes.len() / 2];
     counts
 }
 
@@ -75,4 +81,8 @@ fn shares_of_real_blocks() {
     // Different scripts for 100 inputs of eligible transactions.
     let distinct = |counts: &Counts| 100 * counts.scripts_there / counts.inputs_there;
     assert_eq!([in_2014, in_2015, in_2021, in_2024].map(distinct), [88, 92, 91, 66]);
+    // Scripts of an eligible transaction: the mean in tenths, and the median.
+    let mean = |counts: &Counts| 10 * counts.scripts_there / counts.eligible;
+    assert_eq!([in_2014, in_2015, in_2021, in_2024].map(mean), [128, 27, 76, 127]);
+    assert_eq!([in_2014, in_2015, in_2021, in_2024].map(|counts| counts.median), [2; 4]);
 }

@@ -14,7 +14,7 @@
 //! | transactions that spend two scripts or more (eligible) | 27 % | 26.9, 40.6, 20.4 and 3.1 % in the blocks 279,671 (2014), 361,582 (2015), 702,861 (2021) and 866,342 (2024) |
 //! | of the transactions with several inputs, those that spend one script | 20 % | 27, 15, 16 and 30 % in these |
 //! | different scripts for 100 inputs of eligible transactions | 89 | 88, 92, 91 and 66 in these |
-//! | scripts that an eligible transaction spends from: median, mean | 2, 4.9 | median 2, mean 12.8, 2.8, 7.6 and 12.7 in these |
+//! | scripts that an eligible transaction spends from: median, mean | 2, 4.9 | median 2, mean 12.8, 2.7, 7.6 and 12.7 in these |
 //! | clusters for 100 scripts | 46 | 47 (372,206,870 of 786,122,678 addresses in February 2021) \[1\]; "roughly half" by 2021 \[2\] |
 //! | sizes of clusters | half as many at each doubling | a power law \[3\] |
 //! | scripts in the largest cluster | 2.5 % | 4.2 % in May 2012 (Mt. Gox, 156,722 of 3,730,218 addresses) \[4\] |
