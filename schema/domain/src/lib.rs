@@ -3,6 +3,7 @@
 
 mod address;
 mod asm;
+pub mod coinjoin;
 mod daily;
 mod difficulty;
 mod direction;
