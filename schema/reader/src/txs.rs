@@ -91,6 +91,12 @@ impl StoredTx {
         self.decoded.script(output)
     }
 
+    /// The bytes that the outputs' scripts are ranges of.
+    #[must_use]
+    pub fn scripts(&self) -> &[u8] {
+        &self.decoded.scripts
+    }
+
     /// Sum of the inputs' values; 0 for a coinbase.
     #[must_use]
     pub fn input_sats(&self) -> u64 {

@@ -28,7 +28,7 @@ pub(super) fn can_be_divided<S: Shape>(candidate: &Candidate<'_, S>) -> bool {
 
     // Inputs that pay for an equal output alone; the smaller ones only together.
     let whole = inputs.partition_point(|value| value.saturating_add(fee) >= amount);
-    let together = sum(&inputs[whole..]) / amount.max(1);
+    let together = sum(&inputs[whole..]) / amount.saturating_sub(fee).max(1);
     let enough = (whole as u64).saturating_add(together) >= participants as u64;
 
     let largest_share = amount.saturating_add(candidate.largest_other().unwrap_or(0));

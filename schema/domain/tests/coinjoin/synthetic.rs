@@ -215,6 +215,17 @@ fn equal_outputs_need_a_division_of_the_inputs() {
     );
 }
 
+/// Small inputs that together reach the amount less what a maker may be paid.
+#[test]
+fn small_inputs_are_shares_together() {
+    let with = |small: Sats| {
+        let outputs = [20_000_000, 20_000_000, 20_000_000, 10_000_000, 2_500_000];
+        detect(&tx('w', &[30_000_000, 23_000_000, small, 9_900_000], &outputs))
+    };
+    assert_eq!(with(9_900_000), Some(CoinJoin::JoinMarket), "19.8 million, and 1 % of 20");
+    assert_eq!(with(9_899_999), None);
+}
+
 #[test]
 fn equal_outputs_have_bounds() {
     let inputs = [45_000_000, 44_000_000, 46_000_000];
