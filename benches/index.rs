@@ -89,7 +89,7 @@ fn reindex(datadir: &Path, bytes: u64, table: &mut Table) {
     let mut engine = Engine::open_existing(datadir).unwrap();
     for (stage, _) in engine.stages().unwrap().iter().filter(|(stage, _)| stage.name != CHAIN) {
         let (start, written) = (Instant::now(), written_bytes());
-        engine.reindex(stage.name, &NoProgress).unwrap();
+        engine.reindex(&[stage.name], &NoProgress).unwrap();
         let seconds = start.elapsed().as_secs_f64();
         table.add(format!("reindex {}", stage.name), "MB of blocks a second", bytes as f64 / 1e6 / seconds);
         if let (Some(before), Some(after)) = (written, written_bytes()) {

@@ -40,7 +40,7 @@ pub(crate) enum Command {
     Run(Run),
     /// Shows each stage: version, checkpoint, rows and bytes.
     Stages(IndexDir),
-    /// Rebuilds the tables of a stage from the journal. Needs no block files.
+    /// Rebuilds the tables of stages from the journal, which is read once for all of them. Needs no block files.
     Reindex(Reindex),
     /// Disconnects blocks until the tip is at the given height.
     Unwind(Unwind),
@@ -144,9 +144,10 @@ pub(crate) struct Reindex {
     pub(crate) index: IndexDir,
     #[command(flatten)]
     pub(crate) limits: Limits,
-    /// Name of a stage (see `cairn stages`), or `all`. The chain stage is the journal itself and cannot be rebuilt.
-    #[arg(long, value_name = "NAME")]
-    pub(crate) stage: String,
+    /// Name of a stage (see `cairn stages`), several of them with commas in between, or `all`. The chain stage is the journal
+    /// itself and cannot be rebuilt.
+    #[arg(long = "stage", value_name = "NAME", value_delimiter = ',', required = true)]
+    pub(crate) stages: Vec<String>,
 }
 
 #[derive(Args, Debug)]

@@ -3,9 +3,9 @@
 
 use std::hint::black_box;
 
-use cairn_model::Block;
+use cairn_model::{Block, Height, TxNum};
 use cairn_sources::{IdNotes, decode_block, decode_undo};
-use cairn_stages::{Delta, FoldDirection, Merge, NoPrior, Rows, Settings, Stage, StageError, all};
+use cairn_stages::{Delta, FoldDirection, MapContext, Merge, NoPrior, Rows, Stage, StageError, Times, all};
 use cairn_tables::{
     Family, KeyCodec, Table, ValueCodec,
     block_log::BlockLog,
@@ -21,7 +21,25 @@ use gungraun::{LibraryBenchmarkConfig, library_benchmark, library_benchmark_grou
 
 use crate::fixture::{self, FOLDER};
 
-const SETTINGS: Settings = Settings { txid_prefix: 8 };
+/// Every block ten minutes after the one before.
+struct TenMinutes;
+
+impl Times for TenMinutes {
+    fn mono_time(&self, height: Height) -> Option<u32> {
+        Some(1_231_006_505 + height * 600)
+    }
+
+    /// Of 400,000 transactions a day.
+    fn day_of(&self, tx_num: TxNum) -> u32 {
+        (tx_num.0 / 400_000) as u32
+    }
+
+    fn first_of_day(&self, day: u32) -> Option<TxNum> {
+        Some(TxNum(u64::from(day) * 400_000))
+    }
+}
+
+const CONTEXT: MapContext<'_> = MapContext { txid_prefix: 8, times: &TenMinutes };
 /// Rows of a page.
 const PAGE: usize = 25;
 const DAY: u32 = 86_400;
@@ -85,7 +103,7 @@ fn mapping(name: &str) -> Work {
     let (stage, block) = (stage(name), fixture::last_block());
     Work::new(move || {
         let mut bytes = 0;
-        stage.map(black_box(&block), &SETTINGS, &mut |lane, key, value| bytes += lane + key.len() + value.len());
+        stage.map(black_box(&block), &CONTEXT, &mut |lane, key, value| bytes += lane + key.len() + value.len());
         bytes as u64
     })
 }
@@ -95,6 +113,7 @@ fn mapping(name: &str) -> Work {
 #[bench::spends("spends")]
 #[bench::coins("coins")]
 #[bench::scripts("scripts")]
+#[bench::ages("ages")]
 fn map(work: Work) -> (Work, u64) {
     work.run()
 }
@@ -120,7 +139,7 @@ type Sorted = (usize, Vec<(Vec<u8>, Vec<u8>)>, Vec<usize>);
 fn sorted(stage: &dyn Stage, blocks: &[Block]) -> Vec<Sorted> {
     let mut lanes = vec![Vec::new(); stage.lanes().len()];
     for block in blocks {
-        stage.map(block, &SETTINGS, &mut |lane, key, value| lanes[lane].push((key.to_vec(), value.to_vec())));
+        stage.map(block, &CONTEXT, &mut |lane, key, value| lanes[lane].push((key.to_vec(), value.to_vec())));
     }
     let lanes = lanes.into_iter().enumerate().filter(|(lane, _)| stage.lanes()[*lane].merge != Merge::Put);
     lanes

@@ -22,22 +22,25 @@ pub(crate) fn reindex(args: &Reindex, context: &Context) -> Result<Exit, Failure
     args.limits.apply(&mut engine);
     let known: Vec<&str> = engine.stages()?.iter().map(|(stage, _)| stage.name).collect();
     let rebuildable = || known.iter().copied().filter(|name| *name != cairn_stages::CHAIN);
-    let chosen: Vec<&str> = if args.stage == ALL { rebuildable().collect() } else { vec![&args.stage] };
-    for stage in chosen {
-        let reporter = Reporter::new(&context.screen, signals.cancel_token(), None);
-        match engine.reindex(stage, &reporter) {
-            Ok(()) => {}
-            Err(PipelineError::Stopped) => {
-                tracing::warn!(stage, "stopped; this stage is unusable until it is rebuilt");
-                return Ok(signals::exit_of_cancelled());
-            }
-            Err(error @ (PipelineError::UnknownStage(_) | PipelineError::ChainIsTheJournal)) => {
-                let names = rebuildable().collect::<Vec<_>>().join(", ");
-                return Err(Failure::from(error).hint(format!("use one of {names}, or {ALL}")));
-            }
-            Err(error) => return Err(error.into()),
+    let all = args.stages.iter().any(|stage| stage == ALL);
+    let chosen: Vec<&str> =
+        if all { rebuildable().collect() } else { args.stages.iter().map(String::as_str).collect() };
+    let reporter = Reporter::new(&context.screen, signals.cancel_token(), None);
+    let result = engine.reindex(&chosen, &reporter);
+    drop(reporter);
+    match result {
+        Ok(()) => {}
+        Err(PipelineError::Stopped) => {
+            tracing::warn!(stages = chosen.join(", "), "stopped; these stages are unusable until they are rebuilt");
+            return Ok(signals::exit_of_cancelled());
         }
-        drop(reporter);
+        Err(error @ (PipelineError::UnknownStage(_) | PipelineError::ChainIsTheJournal)) => {
+            let names = rebuildable().collect::<Vec<_>>().join(", ");
+            return Err(Failure::from(error).hint(format!("use one of {names}, or {ALL}")));
+        }
+        Err(error) => return Err(error.into()),
+    }
+    for stage in chosen {
         out::print(&format!("{stage}: rebuilt from the journal\n"))?;
     }
     Ok(Exit::Done)

@@ -61,7 +61,7 @@ fn colliding_prefixes_change_no_answer() {
         tip.sums().assert_equal(&expected, &format!("{what}, tip"));
         tip.view(|view| assert_equal(view, &oracle_of(&before)));
         for stage in rebuildable() {
-            bulk.engine.reindex(stage, &NoProgress).unwrap();
+            bulk.engine.reindex(&[stage], &NoProgress).unwrap();
         }
         bulk.sums().assert_equal(&expected, &format!("{what}, rebuilt"));
 

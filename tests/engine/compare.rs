@@ -6,12 +6,15 @@ use cairn_reader::View;
 use cairn_tables::{coins::Coins, totals::TotalsTable};
 use cairn_testkit::Oracle;
 
+use crate::compare_days::assert_days_equal;
+
 /// Panics at the first difference.
 pub fn assert_equal(view: &View<'_>, oracle: &Oracle) {
     headers(view, oracle);
     transactions(view, oracle);
     coins(view, oracle);
     scripts(view, oracle);
+    assert_days_equal(view, oracle);
 }
 
 fn headers(view: &View<'_>, oracle: &Oracle) {

@@ -119,7 +119,7 @@ fn a_disk_that_fills_up_while_the_index_is_in_use() {
     let error = engine.unwind(100, &NoProgress).unwrap_err();
     assert!(error.is_disk_full(), "{error:?}");
     for stage in rebuildable() {
-        let error = engine.reindex(stage, &NoProgress).unwrap_err();
+        let error = engine.reindex(&[stage], &NoProgress).unwrap_err();
         assert!(error.is_disk_full(), "{error:?}");
     }
     drop(engine);

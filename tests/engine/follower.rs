@@ -83,7 +83,7 @@ fn the_writer_may_restart_and_rebuild() {
     assert_eq!(follower.advance(None).unwrap().tip.height, tip - 10);
     let mut engine = Engine::open(dir.path(), &facts(&blocks)).unwrap();
     for stage in ["scripts", "coins", "spends"] {
-        engine.reindex(stage, &NoProgress).unwrap();
+        engine.reindex(&[stage], &NoProgress).unwrap();
     }
     let report = engine.sync(&files, &survey, &SyncOptions::default(), &NoProgress).unwrap();
     let advanced = follower.advance(report.tip).unwrap();
@@ -126,7 +126,7 @@ fn an_unfinished_stage_answers_nothing() {
         matches!(view.find_script(script.as_bytes()), Err(cairn_reader::ReadError::Unfinished("scripts")))
     };
     assert!(!unfinished(&engine.reader()));
-    let stopped = engine.reindex("scripts", &StopSoon::default());
+    let stopped = engine.reindex(&["scripts"], &StopSoon::default());
     assert!(matches!(stopped, Err(cairn_pipeline::PipelineError::Stopped)), "{stopped:?}");
     assert!(unfinished(&engine.reader()));
     // The other process has not looked yet: it serves what it has, whole. Once it looks, it knows.
@@ -138,7 +138,7 @@ fn an_unfinished_stage_answers_nothing() {
     let view = view_reader.view().unwrap();
     assert!(view.spenders(cairn_model::TxNum(1)).is_ok());
     drop(view);
-    engine.reindex("scripts", &NoProgress).unwrap();
+    engine.reindex(&["scripts"], &NoProgress).unwrap();
     assert!(!unfinished(&engine.reader()));
     follower.advance(report.tip).unwrap();
     assert_equal(&engine.reader().view().unwrap(), &oracle);
@@ -175,7 +175,7 @@ fn after_a_rebuild_it_opens_anew_until_the_writer_begins_a_new_manifest() {
         opened
     };
     assert_eq!(follow(&mut engine, 4), [true, false, false, false], "the second instance");
-    engine.reindex("scripts", &NoProgress).unwrap();
+    engine.reindex(&["scripts"], &NoProgress).unwrap();
     assert_eq!(follow(&mut engine, 4), [true; 4], "the manifest tells of a drop");
     drop(engine);
     let mut engine = Engine::open_existing(dir.path()).unwrap();

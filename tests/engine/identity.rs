@@ -59,6 +59,11 @@ fn value<T: Table>(dir: &Path, key: &T::Key) -> Option<Vec<u8>> {
     reader.view().unwrap().row_bytes(&TableInfo::of::<T>(), &tagged[T::TAG.iter().len()..]).unwrap()
 }
 
+/// Stages whose checkpoint such a program could have left: it knew no dependencies.
+fn of_then() -> impl Iterator<Item = &'static StageInfo> {
+    STAGES.iter().filter(|stage| stage.depends_on.is_empty())
+}
+
 #[test]
 fn an_index_of_before_is_read_and_brought_up_to_date() {
     let (blocks, dir, tip) = indexed(181);
@@ -70,7 +75,7 @@ fn an_index_of_before_is_read_and_brought_up_to_date() {
     // As the last program without these rows left it.
     change(dir.path(), |batch| {
         batch.delete_row::<Format>(&());
-        for stage in STAGES {
+        for stage in of_then() {
             let key = encode_key::<Checkpoints>(&stage.name.to_owned());
             batch.put(Checkpoints::FAMILY, &key, &earlier_row(stage, tip));
         }
@@ -88,7 +93,7 @@ fn an_index_of_before_is_read_and_brought_up_to_date() {
     let mut index = Index { engine: Engine::open_existing(dir.path()).unwrap(), dir };
     assert_eq!(value::<Format>(index.path(), &()), Some(encode_value::<Format>(&FormatVersion::FIRST)));
     assert!(!is_cut(|| index.engine.prepare(&Cut::die(0))), "something was rebuilt");
-    for stage in STAGES {
+    for stage in of_then() {
         assert_eq!(value::<Checkpoints>(index.path(), &stage.name.to_owned()).unwrap(), earlier_row(stage, tip));
     }
     index.engine.unwind(tip.0 - 1, &NoProgress).unwrap();
@@ -160,21 +165,22 @@ fn tables_of_another_version_answer_nothing() {
     let path = dir.path().join("index");
     let oracle = oracle_of(&small_chain(183));
     let script = oracle.all_totals().keys().next().unwrap().clone();
-    for version in [0, 2, u32::MAX] {
+    for version in [0, SCRIPTS.version - 1, SCRIPTS.version + 1, u32::MAX] {
         set_version(dir.path(), &SCRIPTS, version, tip);
         let follower = SecondaryReader::open(&path, &dir.path().join("serve"), None, 64 << 20).unwrap();
         for reader in [follower.reader(), Reader::open(&path).unwrap().into()] {
             let view = reader.view().unwrap();
             let error = view.find_script(script.as_bytes()).map(drop).unwrap_err();
-            let expected =
-                matches!(error, ReadError::StageVersion { stage: "scripts", found, expected: 1 } if found == version);
+            let expected = matches!(error, ReadError::StageVersion { stage: "scripts", found, .. } if found == version);
             assert!(expected, "{error:?}");
-            let advice = if version > 1 { "run the version of Cairn" } else { "`cairn index` rebuilds them" };
+            let advice =
+                if version > SCRIPTS.version { "run the version of Cairn" } else { "`cairn index` rebuilds them" };
             assert!(error.to_string().contains(advice), "{error}");
             assert_eq!(view.unfinished().unwrap(), ["scripts"]);
             let statuses: Vec<_> = view.stages().unwrap().iter().map(|state| state.status).collect();
             let others = StageStatus::Finished;
-            assert_eq!(statuses, [others, others, others, StageStatus::OtherVersion]);
+            let expected = STAGES.iter().map(|s| if s.name == "scripts" { StageStatus::OtherVersion } else { others });
+            assert_eq!(statuses, expected.collect::<Vec<_>>());
             // What needs other stages is answered.
             assert!(view.spenders(cairn_model::TxNum(1)).is_ok());
             assert!(view.require(&SPENDS).is_ok() && view.require(&COINS).is_ok());

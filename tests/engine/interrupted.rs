@@ -48,7 +48,7 @@ fn sizes_do_not_matter() {
             sync_with(&mut index.engine, blocks.path(), &options, &NoProgress).unwrap();
             index.sums().assert_equal(&expected, &format!("{sizes:?}, ignoring undo data: {ignore_undo}"));
             for stage in rebuildable() {
-                index.engine.reindex(stage, &NoProgress).unwrap();
+                index.engine.reindex(&[stage], &NoProgress).unwrap();
             }
             index.sums().assert_equal(&expected, &format!("rebuilt, {sizes:?}"));
         }

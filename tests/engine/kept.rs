@@ -204,7 +204,7 @@ fn chain_and_observations_do_not_touch_each_other() {
         index.sums().assert_equal(&expected, "an index with samples");
         index.assert_sound();
         for stage in rebuildable() {
-            index.engine.reindex(stage, &NoProgress).unwrap();
+            index.engine.reindex(&[stage], &NoProgress).unwrap();
             check(&index, stage);
         }
         index.sums().assert_equal(&expected, "rebuilt");

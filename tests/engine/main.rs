@@ -8,6 +8,7 @@ mod bitcoin_kernel;
 mod busy;
 mod collisions;
 mod compare;
+mod compare_days;
 mod damaged;
 mod disk_full;
 mod drivers;

@@ -137,7 +137,7 @@ fn an_unfinished_coin_set_answers_nothing() {
     let blocks = temp_dir();
     write_tidy(blocks.path(), &small_chain(94));
     let mut index = Index::of(blocks.path(), Driver::Bulk);
-    assert!(is_cut(|| index.engine.reindex("coins", &Cut::stop(1))));
+    assert!(is_cut(|| index.engine.reindex(&["coins"], &Cut::stop(1))));
     index.view(|view| {
         let unfinished = |found| matches!(found, Err(ReadError::Unfinished("coins")));
         assert!(unfinished(view.coin_of(&Txid([1; 32]), 0).map(|_| ())));

@@ -22,7 +22,7 @@ fn check(forge: &Forge, what: &str) {
     let sums = bulk.sums();
     tip.sums().assert_equal(&sums, what);
     for stage in rebuildable() {
-        bulk.engine.reindex(stage, &NoProgress).unwrap();
+        bulk.engine.reindex(&[stage], &NoProgress).unwrap();
     }
     bulk.sums().assert_equal(&sums, &format!("{what}, rebuilt"));
     std::fs::remove_file(blocks.path().join("rev00000.dat")).unwrap();

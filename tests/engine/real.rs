@@ -39,7 +39,7 @@ fn the_first_blocks_of_mainnet() {
         index.sync(blocks.path(), Driver::Auto);
         index.sums().assert_equal(&sums, "unwound and synced");
         for stage in rebuildable() {
-            index.engine.reindex(stage, &NoProgress).unwrap();
+            index.engine.reindex(&[stage], &NoProgress).unwrap();
         }
         index.sums().assert_equal(&sums, "rebuilt");
     }

@@ -19,7 +19,7 @@ fn rebuilt_without_block_files_equals_incremental() {
         let expected = index.sums();
         assert!(rebuildable().count() >= 3);
         for stage in rebuildable() {
-            index.engine.reindex(stage, &NoProgress).unwrap();
+            index.engine.reindex(&[stage], &NoProgress).unwrap();
             index.sums().assert_equal(&expected, &format!("seed {seed}, {stage} rebuilt"));
             index.assert_sound();
         }
@@ -39,7 +39,7 @@ fn after_a_fork_as_well() {
     index.sync(blocks.path(), Driver::Tip);
     let expected = index.sums();
     for stage in rebuildable() {
-        index.engine.reindex(stage, &NoProgress).unwrap();
+        index.engine.reindex(&[stage], &NoProgress).unwrap();
     }
     index.sums().assert_equal(&expected, "rebuilt after a reorganization");
 }
@@ -49,11 +49,11 @@ fn what_cannot_be_rebuilt_is_refused() {
     let blocks = temp_dir();
     write_tidy(blocks.path(), &small_chain(24));
     let mut empty = Index::new(&facts(blocks.path()));
-    assert!(matches!(empty.engine.reindex("coins", &NoProgress), Err(PipelineError::Read(_))));
+    assert!(matches!(empty.engine.reindex(&["coins"], &NoProgress), Err(PipelineError::Read(_))));
     let mut index = Index::of(blocks.path(), Driver::Bulk);
     let expected = index.sums();
-    assert!(matches!(index.engine.reindex("chain", &NoProgress), Err(PipelineError::ChainIsTheJournal)));
-    let unknown = index.engine.reindex("no-such-stage", &NoProgress);
+    assert!(matches!(index.engine.reindex(&["chain"], &NoProgress), Err(PipelineError::ChainIsTheJournal)));
+    let unknown = index.engine.reindex(&["no-such-stage"], &NoProgress);
     assert!(matches!(&unknown, Err(PipelineError::UnknownStage(name)) if name == "no-such-stage"), "{unknown:?}");
     index.sums().assert_equal(&expected, "nothing changed");
     index.assert_sound();
@@ -70,7 +70,7 @@ fn cut_short_anywhere_it_is_finished_later() {
             let mut after = 0;
             loop {
                 let cut = if dies { Cut::die(after) } else { Cut::stop(after) };
-                if !is_cut(|| index.engine.reindex(stage, &cut)) {
+                if !is_cut(|| index.engine.reindex(&[stage], &cut)) {
                     break;
                 }
                 index = index.reopened();
@@ -78,7 +78,7 @@ fn cut_short_anywhere_it_is_finished_later() {
                 if after % 2 == 0 {
                     index.sync(blocks.path(), Driver::Auto);
                 } else {
-                    index.engine.reindex(stage, &NoProgress).unwrap();
+                    index.engine.reindex(&[stage], &NoProgress).unwrap();
                 }
                 index.sums().assert_equal(&expected, &format!("{stage}, cut after {after} steps (dies: {dies})"));
                 index.assert_sound();

@@ -2,7 +2,7 @@
 
 use cairn_model::Block;
 use cairn_stages::{
-    Delta, FoldDirection, Group, Lane, Merge, Order, Prior, Rows, Settings, Spread, Stage, StageError, StageInfo,
+    Delta, FoldDirection, Group, Lane, MapContext, Merge, Order, Prior, Rows, Spread, Stage, StageError, StageInfo,
 };
 use cairn_tables::{Family, Origin, TableInfo};
 
@@ -38,7 +38,7 @@ impl Stage for Record {
         &RECORD
     }
 
-    fn map(&self, block: &Block, _: &Settings, emit: &mut dyn FnMut(usize, &[u8], &[u8])) {
+    fn map(&self, block: &Block, _: &MapContext<'_>, emit: &mut dyn FnMut(usize, &[u8], &[u8])) {
         let largest = block.outputs.iter().map(|o| o.value).max().unwrap_or_default();
         let key = [&[b'R'][..], &block.height.to_be_bytes()].concat();
         emit(0, &key, &largest.to_be_bytes());
@@ -97,7 +97,7 @@ impl Stage for Plain {
         &PLAIN
     }
 
-    fn map(&self, block: &Block, _: &Settings, emit: &mut dyn FnMut(usize, &[u8], &[u8])) {
+    fn map(&self, block: &Block, _: &MapContext<'_>, emit: &mut dyn FnMut(usize, &[u8], &[u8])) {
         let height = block.height.to_be_bytes();
         emit(0, &[&[b'H'][..], &height].concat(), &[block.txs.len() as u8]);
         for (i, tx) in block.txs.iter().enumerate() {
@@ -146,19 +146,8 @@ impl Stage for Twice {
         }
     }
 
-    fn map(&self, block: &Block, _: &Settings, emit: &mut dyn FnMut(usize, &[u8], &[u8])) {
+    fn map(&self, block: &Block, _: &MapContext<'_>, emit: &mut dyn FnMut(usize, &[u8], &[u8])) {
         emit(0, b"Wone", &block.height.to_be_bytes());
-    }
-
-    fn fold(
-        &self,
-        _: usize,
-        _: &Group<'_>,
-        _: FoldDirection,
-        _: &dyn Prior,
-        _: &mut dyn Rows,
-    ) -> Result<(), StageError> {
-        unreachable!("its lane only puts")
     }
 }
 
@@ -187,18 +176,7 @@ impl Stage for Dependent {
         }
     }
 
-    fn map(&self, block: &Block, _: &Settings, emit: &mut dyn FnMut(usize, &[u8], &[u8])) {
+    fn map(&self, block: &Block, _: &MapContext<'_>, emit: &mut dyn FnMut(usize, &[u8], &[u8])) {
         emit(0, &[&[b'Y'][..], &block.height.to_be_bytes()].concat(), &block.hash.0);
-    }
-
-    fn fold(
-        &self,
-        _: usize,
-        _: &Group<'_>,
-        _: FoldDirection,
-        _: &dyn Prior,
-        _: &mut dyn Rows,
-    ) -> Result<(), StageError> {
-        unreachable!("its lane only puts")
     }
 }

@@ -8,10 +8,10 @@ use std::{
 };
 
 use bitcoin::{constants::genesis_block, hashes::Hash};
-use cairn_model::{BlockHash, Height, TxNum};
-use cairn_reader::{Facts, ReadError, Reader};
+use cairn_model::{BlockHash, Height, MonoTime, TxNum, day_of};
+use cairn_reader::{ChainIndex, Facts, ReadError, Reader};
 use cairn_sources::{BlockFiles, BlockRef, Decoded, Survey};
-use cairn_stages::{CHAIN, FoldDirection, Settings, Stage, StageInfo};
+use cairn_stages::{CHAIN, ChainTimes, FoldDirection, MapContext, Stage, StageInfo, Times};
 use cairn_tables::{checkpoints::Checkpoint, journal::Collisions as CollisionsTable};
 use cairn_writer::Writer;
 
@@ -130,8 +130,9 @@ impl Engine {
         self.stages.iter().map(|stage| of(stage.as_ref())).collect()
     }
 
-    pub(crate) fn settings(&self) -> Settings {
-        Settings { txid_prefix: self.facts.txid_prefix }
+    /// What stages need to know, as a view has it.
+    pub(crate) fn context<'c>(&self, times: &'c dyn Times) -> MapContext<'c> {
+        MapContext { txid_prefix: self.facts.txid_prefix, times }
     }
 
     /// Brings the index to the best chain of the files: in bulk if it is empty, otherwise block by block, including
@@ -289,18 +290,20 @@ impl Engine {
         place: ChainPosition,
         collisions: &mut Collisions,
     ) -> Result<(), PipelineError> {
-        let block = if place.height == 0 {
-            unresolved(&mut decoded, place)
+        let stages: Vec<&dyn Stage> = self.stages.iter().map(AsRef::as_ref).collect();
+        let (block, times) = if place.height == 0 {
+            (unresolved(&mut decoded, place), ChainIndex::default())
         } else {
             let view = self.reader.view()?;
             let follows = decoded.header[4..36] == view.tip().hash.0 && view.tip().tx_end == place.first_tx;
             if !follows || view.tip().height + 1 != place.height {
                 return Err(ReadError::Broken(format!("block {} does not follow the tip", decoded.hash)).into());
             }
-            resolve(&view, &mut decoded, place, collisions)?
+            (resolve(&view, &mut decoded, place, collisions)?, view.chain().clone())
         };
-        let stages: Vec<&dyn Stage> = self.stages.iter().map(AsRef::as_ref).collect();
-        tip::apply(&self.writer, &stages, &self.settings(), &block, FoldDirection::Forward, Some(collisions))
+        let times = IndexTimes(times);
+        let context = self.context(&times);
+        tip::apply(&self.writer, &stages, &context, &block, FoldDirection::Forward, Some(collisions))
     }
 
     /// Connects a block without a file position to the tip. Visible at once, durable with the next [`Engine::settle`].
@@ -368,10 +371,12 @@ impl Engine {
             let view = self.reader.view()?;
             let block =
                 view.journal_block(height)?.ok_or_else(|| ReadError::Broken("a block is missing".to_owned()))?;
+            let times = IndexTimes(view.chain().clone());
             drop(view);
             let prefixes = block.outputs.iter().filter(|o| o.spendable).map(|o| o.id.prefix);
             collisions.forget_from(block.first_tx, prefixes);
-            tip::apply(&self.writer, &stages, &self.settings(), &block, FoldDirection::Back, Some(&mut collisions))?;
+            let context = self.context(&times);
+            tip::apply(&self.writer, &stages, &context, &block, FoldDirection::Back, Some(&mut collisions))?;
             let done = u64::from(tip - height) + 1;
             progress.step(ProgressStep {
                 phase: Phase::Unwind,
@@ -386,6 +391,32 @@ impl Engine {
             }
         }
         Ok(self.writer.flush()?)
+    }
+}
+
+/// The times of a view's chain. Views are one thread's, times are not.
+pub(crate) struct IndexTimes(pub(crate) ChainIndex);
+
+impl IndexTimes {
+    /// The same in a form that finds days faster, for whoever asks for many.
+    pub(crate) fn compact(&self) -> ChainTimes {
+        let blocks = (0..self.0.len()).filter_map(|height| self.0.get(height));
+        ChainTimes::of(blocks.map(|block| (block.mono_time, block.first_tx)))
+    }
+}
+
+impl Times for IndexTimes {
+    fn mono_time(&self, height: Height) -> Option<MonoTime> {
+        self.0.get(height).map(|block| block.mono_time)
+    }
+
+    fn day_of(&self, tx_num: TxNum) -> u32 {
+        self.0.height_of(tx_num).and_then(|height| self.mono_time(height)).map_or(0, day_of)
+    }
+
+    fn first_of_day(&self, day: u32) -> Option<TxNum> {
+        let before = day.checked_mul(86_400).and_then(|start| self.0.height_at(start.checked_sub(1)?));
+        self.0.get(before.map_or(0, |height| height + 1)).map(|block| block.first_tx)
     }
 }
 

@@ -1,10 +1,12 @@
 //! Deltas sorted and cut into groups. Both drivers pass through here.
 
-use cairn_stages::{Delta, FoldDirection, Lane, Merge, Prior, PriorError, Rows, Stage, StageError};
+use cairn_stages::{Delta, FoldDirection, Lane, Listener, Merge, Prior, PriorError, Rows, Stage, StageError};
 use cairn_tables::{
     Family,
     codec::{Input, put_varint},
 };
+
+use crate::sums;
 
 /// Records of key and value, back to back, as spills and batches hold them:
 /// key length (1) │ value length (LEB128) │ key │ value.
@@ -138,6 +140,15 @@ pub(crate) fn fold_sorted(
             let row = put_once(stage, group)?;
             rows.put(lane.families[0], row.key, row.value)
         }
+        (Merge::Add, _) => {
+            let (family, key) = (lane.families[0], group[0].key);
+            let old = prior.get(family, key).map_err(StageError::Prior)?;
+            match sums::row_of(lane.name, group, direction, old.as_deref())? {
+                Some(row) => rows.put(family, key, &row),
+                None if old.is_some() => rows.delete(family, key),
+                None => Ok(()),
+            }
+        }
         _ => stage.fold(lane_index, group, direction, prior, rows),
     })
 }
@@ -150,17 +161,20 @@ fn put_once<'a>(stage: &dyn Stage, group: &[Delta<'a>]) -> Result<Delta<'a>, Sta
 }
 
 /// Where deltas are rows, each key is a group of its own.
-fn same_group(lane: &Lane, a: &[u8], b: &[u8]) -> bool {
-    let length = if lane.merge == Merge::Put { usize::MAX } else { lane.group_len };
+pub(crate) fn same_group(lane: &Lane, a: &[u8], b: &[u8]) -> bool {
+    let length = if matches!(lane.merge, Merge::Put | Merge::Add) { usize::MAX } else { lane.group_len };
     a[..length.min(a.len())] == b[..length.min(b.len())]
 }
 
-/// Folds deltas that come in order, from empty tables. Groups that are too long are folded in parts.
+/// Folds deltas that come in order, from empty tables, and lets others hear them. Groups that are too long come in parts.
 pub(crate) struct Folding<'f, R> {
     stage: &'f dyn Stage,
     lane_index: usize,
     /// Deltas after which a group is cut, at the next key.
     part: usize,
+    /// Whether there are rows to be made, or only listeners.
+    folds: bool,
+    listeners: Vec<Box<dyn Listener + 'f>>,
     rows: Held<R>,
     /// A key of the group whose first parts were folded.
     open: Option<Vec<u8>>,
@@ -168,7 +182,13 @@ pub(crate) struct Folding<'f, R> {
 
 impl<'f, R: Rows> Folding<'f, R> {
     pub(crate) fn new(stage: &'f dyn Stage, lane_index: usize, part: usize, rows: R) -> Self {
-        Folding { stage, lane_index, part, rows: Held { rows, held: Vec::new(), holding: false }, open: None }
+        let rows = Held { rows, held: Vec::new(), holding: false };
+        Folding { stage, lane_index, part, folds: true, listeners: Vec::new(), rows, open: None }
+    }
+
+    /// With others that hear the groups; `folds` tells whether rows are made, too.
+    pub(crate) fn heard_by(self, listeners: Vec<Box<dyn Listener + 'f>>, folds: bool) -> Self {
+        Folding { listeners, folds, ..self }
     }
 
     /// Folds deltas in order. `more`: the last group may go on with the next call, though not its last key.
@@ -191,6 +211,10 @@ impl<'f, R: Rows> Folding<'f, R> {
     fn fold(&mut self, group: &[Delta<'_>], more: bool) -> Result<(), StageError> {
         let lane = &self.stage.lanes()[self.lane_index];
         let Some(first) = group.first() else { return self.rows.release() };
+        self.listeners.iter_mut().try_for_each(|listener| listener.hear(group))?;
+        if !self.folds {
+            return Ok(());
+        }
         if let Some(open) = self.open.take()
             && !same_group(lane, &open, first.key)
         {
@@ -199,6 +223,12 @@ impl<'f, R: Rows> Folding<'f, R> {
         if lane.merge == Merge::Put {
             let row = put_once(self.stage, group)?;
             return self.rows.put(lane.families[0], row.key, row.value);
+        }
+        if lane.merge == Merge::Add {
+            return match sums::row_of(lane.name, group, FoldDirection::Forward, None)? {
+                Some(row) => self.rows.put(lane.families[0], first.key, &row),
+                None => Ok(()),
+            };
         }
         self.rows.holding |= more;
         if self.rows.holding {
@@ -220,10 +250,10 @@ impl<'f, R: Rows> Folding<'f, R> {
         self.rows.release()
     }
 
-    /// Ends it, and gives the rows' taker back.
-    pub(crate) fn finish(mut self) -> Result<R, StageError> {
+    /// Ends it, and gives the rows' taker and the listeners back.
+    pub(crate) fn finish(mut self) -> Result<(R, Vec<Box<dyn Listener + 'f>>), StageError> {
         self.rows.release()?;
-        Ok(self.rows.rows)
+        Ok((self.rows.rows, self.listeners))
     }
 }
 

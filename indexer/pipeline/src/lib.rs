@@ -12,6 +12,7 @@ mod progress;
 mod rebuild;
 mod repair;
 mod resolve;
+mod sums;
 mod tip;
 pub mod verify;
 

@@ -1,7 +1,10 @@
 //! The tip driver: one block at a time, connected or disconnected, all stages in one commit.
 
 use cairn_model::{Block, BlockHash, Height};
-use cairn_stages::{FoldDirection, Order, Prior, PriorError, Rows, Settings, Stage, StageError};
+use cairn_stages::{
+    Delta, FoldDirection, HearContext, Heard, MapContext, Order, PastBefore, Prior, PriorError, Rows, Stage,
+    StageError, TimesUpTo,
+};
 use cairn_tables::{
     Family,
     checkpoints::{Checkpoint, Checkpoints},
@@ -13,7 +16,7 @@ use crate::{
     PipelineError,
     collisions::Collisions,
     error::unwrap_stage,
-    groups::{Sorted, fold_sorted, put_record},
+    groups::{Sorted, fold_sorted, put_record, same_group},
 };
 
 struct StoredRows<'w>(&'w Writer);
@@ -46,6 +49,41 @@ fn newest_after(block: &Block, direction: FoldDirection) -> (Height, BlockHash) 
     }
 }
 
+/// The deltas of a stage for a block, by lane, as records.
+struct Mapped<'s> {
+    stage: &'s dyn Stage,
+    lanes: Vec<Vec<u8>>,
+}
+
+impl<'s> Mapped<'s> {
+    fn of(stage: &'s dyn Stage, context: &MapContext<'_>, block: &Block) -> Self {
+        let mut lanes = vec![Vec::new(); stage.lanes().len()];
+        stage.map(block, context, &mut |lane, key, value| put_record(&mut lanes[lane], key, value));
+        Mapped { stage, lanes }
+    }
+}
+
+/// What `put_record` wrote is whole.
+fn sorted(records: &[u8]) -> Vec<Delta<'_>> {
+    Sorted::new(records).map(|sorted| sorted.iter().collect()).unwrap_or_default()
+}
+
+/// The deltas of a stage that hears another one's lane.
+fn heard_by<'s>(
+    stage: &'s dyn Stage,
+    heard: &Heard,
+    records: &[u8],
+    context: HearContext<'_>,
+) -> Result<Mapped<'s>, StageError> {
+    let mut lanes = vec![Vec::new(); stage.lanes().len()];
+    if let Some(mut listener) = stage.listener(context) {
+        let lane = &heard.stage.lanes()[heard.lane];
+        sorted(records).chunk_by(|a, b| same_group(lane, a.key, b.key)).try_for_each(|group| listener.hear(group))?;
+        listener.finish(&mut |lane, key, value| put_record(&mut lanes[lane], key, value))?;
+    }
+    Ok(Mapped { stage, lanes })
+}
+
 /// Applies a block to `stages` and moves their checkpoints, in one batch. The journal's own stage among them also
 /// writes what changed in `collisions`. Not durable until the writer flushes.
 ///
@@ -54,7 +92,7 @@ fn newest_after(block: &Block, direction: FoldDirection) -> (Height, BlockHash) 
 pub(crate) fn apply(
     writer: &Writer,
     stages: &[&dyn Stage],
-    settings: &Settings,
+    context: &MapContext<'_>,
     block: &Block,
     direction: FoldDirection,
     collisions: Option<&mut Collisions>,
@@ -66,16 +104,26 @@ pub(crate) fn apply(
         ordered.reverse();
     }
     let (height, hash) = newest_after(block, direction);
+    let times = TimesUpTo { chain: context.times, block };
+    let context = MapContext { times: &times, ..*context };
+    let mut mapped: Vec<Mapped<'_>> = Vec::new();
     writer.commit::<PipelineError>(|batch| {
         for stage in &ordered {
-            let mut lanes = vec![Vec::new(); stage.lanes().len()];
-            stage.map(block, settings, &mut |lane, key, value| put_record(&mut lanes[lane], key, value));
-            for (i, bytes) in lanes.iter().enumerate() {
-                // What `put_record` wrote above is whole.
-                let deltas: Vec<_> = Sorted::new(bytes).map(|sorted| sorted.iter().collect()).unwrap_or_default();
-                fold_sorted(*stage, i, &deltas, direction, &StoredRows(writer), &mut BatchRows(batch))
+            let deltas = match stage.hears() {
+                None => Mapped::of(*stage, &context, block),
+                Some(heard) => {
+                    let known = mapped.iter().find(|mapped| mapped.stage.name() == heard.stage.name());
+                    let alone = known.is_none().then(|| Mapped::of(heard.stage, &context, block));
+                    let lane = known.or(alone.as_ref()).map_or(&[][..], |mapped| &mapped.lanes[heard.lane]);
+                    let past = PastBefore { prior: &StoredRows(writer), before: block.first_tx };
+                    heard_by(*stage, &heard, lane, HearContext { times: &times, past: &past }).map_err(unwrap_stage)?
+                }
+            };
+            for (i, bytes) in deltas.lanes.iter().enumerate() {
+                fold_sorted(*stage, i, &sorted(bytes), direction, &StoredRows(writer), &mut BatchRows(batch))
                     .map_err(unwrap_stage)?;
             }
+            mapped.push(deltas);
             let stage = stage.info();
             batch.put_row::<Checkpoints>(&stage.name.to_owned(), &Checkpoint::of(&stage, height, hash));
         }

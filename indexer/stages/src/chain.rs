@@ -2,9 +2,7 @@
 
 use cairn_model::Block;
 use cairn_tables::{
-    KeyCodec, Table, ValueCodec,
     block_log::{self, BlockLog},
-    encode_key, encode_value,
     headers::{HeaderRow, Headers},
     heights::{HeightByHash, HeightByTime},
     journal::{OverwrittenCoins, OverwrittenRow},
@@ -14,25 +12,31 @@ use cairn_tables::{
     tx_nums::TxNums,
 };
 
-use crate::stage::{FoldDirection, Group, Lane, Merge, Prior, Rows, Settings, Spread, Stage, StageError};
+use crate::{
+    lanes::{Emitter, RowLane, Sink},
+    stage::{Lane, MapContext, Spread, Stage},
+};
 
 /// The stage.
 pub(crate) struct ChainStage;
 
-const fn put<T: Table>(spread: Spread) -> Lane {
-    // Every row is its own group.
-    Lane { name: T::NAME, group_len: usize::MAX, spread, merge: Merge::Put, families: const { &[T::FAMILY] } }
-}
-
 const LANES: [Lane; 7] = [
-    put::<Headers>(Spread::Ascending),
-    put::<BlockLog>(Spread::Ascending),
-    put::<Prevouts>(Spread::Ascending),
-    put::<TxNums>(Spread::Hash { skip: 0 }),
-    put::<HeightByHash>(Spread::Hash { skip: 1 }),
-    put::<HeightByTime>(Spread::Ascending),
-    put::<OverwrittenCoins>(Spread::Ascending),
+    Lane::put::<Headers>(Spread::Ascending),
+    Lane::put::<BlockLog>(Spread::Ascending),
+    Lane::put::<Prevouts>(Spread::Ascending),
+    Lane::put::<TxNums>(Spread::Hash { skip: 0 }),
+    Lane::put::<HeightByHash>(Spread::Hash { skip: 1 }),
+    Lane::put::<HeightByTime>(Spread::Ascending),
+    Lane::put::<OverwrittenCoins>(Spread::Ascending),
 ];
+
+const HEADERS: RowLane<Headers> = RowLane::of(&LANES);
+const BLOCK_LOG: RowLane<BlockLog> = RowLane::of(&LANES);
+const PREVOUTS: RowLane<Prevouts> = RowLane::of(&LANES);
+const TX_NUMS: RowLane<TxNums> = RowLane::of(&LANES);
+const BY_HASH: RowLane<HeightByHash> = RowLane::of(&LANES);
+const BY_TIME: RowLane<HeightByTime> = RowLane::of(&LANES);
+const OVERWRITTEN: RowLane<OverwrittenCoins> = RowLane::of(&LANES);
 
 impl Stage for ChainStage {
     fn info(&self) -> StageInfo {
@@ -43,34 +47,22 @@ impl Stage for ChainStage {
         &LANES
     }
 
-    fn map(&self, block: &Block, settings: &Settings, emit: &mut dyn FnMut(usize, &[u8], &[u8])) {
+    fn map(&self, block: &Block, context: &MapContext<'_>, sink: &mut Sink<'_>) {
+        let mut emit = Emitter::new(sink);
         let height = block.height;
-        emit(0, &encode_key::<Headers>(&height), &encode_value::<Headers>(&HeaderRow::of(block)));
-        block_log::encode_block(block, |first, value| emit(1, &first.to_be5(), value));
-        prevouts::encode_block(block, |first, row| emit(2, &first.to_be5(), &encode_value::<Prevouts>(&row)));
-        let mut key = Vec::with_capacity(13);
+        emit.row(&HEADERS, &height, &HeaderRow::of(block));
+        block_log::encode_block(block, |first, value| {
+            emit.row_bytes(&BLOCK_LOG, &first, |out| out.extend_from_slice(value));
+        });
+        prevouts::encode_block(block, |first, row| emit.row(&PREVOUTS, &first, &row));
         for (i, tx) in block.txs.iter().enumerate() {
-            key.clear();
-            (HashPrefix::of_txid(&tx.txid, settings.txid_prefix), block.tx_num(i)).encode(&mut key);
-            emit(3, &key, &[]);
+            let prefix = HashPrefix::of_txid(&tx.txid, context.txid_prefix);
+            emit.row(&TX_NUMS, &(prefix, block.tx_num(i)), &());
         }
-        emit(4, &encode_key::<HeightByHash>(&(HashPrefix::of_block(&block.hash), height)), &[]);
-        emit(5, &encode_key::<HeightByTime>(&(block.mono_time, height)), &[]);
+        emit.row(&BY_HASH, &(HashPrefix::of_block(&block.hash), height), &());
+        emit.row(&BY_TIME, &(block.mono_time, height), &());
         if !block.overwritten.is_empty() {
-            let mut value = Vec::new();
-            OverwrittenRow(block.overwritten.clone()).encode(&mut value);
-            emit(6, &encode_key::<OverwrittenCoins>(&height), &value);
+            emit.row(&OVERWRITTEN, &height, &OverwrittenRow(block.overwritten.clone()));
         }
-    }
-
-    fn fold(
-        &self,
-        _: usize,
-        _: &Group<'_>,
-        _: FoldDirection,
-        _: &dyn Prior,
-        _: &mut dyn Rows,
-    ) -> Result<(), StageError> {
-        Err(StageError::Contradiction { stage: self.name(), what: "its lanes have only put deltas" })
     }
 }

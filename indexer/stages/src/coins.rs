@@ -2,13 +2,17 @@
 
 use cairn_model::{Block, InputFlags, Outpoint, ScriptId, ScriptTemplate, SpentCoin};
 use cairn_tables::{
-    KeyCodec, Table, ValueCodec,
+    DecodeError, Table, ValueCodec,
+    codec::Input,
     coins::{Coin, CoinValue, Coins, CoinsByScript},
     stages::{self, StageInfo},
 };
 
-use crate::stage::{
-    COIN_MADE, COIN_SPENT, FoldDirection, Group, Lane, Merge, Prior, Rows, Settings, Spread, Stage, StageError,
+use crate::{
+    lanes::{DeltaLane, Emitter, Sink},
+    stage::{
+        COIN_MADE, COIN_SPENT, FoldDirection, Group, Lane, MapContext, Merge, Prior, Rows, Spread, Stage, StageError,
+    },
 };
 
 /// The stage.
@@ -33,33 +37,32 @@ const LANES: [Lane; 2] = [
     },
 ];
 
+const COINS: DeltaLane<Outpoint, Change<Coin>> = DeltaLane::of(&LANES, "coins");
+const BY_SCRIPT: DeltaLane<(ScriptId, Outpoint), Change<CoinValue>> = DeltaLane::of(&LANES, "coins_by_script");
+
 /// A delta is its kind and the row's value, so that a spend can be taken back without the table.
-struct Emitter<'e> {
-    key: Vec<u8>,
-    value: Vec<u8>,
-    emit: &'e mut dyn FnMut(usize, &[u8], &[u8]),
+struct Change<V>(u8, V);
+
+impl<V: ValueCodec> ValueCodec for Change<V> {
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.push(self.0);
+        self.1.encode(out);
+    }
+
+    fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
+        Ok(Change(b.byte()?, V::decode(b)?))
+    }
 }
 
-impl Emitter<'_> {
-    fn both(&mut self, kind: u8, outpoint: Outpoint, coin: Coin) {
-        self.key.clear();
-        self.value.clear();
-        self.value.push(kind);
-        outpoint.encode(&mut self.key);
-        coin.encode(&mut self.value);
-        (self.emit)(0, &self.key, &self.value);
-        self.key.clear();
-        self.value.clear();
-        self.value.push(kind);
-        (coin.script, outpoint).encode(&mut self.key);
-        CoinValue(coin.value).encode(&mut self.value);
-        (self.emit)(1, &self.key, &self.value);
-    }
+fn both(emit: &mut Emitter<'_, '_>, kind: u8, outpoint: Outpoint, coin: Coin) {
+    let (script, value) = (coin.script, CoinValue(coin.value));
+    emit.delta(&COINS, &outpoint, &Change(kind, coin));
+    emit.delta(&BY_SCRIPT, &(script, outpoint), &Change(kind, value));
+}
 
-    fn gone(&mut self, c: &SpentCoin) {
-        let InputFlags { coinbase, template, .. } = c.flags;
-        self.both(COIN_SPENT, c.outpoint, Coin { value: c.value, script: c.script, coinbase, template });
-    }
+fn gone(emit: &mut Emitter<'_, '_>, c: &SpentCoin) {
+    let InputFlags { coinbase, template, .. } = c.flags;
+    both(emit, COIN_SPENT, c.outpoint, Coin { value: c.value, script: c.script, coinbase, template });
 }
 
 impl Stage for CoinsStage {
@@ -71,18 +74,18 @@ impl Stage for CoinsStage {
         &LANES
     }
 
-    fn map(&self, block: &Block, _: &Settings, emit: &mut dyn FnMut(usize, &[u8], &[u8])) {
-        let mut emitter = Emitter { key: Vec::with_capacity(18), value: Vec::with_capacity(24), emit };
+    fn map(&self, block: &Block, _: &MapContext<'_>, sink: &mut Sink<'_>) {
+        let mut emit = Emitter::new(sink);
         for (i, tx) in block.txs.iter().enumerate() {
-            block.inputs_of(tx).iter().for_each(|coin| emitter.gone(coin));
+            block.inputs_of(tx).iter().for_each(|coin| gone(&mut emit, coin));
             for (vout, output) in block.outputs_of(tx).iter().enumerate().filter(|(_, o)| o.spendable) {
                 let outpoint = Outpoint { tx_num: block.tx_num(i), vout: vout as u32 };
                 let template = ScriptTemplate::of(block.script(output));
                 let coin = Coin { value: output.value, script: output.id, coinbase: i == 0, template };
-                emitter.both(COIN_MADE, outpoint, coin);
+                both(&mut emit, COIN_MADE, outpoint, coin);
             }
         }
-        block.overwritten.iter().for_each(|o| emitter.gone(&o.coin));
+        block.overwritten.iter().for_each(|o| gone(&mut emit, &o.coin));
     }
 
     fn fold(

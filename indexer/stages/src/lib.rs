@@ -5,13 +5,19 @@
 //! *folded* together into rows. In bulk, one fold per group gets all deltas of the chain; at the tip, a fold gets the
 //! deltas of one block and the existing rows. Both produce the same rows.
 
+mod hearing;
+mod lanes;
 mod stage;
+mod times;
 
 pub use cairn_tables::stages::{Order, StageInfo};
+pub use hearing::{Did, HearContext, Heard, Listener, NoPast, Past, PastBefore, ScriptBefore};
+pub use lanes::{DeltaLane, Emitter, RowLane, Sink};
 pub use stage::{
-    COIN_MADE, COIN_SPENT, Delta, FoldDirection, Group, Lane, Merge, NoPrior, Prior, PriorError, Rows, Settings,
+    COIN_MADE, COIN_SPENT, Delta, FoldDirection, Group, Lane, MapContext, Merge, NoPrior, Prior, PriorError, Rows,
     Spread, Stage, StageError,
 };
+pub use times::{ChainTimes, Times, TimesUpTo};
 
 /// Name of the stage that is the journal.
 pub const CHAIN: &str = cairn_tables::stages::CHAIN.name;
@@ -30,3 +36,5 @@ macro_rules! declare_stages {
 
 // A stage is a file here and an entry in the registry, which holds what readers need to know of it.
 cairn_tables::for_each_stage!(declare_stages);
+
+pub use script_days::ScriptDayTally;

@@ -1,8 +1,8 @@
 //! `scripts`: the history and the sums of each script.
 
-use cairn_model::{Block, Outpoint, Sats, ScriptId, TxNum};
+use cairn_model::{Block, Outpoint, Sats, ScriptId, ScriptTemplate, SpentCoin, TxNum};
 use cairn_tables::{
-    KeyCodec, Table,
+    DecodeError, KeyCodec, Table, ValueCodec,
     codec::{Input, put_amount, put_varint},
     encode_key, encode_value,
     history::{ENTRIES_PER_ROW, History, HistoryEntry, HistoryIndex, HistoryRow, IndexRow, ROWS_PER_INDEX},
@@ -10,7 +10,10 @@ use cairn_tables::{
     totals::{Totals, TotalsTable},
 };
 
-use crate::stage::{FoldDirection, Group, Lane, Merge, Prior, Rows, Settings, Spread, Stage, StageError};
+use crate::{
+    lanes::{DeltaLane, Emitter, Sink},
+    stage::{FoldDirection, Group, Lane, MapContext, Merge, Prior, Rows, Spread, Stage, StageError},
+};
 
 /// The stage.
 pub(crate) struct ScriptsStage;
@@ -25,9 +28,46 @@ const LANES: [Lane; 1] = [Lane {
     families: &[History::FAMILY, TotalsTable::FAMILY, HistoryIndex::FAMILY],
 }];
 
-/// First byte of a delta. Received: vout and amount follow; sent: the amount.
+const SCRIPTS: DeltaLane<(ScriptId, TxNum), Moved> = DeltaLane::of(&LANES, "scripts");
+
+/// A coin that a script received or sent: kind + 16 × template of the script, then 1 │ vout │ amount, or 2 │ amount.
+struct Moved {
+    template: ScriptTemplate,
+    /// Of the output, if the script received it.
+    vout: Option<u32>,
+    sats: Sats,
+}
+
+impl Moved {
+    fn sent(coin: &SpentCoin) -> Self {
+        Moved { template: coin.flags.template, vout: None, sats: coin.value }
+    }
+}
+
 const RECEIVED: u8 = 1;
 const SENT: u8 = 2;
+
+impl ValueCodec for Moved {
+    fn encode(&self, out: &mut Vec<u8>) {
+        let kind = if self.vout.is_some() { RECEIVED } else { SENT };
+        out.push(kind | self.template.code() << 4);
+        if let Some(vout) = self.vout {
+            put_varint(out, vout.into());
+        }
+        put_amount(out, self.sats);
+    }
+
+    fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
+        let head = b.byte()?;
+        let template = ScriptTemplate::from_code(head >> 4).ok_or_else(|| b.error("template"))?;
+        let vout = match head & 0xf {
+            RECEIVED => Some(b.varint32()?),
+            SENT => None,
+            _ => return Err(b.error("a delta of unknown kind")),
+        };
+        Ok(Moved { template, vout, sats: b.amount()? })
+    }
+}
 
 const fn contradiction(what: &'static str) -> StageError {
     StageError::Contradiction { stage: NAME, what }
@@ -39,40 +79,39 @@ fn sum(a: Sats, b: Sats) -> Result<Sats, StageError> {
 }
 
 /// What one transaction did to the script, out of its deltas.
-struct Change {
-    entry: HistoryEntry,
+pub(crate) struct Change {
+    pub(crate) entry: HistoryEntry,
+    pub(crate) template: ScriptTemplate,
     first_vout: Option<u32>,
     funded_count: u64,
     spent_count: u64,
 }
 
-fn changes(group: &Group<'_>) -> Result<Vec<Change>, StageError> {
+/// The script of a group, and what its transactions did, in order.
+pub(crate) fn changes(group: &Group<'_>) -> Result<(ScriptId, Vec<Change>), StageError> {
+    let id = ScriptId::decode(&mut Input::new(NAME, group[0].key))?;
     let mut changes: Vec<Change> = Vec::new();
     for delta in group {
-        let mut key = Input::new(NAME, delta.key);
-        ScriptId::decode(&mut key)?;
-        let tx_num = key.tx_num()?;
+        let ((_, tx_num), moved) = SCRIPTS.read(delta)?;
         if changes.last().is_none_or(|c| c.entry.tx_num != tx_num) {
             let entry = HistoryEntry { tx_num, received: 0, sent: 0 };
-            changes.push(Change { entry, first_vout: None, funded_count: 0, spent_count: 0 });
+            let template = moved.template;
+            changes.push(Change { entry, template, first_vout: None, funded_count: 0, spent_count: 0 });
         }
         let Some(change) = changes.last_mut() else { continue };
-        let mut value = Input::new(NAME, delta.value);
-        match value.byte()? {
-            RECEIVED => {
-                let vout = value.varint32()?;
+        match moved.vout {
+            Some(vout) => {
                 change.first_vout = Some(change.first_vout.map_or(vout, |v| v.min(vout)));
-                change.entry.received = sum(change.entry.received, value.amount()?)?;
+                change.entry.received = sum(change.entry.received, moved.sats)?;
                 change.funded_count += 1;
             }
-            SENT => {
-                change.entry.sent = sum(change.entry.sent, value.amount()?)?;
+            None => {
+                change.entry.sent = sum(change.entry.sent, moved.sats)?;
                 change.spent_count += 1;
             }
-            _ => return Err(contradiction("a delta of unknown kind")),
         }
     }
-    Ok(changes)
+    Ok((id, changes))
 }
 
 /// A script's newest state, being changed.
@@ -162,6 +201,7 @@ fn append(id: ScriptId, changes: &[Change], prior: &dyn Prior, rows: &mut dyn Ro
                 first: Outpoint { tx_num, vout },
                 last: tx_num,
                 tail: tx_num,
+                template: first.template,
             };
             Script { id, prior, totals, row: HistoryRow::default() }
         }
@@ -286,31 +326,22 @@ impl Stage for ScriptsStage {
         &LANES
     }
 
-    fn map(&self, block: &Block, _: &Settings, emit: &mut dyn FnMut(usize, &[u8], &[u8])) {
-        let mut buffers = (Vec::with_capacity(14), Vec::with_capacity(16));
-        let mut send = |id: ScriptId, tx_num: TxNum, vout: Option<usize>, value: Sats| {
-            let (key, delta) = &mut buffers;
-            key.clear();
-            delta.clear();
-            (id, tx_num).encode(key);
-            delta.push(if vout.is_some() { RECEIVED } else { SENT });
-            if let Some(vout) = vout {
-                put_varint(delta, vout as u64);
-            }
-            put_amount(delta, value);
-            emit(0, key, delta);
-        };
+    fn map(&self, block: &Block, _: &MapContext<'_>, sink: &mut Sink<'_>) {
+        let mut emit = Emitter::new(sink);
         for (i, tx) in block.txs.iter().enumerate() {
             let tx_num = block.tx_num(i);
             for coin in block.inputs_of(tx) {
-                send(coin.script, tx_num, None, coin.value);
+                emit.delta(&SCRIPTS, &(coin.script, tx_num), &Moved::sent(coin));
             }
             for (vout, output) in block.outputs_of(tx).iter().enumerate().filter(|(_, o)| o.spendable) {
-                send(output.id, tx_num, Some(vout), output.value);
+                let template = ScriptTemplate::of(block.script(output));
+                let moved = Moved { template, vout: Some(vout as u32), sats: output.value };
+                emit.delta(&SCRIPTS, &(output.id, tx_num), &moved);
             }
         }
         for gone in &block.overwritten {
-            send(gone.coin.script, block.tx_num(gone.by as usize), None, gone.coin.value);
+            let tx_num = block.tx_num(gone.by as usize);
+            emit.delta(&SCRIPTS, &(gone.coin.script, tx_num), &Moved::sent(&gone.coin));
         }
     }
 
@@ -322,8 +353,7 @@ impl Stage for ScriptsStage {
         prior: &dyn Prior,
         rows: &mut dyn Rows,
     ) -> Result<(), StageError> {
-        let id = ScriptId::decode(&mut Input::new(NAME, group[0].key))?;
-        let changes = changes(group)?;
+        let (id, changes) = changes(group)?;
         match direction {
             FoldDirection::Forward => append(id, &changes, prior, rows),
             FoldDirection::Back => take_off(id, &changes, prior, rows),

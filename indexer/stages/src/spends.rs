@@ -1,15 +1,18 @@
 //! `spends`: who spent each output.
 
-use cairn_model::{Block, TxNum};
+use cairn_model::{Block, Outpoint, TxNum};
 use cairn_tables::{
-    KeyCodec, Table,
+    DecodeError, Table, ValueCodec,
     codec::{Input, put_varint},
     encode_value,
     spenders::{Spender, SpenderRow, Spenders},
     stages::{self, StageInfo},
 };
 
-use crate::stage::{Delta, FoldDirection, Group, Lane, Merge, Prior, Rows, Settings, Spread, Stage, StageError};
+use crate::{
+    lanes::{DeltaLane, Emitter, Sink},
+    stage::{Delta, FoldDirection, Group, Lane, MapContext, Merge, Prior, Rows, Spread, Stage, StageError},
+};
 
 /// The stage.
 pub(crate) struct SpendsStage;
@@ -19,14 +22,33 @@ const NAME: &str = stages::SPENDS.name;
 const LANES: [Lane; 1] =
     [Lane { name: "spenders", group_len: 5, spread: Spread::TxNum, merge: Merge::Fold, families: &[Spenders::FAMILY] }];
 
+const SPENDERS: DeltaLane<Outpoint, Spending> = DeltaLane::of(&LANES, "spenders");
+
+/// Which input spends an output.
+struct Spending {
+    /// Number of the spending transaction − that of the funding one. 0 if a damaged journal says that the coin was made
+    /// later; the fold refuses that.
+    distance: u64,
+    vin: u32,
+}
+
+impl ValueCodec for Spending {
+    fn encode(&self, out: &mut Vec<u8>) {
+        put_varint(out, self.distance);
+        put_varint(out, self.vin.into());
+    }
+
+    fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
+        Ok(Spending { distance: b.varint()?, vin: b.varint32()? })
+    }
+}
+
 fn spender(delta: &Delta<'_>) -> Result<Spender, StageError> {
-    let mut key = Input::new(NAME, delta.key);
-    let mut value = Input::new(NAME, delta.value);
-    key.tx_num()?;
-    let spender = Spender { vout: u32::decode(&mut key)?, distance: value.varint()?, vin: value.varint32()? };
-    match spender.distance {
-        0 => Err(StageError::Contradiction { stage: NAME, what: "an output is spent before it is created" }),
-        _ => Ok(spender),
+    match SPENDERS.read(delta)? {
+        (_, Spending { distance: 0, .. }) => {
+            Err(StageError::Contradiction { stage: NAME, what: "an output is spent before it is created" })
+        }
+        (Outpoint { vout, .. }, Spending { distance, vin }) => Ok(Spender { vout, distance, vin }),
     }
 }
 
@@ -39,18 +61,13 @@ impl Stage for SpendsStage {
         &LANES
     }
 
-    fn map(&self, block: &Block, _: &Settings, emit: &mut dyn FnMut(usize, &[u8], &[u8])) {
-        let (mut key, mut value) = (Vec::with_capacity(9), Vec::with_capacity(16));
+    fn map(&self, block: &Block, _: &MapContext<'_>, sink: &mut Sink<'_>) {
+        let mut emit = Emitter::new(sink);
         for (i, tx) in block.txs.iter().enumerate() {
             let TxNum(by) = block.tx_num(i);
             for (vin, input) in block.inputs_of(tx).iter().enumerate() {
-                key.clear();
-                value.clear();
-                input.outpoint.encode(&mut key);
-                // 0 if a damaged journal says that the coin was made later; the fold refuses that.
-                put_varint(&mut value, by.saturating_sub(input.outpoint.tx_num.0));
-                put_varint(&mut value, vin as u64);
-                emit(0, &key, &value);
+                let distance = by.saturating_sub(input.outpoint.tx_num.0);
+                emit.delta(&SPENDERS, &input.outpoint, &Spending { distance, vin: vin as u32 });
             }
         }
     }

@@ -1,9 +1,15 @@
 //! What a stage promises, and what it may ask for.
 
-use cairn_model::Block;
+use cairn_model::{Block, Height, MonoTime};
 use cairn_tables::{
     DecodeError, Family, TableInfo,
     stages::{Order, StageInfo},
+    sums::SumOverflow,
+};
+
+use crate::{
+    hearing::{HearContext, Heard, Listener},
+    times::Times,
 };
 
 /// How the keys of a lane are spread, so that bulk indexing can cut them into ranges.
@@ -18,6 +24,8 @@ pub enum Spread {
     },
     /// Keys begin with a transaction number.
     TxNum,
+    /// There are few keys, so that they need no ranges.
+    Few,
 }
 
 /// How deltas become rows.
@@ -25,6 +33,9 @@ pub enum Spread {
 pub enum Merge {
     /// A delta is the row's value; undoing deletes the row. So no key may come twice on a chain.
     Put,
+    /// Deltas and rows are [`Sums`](cairn_tables::sums::Sums): deltas of a key are added up, as early as they meet; undoing
+    /// takes them off. A row of zeros does not exist.
+    Add,
     /// [`Stage::fold`] decides.
     Fold,
     /// As [`Merge::Fold`], for rows of coins: a coin that is made emits [`COIN_MADE`] and its row, the same coin spent
@@ -52,7 +63,7 @@ pub struct Lane {
     pub spread: Spread,
     /// How its deltas become rows.
     pub merge: Merge,
-    /// The families it writes; with [`Merge::Put`] exactly one.
+    /// The families it writes; with [`Merge::Put`] and [`Merge::Add`] exactly one.
     pub families: &'static [Family],
 }
 
@@ -114,11 +125,22 @@ pub trait Rows {
     fn delete(&mut self, family: Family, key: &[u8]) -> Result<(), StageError>;
 }
 
-/// What stages need to know of the index.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Settings {
+/// What stages need to know beside a block.
+#[derive(Clone, Copy)]
+pub struct MapContext<'c> {
     /// Bytes of a txid that are used as prefix.
     pub txid_prefix: usize,
+    /// The blocks up to the mapped one, itself included.
+    pub times: &'c dyn Times,
+}
+
+impl MapContext<'_> {
+    /// Monotone time of a block at or below the mapped one. If a damaged journal names another, that of the mapped one.
+    #[must_use]
+    pub fn mono_time(&self, height: Height, block: &Block) -> MonoTime {
+        let known = self.times.mono_time(height).filter(|_| height < block.height);
+        known.unwrap_or(block.mono_time)
+    }
 }
 
 /// A fold failed: the index and its input contradict each other, or cannot be read or written.
@@ -127,6 +149,9 @@ pub enum StageError {
     /// A row or delta is damaged.
     #[error(transparent)]
     Decode(#[from] DecodeError),
+    /// Rows or deltas are damaged: they add up to more than any chain can.
+    #[error(transparent)]
+    Sum(#[from] SumOverflow),
     /// The table could not be read.
     #[error("cannot read the table: {0}")]
     Prior(PriorError),
@@ -171,19 +196,32 @@ pub trait Stage: Send + Sync {
     /// Its lanes.
     fn lanes(&self) -> &'static [Lane];
 
-    /// Emits the deltas of a block: `emit(lane, key, value)`, lane as index into [`Stage::lanes`].
-    fn map(&self, block: &Block, settings: &Settings, emit: &mut dyn FnMut(usize, &[u8], &[u8]));
+    /// Emits the deltas of a block: `emit(lane, key, value)`, lane as index into [`Stage::lanes`]. A stage that hears
+    /// emits none.
+    fn map(&self, block: &Block, context: &MapContext<'_>, emit: &mut dyn FnMut(usize, &[u8], &[u8]));
 
-    /// Folds the deltas of one group into rows. Only called for lanes with [`Merge::Fold`].
+    /// The lane that it makes its deltas of, instead of blocks. Its own lanes then all have [`Merge::Add`].
+    fn hears(&self) -> Option<Heard> {
+        None
+    }
+
+    /// What hears that lane for it; `None` for a stage that hears nothing.
+    fn listener<'c>(&self, _: HearContext<'c>) -> Option<Box<dyn Listener + 'c>> {
+        None
+    }
+
+    /// Folds the deltas of one group into rows. Only called for lanes with [`Merge::Fold`] and [`Merge::Coin`].
     ///
     /// # Errors
     /// Damaged rows, or deltas that contradict the table.
     fn fold(
         &self,
-        lane: usize,
-        group: &Group<'_>,
-        direction: FoldDirection,
-        prior: &dyn Prior,
-        rows: &mut dyn Rows,
-    ) -> Result<(), StageError>;
+        _lane: usize,
+        _group: &Group<'_>,
+        _direction: FoldDirection,
+        _prior: &dyn Prior,
+        _rows: &mut dyn Rows,
+    ) -> Result<(), StageError> {
+        Err(StageError::Contradiction { stage: self.name(), what: "a lane that is not folded by its stage" })
+    }
 }

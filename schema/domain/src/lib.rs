@@ -13,6 +13,7 @@ mod key;
 pub mod mempool;
 mod op_return;
 mod script;
+mod supply;
 mod text;
 
 pub use address::{AddressError, Subject, address_of, parse_address, parse_script_hash};
@@ -25,4 +26,5 @@ pub use inscription::{Inscription, inscriptions};
 pub use key::{key_hash, p2pk_of, p2pkh_of, public_key, revealed_key, script_sha256};
 pub use op_return::{MAX_PUSHES, OpReturn, Protocol, Push, counterparty, decode_op_return};
 pub use script::{ScriptType, script_type};
+pub use supply::{AGE_CLASSES, Bounds, LONG_TERM_DAYS, TOP_BAND, age_class, balance_band};
 pub use text::{printable_ascii, readable, urls};

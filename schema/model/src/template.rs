@@ -60,6 +60,13 @@ impl ScriptTemplate {
         Self::ALL.get(usize::from(code)).copied()
     }
 
+    /// Whether scripts of this template have an address.
+    #[must_use]
+    pub const fn has_address(self) -> bool {
+        use ScriptTemplate::{CompressedPubKey, Multisig, NonStandard, UncompressedPubKey};
+        !matches!(self, NonStandard | CompressedPubKey | UncompressedPubKey | Multisig)
+    }
+
     /// The template of a scriptPubKey, by the rules of Bitcoin Core's `Solver`.
     #[must_use]
     pub fn of(script: &[u8]) -> Self {

@@ -4,6 +4,7 @@
 mod chain_index;
 mod coins;
 mod damages;
+mod days;
 mod db;
 mod error;
 mod facts;
@@ -26,6 +27,7 @@ mod view;
 pub use chain_index::{Brief, ChainIndex};
 pub use coins::UnspentCoin;
 pub use damages::{Damages, NAMELESS, ScrubState, Scrubbed};
+pub use days::BornOn;
 pub use db::{Db, damaged_db_options, db_options, family_options, family_options_within};
 pub use error::ReadError;
 pub use facts::Facts;

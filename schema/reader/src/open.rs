@@ -5,14 +5,14 @@ use std::{
     sync::{Arc, PoisonError, RwLock},
 };
 
-use cairn_tables::{Family, stages::CHAIN};
+use cairn_tables::{Family, Table, checkpoints::Checkpoints, encode_key, stages::CHAIN};
 
 use crate::{
     ChainIndex, Db, Facts, RawBlocks, ReadError, TableFile, View, check_format, check_format_in,
     db::{read_only, read_only_damaged, readers_families, while_written},
     db_options,
     table_file::{bad_files, files_of},
-    view::Seen,
+    view::{Seen, check_version},
 };
 
 fn open_read_only(dir: &Path, families: &[Family]) -> Result<Db, rocksdb::Error> {
@@ -29,14 +29,24 @@ pub(crate) fn lacking(dir: &Path) -> Option<ReadError> {
     let (there, missing): (Vec<Family>, Vec<Family>) =
         readers_families().into_iter().partition(|f| found.iter().any(|name| name == f.name()));
     let Some(missing) = missing.first() else { return bad_files(dir) };
-    match Facts::read(&open_read_only(dir, &there).ok()?) {
+    let db = open_read_only(dir, &there).ok()?;
+    match Facts::read(&db) {
+        Ok(Some(_)) if other_journal(&db).is_some() => other_journal(&db),
         Ok(Some(_)) => Some(ReadError::Unusable(format!(
-            "table {} is gone, a rebuild was interrupted: the next command that writes goes on with it",
+            "table {} is missing: a rebuild was interrupted, or a program of an earlier version wrote the index last. The \
+             next command that writes (cairn index) makes it",
             missing.name()
         ))),
         Ok(None) | Err(ReadError::Empty) => Some(ReadError::Empty),
         Err(e) => Some(e),
     }
+}
+
+/// The error that a program of another version wrote the journal, if so.
+fn other_journal(db: &Db) -> Option<ReadError> {
+    let family = db.cf_handle(Checkpoints::FAMILY.name())?;
+    let row = db.get_pinned_cf(&family, encode_key::<Checkpoints>(&CHAIN.name.to_owned())).ok()??;
+    check_version(&CHAIN, &Checkpoints::decode_value(&row).ok()?).err()
 }
 
 /// Parameters of an index that may be damaged, or in the middle of a repair; `None` if they are lost.

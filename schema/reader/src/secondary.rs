@@ -20,8 +20,8 @@ use cairn_tables::Family;
 use rocksdb::ColumnFamilyDescriptor;
 
 use crate::{
-    ChainIndex, Db, ReadError, ReadMemory, Reader, Tip, check_format, check_format_in, db::readers_families,
-    db::while_written, db_options, families::FamiliesKept, family_options_within, files_memory, memory::chain_memory,
+    ChainIndex, Db, ReadError, ReadMemory, Reader, Tip, check_format, db::readers_families, db::while_written,
+    db_options, families::FamiliesKept, family_options_within, files_memory, memory::chain_memory, open::lacking,
 };
 
 /// Attempts to catch up before the instance is reopened, and to open one that is not empty.
@@ -243,7 +243,7 @@ fn open_once(opening: &Opening<'_>, chain: Arc<ChainIndex>) -> Result<(Arc<Reade
         let families = readers_families().into_iter().map(options);
         Db::open_cf_descriptors_as_secondary(&db_options(), dir, &own, families)
     });
-    let db = db.or_else(|e| check_format_in(dir).and(Err(e.into())))?;
+    let db = db.map_err(|e| lacking(dir).unwrap_or_else(|| e.into()))?;
     let catches_up_after = (!kept.manifest_has_drops()).then(|| kept.dropped());
     let reader = Reader::still(Arc::new(db))?.with_blocks_dir(blocks_dir.map(Path::to_owned));
     let reader = reader.beginning_with(chain).catching_up_after(catches_up_after);

@@ -57,6 +57,14 @@ pub struct HistoryEntry {
     pub sent: Sats,
 }
 
+impl HistoryEntry {
+    /// Balance after the transaction, from the one before it.
+    #[must_use]
+    pub fn after(&self, before: Sats) -> Sats {
+        before.saturating_add(self.received).saturating_sub(self.sent)
+    }
+}
+
 /// Up to 128 entries and the sums before them.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct HistoryRow {

@@ -6,7 +6,9 @@ mod registry;
 
 pub mod codec;
 pub mod keys;
+pub mod periods;
 pub mod stages;
+pub mod sums;
 mod table;
 
 pub use codec::{DecodeError, KeyCodec, ValueCodec};

@@ -25,6 +25,10 @@ macro_rules! for_each_table {
             facts: Facts;
             mempool: KeptMempool, MempoolSamples;
             format: Format;
+            tx_sums: TxSums;
+            ages: SpentByAge, DormantSpends, SupplyChanges;
+            daily: Daily;
+            script_days: ScriptDays;
         }
     };
 }
@@ -39,7 +43,9 @@ macro_rules! for_each_stage {
             CHAIN = chain::ChainStage { version: 2, order: Free, depends_on: [] }
             SPENDS = spends::SpendsStage { version: 1, order: Free, depends_on: [] }
             COINS = coins::CoinsStage { version: 2, order: Free, depends_on: [] }
-            SCRIPTS = scripts::ScriptsStage { version: 1, order: Free, depends_on: [] }
+            SCRIPTS = scripts::ScriptsStage { version: 2, order: Free, depends_on: [] }
+            AGES = ages::AgesStage { version: 1, order: Free, depends_on: [] }
+            SCRIPT_DAYS = script_days::ScriptDaysStage { version: 1, order: Free, depends_on: [SCRIPTS] }
         }
     };
 }

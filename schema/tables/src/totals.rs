@@ -2,11 +2,11 @@
 //!
 //! ```text
 //! ScriptId (9) →
-//!   funded │ spent │ funded count │ spent count │ transactions │ first TxNum (5) │ first vout │ last − first
+//!   funded │ spent │ funded count │ spent count │ 16 × transactions + template │ first TxNum (5) │ first vout │ last − first
 //!   [│ last − TxNum of the newest history row's first entry]          only above 128 transactions
 //! ```
 
-use cairn_model::{Outpoint, Sats, ScriptId, TxNum};
+use cairn_model::{Outpoint, Sats, ScriptId, ScriptTemplate, TxNum};
 
 use crate::{
     codec::{DecodeError, Input, ValueCodec, put_amount, put_varint},
@@ -25,6 +25,9 @@ impl Table for TotalsTable {
     type Key = ScriptId;
     type Value = Totals;
 }
+
+/// Bits of a template's code.
+const TEMPLATE_BITS: u32 = 4;
 
 /// Sums over all confirmed transactions of a script.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -45,6 +48,8 @@ pub struct Totals {
     pub last: TxNum,
     /// First entry of the newest row of its history, which is that row's key.
     pub tail: TxNum,
+    /// Its template.
+    pub template: ScriptTemplate,
 }
 
 impl Totals {
@@ -67,7 +72,7 @@ impl ValueCodec for Totals {
         put_amount(out, self.spent);
         put_varint(out, self.funded_count);
         put_varint(out, self.spent_count);
-        put_varint(out, self.tx_count);
+        put_varint(out, self.tx_count << TEMPLATE_BITS | u64::from(self.template.code()));
         out.extend_from_slice(&self.first.tx_num.to_be5());
         put_varint(out, self.first.vout.into());
         put_varint(out, self.last.0 - self.first.tx_num.0);
@@ -78,7 +83,9 @@ impl ValueCodec for Totals {
 
     fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
         let (funded, spent) = (b.amount()?, b.amount()?);
-        let (funded_count, spent_count, tx_count) = (b.varint()?, b.varint()?, b.varint()?);
+        let (funded_count, spent_count, packed) = (b.varint()?, b.varint()?, b.varint()?);
+        let tx_count = packed >> TEMPLATE_BITS;
+        let template = ScriptTemplate::from_code((packed & 0xf) as u8).ok_or_else(|| b.error("template"))?;
         let first = Outpoint { tx_num: b.tx_num()?, vout: b.varint32()? };
         let last = first.tx_num.0.checked_add(b.varint()?).ok_or_else(|| b.error("last"))?;
         let tail = if tx_count > ENTRIES_PER_ROW {
@@ -94,6 +101,7 @@ impl ValueCodec for Totals {
         {
             return Err(b.error("sums that cannot be"));
         }
-        Ok(Totals { funded, spent, funded_count, spent_count, tx_count, first, last: TxNum(last), tail: TxNum(tail) })
+        let (last, tail) = (TxNum(last), TxNum(tail));
+        Ok(Totals { funded, spent, funded_count, spent_count, tx_count, first, last, tail, template })
     }
 }

@@ -9,8 +9,8 @@ use cairn_model::{Height, Sats, TxNum, day_of};
 use crate::{Clusters, Oracle, ledger::Coin};
 
 /// Ages in days at which the bands of [`Oracle::supply_by_age`] begin: 0, a day, a week, 1, 3 and 6 months, 1, 2, 3, 5, 7
-/// and 10 years. A year has 365 days; the months are 30, 91 and 182 days.
-pub const AGE_BANDS: [u32; 12] = [0, 1, 7, 30, 91, 182, 365, 730, 1_095, 1_825, 2_555, 3_650];
+/// and 10 years. A year has 365 days; a month has 30 days.
+pub const AGE_BANDS: [u32; 12] = [0, 1, 7, 30, 90, 180, 365, 730, 1_095, 1_825, 2_555, 3_650];
 
 /// Age in days from which the supply is that of long-term holders.
 pub const LONG_TERM_DAYS: u32 = 155;
@@ -121,8 +121,9 @@ impl Oracle {
 
     /// The coins that the block of a height spends.
     fn spent_in_block(&self, height: Height) -> Vec<&Coin> {
-        let txs = self.transactions(height).filter(|(_, at, _)| *at == height);
-        txs.flat_map(|(tx_num, ..)| self.spent(tx_num)).collect()
+        let first = self.headers()[height as usize].first_tx.0;
+        let txs = first..first + self.blocks()[height as usize].txdata.len() as u64;
+        txs.flat_map(|tx_num| self.spent(TxNum(tx_num))).collect()
     }
 
     /// The coins that the block of a height makes, those included that it spends or that are overwritten later.

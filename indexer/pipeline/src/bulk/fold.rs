@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use cairn_model::TxNum;
-use cairn_stages::{CHAIN, COIN_MADE, COIN_SPENT, Merge, Settings, Spread, StageError};
+use cairn_stages::{CHAIN, COIN_MADE, COIN_SPENT, Lane, MapContext, Merge, Spread, Stage, StageError};
 use cairn_writer::SstWriter;
 use rayon::prelude::*;
 
@@ -15,12 +15,14 @@ use super::{
 };
 use crate::{
     Phase, PipelineError, Progress,
+    error::unwrap_stage,
     groups::{put_record, take_record},
+    sums::SumsByKey,
 };
 
 /// Name of a lane's spill.
-pub(crate) fn spill_name(job: &Job<'_>) -> String {
-    format!("lane-{}", job.lane.name)
+pub(crate) fn spill_name(lane: &Lane) -> String {
+    format!("lane-{}", lane.name)
 }
 
 /// Maps all blocks that an earlier run has not. `start` is how many blocks and bytes of blocks that one has,
@@ -29,7 +31,7 @@ pub(crate) fn run(
     manifest: &mut Manifest,
     mut source: impl Blocks,
     jobs: &[Job<'_>],
-    settings: &Settings,
+    context: &MapContext<'_>,
     start: (u64, u64),
     (total, of_bytes): (u64, u64),
     progress: &dyn Progress,
@@ -40,7 +42,7 @@ pub(crate) fn run(
         manifest.forget_files();
         manifest.fold = Default::default();
     }
-    let mapping = Mapping { jobs, settings, plan, repeated: source.repeated() };
+    let mapping = Mapping { jobs, stages: mapped_stages(jobs), context, plan, repeated: source.repeated() };
     let mut sinks = Sinks::open(manifest, jobs, &lengths)?;
     let mut saver = Saver::new(plan);
     let (mut done, mut bytes) = start;
@@ -96,9 +98,24 @@ struct Mapped {
     cuts: Vec<Cuts>,
 }
 
+/// Stages that map blocks, and where among the jobs each of their lanes is; `None` for one that does not take part.
+type MappedStages<'m> = Vec<(&'m dyn Stage, Vec<Option<usize>>)>;
+
+fn mapped_stages<'m>(jobs: &'m [Job<'m>]) -> MappedStages<'m> {
+    let mut stages: MappedStages<'m> = Vec::new();
+    for job in jobs.iter().filter(|job| !job.hears) {
+        if stages.iter().all(|(stage, _)| stage.name() != job.stage.name()) {
+            let place = |lane| jobs.iter().position(|other| other.is(job.stage.name(), lane));
+            stages.push((job.stage, (0..job.stage.lanes().len()).map(place).collect()));
+        }
+    }
+    stages
+}
+
 struct Mapping<'m> {
     jobs: &'m [Job<'m>],
-    settings: &'m Settings,
+    stages: MappedStages<'m>,
+    context: &'m MapContext<'m>,
     plan: Plan,
     /// Transactions whose coins may vanish without being spent: their deltas are all kept.
     repeated: HashSet<TxNum>,
@@ -108,41 +125,47 @@ impl Mapping<'_> {
     fn next(&self, source: &mut impl Blocks) -> Result<Option<Mapped>, PipelineError> {
         let Some(blocks) = source.next_batch()? else { return Ok(None) };
         let piece = blocks.len().div_ceil(rayon::current_num_threads()).max(1);
-        let cuts = blocks.par_chunks(piece).map(|blocks| self.map(blocks)).collect();
+        let cuts = blocks.par_chunks(piece).map(|blocks| self.map(blocks)).collect::<Result<_, PipelineError>>()?;
         let balance = blocks.iter().fold(0, |sum: u64, b| sum.wrapping_add(b.balance));
         let bytes = blocks.iter().map(|b| u64::from(b.block.size)).sum();
         Ok(Some(Mapped { blocks: blocks.len() as u64, bytes, balance, cuts }))
     }
 
-    fn map(&self, blocks: &[Resolved]) -> Cuts {
-        let Mapping { jobs, settings, plan, .. } = *self;
+    fn map(&self, blocks: &[Resolved]) -> Result<Cuts, PipelineError> {
+        let Mapping { jobs, context, plan, .. } = *self;
         let mut cuts: Cuts = jobs
             .iter()
             .map(|job| vec![Vec::new(); if job.lane.spread == Spread::Ascending { 1 } else { plan.partitions }])
             .collect();
+        let mut sums: Vec<SumsByKey> = jobs.iter().map(|_| SumsByKey::default()).collect();
+        let mut damaged = None;
         for resolved in blocks {
-            let mut first = 0;
-            // Jobs of one stage follow each other, in the order of its lanes.
-            for of_stage in jobs.chunk_by(|a, b| a.stage.name() == b.stage.name()) {
-                let cuts = &mut cuts[first..first + of_stage.len()];
-                of_stage[0].stage.map(&resolved.block, settings, &mut |index, key, value| {
-                    let lane = of_stage[index].lane;
+            for (stage, places) in &self.stages {
+                stage.map(&resolved.block, context, &mut |index, key, value| {
+                    let Some(place) = places[index] else { return };
+                    let lane = jobs[place].lane;
                     if let Merge::Coin { outpoint } = lane.merge
                         && self.leaves_nothing(resolved, &key[outpoint..], value)
                     {
                         return;
                     }
-                    let partition = match lane.spread {
-                        Spread::Ascending => 0,
-                        Spread::Hash { skip } => plan.by_hash(&key[skip..]),
-                        Spread::TxNum => plan.by_tx(tx_num(key).map_or(0, |tx_num| tx_num.0)),
-                    };
-                    put_record(&mut cuts[index][partition], key, value);
+                    if lane.merge == Merge::Add {
+                        damaged = sums[place].add(lane.name, key, value).err().or(damaged.take());
+                        return;
+                    }
+                    let partition = plan.partition(lane.spread, key);
+                    put_record(&mut cuts[place][partition], key, value);
                 });
-                first += of_stage.len();
             }
         }
-        cuts
+        if let Some(error) = damaged {
+            return Err(unwrap_stage(error));
+        }
+        for ((job, cuts), sums) in jobs.iter().zip(&mut cuts).zip(sums) {
+            sums.rows()
+                .for_each(|(key, value)| put_record(&mut cuts[plan.partition(job.lane.spread, &key)], &key, &value));
+        }
+        Ok(cuts)
     }
 
     /// Whether a delta of a coin meets its opposite before the last block.
@@ -180,7 +203,7 @@ impl Sinks {
                 let number = manifest.fold.numbers.get(index).copied().unwrap_or(0);
                 Ok(Sink::Ascending(Ascending { name: job.lane.name, family: job.lane.families[0], number, file: None }))
             }
-            _ => manifest.spill(&spill_name(job), lengths).map(Sink::Spill),
+            _ => manifest.spill(&spill_name(job.lane), lengths).map(Sink::Spill),
         };
         jobs.iter().enumerate().map(sink).collect::<Result<_, PipelineError>>().map(Sinks)
     }

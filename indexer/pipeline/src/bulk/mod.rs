@@ -9,7 +9,8 @@
 //! 4. **fold**: blocks are parsed once more, now with number (2) and value (undo data, or 3) of each spent coin, and
 //!    mapped by the stages. Rows that rise with the chain are written at once, other deltas are spilled by key; those of
 //!    coins that are spent in the end (`Merge::Coin`) are dropped.
-//! 5. **tables**: per lane and range of keys, deltas are sorted, folded and written as table files.
+//! 5. **tables**: per lane and range of keys, deltas are sorted, folded and written as table files. Stages that hear a
+//!    lane get its sorted deltas, too; what they make of them becomes table files afterwards.
 //! 6. **ingest**: the files are taken into the database, one family at a time; the checkpoints come last and are the
 //!    commit.
 //!
@@ -34,9 +35,9 @@ mod tables;
 use std::path::PathBuf;
 
 use cairn_model::{BlockHash, Height};
-use cairn_reader::{Facts, Reader};
+use cairn_reader::{Facts, Reader, Tip};
 use cairn_sources::{BlockFiles, Survey};
-use cairn_stages::{CHAIN, Lane, Merge, Order, Settings, Stage, StageError};
+use cairn_stages::{CHAIN, ChainTimes, Lane, MapContext, Merge, Order, Stage, StageError};
 use cairn_tables::{
     checkpoints::{Checkpoint, Checkpoints},
     journal::Collisions as CollisionsTable,
@@ -50,10 +51,10 @@ use self::{
     manifest::{Done, Manifest, Saver},
     plan::Plan,
 };
-use crate::{Phase, PipelineError, Progress, ProgressStep};
+use crate::{Phase, PipelineError, Progress, ProgressStep, engine::IndexTimes};
 
 /// Counts the forms that working files have had: a run does not go on with those of another form.
-const WORKING_FILES: u32 = 3;
+const WORKING_FILES: u32 = 4;
 
 /// How to bulk-index.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -80,16 +81,38 @@ pub(crate) struct Job<'e> {
     pub(crate) stage: &'e dyn Stage,
     pub(crate) lane_index: usize,
     pub(crate) lane: &'e Lane,
+    /// Its rows are made. Otherwise it takes part because another stage hears it.
+    pub(crate) folds: bool,
+    /// Its deltas come of what its stage hears, after the lanes that are mapped.
+    pub(crate) hears: bool,
+}
+
+impl<'e> Job<'e> {
+    fn new(stage: &'e dyn Stage, lane_index: usize, folds: bool) -> Self {
+        Job { stage, lane_index, lane: &stage.lanes()[lane_index], folds, hears: stage.hears().is_some() }
+    }
+
+    /// Whether it is that lane of the stage of that name.
+    pub(crate) fn is(&self, stage: &str, lane_index: usize) -> bool {
+        self.stage.name() == stage && self.lane_index == lane_index
+    }
+
+    /// Whether its stage hears that lane.
+    pub(crate) fn is_of_listener_of(&self, other: &Job<'_>) -> bool {
+        self.stage.hears().is_some_and(|heard| other.is(heard.stage.name(), heard.lane))
+    }
 }
 
 fn jobs<'e>(stages: impl Iterator<Item = &'e dyn Stage>) -> Vec<Job<'e>> {
-    stages
-        .filter(|s| s.order() == Order::Free)
-        .flat_map(|stage| {
-            let lane = move |(lane_index, lane)| Job { stage, lane_index, lane };
-            stage.lanes().iter().enumerate().map(lane)
-        })
-        .collect()
+    let stages: Vec<&'e dyn Stage> = stages.filter(|stage| stage.order() == Order::Free).collect();
+    let lanes = |stage: &'e dyn Stage| (0..stage.lanes().len()).map(move |lane| Job::new(stage, lane, true));
+    let mut jobs: Vec<Job<'e>> = stages.iter().flat_map(|stage| lanes(*stage)).collect();
+    for heard in stages.iter().filter_map(|stage| stage.hears()) {
+        if !jobs.iter().any(|job| job.is(heard.stage.name(), heard.lane)) {
+            jobs.push(Job::new(heard.stage, heard.lane, false));
+        }
+    }
+    jobs
 }
 
 /// Reports a step; an error if asked to stop.
@@ -151,7 +174,8 @@ fn try_from_files(
     let bytes: u64 = survey.blocks(0..options.to + 1).map(|b| u64::from(b.size)).sum();
     let Some(tip) = survey.block(options.to) else { return Ok(0) };
     let plan = Plan::of(target.sizes, bytes, tip.first_tx.0 + u64::from(tip.tx_count));
-    let (layout, versions) = (layout_digest(survey, options.to), versions(target.stages));
+    let versions = versions(target.stages.iter().map(AsRef::as_ref));
+    let layout = layout_digest(survey, options.to);
     let job = format!("{WORKING_FILES} {} {layout} {options:?} {versions}", tip.hash);
     let mut manifest = match Manifest::resume(&target.dir, &job, plan) {
         Some(manifest) => manifest,
@@ -175,8 +199,9 @@ fn try_from_files(
         manifest.finish(Done::Coins)?;
     }
     let jobs = jobs(target.stages.iter().map(AsRef::as_ref));
-    let settings = Settings { txid_prefix: target.facts.txid_prefix };
+    let times = ChainTimes::of(survey.blocks(0..options.to + 1).map(|block| (block.mono_time, block.first_tx)));
     if !manifest.done(Done::Fold) {
+        let context = MapContext { txid_prefix: target.facts.txid_prefix, times: &times };
         let from = manifest.partway(Done::Fold).0;
         if from == 0 {
             manifest.fold = Default::default();
@@ -185,10 +210,10 @@ fn try_from_files(
         let source = source::FileBlocks::new(&manifest, files, survey, target.facts, options, from as u32);
         let start = (from, survey.blocks(0..from as u32).map(|b| u64::from(b.size)).sum());
         let total = (u64::from(options.to) + 1, bytes);
-        fold::run(&mut manifest, source, &jobs, &settings, start, total, progress)?;
+        fold::run(&mut manifest, source, &jobs, &context, start, total, progress)?;
         manifest.finish(Done::Fold)?;
     }
-    finish(target, &mut manifest, &jobs, (options.to, tip.hash), progress)?;
+    finish(target, &mut manifest, &jobs, &times, (options.to, tip.hash), progress)?;
     Ok(bytes)
 }
 
@@ -216,44 +241,49 @@ fn layout_digest(survey: &Survey, to: Height) -> String {
 }
 
 /// Names and versions of stages: another version makes other rows.
-fn versions(stages: &[Box<dyn Stage>]) -> String {
-    stages.iter().map(|stage| format!("{}:{} ", stage.name(), stage.version())).collect()
+fn versions<'s>(stages: impl IntoIterator<Item = &'s dyn Stage>) -> String {
+    stages.into_iter().map(|stage| format!("{}:{} ", stage.name(), stage.version())).collect()
 }
 
-/// Rebuilds one order-free stage, whose tables are empty, from the journal.
+/// Rebuilds order-free stages, whose tables are empty, from the journal.
 ///
 /// # Errors
-/// The stage stays without checkpoint.
+/// The stages stay without checkpoint.
 pub(crate) fn from_journal(
     target: &BulkTarget<'_>,
-    stage: usize,
+    stages: &[usize],
     reader: &Reader,
     progress: &dyn Progress,
 ) -> Result<(), PipelineError> {
-    let result = try_from_journal(target, stage, reader, progress);
+    let stages: Vec<&dyn Stage> = stages.iter().map(|stage| target.stages[*stage].as_ref()).collect();
+    let result = try_from_journal(target, &stages, reader, progress);
     give_up_damaged(target, &result)?;
     result
 }
 
 fn try_from_journal(
     target: &BulkTarget<'_>,
-    stage: usize,
+    stages: &[&dyn Stage],
     reader: &Reader,
     progress: &dyn Progress,
 ) -> Result<(), PipelineError> {
-    let stage = target.stages[stage].as_ref();
     let tip = *reader.view()?.tip();
+    let mut manifest = journal_manifest(target, stages, &tip)?;
+    let jobs = jobs(stages.iter().copied());
+    let times = IndexTimes(reader.view()?.chain().clone()).compact();
+    fold_journal(&mut manifest, target, &jobs, &times, reader, progress)?;
+    finish(target, &mut manifest, &jobs, &times, (tip.height, tip.hash), progress)
+}
+
+fn journal_manifest(target: &BulkTarget<'_>, stages: &[&dyn Stage], tip: &Tip) -> Result<Manifest, PipelineError> {
     // Rows of the journal are about a third of the blocks' bytes; a transaction has some 560 bytes.
     let plan = Plan::of(target.sizes, tip.tx_end.0 * 560, tip.tx_end.0);
-    let job = format!("{WORKING_FILES} {} {} {}", stage.name(), stage.version(), tip.hash);
+    let job = format!("{WORKING_FILES} {} {}", versions(stages.iter().copied()), tip.hash);
     // The tables were emptied just now. So an earlier try is of use only as long as none of its files was taken in.
-    let mut manifest = match Manifest::resume(&target.dir, &job, plan).filter(Manifest::has_all_files) {
-        Some(manifest) => manifest,
-        None => Manifest::begin(&target.dir, &job, plan)?,
-    };
-    let jobs = jobs(std::iter::once(stage));
-    fold_journal(&mut manifest, target, &jobs, reader, progress)?;
-    finish(target, &mut manifest, &jobs, (tip.height, tip.hash), progress)
+    match Manifest::resume(&target.dir, &job, plan).filter(Manifest::has_all_files) {
+        Some(manifest) => Ok(manifest),
+        None => Manifest::begin(&target.dir, &job, plan),
+    }
 }
 
 /// The table files of an order-free stage, made from the journal and not taken in. They stay in the working folder.
@@ -266,17 +296,12 @@ pub(crate) fn table_files(
     reader: &Reader,
     progress: &dyn Progress,
 ) -> Result<Vec<PathBuf>, PipelineError> {
-    let tip = *reader.view()?.tip();
-    let plan = Plan::of(target.sizes, tip.tx_end.0 * 560, tip.tx_end.0);
-    let job = format!("{WORKING_FILES} {} {} {}", stage.name(), stage.version(), tip.hash);
-    let mut manifest = match Manifest::resume(&target.dir, &job, plan).filter(Manifest::has_all_files) {
-        Some(manifest) => manifest,
-        None => Manifest::begin(&target.dir, &job, plan)?,
-    };
+    let mut manifest = journal_manifest(target, &[stage], reader.view()?.tip())?;
     let jobs = jobs(std::iter::once(stage));
-    let result = fold_journal(&mut manifest, target, &jobs, reader, progress).and_then(|()| {
+    let times = IndexTimes(reader.view()?.chain().clone()).compact();
+    let result = fold_journal(&mut manifest, target, &jobs, &times, reader, progress).and_then(|()| {
         if !manifest.done(Done::Tables) {
-            tables::run(&mut manifest, &jobs, progress)?;
+            tables::run(&mut manifest, &jobs, &times, progress)?;
             manifest.finish(Done::Tables)?;
         }
         Ok(cairn_tables::Family::ALL.iter().flat_map(|family| manifest.waiting(*family)).collect())
@@ -290,11 +315,12 @@ fn fold_journal(
     manifest: &mut Manifest,
     target: &BulkTarget<'_>,
     jobs: &[Job<'_>],
+    times: &ChainTimes,
     reader: &Reader,
     progress: &dyn Progress,
 ) -> Result<(), PipelineError> {
     let tip = *reader.view()?.tip();
-    let settings = Settings { txid_prefix: target.facts.txid_prefix };
+    let context = MapContext { txid_prefix: target.facts.txid_prefix, times };
     if !manifest.done(Done::Fold) {
         let coins = jobs.iter().any(|job| matches!(job.lane.merge, Merge::Coin { .. }));
         if coins && !manifest.done(Done::Join) {
@@ -303,7 +329,7 @@ fn fold_journal(
         }
         let from = manifest.partway(Done::Fold).0;
         let source = journal::JournalSource::new(reader, manifest, coins, from as u32)?;
-        fold::run(manifest, source, jobs, &settings, (from, 0), (u64::from(tip.height) + 1, 0), progress)?;
+        fold::run(manifest, source, jobs, &context, (from, 0), (u64::from(tip.height) + 1, 0), progress)?;
         manifest.finish(Done::Fold)?;
     }
     Ok(())
@@ -314,17 +340,18 @@ fn finish(
     target: &BulkTarget<'_>,
     manifest: &mut Manifest,
     jobs: &[Job<'_>],
+    times: &ChainTimes,
     (height, hash): (Height, BlockHash),
     progress: &dyn Progress,
 ) -> Result<(), PipelineError> {
     if !manifest.done(Done::Tables) {
-        tables::run(manifest, jobs, progress)?;
+        tables::run(manifest, jobs, times, progress)?;
         manifest.finish(Done::Tables)?;
     }
     tables::ingest(target.writer, manifest, progress)?;
     let chain = jobs.iter().any(|j| j.stage.name() == CHAIN);
     target.writer.commit::<PipelineError>(|batch| {
-        for job in jobs {
+        for job in jobs.iter().filter(|job| job.folds) {
             let stage = job.stage.info();
             batch.put_row::<Checkpoints>(&stage.name.to_owned(), &Checkpoint::of(&stage, height, hash));
         }

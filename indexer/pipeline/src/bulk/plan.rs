@@ -1,5 +1,7 @@
 //! How much bulk indexing takes at a time, and how the work is cut.
 
+use cairn_model::TxNum;
+use cairn_stages::Spread;
 use serde::{Deserialize, Serialize};
 
 /// Bytes of memory that the database, the writers of table files and queues take while tables are sorted.
@@ -73,6 +75,15 @@ impl Plan {
     pub(crate) fn by_tx(&self, tx_num: u64) -> usize {
         let at = u128::from(tx_num) * self.partitions as u128 / u128::from(self.tx_end);
         (at as usize).min(self.partitions - 1)
+    }
+
+    /// Partition of a key that is spread so.
+    pub(crate) fn partition(&self, spread: Spread, key: &[u8]) -> usize {
+        match spread {
+            Spread::Ascending | Spread::Few => 0,
+            Spread::Hash { skip } => self.by_hash(key.get(skip..).unwrap_or_default()),
+            Spread::TxNum => self.by_tx(key.first_chunk::<5>().map_or(0, |b| TxNum::from_be5(*b).0)),
+        }
     }
 
     /// First transaction number of a partition; the end of all for the one after the last.

@@ -231,6 +231,20 @@ pub(crate) fn read_partition(dir: &Path, name: &str, partition: usize) -> Result
     }
 }
 
+/// Writes a partition as a whole, durably. Without bytes there is none.
+pub(crate) fn write_partition(dir: &Path, name: &str, partition: usize, bytes: &[u8]) -> Result<(), PipelineError> {
+    let path = partition_path(dir, name, partition);
+    if bytes.is_empty() {
+        return remove(&path);
+    }
+    let write = || {
+        let mut file = File::create(&path)?;
+        file.write_all(bytes)?;
+        file.sync_data()
+    };
+    write().map_err(PipelineError::io(&path))
+}
+
 /// Removes a partition that is done with.
 pub(crate) fn remove_partition(dir: &Path, name: &str, partition: usize) -> Result<(), PipelineError> {
     remove(&partition_path(dir, name, partition))

@@ -259,12 +259,14 @@ impl Mending<'_> {
                 Repair::Blocks | Repair::BlockFile => None,
             })
             .collect();
+        let stages: Vec<&str> = tables.iter().filter(|(_, look_up)| look_up.is_none()).map(|(name, _)| *name).collect();
+        if !stages.is_empty() {
+            engine.reindex(&stages, self.progress)?;
+            self.done.extend(stages.iter().map(|name| format!("stage {name}: rebuilt from the journal")));
+        }
         for (name, look_up) in tables {
             match look_up {
-                None => {
-                    engine.reindex(name, self.progress)?;
-                    self.done.push(format!("stage {name}: rebuilt from the journal"));
-                }
+                None => {}
                 Some(true) => self.look_up(engine, name)?,
                 Some(false) => self.rest(engine, name)?,
             }

@@ -7,6 +7,7 @@ use cairn_model::{
     Block, BlockHash, Height, MuHash, Outpoint, Sats, ScriptId, ScriptPrefix, ScriptTemplate, TxNum, coin_bytes,
 };
 use cairn_reader::{ReadError, Scan, View};
+use cairn_stages::{CHAIN, MapContext, Merge, Stage, StageError};
 use cairn_tables::{
     Table,
     block_log::BlockLog,
@@ -23,7 +24,7 @@ use super::{
     raw::RawCheck,
     tally::Tallies,
 };
-use crate::PipelineError;
+use crate::{PipelineError, engine::IndexTimes};
 
 /// What the walk found beside damage.
 pub(crate) struct ChainAudit {
@@ -69,6 +70,15 @@ struct Walk<'a, 'v, 'r> {
     known: Option<BTreeMap<ScriptPrefix, Vec<(TxNum, Vec<u8>)>>>,
     /// The same, as the journal's outputs have them.
     seen: BTreeMap<ScriptId, (TxNum, Vec<u8>)>,
+    /// Stages whose tables are compared row by row with what they make of the blocks.
+    mapped: Vec<Box<dyn Stage>>,
+    times: IndexTimes,
+}
+
+/// The stages of which every row comes from one block, or is a sum over blocks; without the journal.
+pub(crate) fn mapped() -> impl Iterator<Item = Box<dyn Stage>> {
+    let only_maps = |stage: &dyn Stage| stage.lanes().iter().all(|lane| matches!(lane.merge, Merge::Put | Merge::Add));
+    cairn_stages::all().into_iter().filter(move |stage| stage.name() != CHAIN && only_maps(stage.as_ref()))
 }
 
 pub(crate) fn audit(
@@ -98,6 +108,8 @@ pub(crate) fn audit(
         previous: Some((BlockHash::default(), 0, TxNum(0))),
         known: known.collect::<Result<_, ReadError>>().ok(),
         seen: BTreeMap::new(),
+        mapped: mapped().collect(),
+        times: IndexTimes(view.chain().clone()),
     };
     meter.begin(&[Headers::FAMILY, BlockLog::FAMILY, Prevouts::FAMILY, Coins::FAMILY]);
     let last = view.tip().height;
@@ -152,6 +164,7 @@ impl Walk<'_, '_, '_> {
         }
         self.previous = Some((block.hash, block.mono_time, TxNum(block.first_tx.0 + block.txs.len() as u64)));
         self.tallies.expect_block(block, self.view.facts().txid_prefix);
+        self.expect_mapped(block)?;
         let sums = &mut self.sums;
         let fees: Sats = HeaderRow::of(block).fees;
         let coinbase = block.txs.first().map_or(&[][..], |tx| block.outputs_of(tx));
@@ -190,6 +203,20 @@ impl Walk<'_, '_, '_> {
             }
         }
         Ok(())
+    }
+
+    /// What the tables of the stages that only map must have of a block.
+    fn expect_mapped(&mut self, block: &Block) -> Result<(), StageError> {
+        let context = MapContext { txid_prefix: self.view.facts().txid_prefix, times: &self.times };
+        let (mut result, tallies) = (Ok(()), &mut *self.tallies);
+        for stage in &self.mapped {
+            stage.map(block, &context, &mut |lane, key, value| {
+                if result.is_ok() {
+                    result = tallies.expect_emitted(&stage.lanes()[lane], key, value);
+                }
+            });
+        }
+        Ok(result?)
     }
 
     /// The coin of an output, if there is one. Coins of outputs that were passed over are counted as differences.

@@ -69,9 +69,11 @@ pub(crate) trait Verified: Table {
 
 mod rules {
     use cairn_tables::{
+        ages::{DormantSpends, SpentByAge, SupplyChanges},
         block_log::BlockLog,
         checkpoints::Checkpoints,
         coins::{Coins, CoinsByScript},
+        daily::Daily,
         facts::Facts,
         format::Format,
         headers::Headers,
@@ -80,10 +82,12 @@ mod rules {
         journal::{Collisions, OverwrittenCoins},
         mempool::{KeptMempool, MempoolSamples},
         prevouts::Prevouts,
+        script_days::ScriptDays,
         spenders::Spenders,
-        stages::{COINS, SCRIPTS, SPENDS},
+        stages::{AGES, COINS, SCRIPT_DAYS, SCRIPTS, SPENDS},
         totals::TotalsTable,
         tx_nums::TxNums,
+        tx_sums::TxSums,
     };
 
     use super::{Fact, Repair, Tallies, Verified};
@@ -175,6 +179,55 @@ mod rules {
     /// Compared script by script.
     impl Verified for TotalsTable {
         const REPAIR: Repair = Repair::Stage(SCRIPTS.name);
+    }
+
+    impl Verified for TxSums {
+        const REPAIR: Repair = Repair::Stage(AGES.name);
+
+        fn note(key: &Self::Key, row: &Self::Value, tallies: &mut Tallies) {
+            tallies.find_row::<Self>(key, row);
+        }
+    }
+
+    impl Verified for SpentByAge {
+        const REPAIR: Repair = Repair::Stage(AGES.name);
+
+        fn note(key: &Self::Key, row: &Self::Value, tallies: &mut Tallies) {
+            tallies.find_row::<Self>(key, row);
+        }
+    }
+
+    impl Verified for DormantSpends {
+        const REPAIR: Repair = Repair::Stage(AGES.name);
+
+        fn note(key: &Self::Key, row: &Self::Value, tallies: &mut Tallies) {
+            tallies.find_row::<Self>(key, row);
+        }
+    }
+
+    impl Verified for SupplyChanges {
+        const REPAIR: Repair = Repair::Stage(AGES.name);
+
+        fn note(key: &Self::Key, row: &Self::Value, tallies: &mut Tallies) {
+            tallies.find_sums::<Self>(key, row);
+        }
+    }
+
+    impl Verified for Daily {
+        const REPAIR: Repair = Repair::Stage(AGES.name);
+
+        fn note(key: &Self::Key, row: &Self::Value, tallies: &mut Tallies) {
+            tallies.find_sums::<Self>(key, row);
+        }
+    }
+
+    /// Compared with the history of scripts.
+    impl Verified for ScriptDays {
+        const REPAIR: Repair = Repair::Stage(SCRIPT_DAYS.name);
+
+        fn note(key: &Self::Key, row: &Self::Value, tallies: &mut Tallies) {
+            tallies.find_sums::<Self>(key, row);
+        }
     }
 
     /// Compared with the stages.

@@ -266,11 +266,16 @@ fn compare(tallies: &Tallies, damages: &mut Damages) -> Vec<Check> {
     let journal_is_whole = !damages.has_blocks();
     let unread: Vec<String> = damages.listed.iter().map(|damage| damage.place.clone()).collect();
     let mut checks = Vec::new();
-    for (name, facts) in rows {
+    let mapped: Vec<_> = blocks::mapped().flat_map(|stage| stage.tables()).map(|table| table.name).collect();
+    let facts = rows.into_iter().map(|(name, facts)| {
+        (name, facts.iter().map(|(fact, table)| (*table, tallies.difference(*fact))).collect::<Vec<_>>())
+    });
+    let mapped = mapped.into_iter().map(|table| (table, tallies.row_difference(table))).collect();
+    for (name, facts) in facts.chain([("ages and sums match the journal", mapped)]) {
         let mut finding = Finding::new(name);
-        for (fact, table) in facts {
+        for (table, difference) in facts {
             let comparable = journal_is_whole && !unread.iter().any(|place| place == table);
-            let Some(lacks) = tallies.difference(*fact).filter(|_| comparable) else { continue };
+            let Some(lacks) = difference.filter(|_| comparable) else { continue };
             let detail = match lacks {
                 0 => format!("{table} has rows that the journal has not"),
                 1.. => format!("{table} lacks {lacks} entries of the journal"),

@@ -2,12 +2,14 @@
 
 use std::iter::Peekable;
 
-use cairn_model::{Sats, ScriptId};
+use cairn_model::{Sats, ScriptId, ScriptTemplate};
 use cairn_reader::{ReadError, Scan, View};
+use cairn_stages::{HearContext, Lane, NoPast, ScriptDayTally, Spread};
 use cairn_tables::{
     Table,
     coins::{CoinValue, CoinsByScript},
-    history::{ENTRIES_PER_ROW, History},
+    history::{ENTRIES_PER_ROW, History, HistoryEntry},
+    script_days::ScriptDays,
     totals::{Totals, TotalsTable},
 };
 
@@ -17,7 +19,7 @@ use super::{
     meter::{Meter, place},
     tally::{Fact, Tallies, is_long},
 };
-use crate::PipelineError;
+use crate::{PipelineError, engine::IndexTimes, error::unwrap_stage};
 
 /// Scripts between two steps of progress.
 const STEP: u64 = 4096;
@@ -34,10 +36,32 @@ pub(crate) fn audit(
     meter.begin(&[TotalsTable::FAMILY, History::FAMILY, CoinsByScript::FAMILY]);
     let mut finding = Finding::new("coins = history = totals, per script");
     let mut scripts = 0;
+    let times = IndexTimes(view.chain().clone()).compact();
+    let mut days = ScriptDayTally::new(HearContext { times: &times, past: &NoPast });
     // The supply is not known if coins cannot be read.
     let supply = (damages.count == 0).then_some(supply);
-    let found = walk(view, supply, meter, tallies, &mut finding, &mut scripts)?;
+    let mut told = Ok(());
+    let mut tell = |id: ScriptId, template: ScriptTemplate, entry: &HistoryEntry| {
+        if told.is_ok() {
+            told = days.entry(id, template, entry);
+        }
+    };
+    let found = walk(view, supply, meter, tallies, (&mut finding, &mut tell), &mut scripts)?;
+    told.map_err(unwrap_stage)?;
     let whole = found.is_ok();
+    if whole {
+        let mut expected = Ok(());
+        let lane = Lane::add::<ScriptDays>(Spread::Few);
+        let mut expect = |_: usize, key: &[u8], value: &[u8]| {
+            if expected.is_ok() {
+                expected = tallies.expect_emitted(&lane, key, value);
+            }
+        };
+        days.finish(&mut expect).map_err(unwrap_stage)?;
+        expected.map_err(|error| unwrap_stage(error.into()))?;
+    } else {
+        tallies.do_not_compare(ScriptDays::NAME);
+    }
     if let Err(error) = found {
         damages.take(error, TotalsTable::NAME, None)?;
         // The walk ends at the first damage of three tables; the others may have more.
@@ -58,13 +82,16 @@ fn others<T: Table>(view: &View<'_>, damages: &mut Damages) -> Result<(), Pipeli
     error.or_else(|error| damages.take(error, T::NAME, None))
 }
 
+/// Is told of each entry of a history.
+type Tell<'t> = dyn FnMut(ScriptId, ScriptTemplate, &HistoryEntry) + 't;
+
 /// The inner error is damage.
 fn walk(
     view: &View<'_>,
     supply: Option<Sats>,
     meter: &Meter<'_>,
     tallies: &mut Tallies,
-    finding: &mut Finding,
+    (finding, tell): (&mut Finding, &mut Tell<'_>),
     scripts: &mut u64,
 ) -> Result<Result<(), ReadError>, PipelineError> {
     macro_rules! read {
@@ -87,7 +114,7 @@ fn walk(
             (held, count) = (held.saturating_add(value), count + 1);
         }
         tallies.find_totals(id, &totals);
-        let walked = read!(walk_history(id, is_long(totals.tx_count), &mut history, tallies));
+        let walked = read!(walk_history(id, &totals, &mut history, tallies, tell));
         let agrees = (held, count) == (totals.balance(), totals.coin_count())
             && walked.received == totals.funded
             && walked.sent == totals.spent
@@ -139,19 +166,21 @@ struct Walked {
 
 fn walk_history<'v, 'r: 'v>(
     id: ScriptId,
-    long: bool,
+    totals: &Totals,
     history: &mut Peekable<Scan<'v, 'r, History>>,
     tallies: &mut Tallies,
+    tell: &mut Tell<'_>,
 ) -> Result<Walked, ReadError> {
     let mut walked = Walked { marks_agree: true, ..Walked::default() };
     let mut last = None;
     while let Some(row) = history.next_if(|row| row.as_ref().map_or(true, |((found, _), _)| *found == id)) {
         let ((_, first), row) = row?;
         let row = row.absolute(first).map_err(ReadError::from)?;
-        tallies.find_history(id, first, &row, long);
+        tallies.find_history(id, first, &row, is_long(totals.tx_count));
         let mark = (row.number.saturating_mul(ENTRIES_PER_ROW), row.received_before, row.sent_before);
         walked.marks_agree &= mark == (walked.entries, walked.received, walked.sent);
         for e in &row.entries {
+            tell(id, totals.template, e);
             walked.marks_agree &= last < Some(e.tx_num);
             last = Some(e.tx_num);
             walked.entries += 1;

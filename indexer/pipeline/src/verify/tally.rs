@@ -3,10 +3,15 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use cairn_model::{Block, Height, InputFlags, Outpoint, Sats, ScriptId, ScriptTemplate, SpentCoin, TxNum};
+use cairn_stages::{Lane, Merge};
 use cairn_tables::{
+    DecodeError, TABLES, Table, ValueCodec,
+    codec::Input,
     coins::Coin,
+    encode_key, encode_value,
     history::{ENTRIES_PER_ROW, HistoryRow, ROWS_PER_INDEX},
     keys::HashPrefix,
+    sums::Sums,
     totals::Totals,
 };
 
@@ -36,8 +41,27 @@ struct Sum {
 }
 
 /// What one side has, less what the other has: zero if they agree.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Tallies([Sum; COUNT]);
+#[derive(Clone, Debug)]
+pub(crate) struct Tallies {
+    facts: [Sum; COUNT],
+    /// Whole rows of tables whose rows are put, by place in the registry.
+    rows: [Sum; TABLES.len()],
+    /// Rows of tables that are added up: numbers times weights of their places, modulo 2^128.
+    sums: [u128; TABLES.len()],
+    /// Tables that cannot be compared, since what they are made of is damaged.
+    unknown: Vec<&'static str>,
+}
+
+impl Default for Tallies {
+    fn default() -> Self {
+        Tallies {
+            facts: Default::default(),
+            rows: [Sum::default(); TABLES.len()],
+            sums: [0; TABLES.len()],
+            unknown: Vec::new(),
+        }
+    }
+}
 
 fn hash(fact: impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
@@ -57,15 +81,71 @@ impl Tallies {
     }
 
     fn add(&mut self, of: Fact, times: u64, fact: impl Hash) {
-        let sum = &mut self.0[of as usize];
+        let sum = &mut self.facts[of as usize];
         sum.count = sum.count.wrapping_add(times);
         sum.hashes = sum.hashes.wrapping_add(times.wrapping_mul(hash(fact)));
     }
 
     /// `None` if both sides agree; otherwise how many rows the table lacks (above zero) or has too many.
     pub(crate) fn difference(&self, of: Fact) -> Option<i64> {
-        let sum = self.0[of as usize];
+        let sum = self.facts[of as usize];
         (sum != Sum::default()).then_some(sum.count.cast_signed())
+    }
+
+    /// Leaves a table out of the comparison.
+    pub(crate) fn do_not_compare(&mut self, table: &'static str) {
+        self.unknown.push(table);
+    }
+
+    /// As [`Tallies::difference`], of the rows of a table whose rows are put or added up.
+    pub(crate) fn row_difference(&self, table: &str) -> Option<i64> {
+        if self.unknown.contains(&table) {
+            return None;
+        }
+        let place = place(table)?;
+        let sum = self.rows[place];
+        (sum != Sum::default() || self.sums[place] != 0).then_some(sum.count.cast_signed())
+    }
+
+    /// What a stage emits into a lane that is put or added.
+    pub(crate) fn expect_emitted(&mut self, lane: &Lane, key: &[u8], value: &[u8]) -> Result<(), DecodeError> {
+        match lane.merge {
+            Merge::Add => {
+                let sums = Sums::decode(&mut Input::new(lane.name, value))?;
+                self.sums(lane.name, key, &sums, 1);
+            }
+            _ => self.row(lane.name, key, value, 1),
+        }
+        Ok(())
+    }
+
+    /// A row of a table whose stage only maps.
+    pub(crate) fn find_row<T: Table>(&mut self, key: &T::Key, value: &T::Value) {
+        self.row(T::NAME, &encode_key::<T>(key), &encode_value::<T>(value), 1u64.wrapping_neg());
+    }
+
+    /// A row of sums.
+    pub(crate) fn find_sums<T: Table<Value = Sums>>(&mut self, key: &T::Key, value: &Sums) {
+        self.sums(T::NAME, &encode_key::<T>(key), value, -1);
+    }
+
+    fn row(&mut self, table: &str, key: &[u8], value: &[u8], times: u64) {
+        let Some(place) = place(table) else { return };
+        let sum = &mut self.rows[place];
+        sum.count = sum.count.wrapping_add(times);
+        sum.hashes = sum.hashes.wrapping_add(times.wrapping_mul(hash((key, value))));
+    }
+
+    /// Numbers times weights of their places: the same for a sum and for all that was added up to it. A weight is odd, so
+    /// that no number times it is zero.
+    fn sums(&mut self, table: &str, key: &[u8], sums: &Sums, sign: i128) {
+        let Some(place) = place(table) else { return };
+        for (position, number) in sums.iter() {
+            let [high, low] = [0u8, 1].map(|half| u128::from(hash((key, position, half))));
+            let weight = (high << 64 | low | 1).cast_signed();
+            let weighted = weight.wrapping_mul(number).wrapping_mul(sign);
+            self.sums[place] = self.sums[place].wrapping_add(weighted.cast_unsigned());
+        }
     }
 
     /// What the tables must have of a block.
@@ -85,7 +165,7 @@ impl Tallies {
                 let distance = tx_num.0.wrapping_sub(coin.outpoint.tx_num.0);
                 self.spender(coin.outpoint.tx_num, coin.outpoint.vout, distance, vin as u32, true);
                 self.find(Fact::Coins, coin_fact(coin.outpoint, coin_of(coin), coin.birth));
-                self.expect(Fact::Spent, coin.script);
+                self.expect(Fact::Spent, (coin.script, coin.flags.template));
                 effects.push((coin.script, 0, coin.value));
             }
             for (vout, output) in block.outputs_of(tx).iter().enumerate().filter(|(_, output)| output.spendable) {
@@ -93,13 +173,13 @@ impl Tallies {
                 let template = ScriptTemplate::of(block.script(output));
                 let coin = Coin { value: output.value, script: output.id, coinbase: i == 0, template };
                 self.expect(Fact::Coins, coin_fact(outpoint, coin, block.height));
-                self.expect(Fact::Funded, output.id);
+                self.expect(Fact::Funded, (output.id, template));
                 effects.push((output.id, output.value, 0));
             }
             for gone in block.overwritten.iter().filter(|gone| gone.by as usize == i) {
                 let coin = &gone.coin;
                 self.find(Fact::Coins, coin_fact(coin.outpoint, coin_of(coin), coin.birth));
-                self.expect(Fact::Spent, coin.script);
+                self.expect(Fact::Spent, (coin.script, coin.flags.template));
                 effects.push((coin.script, 0, coin.value));
             }
             effects.sort_unstable();
@@ -142,9 +222,14 @@ impl Tallies {
 
     /// A row of `totals`.
     pub(crate) fn find_totals(&mut self, id: ScriptId, totals: &Totals) {
-        self.add(Fact::Funded, totals.funded_count.wrapping_neg(), id);
-        self.add(Fact::Spent, totals.spent_count.wrapping_neg(), id);
+        self.add(Fact::Funded, totals.funded_count.wrapping_neg(), (id, totals.template));
+        self.add(Fact::Spent, totals.spent_count.wrapping_neg(), (id, totals.template));
     }
+}
+
+/// Place of a table in the registry.
+fn place(table: &str) -> Option<usize> {
+    TABLES.iter().position(|t| t.name == table)
 }
 
 fn coin_fact(at: Outpoint, coin: Coin, birth: Height) -> impl Hash {

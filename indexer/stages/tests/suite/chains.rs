@@ -1,13 +1,18 @@
 //! Chains for the laws: generated ones, and ones made by hand for what generated ones lack.
 
-use std::{collections::HashMap, sync::OnceLock};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::{Arc, Mutex, OnceLock},
+};
 
 use bitcoin::{consensus::serialize, hashes::Hash};
 use cairn_chaingen::{EverythingOptions, Mined, everything};
 use cairn_model::{
-    Block, BlockHash, FilePos, InputFlags, Outpoint, OutputMeta, ScriptId, ScriptPrefix, ScriptTemplate, SpentCoin,
-    TxMeta, TxNum, Txid, is_unspendable,
+    Block, BlockHash, FilePos, InputFlags, Outpoint, OutputMeta, Sats, ScriptId, ScriptPrefix, ScriptTemplate,
+    SpentCoin, TxMeta, TxNum, Txid, is_unspendable,
 };
+use cairn_stages::{ChainTimes, Past, ScriptBefore, StageError};
+use cairn_tables::history::HistoryEntry;
 
 use crate::toy::{Toy, ToyOptions};
 
@@ -28,6 +33,7 @@ pub(crate) fn chains() -> &'static [Named] {
             // Histories of several rows, which reorgs of a few blocks shorten and lengthen.
             named("few scripts", Toy::chain(2, 90, &ToyOptions { scripts: 3, txs: 12, ..ToyOptions::default() })),
             named("overwriting", Toy::chain(3, 60, &ToyOptions { overwrites: true, ..ToyOptions::default() })),
+            named("slow", Toy::chain(6, 80, &ToyOptions { slow: true, overwrites: true, ..ToyOptions::default() })),
             named("colliding", Toy::chain(4, 60, &ToyOptions { ordinals: true, ..ToyOptions::default() })),
         ]
     })
@@ -37,6 +43,71 @@ pub(crate) fn chains() -> &'static [Named] {
 pub(crate) fn long_history() -> &'static Named {
     static CHAIN: OnceLock<Named> = OnceLock::new();
     CHAIN.get_or_init(|| Named { name: "long history", blocks: Toy::fan(5, 70, 480) })
+}
+
+/// What stages ask of a chain beside its blocks.
+pub(crate) struct Known {
+    pub(crate) times: ChainTimes,
+    /// What each script did, transaction by transaction.
+    history: BTreeMap<ScriptId, Vec<HistoryEntry>>,
+}
+
+impl Known {
+    fn of(blocks: &[Block]) -> Self {
+        let times = ChainTimes::of(blocks.iter().map(|block| (block.mono_time, block.first_tx)));
+        let mut history: BTreeMap<ScriptId, Vec<HistoryEntry>> = BTreeMap::new();
+        for block in blocks {
+            for (i, tx) in block.txs.iter().enumerate() {
+                let mut effects: BTreeMap<ScriptId, (Sats, Sats)> = BTreeMap::new();
+                let gone = block.overwritten.iter().filter(|gone| gone.by as usize == i).map(|gone| &gone.coin);
+                block.inputs_of(tx).iter().chain(gone).for_each(|c| effects.entry(c.script).or_default().1 += c.value);
+                let made = block.outputs_of(tx).iter().filter(|output| output.spendable);
+                made.for_each(|output| effects.entry(output.id).or_default().0 += output.value);
+                for (id, (received, sent)) in effects {
+                    history.entry(id).or_default().push(HistoryEntry { tx_num: block.tx_num(i), received, sent });
+                }
+            }
+        }
+        Known { times, history }
+    }
+
+    /// Every script, with what it did.
+    pub(crate) fn scripts(&self) -> impl Iterator<Item = (&ScriptId, &Vec<HistoryEntry>)> {
+        self.history.iter()
+    }
+}
+
+/// The chain before a transaction, as its blocks have it.
+pub(crate) struct NaivePast<'k> {
+    pub(crate) known: &'k Known,
+    pub(crate) before: TxNum,
+}
+
+impl Past for NaivePast<'_> {
+    fn script(&self, id: ScriptId, since: TxNum) -> Result<ScriptBefore, StageError> {
+        let mut script = ScriptBefore::default();
+        for entry in self.known.history.get(&id).into_iter().flatten().filter(|entry| entry.tx_num < self.before) {
+            script.balance = script.balance + entry.received - entry.sent;
+            script.since.received |= entry.received > 0 && entry.tx_num >= since;
+            script.since.sent |= entry.sent > 0 && entry.tx_num >= since;
+        }
+        Ok(script)
+    }
+}
+
+/// The chain that a block was made for, by the block's hash.
+static KNOWN: Mutex<BTreeMap<[u8; 32], Arc<Known>>> = Mutex::new(BTreeMap::new());
+
+/// Notes what stages ask of a chain; genesis first.
+pub(crate) fn known(blocks: Vec<Block>) -> Vec<Block> {
+    let known = Arc::new(Known::of(&blocks));
+    KNOWN.lock().unwrap().extend(blocks.iter().map(|block| (block.hash.0, Arc::clone(&known))));
+    blocks
+}
+
+/// The chain of a block.
+pub(crate) fn known_of(block: &Block) -> Arc<Known> {
+    Arc::clone(KNOWN.lock().unwrap().get(&block.hash.0).expect("a block of a chain that was noted"))
 }
 
 fn script_id(script: &[u8]) -> ScriptId {
@@ -55,7 +126,7 @@ fn resolved(seed: u64) -> Vec<Block> {
         next_tx += block.txs.len() as u64;
         block
     };
-    chain.active().iter().map(&mut block).collect()
+    known(chain.active().iter().map(&mut block).collect())
 }
 
 fn resolve(mined: &Mined, first_tx: TxNum, mono_time: u32, numbers: &mut HashMap<bitcoin::Txid, TxNum>) -> Block {

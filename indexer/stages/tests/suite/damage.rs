@@ -12,7 +12,7 @@ use crate::{
 };
 
 fn folds(stage: &dyn Stage) -> bool {
-    stage.lanes().iter().any(|lane| lane.merge != Merge::Put)
+    stage.lanes().iter().any(|lane| matches!(lane.merge, Merge::Fold | Merge::Coin { .. }))
 }
 
 /// The last block that spends something, and those before it.

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use cairn_model::Block;
 use cairn_stages::{
-    Delta, FoldDirection, Merge, NoPrior, Order, Prior, PriorError, Rows, Settings, Stage, StageError, all,
+    Delta, FoldDirection, HearContext, Heard, MapContext, Merge, NoPrior, Order, Prior, PriorError, Rows, Stage,
+    StageError, all,
 };
-use cairn_tables::Family;
+use cairn_tables::{Family, ValueCodec, codec::Input, sums::Sums};
 
-pub(crate) const SETTINGS: Settings = Settings { txid_prefix: 8 };
+use crate::chains::{NaivePast, known_of};
 
 /// The stage of that name.
 pub(crate) fn stage(name: &str) -> Box<dyn Stage> {
@@ -73,12 +74,39 @@ impl Rows for Collect<'_> {
 /// A key and what was emitted with it.
 pub(crate) type Emitted = (Vec<u8>, Vec<u8>);
 
-/// The deltas of some blocks, by lane, in the order of emission.
+/// The deltas of some blocks that follow each other, in any order; by lane, in the order of emission.
 pub(crate) fn deltas<'b>(stage: &dyn Stage, blocks: impl IntoIterator<Item = &'b Block>) -> Vec<Vec<Emitted>> {
+    let blocks: Vec<&Block> = blocks.into_iter().collect();
+    match stage.hears() {
+        None => mapped(stage, &blocks),
+        Some(heard) => heard_by(stage, &heard, &blocks),
+    }
+}
+
+fn mapped(stage: &dyn Stage, blocks: &[&Block]) -> Vec<Vec<Emitted>> {
     let mut lanes = vec![Vec::new(); stage.lanes().len()];
     for block in blocks {
-        stage.map(block, &SETTINGS, &mut |lane, key, value| lanes[lane].push((key.to_vec(), value.to_vec())));
+        let context = MapContext { txid_prefix: 8, times: &known_of(block).times };
+        stage.map(block, &context, &mut |lane, key, value| lanes[lane].push((key.to_vec(), value.to_vec())));
     }
+    lanes
+}
+
+fn heard_by(stage: &dyn Stage, heard: &Heard, blocks: &[&Block]) -> Vec<Vec<Emitted>> {
+    let mut lanes = vec![Vec::new(); stage.lanes().len()];
+    let first = blocks.iter().min_by_key(|block| block.height);
+    let last = blocks.iter().max_by_key(|block| block.height);
+    let (Some(first), Some(last)) = (first, last) else { return lanes };
+    // The chain of the last: those before it may belong to several.
+    let known = known_of(last);
+    let past = NaivePast { known: &known, before: first.first_tx };
+    let mut listener = stage.listener(HearContext { times: &known.times, past: &past }).expect("a listener");
+    let emitted = mapped(heard.stage, blocks).swap_remove(heard.lane);
+    let mut sorted: Vec<Delta<'_>> = emitted.iter().map(|(key, value)| Delta { key, value }).collect();
+    sorted.sort();
+    let len = heard.stage.lanes()[heard.lane].group_len;
+    sorted.chunk_by(|a, b| a.key[..len] == b.key[..len]).for_each(|group| listener.hear(group).unwrap());
+    listener.finish(&mut |lane, key, value| lanes[lane].push((key.to_vec(), value.to_vec()))).unwrap();
     lanes
 }
 
@@ -103,6 +131,26 @@ fn folded(
             rest = after;
             match (lane.merge, direction) {
                 (Merge::Fold | Merge::Coin { .. }, _) => stage.fold(at, group, direction, prior, &mut rows)?,
+                (Merge::Add, _) => {
+                    let family = lane.families[0];
+                    let old = prior.get(family, first.key).map_err(StageError::Prior)?;
+                    let mut sum: BTreeMap<u32, i128> = BTreeMap::new();
+                    let mut add = |bytes: &[u8], sign: i128| -> Result<(), StageError> {
+                        let sums = Sums::decode(&mut Input::new(lane.name, bytes))?;
+                        sums.iter().for_each(|(position, number)| *sum.entry(position).or_default() += sign * number);
+                        Ok(())
+                    };
+                    old.iter().try_for_each(|old| add(old, 1))?;
+                    let sign = if direction == FoldDirection::Forward { 1 } else { -1 };
+                    group.iter().try_for_each(|delta| add(delta.value, sign))?;
+                    let mut value = Vec::new();
+                    Sums::of(sum)?.encode(&mut value);
+                    match (value.is_empty(), old) {
+                        (false, _) => rows.put(family, first.key, &value)?,
+                        (true, Some(_)) => rows.delete(family, first.key)?,
+                        (true, None) => {}
+                    }
+                }
                 (Merge::Put, _) => {
                     assert_eq!(group.len(), 1, "{}: a key comes twice in a lane that only puts", lane.name);
                     match direction {

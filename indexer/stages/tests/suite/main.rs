@@ -5,6 +5,7 @@
 mod chains;
 mod damage;
 mod driver;
+mod hearing;
 mod laws;
 mod meaning;
 mod registry;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use cairn_stages::{CHAIN, Merge, StageInfo, all};
+use cairn_stages::{CHAIN, ChainTimes, HearContext, Merge, NoPast, Spread, StageInfo, all};
 use cairn_tables::stages::STAGES;
 
 #[test]
@@ -20,5 +20,19 @@ fn lanes_are_told_apart_by_their_names() {
     for lane in lanes {
         assert!(lane.merge != Merge::Put || lane.families.len() == 1, "{} puts into several families", lane.name);
         assert!(lane.group_len > 0);
+    }
+}
+
+#[test]
+fn stages_that_hear_add_up_few_sums() {
+    let hearing: Vec<_> = all().into_iter().filter_map(|stage| stage.hears().map(|heard| (stage, heard))).collect();
+    assert!(!hearing.is_empty());
+    for (stage, heard) in hearing {
+        let name = stage.name();
+        let context = HearContext { times: &ChainTimes::default(), past: &NoPast };
+        assert!(stage.listener(context).is_some(), "{name} hears without a listener");
+        assert!(stage.lanes().iter().all(|lane| (lane.merge, lane.spread) == (Merge::Add, Spread::Few)), "{name}");
+        assert!(stage.info().depends_on.iter().any(|other| other.name == heard.stage.name()), "{name}");
+        assert!(heard.stage.hears().is_none(), "{name} hears a stage that maps nothing");
     }
 }

@@ -8,6 +8,8 @@ use cairn_model::{
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
+use crate::chains::known;
+
 #[derive(Clone)]
 pub(crate) struct ToyOptions {
     /// Number of different scripts.
@@ -18,11 +20,13 @@ pub(crate) struct ToyOptions {
     pub(crate) overwrites: bool,
     /// Whether scripts share prefixes.
     pub(crate) ordinals: bool,
+    /// Whether many months may pass between two blocks.
+    pub(crate) slow: bool,
 }
 
 impl Default for ToyOptions {
     fn default() -> Self {
-        ToyOptions { scripts: 40, txs: 8, overwrites: false, ordinals: false }
+        ToyOptions { scripts: 40, txs: 8, overwrites: false, ordinals: false, slow: false }
     }
 }
 
@@ -47,7 +51,7 @@ impl Toy {
     /// A chain of so many blocks.
     pub(crate) fn chain(seed: u64, blocks: u32, options: &ToyOptions) -> Vec<Block> {
         let mut toy = Toy::new(seed, options.clone());
-        (0..blocks).map(|_| toy.block()).collect()
+        known((0..blocks).map(|_| toy.block()).collect())
     }
 
     /// Two chains of so many blocks that differ in the last `depth`.
@@ -56,7 +60,7 @@ impl Toy {
         let common: Vec<Block> = (depth..blocks as usize).map(|_| toy.block()).collect();
         let mut other = toy.clone();
         other.rng = ChaCha8Rng::seed_from_u64(10);
-        let branch = |toy: &mut Toy| common.iter().cloned().chain((0..depth).map(|_| toy.block())).collect();
+        let branch = |toy: &mut Toy| known(common.iter().cloned().chain((0..depth).map(|_| toy.block())).collect());
         (branch(&mut toy), branch(&mut other))
     }
 
@@ -71,7 +75,7 @@ impl Toy {
             }
             block
         };
-        (0..blocks).map(&mut block).collect()
+        known((0..blocks).map(&mut block).collect())
     }
 
     fn script(&mut self) -> (Vec<u8>, ScriptId) {
@@ -95,7 +99,8 @@ impl Toy {
     }
 
     fn start(&mut self) -> Block {
-        self.time += if self.rng.random_bool(0.3) { 0 } else { self.rng.random_range(1..1_200) };
+        let most = if self.options.slow { 300 * 86_400 } else { 1_200 };
+        self.time += if self.rng.random_bool(0.3) { 0 } else { self.rng.random_range(1..most) };
         let mut header = [0u8; 80];
         self.rng.fill(&mut header[..]);
         header[4..36].copy_from_slice(&self.hash.0);

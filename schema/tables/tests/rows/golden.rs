@@ -321,11 +321,13 @@ impl Tested for TotalsTable {
             first: Outpoint { tx_num: TX, vout: 9 },
             last: TxNum(TX.0 + 500),
             tail: TX,
+            template: ScriptTemplate::WitnessV0KeyHash,
         };
-        let long = Totals { tx_count: 129, tail: TxNum(TX.0 + 400), ..short };
+        let template = ScriptTemplate::Multisig;
+        let long = Totals { tx_count: 129, tail: TxNum(TX.0 + 400), template, ..short };
         vec![
-            (SCRIPT, short, "a0a1a2a3a4a5a6a700", "1d0903018001010203040509f403"),
-            (SECOND, long, "a0a1a2a3a4a5a6a701", "1d0903018101010203040509f40364"),
+            (SCRIPT, short, "a0a1a2a3a4a5a6a700", "1d0903018310010203040509f403"),
+            (SECOND, long, "a0a1a2a3a4a5a6a701", "1d0903019810010203040509f40364"),
         ]
     }
 }

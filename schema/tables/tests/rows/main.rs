@@ -4,6 +4,7 @@
 
 mod checks;
 mod golden;
+mod golden_ages;
 mod identity;
 mod observations;
 mod registry;

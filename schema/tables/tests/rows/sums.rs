@@ -199,17 +199,20 @@ fn headers_count_no_more_than_a_block_holds() {
 
 #[test]
 fn totals_that_cannot_be_are_errors() {
-    let row = |funded: u64, spent: u64, counts: [u64; 3], rest: &[u64]| {
+    let row_of = |template: u64, funded: u64, spent: u64, counts: [u64; 3], rest: &[u64]| {
         bytes(|out| {
             put_amount(out, funded);
             put_amount(out, spent);
-            counts.into_iter().for_each(|n| put_varint(out, n));
+            let [funded_count, spent_count, tx_count] = counts;
+            [funded_count, spent_count, tx_count << 4 | template].into_iter().for_each(|n| put_varint(out, n));
             out.extend(TxNum(10).to_be5());
             rest.iter().for_each(|n| put_varint(out, *n));
         })
     };
+    let row = |funded, spent, counts, rest| row_of(3, funded, spent, counts, rest);
     let ok = |bytes: Vec<u8>| TotalsTable::decode_value(&bytes).is_ok();
     assert!(ok(row(5, 5, [1, 1, 2], &[0, 1])));
+    assert!(!ok(row_of(15, 5, 5, [1, 1, 2], &[0, 1])));
     assert!(!ok(row(5, 6, [1, 1, 2], &[0, 1])));
     assert!(!ok(row(5, 5, [1, 2, 2], &[0, 1])));
     assert!(!ok(row(5, 5, [1, 1, 0], &[0, 1])));

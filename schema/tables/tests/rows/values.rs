@@ -193,7 +193,8 @@ pub(crate) fn index_row() -> impl Strategy<Value = IndexRow> {
 pub(crate) fn totals() -> impl Strategy<Value = Totals> {
     let counts = (any::<(u64, u64)>(), prop_oneof![1..130u64, 1..TxNum::LIMIT]);
     let places = (outpoint(), any::<u64>(), any::<u64>());
-    ((sats(), sats()), counts, places).prop_map(|(sums, ((a, b), tx_count), (first, last, tail))| {
+    let parts = ((sats(), sats()), counts, places, template());
+    parts.prop_map(|(sums, ((a, b), tx_count), (first, last, tail), template)| {
         let first_tx = first.tx_num.0;
         let last = first_tx + last % (TxNum::LIMIT - first_tx);
         // A history of several rows begins its newest behind the first transaction.
@@ -208,6 +209,7 @@ pub(crate) fn totals() -> impl Strategy<Value = Totals> {
             first,
             last: TxNum(last),
             tail: TxNum(tail),
+            template,
         }
     })
 }

@@ -1,0 +1,161 @@
+//! `ages`: how old coins are as they are spent, what a day moved, and how the unspent coins of each day of birth change. Ages
+//! and days go by monotone block time.
+
+use std::collections::BTreeMap;
+
+use cairn_model::{Block, Sats, SpentCoin, day_of};
+use cairn_tables::{
+    ages::{Birth, BirthDays, Dormant, DormantRow, DormantSpends, SpentByAge, SpentRow, SupplyChanges, dormant_class},
+    daily::{Daily, Measure},
+    periods::Period,
+    stages::{self, StageInfo},
+    sums::Sums,
+    tx_sums::{self, TxSums},
+};
+
+use crate::{
+    lanes::{Emitter, RowLane, Sink},
+    stage::{Lane, MapContext, Spread, Stage},
+};
+
+/// The stage.
+pub(crate) struct AgesStage;
+
+const LANES: [Lane; 5] = [
+    Lane::put::<TxSums>(Spread::Ascending),
+    Lane::put::<SpentByAge>(Spread::Ascending),
+    Lane::put::<DormantSpends>(Spread::Ascending),
+    Lane::add::<SupplyChanges>(Spread::Few),
+    Lane::add::<Daily>(Spread::Few),
+];
+
+const TX_SUMS: RowLane<TxSums> = RowLane::of(&LANES);
+const SPENT: RowLane<SpentByAge> = RowLane::of(&LANES);
+const DORMANT: RowLane<DormantSpends> = RowLane::of(&LANES);
+const SUPPLY: RowLane<SupplyChanges> = RowLane::of(&LANES);
+const DAILY: RowLane<Daily> = RowLane::of(&LANES);
+
+/// Value and number of coins.
+#[derive(Clone, Copy, Default)]
+struct Coins {
+    sats: Sats,
+    coins: u64,
+}
+
+impl Coins {
+    fn add(&mut self, sats: Sats) {
+        // The same money may pass through a block many times, yet 2^64 satoshis would need 8,784 transactions that move all
+        // the money there is.
+        self.sats = self.sats.saturating_add(sats);
+        self.coins += 1;
+    }
+}
+
+/// What one block moves cannot exceed 128 bits: fewer than 2^24 coins of less than 2^51 satoshis each, times 2^32 seconds.
+fn sums(pairs: impl IntoIterator<Item = (u32, i128)>) -> Sums {
+    Sums::of(pairs).unwrap_or_default()
+}
+
+fn destroyed(sats: Sats, age: u32) -> u128 {
+    u128::from(sats) * u128::from(age)
+}
+
+/// The coins of a year and more that a transaction spends.
+fn dormant(coins: &[SpentCoin], age_of: impl Fn(&SpentCoin) -> u32) -> Vec<Dormant> {
+    let mut row: Vec<Dormant> = Vec::new();
+    for coin in coins {
+        let age = age_of(coin);
+        let Some(class) = dormant_class(age) else { continue };
+        let at = row.partition_point(|dormant| dormant.class < class);
+        if row.get(at).is_none_or(|dormant| dormant.class != class) {
+            row.insert(at, Dormant { class, sats: 0, coins: 0, destroyed: 0 });
+        }
+        let dormant = &mut row[at];
+        dormant.sats = dormant.sats.saturating_add(coin.value);
+        dormant.coins += 1;
+        dormant.destroyed += destroyed(coin.value, age);
+    }
+    row
+}
+
+impl Stage for AgesStage {
+    fn info(&self) -> StageInfo {
+        stages::AGES
+    }
+
+    fn lanes(&self) -> &'static [Lane] {
+        &LANES
+    }
+
+    fn map(&self, block: &Block, context: &MapContext<'_>, sink: &mut Sink<'_>) {
+        let mut emit = Emitter::new(sink);
+        let now = block.mono_time;
+        let born = |coin: &SpentCoin| context.mono_time(coin.birth, block);
+        let age = |coin: &SpentCoin| now.saturating_sub(born(coin));
+
+        let (mut fees, mut inputs) = (0i128, 0i128);
+        for (first, row) in tx_sums::rows_of(block) {
+            fees += row.0.iter().map(|moved| i128::from(moved.fee)).sum::<i128>();
+            inputs += row.0.iter().map(|moved| i128::from(moved.inputs)).sum::<i128>();
+            emit.row(&TX_SUMS, &first, &row);
+        }
+        for (i, tx) in block.txs.iter().enumerate() {
+            let row = dormant(block.inputs_of(tx), age);
+            if !row.is_empty() {
+                emit.row(&DORMANT, &block.tx_num(i), &DormantRow(row));
+            }
+        }
+
+        let mut births: BTreeMap<u32, Coins> = BTreeMap::new();
+        block.inputs.iter().for_each(|coin| births.entry(day_of(born(coin))).or_default().add(coin.value));
+        let aged: u128 = block.inputs.iter().map(|coin| destroyed(coin.value, age(coin))).sum();
+        if !births.is_empty() {
+            let births =
+                births.iter().map(|(&day, coins)| Birth { day, sats: coins.sats, coins: coins.coins }).collect();
+            emit.row(&SPENT, &block.height, &SpentRow { destroyed: aged, births });
+        }
+
+        let made: Vec<Sats> = block.outputs.iter().filter(|output| output.spendable).map(|o| o.value).collect();
+        let made_sats: i128 = made.iter().map(|sats| i128::from(*sats)).sum();
+        let gone: Vec<&SpentCoin> = block.overwritten.iter().map(|overwritten| &overwritten.coin).collect();
+        let gone_sats: i128 = gone.iter().map(|coin| i128::from(coin.value)).sum();
+
+        let today = day_of(now);
+        let mut changes: BTreeMap<BirthDays, Sums> = BTreeMap::new();
+        let mut change = |day: u32, sats: i128, coins: i128| {
+            let (row, position) = BirthDays::of(day);
+            let change = sums([(position, sats), (position + 1, coins)]);
+            // As above: this cannot exceed 128 bits.
+            let _ = changes.entry(row).or_default().add_all(&change);
+        };
+        change(today, made_sats, made.len() as i128);
+        for coin in block.inputs.iter().chain(gone.iter().copied()) {
+            change(day_of(born(coin)), -i128::from(coin.value), -1);
+        }
+
+        let now = i128::from(now);
+        let day = sums(
+            [
+                (Measure::Blocks, 1),
+                (Measure::Txs, block.txs.len() as i128),
+                (Measure::CreatedCoins, made.len() as i128),
+                (Measure::CreatedSats, made_sats),
+                (Measure::SpentCoins, block.inputs.len() as i128),
+                (Measure::SpentSats, inputs),
+                (Measure::OverwrittenCoins, gone.len() as i128),
+                (Measure::OverwrittenSats, gone_sats),
+                (Measure::FeeSats, fees),
+                (Measure::Destroyed, aged as i128),
+                (Measure::CreatedMoment, made_sats * now),
+                (Measure::LeftMoment, (inputs + gone_sats) * now),
+            ]
+            .map(|(measure, sum)| (measure.position(), sum)),
+        );
+        for period in Period::all_of(today) {
+            emit.row(&DAILY, &period, &day);
+            for (days, change) in changes.iter().filter(|(_, change)| !change.is_zero()) {
+                emit.row(&SUPPLY, &(period, *days), change);
+            }
+        }
+    }
+}

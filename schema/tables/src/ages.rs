@@ -1,0 +1,193 @@
+//! Ages of coins: of those that a block spends, of those that a transaction spends late, and of those that are left.
+//!
+//! ```text
+//! spent_by_age    height (4) → coin-seconds destroyed │ births…
+//!   birth           day − the one before − 1 (the first: day) │ sats │ coins
+//! dormant_spends  TxNum (5)  → n × (age class (1) │ sats │ coins │ coin-seconds destroyed)
+//! supply_changes  'a' ‖ period: level (1) ‖ number (2) ‖ birth day / 64 (2) → sums: 2 × (birth day mod 64) → change of
+//!                   unspent sats, one more → change of unspent coins
+//! ```
+//!
+//! Days are counted from 1970-01-01 (UTC), and ages in seconds, both by monotone block time.
+
+use cairn_model::{Height, Sats, TxNum};
+
+use crate::{
+    codec::{DecodeError, Input, KeyCodec, ValueCodec, put_amount, put_varint},
+    periods::Period,
+    sums::{Sums, put_wide, wide},
+    table::{Home, Origin, Table, Tuning},
+};
+
+/// What a block spends, by day of birth.
+pub struct SpentByAge;
+
+impl Table for SpentByAge {
+    const NAME: &'static str = "spent_by_age";
+    // Rows of some 3 KB, read one after the other.
+    const HOME: Home = Home::Own(Tuning::PLAIN);
+    const ORIGIN: Origin = Origin::Stage("ages");
+    type Key = Height;
+    type Value = SpentRow;
+}
+
+/// Coins of one day that are spent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Birth {
+    /// Day of the block that made them.
+    pub day: u32,
+    /// Their value.
+    pub sats: Sats,
+    /// Their number.
+    pub coins: u64,
+}
+
+/// What a block spends. A block that spends nothing has no row.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SpentRow {
+    /// Coin-seconds destroyed: value of each coin × its age in seconds.
+    pub destroyed: u128,
+    /// By day of birth, ascending. Never empty.
+    pub births: Vec<Birth>,
+}
+
+impl ValueCodec for SpentRow {
+    fn encode(&self, out: &mut Vec<u8>) {
+        put_wide(out, self.destroyed);
+        let mut next = 0;
+        for birth in &self.births {
+            put_varint(out, u64::from(birth.day - next));
+            put_amount(out, birth.sats);
+            put_varint(out, birth.coins);
+            next = birth.day + 1;
+        }
+    }
+
+    fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
+        let destroyed = wide(b)?;
+        let mut births = Vec::with_capacity(b.left() / 4);
+        let mut next = 0u32;
+        while b.left() > 0 {
+            let day = next.checked_add(b.varint32()?).filter(|day| *day <= u16::MAX.into());
+            let day = day.ok_or_else(|| b.error("birth day"))?;
+            births.push(Birth { day, sats: b.amount()?, coins: some(b)? });
+            next = day + 1;
+        }
+        if births.is_empty() { Err(b.error("nothing is spent")) } else { Ok(SpentRow { destroyed, births }) }
+    }
+}
+
+/// Number of coins: at least one.
+fn some(b: &mut Input<'_>) -> Result<u64, DecodeError> {
+    match b.varint()? {
+        0 => Err(b.error("no coin")),
+        coins => Ok(coins),
+    }
+}
+
+/// Seconds of a year of 365 days, by which ages of coins are told.
+pub const YEAR: u32 = 365 * 86_400;
+
+/// Least years of the classes of coins that are spent late. A class ends where the next begins.
+pub const DORMANT_YEARS: [u32; 6] = [1, 2, 3, 5, 7, 10];
+
+/// The class of a coin of so many seconds; `None` below a year.
+#[must_use]
+pub fn dormant_class(age: u32) -> Option<u8> {
+    DORMANT_YEARS.iter().rposition(|years| age / YEAR >= *years).map(|class| class as u8)
+}
+
+/// Transactions that spend coins of a year and more.
+pub struct DormantSpends;
+
+impl Table for DormantSpends {
+    const NAME: &'static str = "dormant_spends";
+    // Some 3 % of the transactions have a row, of some 10 bytes.
+    const HOME: Home = Home::Own(Tuning::SHORT);
+    const ORIGIN: Origin = Origin::Stage("ages");
+    type Key = TxNum;
+    type Value = DormantRow;
+}
+
+/// Coins of one class of age that a transaction spends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Dormant {
+    /// Index into [`DORMANT_YEARS`].
+    pub class: u8,
+    /// Their value.
+    pub sats: Sats,
+    /// Their number.
+    pub coins: u64,
+    /// Value of each × its age in seconds.
+    pub destroyed: u128,
+}
+
+/// Coins of a year and more that a transaction spends, by class, ascending. Never empty.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DormantRow(pub Vec<Dormant>);
+
+impl ValueCodec for DormantRow {
+    fn encode(&self, out: &mut Vec<u8>) {
+        for dormant in &self.0 {
+            out.push(dormant.class);
+            put_amount(out, dormant.sats);
+            put_varint(out, dormant.coins);
+            put_wide(out, dormant.destroyed);
+        }
+    }
+
+    fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
+        let mut row: Vec<Dormant> = Vec::with_capacity(DORMANT_YEARS.len());
+        while b.left() > 0 {
+            let class = b.byte()?;
+            let rises = row.last().is_none_or(|last| last.class < class);
+            if usize::from(class) >= DORMANT_YEARS.len() || !rises {
+                return Err(b.error("age class"));
+            }
+            row.push(Dormant { class, sats: b.amount()?, coins: some(b)?, destroyed: wide(b)? });
+        }
+        if row.is_empty() { Err(b.error("no coin")) } else { Ok(DormantRow(row)) }
+    }
+}
+
+/// How the unspent coins of each day of birth changed, by period.
+pub struct SupplyChanges;
+
+impl Table for SupplyChanges {
+    const NAME: &'static str = "supply_changes";
+    const HOME: Home = Home::Shared(b'a');
+    const ORIGIN: Origin = Origin::Stage("ages");
+    type Key = (Period, BirthDays);
+    type Value = Sums;
+}
+
+/// Days of birth that share a row of [`SupplyChanges`].
+pub const BIRTH_DAYS: u32 = 64;
+
+/// Number of a row's first day of birth divided by [`BIRTH_DAYS`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct BirthDays(pub u16);
+
+impl BirthDays {
+    /// The row of a day of birth, and the position of its satoshis there. That of its coins is the next.
+    #[must_use]
+    pub fn of(day: u32) -> (Self, u32) {
+        (BirthDays((day / BIRTH_DAYS) as u16), day % BIRTH_DAYS * 2)
+    }
+
+    /// The day of birth of a position, and whether the position counts coins.
+    #[must_use]
+    pub fn day(self, position: u32) -> (u32, bool) {
+        (u32::from(self.0) * BIRTH_DAYS + position / 2, position % 2 == 1)
+    }
+}
+
+impl KeyCodec for BirthDays {
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.0.to_be_bytes());
+    }
+
+    fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
+        Ok(BirthDays(u16::from_be_bytes(b.array()?)))
+    }
+}
