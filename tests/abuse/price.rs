@@ -45,6 +45,7 @@ fn cases() -> Vec<Case> {
     paths.extend([format!("/v1/blocks/{tip}"), format!("/v1/blocks/{}", tip - 1), format!("/v1/qr?data={busy}")]);
     paths.push(format!("/v1/qr?data={}", "Z".repeat(1_200)));
     let others = ["/v1/chain/recent-blocks", "/v1/network/summary", "/api/health", "/api/health/full", "/livez"];
+    paths.push("/v1/chain/supply-distribution".to_owned());
     paths.extend(others.map(str::to_owned));
     // There is no mempool: they say so.
     let unconfirmed = ["stats", "fee-distribution"].map(|rest| format!("/v1/mempool/{rest}"));

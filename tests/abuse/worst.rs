@@ -47,7 +47,8 @@ fn default_answers_are_bounded() {
             assert!(units <= DEAREST, "{name}: {path}: {units} units");
         }
     }
-    for path in [format!("/v1/blocks/{}", worst.payouts), "/v1/chain/recent-blocks".to_owned()] {
+    let others = ["/v1/chain/recent-blocks", "/v1/chain/supply-distribution"].map(str::to_owned);
+    for path in others.into_iter().chain([format!("/v1/blocks/{}", worst.payouts)]) {
         host += 1;
         let (answer, units) = units(&server, host, &path);
         println!("{path}: {} bytes, {units} units", answer.body.len());

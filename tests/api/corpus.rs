@@ -37,7 +37,7 @@ const DOCUMENTS: [&str; 18] = [
     "/api/reference/nothing",
 ];
 /// Operations that take no parameters.
-const PLAIN: [&str; 12] = [
+const PLAIN: [&str; 13] = [
     "/api/health",
     "/api/health/full",
     "/v1/capabilities",
@@ -45,6 +45,7 @@ const PLAIN: [&str; 12] = [
     "/v1/wallets",
     "/v1/chain/recent-blocks",
     "/v1/chain/projected-blocks",
+    "/v1/chain/supply-distribution",
     "/v1/mempool/stats",
     "/v1/mempool/fee-distribution",
     "/v1/fees/recommended",
@@ -168,6 +169,9 @@ impl<'d> Corpus<'d> {
             self.pages('c', &format!("/v1/chain/recent-blocks?limit={limit}"), 12).await;
         }
         self.pages('u', "/v1/chain/recent-blocks?limit=33", 6).await;
+        for height in (0..=tip + 200).step_by(200) {
+            self.get_again('c', &format!("/v1/chain/supply-distribution?as_of={height}")).await;
+        }
         let heights: Vec<u32> = (0..60).map(|at| at * tip / 60).chain(tip - 12..=tip).collect();
         for height in heights {
             self.get('c', format!("/v1/blocks/{height}")).await;

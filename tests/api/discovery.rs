@@ -220,7 +220,7 @@ async fn health_says_all_that_was_agreed() {
     assert_eq!(body["prepared_x402_capabilities"], serde_json::json!(["mempool_stress_history", "tx_verify"]));
     assert_eq!(
         body["native_402_opening"]["eligible_first_wave_capabilities"],
-        serde_json::json!(["mempool_stress_history", "tx_lookup", "tx_verify"])
+        serde_json::json!(["mempool_stress_history", "supply_distribution", "tx_lookup", "tx_verify"])
     );
 }
 

@@ -23,6 +23,7 @@ mod mempool_ops;
 mod network;
 mod reference;
 mod sessions;
+mod supply;
 mod support;
 mod tx;
 mod unconfirmed;

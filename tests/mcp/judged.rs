@@ -74,7 +74,7 @@ const HELD_OUT: [Judged; 30] = [
     ("exchange rate between euro and dollar", &["/v1/market/fx-history"]),
     ("addresses of a known exchange", &["/v1/entities/{entity_name}", "/v1/entities/directory", "/v1/entities/list"]),
     ("blocks found by a pool", &["/v1/pools/{pool_name}", "/v1/pools/list"]),
-    ("rich list", &["/v1/chain/supply-distribution"]),
+    ("rich list", &["supply_distribution"]),
     (
         "is an address on the OFAC list",
         &[

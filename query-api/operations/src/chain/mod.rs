@@ -3,4 +3,5 @@
 crate::area::area! {
     recent_blocks::RecentBlocks,
     projected_blocks::ProjectedBlocks,
+    supply_distribution::SupplyDistribution,
 }

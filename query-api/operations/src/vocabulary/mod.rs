@@ -1,5 +1,6 @@
-//! What operations say alike: cursors, caveats, assessments. One module each.
+//! What operations say alike: heights, cursors, caveats, assessments. One module each.
 
+mod as_of;
 pub(crate) mod assessment;
 pub(crate) mod caveat;
 pub(crate) mod cursor;

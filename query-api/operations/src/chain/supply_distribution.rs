@@ -1,0 +1,210 @@
+//! `GET /v1/chain/supply-distribution`.
+
+use cairn_domain::{AGE_CLASSES, LONG_TERM_DAYS, TOP_BAND, age_class, balance_band};
+use cairn_http::{ApiError, Cost, ErrorCode, Info, Tool};
+use cairn_model::{Height, Sats, day_of};
+use cairn_reader::{BornOn, ReadError};
+use cairn_tables::{
+    script_days::{BANDS, NO_ADDRESS},
+    sums::Sums,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    context::{BlockRef, Ctx, block_ref, index_get},
+    operation::Operation,
+    values::{Btc, Decimal, date},
+};
+
+/// The supply by age and by balance.
+pub(crate) struct SupplyDistribution;
+
+/// Parameters.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct SupplyDistributionInput {
+    /// Height of a block: the answer is for the end of its day (UTC, monotone block time). Default: the newest block.
+    #[schemars(example = 100)]
+    as_of: Option<Height>,
+}
+
+/// The supply by age and by balance.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct SupplyDistributionOutput {
+    /// The block that the answer is as of: the last one of the day that was asked for.
+    as_of: BlockRef,
+    /// Its day, as YYYY-MM-DD (UTC, monotone block time). Ages are counted in whole days up to it.
+    date: String,
+    /// All unspent coins, without outputs that nobody can spend (OP_RETURN) and without the genesis block's.
+    supply_sats: u64,
+    supply_btc: Btc,
+    coins: u64,
+    /// Coins by age.
+    by_age: Vec<AgeClass>,
+    /// Coins that are held for long.
+    long_term: LongTerm,
+    /// Scripts by balance.
+    by_balance: ByBalance,
+    /// Clusters of scripts by balance; null, since scripts are not grouped into clusters yet.
+    by_cluster: Option<ByBalance>,
+}
+
+/// Coins of a class of age.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct AgeClass {
+    /// Least age in days.
+    from_days: u64,
+    /// Age at which the next class begins; null for the last.
+    to_days: Option<u64>,
+    coins: u64,
+    sats: u64,
+    btc: Btc,
+    /// Part of the supply, rounded down.
+    share: Decimal<6>,
+}
+
+/// Coins that are held for long.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct LongTerm {
+    /// Least age in days.
+    from_days: u32,
+    coins: u64,
+    sats: u64,
+    btc: Btc,
+    /// Part of the supply, rounded down.
+    share: Decimal<6>,
+}
+
+/// Holders by balance. A holder is a scriptPubKey with a balance above zero, whether it has an address or not.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct ByBalance {
+    holders: u64,
+    /// Those among them that have no address.
+    without_address: u64,
+    /// By powers of ten.
+    bands: Vec<Band>,
+}
+
+/// Holders of a band.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Band {
+    /// Least balance.
+    from_sats: u64,
+    /// Balance at which the next band begins; null for the last.
+    to_sats: Option<u64>,
+    holders: u64,
+    /// Their balances together.
+    sats: u64,
+    btc: Btc,
+    /// Part of the supply, rounded down.
+    share: Decimal<6>,
+    /// Those among them that have no address: bare public keys, bare multisig, and scripts of no standard form.
+    without_address: HeldBy,
+}
+
+/// Some holders.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct HeldBy {
+    holders: u64,
+    /// Their balances together.
+    sats: u64,
+}
+
+impl Operation for SupplyDistribution {
+    const INFO: Info = Info {
+        summary: "How the supply is distributed: coins by age, holders by balance",
+        description: "All unspent coins by age (twelve classes from under a day to over ten years, and those held for 155 \
+            days or longer), and all scripts with a balance by powers of ten, from 1 satoshi to 100,000 BTC and more. \
+            `as_of` asks for an earlier day. The sums of both equal the set of unspent coins, exactly. Holders are \
+            scripts, not people: one owner may have many, and one script may hold the coins of many.",
+        errors: &[ErrorCode::BlockNotFound],
+        tool: Tool::reads(
+            "asked how bitcoin is distributed: the age of coins, long-term holders, how many addresses hold how much",
+            "one address (wallet_overview), or hash rate and halving (network_intelligence)",
+        ),
+        cost: Cost::Heavy,
+        ..index_get("supply_distribution", "/v1/chain/supply-distribution", "chain")
+    };
+    type Input = SupplyDistributionInput;
+    type Output = SupplyDistributionOutput;
+
+    fn run(ctx: &Ctx<'_>, input: SupplyDistributionInput) -> Result<SupplyDistributionOutput, ApiError> {
+        let view = ctx.view()?;
+        let height = ctx.as_of(input.as_of)?;
+        // Below the tip every height has a block.
+        let last = view.last_of_day(height).unwrap_or(height);
+        let day = view.chain().get(last).map_or(0, |block| day_of(block.mono_time));
+        let (births, scripts) = (view.supply_by_birth(day)?, view.scripts_by_day(day)?);
+        let supply: Sats = births.iter().map(|born| born.sats).sum();
+        let held = (0..BANDS).map(|band| scripts.get(BANDS + band)).sum::<i128>();
+        if held != i128::from(supply) {
+            let what = format!("scripts hold {held} sats, but {supply} are unspent");
+            return Err(ReadError::Broken(what).into());
+        }
+        ctx.warn("no_clusters", "scripts are not grouped into clusters yet: by_cluster is null");
+        let coins = births.iter().map(|born| born.coins).sum();
+        Ok(SupplyDistributionOutput {
+            as_of: block_ref(view, last)?,
+            date: date(day),
+            supply_sats: supply,
+            supply_btc: Btc::of(supply),
+            coins,
+            by_age: by_age(&births, day, supply),
+            long_term: long_term(&births, day, supply),
+            by_balance: by_balance(&scripts, supply)?,
+            by_cluster: None,
+        })
+    }
+}
+
+/// In millionths.
+fn share(sats: Sats, supply: Sats) -> Decimal<6> {
+    Decimal((i128::from(sats) * 1_000_000).checked_div(supply.into()).unwrap_or(0))
+}
+
+/// Value and number of some coins.
+fn sum<'b>(births: impl Iterator<Item = &'b BornOn>) -> (Sats, u64) {
+    births.fold((0, 0), |(sats, coins), born| (sats + born.sats, coins + born.coins))
+}
+
+fn by_age(births: &[BornOn], day: u32, supply: Sats) -> Vec<AgeClass> {
+    let classes = AGE_CLASSES.iter().enumerate();
+    let class = classes.map(|(class, bounds)| {
+        let (sats, coins) = sum(births.iter().filter(|born| age_class(day.saturating_sub(born.day)) == class));
+        let (from_days, to_days) = (bounds.from, bounds.to);
+        AgeClass { from_days, to_days, coins, sats, btc: Btc::of(sats), share: share(sats, supply) }
+    });
+    class.collect()
+}
+
+fn long_term(births: &[BornOn], day: u32, supply: Sats) -> LongTerm {
+    let (sats, coins) = sum(births.iter().filter(|born| day.saturating_sub(born.day) >= LONG_TERM_DAYS));
+    LongTerm { from_days: LONG_TERM_DAYS, coins, sats, btc: Btc::of(sats), share: share(sats, supply) }
+}
+
+fn by_balance(scripts: &Sums, supply: Sats) -> Result<ByBalance, ReadError> {
+    // The last band has all above it.
+    let total = |first: u32, band: u32| {
+        let end = if band == TOP_BAND { BANDS } else { band + 1 };
+        let sum = (band..end).map(|band| scripts.get(first + band)).sum::<i128>();
+        u64::try_from(sum).map_err(|_| ReadError::Broken(format!("scripts by balance add up to {sum}")))
+    };
+    let band = |band| {
+        let (bounds, sats) = (balance_band(band), total(BANDS, band)?);
+        Ok(Band {
+            from_sats: bounds.from,
+            to_sats: bounds.to,
+            holders: total(0, band)?,
+            sats,
+            btc: Btc::of(sats),
+            share: share(sats, supply),
+            without_address: HeldBy { holders: total(NO_ADDRESS, band)?, sats: total(NO_ADDRESS + BANDS, band)? },
+        })
+    };
+    let bands = (0..=TOP_BAND).map(band).collect::<Result<Vec<Band>, ReadError>>()?;
+    Ok(ByBalance {
+        holders: bands.iter().map(|band| band.holders).sum(),
+        without_address: bands.iter().map(|band| band.without_address.holders).sum(),
+        bands,
+    })
+}
