@@ -46,7 +46,13 @@ fn bulk(blocks: &Path, datadir: &Path, table: &mut Table) -> u64 {
     phases.note("survey");
     let facts = Facts { blocks_dir: Some(blocks.to_owned()), ..Facts::of(Network::Regtest) };
     let memory = setting(MEMORY, DEFAULT_MEMORY >> 20) << 20;
-    let mut engine = Engine::open_within(datadir, &facts, memory).unwrap();
+    let mut engine = match setting(STAGES, 0) as usize {
+        0 => Engine::open_within(datadir, &facts, memory).unwrap(),
+        first => {
+            let stages = cairn_stages::all().into_iter().take(first).collect();
+            Engine::open_with(datadir, Some(&facts), stages).unwrap()
+        }
+    };
     phases.note("open");
     let options = SyncOptions { driver: Driver::Bulk, ..SyncOptions::default() };
     let report = engine.sync(&files, &survey, &options, &phases).unwrap();
@@ -70,7 +76,7 @@ fn bulk(blocks: &Path, datadir: &Path, table: &mut Table) -> u64 {
     table.add("bulk: rows", "thousand rows a second", rows as f64 / 1e3 / seconds);
     table.add("bulk: blocks", "blocks a second", report.connected as f64 / seconds);
     if let (Some(before), Some(after)) = (cpu, cpu_seconds()) {
-        table.add("bulk: processor time", "s a GB of blocks", (after - before) * 1e9 / report.bytes as f64);
+        table.add(CPU, "s a GB of blocks", (after - before) * 1e9 / report.bytes as f64);
     }
     if let (Some(before), Some(after)) = (written, written_bytes()) {
         table.add("bulk: written", "bytes a block byte", of_blocks(after - before));
@@ -103,12 +109,19 @@ fn reindex(datadir: &Path, bytes: u64, table: &mut Table) {
 const BLOCKS: &str = "CAIRN_BENCH_BLOCKS_DIR";
 const DATADIR: &str = "CAIRN_BENCH_DATADIR";
 const MEMORY: &str = "CAIRN_BENCH_MEMORY_MIB";
+/// How many stages take part, from the journal on; 0 for all.
+const STAGES: &str = "CAIRN_BENCH_STAGES";
 /// The measurement that the others are compared with.
 const BULK: &str = "bulk";
 
+/// Processor time of indexing.
+const CPU: &str = "bulk: processor time";
+
 /// Ways to run: name, settings, and whether its stages are rebuilt too.
-const WAYS: [(&str, &[(&str, &str)], bool); 3] = [
+const WAYS: [(&str, &[(&str, &str)], bool); 4] = [
     ("", &[], true),
+    // Journal, spenders, coins, scripts: what every index has, whatever is computed from it.
+    ("base stages: ", &[(STAGES, "4")], false),
     ("one thread: ", &[("RAYON_NUM_THREADS", "1")], false),
     ("256 MiB of memory: ", &[(MEMORY, "256")], false),
 ];
@@ -144,7 +157,7 @@ fn main() {
     );
     let mut table = Table::default();
     for _ in 0..runs {
-        let mut speeds = Vec::new();
+        let (mut speeds, mut costs) = (Vec::new(), Vec::new());
         for (way, settings, reindex) in WAYS {
             let datadir = folder.path().join("data");
             fs::create_dir(&datadir).unwrap();
@@ -160,13 +173,18 @@ fn main() {
             let news = printed.lines().filter(|line| reindex || !line.starts_with("index: "));
             let values = table.take_over(way, news);
             speeds.push(values[BULK]);
+            costs.push(values.get(CPU).copied());
             for (name, value) in values.iter().filter(|(name, _)| name.starts_with("reindex") && !name.contains(':')) {
                 table.add(format!("{name} against bulk"), "times", value / values[BULK]);
             }
             fs::remove_dir_all(&datadir).unwrap();
         }
-        table.add("all threads against one", "times", speeds[0] / speeds[1]);
-        table.add("256 MiB of memory against the default", "times", speeds[2] / speeds[0]);
+        table.add("time of all stages against the base stages", "times", speeds[1] / speeds[0]);
+        if let (Some(all), Some(base)) = (costs[0], costs[1]) {
+            table.add("processor time of all stages against the base stages", "times", all / base);
+        }
+        table.add("all threads against one", "times", speeds[0] / speeds[2]);
+        table.add("256 MiB of memory against the default", "times", speeds[3] / speeds[0]);
     }
     table.print();
 }

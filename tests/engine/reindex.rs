@@ -7,6 +7,13 @@ use cairn_testkit::temp_dir;
 
 use crate::{compare::assert_equal, support::*};
 
+/// Every pair of stages, and all of them.
+fn together() -> Vec<Vec<&'static str>> {
+    let stages: Vec<&str> = rebuildable().collect();
+    let pairs = stages.iter().flat_map(|a| stages.iter().filter(move |b| *b > a).map(|b| vec![*a, *b]));
+    pairs.chain([stages.clone()]).collect()
+}
+
 #[test]
 fn rebuilt_without_block_files_equals_incremental() {
     for (seed, driver) in [(21, Driver::Bulk), (22, Driver::Tip)] {
@@ -23,6 +30,11 @@ fn rebuilt_without_block_files_equals_incremental() {
             index.sums().assert_equal(&expected, &format!("seed {seed}, {stage} rebuilt"));
             index.assert_sound();
         }
+        for stages in together() {
+            index.engine.reindex(&stages, &NoProgress).unwrap();
+            index.sums().assert_equal(&expected, &format!("seed {seed}, {stages:?} rebuilt together"));
+        }
+        index.assert_sound();
         index.view(|view| assert_equal(view, &oracle_of(&chain)));
         index = index.reopened();
         index.sums().assert_equal(&expected, "rebuilt and reopened");
@@ -65,12 +77,13 @@ fn cut_short_anywhere_it_is_finished_later() {
     write_tidy(blocks.path(), &small_chain(25));
     let mut index = Index::of(blocks.path(), Driver::Bulk);
     let expected = index.sums();
-    for stage in rebuildable() {
+    let all: Vec<&str> = rebuildable().collect();
+    for stages in rebuildable().map(|stage| vec![stage]).chain([all]) {
         for dies in [false, true] {
             let mut after = 0;
             loop {
                 let cut = if dies { Cut::die(after) } else { Cut::stop(after) };
-                if !is_cut(|| index.engine.reindex(&[stage], &cut)) {
+                if !is_cut(|| index.engine.reindex(&stages, &cut)) {
                     break;
                 }
                 index = index.reopened();
@@ -78,13 +91,13 @@ fn cut_short_anywhere_it_is_finished_later() {
                 if after % 2 == 0 {
                     index.sync(blocks.path(), Driver::Auto);
                 } else {
-                    index.engine.reindex(&[stage], &NoProgress).unwrap();
+                    index.engine.reindex(&stages, &NoProgress).unwrap();
                 }
-                index.sums().assert_equal(&expected, &format!("{stage}, cut after {after} steps (dies: {dies})"));
+                index.sums().assert_equal(&expected, &format!("{stages:?}, cut after {after} steps (dies: {dies})"));
                 index.assert_sound();
                 after += 1;
             }
-            assert!(after > 2, "{stage} was never cut");
+            assert!(after > 2, "{stages:?} were never cut");
         }
     }
 }

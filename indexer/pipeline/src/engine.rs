@@ -8,10 +8,10 @@ use std::{
 };
 
 use bitcoin::{constants::genesis_block, hashes::Hash};
-use cairn_model::{BlockHash, Height, MonoTime, TxNum, day_of};
+use cairn_model::{BlockHash, Height, TxNum};
 use cairn_reader::{ChainIndex, Facts, ReadError, Reader};
 use cairn_sources::{BlockFiles, BlockRef, Decoded, Survey};
-use cairn_stages::{CHAIN, ChainTimes, FoldDirection, MapContext, Stage, StageInfo, Times};
+use cairn_stages::{CHAIN, FoldDirection, MapContext, Stage, StageInfo, Times};
 use cairn_tables::{checkpoints::Checkpoint, journal::Collisions as CollisionsTable};
 use cairn_writer::Writer;
 
@@ -19,6 +19,7 @@ use crate::{
     BulkOptions, BulkSizes, Phase, PipelineError, Progress, ProgressStep, bulk,
     collisions::Collisions,
     resolve::{ChainPosition, resolve, unresolved},
+    times::IndexTimes,
     tip,
 };
 
@@ -391,32 +392,6 @@ impl Engine {
             }
         }
         Ok(self.writer.flush()?)
-    }
-}
-
-/// The times of a view's chain. Views are one thread's, times are not.
-pub(crate) struct IndexTimes(pub(crate) ChainIndex);
-
-impl IndexTimes {
-    /// The same in a form that finds days faster, for whoever asks for many.
-    pub(crate) fn compact(&self) -> ChainTimes {
-        let blocks = (0..self.0.len()).filter_map(|height| self.0.get(height));
-        ChainTimes::of(blocks.map(|block| (block.mono_time, block.first_tx)))
-    }
-}
-
-impl Times for IndexTimes {
-    fn mono_time(&self, height: Height) -> Option<MonoTime> {
-        self.0.get(height).map(|block| block.mono_time)
-    }
-
-    fn day_of(&self, tx_num: TxNum) -> u32 {
-        self.0.height_of(tx_num).and_then(|height| self.mono_time(height)).map_or(0, day_of)
-    }
-
-    fn first_of_day(&self, day: u32) -> Option<TxNum> {
-        let before = day.checked_mul(86_400).and_then(|start| self.0.height_at(start.checked_sub(1)?));
-        self.0.get(before.map_or(0, |height| height + 1)).map(|block| block.first_tx)
     }
 }
 

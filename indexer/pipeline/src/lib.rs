@@ -13,6 +13,7 @@ mod rebuild;
 mod repair;
 mod resolve;
 mod sums;
+mod times;
 mod tip;
 pub mod verify;
 

@@ -7,9 +7,7 @@ use cairn_tables::checkpoints::{Checkpoint, Checkpoints};
 use cairn_writer::WriteError;
 
 use crate::{
-    Engine, Phase, PipelineError, Progress, ProgressStep, bulk,
-    engine::{FLUSH_BLOCKS, IndexTimes},
-    repair, tip,
+    Engine, Phase, PipelineError, Progress, ProgressStep, bulk, engine::FLUSH_BLOCKS, repair, times::IndexTimes, tip,
 };
 
 impl Engine {

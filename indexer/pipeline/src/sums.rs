@@ -7,7 +7,11 @@ use cairn_tables::{ValueCodec, codec::Input, sums::Sums};
 
 /// Sums by key.
 #[derive(Default)]
-pub(crate) struct SumsByKey(BTreeMap<Vec<u8>, Sums>);
+pub(crate) struct SumsByKey {
+    sums: BTreeMap<Vec<u8>, Sums>,
+    /// Sums other than zero, of all keys together.
+    held: usize,
+}
 
 fn decoded(lane: &'static str, bytes: &[u8]) -> Result<Sums, StageError> {
     let mut input = Input::new(lane, bytes);
@@ -26,16 +30,29 @@ impl SumsByKey {
     /// Adds a delta of a lane.
     pub(crate) fn add(&mut self, lane: &'static str, key: &[u8], value: &[u8]) -> Result<(), StageError> {
         let sums = decoded(lane, value)?;
-        match self.0.get_mut(key) {
-            Some(known) => known.add_all(&sums)?,
-            None => drop(self.0.insert(key.to_vec(), sums)),
+        match self.sums.get_mut(key) {
+            Some(known) => {
+                self.held -= known.len();
+                let added = known.add_all(&sums);
+                self.held += known.len();
+                added?;
+            }
+            None => {
+                self.held += sums.len();
+                self.sums.insert(key.to_vec(), sums);
+            }
         }
         Ok(())
     }
 
+    /// How many numbers are held.
+    pub(crate) fn held(&self) -> usize {
+        self.held
+    }
+
     /// Keys and sums other than zero, ascending, as deltas.
     pub(crate) fn rows(self) -> impl Iterator<Item = (Vec<u8>, Vec<u8>)> {
-        self.0.into_iter().filter(|(_, sums)| !sums.is_zero()).map(|(key, sums)| (key, encoded(&sums)))
+        self.sums.into_iter().filter(|(_, sums)| !sums.is_zero()).map(|(key, sums)| (key, encoded(&sums)))
     }
 }
 

@@ -14,8 +14,9 @@ use cairn_tables::{
 };
 
 use crate::{
+    deltas::{Lane, Spread},
     lanes::{Emitter, RowLane, Sink},
-    stage::{Lane, MapContext, Spread, Stage},
+    stage::{MapContext, Stage},
 };
 
 /// The stage.
@@ -35,22 +36,6 @@ const DORMANT: RowLane<DormantSpends> = RowLane::of(&LANES);
 const SUPPLY: RowLane<SupplyChanges> = RowLane::of(&LANES);
 const DAILY: RowLane<Daily> = RowLane::of(&LANES);
 
-/// Value and number of coins.
-#[derive(Clone, Copy, Default)]
-struct Coins {
-    sats: Sats,
-    coins: u64,
-}
-
-impl Coins {
-    fn add(&mut self, sats: Sats) {
-        // The same money may pass through a block many times, yet 2^64 satoshis would need 8,784 transactions that move all
-        // the money there is.
-        self.sats = self.sats.saturating_add(sats);
-        self.coins += 1;
-    }
-}
-
 /// What one block moves cannot exceed 128 bits: fewer than 2^24 coins of less than 2^51 satoshis each, times 2^32 seconds.
 fn sums(pairs: impl IntoIterator<Item = (u32, i128)>) -> Sums {
     Sums::of(pairs).unwrap_or_default()
@@ -61,11 +46,10 @@ fn destroyed(sats: Sats, age: u32) -> u128 {
 }
 
 /// The coins of a year and more that a transaction spends.
-fn dormant(coins: &[SpentCoin], age_of: impl Fn(&SpentCoin) -> u32) -> Vec<Dormant> {
+fn dormant(coins: &[SpentCoin], ages: &[u32]) -> Vec<Dormant> {
     let mut row: Vec<Dormant> = Vec::new();
-    for coin in coins {
-        let age = age_of(coin);
-        let Some(class) = dormant_class(age) else { continue };
+    for (coin, age) in coins.iter().zip(ages) {
+        let Some(class) = dormant_class(*age) else { continue };
         let at = row.partition_point(|dormant| dormant.class < class);
         if row.get(at).is_none_or(|dormant| dormant.class != class) {
             row.insert(at, Dormant { class, sats: 0, coins: 0, destroyed: 0 });
@@ -73,9 +57,42 @@ fn dormant(coins: &[SpentCoin], age_of: impl Fn(&SpentCoin) -> u32) -> Vec<Dorma
         let dormant = &mut row[at];
         dormant.sats = dormant.sats.saturating_add(coin.value);
         dormant.coins += 1;
-        dormant.destroyed += destroyed(coin.value, age);
+        dormant.destroyed += destroyed(coin.value, *age);
     }
     row
+}
+
+/// Coins by day of birth, ascending.
+fn by_day(coins: impl Iterator<Item = (u32, Sats)>) -> Vec<Birth> {
+    let mut coins: Vec<(u32, Sats)> = coins.collect();
+    coins.sort_unstable();
+    let birth = |of_day: &[(u32, Sats)]| {
+        // The same money may pass through a block many times, yet 2^64 satoshis would need 8,784 transactions that move all
+        // the money there is.
+        let sats = of_day.iter().fold(0, |sum: Sats, (_, sats)| sum.saturating_add(*sats));
+        Birth { day: of_day[0].0, sats, coins: of_day.len() as u64 }
+    };
+    coins.chunk_by(|a, b| a.0 == b.0).map(birth).collect()
+}
+
+/// Changes of the supply by day of birth, in rows.
+#[derive(Default)]
+struct Changes(BTreeMap<BirthDays, Vec<(u32, i128)>>);
+
+impl Changes {
+    fn add(&mut self, births: &[Birth], sign: i128) {
+        for birth in births {
+            let (row, position) = BirthDays::of(birth.day);
+            let changes = self.0.entry(row).or_default();
+            changes.push((position, sign * i128::from(birth.sats)));
+            changes.push((position + 1, sign * i128::from(birth.coins)));
+        }
+    }
+
+    fn rows(self) -> Vec<(BirthDays, Sums)> {
+        let rows = self.0.into_iter().map(|(row, changes)| (row, sums(changes)));
+        rows.filter(|(_, sums)| !sums.is_zero()).collect()
+    }
 }
 
 impl Stage for AgesStage {
@@ -91,7 +108,8 @@ impl Stage for AgesStage {
         let mut emit = Emitter::new(sink);
         let now = block.mono_time;
         let born = |coin: &SpentCoin| context.mono_time(coin.birth, block);
-        let age = |coin: &SpentCoin| now.saturating_sub(born(coin));
+        let days = |coins: &[SpentCoin]| by_day(coins.iter().map(|coin| (day_of(born(coin)), coin.value)));
+        let ages: Vec<u32> = block.inputs.iter().map(|coin| now.saturating_sub(born(coin))).collect();
 
         let (mut fees, mut inputs) = (0i128, 0i128);
         for (first, row) in tx_sums::rows_of(block) {
@@ -100,37 +118,27 @@ impl Stage for AgesStage {
             emit.row(&TX_SUMS, &first, &row);
         }
         for (i, tx) in block.txs.iter().enumerate() {
-            let row = dormant(block.inputs_of(tx), age);
+            let row = dormant(block.inputs_of(tx), &ages[tx.inputs.start as usize..tx.inputs.end as usize]);
             if !row.is_empty() {
                 emit.row(&DORMANT, &block.tx_num(i), &DormantRow(row));
             }
         }
 
-        let mut births: BTreeMap<u32, Coins> = BTreeMap::new();
-        block.inputs.iter().for_each(|coin| births.entry(day_of(born(coin))).or_default().add(coin.value));
-        let aged: u128 = block.inputs.iter().map(|coin| destroyed(coin.value, age(coin))).sum();
-        if !births.is_empty() {
-            let births =
-                births.iter().map(|(&day, coins)| Birth { day, sats: coins.sats, coins: coins.coins }).collect();
-            emit.row(&SPENT, &block.height, &SpentRow { destroyed: aged, births });
-        }
-
+        let births = days(&block.inputs);
+        let aged: u128 = block.inputs.iter().zip(&ages).map(|(coin, age)| destroyed(coin.value, *age)).sum();
         let made: Vec<Sats> = block.outputs.iter().filter(|output| output.spendable).map(|o| o.value).collect();
         let made_sats: i128 = made.iter().map(|sats| i128::from(*sats)).sum();
-        let gone: Vec<&SpentCoin> = block.overwritten.iter().map(|overwritten| &overwritten.coin).collect();
+        let gone: Vec<SpentCoin> = block.overwritten.iter().map(|overwritten| overwritten.coin).collect();
         let gone_sats: i128 = gone.iter().map(|coin| i128::from(coin.value)).sum();
 
         let today = day_of(now);
-        let mut changes: BTreeMap<BirthDays, Sums> = BTreeMap::new();
-        let mut change = |day: u32, sats: i128, coins: i128| {
-            let (row, position) = BirthDays::of(day);
-            let change = sums([(position, sats), (position + 1, coins)]);
-            // As above: this cannot exceed 128 bits.
-            let _ = changes.entry(row).or_default().add_all(&change);
-        };
-        change(today, made_sats, made.len() as i128);
-        for coin in block.inputs.iter().chain(gone.iter().copied()) {
-            change(day_of(born(coin)), -i128::from(coin.value), -1);
+        let mut changes = Changes::default();
+        changes.add(&by_day(made.iter().map(|sats| (today, *sats))), 1);
+        changes.add(&births, -1);
+        changes.add(&days(&gone), -1);
+        let changes = changes.rows();
+        if !births.is_empty() {
+            emit.row(&SPENT, &block.height, &SpentRow { destroyed: aged, births });
         }
 
         let now = i128::from(now);
@@ -153,7 +161,7 @@ impl Stage for AgesStage {
         );
         for period in Period::all_of(today) {
             emit.row(&DAILY, &period, &day);
-            for (days, change) in changes.iter().filter(|(_, change)| !change.is_zero()) {
+            for (days, change) in &changes {
                 emit.row(&SUPPLY, &(period, *days), change);
             }
         }

@@ -13,8 +13,9 @@ use cairn_tables::{
 };
 
 use crate::{
+    deltas::{Lane, Spread},
     lanes::{Emitter, RowLane, Sink},
-    stage::{Lane, MapContext, Spread, Stage},
+    stage::{MapContext, Stage},
 };
 
 /// The stage.

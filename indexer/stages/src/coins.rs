@@ -9,10 +9,9 @@ use cairn_tables::{
 };
 
 use crate::{
+    deltas::{COIN_MADE, COIN_SPENT, FoldDirection, Group, Lane, Merge, Prior, Rows, Spread, StageError},
     lanes::{DeltaLane, Emitter, Sink},
-    stage::{
-        COIN_MADE, COIN_SPENT, FoldDirection, Group, Lane, MapContext, Merge, Prior, Rows, Spread, Stage, StageError,
-    },
+    stage::{MapContext, Stage},
 };
 
 /// The stage.

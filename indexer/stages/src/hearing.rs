@@ -10,19 +10,10 @@ use cairn_tables::{
 };
 
 use crate::{
+    deltas::{Group, Prior, StageError},
     lanes::Sink,
-    stage::{Group, Prior, Stage, StageError},
     times::Times,
 };
-
-/// The lane that a stage hears.
-#[derive(Clone, Copy)]
-pub struct Heard {
-    /// The stage that maps blocks to it.
-    pub stage: &'static dyn Stage,
-    /// Which of its lanes.
-    pub lane: usize,
-}
 
 /// What a listener may ask for.
 #[derive(Clone, Copy)]

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 
 use cairn_tables::{DecodeError, KeyCodec, Table, ValueCodec, codec::Input};
 
-use crate::stage::{Delta, Lane, Merge, Spread};
+use crate::deltas::{Delta, Lane, Merge, Spread};
 
 impl Lane {
     /// A lane of rows of a table, which are put.

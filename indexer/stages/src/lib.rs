@@ -5,18 +5,20 @@
 //! *folded* together into rows. In bulk, one fold per group gets all deltas of the chain; at the tip, a fold gets the
 //! deltas of one block and the existing rows. Both produce the same rows.
 
+mod deltas;
 mod hearing;
 mod lanes;
 mod stage;
 mod times;
 
 pub use cairn_tables::stages::{Order, StageInfo};
-pub use hearing::{Did, HearContext, Heard, Listener, NoPast, Past, PastBefore, ScriptBefore};
-pub use lanes::{DeltaLane, Emitter, RowLane, Sink};
-pub use stage::{
-    COIN_MADE, COIN_SPENT, Delta, FoldDirection, Group, Lane, MapContext, Merge, NoPrior, Prior, PriorError, Rows,
-    Spread, Stage, StageError,
+pub use deltas::{
+    COIN_MADE, COIN_SPENT, Delta, FoldDirection, Group, Lane, Merge, NoPrior, Prior, PriorError, Rows, Spread,
+    StageError,
 };
+pub use hearing::{Did, HearContext, Listener, NoPast, Past, PastBefore, ScriptBefore};
+pub use lanes::{DeltaLane, Emitter, RowLane, Sink};
+pub use stage::{Heard, MapContext, Stage};
 pub use times::{ChainTimes, Times, TimesUpTo};
 
 /// Name of the stage that is the journal.

@@ -11,10 +11,11 @@ use cairn_tables::{
 };
 
 use crate::{
-    hearing::{Did, HearContext, Heard, Listener},
+    deltas::{Group, Lane, Spread, StageError},
+    hearing::{Did, HearContext, Listener},
     lanes::{Emitter, RowLane, Sink},
     scripts::{self, ScriptsStage},
-    stage::{Group, Lane, MapContext, Spread, Stage, StageError},
+    stage::{Heard, MapContext, Stage},
 };
 
 /// The stage.

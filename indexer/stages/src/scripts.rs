@@ -11,8 +11,9 @@ use cairn_tables::{
 };
 
 use crate::{
+    deltas::{FoldDirection, Group, Lane, Merge, Prior, Rows, Spread, StageError},
     lanes::{DeltaLane, Emitter, Sink},
-    stage::{FoldDirection, Group, Lane, MapContext, Merge, Prior, Rows, Spread, Stage, StageError},
+    stage::{MapContext, Stage},
 };
 
 /// The stage.

@@ -10,8 +10,9 @@ use cairn_tables::{
 };
 
 use crate::{
+    deltas::{Delta, FoldDirection, Group, Lane, Merge, Prior, Rows, Spread, StageError},
     lanes::{DeltaLane, Emitter, Sink},
-    stage::{Delta, FoldDirection, Group, Lane, MapContext, Merge, Prior, Rows, Spread, Stage, StageError},
+    stage::{MapContext, Stage},
 };
 
 /// The stage.

@@ -74,4 +74,21 @@ pub(crate) const DEFINITIONS: &[Definition] = &[
              excludes its upper one.",
         ],
     },
+    Definition {
+        id: "supply-distribution",
+        title: "Distribution of the supply",
+        text: &[
+            "The supply is the sum of all unspent outputs. Outputs that nobody can spend by their form (OP_RETURN, scripts of \
+             more than 10 000 bytes) and the genesis block's are left out. Lost keys are not known, so their coins count.",
+            "The age of a coin is the number of days from the day of the block that made it to the day that the answer is \
+             for. Days are UTC days of monotone block time: the latest header time up to a block. A coin that was made on \
+             the same day has age 0. The classes begin at 0, 1, 7, 30, 90, 180, 365, 730, 1 095, 1 825, 2 555 and 3 650 days; \
+             a month has 30 days, a year 365. Coins of 155 days and more are held for long.",
+            "A holder is a scriptPubKey with a balance above zero, with or without an address; those without one are \
+             counted apart, too. The bands go by powers of ten, in satoshis, lower bound included. A holder is not a person: \
+             one owner may have many scripts, and a script of an exchange holds the coins of many.",
+            "The answer for a height is that for the end of its day. The sums by age and by balance are both the supply, \
+             exactly.",
+        ],
+    },
 ];

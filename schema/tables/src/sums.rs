@@ -43,6 +43,18 @@ impl Sums {
         self.0.iter().copied()
     }
 
+    /// Number of sums other than zero.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// As [`Sums::is_zero`].
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.is_zero()
+    }
+
     /// True if every sum is zero. Such a row does not exist.
     #[must_use]
     pub fn is_zero(&self) -> bool {

@@ -80,6 +80,7 @@ fn save(manifest: &mut Manifest, sinks: &mut Sinks, source: &impl Blocks, done: 
     source.note(manifest);
     let spills = sinks.0.iter_mut().filter_map(|sink| match sink {
         Sink::Spill(spill) => Some(spill),
+        Sink::Sums(sums) => Some(&mut sums.spill),
         Sink::Ascending(_) => None,
     });
     manifest.save_partway(Done::Fold, done, spills)?;
@@ -194,6 +195,39 @@ struct Sinks(Vec<Sink>);
 enum Sink {
     Ascending(Ascending),
     Spill(SpillWriter),
+    Sums(Sums),
+}
+
+/// Sums that are held in memory, and spilled where there are too many.
+struct Sums {
+    lane: Lane,
+    plan: Plan,
+    held: SumsByKey,
+    spill: SpillWriter,
+}
+
+/// Bytes of memory that a number takes that is held.
+const NUMBER: u64 = 32;
+
+impl Sums {
+    fn take(&mut self, mut records: &[u8]) -> Result<(), PipelineError> {
+        while let Some((delta, rest)) = take_record(records) {
+            self.held.add(self.lane.name, delta.key, delta.value).map_err(unwrap_stage)?;
+            records = rest;
+        }
+        let full = self.held.held() as u64 * NUMBER > self.plan.sizes.buffer_bytes;
+        if full { self.spill_all() } else { Ok(()) }
+    }
+
+    fn spill_all(&mut self) -> Result<(), PipelineError> {
+        let mut record = Vec::new();
+        for (key, value) in std::mem::take(&mut self.held).rows() {
+            record.clear();
+            put_record(&mut record, &key, &value);
+            self.spill.put(self.plan.partition(self.lane.spread, &key), &record)?;
+        }
+        Ok(())
+    }
 }
 
 impl Sinks {
@@ -203,7 +237,13 @@ impl Sinks {
                 let number = manifest.fold.numbers.get(index).copied().unwrap_or(0);
                 Ok(Sink::Ascending(Ascending { name: job.lane.name, family: job.lane.families[0], number, file: None }))
             }
-            _ => manifest.spill(&spill_name(job.lane), lengths).map(Sink::Spill),
+            _ => {
+                let (spill, plan) = (manifest.spill(&spill_name(job.lane), lengths)?, manifest.plan);
+                Ok(match job.lane.merge {
+                    Merge::Add => Sink::Sums(Sums { lane: *job.lane, plan, held: SumsByKey::default(), spill }),
+                    _ => Sink::Spill(spill),
+                })
+            }
         };
         jobs.iter().enumerate().map(sink).collect::<Result<_, PipelineError>>().map(Sinks)
     }
@@ -213,6 +253,7 @@ impl Sinks {
             for (sink, cut) in self.0.iter_mut().zip(cuts) {
                 match sink {
                     Sink::Ascending(rows) => cut.iter().try_for_each(|records| rows.take(manifest, records))?,
+                    Sink::Sums(sums) => cut.iter().try_for_each(|records| sums.take(records))?,
                     Sink::Spill(spill) => {
                         let mut cut = cut.iter().enumerate();
                         cut.try_for_each(|(partition, records)| spill.put(partition, records))?;
@@ -223,10 +264,11 @@ impl Sinks {
         Ok(())
     }
 
-    /// Completes the files of lanes that rise with the chain.
+    /// Completes the files of lanes that rise with the chain, and spills what is held.
     fn complete(&mut self, manifest: &mut Manifest) -> Result<(), PipelineError> {
         let numbers = self.0.iter_mut().map(|sink| match sink {
             Sink::Ascending(rows) => rows.complete(manifest).map(|()| rows.number),
+            Sink::Sums(sums) => sums.spill_all().map(|()| 0),
             Sink::Spill(_) => Ok(0),
         });
         let numbers = numbers.collect::<Result<_, PipelineError>>()?;

@@ -51,7 +51,7 @@ use self::{
     manifest::{Done, Manifest, Saver},
     plan::Plan,
 };
-use crate::{Phase, PipelineError, Progress, ProgressStep, engine::IndexTimes};
+use crate::{Phase, PipelineError, Progress, ProgressStep, times::IndexTimes};
 
 /// Counts the forms that working files have had: a run does not go on with those of another form.
 const WORKING_FILES: u32 = 4;

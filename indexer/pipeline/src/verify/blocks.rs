@@ -24,7 +24,7 @@ use super::{
     raw::RawCheck,
     tally::Tallies,
 };
-use crate::{PipelineError, engine::IndexTimes};
+use crate::{PipelineError, times::IndexTimes};
 
 /// What the walk found beside damage.
 pub(crate) struct ChainAudit {

@@ -19,7 +19,7 @@ use super::{
     meter::{Meter, place},
     tally::{Fact, Tallies, is_long},
 };
-use crate::{PipelineError, engine::IndexTimes, error::unwrap_stage};
+use crate::{PipelineError, error::unwrap_stage, times::IndexTimes};
 
 /// Scripts between two steps of progress.
 const STEP: u64 = 4096;

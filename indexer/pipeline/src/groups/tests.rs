@@ -1,0 +1,112 @@
+//! Records, and groups that are cut into parts.
+#![allow(clippy::unwrap_used)]
+use super::*;
+
+/// What was put, and how often.
+#[derive(Default)]
+struct Kept(std::collections::BTreeMap<(Family, Vec<u8>), Vec<u8>>);
+
+impl Rows for Kept {
+    fn put(&mut self, family: Family, key: &[u8], value: &[u8]) -> Result<(), StageError> {
+        assert_eq!(self.0.insert((family, key.to_vec()), value.to_vec()), None, "a row is written twice");
+        Ok(())
+    }
+
+    fn delete(&mut self, _: Family, _: &[u8]) -> Result<(), StageError> {
+        panic!("nothing is there to be deleted");
+    }
+}
+
+/// Whatever the parts that a script of a million transactions is cut into, who hears it makes the same of it.
+#[test]
+fn a_listener_hears_a_giant_group_as_one() {
+    use cairn_model::{ScriptId, ScriptPrefix, TxNum, day_of};
+    use cairn_stages::{ChainTimes, HearContext, NoPast};
+    use cairn_tables::{
+        KeyCodec, Table,
+        codec::put_amount,
+        history::History,
+        script_days::{ACTIVE, BANDS, RECEIVERS, SENDERS, ScriptDays},
+    };
+
+    const TXS: u64 = 1_000_000;
+    const OF_BLOCK: u64 = 1_000;
+    let stages = cairn_stages::all();
+    let stage = |name: &str| stages.iter().find(|stage| stage.name() == name).unwrap().as_ref();
+    let (scripts, days) = (stage("scripts"), stage("script_days"));
+    // Eight blocks a day.
+    let blocks = (0..TXS / OF_BLOCK).map(|block| (1_600_000_000 + block as u32 * 10_800, TxNum(block * OF_BLOCK)));
+    let (times, used) = (ChainTimes::of(blocks.clone()), blocks.map(|(time, _)| day_of(time)).collect::<Vec<_>>());
+    let mut bytes = Vec::new();
+    let mut balance = 0u64;
+    for (prefix, tx) in [(1, 5), (3, 7)].into_iter().chain((0..TXS).map(|tx| (2, tx))) {
+        let id = ScriptId { prefix: ScriptPrefix([prefix; 8]), ordinal: 0 };
+        let mut key = Vec::new();
+        (id, TxNum(tx)).encode(&mut key);
+        // Received (kind 1, with a vout) in every transaction, sent (kind 2) in every third, by a P2PKH script (1).
+        let mut received = vec![0x11, 0];
+        put_amount(&mut received, 30);
+        put_record(&mut bytes, &key, &received);
+        if tx % 3 == 0 {
+            let mut sent = vec![0x12];
+            put_amount(&mut sent, 20);
+            put_record(&mut bytes, &key, &sent);
+        }
+        balance += if prefix == 2 { 30 - if tx % 3 == 0 { 20 } else { 0 } } else { 0 };
+    }
+    let sorted = Sorted::new(&bytes).unwrap();
+    let heard = |part: usize, folds: bool| {
+        let listener = days.listener(HearContext { times: &times, past: &NoPast }).unwrap();
+        let mut folding = Folding::new(scripts, 0, part, Kept::default()).heard_by(vec![listener], folds);
+        folding.take(sorted.iter(), false).unwrap();
+        let (rows, listeners) = folding.finish().unwrap();
+        let mut sums = sums::SumsByKey::default();
+        for mut listener in listeners {
+            listener.finish(&mut |_, key, value| sums.add("script_days", key, value).unwrap()).unwrap();
+        }
+        (rows.0, sums.rows().collect::<Vec<_>>())
+    };
+    let whole = heard(usize::MAX, true);
+    assert_eq!(whole.0.keys().filter(|(family, _)| *family == History::FAMILY).count() as u64, TXS / 128 + 1 + 2);
+    for part in [1 << 16, 99_999, 1_000] {
+        assert!(heard(part, true) == whole, "in parts of {part}");
+    }
+    assert!(heard(1 << 16, false) == (Default::default(), whole.1.clone()), "without the rows");
+
+    // And it is right: the periods of 4,096 days have all of it.
+    let mut all = cairn_tables::sums::Sums::default();
+    for (key, value) in &whole.1 {
+        if ScriptDays::decode_key(key).unwrap().days() == 4_096 {
+            all.add_all(&ScriptDays::decode_value(value).unwrap()).unwrap();
+        }
+    }
+    let mut distinct = used.clone();
+    distinct.dedup();
+    // The two others received once, and one of them did nothing else.
+    let band = balance.ilog10();
+    assert_eq!((all.get(band), all.get(BANDS + band)), (1, i128::from(balance)));
+    assert_eq!((all.get(1), all.get(BANDS + 1)), (2, 60));
+    assert_eq!(all.get(SENDERS), distinct.len() as i128);
+    assert_eq!((all.get(RECEIVERS), all.get(ACTIVE)), (distinct.len() as i128 + 2, distinct.len() as i128 + 2));
+}
+
+#[test]
+fn records_sort_by_key_then_value() {
+    let mut bytes = Vec::new();
+    let long = [7; 300];
+    for (k, v) in [(&b"bbbbbbbbz"[..], &b"1"[..]), (b"a", b"2"), (b"bbbbbbbba", b"3"), (b"a", &long), (b"a\0", b"0")] {
+        put_record(&mut bytes, k, v);
+    }
+    for n in 0..5_000u32 {
+        let key = n.wrapping_mul(2_654_435_761).to_be_bytes();
+        put_record(&mut bytes, &[&key[..], b"0123456789abcdef"].concat(), &[n as u8]);
+        put_record(&mut bytes, &[&[9; 20], &key[..1]].concat(), &key);
+    }
+    let sorted = Sorted::new(&bytes).unwrap();
+    let keys: Vec<_> = sorted.iter().map(|d| (d.key, d.value)).collect();
+    let mut expected = keys.clone();
+    expected.sort();
+    assert_eq!(keys.len(), 10_005);
+    assert_eq!(keys, expected);
+    assert!(Sorted::new(&bytes[..bytes.len() - 1]).is_none());
+}
