@@ -25,7 +25,7 @@ use tempfile::TempDir;
 
 use crate::support::*;
 
-const MEMORY: u64 = 256 << 20;
+pub const MEMORY: u64 = 256 << 20;
 
 fn damages() -> u64 {
     let wanted = env::var("CAIRN_TEST_DAMAGES").ok().and_then(|n| n.parse().ok());
@@ -33,7 +33,7 @@ fn damages() -> u64 {
 }
 
 /// An index of two thirds in bulk and the rest block by block, closed.
-fn original(seed: u64) -> (TempDir, TempDir, Sums) {
+pub fn original(seed: u64) -> (TempDir, TempDir, Sums) {
     let blocks = temp_dir();
     write_tidy(blocks.path(), &small_chain(seed));
     let mut index = Index::up_to(blocks.path(), Driver::Bulk, 100);
@@ -44,7 +44,7 @@ fn original(seed: u64) -> (TempDir, TempDir, Sums) {
     (blocks, dir, sums)
 }
 
-fn copy(from: &Path) -> TempDir {
+pub fn copy(from: &Path) -> TempDir {
     let to = scratch();
     fs::create_dir(to.path().join("index")).unwrap();
     for file in fs::read_dir(from.join("index")).unwrap() {
@@ -105,7 +105,7 @@ fn damage(dir: &Path, rng: &mut ChaCha8Rng) -> String {
 }
 
 /// Runs the repair; indexes anew if it says so.
-fn mend(dir: &Path, blocks: &Path) -> Repaired {
+pub fn mend(dir: &Path, blocks: &Path) -> Repaired {
     let (files, survey) = survey(blocks, cairn_model::Network::Regtest);
     let source = FileBlocks::new(&files, &survey, 8);
     let repaired = repair(dir, &facts(blocks), MEMORY, 20, &source, RawCheck::Sample, &NoProgress).unwrap();
@@ -115,7 +115,7 @@ fn mend(dir: &Path, blocks: &Path) -> Repaired {
     repaired
 }
 
-fn assert_mended(dir: TempDir, blocks: &Path, expected: &Sums, what: &str) {
+pub fn assert_mended(dir: TempDir, blocks: &Path, expected: &Sums, what: &str) {
     let mut index = Index { engine: Engine::open(dir.path(), &facts(blocks)).unwrap(), dir };
     index.sync(blocks, Driver::Auto);
     index.sums().assert_equal(expected, what);

@@ -10,6 +10,7 @@ mod collisions;
 mod compare;
 mod compare_days;
 mod damaged;
+mod damaged_sums;
 mod disk_full;
 mod drivers;
 mod errors;

@@ -13,9 +13,8 @@ use cairn_tables::{
     format::Format,
     headers::HeaderRow,
     heights::{HeightByHash, HeightByTime},
-    history::HistoryIndex,
     keys::HashPrefix,
-    stages::{CHAIN, SCRIPTS},
+    stages::{CHAIN, STAGES},
 };
 use cairn_writer::Writer;
 
@@ -85,8 +84,9 @@ impl Shared {
         names.iter().all(|name| self.get::<FactsTable>(&(*name).to_owned()).is_some())
     }
 
-    /// Replaces the family by what was read, with look-ups made from the headers, and with `facts` if they are lost. If rows were lost, the scripts' stage
-    /// is rebuilt later, since `history_index` may have been among them, and readers wait until the rest is made.
+    /// Replaces the family by what was read, with look-ups made from the headers, and with `facts` if they are lost. If rows
+    /// were lost, every stage that has a table here is rebuilt later, since its rows may have been among them, and readers
+    /// wait until the rest is made.
     pub(crate) fn replace(
         mut self,
         writer: &Writer,
@@ -112,8 +112,12 @@ impl Shared {
             self.put::<Format>(&(), &cairn_tables::format::FORMAT);
         }
         if self.damaged {
-            self.rows.remove(&encode_key::<Checkpoints>(&SCRIPTS.name.to_owned()));
-            self.clear::<HistoryIndex>();
+            let lost = STAGES.iter().filter(|stage| stage.name != CHAIN.name);
+            for (stage, tag) in lost.flat_map(|stage| stage.tables.iter().map(move |table| (stage, table.tag))) {
+                let Some(tag) = tag else { continue };
+                self.rows.remove(&encode_key::<Checkpoints>(&stage.name.to_owned()));
+                self.rows.retain(|key, _| key.first() != Some(&tag));
+            }
             self.put::<FactsTable>(&Facts::REPAIRING.to_owned(), &Fact("collisions".to_owned()));
         }
         let mut replacement = Replacement::begin(datadir, Family::SHARED)?;
