@@ -24,7 +24,7 @@ fn index_stages_reindex_unwind_verify() {
 
     let stages = rows(&world.stdout("stages --datadir data"));
     let names: Vec<&str> = stages.iter().map(|row| row[0].as_str()).collect();
-    assert_eq!(names, ["chain", "spends", "coins", "scripts", "ages", "script_days"]);
+    assert_eq!(names, ["chain", "spends", "coins", "scripts", "ages", "script_days", "clusters"]);
     for stage in &stages {
         assert_eq!(stage.last().unwrap(), &tip.hash().to_string());
     }
@@ -46,9 +46,9 @@ fn index_stages_reindex_unwind_verify() {
 
     // Rebuilding needs no block files.
     fs::rename(world.path("blocks"), world.path("away")).unwrap();
-    assert_eq!(world.stdout("reindex --datadir data --stage all").lines().count(), 5);
+    assert_eq!(world.stdout("reindex --datadir data --stage all").lines().count(), 6);
     assert_eq!(checksum(), straight);
-    for stage in ["spends", "coins", "scripts", "ages", "script_days", "coins,script_days"] {
+    for stage in ["spends", "coins", "scripts", "ages", "script_days", "clusters", "coins,script_days"] {
         world.run(&format!("reindex --datadir data --stage {stage}")).success();
         assert_eq!(checksum(), straight, "{stage}");
     }
@@ -56,7 +56,7 @@ fn index_stages_reindex_unwind_verify() {
         crate::common::fails(
             world.run(&format!("reindex --datadir data --stage {stage}")),
             2,
-            &["hint: use one of spends, coins, scripts, ages, script_days, or all"],
+            &["hint: use one of spends, coins, scripts, ages, script_days, clusters, or all"],
         );
     }
 

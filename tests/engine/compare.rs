@@ -6,7 +6,7 @@ use cairn_reader::View;
 use cairn_tables::{coins::Coins, totals::TotalsTable};
 use cairn_testkit::Oracle;
 
-use crate::compare_days::assert_days_equal;
+use crate::{compare_clusters::assert_clusters_equal, compare_days::assert_days_equal};
 
 /// Panics at the first difference.
 pub fn assert_equal(view: &View<'_>, oracle: &Oracle) {
@@ -15,6 +15,7 @@ pub fn assert_equal(view: &View<'_>, oracle: &Oracle) {
     coins(view, oracle);
     scripts(view, oracle);
     assert_days_equal(view, oracle);
+    assert_clusters_equal(view, oracle);
 }
 
 fn headers(view: &View<'_>, oracle: &Oracle) {

@@ -76,11 +76,12 @@ fn an_index_of_four_stages_is_completed_by_the_next_command_that_writes() {
     let engine = Engine::open_existing(dir.path()).unwrap();
     let mut index = Index { engine, dir };
     let unfinished = index.view(|view| view.unfinished().unwrap());
-    assert_eq!(unfinished, ["scripts", "ages", "script_days"]);
+    assert_eq!(unfinished, ["scripts", "ages", "script_days", "clusters"]);
     index.engine.prepare(&NoProgress).unwrap();
     assert_eq!(index.height(), Some(130));
     assert!(index.view(|view| view.unfinished().unwrap()).is_empty());
     // Every row of every table is what the journal says.
     index.assert_sound();
     assert!(index.sums().rows("tx_sums") > 0 && index.sums().rows("script_days") > 0);
+    assert!(index.sums().rows("cluster_days") > 0);
 }

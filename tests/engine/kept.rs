@@ -72,7 +72,13 @@ fn after_power_loss(index: &Index) -> Index {
             if entry.file_type().unwrap().is_dir() {
                 copy(&entry.path(), &to);
             } else if entry.file_name() != "LOCK" {
-                fs::copy(entry.path(), to).unwrap();
+                match fs::copy(entry.path(), to) {
+                    // The database removes files that it no longer needs at any time.
+                    Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                    copied => {
+                        copied.unwrap();
+                    }
+                }
             }
         }
     }

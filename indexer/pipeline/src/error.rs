@@ -135,7 +135,10 @@ pub(crate) fn unwrap_stage(e: StageError) -> PipelineError {
     match e {
         StageError::Write(inner) => match inner.downcast::<WriteError>() {
             Ok(write) => PipelineError::Write(*write),
-            Err(other) => PipelineError::Stage(StageError::Write(other)),
+            Err(other) => match other.downcast::<io::Error>() {
+                Ok(error) => PipelineError::io("a working file")(*error),
+                Err(other) => PipelineError::Stage(StageError::Write(other)),
+            },
         },
         other => PipelineError::Stage(other),
     }

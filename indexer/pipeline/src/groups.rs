@@ -1,6 +1,6 @@
 //! Deltas sorted and cut into groups. Both drivers pass through here.
 
-use cairn_stages::{Delta, FoldDirection, Lane, Listener, Merge, Prior, PriorError, Rows, Stage, StageError};
+use cairn_stages::{Delta, FoldDirection, Group, Lane, Merge, Prior, PriorError, Rows, Stage, StageError};
 use cairn_tables::{
     Family,
     codec::{Input, put_varint},
@@ -166,31 +166,49 @@ pub(crate) fn same_group(lane: &Lane, a: &[u8], b: &[u8]) -> bool {
     a[..length.min(a.len())] == b[..length.min(b.len())]
 }
 
+/// What hears the groups of a lane beside the fold.
+pub(crate) trait Ear {
+    /// A group, or a part of one.
+    fn hear(&mut self, group: &Group<'_>) -> Result<(), StageError>;
+}
+
+/// Nothing hears them.
+pub(crate) enum Deaf {}
+
+impl Ear for Deaf {
+    fn hear(&mut self, _: &Group<'_>) -> Result<(), StageError> {
+        match *self {}
+    }
+}
+
 /// Folds deltas that come in order, from empty tables, and lets others hear them. Groups that are too long come in parts.
-pub(crate) struct Folding<'f, R> {
+pub(crate) struct Folding<'f, R, E = Deaf> {
     stage: &'f dyn Stage,
     lane_index: usize,
     /// Deltas after which a group is cut, at the next key.
     part: usize,
     /// Whether there are rows to be made, or only listeners.
     folds: bool,
-    listeners: Vec<Box<dyn Listener + 'f>>,
+    ears: Vec<E>,
     rows: Held<R>,
     /// A key of the group whose first parts were folded.
     open: Option<Vec<u8>>,
 }
 
-impl<'f, R: Rows> Folding<'f, R> {
+impl<'f, R: Rows> Folding<'f, R, Deaf> {
     pub(crate) fn new(stage: &'f dyn Stage, lane_index: usize, part: usize, rows: R) -> Self {
         let rows = Held { rows, held: Vec::new(), holding: false };
-        Folding { stage, lane_index, part, folds: true, listeners: Vec::new(), rows, open: None }
+        Folding { stage, lane_index, part, folds: true, ears: Vec::new(), rows, open: None }
     }
 
     /// With others that hear the groups; `folds` tells whether rows are made, too.
-    pub(crate) fn heard_by(self, listeners: Vec<Box<dyn Listener + 'f>>, folds: bool) -> Self {
-        Folding { listeners, folds, ..self }
+    pub(crate) fn heard_by<E: Ear>(self, ears: Vec<E>, folds: bool) -> Folding<'f, R, E> {
+        let Folding { stage, lane_index, part, rows, open, .. } = self;
+        Folding { stage, lane_index, part, folds, ears, rows, open }
     }
+}
 
+impl<R: Rows, E: Ear> Folding<'_, R, E> {
     /// Folds deltas in order. `more`: the last group may go on with the next call, though not its last key.
     pub(crate) fn take<'a>(&mut self, deltas: impl Iterator<Item = Delta<'a>>, more: bool) -> Result<(), StageError> {
         let lane = &self.stage.lanes()[self.lane_index];
@@ -211,7 +229,7 @@ impl<'f, R: Rows> Folding<'f, R> {
     fn fold(&mut self, group: &[Delta<'_>], more: bool) -> Result<(), StageError> {
         let lane = &self.stage.lanes()[self.lane_index];
         let Some(first) = group.first() else { return self.rows.release() };
-        self.listeners.iter_mut().try_for_each(|listener| listener.hear(group))?;
+        self.ears.iter_mut().try_for_each(|ear| ear.hear(group))?;
         if !self.folds {
             return Ok(());
         }
@@ -250,10 +268,10 @@ impl<'f, R: Rows> Folding<'f, R> {
         self.rows.release()
     }
 
-    /// Ends it, and gives the rows' taker and the listeners back.
-    pub(crate) fn finish(mut self) -> Result<(R, Vec<Box<dyn Listener + 'f>>), StageError> {
+    /// Ends it, and gives the rows' taker and what heard the groups back.
+    pub(crate) fn finish(mut self) -> Result<(R, Vec<E>), StageError> {
         self.rows.release()?;
-        Ok((self.rows.rows, self.listeners))
+        Ok((self.rows.rows, self.ears))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use cairn_model::{Block, BlockHash, Height};
 use cairn_stages::{
-    Delta, FoldDirection, HearContext, Heard, MapContext, Order, PastBefore, Prior, PriorError, Rows, Stage,
+    Delta, FoldDirection, HearContext, Heard, MapContext, Merge, Order, PastBefore, Prior, PriorError, Rows, Stage,
     StageError, TimesUpTo,
 };
 use cairn_tables::{
@@ -78,8 +78,11 @@ fn heard_by<'s>(
     let mut lanes = vec![Vec::new(); stage.lanes().len()];
     if let Some(mut listener) = stage.listener(context) {
         let lane = &heard.stage.lanes()[heard.lane];
-        sorted(records).chunk_by(|a, b| same_group(lane, a.key, b.key)).try_for_each(|group| listener.hear(group))?;
-        listener.finish(&mut |lane, key, value| put_record(&mut lanes[lane], key, value))?;
+        let mut emit = |lane: usize, key: &[u8], value: &[u8]| put_record(&mut lanes[lane], key, value);
+        let sorted = sorted(records);
+        let mut groups = sorted.chunk_by(|a, b| same_group(lane, a.key, b.key));
+        groups.try_for_each(|group| listener.hear(group, &mut emit))?;
+        listener.finish(&mut emit)?;
     }
     Ok(Mapped { stage, lanes })
 }
@@ -109,7 +112,7 @@ pub(crate) fn apply(
     let mut mapped: Vec<Mapped<'_>> = Vec::new();
     writer.commit::<PipelineError>(|batch| {
         for stage in &ordered {
-            let deltas = match stage.hears() {
+            let mut deltas = match stage.hears() {
                 None => Mapped::of(*stage, &context, block),
                 Some(heard) => {
                     let known = mapped.iter().find(|mapped| mapped.stage.name() == heard.stage.name());
@@ -119,9 +122,20 @@ pub(crate) fn apply(
                     heard_by(*stage, &heard, lane, HearContext { times: &times, past: &past }).map_err(unwrap_stage)?
                 }
             };
-            for (i, bytes) in deltas.lanes.iter().enumerate() {
-                fold_sorted(*stage, i, &sorted(bytes), direction, &StoredRows(writer), &mut BatchRows(batch))
-                    .map_err(unwrap_stage)?;
+            for (i, lane) in stage.lanes().iter().enumerate() {
+                // An ordered fold emits into the lanes behind its own.
+                let records = std::mem::take(&mut deltas.lanes[i]);
+                let (prior, mut rows) = (StoredRows(writer), BatchRows(batch));
+                let folded = if lane.merge == Merge::Ordered {
+                    let mut emit = |lane: usize, key: &[u8], value: &[u8]| {
+                        put_record(&mut deltas.lanes[lane], key, value);
+                    };
+                    stage.fold_ordered(i, &sorted(&records), direction, &times, &prior, &mut rows, &mut emit)
+                } else {
+                    fold_sorted(*stage, i, &sorted(&records), direction, &prior, &mut rows)
+                };
+                folded.map_err(unwrap_stage)?;
+                deltas.lanes[i] = records;
             }
             mapped.push(deltas);
             let stage = stage.info();

@@ -16,6 +16,8 @@ pub enum Spread {
     TxNum,
     /// There are few keys, so that they need no ranges.
     Few,
+    /// A listener emits them in ascending order, as it hears: rows are written as they come.
+    Heard,
 }
 
 /// How deltas become rows.
@@ -28,6 +30,9 @@ pub enum Merge {
     Add,
     /// [`Stage::fold`] decides.
     Fold,
+    /// Groups depend on those before them: [`Stage::fold_ordered`] and, for the whole chain, [`Stage::fold_sequence`] take
+    /// them in ascending order, those of a disconnected block in descending order. They may emit into the lanes behind it.
+    Ordered,
     /// As [`Merge::Fold`], for rows of coins: a coin that is made emits [`COIN_MADE`] and its row, the same coin spent
     /// [`COIN_SPENT`] and the same row, and both together leave nothing. Bulk indexing knows which coins are spent in
     /// the end and passes over both deltas.

@@ -3,7 +3,9 @@
 
 use cairn_model::{Sats, ScriptId, TxNum};
 use cairn_tables::{
-    Table, encode_key,
+    Table,
+    clusters::ClusterOf,
+    encode_key,
     history::{ENTRIES_PER_ROW, History, HistoryEntry, HistoryIndex, HistoryRow, ROWS_PER_INDEX},
     stages,
     totals::{Totals, TotalsTable},
@@ -24,16 +26,18 @@ pub struct HearContext<'c> {
     pub past: &'c dyn Past,
 }
 
-/// Hears the groups of a lane, in ascending order of keys.
+/// Hears the groups of a lane, in ascending order of keys. When disconnecting, it emits the same as when connecting, and the
+/// driver takes it off.
 pub trait Listener {
-    /// A group, or a part of one that is too long: its next part comes with the next call.
+    /// A group, or a part of one that is too long: its next part comes with the next call. It may emit into lanes with
+    /// [`Merge::Put`](crate::Merge::Put) and [`Spread::Heard`](crate::Spread::Heard), and into those with
+    /// [`Merge::Ordered`](crate::Merge::Ordered).
     ///
     /// # Errors
     /// A damaged delta, or the past cannot be read.
-    fn hear(&mut self, group: &Group<'_>) -> Result<(), StageError>;
+    fn hear(&mut self, group: &Group<'_>, emit: &mut Sink<'_>) -> Result<(), StageError>;
 
-    /// There is no group left: emits what is left to emit. When disconnecting, it emits the same as when connecting, and the
-    /// driver takes it off.
+    /// There is no group left: emits into lanes with [`Merge::Add`](crate::Merge::Add) what is left to emit.
     ///
     /// # Errors
     /// As [`Listener::hear`].
@@ -79,6 +83,12 @@ pub trait Past {
     /// # Errors
     /// A row is damaged, or the database cannot be read.
     fn script(&self, id: ScriptId, since: TxNum) -> Result<ScriptBefore, StageError>;
+
+    /// The script's node in the forest of clusters, if it had one.
+    ///
+    /// # Errors
+    /// As [`Past::script`].
+    fn node(&self, id: ScriptId) -> Result<Option<TxNum>, StageError>;
 }
 
 /// Before the chain began.
@@ -87,6 +97,10 @@ pub struct NoPast;
 impl Past for NoPast {
     fn script(&self, _: ScriptId, _: TxNum) -> Result<ScriptBefore, StageError> {
         Ok(ScriptBefore::default())
+    }
+
+    fn node(&self, _: ScriptId) -> Result<Option<TxNum>, StageError> {
+        Ok(None)
     }
 }
 
@@ -150,5 +164,10 @@ impl Past for PastBefore<'_> {
             }
         }
         Ok(before)
+    }
+
+    fn node(&self, id: ScriptId) -> Result<Option<TxNum>, StageError> {
+        let node = self.get::<ClusterOf>(&id)?.map(|node| node.0);
+        Ok(node.filter(|node| *node < self.before))
     }
 }

@@ -8,6 +8,7 @@
 mod deltas;
 mod hearing;
 mod lanes;
+mod ordered;
 mod stage;
 mod times;
 
@@ -18,6 +19,7 @@ pub use deltas::{
 };
 pub use hearing::{Did, HearContext, Listener, NoPast, Past, PastBefore, ScriptBefore};
 pub use lanes::{DeltaLane, Emitter, RowLane, Sink};
+pub use ordered::{Scratch, Sequence, Workspace};
 pub use stage::{Heard, MapContext, Stage};
 pub use times::{ChainTimes, Times, TimesUpTo};
 

@@ -146,7 +146,7 @@ impl<'c> ScriptDayTally<'c> {
 }
 
 impl Listener for ScriptDayTally<'_> {
-    fn hear(&mut self, group: &Group<'_>) -> Result<(), StageError> {
+    fn hear(&mut self, group: &Group<'_>, _: &mut Sink<'_>) -> Result<(), StageError> {
         let (id, changes) = scripts::changes(group)?;
         changes.iter().try_for_each(|change| self.entry(id, change.template, &change.entry))
     }

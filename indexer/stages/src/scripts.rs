@@ -1,5 +1,6 @@
 //! `scripts`: the history and the sums of each script.
 
+use cairn_domain::cospending::Cospent;
 use cairn_model::{Block, Outpoint, Sats, ScriptId, ScriptTemplate, SpentCoin, TxNum};
 use cairn_tables::{
     DecodeError, KeyCodec, Table, ValueCodec,
@@ -31,28 +32,43 @@ const LANES: [Lane; 1] = [Lane {
 
 const SCRIPTS: DeltaLane<(ScriptId, TxNum), Moved> = DeltaLane::of(&LANES, "scripts");
 
-/// A coin that a script received or sent: kind + 16 × template of the script, then 1 │ vout │ amount, or 2 │ amount.
+/// A coin that a script received or sent: kind + 16 × template of the script, then 1 │ vout │ amount, or 2 or 3 │ amount.
 struct Moved {
     template: ScriptTemplate,
-    /// Of the output, if the script received it.
-    vout: Option<u32>,
+    did: What,
     sats: Sats,
 }
 
+/// What a script did with a coin.
+enum What {
+    Received {
+        vout: u32,
+    },
+    Sent {
+        /// The transaction shows that the script has the owner of other scripts that it spends from.
+        cospent: bool,
+    },
+}
+
 impl Moved {
-    fn sent(coin: &SpentCoin) -> Self {
-        Moved { template: coin.flags.template, vout: None, sats: coin.value }
+    fn sent(coin: &SpentCoin, cospent: bool) -> Self {
+        Moved { template: coin.flags.template, did: What::Sent { cospent }, sats: coin.value }
     }
 }
 
 const RECEIVED: u8 = 1;
 const SENT: u8 = 2;
+const COSPENT: u8 = 3;
 
 impl ValueCodec for Moved {
     fn encode(&self, out: &mut Vec<u8>) {
-        let kind = if self.vout.is_some() { RECEIVED } else { SENT };
+        let kind = match self.did {
+            What::Received { .. } => RECEIVED,
+            What::Sent { cospent: false } => SENT,
+            What::Sent { cospent: true } => COSPENT,
+        };
         out.push(kind | self.template.code() << 4);
-        if let Some(vout) = self.vout {
+        if let What::Received { vout } = self.did {
             put_varint(out, vout.into());
         }
         put_amount(out, self.sats);
@@ -61,12 +77,13 @@ impl ValueCodec for Moved {
     fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
         let head = b.byte()?;
         let template = ScriptTemplate::from_code(head >> 4).ok_or_else(|| b.error("template"))?;
-        let vout = match head & 0xf {
-            RECEIVED => Some(b.varint32()?),
-            SENT => None,
+        let did = match head & 0xf {
+            RECEIVED => What::Received { vout: b.varint32()? },
+            SENT => What::Sent { cospent: false },
+            COSPENT => What::Sent { cospent: true },
             _ => return Err(b.error("a delta of unknown kind")),
         };
-        Ok(Moved { template, vout, sats: b.amount()? })
+        Ok(Moved { template, did, sats: b.amount()? })
     }
 }
 
@@ -83,6 +100,8 @@ fn sum(a: Sats, b: Sats) -> Result<Sats, StageError> {
 pub(crate) struct Change {
     pub(crate) entry: HistoryEntry,
     pub(crate) template: ScriptTemplate,
+    /// The transaction shows that the script has the owner of others.
+    pub(crate) cospent: bool,
     first_vout: Option<u32>,
     funded_count: u64,
     spent_count: u64,
@@ -96,17 +115,18 @@ pub(crate) fn changes(group: &Group<'_>) -> Result<(ScriptId, Vec<Change>), Stag
         let ((_, tx_num), moved) = SCRIPTS.read(delta)?;
         if changes.last().is_none_or(|c| c.entry.tx_num != tx_num) {
             let entry = HistoryEntry { tx_num, received: 0, sent: 0 };
-            let template = moved.template;
-            changes.push(Change { entry, template, first_vout: None, funded_count: 0, spent_count: 0 });
+            let (template, cospent) = (moved.template, false);
+            changes.push(Change { entry, template, cospent, first_vout: None, funded_count: 0, spent_count: 0 });
         }
         let Some(change) = changes.last_mut() else { continue };
-        match moved.vout {
-            Some(vout) => {
+        match moved.did {
+            What::Received { vout } => {
                 change.first_vout = Some(change.first_vout.map_or(vout, |v| v.min(vout)));
                 change.entry.received = sum(change.entry.received, moved.sats)?;
                 change.funded_count += 1;
             }
-            None => {
+            What::Sent { cospent } => {
+                change.cospent |= cospent;
                 change.entry.sent = sum(change.entry.sent, moved.sats)?;
                 change.spent_count += 1;
             }
@@ -328,21 +348,23 @@ impl Stage for ScriptsStage {
     }
 
     fn map(&self, block: &Block, _: &MapContext<'_>, sink: &mut Sink<'_>) {
-        let mut emit = Emitter::new(sink);
+        let (mut emit, mut cospent) = (Emitter::new(sink), Cospent::default());
         for (i, tx) in block.txs.iter().enumerate() {
             let tx_num = block.tx_num(i);
+            let cospent = cospent.find(block, tx);
             for coin in block.inputs_of(tx) {
-                emit.delta(&SCRIPTS, &(coin.script, tx_num), &Moved::sent(coin));
+                let cospent = cospent.binary_search(&coin.script).is_ok();
+                emit.delta(&SCRIPTS, &(coin.script, tx_num), &Moved::sent(coin, cospent));
             }
             for (vout, output) in block.outputs_of(tx).iter().enumerate().filter(|(_, o)| o.spendable) {
                 let template = ScriptTemplate::of(block.script(output));
-                let moved = Moved { template, vout: Some(vout as u32), sats: output.value };
+                let moved = Moved { template, did: What::Received { vout: vout as u32 }, sats: output.value };
                 emit.delta(&SCRIPTS, &(output.id, tx_num), &moved);
             }
         }
         for gone in &block.overwritten {
             let tx_num = block.tx_num(gone.by as usize);
-            emit.delta(&SCRIPTS, &(gone.coin.script, tx_num), &Moved::sent(&gone.coin));
+            emit.delta(&SCRIPTS, &(gone.coin.script, tx_num), &Moved::sent(&gone.coin, false));
         }
     }
 

@@ -7,8 +7,10 @@ use cairn_tables::{
 };
 
 use crate::{
-    deltas::{FoldDirection, Group, Lane, Prior, Rows, StageError},
+    deltas::{Delta, FoldDirection, Group, Lane, Prior, Rows, StageError},
     hearing::{HearContext, Listener},
+    lanes::Sink,
+    ordered::{Sequence, Workspace},
     times::Times,
 };
 
@@ -71,7 +73,7 @@ pub trait Stage: Send + Sync {
     /// emits none.
     fn map(&self, block: &Block, context: &MapContext<'_>, emit: &mut dyn FnMut(usize, &[u8], &[u8]));
 
-    /// The lane that it makes its deltas of, instead of blocks. Its own lanes then all have [`Merge::Add`].
+    /// The lane that it makes its deltas of, instead of blocks.
     fn hears(&self) -> Option<Heard> {
         None
     }
@@ -94,5 +96,38 @@ pub trait Stage: Send + Sync {
         _rows: &mut dyn Rows,
     ) -> Result<(), StageError> {
         Err(StageError::Contradiction { stage: self.name(), what: "a lane that is not folded by its stage" })
+    }
+
+    /// Folds the deltas of some blocks in a lane with [`Merge::Ordered`], where `prior` is what its tables hold before.
+    ///
+    /// # Errors
+    /// Damaged rows, or deltas that contradict the table.
+    #[allow(clippy::too_many_arguments, reason = "a fold, and what it needs beside to emit")]
+    fn fold_ordered(
+        &self,
+        _lane: usize,
+        _deltas: &[Delta<'_>],
+        _direction: FoldDirection,
+        _times: &dyn Times,
+        _prior: &dyn Prior,
+        _rows: &mut dyn Rows,
+        _emit: &mut Sink<'_>,
+    ) -> Result<(), StageError> {
+        Err(StageError::Contradiction { stage: self.name(), what: "a lane that is not folded in order by its stage" })
+    }
+
+    /// Folds the deltas of the whole chain in a lane with [`Merge::Ordered`]. Its rows it emits, too: into a lane behind it.
+    ///
+    /// # Errors
+    /// As [`Stage::fold_ordered`], or files cannot be written.
+    fn fold_sequence(
+        &self,
+        _lane: usize,
+        _deltas: &dyn Sequence,
+        _work: &Workspace<'_>,
+        _times: &dyn Times,
+        _emit: &mut Sink<'_>,
+    ) -> Result<(), StageError> {
+        Err(StageError::Contradiction { stage: self.name(), what: "a lane that is not folded in order by its stage" })
     }
 }

@@ -4,6 +4,7 @@
 mod address;
 mod asm;
 pub mod coinjoin;
+pub mod cospending;
 mod daily;
 mod difficulty;
 mod direction;

@@ -94,7 +94,11 @@ impl View<'_> {
         self.sums_up_to::<Daily>(&AGES, day)
     }
 
-    fn sums_up_to<T: Table<Key = Period, Value = Sums>>(&self, of: &StageInfo, day: u32) -> Result<Sums, ReadError> {
+    pub(crate) fn sums_up_to<T: Table<Key = Period, Value = Sums>>(
+        &self,
+        of: &StageInfo,
+        day: u32,
+    ) -> Result<Sums, ReadError> {
         self.require(of)?;
         let mut sums = Sums::default();
         let mut periods = Period::up_to(day);

@@ -2,6 +2,7 @@
 //! request are consistent. This crate has no write method: the writer is another crate.
 
 mod chain_index;
+mod clusters;
 mod coins;
 mod damages;
 mod days;
@@ -25,6 +26,10 @@ mod txs;
 mod view;
 
 pub use chain_index::{Brief, ChainIndex};
+pub use clusters::{
+    AsOf, ClusterRoot, ClusterSize, Explanation, MOST_COUNTED_CHILDREN, MOST_EXPLAINED_ROWS, MOST_STEPS, MemberPage,
+    MemberPlace, Membership, SUSPECT_TRANSACTIONS, Step, Tie,
+};
 pub use coins::UnspentCoin;
 pub use damages::{Damages, NAMELESS, ScrubState, Scrubbed};
 pub use days::BornOn;

@@ -62,6 +62,15 @@ impl View<'_> {
         Ok(None)
     }
 
+    /// A script by its id. One row read.
+    ///
+    /// # Errors
+    /// The database cannot be read, or the row is damaged.
+    pub fn script_by_id(&self, id: ScriptId) -> Result<Option<FoundScript>, ReadError> {
+        self.require(&SCRIPTS)?;
+        Ok(self.get::<TotalsTable>(&id)?.map(|totals| FoundScript { id, totals }))
+    }
+
     /// The script of an id, read from its first output.
     ///
     /// # Errors

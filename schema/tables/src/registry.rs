@@ -29,6 +29,7 @@ macro_rules! for_each_table {
             ages: SpentByAge, DormantSpends, SupplyChanges;
             daily: Daily;
             script_days: ScriptDays;
+            clusters: ClusterOf, Clusters, ClusterChildren, ClusterDays;
         }
     };
 }
@@ -46,6 +47,7 @@ macro_rules! for_each_stage {
             SCRIPTS = scripts::ScriptsStage { version: 2, order: Free, depends_on: [] }
             AGES = ages::AgesStage { version: 1, order: Free, depends_on: [] }
             SCRIPT_DAYS = script_days::ScriptDaysStage { version: 1, order: Free, depends_on: [SCRIPTS] }
+            CLUSTERS = clusters::ClustersStage { version: 1, order: Free, depends_on: [SCRIPTS] }
         }
     };
 }

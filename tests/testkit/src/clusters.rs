@@ -52,7 +52,8 @@ impl Sets {
 /// The clusters as they were after the block of some height.
 ///
 /// A transaction is eligible if it is no coinbase, the caller does not call it a CoinJoin, and the inputs without a
-/// signature of SIGHASH_ANYONECANPAY spend from two different scripts or more. It unites those scripts. A script that
+/// signature of SIGHASH_ANYONECANPAY spend from two different scripts or more that have an owner, as the caller says. It
+/// unites those scripts. A script that
 /// no eligible transaction spends from is a cluster of its own.
 #[derive(Clone, Debug)]
 pub struct Clusters {
@@ -66,12 +67,17 @@ pub struct Clusters {
 
 impl Clusters {
     /// The clusters as of a height. `is_coinjoin` is given a transaction and the coins that it spends, in input order;
-    /// it is never asked about a coinbase.
+    /// it is never asked about a coinbase. `has_owner` is given the script of a coin.
     ///
     /// # Panics
     /// If the chain does not reach the height.
     #[must_use]
-    pub fn at(oracle: &Oracle, height: Height, is_coinjoin: &dyn Fn(&Transaction, &[Coin]) -> bool) -> Clusters {
+    pub fn at(
+        oracle: &Oracle,
+        height: Height,
+        is_coinjoin: &dyn Fn(&Transaction, &[Coin]) -> bool,
+        has_owner: &dyn Fn(&Script) -> bool,
+    ) -> Clusters {
         assert!((height as usize) < oracle.blocks().len(), "the chain does not reach height {height}");
         let sets = Sets::of_single_scripts(oracle, height);
         let balances = sets.set_of.keys().map(|script| (script.clone(), oracle.balance_at(script, height))).collect();
@@ -82,7 +88,8 @@ impl Clusters {
                 continue;
             }
             let signed = tx.input.iter().zip(coins).filter(|(input, coin)| !anyone_can_pay(input, coin));
-            let scripts: BTreeSet<ScriptBuf> = signed.map(|(_, coin)| coin.script.clone()).collect();
+            let scripts = signed.map(|(_, coin)| coin.script.clone());
+            let scripts: BTreeSet<ScriptBuf> = scripts.filter(|script| has_owner(script)).collect();
             if scripts.len() >= 2 {
                 clusters.sets.unite(&scripts);
                 clusters.eligible.insert(tx_num, scripts);
@@ -202,6 +209,14 @@ pub fn clusters_of_perfect_eligibility<O: Ord>(
     }
     let named = sets.sets.values().filter_map(|set| Some((set, ClusterId(set.first()?.clone()))));
     named.flat_map(|(set, name)| set.iter().map(move |script| (script.clone(), name.clone()))).collect()
+}
+
+/// Whether a script is of a kind that needs a key, or a script that only its owner knows, before it is spent.
+#[must_use]
+pub fn needs_key(script: &Script) -> bool {
+    let to_key =
+        script.is_p2pk() || script.is_p2pkh() || script.is_p2wpkh() || script.is_p2tr() || script.is_multisig();
+    to_key || script.is_p2sh() || script.is_p2wsh()
 }
 
 /// Whether an input carries a signature of SIGHASH_ANYONECANPAY, so that others may have added it to the transaction.

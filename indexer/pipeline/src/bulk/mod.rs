@@ -10,7 +10,8 @@
 //!    mapped by the stages. Rows that rise with the chain are written at once, other deltas are spilled by key; those of
 //!    coins that are spent in the end (`Merge::Coin`) are dropped.
 //! 5. **tables**: per lane and range of keys, deltas are sorted, folded and written as table files. Stages that hear a
-//!    lane get its sorted deltas, too; what they make of them becomes table files afterwards.
+//!    lane get its sorted deltas, too. What they make of them becomes table files afterwards: sums that are added up, and
+//!    deltas of lanes that are folded in order, by one thread, into deltas of more lanes.
 //! 6. **ingest**: the files are taken into the database, one family at a time; the checkpoints come last and are the
 //!    commit.
 //!
@@ -25,8 +26,11 @@ mod journal;
 mod link;
 mod manifest;
 mod notes;
+mod ordered;
+mod outputs;
 mod plan;
 mod runs;
+mod shuffle;
 mod source;
 mod spill;
 mod streams;
@@ -54,7 +58,7 @@ use self::{
 use crate::{Phase, PipelineError, Progress, ProgressStep, times::IndexTimes};
 
 /// Counts the forms that working files have had: a run does not go on with those of another form.
-const WORKING_FILES: u32 = 4;
+const WORKING_FILES: u32 = 5;
 
 /// How to bulk-index.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

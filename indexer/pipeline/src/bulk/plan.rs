@@ -80,7 +80,7 @@ impl Plan {
     /// Partition of a key that is spread so.
     pub(crate) fn partition(&self, spread: Spread, key: &[u8]) -> usize {
         match spread {
-            Spread::Ascending | Spread::Few => 0,
+            Spread::Ascending | Spread::Few | Spread::Heard => 0,
             Spread::Hash { skip } => self.by_hash(key.get(skip..).unwrap_or_default()),
             Spread::TxNum => self.by_tx(key.first_chunk::<5>().map_or(0, |b| TxNum::from_be5(*b).0)),
         }

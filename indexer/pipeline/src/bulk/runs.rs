@@ -26,7 +26,7 @@ pub(crate) fn sorting_takes(bytes: u64) -> u64 {
 }
 
 /// The records of a file, front to back.
-struct Records {
+pub(crate) struct Records {
     path: PathBuf,
     file: File,
     bytes: Vec<u8>,
@@ -39,7 +39,7 @@ struct Records {
 
 impl Records {
     /// Opens it at its first record.
-    fn open(path: PathBuf, buffer: u64) -> Result<Self, PipelineError> {
+    pub(crate) fn open(path: PathBuf, buffer: u64) -> Result<Self, PipelineError> {
         let file = File::open(&path).map_err(PipelineError::io(&path))?;
         let bytes = vec![0; buffer as usize];
         let mut records = Records { path, file, bytes, from: 0, to: 0, filled: 0, whole: false };
@@ -48,15 +48,17 @@ impl Records {
     }
 
     /// The bytes of the current record; empty at the end.
-    fn current(&self) -> &[u8] {
+    pub(crate) fn current(&self) -> &[u8] {
         &self.bytes[self.from..self.to]
     }
 
-    fn delta(&self) -> Option<Delta<'_>> {
+    /// It as a delta; `None` at the end.
+    pub(crate) fn delta(&self) -> Option<Delta<'_>> {
         take_record(self.current()).map(|(delta, _)| delta)
     }
 
-    fn advance(&mut self) -> Result<(), PipelineError> {
+    /// Goes on to the next.
+    pub(crate) fn advance(&mut self) -> Result<(), PipelineError> {
         self.from = self.to;
         loop {
             let rest = &self.bytes[self.from..self.filled];

@@ -1,11 +1,11 @@
 //! Deltas into table files, and table files into the database.
 
 use std::{
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{Mutex, PoisonError},
 };
 
-use cairn_stages::{ChainTimes, Delta, HearContext, Listener, NoPast, Rows, Spread, Stage, StageError};
+use cairn_stages::{ChainTimes, Delta, HearContext, Merge, NoPast, Rows, Spread, StageError};
 use cairn_tables::Family;
 use cairn_writer::{SstWriter, Writer};
 use rayon::prelude::*;
@@ -14,23 +14,60 @@ use super::{
     Job, Plan, Saver,
     fold::spill_name,
     manifest::Manifest,
+    ordered,
+    outputs::{Emitting, Hearing, Outputs},
     runs::{sort_file, sorting_takes},
-    spill::{damaged, partition_path, read_partition, remove_partition, write_partition},
+    shuffle,
+    spill::{damaged, partition_bytes, partition_path, read_partition, remove_partition},
     step,
 };
 use crate::{
     Phase, PipelineError, Progress, ProgressStep,
     error::{as_stage_write, unwrap_stage},
-    groups::{Folding, Sorted, put_record, take_record},
+    groups::{Folding, Sorted, take_record},
     sums::SumsByKey,
 };
 
 /// Deltas of a group that are folded at once. A folded delta takes some 100 bytes.
 const GROUP_PART: usize = 1 << 16;
 
-/// A lane's partition to be made into table files, and the bytes of its spill.
+/// What is to be done, and so when: each kind after the ones before it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Task {
+    /// Sort and fold a partition of what was mapped, and let others hear it.
+    Mapped,
+    /// Sort a partition of a lane that is folded in order.
+    Sort,
+    /// Fold such a lane.
+    Ordered,
+    /// Sort and fold a partition of what these left.
+    Emitted,
+    /// Add up what listeners and ordered folds left.
+    AddUp,
+}
+
+impl Task {
+    const ALL: [Task; 5] = [Task::Mapped, Task::Sort, Task::Ordered, Task::Emitted, Task::AddUp];
+
+    /// The tasks of a job, each with the partitions that are done apart. One that is done once for all has the number
+    /// behind the last partition.
+    fn of(job: &Job<'_>, partitions: usize) -> Vec<(Task, std::ops::Range<usize>)> {
+        let once = partitions..partitions + 1;
+        match (job.hears, job.lane.merge, job.lane.spread) {
+            // Written as they came.
+            (_, _, Spread::Ascending | Spread::Heard) => Vec::new(),
+            (false, ..) => vec![(Task::Mapped, 0..partitions)],
+            (true, Merge::Ordered, _) => vec![(Task::Sort, 0..partitions), (Task::Ordered, once)],
+            (true, Merge::Add, _) => vec![(Task::AddUp, once)],
+            (true, ..) => vec![(Task::Emitted, 0..partitions)],
+        }
+    }
+}
+
+/// A lane's partition to be worked on, and the bytes of its spill.
 #[derive(Clone, Copy)]
 struct Unit {
+    task: Task,
     job: usize,
     partition: usize,
     bytes: u64,
@@ -50,43 +87,47 @@ impl Shared<'_> {
         self.manifest.save()?;
         let (dir, partitions) = (self.manifest.dir(), self.manifest.plan.partitions);
         self.fresh.drain(..).try_for_each(|unit| {
-            let job = &jobs[unit.job];
-            let mut read = if job.hears { 0..partitions } else { unit.partition..unit.partition + 1 };
-            read.try_for_each(|partition| remove_partition(dir, &spill_name(job.lane), partition))
+            let name = spill_name(jobs[unit.job].lane);
+            match unit.task {
+                Task::Mapped | Task::Emitted => remove_partition(dir, &name, unit.partition),
+                // Its parts are in the files of all others.
+                Task::Sort => Ok(()),
+                Task::Ordered => ordered::remove_sorted(dir, &name, partitions),
+                Task::AddUp => (0..=partitions).try_for_each(|left| remove_partition(dir, &name, left)),
+            }
         })
     }
 }
 
-/// Sorts, folds and writes every partition of every spilled lane; those that come of listeners last. The manifest gets the
-/// files.
+/// Sorts, folds and writes every partition of every spilled lane. The manifest gets the files.
 pub(crate) fn run(
     manifest: &mut Manifest,
     jobs: &[Job<'_>],
     times: &ChainTimes,
     progress: &dyn Progress,
 ) -> Result<(), PipelineError> {
-    let plan = manifest.plan;
+    let (plan, dir) = (manifest.plan, manifest.dir().to_owned());
     let mut units = Vec::new();
-    for (job, of) in jobs.iter().enumerate().filter(|(_, job)| job.lane.spread != Spread::Ascending) {
-        // What listeners left of any partition belongs together.
-        for partition in 0..if of.hears { 1 } else { plan.partitions } {
-            let path = partition_path(manifest.dir(), &spill_name(of.lane), partition);
-            let bytes = std::fs::metadata(path).map_or(0, |meta| meta.len());
-            units.push(Unit { job, partition, bytes });
+    for (job, of) in jobs.iter().enumerate() {
+        for (task, partitions) in Task::of(of, plan.partitions) {
+            units.extend(partitions.map(|partition| Unit { task, job, partition, bytes: 0 }));
         }
     }
     let total = units.len() as u64;
     units.retain(|unit| !manifest.tables.contains(&(unit.job, unit.partition)));
     let done = total - units.len() as u64;
-    // Spills go as their tables come, a part at a time, so that the disk never holds much of both.
-    let much = units.iter().map(|unit| unit.bytes).sum::<u64>() / 8;
-    let (heard, mapped): (Vec<Unit>, Vec<Unit>) = units.into_iter().partition(|unit| jobs[unit.job].hears);
-    let making = Making { dir: manifest.dir().to_owned(), memory: plan.sizes.sort_bytes, plan, jobs, times };
+    let making = Making { dir: dir.clone(), memory: plan.sizes.sort_bytes, plan, jobs, times, progress };
     let shared = Mutex::new(Shared { manifest, saver: Saver::new(plan), fresh: Vec::new(), done });
-    for wave in [mapped, heard] {
+    for task in Task::ALL {
+        let mut wave: Vec<Unit> = units.iter().filter(|unit| unit.task == task).copied().collect();
+        for unit in &mut wave {
+            unit.bytes = partition_bytes(&dir, &spill_name(jobs[unit.job].lane), unit.partition)?;
+        }
+        // Spills go as their tables come, a part at a time, so that the disk never holds much of both.
+        let much = wave.iter().map(|unit| unit.bytes).sum::<u64>() / 8;
         // One by one, so that no thread sits on a list while another has nothing to do.
         wave.par_iter().with_max_len(1).try_for_each(|unit| {
-            let files = making.files(*unit)?;
+            let files = making.run(*unit)?;
             let mut shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
             files.into_iter().try_for_each(|(family, name)| shared.manifest.add_file(family, name))?;
             shared.manifest.tables.push((unit.job, unit.partition));
@@ -97,6 +138,11 @@ pub(crate) fn run(
             }
             step(progress, ProgressStep { phase: Phase::Tables, done: shared.done, total, bytes: 0, of_bytes: 0 })
         })?;
+        if task == Task::Sort {
+            shared.lock().unwrap_or_else(PoisonError::into_inner).save(jobs)?;
+            let sorted = jobs.iter().filter(|job| job.lane.merge == Merge::Ordered);
+            sorted.into_iter().try_for_each(|job| shuffle::remove_all(&dir, &spill_name(job.lane), plan.partitions))?;
+        }
     }
     shared.into_inner().unwrap_or_else(PoisonError::into_inner).save(jobs)
 }
@@ -109,32 +155,33 @@ struct Making<'m> {
     plan: Plan,
     jobs: &'m [Job<'m>],
     times: &'m ChainTimes,
+    progress: &'m dyn Progress,
 }
 
 impl Making<'_> {
-    fn files(&self, unit: Unit) -> Result<Vec<(Family, String)>, PipelineError> {
+    /// Does it, and gives the table files that were written.
+    fn run(&self, unit: Unit) -> Result<Vec<(Family, String)>, PipelineError> {
         let (dir, job) = (&self.dir, &self.jobs[unit.job]);
-        let mut rows = FileRows { dir, lane: job.lane.name, partition: unit.partition, open: Vec::new() };
-        if job.hears {
-            self.add_up(job, &mut rows)?;
-        } else {
-            rows = self.fold(job, unit, rows)?;
+        match unit.task {
+            Task::Mapped | Task::Emitted => self.fold(job, unit),
+            Task::Sort => ordered::sort(dir, job, &self.plan, unit.partition).map(|()| Vec::new()),
+            Task::Ordered => ordered::fold(dir, job, &self.plan, self.times, self.progress).map(|()| Vec::new()),
+            Task::AddUp => self.add_up(job),
         }
-        let mut files = Vec::new();
-        for (family, file, name) in rows.open {
-            file.finish()?;
-            files.push((family, name));
-        }
-        Ok(files)
     }
 
-    fn fold<'r>(&self, job: &Job<'_>, unit: Unit, rows: FileRows<'r>) -> Result<FileRows<'r>, PipelineError> {
+    fn fold(&self, job: &Job<'_>, unit: Unit) -> Result<Vec<(Family, String)>, PipelineError> {
         let (dir, spill) = (&self.dir, spill_name(job.lane));
-        let context = HearContext { times: self.times, past: &NoPast };
-        let heard_by = self.jobs.iter().filter(|other| other.lane_index == 0 && other.is_of_listener_of(job));
-        let (stages, listeners): (Vec<_>, Vec<_>) =
-            heard_by.filter_map(|other| Some((other.stage, other.stage.listener(context)?))).unzip();
-        let mut folding = Folding::new(job.stage, job.lane_index, GROUP_PART, rows).heard_by(listeners, job.folds);
+        let (context, by) =
+            (HearContext { times: self.times, past: &NoPast }, Emitting::Listener { partition: unit.partition });
+        let mut heard_by = Vec::new();
+        for other in self.jobs.iter().filter(|other| other.lane_index == 0 && other.is_of_listener_of(job)) {
+            if let Some(listener) = other.stage.listener(context) {
+                heard_by.push(Hearing::new(listener, Outputs::open(dir, self.plan, other.stage, by)?));
+            }
+        }
+        let rows = FileRows::new(dir, job.lane.name, unit.partition);
+        let mut folding = Folding::new(job.stage, job.lane_index, GROUP_PART, rows).heard_by(heard_by, job.folds);
         if sorting_takes(unit.bytes) <= self.memory && unit.bytes <= u64::from(u32::MAX) {
             let bytes = read_partition(dir, &spill, unit.partition)?;
             let sorted = Sorted::new(&bytes).ok_or_else(|| damaged(dir, &spill, unit.partition))?;
@@ -144,41 +191,18 @@ impl Making<'_> {
                 folding.take(records(piece), more).map_err(unwrap_stage)
             })?;
         }
-        let (rows, listeners) = folding.finish().map_err(unwrap_stage)?;
-        for (stage, listener) in stages.into_iter().zip(listeners) {
-            self.leave(stage, listener, unit.partition)?;
+        let (rows, heard_by) = folding.finish().map_err(unwrap_stage)?;
+        let mut files = rows.finish()?;
+        for hearing in heard_by {
+            files.append(&mut hearing.finish(unit.partition)?);
         }
-        Ok(rows)
+        Ok(files)
     }
 
-    /// Writes what a listener makes of a partition, for [`Making::add_up`].
-    fn leave(
-        &self,
-        stage: &dyn Stage,
-        mut listener: Box<dyn Listener + '_>,
-        partition: usize,
-    ) -> Result<(), PipelineError> {
-        let mut sums: Vec<SumsByKey> = stage.lanes().iter().map(|_| SumsByKey::default()).collect();
-        let mut added = Ok(());
-        let mut add = |index: usize, key: &[u8], value: &[u8]| {
-            if added.is_ok() {
-                added = sums[index].add(stage.lanes()[index].name, key, value);
-            }
-        };
-        listener.finish(&mut add).map_err(unwrap_stage)?;
-        added.map_err(unwrap_stage)?;
-        for (lane, sums) in stage.lanes().iter().zip(sums) {
-            let mut bytes = Vec::new();
-            sums.rows().for_each(|(key, value)| put_record(&mut bytes, &key, &value));
-            write_partition(&self.dir, &spill_name(lane), partition, &bytes)?;
-        }
-        Ok(())
-    }
-
-    /// Makes rows of what listeners left.
-    fn add_up(&self, job: &Job<'_>, rows: &mut FileRows<'_>) -> Result<(), PipelineError> {
+    /// Makes rows of what was left of each partition, and of all together.
+    fn add_up(&self, job: &Job<'_>) -> Result<Vec<(Family, String)>, PipelineError> {
         let (name, mut sums) = (spill_name(job.lane), SumsByKey::default());
-        for partition in 0..self.plan.partitions {
+        for partition in 0..=self.plan.partitions {
             let bytes = read_partition(&self.dir, &name, partition)?;
             let mut rest = &bytes[..];
             while !rest.is_empty() {
@@ -187,10 +211,11 @@ impl Making<'_> {
                 rest = after;
             }
         }
+        let mut rows = FileRows::new(&self.dir, job.lane.name, 0);
         for (key, value) in sums.rows() {
             rows.put(job.lane.families[0], &key, &value).map_err(unwrap_stage)?;
         }
-        Ok(())
+        rows.finish()
     }
 }
 
@@ -204,14 +229,29 @@ fn records(mut bytes: &[u8]) -> impl Iterator<Item = Delta<'_>> {
 }
 
 /// Rows of one partition, a file for each family that gets some.
-struct FileRows<'d> {
-    dir: &'d std::path::Path,
+pub(crate) struct FileRows {
+    dir: PathBuf,
     lane: &'static str,
     partition: usize,
     open: Vec<(Family, SstWriter, String)>,
 }
 
-impl Rows for FileRows<'_> {
+impl FileRows {
+    pub(crate) fn new(dir: &Path, lane: &'static str, partition: usize) -> Self {
+        FileRows { dir: dir.to_owned(), lane, partition, open: Vec::new() }
+    }
+
+    /// Completes the files.
+    pub(crate) fn finish(self) -> Result<Vec<(Family, String)>, PipelineError> {
+        let complete = |(family, file, name): (Family, SstWriter, String)| {
+            file.finish()?;
+            Ok((family, name))
+        };
+        self.open.into_iter().map(complete).collect()
+    }
+}
+
+impl Rows for FileRows {
     fn put(&mut self, family: Family, key: &[u8], value: &[u8]) -> Result<(), StageError> {
         let index = match self.open.iter().position(|(f, _, _)| *f == family) {
             Some(index) => index,

@@ -11,6 +11,7 @@ use cairn_stages::{CHAIN, MapContext, Merge, Stage, StageError};
 use cairn_tables::{
     Table,
     block_log::BlockLog,
+    clusters::Clusters,
     coins::{Coin, Coins},
     headers::{HeaderRow, Headers},
     journal::Collisions,
@@ -18,7 +19,7 @@ use cairn_tables::{
 };
 
 use super::{
-    Check, Finding,
+    Check, Finding, clusters,
     damage::{Damage, Damages, Repair},
     meter::Meter,
     raw::RawCheck,
@@ -165,6 +166,7 @@ impl Walk<'_, '_, '_> {
         self.previous = Some((block.hash, block.mono_time, TxNum(block.first_tx.0 + block.txs.len() as u64)));
         self.tallies.expect_block(block, self.view.facts().txid_prefix);
         self.expect_mapped(block)?;
+        self.nodes(block)?;
         let sums = &mut self.sums;
         let fees: Sats = HeaderRow::of(block).fees;
         let coinbase = block.txs.first().map_or(&[][..], |tx| block.outputs_of(tx));
@@ -217,6 +219,20 @@ impl Walk<'_, '_, '_> {
             });
         }
         Ok(result?)
+    }
+
+    /// The transactions of a block that tie clusters together.
+    fn nodes(&mut self, block: &Block) -> Result<(), PipelineError> {
+        match clusters::nodes_of(self.view, block, &mut self.tallies.clusters) {
+            Ok(None) => Ok(()),
+            Ok(Some(wrong)) => {
+                self.damages.differs(Clusters::NAME, wrong);
+                Ok(())
+            }
+            // Not finished: it is told where stages are compared with the tip.
+            Err(ReadError::Unfinished(_) | ReadError::StageVersion { .. }) => Ok(()),
+            Err(error) => self.damages.take(error, Clusters::NAME, None),
+        }
     }
 
     /// The coin of an output, if there is one. Coins of outputs that were passed over are counted as differences.

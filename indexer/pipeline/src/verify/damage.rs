@@ -72,6 +72,7 @@ mod rules {
         ages::{DormantSpends, SpentByAge, SupplyChanges},
         block_log::BlockLog,
         checkpoints::Checkpoints,
+        clusters::{ClusterChildren, ClusterDays, ClusterOf, Clusters},
         coins::{Coins, CoinsByScript},
         daily::Daily,
         facts::Facts,
@@ -84,7 +85,7 @@ mod rules {
         prevouts::Prevouts,
         script_days::ScriptDays,
         spenders::Spenders,
-        stages::{AGES, COINS, SCRIPT_DAYS, SCRIPTS, SPENDS},
+        stages::{AGES, CLUSTERS, COINS, SCRIPT_DAYS, SCRIPTS, SPENDS},
         totals::TotalsTable,
         tx_nums::TxNums,
         tx_sums::TxSums,
@@ -227,6 +228,35 @@ mod rules {
 
         fn note(key: &Self::Key, row: &Self::Value, tallies: &mut Tallies) {
             tallies.find_sums::<Self>(key, row);
+        }
+    }
+
+    /// Compared script by script.
+    impl Verified for ClusterOf {
+        const REPAIR: Repair = Repair::Stage(CLUSTERS.name);
+    }
+
+    impl Verified for Clusters {
+        const REPAIR: Repair = Repair::Stage(CLUSTERS.name);
+
+        fn note(node: &Self::Key, row: &Self::Value, tallies: &mut Tallies) {
+            tallies.clusters.row(*node, row);
+        }
+    }
+
+    impl Verified for ClusterChildren {
+        const REPAIR: Repair = Repair::Stage(CLUSTERS.name);
+
+        fn note((parent, _): &Self::Key, row: &Self::Value, tallies: &mut Tallies) {
+            row.0.iter().for_each(|child| tallies.clusters.child(*parent, child));
+        }
+    }
+
+    impl Verified for ClusterDays {
+        const REPAIR: Repair = Repair::Stage(CLUSTERS.name);
+
+        fn note(period: &Self::Key, sums: &Self::Value, tallies: &mut Tallies) {
+            tallies.clusters.day(*period, sums);
         }
     }
 

@@ -4,6 +4,7 @@
 //! cannot be read is noted and passed over: an audit finds all damage, not the first.
 
 mod blocks;
+mod clusters;
 mod damage;
 mod files;
 mod meter;
@@ -16,7 +17,9 @@ use std::path::Path;
 
 use cairn_model::{BlockHash, Height, MuHashDigest, Sats};
 use cairn_reader::{ReadError, Reader, StageStatus, View};
-use cairn_tables::{Family, Table, block_log::BlockLog, coins::Coins, headers::Headers, totals::TotalsTable};
+use cairn_tables::{
+    Family, Table, block_log::BlockLog, coins::Coins, headers::Headers, stages::CLUSTERS, totals::TotalsTable,
+};
 
 pub use self::{
     damage::{Damage, Repair},
@@ -285,10 +288,22 @@ fn compare(tallies: &Tallies, damages: &mut Damages) -> Vec<Check> {
             damages.differs(table, detail.clone());
             finding.expect(false, || detail);
         }
-        let whole = if journal_is_whole { "every row" } else { "not compared: the journal is damaged" };
-        checks.push(finding.into_check(whole.to_owned()));
+        checks.push(finding.into_check(extent(journal_is_whole)));
     }
+    let mut finding = Finding::new("clusters match the journal, and each other");
+    for (table, what) in tallies.clusters.differences() {
+        let read = |name: &str| !unread.iter().any(|place| place == name);
+        if journal_is_whole && CLUSTERS.tables.iter().all(|table| read(table.name)) {
+            damages.differs(table, what.to_owned());
+            finding.expect(false, || format!("{table}: {what}"));
+        }
+    }
+    checks.push(finding.into_check(extent(journal_is_whole)));
     checks
+}
+
+fn extent(journal_is_whole: bool) -> String {
+    if journal_is_whole { "every row" } else { "not compared: the journal is damaged" }.to_owned()
 }
 
 fn checkpoints(view: &View<'_>) -> Result<Check, PipelineError> {

@@ -7,6 +7,7 @@ use cairn_reader::{ReadError, Scan, View};
 use cairn_stages::{HearContext, Lane, NoPast, ScriptDayTally, Spread};
 use cairn_tables::{
     Table,
+    clusters::ClusterOf,
     coins::{CoinValue, CoinsByScript},
     history::{ENTRIES_PER_ROW, History, HistoryEntry},
     script_days::ScriptDays,
@@ -15,6 +16,7 @@ use cairn_tables::{
 
 use super::{
     Check, Finding,
+    clusters::Nodes,
     damage::Damages,
     meter::{Meter, place},
     tally::{Fact, Tallies, is_long},
@@ -33,7 +35,7 @@ pub(crate) fn audit(
     tallies: &mut Tallies,
     damages: &mut Damages,
 ) -> Result<Check, PipelineError> {
-    meter.begin(&[TotalsTable::FAMILY, History::FAMILY, CoinsByScript::FAMILY]);
+    meter.begin(&[TotalsTable::FAMILY, History::FAMILY, CoinsByScript::FAMILY, ClusterOf::FAMILY]);
     let mut finding = Finding::new("coins = history = totals, per script");
     let mut scripts = 0;
     let times = IndexTimes(view.chain().clone()).compact();
@@ -46,9 +48,11 @@ pub(crate) fn audit(
             told = days.entry(id, template, entry);
         }
     };
-    let found = walk(view, supply, meter, tallies, (&mut finding, &mut tell), &mut scripts)?;
+    let mut nodes = Nodes::open(view);
+    let found = walk(view, supply, meter, tallies, (&mut finding, &mut tell, &mut nodes), &mut scripts)?;
     told.map_err(unwrap_stage)?;
     let whole = found.is_ok();
+    nodes.finish(whole, &mut tallies.clusters, damages)?;
     if whole {
         let mut expected = Ok(());
         let lane = Lane::add::<ScriptDays>(Spread::Few);
@@ -91,7 +95,7 @@ fn walk(
     supply: Option<Sats>,
     meter: &Meter<'_>,
     tallies: &mut Tallies,
-    (finding, tell): (&mut Finding, &mut Tell<'_>),
+    (finding, tell, nodes): (&mut Finding, &mut Tell<'_>, &mut Nodes<'_, '_>),
     scripts: &mut u64,
 ) -> Result<Result<(), ReadError>, PipelineError> {
     macro_rules! read {
@@ -129,6 +133,7 @@ fn walk(
             let first = read!(first_output(view, id, &totals));
             finding.expect(first, || format!("script {id:02x?}: its first output has another script"));
         }
+        nodes.script(id, held, &mut tallies.clusters);
         (*scripts, sum) = (*scripts + 1, sum.saturating_add(held));
         if scripts.is_multiple_of(STEP) {
             meter.at(place(&ScriptId::to_bytes(id)), 1 << 16)?;

@@ -30,7 +30,8 @@ pub(crate) fn audit(
 }
 
 /// Tables that another pass has read to their last row.
-const READ: [&str; 7] = ["headers", "block_log", "prevouts", "coins", "coins_by_script", "history", "totals"];
+const READ: [&str; 8] =
+    ["headers", "block_log", "prevouts", "coins", "coins_by_script", "history", "totals", "cluster_of"];
 
 fn read_table<T: Verified>(
     view: &View<'_>,

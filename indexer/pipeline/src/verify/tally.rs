@@ -15,6 +15,8 @@ use cairn_tables::{
     totals::Totals,
 };
 
+use super::clusters::ClusterTally;
+
 /// A table, or what is compared of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Fact {
@@ -48,6 +50,7 @@ pub(crate) struct Tallies {
     rows: [Sum; TABLES.len()],
     /// Rows of tables that are added up: numbers times weights of their places, modulo 2^128.
     sums: [u128; TABLES.len()],
+    pub(crate) clusters: ClusterTally,
     /// Tables that cannot be compared, since what they are made of is damaged.
     unknown: Vec<&'static str>,
 }
@@ -58,12 +61,13 @@ impl Default for Tallies {
             facts: Default::default(),
             rows: [Sum::default(); TABLES.len()],
             sums: [0; TABLES.len()],
+            clusters: ClusterTally::default(),
             unknown: Vec::new(),
         }
     }
 }
 
-fn hash(fact: impl Hash) -> u64 {
+pub(crate) fn hash(fact: impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
     fact.hash(&mut hasher);
     hasher.finish()

@@ -7,6 +7,7 @@ use std::{
 
 use bitcoin::{consensus::serialize, hashes::Hash};
 use cairn_chaingen::{EverythingOptions, Mined, everything};
+use cairn_domain::cospending::Cospent;
 use cairn_model::{
     Block, BlockHash, FilePos, InputFlags, Outpoint, OutputMeta, Sats, ScriptId, ScriptPrefix, ScriptTemplate,
     SpentCoin, TxMeta, TxNum, Txid, is_unspendable,
@@ -50,14 +51,20 @@ pub(crate) struct Known {
     pub(crate) times: ChainTimes,
     /// What each script did, transaction by transaction.
     history: BTreeMap<ScriptId, Vec<HistoryEntry>>,
+    /// The first co-spending transaction of each script that has one.
+    nodes: BTreeMap<ScriptId, TxNum>,
 }
 
 impl Known {
     fn of(blocks: &[Block]) -> Self {
         let times = ChainTimes::of(blocks.iter().map(|block| (block.mono_time, block.first_tx)));
         let mut history: BTreeMap<ScriptId, Vec<HistoryEntry>> = BTreeMap::new();
+        let mut nodes = BTreeMap::new();
         for block in blocks {
             for (i, tx) in block.txs.iter().enumerate() {
+                for script in Cospent::default().find(block, tx) {
+                    nodes.entry(*script).or_insert(block.tx_num(i));
+                }
                 let mut effects: BTreeMap<ScriptId, (Sats, Sats)> = BTreeMap::new();
                 let gone = block.overwritten.iter().filter(|gone| gone.by as usize == i).map(|gone| &gone.coin);
                 block.inputs_of(tx).iter().chain(gone).for_each(|c| effects.entry(c.script).or_default().1 += c.value);
@@ -68,7 +75,7 @@ impl Known {
                 }
             }
         }
-        Known { times, history }
+        Known { times, history, nodes }
     }
 
     /// Every script, with what it did.
@@ -92,6 +99,10 @@ impl Past for NaivePast<'_> {
             script.since.sent |= entry.sent > 0 && entry.tx_num >= since;
         }
         Ok(script)
+    }
+
+    fn node(&self, id: ScriptId) -> Result<Option<TxNum>, StageError> {
+        Ok(self.known.nodes.get(&id).copied().filter(|node| *node < self.before))
     }
 }
 

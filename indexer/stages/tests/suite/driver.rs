@@ -1,11 +1,17 @@
 //! A driver over tables in memory.
 
-use std::collections::BTreeMap;
+use std::{
+    cell::RefCell,
+    collections::BTreeMap,
+    io::{self, Read, Write},
+    ops::{Deref, DerefMut},
+    rc::Rc,
+};
 
 use cairn_model::Block;
 use cairn_stages::{
-    Delta, FoldDirection, HearContext, Heard, MapContext, Merge, NoPrior, Order, Prior, PriorError, Rows, Stage,
-    StageError, all,
+    ChainTimes, Delta, FoldDirection, Group, HearContext, Heard, MapContext, Merge, NoPrior, Order, Prior, PriorError,
+    Rows, Scratch, Sequence, Stage, StageError, Workspace, all,
 };
 use cairn_tables::{Family, ValueCodec, codec::Input, sums::Sums};
 
@@ -74,13 +80,36 @@ impl Rows for Collect<'_> {
 /// A key and what was emitted with it.
 pub(crate) type Emitted = (Vec<u8>, Vec<u8>);
 
+/// The deltas of some blocks, by lane, and the times of their chain.
+#[derive(Clone, Default)]
+pub(crate) struct Deltas {
+    lanes: Vec<Vec<Emitted>>,
+    times: ChainTimes,
+}
+
+impl Deref for Deltas {
+    type Target = Vec<Vec<Emitted>>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.lanes
+    }
+}
+
+impl DerefMut for Deltas {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.lanes
+    }
+}
+
 /// The deltas of some blocks that follow each other, in any order; by lane, in the order of emission.
-pub(crate) fn deltas<'b>(stage: &dyn Stage, blocks: impl IntoIterator<Item = &'b Block>) -> Vec<Vec<Emitted>> {
+pub(crate) fn deltas<'b>(stage: &dyn Stage, blocks: impl IntoIterator<Item = &'b Block>) -> Deltas {
     let blocks: Vec<&Block> = blocks.into_iter().collect();
-    match stage.hears() {
+    let lanes = match stage.hears() {
         None => mapped(stage, &blocks),
         Some(heard) => heard_by(stage, &heard, &blocks),
-    }
+    };
+    let last = blocks.iter().max_by_key(|block| block.height);
+    Deltas { lanes, times: last.map_or_else(ChainTimes::default, |last| known_of(last).times.clone()) }
 }
 
 fn mapped(stage: &dyn Stage, blocks: &[&Block]) -> Vec<Vec<Emitted>> {
@@ -105,24 +134,98 @@ fn heard_by(stage: &dyn Stage, heard: &Heard, blocks: &[&Block]) -> Vec<Vec<Emit
     let mut sorted: Vec<Delta<'_>> = emitted.iter().map(|(key, value)| Delta { key, value }).collect();
     sorted.sort();
     let len = heard.stage.lanes()[heard.lane].group_len;
-    sorted.chunk_by(|a, b| a.key[..len] == b.key[..len]).for_each(|group| listener.hear(group).unwrap());
-    listener.finish(&mut |lane, key, value| lanes[lane].push((key.to_vec(), value.to_vec()))).unwrap();
+    let mut emit = |lane: usize, key: &[u8], value: &[u8]| lanes[lane].push((key.to_vec(), value.to_vec()));
+    sorted.chunk_by(|a, b| a.key[..len] == b.key[..len]).for_each(|group| listener.hear(group, &mut emit).unwrap());
+    listener.finish(&mut emit).unwrap();
     lanes
 }
 
-/// Folds deltas into writes; `prior` is what the tables hold before.
+/// Files in memory, by name.
+#[derive(Default)]
+struct Files(Rc<RefCell<BTreeMap<String, Vec<u8>>>>);
+
+struct Writing(Rc<RefCell<BTreeMap<String, Vec<u8>>>>, String);
+
+impl Write for Writing {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.borrow_mut().get_mut(&self.1).expect("a file").extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Scratch for Files {
+    fn create(&self, name: &str) -> Result<Box<dyn Write>, StageError> {
+        assert_eq!(self.0.borrow_mut().insert(name.to_owned(), Vec::new()), None, "a file is there already");
+        Ok(Box::new(Writing(Rc::clone(&self.0), name.to_owned())))
+    }
+
+    fn open(&self, name: &str) -> Result<Box<dyn Read>, StageError> {
+        Ok(Box::new(io::Cursor::new(self.0.borrow()[name].clone())))
+    }
+
+    fn remove(&self, name: &str) -> Result<(), StageError> {
+        self.0.borrow_mut().remove(name).expect("a file to remove");
+        Ok(())
+    }
+}
+
+/// Deltas that are sorted, as a sequence.
+struct SortedDeltas<'d>(Vec<Delta<'d>>);
+
+impl Sequence for SortedDeltas<'_> {
+    fn groups(
+        &self,
+        from: &[u8],
+        show: &mut dyn FnMut(&Group<'_>) -> Result<bool, StageError>,
+    ) -> Result<(), StageError> {
+        let at = self.0.partition_point(|delta| delta.key < from);
+        for group in self.0[at..].chunk_by(|a, b| a.key == b.key) {
+            if !show(group)? {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Folds deltas into writes; `prior` is what the tables hold before, `memory` what an ordered fold may take if it is in
+/// bulk.
 fn folded(
     stage: &dyn Stage,
-    deltas: &[Vec<Emitted>],
+    deltas: &Deltas,
     direction: FoldDirection,
     prior: &dyn Prior,
-    bulk: bool,
+    memory: Option<u64>,
 ) -> Result<Writes, StageError> {
-    let mut writes = Writes::new();
-    for (at, (lane, emitted)) in stage.lanes().iter().zip(deltas).enumerate() {
+    let (bulk, mut writes) = (memory.is_some(), Writes::new());
+    let mut lanes = deltas.lanes.clone();
+    for (at, lane) in stage.lanes().iter().enumerate() {
+        let emitted = std::mem::take(&mut lanes[at]);
         let mut sorted: Vec<Delta<'_>> = emitted.iter().map(|(key, value)| Delta { key, value }).collect();
         sorted.sort();
         let mut rows = Collect { families: lane.families, bulk, last: BTreeMap::new(), writes: Vec::new() };
+        if lane.merge == Merge::Ordered {
+            let mut emit = |lane: usize, key: &[u8], value: &[u8]| {
+                assert!(lane > at, "an ordered fold emits into a lane that is not behind it");
+                lanes[lane].push((key.to_vec(), value.to_vec()));
+            };
+            match memory {
+                Some(memory) => {
+                    let scratch = Files::default();
+                    let work = Workspace { memory, scratch: &scratch };
+                    stage.fold_sequence(at, &SortedDeltas(sorted), &work, &deltas.times, &mut emit)?;
+                }
+                None => {
+                    stage.fold_ordered(at, &sorted, direction, &deltas.times, prior, &mut rows, &mut emit)?;
+                }
+            }
+            writes.append(&mut rows.writes);
+            continue;
+        }
         let group_of = |delta: &Delta<'_>| delta.key[..lane.group_len.min(delta.key.len())].to_vec();
         let mut rest = &sorted[..];
         while let Some(first) = rest.first() {
@@ -130,6 +233,7 @@ fn folded(
             let (group, after) = rest.split_at(len);
             rest = after;
             match (lane.merge, direction) {
+                (Merge::Ordered, _) => unreachable!("it is folded above"),
                 (Merge::Fold | Merge::Coin { .. }, _) => stage.fold(at, group, direction, prior, &mut rows)?,
                 (Merge::Add, _) => {
                     let family = lane.families[0];
@@ -152,7 +256,9 @@ fn folded(
                     }
                 }
                 (Merge::Put, _) => {
-                    assert_eq!(group.len(), 1, "{}: a key comes twice in a lane that only puts", lane.name);
+                    if group.len() > 1 {
+                        return Err(StageError::Contradiction { stage: lane.name, what: "a row is put twice" });
+                    }
                     match direction {
                         FoldDirection::Forward => rows.put(lane.families[0], first.key, first.value)?,
                         FoldDirection::Back => rows.delete(lane.families[0], first.key)?,
@@ -168,11 +274,11 @@ fn folded(
 /// Applies deltas in one fold. At an error the tables stay as they are.
 pub(crate) fn fold(
     stage: &dyn Stage,
-    deltas: &[Vec<Emitted>],
+    deltas: &Deltas,
     direction: FoldDirection,
     tables: &mut Tables,
 ) -> Result<(), StageError> {
-    for (family, key, value) in folded(stage, deltas, direction, tables, false)? {
+    for (family, key, value) in folded(stage, deltas, direction, tables, None)? {
         match value {
             Some(value) => tables.0.insert((family, key), value),
             None => tables.0.remove(&(family, key)),
@@ -217,11 +323,16 @@ pub(crate) fn tip(stage: &dyn Stage, blocks: &[Block]) -> Tables {
 
 /// The tables as bulk indexing makes them: one fold over everything, without looking at what is there. `None` for an
 /// ordered stage, which bulk indexing leaves to the tip's driver.
-pub(crate) fn bulk(stage: &dyn Stage, deltas: &[Vec<Emitted>]) -> Option<Result<Tables, StageError>> {
+pub(crate) fn bulk(stage: &dyn Stage, deltas: &Deltas) -> Option<Result<Tables, StageError>> {
+    bulk_within(stage, deltas, u64::MAX)
+}
+
+/// The same with so many bytes of memory.
+pub(crate) fn bulk_within(stage: &dyn Stage, deltas: &Deltas, memory: u64) -> Option<Result<Tables, StageError>> {
     if stage.order() == Order::Ordered {
         return None;
     }
-    let rows = folded(stage, deltas, FoldDirection::Forward, &NoPrior, true);
+    let rows = folded(stage, deltas, FoldDirection::Forward, &NoPrior, Some(memory));
     Some(rows.map(|rows| {
         Tables(rows.into_iter().map(|(family, key, value)| ((family, key), value.expect("bulk only puts"))).collect())
     }))

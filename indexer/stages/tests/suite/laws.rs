@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use cairn_stages::{FoldDirection, Stage};
+use cairn_stages::{FoldDirection, Merge, Stage};
 use cairn_tables::{Family, Table, journal};
 use rand::{Rng, SeedableRng, seq::SliceRandom};
 use rand_chacha::ChaCha8Rng;
 
 use crate::{
     chains::{Named, chains, long_history},
-    driver::{Emitted, Tables, apply, bulk, deltas, step_by_step, tip},
+    driver::{Emitted, Tables, apply, bulk, bulk_within, deltas, step_by_step, tip},
     toy::{Toy, ToyOptions},
 };
 
@@ -122,8 +122,17 @@ pub(crate) fn the_order_of_emission_does_not_matter(stage: &dyn Stage) {
 
 pub(crate) fn bulk_equals_tip(stage: &dyn Stage) {
     for chain in all_chains() {
-        let Some(bulk) = bulk(stage, &deltas(stage, &chain.blocks)) else { return };
-        bulk.unwrap().assert_equal(&tip(stage, &chain.blocks), chain.name);
+        let deltas = deltas(stage, &chain.blocks);
+        let Some(bulk) = bulk(stage, &deltas) else { return };
+        let tip = tip(stage, &chain.blocks);
+        bulk.unwrap().assert_equal(&tip, chain.name);
+        // What does not fit in memory is done in windows, of a transaction each at worst.
+        if stage.lanes().iter().any(|lane| lane.merge == Merge::Ordered) {
+            for memory in [0, 300, 1_000, 3_000, 10_000] {
+                let bulk = bulk_within(stage, &deltas, memory).expect("a stage that bulk indexing folds");
+                bulk.unwrap().assert_equal(&tip, &format!("{} within {memory} bytes", chain.name));
+            }
+        }
     }
 }
 

@@ -24,14 +24,23 @@ fn lanes_are_told_apart_by_their_names() {
 }
 
 #[test]
-fn stages_that_hear_add_up_few_sums() {
+fn stages_that_hear_have_lanes_that_drivers_know() {
     let hearing: Vec<_> = all().into_iter().filter_map(|stage| stage.hears().map(|heard| (stage, heard))).collect();
     assert!(!hearing.is_empty());
     for (stage, heard) in hearing {
         let name = stage.name();
         let context = HearContext { times: &ChainTimes::default(), past: &NoPast };
         assert!(stage.listener(context).is_some(), "{name} hears without a listener");
-        assert!(stage.lanes().iter().all(|lane| (lane.merge, lane.spread) == (Merge::Add, Spread::Few)), "{name}");
+        let mut ordered = false;
+        for lane in stage.lanes() {
+            let what = (lane.merge, lane.spread);
+            let by_listener = [(Merge::Add, Spread::Few), (Merge::Put, Spread::Heard), (Merge::Ordered, Spread::TxNum)]
+                .contains(&what);
+            // An ordered fold emits only into lanes behind its own.
+            let by_fold = ordered && [(Merge::Fold, Spread::TxNum), (Merge::Put, Spread::TxNum)].contains(&what);
+            assert!(by_listener || by_fold, "{name}: {}", lane.name);
+            ordered |= lane.merge == Merge::Ordered;
+        }
         assert!(stage.info().depends_on.iter().any(|other| other.name == heard.stage.name()), "{name}");
         assert!(heard.stage.hears().is_none(), "{name} hears a stage that maps nothing");
     }

@@ -13,11 +13,11 @@ use proptest::{collection::vec, prelude::*, strategy::BoxedStrategy};
 
 use crate::{Tested, golden::Golden, values};
 
-fn period() -> impl Strategy<Value = Period> + Clone {
+pub(crate) fn period() -> impl Strategy<Value = Period> + Clone {
     (0..u32::from(u16::MAX), 0..4usize).prop_map(|(day, level)| Period::all_of(day)[level])
 }
 
-fn sums() -> impl Strategy<Value = Sums> + Clone {
+pub(crate) fn sums() -> impl Strategy<Value = Sums> + Clone {
     let position = prop_oneof![0..5u32, 0..1u32 << 16];
     let number = prop_oneof![-3..3i128, any::<i64>().prop_map(i128::from), any::<i128>()];
     vec((position, number), 0..20).prop_map(|pairs| Sums::of(pairs).unwrap_or_default())

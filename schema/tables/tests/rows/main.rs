@@ -5,6 +5,7 @@
 mod checks;
 mod golden;
 mod golden_ages;
+mod golden_clusters;
 mod identity;
 mod observations;
 mod registry;

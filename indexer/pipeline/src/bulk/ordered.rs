@@ -1,0 +1,219 @@
+//! Lanes whose groups are folded in order: the parts of each partition are sorted into a file, and then all partitions are
+//! folded one after the other by one thread.
+
+use std::{
+    cell::RefCell,
+    fs::File,
+    io::{BufReader, BufWriter, Read, Write},
+    path::{Path, PathBuf},
+};
+
+use cairn_stages::{ChainTimes, Group, Scratch, Sequence, StageError, Workspace};
+use cairn_writer::WriteError;
+
+use super::{
+    Job, Plan,
+    fold::spill_name,
+    manifest::remove_dir,
+    outputs::{Emitting, Outputs},
+    runs::{Records, sort_file, sorting_takes},
+    shuffle::gather,
+    spill::{damaged, partition_path, remove, remove_partition},
+};
+use crate::{
+    PipelineError, Progress,
+    error::{as_stage_write, unwrap_stage},
+    groups::{Sorted, put_record, same_group, take_record},
+};
+
+/// Groups between two looks at whether the work is cancelled.
+const STEP: u64 = 4096;
+
+fn sorted_path(dir: &Path, name: &str, partition: usize) -> PathBuf {
+    partition_path(dir, name, partition).with_extension("sorted")
+}
+
+/// Removes the sorted files of a lane.
+pub(crate) fn remove_sorted(dir: &Path, name: &str, partitions: usize) -> Result<(), PipelineError> {
+    (0..partitions).try_for_each(|partition| remove(&sorted_path(dir, name, partition)))
+}
+
+/// Sorts the parts of a partition within so many bytes of memory.
+pub(crate) fn sort(dir: &Path, job: &Job<'_>, plan: &Plan, partition: usize) -> Result<(), PipelineError> {
+    let (name, memory) = (spill_name(job.lane), plan.sizes.sort_bytes);
+    let (path, unsorted) = (sorted_path(dir, &name, partition), partition_path(dir, &name, partition));
+    let create = |path: &Path| File::create(path).map(|file| BufWriter::with_capacity(1 << 20, file));
+    let held = RefCell::new(Some(Vec::new()));
+    let mut waiting: Option<BufWriter<File>> = None;
+    gather(
+        dir,
+        &name,
+        plan,
+        partition,
+        |bytes| {
+            if sorting_takes(bytes) > memory || bytes > u64::from(u32::MAX) {
+                held.replace(None);
+            }
+            Ok(())
+        },
+        |part| match held.borrow_mut().as_mut() {
+            Some(bytes) => {
+                bytes.extend_from_slice(part);
+                Ok(())
+            }
+            None => {
+                let file = match waiting.take() {
+                    Some(file) => file,
+                    None => create(&unsorted).map_err(PipelineError::io(&unsorted))?,
+                };
+                waiting.insert(file).write_all(part).map_err(PipelineError::io(&unsorted))
+            }
+        },
+    )?;
+    let mut file = create(&path).map_err(PipelineError::io(&path))?;
+    if let Some(bytes) = held.into_inner() {
+        let sorted = Sorted::new(&bytes).ok_or_else(|| damaged(dir, &name, partition))?;
+        let mut record = Vec::new();
+        for delta in sorted.iter() {
+            record.clear();
+            put_record(&mut record, delta.key, delta.value);
+            file.write_all(&record).map_err(PipelineError::io(&path))?;
+        }
+    } else {
+        if let Some(mut waiting) = waiting {
+            waiting.flush().map_err(PipelineError::io(&unsorted))?;
+        }
+        sort_file(&unsorted, memory, |piece, _| file.write_all(piece).map_err(PipelineError::io(&path)))?;
+        remove_partition(dir, &name, partition)?;
+    }
+    let file = file.into_inner().map_err(|error| PipelineError::io(&path)(error.into_error()))?;
+    file.sync_data().map_err(PipelineError::io(&path))
+}
+
+/// A lane's sorted files as one sequence.
+struct SortedLane<'s> {
+    dir: &'s Path,
+    name: String,
+    job: &'s Job<'s>,
+    plan: &'s Plan,
+    progress: &'s dyn Progress,
+    /// Why the work cannot go on, if it is no error of the stage.
+    failed: RefCell<Option<PipelineError>>,
+}
+
+impl SortedLane<'_> {
+    /// The reason is kept; what stages get is thrown away.
+    fn fail(&self, error: PipelineError) -> StageError {
+        self.failed.replace(Some(error));
+        StageError::Contradiction { stage: self.job.lane.name, what: "stopped" }
+    }
+
+    fn show(
+        &self,
+        bytes: &[u8],
+        show: &mut dyn FnMut(&Group<'_>) -> Result<bool, StageError>,
+    ) -> Result<bool, StageError> {
+        let (mut group, mut rest) = (Vec::new(), bytes);
+        while let Some((delta, after)) = take_record(rest) {
+            group.push(delta);
+            rest = after;
+        }
+        if group.is_empty() { Ok(true) } else { show(&group) }
+    }
+}
+
+impl Sequence for SortedLane<'_> {
+    fn groups(
+        &self,
+        from: &[u8],
+        show: &mut dyn FnMut(&Group<'_>) -> Result<bool, StageError>,
+    ) -> Result<(), StageError> {
+        let (mut group, mut shown) = (Vec::new(), 0u64);
+        let mut last: Vec<u8> = Vec::new();
+        for partition in self.plan.partition(self.job.lane.spread, from)..self.plan.partitions {
+            let path = sorted_path(self.dir, &self.name, partition);
+            if !path.exists() {
+                continue;
+            }
+            let mut records = Records::open(path, 1 << 20).map_err(|error| self.fail(error))?;
+            while let Some(delta) = records.delta() {
+                if delta.key >= from {
+                    if last.is_empty() || !same_group(self.job.lane, &last, delta.key) {
+                        if !self.show(&group, show)? {
+                            return Ok(());
+                        }
+                        group.clear();
+                        last.clear();
+                        last.extend_from_slice(delta.key);
+                        shown += 1;
+                        if shown.is_multiple_of(STEP) && self.progress.cancel_token().is_cancelled() {
+                            return Err(self.fail(PipelineError::Stopped));
+                        }
+                    }
+                    group.extend_from_slice(records.current());
+                }
+                records.advance().map_err(|error| self.fail(error))?;
+            }
+        }
+        self.show(&group, show).map(|_| ())
+    }
+}
+
+/// Bytes of the buffer of a file in the folder.
+const BUFFER: usize = 256 << 10;
+
+/// A folder for the files of an ordered fold. Nothing of it outlives the process.
+struct ScratchFolder<'s>(&'s Path);
+
+impl ScratchFolder<'_> {
+    fn wrap<T>(&self, name: &str, result: std::io::Result<T>) -> Result<T, StageError> {
+        result.map_err(|error| as_stage_write(WriteError::io(self.0.join(name))(error)))
+    }
+}
+
+impl Scratch for ScratchFolder<'_> {
+    fn create(&self, name: &str) -> Result<Box<dyn Write>, StageError> {
+        let file = self.wrap(name, File::create(self.0.join(name)))?;
+        Ok(Box::new(BufWriter::with_capacity(BUFFER, file)))
+    }
+
+    fn open(&self, name: &str) -> Result<Box<dyn Read>, StageError> {
+        let file = self.wrap(name, File::open(self.0.join(name)))?;
+        Ok(Box::new(BufReader::with_capacity(BUFFER, file)))
+    }
+
+    fn remove(&self, name: &str) -> Result<(), StageError> {
+        self.wrap(name, std::fs::remove_file(self.0.join(name)))
+    }
+}
+
+/// Folds a lane that is sorted. Nothing else is done at the time, so that it may take the memory of all threads.
+pub(crate) fn fold(
+    dir: &Path,
+    job: &Job<'_>,
+    plan: &Plan,
+    times: &ChainTimes,
+    progress: &dyn Progress,
+) -> Result<(), PipelineError> {
+    let name = spill_name(job.lane);
+    let scratch = dir.join(format!("{name}.windows"));
+    remove_dir(&scratch)?;
+    std::fs::create_dir_all(&scratch).map_err(PipelineError::io(&scratch))?;
+    let memory = plan.sizes.sort_bytes.saturating_mul(rayon::current_num_threads() as u64);
+    let work = Workspace { memory, scratch: &ScratchFolder(&scratch) };
+    let lane = SortedLane { dir, name, job, plan, progress, failed: RefCell::new(None) };
+    let mut outputs = Outputs::open(dir, *plan, job.stage, Emitting::Ordered)?;
+    let folded = job.stage.fold_sequence(job.lane_index, &lane, &work, times, &mut |index, key, value| {
+        if lane.failed.borrow().is_none()
+            && let Err(error) = outputs.put(index, key, value)
+        {
+            lane.failed.replace(Some(unwrap_stage(error)));
+        }
+    });
+    match lane.failed.take() {
+        Some(error) => return Err(error),
+        None => folded.map_err(unwrap_stage)?,
+    }
+    outputs.finish(plan.partitions)?;
+    remove_dir(&scratch)
+}

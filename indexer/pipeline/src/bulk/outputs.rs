@@ -1,0 +1,152 @@
+//! Where the deltas go that a listener or an ordered fold emits: into tables at once, into sums, or into what later lanes are
+//! made of.
+
+use std::path::Path;
+
+use cairn_stages::{Group, Lane, Listener, Merge, Rows, Spread, Stage, StageError};
+use cairn_tables::Family;
+
+use super::{
+    Plan,
+    behind::WriteBehind,
+    fold::spill_name,
+    shuffle::Shuffle,
+    spill::{Lengths, SpillWriter, write_partition},
+    tables::FileRows,
+};
+use crate::{
+    PipelineError,
+    error::{as_stage_write, unwrap_stage},
+    groups::{Ear, put_record},
+    sums::SumsByKey,
+};
+
+enum Output {
+    Rows(FileRows),
+    Sums(SumsByKey),
+    Shuffle(Shuffle),
+    Spill(SpillWriter),
+    /// The stage emits nothing there at this point.
+    Nothing,
+}
+
+/// What emits.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Emitting {
+    /// A listener, as it hears that partition.
+    Listener { partition: usize },
+    /// An ordered fold over all partitions.
+    Ordered,
+}
+
+/// The outputs of a stage, by lane.
+pub(crate) struct Outputs<'m> {
+    dir: &'m Path,
+    plan: Plan,
+    lanes: &'m [Lane],
+    outputs: Vec<Output>,
+}
+
+impl<'m> Outputs<'m> {
+    pub(crate) fn open(dir: &'m Path, plan: Plan, stage: &'m dyn Stage, by: Emitting) -> Result<Self, PipelineError> {
+        let lanes = stage.lanes();
+        let open = |lane: &Lane| {
+            Ok(match (by, lane.merge, lane.spread) {
+                (_, Merge::Add, _) => Output::Sums(SumsByKey::default()),
+                (Emitting::Listener { partition }, _, Spread::Heard) => {
+                    Output::Rows(FileRows::new(dir, lane.name, partition))
+                }
+                (Emitting::Listener { partition }, Merge::Ordered, _) => {
+                    Output::Shuffle(Shuffle::begin(dir, &spill_name(lane), partition, &plan)?)
+                }
+                (Emitting::Listener { .. }, ..) | (_, Merge::Ordered, _) | (_, _, Spread::Heard) => Output::Nothing,
+                (Emitting::Ordered, ..) => {
+                    let (buffer, behind) = (plan.spill_buffer(), WriteBehind::default());
+                    let (name, none) = (spill_name(lane), Lengths::new());
+                    Output::Spill(SpillWriter::open(dir, &name, plan.partitions, buffer, &none, behind)?)
+                }
+            })
+        };
+        let outputs = lanes.iter().map(open).collect::<Result<_, PipelineError>>()?;
+        Ok(Outputs { dir, plan, lanes, outputs })
+    }
+
+    pub(crate) fn put(&mut self, index: usize, key: &[u8], value: &[u8]) -> Result<(), StageError> {
+        let lane = &self.lanes[index];
+        match &mut self.outputs[index] {
+            Output::Rows(rows) => rows.put(lane.families[0], key, value),
+            Output::Sums(sums) => sums.add(lane.name, key, value),
+            Output::Shuffle(shuffle) => {
+                shuffle.put(self.plan.partition(lane.spread, key), key, value).map_err(as_stage_write)
+            }
+            Output::Spill(spill) => {
+                let mut record = Vec::with_capacity(key.len() + value.len() + 3);
+                put_record(&mut record, key, value);
+                spill.put(self.plan.partition(lane.spread, key), &record).map_err(|error| match error {
+                    PipelineError::Write(error) => as_stage_write(error),
+                    other => StageError::Write(Box::new(other)),
+                })
+            }
+            Output::Nothing => {
+                Err(StageError::Contradiction { stage: lane.name, what: "a lane that takes nothing at this point" })
+            }
+        }
+    }
+
+    /// Makes it durable; sums as those of `partition`. Gives the table files that were written.
+    pub(crate) fn finish(self, partition: usize) -> Result<Vec<(Family, String)>, PipelineError> {
+        let mut files = Vec::new();
+        for (lane, output) in self.lanes.iter().zip(self.outputs) {
+            match output {
+                Output::Rows(rows) => files.append(&mut rows.finish()?),
+                Output::Shuffle(shuffle) => shuffle.finish()?,
+                Output::Spill(mut spill) => spill.save(&mut Lengths::new())?,
+                Output::Nothing => {}
+                Output::Sums(sums) => {
+                    let mut bytes = Vec::new();
+                    sums.rows().for_each(|(key, value)| put_record(&mut bytes, &key, &value));
+                    write_partition(self.dir, &spill_name(lane), partition, &bytes)?;
+                }
+            }
+        }
+        Ok(files)
+    }
+}
+
+/// A listener, and where goes what it emits.
+pub(crate) struct Hearing<'m> {
+    listener: Box<dyn Listener + 'm>,
+    outputs: Outputs<'m>,
+}
+
+impl<'m> Hearing<'m> {
+    pub(crate) fn new(listener: Box<dyn Listener + 'm>, outputs: Outputs<'m>) -> Self {
+        Hearing { listener, outputs }
+    }
+
+    /// It has heard everything of the partition.
+    pub(crate) fn finish(mut self, partition: usize) -> Result<Vec<(Family, String)>, PipelineError> {
+        emitting(&mut self.outputs, |emit| self.listener.finish(emit)).map_err(unwrap_stage)?;
+        self.outputs.finish(partition)
+    }
+}
+
+impl Ear for Hearing<'_> {
+    fn hear(&mut self, group: &Group<'_>) -> Result<(), StageError> {
+        emitting(&mut self.outputs, |emit| self.listener.hear(group, emit))
+    }
+}
+
+/// Runs what emits into outputs; theirs is the first error.
+fn emitting(
+    outputs: &mut Outputs<'_>,
+    run: impl FnOnce(&mut cairn_stages::Sink<'_>) -> Result<(), StageError>,
+) -> Result<(), StageError> {
+    let mut put = Ok(());
+    let ran = run(&mut |lane, key, value| {
+        if put.is_ok() {
+            put = outputs.put(lane, key, value);
+        }
+    });
+    put.and(ran)
+}

@@ -1,0 +1,217 @@
+//! Clusters: what their tables must have in common with the journal, with what scripts hold, and with each other. Which
+//! transactions are nodes, every link and every child is compared; numbers and balances are added up over the whole forest,
+//! with a weight for each root, so that those of two trees cannot stand in for each other.
+//!
+//! What it does not do is to tie the clusters together again: whether each link leads to the right root is looked at for
+//! one transaction in [`SAMPLE`].
+
+use std::iter::Peekable;
+
+use cairn_domain::cospending::Cospent;
+use cairn_model::{Block, Sats, ScriptId, TxNum};
+use cairn_reader::{AsOf, ReadError, Scan, View};
+use cairn_tables::{
+    Table,
+    clusters::{Child, ClusterChildren, ClusterDays, ClusterOf, ClusterRow, Clusters},
+    periods::Period,
+    script_days::{BANDS, band},
+    sums::Sums,
+};
+
+use super::{damage::Damages, tally::hash};
+use crate::PipelineError;
+
+/// Of so many transactions that tie clusters together, one is looked at.
+pub(crate) const SAMPLE: u64 = 1024;
+
+/// Days of the periods that there are.
+const SPANS: [u32; 4] = [1, 16, 256, 4096];
+
+/// Numbers times weights: zero where both sides agree.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+struct Weighed(u128);
+
+impl Weighed {
+    fn add(&mut self, place: impl std::hash::Hash, number: i128) {
+        let [high, low] = [0u8, 1].map(|half| u128::from(hash((&place, half))));
+        let weight = (high << 64 | low | 1).cast_signed();
+        self.0 = self.0.wrapping_add(weight.wrapping_mul(number).cast_unsigned());
+    }
+}
+
+/// What one side has, less what the other has.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct ClusterTally {
+    nodes: Weighed,
+    links: Weighed,
+    children: Weighed,
+    transactions: Weighed,
+    scripts: Weighed,
+    balance: i128,
+    days: Weighed,
+    /// Scripts could not be read to the end.
+    unknown_scripts: bool,
+}
+
+impl ClusterTally {
+    /// A transaction that shows scripts to have one owner.
+    pub(crate) fn expect_node(&mut self, tx: TxNum) {
+        self.nodes.add(tx, 1);
+    }
+
+    /// A script, with its node if it has one.
+    fn script(&mut self, node: Option<TxNum>, held: Sats) {
+        match node {
+            Some(node) => {
+                self.scripts.add(node, -1);
+                self.balance -= i128::from(held);
+            }
+            None => self.holder(held),
+        }
+    }
+
+    /// A cluster that holds so much.
+    fn holder(&mut self, held: Sats) {
+        let Some(band) = band(held) else { return };
+        for span in SPANS {
+            self.days.add((span, band), 1);
+            self.days.add((span, BANDS + band), held.into());
+        }
+    }
+
+    /// A row of `clusters`.
+    pub(crate) fn row(&mut self, node: TxNum, row: &ClusterRow) {
+        self.nodes.add(node, -1);
+        let counts = match row {
+            ClusterRow::Newcomer { parent } => {
+                self.links.add((parent, node, node), 1);
+                self.transactions.add(parent, -1);
+                return;
+            }
+            ClusterRow::Root(counts) => {
+                self.balance += i128::from(counts.balance);
+                self.holder(counts.balance);
+                counts
+            }
+            ClusterRow::Merged { parent, by, counts } => {
+                self.links.add((parent, by, node), 1);
+                self.transactions.add(parent, -i128::from(counts.transactions));
+                self.scripts.add(parent, -i128::from(counts.scripts));
+                counts
+            }
+        };
+        self.transactions.add(node, i128::from(counts.transactions) - 1);
+        self.scripts.add(node, counts.scripts.into());
+        self.children.add(node, counts.children.into());
+    }
+
+    /// A row of `cluster_children`.
+    pub(crate) fn child(&mut self, parent: TxNum, child: &Child) {
+        self.links.add((parent, child.by, child.node), -1);
+        self.children.add(parent, -1);
+        if child.node == child.by {
+            self.scripts.add(child.node, child.scripts.into());
+            self.scripts.add(parent, -i128::from(child.scripts));
+        }
+    }
+
+    /// A row of `cluster_days`.
+    pub(crate) fn day(&mut self, period: Period, sums: &Sums) {
+        sums.iter().for_each(|(position, sum)| self.days.add((period.days(), position), -sum));
+    }
+
+    /// Tables that differ from what they are compared with, and how.
+    pub(crate) fn differences(&self) -> Vec<(&'static str, &'static str)> {
+        let differs = |sum: Weighed| sum != Weighed::default();
+        let scripts = !self.unknown_scripts;
+        [
+            (
+                differs(self.nodes),
+                Clusters::NAME,
+                "it has other transactions than those that spend from several scripts",
+            ),
+            (differs(self.links), ClusterChildren::NAME, "children and links are not the same"),
+            (differs(self.children), ClusterChildren::NAME, "there are not as many children as counted"),
+            (differs(self.transactions), Clusters::NAME, "transactions of clusters do not add up"),
+            (scripts && differs(self.scripts), ClusterOf::NAME, "scripts of clusters do not add up"),
+            (scripts && self.balance != 0, Clusters::NAME, "clusters do not hold what their scripts hold"),
+            (scripts && differs(self.days), ClusterDays::NAME, "days do not add up to what clusters hold"),
+        ]
+        .into_iter()
+        .filter_map(|(differs, table, what)| differs.then_some((table, what)))
+        .collect()
+    }
+}
+
+/// The nodes of scripts, read beside the scripts: both are in the same order.
+pub(crate) struct Nodes<'v, 'r> {
+    rows: Option<Peekable<Scan<'v, 'r, ClusterOf>>>,
+    error: Option<ReadError>,
+    strays: u64,
+}
+
+impl<'v, 'r> Nodes<'v, 'r> {
+    pub(crate) fn open(view: &'v View<'r>) -> Self {
+        match view.scan::<ClusterOf>(None) {
+            Ok(rows) => Nodes { rows: Some(rows.peekable()), error: None, strays: 0 },
+            Err(error) => Nodes { rows: None, error: Some(error), strays: 0 },
+        }
+    }
+
+    /// The next script, and what it holds.
+    pub(crate) fn script(&mut self, id: ScriptId, held: Sats, tally: &mut ClusterTally) {
+        let node = self.node(id);
+        tally.script(node, held);
+    }
+
+    fn node(&mut self, id: ScriptId) -> Option<TxNum> {
+        while let Some(rows) = &mut self.rows {
+            match rows.next_if(|row| row.as_ref().map_or(true, |(found, _)| *found <= id))? {
+                Ok((found, node)) if found == id => return Some(node.0),
+                Ok(_) => self.strays += 1,
+                Err(error) => (self.rows, self.error) = (None, Some(error)),
+            }
+        }
+        None
+    }
+
+    /// All scripts were read, if `whole`.
+    pub(crate) fn finish(
+        mut self,
+        whole: bool,
+        tally: &mut ClusterTally,
+        damages: &mut Damages,
+    ) -> Result<(), PipelineError> {
+        self.node(ScriptId::from_bytes([0xff; ScriptId::LEN]));
+        tally.unknown_scripts = !whole || self.error.is_some();
+        if let Some(error) = self.error {
+            return damages.take(error, ClusterOf::NAME, None);
+        }
+        if whole && self.strays > 0 {
+            damages.differs(ClusterOf::NAME, format!("it has {} scripts that no other table has", self.strays));
+        }
+        Ok(())
+    }
+}
+
+/// Notes the nodes of a block. Gives what is wrong with one of those that are looked at.
+pub(crate) fn nodes_of(view: &View<'_>, block: &Block, tally: &mut ClusterTally) -> Result<Option<String>, ReadError> {
+    let mut cospent = Cospent::default();
+    let mut wrong = None;
+    for (i, tx) in block.txs.iter().enumerate() {
+        let scripts = cospent.find(block, tx);
+        if scripts.is_empty() {
+            continue;
+        }
+        let tx_num = block.tx_num(i);
+        tally.expect_node(tx_num);
+        if tx_num.0.is_multiple_of(SAMPLE) {
+            let at = AsOf { height: block.height, tx_end: TxNum(tx_num.0 + 1) };
+            let found = view.clusters_at(scripts, at)?;
+            if found.iter().any(|member| member.root.is_none() || member.root != found[0].root) {
+                wrong = Some(format!("scripts that {} spends from are in different clusters", tx.txid));
+            }
+        }
+    }
+    Ok(wrong)
+}

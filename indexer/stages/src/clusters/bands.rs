@@ -1,0 +1,54 @@
+//! Balances by band and day, added up in memory.
+
+use cairn_model::Sats;
+use cairn_tables::{
+    periods::Period,
+    script_days::{BANDS, band},
+    sums::Sums,
+};
+
+use super::DAYS;
+use crate::{deltas::StageError, lanes::Emitter};
+
+/// The change of one day: how many have a balance of each band, and what they hold together.
+type Changes = [i128; 2 * BANDS as usize];
+
+/// Changes by day since 1970. Nearly every script has so few entries that looking up its days in a map would cost more than
+/// all else.
+#[derive(Default)]
+pub(super) struct BandDays(Vec<Option<Box<Changes>>>);
+
+impl BandDays {
+    /// One more with that balance.
+    pub(super) fn add(&mut self, day: u32, balance: Sats) {
+        self.change(day, balance, 1);
+    }
+
+    /// One less.
+    pub(super) fn take_off(&mut self, day: u32, balance: Sats) {
+        self.change(day, balance, -1);
+    }
+
+    fn change(&mut self, day: u32, balance: Sats, sign: i128) {
+        let Some(band) = band(balance) else { return };
+        let day = day as usize;
+        if self.0.len() <= day {
+            self.0.resize_with(day + 1, || None);
+        }
+        let changes = self.0[day].get_or_insert_with(|| Box::new([0; 2 * BANDS as usize]));
+        changes[band as usize] += sign;
+        changes[(BANDS + band) as usize] += sign * i128::from(balance);
+    }
+
+    /// What days and longer periods gain.
+    pub(super) fn emit(&mut self, emit: &mut Emitter<'_, '_>) -> Result<(), StageError> {
+        for (day, changes) in (0u32..).zip(self.0.drain(..)) {
+            let Some(changes) = changes else { continue };
+            let sums = Sums::of((0u32..).zip(*changes))?;
+            if !sums.is_zero() {
+                Period::all_of(day).iter().for_each(|period| emit.row(&DAYS, period, &sums));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,169 @@
+//! What one transaction does to the forest, whatever holds it: arrays in bulk, rows at the tip.
+
+use std::cmp::Reverse;
+
+use cairn_model::{Sats, TxNum};
+use cairn_tables::clusters::{Child, Counts};
+
+use super::{CHILDREN, ChildPlace, Move, bands::BandDays, contradiction};
+use crate::{
+    deltas::StageError,
+    lanes::{Emitter, Sink},
+    times::Times,
+};
+
+/// A forest of clusters.
+pub(super) trait Forest {
+    /// A root.
+    type Root: Copy + PartialEq;
+
+    /// The root of a node.
+    fn root_of(&mut self, node: TxNum) -> Result<Self::Root, StageError>;
+
+    /// The node that is a root.
+    fn node(&self, root: Self::Root) -> TxNum;
+
+    /// The counts of a root.
+    fn counts(&mut self, root: Self::Root) -> Result<&mut Counts, StageError>;
+
+    /// A new node that is a root, with counts of zero.
+    fn found(&mut self, node: TxNum) -> Result<Self::Root, StageError>;
+
+    /// A new node that joins a cluster.
+    fn join(&mut self, node: TxNum, parent: Self::Root, effects: &mut Effects<'_, '_>) -> Result<(), StageError>;
+
+    /// A root that is merged into another cluster and keeps its counts.
+    fn merge(
+        &mut self,
+        child: Self::Root,
+        parent: Self::Root,
+        by: TxNum,
+        effects: &mut Effects<'_, '_>,
+    ) -> Result<(), StageError>;
+}
+
+/// What follows from it in other tables.
+pub(super) struct Effects<'e, 'f> {
+    times: &'e dyn Times,
+    pub(super) emit: Emitter<'e, 'f>,
+    bands: BandDays,
+}
+
+impl<'e, 'f> Effects<'e, 'f> {
+    pub(super) fn new(times: &'e dyn Times, sink: &'e mut Sink<'f>) -> Self {
+        Effects { times, emit: Emitter::new(sink), bands: BandDays::default() }
+    }
+
+    pub(super) fn child(&mut self, parent: TxNum, index: u32, child: Child) {
+        self.emit.delta(&CHILDREN, &ChildPlace { parent, index }, &child);
+    }
+
+    /// A cluster has another balance, or ceased or began to exist, by a transaction. Disconnecting says the same.
+    pub(super) fn balance(&mut self, by: TxNum, before: Option<Sats>, after: Option<Sats>) {
+        if before == after {
+            return;
+        }
+        let day = self.times.day_of(by);
+        before.iter().for_each(|balance| self.bands.take_off(day, *balance));
+        after.iter().for_each(|balance| self.bands.add(day, *balance));
+    }
+
+    pub(super) fn finish(mut self) -> Result<(), StageError> {
+        self.bands.emit(&mut self.emit)
+    }
+}
+
+/// The clusters that a transaction moves something of, each once, with what it moves; `united` is the one that its scripts are
+/// in. A transaction may move something of thousands.
+pub(super) fn nets<F: Forest>(
+    forest: &mut F,
+    tx: TxNum,
+    moves: &[Move],
+    united: Option<F::Root>,
+) -> Result<Vec<(F::Root, i128)>, StageError> {
+    let mut moved_of: Vec<(TxNum, F::Root, i64)> = Vec::with_capacity(moves.len());
+    for moved in moves {
+        let root = match united {
+            Some(root) if moved.cospent => root,
+            _ => forest.root_of(TxNum(tx.0 - moved.distance))?,
+        };
+        moved_of.push((forest.node(root), root, moved.net));
+    }
+    moved_of.sort_unstable_by_key(|(node, ..)| *node);
+    let same = moved_of.chunk_by(|a, b| a.0 == b.0);
+    let net = |of: &[(TxNum, F::Root, i64)]| (of[0].1, of.iter().map(|(.., net)| i128::from(*net)).sum());
+    Ok(same.map(net).collect())
+}
+
+/// A balance that changed by so much.
+pub(super) fn changed(balance: Sats, net: i128) -> Result<Sats, StageError> {
+    Sats::try_from(i128::from(balance) + net).map_err(|_| contradiction("a cluster spent more than it received"))
+}
+
+/// Scripts that a transaction is the first to show.
+pub(super) fn introduced(moves: &[Move]) -> u32 {
+    moves.iter().filter(|moved| moved.distance == 0).count() as u32
+}
+
+/// Connects a transaction: ties the clusters that it spends from together, and moves balances.
+pub(super) fn connect<F: Forest>(
+    forest: &mut F,
+    tx: TxNum,
+    moves: &[Move],
+    effects: &mut Effects<'_, '_>,
+) -> Result<(), StageError> {
+    let united = if moves.iter().any(|moved| moved.cospent) { Some(unite(forest, tx, moves, effects)?) } else { None };
+    for (root, net) in nets(forest, tx, moves, united.map(|(root, _)| root))? {
+        let counts = forest.counts(root)?;
+        let before = counts.balance;
+        counts.balance = changed(before, net)?;
+        let after = counts.balance;
+        // What it had before it was united with others is counted there.
+        let before = united.filter(|(winner, _)| *winner == root).map_or(Some(before), |(_, before)| before);
+        effects.balance(tx, before, Some(after));
+    }
+    Ok(())
+}
+
+/// The cluster that the transaction's scripts are in from now on, and the balance that it had before if there was one. The
+/// cluster with the most transactions stays, of several the oldest.
+fn unite<F: Forest>(
+    forest: &mut F,
+    tx: TxNum,
+    moves: &[Move],
+    effects: &mut Effects<'_, '_>,
+) -> Result<(F::Root, Option<Sats>), StageError> {
+    let new = introduced(moves);
+    let mut met: Vec<(F::Root, TxNum, Counts)> = Vec::new();
+    for moved in moves.iter().filter(|moved| moved.cospent && moved.distance > 0) {
+        let root = forest.root_of(TxNum(tx.0 - moved.distance))?;
+        met.push((root, forest.node(root), *forest.counts(root)?));
+    }
+    met.sort_unstable_by_key(|(_, node, _)| *node);
+    met.dedup_by_key(|(_, node, _)| *node);
+    let largest = met.iter().max_by_key(|(_, node, counts)| (counts.transactions, Reverse(*node))).copied();
+    let Some((winner, winner_node, before)) = largest else {
+        let root = forest.found(tx)?;
+        *forest.counts(root)? = Counts { transactions: 1, scripts: new.into(), ..Counts::default() };
+        return Ok((root, None));
+    };
+    let mut counts = before;
+    let add_child = |counts: &mut Counts, node, scripts, effects: &mut Effects<'_, '_>| {
+        effects.child(winner_node, counts.children, Child { by: tx, node, scripts });
+        counts.children += 1;
+    };
+    for (loser, node, lost) in met.iter().filter(|(root, ..)| *root != winner) {
+        forest.merge(*loser, winner, tx, effects)?;
+        effects.balance(tx, Some(lost.balance), None);
+        counts.transactions += lost.transactions;
+        counts.scripts += lost.scripts;
+        counts.balance = changed(counts.balance, lost.balance.into())?;
+        add_child(&mut counts, *node, 0, effects);
+    }
+    forest.join(tx, winner, effects)?;
+    add_child(&mut counts, tx, new, effects);
+    counts.transactions += 1;
+    counts.scripts += u64::from(new);
+    *forest.counts(winner)? = counts;
+    Ok((winner, Some(before.balance)))
+}

@@ -1,0 +1,86 @@
+//! Hears what scripts did: finds their nodes, and counts those that have none.
+
+use cairn_model::{Sats, ScriptId, TxNum};
+use cairn_tables::clusters::Node;
+
+use super::{CLUSTER_OF, MOVES, Move, bands::BandDays, contradiction};
+use crate::{
+    deltas::{Group, StageError},
+    hearing::{HearContext, Listener},
+    lanes::{Emitter, Sink},
+    scripts::{self, Change},
+};
+
+/// The script that is heard.
+struct Heard {
+    id: ScriptId,
+    /// Its node, once there is one.
+    node: Option<TxNum>,
+    /// What it holds, as long as there is none.
+    balance: Sats,
+}
+
+pub(super) struct ClusterListener<'c> {
+    context: HearContext<'c>,
+    heard: Option<Heard>,
+    /// Scripts that are clusters of their own.
+    singles: BandDays,
+}
+
+impl<'c> ClusterListener<'c> {
+    pub(super) fn new(context: HearContext<'c>) -> Self {
+        ClusterListener { context, heard: None, singles: BandDays::default() }
+    }
+
+    fn begin(&self, id: ScriptId, first: TxNum) -> Result<Heard, StageError> {
+        let past = self.context.past;
+        let node = past.node(id)?;
+        // The balance of a script with a node is the cluster's business.
+        let balance = if node.is_some() { 0 } else { past.script(id, first)?.balance };
+        Ok(Heard { id, node, balance })
+    }
+
+    fn change(&mut self, heard: &mut Heard, change: &Change, emit: &mut Emitter<'_, '_>) -> Result<(), StageError> {
+        let entry = &change.entry;
+        let tx = entry.tx_num;
+        if let Some(node) = heard.node {
+            let net = i128::from(entry.received) - i128::from(entry.sent);
+            let net = i64::try_from(net).map_err(|_| contradiction("a script moved more than 2^63 satoshis"))?;
+            emit.delta(&MOVES, &tx, &Move { distance: tx.0 - node.0, cospent: change.cospent, net });
+            return Ok(());
+        }
+        let day = self.context.times.day_of(tx);
+        self.singles.take_off(day, heard.balance);
+        heard.balance = entry.after(heard.balance);
+        if change.cospent {
+            heard.node = Some(tx);
+            let net =
+                i64::try_from(heard.balance).map_err(|_| contradiction("a script holds more than 2^63 satoshis"))?;
+            emit.row(&CLUSTER_OF, &heard.id, &Node(tx));
+            emit.delta(&MOVES, &tx, &Move { distance: 0, cospent: true, net });
+        } else {
+            self.singles.add(day, heard.balance);
+        }
+        Ok(())
+    }
+}
+
+impl Listener for ClusterListener<'_> {
+    fn hear(&mut self, group: &Group<'_>, sink: &mut Sink<'_>) -> Result<(), StageError> {
+        let (id, changes) = scripts::changes(group)?;
+        let Some(first) = changes.first() else { return Ok(()) };
+        // A script of many transactions comes in parts.
+        let mut heard = match self.heard.take().filter(|heard| heard.id == id) {
+            Some(heard) => heard,
+            None => self.begin(id, first.entry.tx_num)?,
+        };
+        let mut emit = Emitter::new(sink);
+        changes.iter().try_for_each(|change| self.change(&mut heard, change, &mut emit))?;
+        self.heard = Some(heard);
+        Ok(())
+    }
+
+    fn finish(&mut self, sink: &mut Sink<'_>) -> Result<(), StageError> {
+        self.singles.emit(&mut Emitter::new(sink))
+    }
+}

@@ -1,0 +1,246 @@
+//! The forest as arrays, for a range of transactions: its nodes, and the roots before it that they refer to.
+//!
+//! Nodes are numbered by the order of transactions: first the roots from before the window, then the nodes of the window. A node
+//! that is no root has a number to climb to; paths get shorter as they are walked.
+
+use cairn_model::TxNum;
+use cairn_tables::clusters::{ClusterRow, Counts};
+
+use super::{
+    FOREST,
+    connect::{Effects, Forest},
+    contradiction,
+};
+use crate::deltas::StageError;
+
+/// A set of transactions, with the number of members before each.
+#[derive(Default, Debug)]
+pub(super) struct Ranked {
+    bits: Vec<u64>,
+    /// Members before every eighth word.
+    before: Vec<u32>,
+}
+
+const WORDS: usize = 8;
+
+impl Ranked {
+    /// Adds a member; all members are added before the first is looked up.
+    pub(super) fn insert(&mut self, at: u64) {
+        let word = (at / 64) as usize;
+        if self.bits.len() <= word {
+            self.bits.resize(word + 1, 0);
+        }
+        self.bits[word] |= 1 << (at % 64);
+    }
+
+    pub(super) fn bytes(&self) -> u64 {
+        (self.bits.len() * size_of::<u64>()) as u64 * 9 / 8
+    }
+
+    /// Counts, so that members can be looked up.
+    pub(super) fn count(&mut self) {
+        let mut sum = 0u32;
+        let before = self.bits.chunks(WORDS).map(|words| {
+            let before = sum;
+            sum += words.iter().map(|word| word.count_ones()).sum::<u32>();
+            before
+        });
+        self.before = before.collect();
+    }
+
+    /// The number of members before a member; `None` if it is none.
+    pub(super) fn rank(&self, at: u64) -> Option<u32> {
+        let word = (at / 64) as usize;
+        let bit = 1u64 << (at % 64);
+        let here = *self.bits.get(word)?;
+        if here & bit == 0 {
+            return None;
+        }
+        let from = word / WORDS * WORDS;
+        let words: u32 = self.bits[from..word].iter().map(|word| word.count_ones()).sum();
+        Some(self.before[word / WORDS] + words + (here & (bit - 1)).count_ones())
+    }
+
+    /// The members, ascending.
+    pub(super) fn members(&self) -> impl Iterator<Item = u64> + '_ {
+        (0u64..).zip(&self.bits).flat_map(|(at, word)| {
+            let mut left = *word;
+            std::iter::from_fn(move || {
+                let bit = (left != 0).then(|| u64::from(left.trailing_zeros()))?;
+                left &= left - 1;
+                Some(at * 64 + bit)
+            })
+        })
+    }
+}
+
+/// A root that there was before the window.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct OuterRoot {
+    pub(super) node: TxNum,
+    pub(super) counts: Counts,
+}
+
+/// What a node is: the number of another to climb to, or a root.
+const ROOT: u32 = 1 << 31;
+
+/// Nodes that a window may have, with those from before that they refer to.
+pub(super) const MOST_NODES: u64 = 1 << 30;
+
+/// Bytes of memory that a node takes that is no root, and that a root takes beside.
+pub(super) const NODE_BYTES: u64 = size_of::<u32>() as u64;
+pub(super) const ROOT_BYTES: u64 = size_of::<OuterRoot>() as u64;
+/// Bytes that a node from before the window takes that nodes of the window refer to, if each has a root of its own.
+pub(super) const OUTER_BYTES: u64 = (size_of::<u64>() + size_of::<u32>()) as u64 + NODE_BYTES + ROOT_BYTES;
+
+pub(super) struct Window {
+    /// The first transaction.
+    start: u64,
+    /// Nodes from before that are referred to, ascending, and the numbers of their roots.
+    outer: Vec<u64>,
+    outer_roots: Vec<u32>,
+    /// How many roots there are from before.
+    outer_count: u32,
+    /// Nodes of the window, less `start`.
+    nodes: Ranked,
+    parents: Vec<u32>,
+    roots: Vec<OuterRoot>,
+    free: Vec<u32>,
+}
+
+impl Window {
+    /// `outer` are the nodes from before, ascending, each with the place of its root in `roots`.
+    pub(super) fn new(
+        start: u64,
+        outer: Vec<u64>,
+        outer_roots: Vec<u32>,
+        roots: Vec<OuterRoot>,
+        nodes: Ranked,
+        capacity: usize,
+    ) -> Result<Self, StageError> {
+        let outer_count = roots.len() as u32;
+        let mut parents: Vec<u32> = Vec::with_capacity(roots.len() + capacity);
+        parents.extend((0..outer_count).map(|root| ROOT | root));
+        if roots.len() + capacity >= ROOT as usize {
+            return Err(contradiction("more nodes than a window may have"));
+        }
+        Ok(Window { start, outer, outer_roots, outer_count, nodes, parents, roots, free: Vec::new() })
+    }
+
+    fn number(&self, node: TxNum) -> Result<u32, StageError> {
+        let unknown = || contradiction("a move of an unknown node");
+        match node.0.checked_sub(self.start) {
+            Some(at) => {
+                let number = self.outer_count + self.nodes.rank(at).ok_or_else(unknown)?;
+                if (number as usize) < self.parents.len() { Ok(number) } else { Err(unknown()) }
+            }
+            None => self.outer.binary_search(&node.0).map(|at| self.outer_roots[at]).map_err(|_| unknown()),
+        }
+    }
+
+    fn find(&mut self, mut number: u32) -> u32 {
+        loop {
+            let parent = self.parents[number as usize];
+            if parent & ROOT != 0 {
+                return number;
+            }
+            let above = self.parents[parent as usize];
+            if above & ROOT != 0 {
+                return parent;
+            }
+            self.parents[number as usize] = above;
+            number = above;
+        }
+    }
+
+    fn slot(&self, root: u32) -> usize {
+        (self.parents[root as usize] & !ROOT) as usize
+    }
+
+    /// Shows the nodes of the window, ascending, each with its root.
+    pub(super) fn for_each_node(
+        &mut self,
+        mut show: impl FnMut(TxNum, TxNum) -> Result<(), StageError>,
+    ) -> Result<(), StageError> {
+        let nodes = std::mem::take(&mut self.nodes);
+        let shown = (self.outer_count..).zip(nodes.members()).try_for_each(|(number, at)| {
+            let root = self.find(number);
+            show(TxNum(self.start + at), self.node(root))
+        });
+        self.nodes = nodes;
+        shown
+    }
+
+    /// The root of a root from before, by its place.
+    pub(super) fn root_of_outer(&mut self, place: u32) -> &OuterRoot {
+        let root = self.find(place);
+        let slot = self.slot(root);
+        &self.roots[slot]
+    }
+
+    /// The roots that are left of those from before, and those that there are since; ascending.
+    pub(super) fn roots(&self) -> impl Iterator<Item = &OuterRoot> {
+        let of = self.parents.iter().filter(|parent| **parent & ROOT != 0);
+        of.map(|parent| &self.roots[(*parent & !ROOT) as usize])
+    }
+
+    fn add(&mut self, node: TxNum, parent: u32) -> Result<u32, StageError> {
+        let number = self.parents.len() as u32;
+        let rank = node.0.checked_sub(self.start).and_then(|at| self.nodes.rank(at));
+        if rank.map(|rank| self.outer_count + rank) != Some(number) {
+            return Err(contradiction("nodes are not in order"));
+        }
+        self.parents.push(parent);
+        Ok(number)
+    }
+}
+
+impl Forest for Window {
+    type Root = u32;
+
+    fn root_of(&mut self, node: TxNum) -> Result<u32, StageError> {
+        let number = self.number(node)?;
+        Ok(self.find(number))
+    }
+
+    fn node(&self, root: u32) -> TxNum {
+        self.roots[self.slot(root)].node
+    }
+
+    fn counts(&mut self, root: u32) -> Result<&mut Counts, StageError> {
+        let slot = self.slot(root);
+        Ok(&mut self.roots[slot].counts)
+    }
+
+    fn found(&mut self, node: TxNum) -> Result<u32, StageError> {
+        let root = OuterRoot { node, counts: Counts::default() };
+        let slot = match self.free.pop() {
+            Some(slot) => {
+                self.roots[slot as usize] = root;
+                slot
+            }
+            None => {
+                self.roots.push(root);
+                self.roots.len() as u32 - 1
+            }
+        };
+        self.add(node, ROOT | slot)
+    }
+
+    fn join(&mut self, node: TxNum, parent: u32, effects: &mut Effects<'_, '_>) -> Result<(), StageError> {
+        self.add(node, parent)?;
+        let parent = self.node(parent);
+        effects.emit.row(&FOREST, &node, &ClusterRow::Newcomer { parent });
+        Ok(())
+    }
+
+    fn merge(&mut self, child: u32, parent: u32, by: TxNum, effects: &mut Effects<'_, '_>) -> Result<(), StageError> {
+        let slot = self.slot(child);
+        let OuterRoot { node, counts } = self.roots[slot];
+        let row = ClusterRow::Merged { parent: self.node(parent), by, counts };
+        effects.emit.row(&FOREST, &node, &row);
+        self.parents[child as usize] = parent;
+        self.free.push(slot as u32);
+        Ok(())
+    }
+}

@@ -1,0 +1,48 @@
+//! Lanes whose groups depend on those before them: they are folded one after the other, in the order of their keys.
+
+use std::io::{Read, Write};
+
+use crate::deltas::{Group, StageError};
+
+/// The groups of a lane in ascending order of their keys. They can be read several times.
+pub trait Sequence {
+    /// Shows the groups whose keys are `from` or greater, until `show` returns false.
+    ///
+    /// # Errors
+    /// They cannot be read, or what `show` says.
+    fn groups(
+        &self,
+        from: &[u8],
+        show: &mut dyn FnMut(&Group<'_>) -> Result<bool, StageError>,
+    ) -> Result<(), StageError>;
+}
+
+/// Files for what does not fit in memory. None is there at the start, and the driver removes them in the end.
+pub trait Scratch {
+    /// A new file, to be written front to back and flushed. Writing is buffered.
+    ///
+    /// # Errors
+    /// It cannot be created.
+    fn create(&self, name: &str) -> Result<Box<dyn Write>, StageError>;
+
+    /// A file that was written, to be read front to back. Reading is buffered.
+    ///
+    /// # Errors
+    /// It cannot be opened.
+    fn open(&self, name: &str) -> Result<Box<dyn Read>, StageError>;
+
+    /// Removes a file that is done with.
+    ///
+    /// # Errors
+    /// It cannot be removed.
+    fn remove(&self, name: &str) -> Result<(), StageError>;
+}
+
+/// What an ordered fold may use.
+#[derive(Clone, Copy)]
+pub struct Workspace<'w> {
+    /// Bytes of memory. What does not fit is done in windows, with files in between.
+    pub memory: u64,
+    /// Files.
+    pub scratch: &'w dyn Scratch,
+}

@@ -1,0 +1,269 @@
+//! Clusters as of any block: of which cluster a script is, what the cluster has, and who else is in it.
+
+mod explain;
+mod members;
+
+use std::collections::HashMap;
+
+use cairn_model::{Height, Sats, ScriptId, TxNum};
+use cairn_tables::{
+    Table,
+    clusters::{CHILDREN_PER_ROW, Child, ClusterChildren, ClusterDays, ClusterOf, ClusterRow, Clusters, Counts},
+    stages::CLUSTERS,
+    sums::Sums,
+};
+
+pub use self::{
+    explain::{Explanation, MOST_EXPLAINED_ROWS, MOST_STEPS, Step},
+    members::{MemberPage, MemberPlace},
+};
+use crate::{ReadError, View};
+
+/// The chain up to a block: what is above does not count.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct AsOf {
+    /// The block.
+    pub height: Height,
+    /// One past its last transaction.
+    pub tx_end: TxNum,
+}
+
+/// A cluster of several scripts.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct ClusterRoot(
+    /// The transaction that it is named after: the first that showed it, or the largest of those that were merged into it.
+    pub TxNum,
+);
+
+/// One step from a script's node towards the root of its cluster.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Tie {
+    /// The cluster that was merged into another, or the transaction that joined one.
+    pub child: TxNum,
+    /// The other.
+    pub parent: TxNum,
+    /// The transaction that shows it.
+    pub by: TxNum,
+    /// Transactions of the smaller of two clusters that were merged; `None` if a transaction joined.
+    pub smaller: Option<u64>,
+}
+
+/// A merge of two clusters with so many transactions each may rest on a mistake: nothing is inherited over it.
+pub const SUSPECT_TRANSACTIONS: u64 = 10_000;
+
+impl Tie {
+    /// Whether it is a merge of two large clusters.
+    #[must_use]
+    pub fn is_suspect(&self) -> bool {
+        self.smaller.is_some_and(|transactions| transactions >= SUSPECT_TRANSACTIONS)
+    }
+}
+
+/// Where a script belongs.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Membership {
+    /// The script.
+    pub script: ScriptId,
+    /// Its cluster; `None` for a script that is a cluster of its own.
+    pub root: Option<ClusterRoot>,
+    /// Its node; `None` as above.
+    pub node: Option<TxNum>,
+    /// The way from the node to the root.
+    pub path: Vec<Tie>,
+}
+
+/// What a cluster has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ClusterSize {
+    /// Transactions that show it.
+    pub transactions: u64,
+    /// Its scripts.
+    pub scripts: u64,
+    /// What they hold; `None` for an earlier block.
+    pub balance: Option<Sats>,
+}
+
+/// Children of a root that are counted for an earlier block.
+pub const MOST_COUNTED_CHILDREN: u32 = 100_000;
+
+/// Climbs end sooner, or rows are damaged: the number of transactions at least doubles with each step but the first.
+const MOST_CLIMBS: usize = 48;
+
+impl View<'_> {
+    /// The chain up to a block of it; `None` above the tip.
+    #[must_use]
+    pub fn as_of(&self, height: Height) -> Option<AsOf> {
+        self.chain().get(height)?;
+        let tx_end = self.chain().get(height + 1).map_or(self.tip().tx_end, |next| next.first_tx);
+        Some(AsOf { height, tx_end })
+    }
+
+    /// The chain up to the tip.
+    #[must_use]
+    pub fn as_of_tip(&self) -> AsOf {
+        AsOf { height: self.tip().height, tx_end: self.tip().tx_end }
+    }
+
+    /// The cluster of a script as of a block. Reads a row for the script and one for each step to the root, 2 to 4 mostly.
+    ///
+    /// # Errors
+    /// The stage `clusters` is being rebuilt, the database cannot be read, or rows are damaged.
+    pub fn cluster_at(&self, script: ScriptId, at: AsOf) -> Result<Membership, ReadError> {
+        let mut found = self.clusters_at(&[script], at)?;
+        found.pop().ok_or_else(|| self.broken("a look-up without result"))
+    }
+
+    /// As [`View::cluster_at`], of many scripts at once, in their order. Rows are looked up together, and each once.
+    ///
+    /// # Errors
+    /// As [`View::cluster_at`].
+    pub fn clusters_at(&self, scripts: &[ScriptId], at: AsOf) -> Result<Vec<Membership>, ReadError> {
+        let nodes = self.nodes_at(scripts, at)?;
+        let mut rows: HashMap<TxNum, ClusterRow> = HashMap::new();
+        let mut found: Vec<Membership> = scripts
+            .iter()
+            .zip(nodes)
+            .map(|(script, node)| Membership { script: *script, root: node.map(ClusterRoot), node, path: Vec::new() })
+            .collect();
+        let mut climbing: Vec<usize> = (0..found.len()).filter(|i| found[*i].root.is_some()).collect();
+        for _ in 0..MOST_CLIMBS {
+            if climbing.is_empty() {
+                return Ok(found);
+            }
+            let mut wanted: Vec<TxNum> = climbing
+                .iter()
+                .filter_map(|i| Some(found[*i].root?.0))
+                .filter(|node| !rows.contains_key(node))
+                .collect();
+            wanted.sort_unstable();
+            wanted.dedup();
+            for (node, row) in wanted.iter().zip(self.bytes_of_many::<Clusters>(&wanted)?) {
+                let row = row.ok_or_else(|| self.broken("a row of clusters is missing"))?;
+                rows.insert(*node, Clusters::decode_value(&row)?);
+            }
+            climbing.retain(|i| {
+                let membership = &mut found[*i];
+                let Some(ClusterRoot(child)) = membership.root else { return false };
+                let tie = match rows.get(&child) {
+                    Some(ClusterRow::Newcomer { parent }) => {
+                        Some(Tie { child, parent: *parent, by: child, smaller: None })
+                    }
+                    Some(ClusterRow::Merged { parent, by, counts }) if *by < at.tx_end => {
+                        Some(Tie { child, parent: *parent, by: *by, smaller: Some(counts.transactions) })
+                    }
+                    _ => None,
+                };
+                membership.path.extend(tie);
+                membership.root = Some(ClusterRoot(tie.map_or(child, |tie| tie.parent)));
+                tie.is_some()
+            });
+        }
+        Err(self.broken("a path of clusters without end"))
+    }
+
+    /// The nodes of scripts that have one as of a block.
+    fn nodes_at(&self, scripts: &[ScriptId], at: AsOf) -> Result<Vec<Option<TxNum>>, ReadError> {
+        self.require(&CLUSTERS)?;
+        let mut sorted = scripts.to_vec();
+        sorted.sort_unstable();
+        sorted.dedup();
+        let mut nodes: HashMap<ScriptId, TxNum> = HashMap::new();
+        for (script, row) in sorted.iter().zip(self.bytes_of_many::<ClusterOf>(&sorted)?) {
+            let node = row.map(|bytes| ClusterOf::decode_value(&bytes)).transpose()?.map(|node| node.0);
+            nodes.extend(node.filter(|node| *node < at.tx_end).map(|node| (*script, node)));
+        }
+        Ok(scripts.iter().map(|script| nodes.get(script).copied()).collect())
+    }
+
+    /// The cluster that a transaction's scripts are in as of a block; `None` if it shows none by then. With
+    /// the way there: an id that was given out stays good after its cluster was merged.
+    ///
+    /// # Errors
+    /// As [`View::cluster_at`].
+    pub fn cluster_of_node(&self, node: TxNum, at: AsOf) -> Result<Option<(ClusterRoot, Vec<Tie>)>, ReadError> {
+        self.require(&CLUSTERS)?;
+        let mut path = Vec::new();
+        let mut root = node;
+        for _ in 0..MOST_CLIMBS {
+            let tie = match self.get::<Clusters>(&root)?.filter(|_| root < at.tx_end) {
+                None if root == node => return Ok(None),
+                None => return Err(self.broken("a row of clusters is missing")),
+                Some(ClusterRow::Newcomer { parent }) => Tie { child: root, parent, by: root, smaller: None },
+                Some(ClusterRow::Merged { parent, by, counts }) if by < at.tx_end => {
+                    Tie { child: root, parent, by, smaller: Some(counts.transactions) }
+                }
+                Some(_) => return Ok(Some((ClusterRoot(root), path))),
+            };
+            root = tie.parent;
+            path.push(tie);
+        }
+        Err(self.broken("a path of clusters without end"))
+    }
+
+    fn root_row(&self, root: ClusterRoot) -> Result<(Counts, bool), ReadError> {
+        match self.get::<Clusters>(&root.0)? {
+            Some(ClusterRow::Root(counts)) => Ok((counts, true)),
+            Some(ClusterRow::Merged { counts, .. }) => Ok((counts, false)),
+            _ => Err(self.broken("a cluster's root is none")),
+        }
+    }
+
+    /// What a cluster has as of a block: for the tip one row, for an earlier block one for each 128 children and one for
+    /// each cluster that was merged. `None` if it has more than [`MOST_COUNTED_CHILDREN`] for that.
+    ///
+    /// # Errors
+    /// As [`View::cluster_at`].
+    pub fn cluster_size(&self, root: ClusterRoot, at: AsOf) -> Result<Option<ClusterSize>, ReadError> {
+        let (counts, whole) = self.root_row(root)?;
+        if whole && at.tx_end >= self.tip().tx_end {
+            let Counts { transactions, scripts, balance, .. } = counts;
+            return Ok(Some(ClusterSize { transactions, scripts, balance: Some(balance) }));
+        }
+        let own = self.scripts_of_node(root.0)?.len() as u64;
+        let mut size = ClusterSize { transactions: 1, scripts: own, balance: None };
+        for slot in 0..=counts.children / CHILDREN_PER_ROW {
+            if slot >= MOST_COUNTED_CHILDREN / CHILDREN_PER_ROW {
+                return Ok(None);
+            }
+            for child in self.children(root.0, slot, counts.children)? {
+                if child.by >= at.tx_end {
+                    return Ok(Some(size));
+                }
+                let (transactions, scripts) = if child.node == child.by {
+                    (1, child.scripts.into())
+                } else {
+                    let (merged, _) = self.root_row(ClusterRoot(child.node))?;
+                    (merged.transactions, merged.scripts)
+                };
+                size.transactions += transactions;
+                size.scripts += scripts;
+            }
+        }
+        Ok(Some(size))
+    }
+
+    /// A row of the children of a root that has `children`; empty behind the last.
+    fn children(&self, root: TxNum, slot: u32, children: u32) -> Result<Vec<Child>, ReadError> {
+        let expected = children.saturating_sub(slot.saturating_mul(CHILDREN_PER_ROW)).min(CHILDREN_PER_ROW);
+        if expected == 0 {
+            return Ok(Vec::new());
+        }
+        let row = self.get::<ClusterChildren>(&(root, slot))?;
+        let row = row.ok_or_else(|| self.broken("a row of cluster_children is missing"))?.0;
+        // A root that was merged has had no more children since; others have them all.
+        if row.len() == expected as usize {
+            Ok(row)
+        } else {
+            Err(self.broken("a row of cluster_children is too short"))
+        }
+    }
+
+    /// Clusters by balance as they were after the last block of a day, scripts that are clusters of their own among them;
+    /// positions as in `cluster_days`. Reads at most 57 rows.
+    ///
+    /// # Errors
+    /// As [`View::cluster_at`].
+    pub fn clusters_by_day(&self, day: u32) -> Result<Sums, ReadError> {
+        self.sums_up_to::<ClusterDays>(&CLUSTERS, day)
+    }
+}

@@ -1,0 +1,137 @@
+//! Clusters, as of several heights, against the oracle.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use bitcoin::ScriptBuf;
+use cairn_model::ScriptId;
+use cairn_reader::{AsOf, ClusterRoot, Explanation, MemberPlace, View};
+use cairn_tables::{
+    clusters::{ClusterChildren, ClusterOf, Clusters as Forest},
+    script_days::BANDS,
+    sums::Sums,
+};
+use cairn_testkit::{Clusters, Oracle};
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use crate::cospending::clusters_of;
+
+/// Panics at the first difference.
+pub fn assert_clusters_equal(view: &View<'_>, oracle: &Oracle) {
+    let tip = view.tip().height;
+    let mut rng = ChaCha8Rng::seed_from_u64(u64::from(tip));
+    let ids: HashMap<&ScriptBuf, ScriptId> =
+        oracle.scripts().map(|script| (script, view.find_script(script.as_bytes()).unwrap().unwrap().id)).collect();
+    for height in BTreeSet::from([0, rng.random_range(0..=tip), tip.saturating_sub(1), tip]) {
+        let expected = clusters_of(oracle, height);
+        assert_height_equal(view, &expected, &ids, &mut rng);
+        bands(view, oracle, height);
+    }
+    // Nothing that no script leads to: every cluster of the tip was walked through.
+    let now = clusters_of(oracle, tip);
+    let clustered: usize = now.all().filter(|members| members.len() > 1).map(|members| members.len()).sum();
+    assert_eq!(view.scan::<ClusterOf>(None).unwrap().count(), clustered, "scripts with a node");
+    assert_eq!(view.scan::<Forest>(None).unwrap().count(), now.eligible().len(), "nodes");
+    let children: usize = view.scan::<ClusterChildren>(None).unwrap().map(|row| row.unwrap().1.0.len()).sum();
+    let roots = now.all().filter(|members| members.len() > 1).count();
+    assert_eq!(children, now.eligible().len() - roots, "children");
+}
+
+fn assert_height_equal(
+    view: &View<'_>,
+    expected: &Clusters,
+    ids: &HashMap<&ScriptBuf, ScriptId>,
+    rng: &mut ChaCha8Rng,
+) {
+    let at = view.as_of(expected.height()).unwrap();
+    let mut roots: BTreeMap<ClusterRoot, &ScriptBuf> = BTreeMap::new();
+    let mut strangers: Option<&ScriptBuf> = None;
+    for members in expected.all() {
+        let of: Vec<ScriptId> = members.iter().map(|script| ids[*script]).collect();
+        let found = view.clusters_at(&of, at).unwrap();
+        for (membership, script) in found.iter().zip(&of) {
+            assert_eq!(view.cluster_at(*script, at).unwrap(), *membership);
+            assert_eq!(membership.script, *script);
+            assert_eq!(membership.root, found[0].root, "as of {}: {members:?} are not together", at.height);
+            assert!(membership.path.is_sorted_by_key(|tie| tie.by), "links rise along the path");
+            assert!(membership.path.iter().all(|tie| tie.by < at.tx_end));
+        }
+        let Some(root) = found[0].root else {
+            assert_eq!(members.len(), 1, "as of {}: {members:?} have no cluster", at.height);
+            assert!(expected.transactions(members[0]).is_empty());
+            continue;
+        };
+        if let Some(other) = roots.insert(root, members[0]) {
+            panic!("as of {}: {other:x} and {:x} are together", at.height, members[0]);
+        }
+        let transactions = expected.transactions(members[0]);
+        let size = view.cluster_size(root, at).unwrap().expect("few children");
+        assert_eq!((size.scripts, size.transactions), (members.len() as u64, transactions.len() as u64));
+        let tip = at.height == view.tip().height;
+        assert_eq!(size.balance, tip.then(|| expected.balance(members[0])), "balance as of {}", at.height);
+        // The cluster is named after one of its transactions, and each of them leads to it.
+        assert!(transactions.contains(&root.0));
+        for tx in &transactions {
+            let (of_tx, path) = view.cluster_of_node(*tx, at).unwrap().expect("a cluster");
+            assert_eq!((of_tx, path.is_empty()), (root, *tx == root.0));
+            let before = AsOf { tx_end: *tx, ..at };
+            assert_eq!(view.cluster_of_node(*tx, before).unwrap(), None, "a cluster before its transaction");
+        }
+        pages(view, root, at, of.iter().copied().collect(), rng);
+        if size.transactions == 2 {
+            // The second joined by itself, and has no children.
+            let below = "0.0.0".parse().unwrap();
+            assert_eq!(view.cluster_members(root, at, &below, 1).unwrap(), None);
+        }
+        explanations(view, expected, ids, at, &members, strangers, rng);
+        strangers = Some(members[0]);
+    }
+}
+
+fn pages(view: &View<'_>, root: ClusterRoot, at: AsOf, expected: BTreeSet<ScriptId>, rng: &mut ChaCha8Rng) {
+    let limit = rng.random_range(1..expected.len() + 3);
+    let (mut found, mut next) = (Vec::new(), Some(MemberPlace::default()));
+    while let Some(place) = next {
+        assert_eq!(place.to_string().parse::<MemberPlace>().unwrap(), place);
+        let page = view.cluster_members(root, at, &place, limit).unwrap().expect("a place of the cluster");
+        assert!(page.next.is_none() || page.scripts.len() == limit);
+        found.extend(page.scripts);
+        next = page.next;
+    }
+    assert_eq!(found.len(), expected.len(), "as of {}", at.height);
+    assert_eq!(found.into_iter().collect::<BTreeSet<_>>(), expected);
+    let beyond: MemberPlace = format!("{}.0", 1_000_000).parse().unwrap();
+    assert_eq!(view.cluster_members(root, at, &beyond, 1).unwrap(), None);
+}
+
+fn explanations(
+    view: &View<'_>,
+    expected: &Clusters,
+    ids: &HashMap<&ScriptBuf, ScriptId>,
+    at: AsOf,
+    members: &[&ScriptBuf],
+    stranger: Option<&ScriptBuf>,
+    rng: &mut ChaCha8Rng,
+) {
+    let names: HashMap<ScriptId, &ScriptBuf> = members.iter().map(|script| (ids[*script], *script)).collect();
+    for _ in 0..4 {
+        let [a, b] = [(); 2].map(|()| members[rng.random_range(0..members.len())]);
+        let explained = view.explain_cluster(ids[a], ids[b], at).unwrap();
+        let Explanation::Steps(steps) = explained else { panic!("{a:x} and {b:x}: {explained:?}") };
+        let steps: Vec<_> =
+            steps.iter().map(|step| (names[&step.from].clone(), step.by, names[&step.to].clone())).collect();
+        expected.explains(&steps, a, b).unwrap();
+    }
+    if let Some(stranger) = stranger {
+        assert_eq!(view.explain_cluster(ids[stranger], ids[members[0]], at).unwrap(), Explanation::Apart);
+    }
+}
+
+fn bands(view: &View<'_>, oracle: &Oracle, height: u32) {
+    let last = view.last_of_day(height).unwrap();
+    let bands = clusters_of(oracle, last).balance_bands();
+    let each =
+        bands.iter().flat_map(|(band, of)| [(*band, i128::from(of.holders)), (BANDS + band, i128::from(of.sats))]);
+    let found = view.clusters_by_day(oracle.day(last)).unwrap();
+    assert_eq!(found, Sums::of(each).unwrap(), "clusters by balance at {last}");
+}

@@ -1,0 +1,49 @@
+//! The oracle's clusters by the rule of the index: its detectors of CoinJoins have tests of their own.
+
+use bitcoin::{ScriptBuf, Transaction};
+use cairn_domain::coinjoin::{Shape, is_coinjoin};
+use cairn_model::{Sats, ScriptTemplate};
+use cairn_testkit::{Clusters, Coin, Oracle, needs_key};
+
+/// A transaction with the coins that it spends.
+struct Spending<'t>(&'t Transaction, &'t [Coin]);
+
+impl Shape for Spending<'_> {
+    type Spent<'a>
+        = &'a ScriptBuf
+    where
+        Self: 'a;
+
+    fn inputs(&self) -> usize {
+        self.1.len()
+    }
+
+    fn outputs(&self) -> usize {
+        self.0.output.len()
+    }
+
+    fn input_value(&self, at: usize) -> Sats {
+        self.1[at].value_sats
+    }
+
+    fn input_template(&self, at: usize) -> ScriptTemplate {
+        ScriptTemplate::of(self.1[at].script.as_bytes())
+    }
+
+    fn input_script(&self, at: usize) -> &ScriptBuf {
+        &self.1[at].script
+    }
+
+    fn output_value(&self, at: usize) -> Sats {
+        self.0.output[at].value.to_sat()
+    }
+
+    fn output_script(&self, at: usize) -> &[u8] {
+        self.0.output[at].script_pubkey.as_bytes()
+    }
+}
+
+/// The oracle's clusters by the rule of the index.
+pub(crate) fn clusters_of(oracle: &Oracle, height: u32) -> Clusters {
+    Clusters::at(oracle, height, &|tx, coins| is_coinjoin(&Spending(tx, coins)), &needs_key)
+}
