@@ -46,6 +46,9 @@ pub(crate) enum Command {
     Unwind(Unwind),
     /// Inspects the tables.
     Db(Db),
+    /// Shows the cluster of an address: the scripts that transactions show to have the same owner. Works while another
+    /// process writes the index.
+    Cluster(Cluster),
     /// Audits the index: reads every row of every table and compares it with the journal, and says what is damaged and
     /// what mends it. With --node, also compares it with the node (headers, `gettxoutsetinfo muhash`).
     Verify(Verify),
@@ -296,6 +299,29 @@ pub(crate) struct StateBackup {
     pub(crate) force: bool,
     /// The file to write.
     pub(crate) file: PathBuf,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Cluster {
+    #[command(flatten)]
+    pub(crate) index: IndexDir,
+    /// Address on the network of the index, or scripthash:<hex> with SHA-256(scriptPubKey) in natural byte order.
+    pub(crate) address: String,
+    /// Shows the cluster as it was after the block at this height.
+    #[arg(long, value_name = "HEIGHT")]
+    pub(crate) at: Option<u32>,
+    /// Also explains why this address is in the same cluster: the transactions that show it.
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) explain: Option<String>,
+    /// Prints JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Maximum number of members to print.
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=10_000))]
+    pub(crate) limit: usize,
+    /// Goes on where an earlier answer ended: the value of its `next`.
+    #[arg(long, value_name = "PLACE")]
+    pub(crate) from: Option<String>,
 }
 
 #[derive(Args, Debug)]

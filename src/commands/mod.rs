@@ -1,5 +1,6 @@
 //! One file per command, or per few that belong together.
 
+mod cluster;
 mod context;
 mod db;
 mod demo;
@@ -39,6 +40,7 @@ pub(crate) fn run(command: Command, context: &Context) -> Result<Exit, Failure> 
         Command::Reindex(args) => upkeep::reindex(&args, context),
         Command::Unwind(args) => upkeep::unwind(&args, context),
         Command::Db(args) => db::db(&args.what),
+        Command::Cluster(args) => cluster::cluster(&args),
         Command::Keys(args) => keys::keys(&args.what),
         Command::Feedback(args) => feedback::feedback(&args.what),
         Command::State(args) => state::state(&args.what),

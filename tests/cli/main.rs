@@ -2,7 +2,10 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod bound;
+mod cluster;
 mod common;
+#[path = "../engine/cospending.rs"]
+mod cospending;
 mod damaged_blocks;
 mod demo;
 mod deployed;
