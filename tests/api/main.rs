@@ -9,6 +9,8 @@ mod browsers;
 mod compact;
 mod connections;
 mod corpus;
+#[path = "../engine/cospending.rs"]
+mod cospending;
 mod damaged;
 mod description;
 mod discovery;

@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use bitcoin::{Address, Network, ScriptBuf};
 use serde_json::{Value, json};
 
-use crate::support::{World, assert_problem, everything_world, get, validator};
+use crate::{
+    cospending::clusters_of,
+    support::{World, assert_problem, everything_world, get, validator},
+};
 
 const PATH: &str = "/v1/chain/supply-distribution";
 /// Ages in days at which classes begin.
@@ -70,11 +73,21 @@ fn assert_answer(body: &Value, world: &World, height: u32) {
     }
     assert_eq!(body["by_balance"]["holders"], holders, "{what}");
     assert_eq!(body["by_balance"]["without_address"], without, "{what}");
-    // Clusters are not there yet, and the answer says so.
-    assert_eq!(body["by_cluster"], Value::Null);
-    let warnings = body["_meta"]["warnings"].as_array().unwrap();
-    assert!(warnings.iter().any(|warning| warning["code"] == "no_clusters"), "{body}");
     assert!(holders > 0 || height == 0);
+
+    let clusters = clusters_of(oracle, last).balance_bands();
+    let bands = body["by_cluster"]["bands"].as_array().unwrap();
+    assert_eq!(bands.len(), 14);
+    let mut holders = 0;
+    for (at, band) in (0u32..).zip(bands) {
+        let of_band = clusters.iter().filter(|(band, _)| **band == at || at == 13 && **band > 13);
+        let (count, sats) = of_band.fold((0, 0), |(count, sats), (_, of)| (count + of.holders, sats + of.sats));
+        assert_eq!((&band["from_sats"], &band["holders"]), (&json!(10u64.pow(at)), &json!(count)), "{what}: {band}");
+        assert_part(band, sats, supply, &what);
+        holders += count;
+    }
+    assert_eq!(body["by_cluster"]["holders"], holders, "{what}");
+    assert!(holders <= body["by_balance"]["holders"].as_u64().unwrap());
 }
 
 #[tokio::test]
@@ -90,8 +103,8 @@ async fn every_height_is_answered_as_the_ledger_has_it() {
         let reply = get(&router, &format!("{PATH}?as_of={height}")).await;
         assert!(schema.is_valid(&reply.body), "{}", reply.body);
         assert_answer(&reply.body, world, height);
-        // 57 rows of scripts, one of 64 days of birth for each period, and the block's.
-        assert!(reply.rows_read() <= 57 * 3, "{} rows", reply.rows_read());
+        // 57 rows of scripts and of clusters, one of 64 days of birth for each period, and the block's.
+        assert!(reply.rows_read() <= 57 * 4, "{} rows", reply.rows_read());
     }
 }
 

@@ -45,8 +45,8 @@ pub(crate) struct SupplyDistributionOutput {
     long_term: LongTerm,
     /// Scripts by balance.
     by_balance: ByBalance,
-    /// Clusters of scripts by balance; null, since scripts are not grouped into clusters yet.
-    by_cluster: Option<ByBalance>,
+    /// Clusters by balance: scripts that transactions show to have one owner count as one holder.
+    by_cluster: ByCluster,
 }
 
 /// Coins of a class of age.
@@ -85,6 +85,30 @@ pub(crate) struct ByBalance {
     bands: Vec<Band>,
 }
 
+/// Clusters by balance. A script that was never spent together with others is a cluster of its own.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct ByCluster {
+    /// Clusters with a balance above zero.
+    holders: u64,
+    /// By powers of ten.
+    bands: Vec<ClusterBand>,
+}
+
+/// Clusters of a band.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct ClusterBand {
+    /// Least balance.
+    from_sats: u64,
+    /// Balance at which the next band begins; null for the last.
+    to_sats: Option<u64>,
+    holders: u64,
+    /// Their balances together.
+    sats: u64,
+    btc: Btc,
+    /// Part of the supply, rounded down.
+    share: Decimal<6>,
+}
+
 /// Holders of a band.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Band {
@@ -114,9 +138,10 @@ impl Operation for SupplyDistribution {
     const INFO: Info = Info {
         summary: "How the supply is distributed: coins by age, holders by balance",
         description: "All unspent coins by age (twelve classes from under a day to over ten years, and those held for 155 \
-            days or longer), and all scripts with a balance by powers of ten, from 1 satoshi to 100,000 BTC and more. \
-            `as_of` asks for an earlier day. The sums of both equal the set of unspent coins, exactly. Holders are \
-            scripts, not people: one owner may have many, and one script may hold the coins of many.",
+            days or longer), and all scripts with a balance by powers of ten, from 1 satoshi to 100,000 BTC and more; then \
+            the same by cluster: scripts that transactions spend from together count as one holder. `as_of` asks for an \
+            earlier day. The sums of all three equal the set of unspent coins, exactly. Holders are not people: one \
+            owner may have many scripts and clusters, and one script may hold the coins of many.",
         errors: &[ErrorCode::BlockNotFound],
         tool: Tool::reads(
             "asked how bitcoin is distributed: the age of coins, long-term holders, how many addresses hold how much",
@@ -135,13 +160,15 @@ impl Operation for SupplyDistribution {
         let last = view.last_of_day(height).unwrap_or(height);
         let day = view.chain().get(last).map_or(0, |block| day_of(block.mono_time));
         let (births, scripts) = (view.supply_by_birth(day)?, view.scripts_by_day(day)?);
+        let clusters = view.clusters_by_day(day)?;
         let supply: Sats = births.iter().map(|born| born.sats).sum();
-        let held = (0..BANDS).map(|band| scripts.get(BANDS + band)).sum::<i128>();
-        if held != i128::from(supply) {
-            let what = format!("scripts hold {held} sats, but {supply} are unspent");
-            return Err(ReadError::Broken(what).into());
+        for (holders, sums) in [("scripts", &scripts), ("clusters", &clusters)] {
+            let held = (0..BANDS).map(|band| sums.get(BANDS + band)).sum::<i128>();
+            if held != i128::from(supply) {
+                let what = format!("{holders} hold {held} sats, but {supply} are unspent");
+                return Err(ReadError::Broken(what).into());
+            }
         }
-        ctx.warn("no_clusters", "scripts are not grouped into clusters yet: by_cluster is null");
         let coins = births.iter().map(|born| born.coins).sum();
         Ok(SupplyDistributionOutput {
             as_of: block_ref(view, last)?,
@@ -152,7 +179,7 @@ impl Operation for SupplyDistribution {
             by_age: by_age(&births, day, supply),
             long_term: long_term(&births, day, supply),
             by_balance: by_balance(&scripts, supply)?,
-            by_cluster: None,
+            by_cluster: by_cluster(&clusters, supply)?,
         })
     }
 }
@@ -182,13 +209,31 @@ fn long_term(births: &[BornOn], day: u32, supply: Sats) -> LongTerm {
     LongTerm { from_days: LONG_TERM_DAYS, coins, sats, btc: Btc::of(sats), share: share(sats, supply) }
 }
 
-fn by_balance(scripts: &Sums, supply: Sats) -> Result<ByBalance, ReadError> {
-    // The last band has all above it.
-    let total = |first: u32, band: u32| {
-        let end = if band == TOP_BAND { BANDS } else { band + 1 };
-        let sum = (band..end).map(|band| scripts.get(first + band)).sum::<i128>();
-        u64::try_from(sum).map_err(|_| ReadError::Broken(format!("scripts by balance add up to {sum}")))
+/// What the holders of a band add up to; the last band has all above it.
+fn total(holders: &Sums, first: u32, band: u32) -> Result<u64, ReadError> {
+    let end = if band == TOP_BAND { BANDS } else { band + 1 };
+    let sum = (band..end).map(|band| holders.get(first + band)).sum::<i128>();
+    u64::try_from(sum).map_err(|_| ReadError::Broken(format!("holders by balance add up to {sum}")))
+}
+
+fn by_cluster(clusters: &Sums, supply: Sats) -> Result<ByCluster, ReadError> {
+    let band = |band| {
+        let (bounds, sats) = (balance_band(band), total(clusters, BANDS, band)?);
+        Ok(ClusterBand {
+            from_sats: bounds.from,
+            to_sats: bounds.to,
+            holders: total(clusters, 0, band)?,
+            sats,
+            btc: Btc::of(sats),
+            share: share(sats, supply),
+        })
     };
+    let bands = (0..=TOP_BAND).map(band).collect::<Result<Vec<ClusterBand>, ReadError>>()?;
+    Ok(ByCluster { holders: bands.iter().map(|band| band.holders).sum(), bands })
+}
+
+fn by_balance(scripts: &Sums, supply: Sats) -> Result<ByBalance, ReadError> {
+    let total = |first: u32, band: u32| total(scripts, first, band);
     let band = |band| {
         let (bounds, sats) = (balance_band(band), total(BANDS, band)?);
         Ok(Band {
