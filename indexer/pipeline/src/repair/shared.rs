@@ -1,5 +1,5 @@
 //! Mends the family that small tables share: rows that can be read stay, look-ups are made again from the headers, and
-//! what else is lost is made again by others.
+//! what else is lost is made again by others. Rows of stages may be many: they are never all in memory.
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -14,13 +14,13 @@ use cairn_tables::{
     headers::HeaderRow,
     heights::{HeightByHash, HeightByTime},
     keys::HashPrefix,
-    stages::{CHAIN, STAGES},
+    stages::{CHAIN, STAGES, StageInfo},
 };
 use cairn_writer::Writer;
 
 use super::{Cannot, MendError, swap::Replacement};
 
-/// Rows of the shared family.
+/// Rows of the shared family that no stage but the journal's own makes.
 pub(crate) struct Shared {
     rows: BTreeMap<Vec<u8>, Vec<u8>>,
     /// True if some could not be read.
@@ -45,12 +45,24 @@ fn is_row(key: &[u8], value: &[u8]) -> Option<bool> {
     None
 }
 
+/// The stages that are built from the journal, with each of their tables' tags in the shared family.
+fn derived() -> impl Iterator<Item = (&'static StageInfo, u8)> {
+    let stages = STAGES.iter().filter(|stage| stage.name != CHAIN.name);
+    stages.flat_map(|stage| stage.tables.iter().filter_map(move |table| Some((stage, table.tag?))))
+}
+
+/// Whether a row is of one of their tables.
+fn is_derived(key: &[u8]) -> bool {
+    key.first().is_some_and(|first| derived().any(|(_, tag)| tag == *first))
+}
+
 impl Shared {
     /// Reads all that can be read.
     pub(crate) fn read(writer: &Writer) -> Result<Self, MendError> {
         let (mut rows, mut broken, mut unknown) = (BTreeMap::new(), 0u64, 0u64);
         let places = writer.salvage::<MendError>(Family::SHARED, |key, value| {
             match is_row(key, value) {
+                Some(true) if is_derived(key) => {}
                 Some(true) => drop(rows.insert(key.to_vec(), value.to_vec())),
                 Some(false) => broken += 1,
                 None => unknown += 1,
@@ -84,9 +96,9 @@ impl Shared {
         names.iter().all(|name| self.get::<FactsTable>(&(*name).to_owned()).is_some())
     }
 
-    /// Replaces the family by what was read, with look-ups made from the headers, and with `facts` if they are lost. If rows
-    /// were lost, every stage that has a table here is rebuilt later, since its rows may have been among them, and readers
-    /// wait until the rest is made.
+    /// Replaces the family by what was read, with look-ups made from the headers, and with `facts` if they are lost. Rows of
+    /// stages stay; but if rows were lost, every stage that has a table here is rebuilt later, since its rows may have been
+    /// among them, and readers wait until the rest is made.
     pub(crate) fn replace(
         mut self,
         writer: &Writer,
@@ -112,18 +124,29 @@ impl Shared {
             self.put::<Format>(&(), &cairn_tables::format::FORMAT);
         }
         if self.damaged {
-            let lost = STAGES.iter().filter(|stage| stage.name != CHAIN.name);
-            for (stage, tag) in lost.flat_map(|stage| stage.tables.iter().map(move |table| (stage, table.tag))) {
-                let Some(tag) = tag else { continue };
+            for (stage, _) in derived() {
                 self.rows.remove(&encode_key::<Checkpoints>(&stage.name.to_owned()));
-                self.rows.retain(|key, _| key.first() != Some(&tag));
             }
             self.put::<FactsTable>(&Facts::REPAIRING.to_owned(), &Fact("collisions".to_owned()));
         }
         let mut replacement = Replacement::begin(datadir, Family::SHARED)?;
-        for (key, value) in &self.rows {
-            replacement.put(key, value)?;
+        let mut rows = self.rows.iter().peekable();
+        // Rows of stages are taken over one by one, between the others.
+        if !self.damaged {
+            let places = writer.salvage::<MendError>(Family::SHARED, |key, value| {
+                if !is_derived(key) {
+                    return Ok(());
+                }
+                while let Some((before, its)) = rows.next_if(|(before, _)| before.as_slice() < key) {
+                    replacement.put(before, its)?;
+                }
+                Ok(replacement.put(key, value)?)
+            })?;
+            if places > 0 {
+                return Err(Cannot("small tables could be read once, and then no more".to_owned()).into());
+            }
         }
+        rows.try_for_each(|(key, value)| replacement.put(key, value))?;
         Ok(replacement.finish(writer)?)
     }
 }
