@@ -20,12 +20,12 @@ use cairn_chaingen::{
     corefiles::FileOptions,
     mainnet::{MainnetOptions, write_mainnet},
 };
-use cairn_model::Network;
+use cairn_model::{Network, ScriptId, ScriptPrefix};
 use cairn_pipeline::{DEFAULT_MEMORY, Driver, Engine, NoProgress, SyncOptions};
 use cairn_reader::Facts;
 use cairn_sources::BlockFiles;
 use cairn_stages::CHAIN;
-use cairn_tables::TABLES;
+use cairn_tables::{TABLES, clusters::ClusterOf};
 use support::{Phases, Watch, cpu_seconds, disk_bytes, table::Table, written_bytes};
 
 #[global_allocator]
@@ -105,6 +105,36 @@ fn reindex(datadir: &Path, bytes: u64, table: &mut Table) {
     }
 }
 
+/// Scripts whose clusters are looked up.
+const LOOK_UPS: usize = 2_000;
+
+/// Looks up the clusters of scripts from all over the index, each as of another height.
+fn look_up(datadir: &Path, table: &mut Table) {
+    let engine = Engine::open_existing(datadir).unwrap();
+    let (reader, mut scripts) = (engine.reader(), Vec::new());
+    let view = reader.view().unwrap();
+    for high in 0..LOOK_UPS as u64 {
+        let first = ScriptPrefix((high * (u64::MAX / LOOK_UPS as u64)).to_be_bytes());
+        let from = ScriptId { prefix: first, ordinal: 0 };
+        scripts.extend(view.scan::<ClusterOf>(Some(&from)).unwrap().next().map(|row| row.unwrap().0));
+    }
+    let heights = view.tip().height + 1;
+    let (mut micros, mut rows) = (Vec::new(), Vec::new());
+    for (at, script) in (0u32..).zip(&scripts) {
+        let at = view.as_of(at.wrapping_mul(0x9e37_79b9) % heights).unwrap();
+        let (start, before) = (Instant::now(), view.rows_read());
+        view.cluster_at(*script, at).unwrap();
+        micros.push(start.elapsed().as_secs_f64() * 1e6);
+        rows.push((view.rows_read() - before) as f64);
+    }
+    assert!(!scripts.is_empty());
+    for (what, mut found, unit) in [("time", micros, "µs"), ("rows read", rows, "rows")] {
+        found.sort_by(f64::total_cmp);
+        table.add(format!("cluster as of a height: {what}, median"), unit, found[found.len() / 2]);
+        table.add(format!("cluster as of a height: {what}, 99 of 100"), unit, found[found.len() * 99 / 100]);
+    }
+}
+
 /// What a run of its own is told: the folder with the chain, where the index goes, MiB of memory.
 const BLOCKS: &str = "CAIRN_BENCH_BLOCKS_DIR";
 const DATADIR: &str = "CAIRN_BENCH_DATADIR";
@@ -132,6 +162,7 @@ fn measure(blocks: &Path) {
     let mut table = Table::default();
     let bytes = bulk(blocks, &datadir, &mut table);
     if env::var_os("CAIRN_BENCH_REINDEX").is_some() {
+        look_up(&datadir, &mut table);
         reindex(&datadir, bytes, &mut table);
     }
     table.hand_over();
