@@ -48,9 +48,9 @@ pub(crate) fn stages(index: &IndexDir) -> Result<Exit, Failure> {
             counted &= size.counted;
         }
         let rows = rows(row_count, counted);
-        lines.push(vec![stage.name.to_owned(), version, stage.order.name().to_owned(), rows, size(bytes), at]);
+        lines.push(vec![stage.name.to_owned(), version, rows, size(bytes), at]);
     }
-    print(&table(&["stage", ">version", "order", ">rows", ">bytes", "checkpoint"], &lines))?;
+    print(&table(&["stage", ">version", ">rows", ">bytes", "checkpoint"], &lines))?;
     Ok(Exit::Done)
 }
 

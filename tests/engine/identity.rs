@@ -5,7 +5,7 @@ use std::path::Path;
 use cairn_model::{BlockHash, Height};
 use cairn_pipeline::{Driver, Engine, NoProgress, PipelineError, SyncOptions};
 use cairn_reader::{ReadError, Reader, SecondaryReader, StageStatus};
-use cairn_stages::{Order, Stage, StageInfo};
+use cairn_stages::{Stage, StageInfo};
 use cairn_tables::{
     Table, TableInfo,
     checkpoints::{Checkpoint, Checkpoints},
@@ -227,7 +227,7 @@ fn any_number_of_stages_is_remembered() {
     let stages: Vec<StageInfo> = (0..200)
         .map(|n| {
             let name: &'static str = Box::leak(format!("stage-{n}").into_boxed_str());
-            StageInfo { name, version: n, order: Order::Free, depends_on: &[], tables: &[] }
+            StageInfo { name, version: n, depends_on: &[], tables: &[] }
         })
         .collect();
     change(dir.path(), |batch| {

@@ -300,7 +300,7 @@ impl Engine {
             if !follows || view.tip().height + 1 != place.height {
                 return Err(ReadError::Broken(format!("block {} does not follow the tip", decoded.hash)).into());
             }
-            (resolve(&view, &mut decoded, place, collisions)?, view.chain().clone())
+            (resolve(&self.reader, &view, &mut decoded, place, collisions)?, view.chain().clone())
         };
         let times = IndexTimes(times);
         let context = self.context(&times);

@@ -33,8 +33,8 @@ pub(crate) fn take_record(bytes: &[u8]) -> Option<(Delta<'_>, &[u8])> {
     Some((Delta { key, value }, rest))
 }
 
-/// Where a record lies, and the start of its key as numbers: they decide nearly every comparison without a look at the
-/// record. An offset of 32 bits keeps it at 24 bytes; half of the sorting is moving these.
+/// Where a record lies, and the start of its key, with its value behind it where that tells more, as numbers: they decide
+/// nearly every comparison without a look at the record. An offset of 32 bits keeps it at 24 bytes; half of the sorting is moving these.
 #[derive(Clone, Copy)]
 struct Head {
     high: u64,
@@ -56,20 +56,13 @@ impl<'a> Sorted<'a> {
     pub(crate) fn new(bytes: &'a [u8]) -> Option<Self> {
         u32::try_from(bytes.len()).ok()?;
         let mut heads = Vec::with_capacity(bytes.len() / 24);
-        let mut rest = bytes;
-        while !rest.is_empty() {
-            let at = (bytes.len() - rest.len()) as u32;
-            let (delta, after) = take_record(rest)?;
-            let mut head = [0u8; 16];
-            let n = delta.key.len().min(16);
-            head[..n].copy_from_slice(&delta.key[..n]);
-            let head = u128::from_be_bytes(head);
-            heads.push(Head { high: (head >> 64) as u64, low: head as u64, at });
-            rest = after;
+        if !read_heads(bytes, true, &mut heads)? {
+            heads.clear();
+            read_heads(bytes, false, &mut heads)?;
         }
         let record = |head: &Head| bytes.get(head.at as usize..).and_then(take_record).map(|(delta, _)| delta);
         let compare = |a: &Head, b: &Head| {
-            // Shorter keys are filled up with zeros, so equal heads say nothing yet.
+            // What is shorter is filled up with zeros, so equal heads say nothing yet.
             (a.high, a.low).cmp(&(b.high, b.low)).then_with(|| record(a).cmp(&record(b)))
         };
         for bucket in bucketed(&mut heads) {
@@ -84,6 +77,30 @@ impl<'a> Sorted<'a> {
         // Each was read before.
         records.filter_map(|record| record.map(|(delta, _)| delta))
     }
+}
+
+/// Reads the heads of records, with values or without. False if keys have several lengths: then a value may not stand
+/// behind its key. `None` if a record is cut short.
+fn read_heads(bytes: &[u8], with_values: bool, heads: &mut Vec<Head>) -> Option<bool> {
+    let (mut rest, mut key_len) = (bytes, None);
+    while !rest.is_empty() {
+        let at = (bytes.len() - rest.len()) as u32;
+        let (delta, after) = take_record(rest)?;
+        let mut head = [0u8; 16];
+        let n = delta.key.len().min(16);
+        head[..n].copy_from_slice(&delta.key[..n]);
+        if with_values {
+            if *key_len.get_or_insert(delta.key.len()) != delta.key.len() {
+                return Some(false);
+            }
+            let more = delta.value.len().min(16 - n);
+            head[n..n + more].copy_from_slice(&delta.value[..more]);
+        }
+        let head = u128::from_be_bytes(head);
+        heads.push(Head { high: (head >> 64) as u64, low: head as u64, at });
+        rest = after;
+    }
+    Some(true)
 }
 
 /// Puts heads into buckets by their leading bits, in place; gives the buckets in order. Keys are spread evenly mostly,
@@ -121,20 +138,20 @@ fn bucketed(heads: &mut [Head]) -> Vec<std::ops::Range<usize>> {
     starts.into_iter().zip(ends).map(|(start, end)| start..end).collect()
 }
 
-/// Folds the deltas of one lane, group by group; all of a group's are there. For the tip.
+/// Folds a group; all of it is there. For the tip.
 ///
 /// # Errors
 /// What the stage or the rows say.
-pub(crate) fn fold_sorted(
+pub(crate) fn fold_group(
     stage: &dyn Stage,
     lane_index: usize,
-    deltas: &[Delta<'_>],
+    group: &Group<'_>,
     direction: FoldDirection,
     prior: &dyn Prior,
     rows: &mut dyn Rows,
 ) -> Result<(), StageError> {
     let lane = &stage.lanes()[lane_index];
-    deltas.chunk_by(|a, b| same_group(lane, a.key, b.key)).try_for_each(|group| match (lane.merge, direction) {
+    match (lane.merge, direction) {
         (Merge::Put, FoldDirection::Back) => rows.delete(lane.families[0], put_once(stage, group)?.key),
         (Merge::Put, FoldDirection::Forward) => {
             let row = put_once(stage, group)?;
@@ -150,7 +167,7 @@ pub(crate) fn fold_sorted(
             }
         }
         _ => stage.fold(lane_index, group, direction, prior, rows),
-    })
+    }
 }
 
 fn put_once<'a>(stage: &dyn Stage, group: &[Delta<'a>]) -> Result<Delta<'a>, StageError> {

@@ -6,9 +6,10 @@ use cairn_model::{
     Block, FilePos, Height, InputFlags, MonoTime, Network, Outpoint, Overwritten, ScriptId, ScriptPrefix,
     ScriptTemplate, SpentCoin, TxNum, Txid,
 };
-use cairn_reader::View;
-use cairn_sources::{BlockRef, Decoded};
+use cairn_reader::{Reader, View};
+use cairn_sources::{BlockRef, Decoded, Prevout};
 use cairn_tables::{coins::Coins, totals::TotalsTable};
+use rayon::prelude::*;
 
 use crate::{PipelineError, collisions::Collisions};
 
@@ -56,32 +57,54 @@ pub(crate) fn unresolved(decoded: &mut Decoded, place: ChainPosition) -> Block {
     }
 }
 
-/// Resolves a block against the index before it.
+/// Look-ups that a thread takes at a time at least: fewer are not worth handing over.
+const LEAST_PIECE: usize = 32;
+
+/// Looks things up on all threads, in order.
+fn look_up<T: Sync, R: Send>(
+    reader: &Reader,
+    things: &[T],
+    one: impl Fn(&View<'_>, &T) -> Result<R, PipelineError> + Sync,
+) -> Result<Vec<R>, PipelineError> {
+    let piece = things.len().div_ceil(rayon::current_num_threads() * 4).max(LEAST_PIECE);
+    let found = things.par_chunks(piece).map(|things| {
+        let view = reader.view()?;
+        things.iter().map(|thing| one(&view, thing)).collect::<Result<Vec<R>, PipelineError>>()
+    });
+    Ok(found.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
+}
+
+/// Resolves a block against the index before it, which nothing changes meanwhile. `view` is of it.
 ///
 /// # Errors
 /// A spent coin is missing, or the index cannot be read.
 pub(crate) fn resolve(
+    reader: &Reader,
     view: &View<'_>,
     decoded: &mut Decoded,
     place: ChainPosition,
     collisions: &mut Collisions,
 ) -> Result<Block, PipelineError> {
     let mut block = unresolved(decoded, place);
-    give_ids(view, &mut block, collisions)?;
+    give_ids(reader, &mut block, collisions)?;
     let index_of: HashMap<Txid, usize> = block.txs.iter().enumerate().map(|(i, tx)| (tx.txid, i)).collect();
-    let mut numbers: HashMap<Txid, TxNum> = HashMap::new();
     let spenders = block.txs.iter().enumerate().flat_map(|(i, tx)| tx.inputs.clone().map(move |_| i));
-    let spenders: Vec<usize> = spenders.collect();
-    for ((prevout, flags), spender) in decoded.prevouts.iter().zip(&decoded.flags).zip(spenders) {
+    // A coin of the block itself exists only from its transaction on.
+    let made_here =
+        |(prevout, spender): (&Prevout, usize)| index_of.get(&prevout.txid).copied().filter(|i| *i < spender);
+    let made_here: Vec<Option<usize>> = decoded.prevouts.iter().zip(spenders).map(made_here).collect();
+    let stored = stored_coins(reader, &decoded.prevouts, &decoded.flags, &made_here)?;
+    for (((prevout, flags), made_here), stored) in
+        decoded.prevouts.iter().zip(&decoded.flags).zip(made_here).zip(stored)
+    {
         let missing = || PipelineError::MissingCoin {
             height: place.height,
             hash: block.hash,
             txid: prevout.txid,
             vout: prevout.vout,
         };
-        // A coin of the block itself exists only from its transaction on.
-        let coin = match index_of.get(&prevout.txid).filter(|i| **i < spender) {
-            Some(&i) => {
+        let coin = match made_here {
+            Some(i) => {
                 let tx = &block.txs[i];
                 let output = block.outputs_of(tx).get(prevout.vout as usize).filter(|o| o.spendable);
                 let output = output.ok_or_else(missing)?;
@@ -97,15 +120,7 @@ pub(crate) fn resolve(
                     },
                 }
             }
-            None => {
-                let tx_num = match numbers.get(&prevout.txid) {
-                    Some(tx_num) => *tx_num,
-                    None => view.tx_by_id(&prevout.txid)?.ok_or_else(missing)?.tx_num,
-                };
-                numbers.insert(prevout.txid, tx_num);
-                let outpoint = Outpoint { tx_num, vout: prevout.vout };
-                stored_coin(view, outpoint, *flags)?.ok_or_else(missing)?
-            }
+            None => stored.ok_or_else(missing)?,
         };
         block.inputs.push(coin);
     }
@@ -139,6 +154,29 @@ pub(crate) fn check_amounts(network: Network, block: &Block) -> Result<(), Pipel
     amounts().map(|_| ()).ok_or(error)
 }
 
+/// The coins that inputs spend out of the index; `None` for those that are made in the block, and those that there are not.
+fn stored_coins(
+    reader: &Reader,
+    prevouts: &[Prevout],
+    flags: &[InputFlags],
+    made_here: &[Option<usize>],
+) -> Result<Vec<Option<SpentCoin>>, PipelineError> {
+    let outside = prevouts.iter().zip(made_here).filter(|(_, made_here)| made_here.is_none());
+    let mut txids: Vec<Txid> = outside.map(|(prevout, _)| prevout.txid).collect();
+    txids.sort_unstable();
+    txids.dedup();
+    let numbers = look_up(reader, &txids, |view, txid| Ok(view.tx_by_id(txid)?.map(|tx| tx.tx_num)))?;
+    let number = |txid: &Txid| txids.binary_search(txid).ok().and_then(|at| numbers[at]);
+    let outpoints = prevouts.iter().zip(flags).zip(made_here).map(|((prevout, flags), made_here)| {
+        let tx_num = if made_here.is_none() { number(&prevout.txid) } else { None };
+        tx_num.map(|tx_num| (Outpoint { tx_num, vout: prevout.vout }, *flags))
+    });
+    look_up(reader, &outpoints.collect::<Vec<_>>(), |view, outpoint| match outpoint {
+        Some((outpoint, flags)) => stored_coin(view, *outpoint, *flags),
+        None => Ok(None),
+    })
+}
+
 fn stored_coin(view: &View<'_>, outpoint: Outpoint, flags: InputFlags) -> Result<Option<SpentCoin>, PipelineError> {
     let Some(coin) = view.get::<Coins>(&outpoint)? else { return Ok(None) };
     let birth = view.chain().height_of(outpoint.tx_num).unwrap_or_default();
@@ -166,9 +204,19 @@ fn overwritten(view: &View<'_>, block: &Block) -> Result<Vec<Overwritten>, Pipel
 }
 
 /// Assigns ordinals to the outputs' scripts. For a known prefix, whole scripts are compared.
-fn give_ids(view: &View<'_>, block: &mut Block, collisions: &mut Collisions) -> Result<(), PipelineError> {
-    // Per prefix the script that had it first in this block or in the index.
-    let mut seen: HashMap<ScriptPrefix, (TxNum, Vec<u8>)> = HashMap::new();
+fn give_ids(reader: &Reader, block: &mut Block, collisions: &mut Collisions) -> Result<(), PipelineError> {
+    let spendable = block.outputs.iter().filter(|output| output.spendable);
+    let mut prefixes: Vec<ScriptPrefix> = spendable.map(|output| output.id.prefix).collect();
+    prefixes.sort_unstable();
+    prefixes.dedup();
+    prefixes.retain(|prefix| !collisions.has(*prefix));
+    let known = look_up(reader, &prefixes, |view, prefix| {
+        let totals = view.get::<TotalsTable>(&ScriptId { prefix: *prefix, ordinal: 0 })?;
+        totals.map(|totals| Ok((totals.first.tx_num, view.script_at(totals.first)?))).transpose()
+    })?;
+    // Per prefix the script that had it first in the index or in this block.
+    let known = prefixes.into_iter().zip(known).filter_map(|(prefix, first)| Some((prefix, first?)));
+    let mut seen: HashMap<ScriptPrefix, (TxNum, Vec<u8>)> = known.collect();
     for i in 0..block.txs.len() {
         let tx_num = block.tx_num(i);
         let outputs = block.txs[i].outputs.start as usize..block.txs[i].outputs.end as usize;
@@ -176,17 +224,7 @@ fn give_ids(view: &View<'_>, block: &mut Block, collisions: &mut Collisions) -> 
             let prefix = output.id.prefix;
             let script = &block.scripts[output.script.start as usize..output.script.end as usize];
             if !collisions.has(prefix) {
-                let first = match seen.get(&prefix) {
-                    Some(first) => first,
-                    None => {
-                        let known = view.get::<TotalsTable>(&ScriptId { prefix, ordinal: 0 })?;
-                        let first = match known {
-                            Some(totals) => (totals.first.tx_num, view.script_at(totals.first)?),
-                            None => (tx_num, script.to_vec()),
-                        };
-                        seen.entry(prefix).or_insert(first)
-                    }
-                };
+                let first = seen.entry(prefix).or_insert_with(|| (tx_num, script.to_vec()));
                 if first.1 != script {
                     collisions.discover(prefix, first.clone());
                 }

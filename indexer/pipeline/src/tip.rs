@@ -1,8 +1,10 @@
 //! The tip driver: one block at a time, connected or disconnected, all stages in one commit.
 
 use cairn_model::{Block, BlockHash, Height};
+use std::cell::RefCell;
+
 use cairn_stages::{
-    Delta, FoldDirection, HearContext, Heard, MapContext, Merge, Order, PastBefore, Prior, PriorError, Rows, Stage,
+    Delta, FoldDirection, HearContext, Lane, Listener, MapContext, Merge, PastBefore, Prior, PriorError, Rows, Stage,
     StageError, TimesUpTo,
 };
 use cairn_tables::{
@@ -11,12 +13,13 @@ use cairn_tables::{
     journal::Collisions as CollisionsTable,
 };
 use cairn_writer::{Batch, Writer};
+use rayon::prelude::*;
 
 use crate::{
     PipelineError,
     collisions::Collisions,
     error::unwrap_stage,
-    groups::{Sorted, fold_sorted, put_record, same_group},
+    groups::{Sorted, fold_group, put_record, same_group},
 };
 
 struct StoredRows<'w>(&'w Writer);
@@ -27,16 +30,50 @@ impl Prior for StoredRows<'_> {
     }
 }
 
-struct BatchRows<'b, 'w>(&'b mut Batch<'w>);
+/// The tables as they were before the block, for one group of deltas: its fold and those who hear it ask for the same rows.
+struct Remembered<'w> {
+    stored: StoredRows<'w>,
+    rows: RefCell<Vec<(Family, Vec<u8>, Option<Vec<u8>>)>>,
+}
 
-impl Rows for BatchRows<'_, '_> {
+impl Prior for Remembered<'_> {
+    fn get(&self, family: Family, key: &[u8]) -> Result<Option<Vec<u8>>, PriorError> {
+        let mut rows = self.rows.borrow_mut();
+        if let Some((.., row)) = rows.iter().find(|(of, known, _)| *of == family && known == key) {
+            return Ok(row.clone());
+        }
+        let row = self.stored.get(family, key)?;
+        // A long history has more rows than are asked for twice.
+        if rows.len() < 8 {
+            rows.push((family, key.to_vec(), row.clone()));
+        }
+        Ok(row)
+    }
+}
+
+/// Rows that were made, and that are gone, in order.
+#[derive(Default)]
+struct Writes(Vec<(Family, Vec<u8>, Option<Vec<u8>>)>);
+
+impl Writes {
+    fn apply(self, batch: &mut Batch<'_>) {
+        for (family, key, value) in self.0 {
+            match value {
+                Some(value) => batch.put(family, &key, &value),
+                None => batch.delete(family, &key),
+            }
+        }
+    }
+}
+
+impl Rows for Writes {
     fn put(&mut self, family: Family, key: &[u8], value: &[u8]) -> Result<(), StageError> {
-        self.0.put(family, key, value);
+        self.0.push((family, key.to_vec(), Some(value.to_vec())));
         Ok(())
     }
 
     fn delete(&mut self, family: Family, key: &[u8]) -> Result<(), StageError> {
-        self.0.delete(family, key);
+        self.0.push((family, key.to_vec(), None));
         Ok(())
     }
 }
@@ -50,16 +87,20 @@ fn newest_after(block: &Block, direction: FoldDirection) -> (Height, BlockHash) 
 }
 
 /// The deltas of a stage for a block, by lane, as records.
-struct Mapped<'s> {
+struct Deltas<'s> {
     stage: &'s dyn Stage,
     lanes: Vec<Vec<u8>>,
 }
 
-impl<'s> Mapped<'s> {
-    fn of(stage: &'s dyn Stage, context: &MapContext<'_>, block: &Block) -> Self {
-        let mut lanes = vec![Vec::new(); stage.lanes().len()];
-        stage.map(block, context, &mut |lane, key, value| put_record(&mut lanes[lane], key, value));
-        Mapped { stage, lanes }
+impl<'s> Deltas<'s> {
+    fn none(stage: &'s dyn Stage) -> Self {
+        Deltas { stage, lanes: vec![Vec::new(); stage.lanes().len()] }
+    }
+
+    fn mapped(stage: &'s dyn Stage, context: &MapContext<'_>, block: &Block) -> Self {
+        let mut deltas = Deltas::none(stage);
+        stage.map(block, context, &mut |lane, key, value| put_record(&mut deltas.lanes[lane], key, value));
+        deltas
     }
 }
 
@@ -68,23 +109,104 @@ fn sorted(records: &[u8]) -> Vec<Delta<'_>> {
     Sorted::new(records).map(|sorted| sorted.iter().collect()).unwrap_or_default()
 }
 
-/// The deltas of a stage that hears another one's lane.
-fn heard_by<'s>(
-    stage: &'s dyn Stage,
-    heard: &Heard,
-    records: &[u8],
-    context: HearContext<'_>,
-) -> Result<Mapped<'s>, StageError> {
-    let mut lanes = vec![Vec::new(); stage.lanes().len()];
-    if let Some(mut listener) = stage.listener(context) {
-        let lane = &heard.stage.lanes()[heard.lane];
-        let mut emit = |lane: usize, key: &[u8], value: &[u8]| put_record(&mut lanes[lane], key, value);
-        let sorted = sorted(records);
-        let mut groups = sorted.chunk_by(|a, b| same_group(lane, a.key, b.key));
-        groups.try_for_each(|group| listener.hear(group, &mut emit))?;
-        listener.finish(&mut emit)?;
+/// Deltas that a thread takes at a time at least: fewer are not worth handing over.
+const LEAST_PIECE: usize = 128;
+
+/// Cuts deltas between groups, so that every thread has something to do.
+fn pieces<'p, 'd>(lane: &Lane, mut deltas: &'p [Delta<'d>]) -> Vec<&'p [Delta<'d>]> {
+    let length = deltas.len().div_ceil(rayon::current_num_threads() * 4).max(LEAST_PIECE);
+    let mut pieces = Vec::new();
+    while !deltas.is_empty() {
+        let rest = deltas.get(length..).unwrap_or_default();
+        let same = match deltas.get(length - 1) {
+            Some(last) => rest.iter().take_while(|delta| same_group(lane, last.key, delta.key)).count(),
+            None => 0,
+        };
+        let (piece, after) = deltas.split_at((length + same).min(deltas.len()));
+        pieces.push(piece);
+        deltas = after;
     }
-    Ok(Mapped { stage, lanes })
+    pieces
+}
+
+/// A block that is being applied.
+struct Applying<'a> {
+    writer: &'a Writer,
+    block: &'a Block,
+    times: TimesUpTo<'a>,
+    direction: FoldDirection,
+}
+
+impl Applying<'_> {
+    /// Folds the deltas of a stage, and lets others hear them.
+    fn lanes(&self, mut deltas: Deltas<'_>, ears: &mut [Deltas<'_>], batch: &mut Batch<'_>) -> Result<(), StageError> {
+        let stage = deltas.stage;
+        for (index, lane) in stage.lanes().iter().enumerate() {
+            let records = std::mem::take(&mut deltas.lanes[index]);
+            let sorted = sorted(&records);
+            if lane.merge == Merge::Ordered {
+                // It emits into the lanes behind its own.
+                let mut emit = |lane: usize, key: &[u8], value: &[u8]| put_record(&mut deltas.lanes[lane], key, value);
+                let (prior, mut writes) = (StoredRows(self.writer), Writes::default());
+                let (times, direction) = (&self.times, self.direction);
+                stage.fold_ordered(index, &sorted, direction, times, &prior, &mut writes, &mut emit)?;
+                writes.apply(batch);
+                continue;
+            }
+            let hears = |ear: &Deltas<'_>| {
+                let heard = ear.stage.hears();
+                heard.is_some_and(|heard| heard.stage.name() == stage.name() && heard.lane == index)
+            };
+            let mut ears: Vec<&mut Deltas<'_>> = ears.iter_mut().filter(|ear| hears(ear)).collect();
+            let who: Vec<&dyn Stage> = ears.iter().map(|ear| ear.stage).collect();
+            let pieces = pieces(lane, &sorted);
+            let done = pieces.par_iter().map(|piece| self.piece(stage, index, piece, &who));
+            for (writes, emitted) in done.collect::<Result<Vec<_>, _>>()? {
+                writes.apply(batch);
+                for (ear, lanes) in ears.iter_mut().zip(emitted) {
+                    ear.lanes.iter_mut().zip(lanes).for_each(|(all, more)| all.extend_from_slice(&more));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Some groups of a lane: the rows that they make, and what each of those who hear them emits, by lane.
+    fn piece(
+        &self,
+        stage: &dyn Stage,
+        index: usize,
+        deltas: &[Delta<'_>],
+        ears: &[&dyn Stage],
+    ) -> Result<(Writes, Vec<Vec<Vec<u8>>>), StageError> {
+        let lane = &stage.lanes()[index];
+        let prior = Remembered { stored: StoredRows(self.writer), rows: RefCell::default() };
+        let past = PastBefore { prior: &prior, before: self.block.first_tx };
+        let context = HearContext { times: &self.times, past: &past };
+        let mut emitted: Vec<Vec<Vec<u8>>> = ears.iter().map(|ear| vec![Vec::new(); ear.lanes().len()]).collect();
+        let mut listeners: Vec<Option<Box<dyn Listener + '_>>> = ears.iter().map(|ear| ear.listener(context)).collect();
+        let mut writes = Writes::default();
+        let mut each =
+            |tell: &mut dyn FnMut(&mut (dyn Listener + '_), &mut cairn_stages::Sink<'_>) -> Result<(), StageError>| {
+                for (listener, lanes) in listeners.iter_mut().zip(&mut emitted) {
+                    let Some(listener) = listener else { continue };
+                    let mut emit = |lane: usize, key: &[u8], value: &[u8]| put_record(&mut lanes[lane], key, value);
+                    tell(listener.as_mut(), &mut emit)?;
+                }
+                Ok::<(), StageError>(())
+            };
+        for group in deltas.chunk_by(|a, b| same_group(lane, a.key, b.key)) {
+            prior.rows.borrow_mut().clear();
+            each(&mut |listener, emit| listener.hear(group, emit))?;
+            fold_group(stage, index, group, self.direction, &prior, &mut writes)?;
+        }
+        each(&mut |listener, emit| listener.finish(emit))?;
+        Ok((writes, emitted))
+    }
+}
+
+fn is_among(stages: &[&dyn Stage], wanted: &dyn Stage) -> bool {
+    stages.iter().any(|stage| stage.name() == wanted.name())
 }
 
 /// Applies a block to `stages` and moves their checkpoints, in one batch. The journal's own stage among them also
@@ -100,44 +222,27 @@ pub(crate) fn apply(
     direction: FoldDirection,
     collisions: Option<&mut Collisions>,
 ) -> Result<(), PipelineError> {
-    let mut ordered: Vec<&dyn Stage> = stages.to_vec();
-    // Order-free stages first; backwards the other way round.
-    ordered.sort_by_key(|s| s.order() == Order::Ordered);
-    if direction == FoldDirection::Back {
-        ordered.reverse();
-    }
     let (height, hash) = newest_after(block, direction);
     let times = TimesUpTo { chain: context.times, block };
     let context = MapContext { times: &times, ..*context };
-    let mut mapped: Vec<Mapped<'_>> = Vec::new();
+    let (hearing, mapping): (Vec<&dyn Stage>, Vec<&dyn Stage>) =
+        stages.iter().partition(|stage| stage.hears().is_some());
+    if let Some(deaf) = hearing.iter().find(|stage| !stage.hears().is_some_and(|heard| is_among(&mapping, heard.stage)))
+    {
+        let what = "it hears a stage that is not there";
+        return Err(StageError::Contradiction { stage: deaf.name(), what }.into());
+    }
+    let mapped: Vec<Deltas<'_>> = mapping.par_iter().map(|stage| Deltas::mapped(*stage, &context, block)).collect();
+    let applying = Applying { writer, block, times, direction };
     writer.commit::<PipelineError>(|batch| {
-        for stage in &ordered {
-            let mut deltas = match stage.hears() {
-                None => Mapped::of(*stage, &context, block),
-                Some(heard) => {
-                    let known = mapped.iter().find(|mapped| mapped.stage.name() == heard.stage.name());
-                    let alone = known.is_none().then(|| Mapped::of(heard.stage, &context, block));
-                    let lane = known.or(alone.as_ref()).map_or(&[][..], |mapped| &mapped.lanes[heard.lane]);
-                    let past = PastBefore { prior: &StoredRows(writer), before: block.first_tx };
-                    heard_by(*stage, &heard, lane, HearContext { times: &times, past: &past }).map_err(unwrap_stage)?
-                }
-            };
-            for (i, lane) in stage.lanes().iter().enumerate() {
-                // An ordered fold emits into the lanes behind its own.
-                let records = std::mem::take(&mut deltas.lanes[i]);
-                let (prior, mut rows) = (StoredRows(writer), BatchRows(batch));
-                let folded = if lane.merge == Merge::Ordered {
-                    let mut emit = |lane: usize, key: &[u8], value: &[u8]| {
-                        put_record(&mut deltas.lanes[lane], key, value);
-                    };
-                    stage.fold_ordered(i, &sorted(&records), direction, &times, &prior, &mut rows, &mut emit)
-                } else {
-                    fold_sorted(*stage, i, &sorted(&records), direction, &prior, &mut rows)
-                };
-                folded.map_err(unwrap_stage)?;
-                deltas.lanes[i] = records;
-            }
-            mapped.push(deltas);
+        let mut heard: Vec<Deltas<'_>> = hearing.iter().map(|stage| Deltas::none(*stage)).collect();
+        for deltas in mapped {
+            applying.lanes(deltas, &mut heard, batch).map_err(unwrap_stage)?;
+        }
+        for deltas in heard {
+            applying.lanes(deltas, &mut [], batch).map_err(unwrap_stage)?;
+        }
+        for stage in stages {
             let stage = stage.info();
             batch.put_row::<Checkpoints>(&stage.name.to_owned(), &Checkpoint::of(&stage, height, hash));
         }
@@ -149,4 +254,27 @@ pub(crate) fn apply(
         }
         Ok(())
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use cairn_stages::Spread;
+
+    use super::*;
+
+    /// Every delta is in one piece, in order, and no group in two.
+    #[test]
+    fn deltas_are_cut_between_groups() {
+        const LANE: Lane =
+            Lane { name: "lane", group_len: 1, spread: Spread::Few, merge: Merge::Fold, families: &[Family::SHARED] };
+        let keys: Vec<[u8; 3]> = (0..100_000u32).map(|n| [(n.isqrt() / 2) as u8, (n >> 8) as u8, n as u8]).collect();
+        for count in [0, 1, LEAST_PIECE - 1, LEAST_PIECE, LEAST_PIECE + 1, 1_000, 9_999, 100_000] {
+            let deltas: Vec<Delta<'_>> = keys[..count].iter().map(|key| Delta { key, value: &[] }).collect();
+            let pieces = pieces(&LANE, &deltas);
+            assert_eq!(pieces.concat(), deltas);
+            assert!(pieces.iter().all(|piece| !piece.is_empty()));
+            assert!(pieces.windows(2).all(|two| two[0][two[0].len() - 1].key[0] != two[1][0].key[0]));
+            assert!(count < 9_999 || pieces.len() > 1, "{count} deltas in one piece");
+        }
+    }
 }

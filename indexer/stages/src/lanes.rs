@@ -84,6 +84,13 @@ const fn place(lanes: &[Lane], name: &str) -> usize {
 /// What takes the deltas of a map: lane, key, value.
 pub type Sink<'s> = dyn FnMut(usize, &[u8], &[u8]) + 's;
 
+/// Memory of an emitter, for the next one.
+#[derive(Default)]
+pub struct EmitterMemory {
+    key: Vec<u8>,
+    value: Vec<u8>,
+}
+
 /// Writes keys and values into lanes.
 pub struct Emitter<'s, 'f> {
     sink: &'s mut Sink<'f>,
@@ -94,7 +101,18 @@ pub struct Emitter<'s, 'f> {
 impl<'s, 'f> Emitter<'s, 'f> {
     /// Into a sink.
     pub fn new(sink: &'s mut Sink<'f>) -> Self {
-        Emitter { sink, key: Vec::with_capacity(20), value: Vec::with_capacity(40) }
+        Emitter::reusing(sink, EmitterMemory::default())
+    }
+
+    /// Into a sink, with the memory of an earlier emitter: for who makes one for each group.
+    pub fn reusing(sink: &'s mut Sink<'f>, memory: EmitterMemory) -> Self {
+        Emitter { sink, key: memory.key, value: memory.value }
+    }
+
+    /// Its memory, when it is done.
+    #[must_use]
+    pub fn into_memory(self) -> EmitterMemory {
+        EmitterMemory { key: self.key, value: self.value }
     }
 
     /// A row, or with [`Merge::Add`] what is added to it.

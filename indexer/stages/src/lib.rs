@@ -12,13 +12,13 @@ mod ordered;
 mod stage;
 mod times;
 
-pub use cairn_tables::stages::{Order, StageInfo};
+pub use cairn_tables::stages::StageInfo;
 pub use deltas::{
     COIN_MADE, COIN_SPENT, Delta, FoldDirection, Group, Lane, Merge, NoPrior, Prior, PriorError, Rows, Spread,
     StageError,
 };
 pub use hearing::{Did, HearContext, Listener, NoPast, Past, PastBefore, ScriptBefore};
-pub use lanes::{DeltaLane, Emitter, RowLane, Sink};
+pub use lanes::{DeltaLane, Emitter, EmitterMemory, RowLane, Sink};
 pub use ordered::{Scratch, Sequence, Workspace};
 pub use stage::{Heard, MapContext, Stage};
 pub use times::{ChainTimes, Times, TimesUpTo};

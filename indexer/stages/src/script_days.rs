@@ -147,8 +147,8 @@ impl<'c> ScriptDayTally<'c> {
 
 impl Listener for ScriptDayTally<'_> {
     fn hear(&mut self, group: &Group<'_>, _: &mut Sink<'_>) -> Result<(), StageError> {
-        let (id, changes) = scripts::changes(group)?;
-        changes.iter().try_for_each(|change| self.entry(id, change.template, &change.entry))
+        let id = scripts::script_of(group)?;
+        scripts::each_change(group, |change| self.entry(id, change.template, &change.entry))
     }
 
     fn finish(&mut self, emit: &mut Sink<'_>) -> Result<(), StageError> {

@@ -107,18 +107,27 @@ pub(crate) struct Change {
     spent_count: u64,
 }
 
-/// The script of a group, and what its transactions did, in order.
-pub(crate) fn changes(group: &Group<'_>) -> Result<(ScriptId, Vec<Change>), StageError> {
-    let id = ScriptId::decode(&mut Input::new(NAME, group[0].key))?;
-    let mut changes: Vec<Change> = Vec::new();
+/// The script of a group.
+pub(crate) fn script_of(group: &Group<'_>) -> Result<ScriptId, StageError> {
+    Ok(ScriptId::decode(&mut Input::new(NAME, group[0].key))?)
+}
+
+/// Shows what the transactions of a group did to its script, in order.
+pub(crate) fn each_change(
+    group: &Group<'_>,
+    mut show: impl FnMut(Change) -> Result<(), StageError>,
+) -> Result<(), StageError> {
+    let mut open: Option<Change> = None;
     for delta in group {
         let ((_, tx_num), moved) = SCRIPTS.read(delta)?;
-        if changes.last().is_none_or(|c| c.entry.tx_num != tx_num) {
+        if let Some(done) = open.take_if(|change| change.entry.tx_num != tx_num) {
+            show(done)?;
+        }
+        let change = open.get_or_insert_with(|| {
             let entry = HistoryEntry { tx_num, received: 0, sent: 0 };
             let (template, cospent) = (moved.template, false);
-            changes.push(Change { entry, template, cospent, first_vout: None, funded_count: 0, spent_count: 0 });
-        }
-        let Some(change) = changes.last_mut() else { continue };
+            Change { entry, template, cospent, first_vout: None, funded_count: 0, spent_count: 0 }
+        });
         match moved.did {
             What::Received { vout } => {
                 change.first_vout = Some(change.first_vout.map_or(vout, |v| v.min(vout)));
@@ -132,7 +141,7 @@ pub(crate) fn changes(group: &Group<'_>) -> Result<(ScriptId, Vec<Change>), Stag
             }
         }
     }
-    Ok((id, changes))
+    open.map_or(Ok(()), show)
 }
 
 /// A script's newest state, being changed.
@@ -376,7 +385,11 @@ impl Stage for ScriptsStage {
         prior: &dyn Prior,
         rows: &mut dyn Rows,
     ) -> Result<(), StageError> {
-        let (id, changes) = changes(group)?;
+        let (id, mut changes) = (script_of(group)?, Vec::new());
+        each_change(group, |change| {
+            changes.push(change);
+            Ok(())
+        })?;
         match direction {
             FoldDirection::Forward => append(id, &changes, prior, rows),
             FoldDirection::Back => take_off(id, &changes, prior, rows),

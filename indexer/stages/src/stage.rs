@@ -1,10 +1,7 @@
 //! What a stage promises, and what it may ask for.
 
 use cairn_model::{Block, Height, MonoTime};
-use cairn_tables::{
-    TableInfo,
-    stages::{Order, StageInfo},
-};
+use cairn_tables::{TableInfo, stages::StageInfo};
 
 use crate::{
     deltas::{Delta, FoldDirection, Group, Lane, Prior, Rows, StageError},
@@ -54,11 +51,6 @@ pub trait Stage: Send + Sync {
     /// Version of what it writes.
     fn version(&self) -> u32 {
         self.info().version
-    }
-
-    /// Whether it sees blocks in any order.
-    fn order(&self) -> Order {
-        self.info().order
     }
 
     /// The tables it owns.

@@ -41,13 +41,13 @@ macro_rules! for_each_table {
 macro_rules! for_each_stage {
     ($then:ident) => {
         $then! {
-            CHAIN = chain::ChainStage { version: 2, order: Free, depends_on: [] }
-            SPENDS = spends::SpendsStage { version: 1, order: Free, depends_on: [] }
-            COINS = coins::CoinsStage { version: 2, order: Free, depends_on: [] }
-            SCRIPTS = scripts::ScriptsStage { version: 2, order: Free, depends_on: [] }
-            AGES = ages::AgesStage { version: 1, order: Free, depends_on: [] }
-            SCRIPT_DAYS = script_days::ScriptDaysStage { version: 1, order: Free, depends_on: [SCRIPTS] }
-            CLUSTERS = clusters::ClustersStage { version: 1, order: Free, depends_on: [SCRIPTS] }
+            CHAIN = chain::ChainStage { version: 2, depends_on: [] }
+            SPENDS = spends::SpendsStage { version: 1, depends_on: [] }
+            COINS = coins::CoinsStage { version: 2, depends_on: [] }
+            SCRIPTS = scripts::ScriptsStage { version: 2, depends_on: [] }
+            AGES = ages::AgesStage { version: 1, depends_on: [] }
+            SCRIPT_DAYS = script_days::ScriptDaysStage { version: 1, depends_on: [SCRIPTS] }
+            CLUSTERS = clusters::ClustersStage { version: 1, depends_on: [SCRIPTS] }
         }
     };
 }

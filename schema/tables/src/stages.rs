@@ -3,26 +3,6 @@
 
 use crate::{TABLES, TableInfo};
 
-/// Order in which a stage processes blocks.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Order {
-    /// Deltas of all blocks can be collected in any order and folded group by group.
-    Free,
-    /// Each block needs the tables as of the previous block. Runs after the order-free stages.
-    Ordered,
-}
-
-impl Order {
-    /// Its name.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Order::Free => "free",
-            Order::Ordered => "ordered",
-        }
-    }
-}
-
 /// Identity of a stage.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StageInfo {
@@ -30,8 +10,6 @@ pub struct StageInfo {
     pub name: &'static str,
     /// Version of its tables. A stage whose tables have another version is rebuilt from the journal.
     pub version: u32,
-    /// Order in which it processes blocks.
-    pub order: Order,
     /// The stages whose tables it reads. It is rebuilt if the version of one changes. The journal is not listed: every
     /// stage is built from it, and an index with another version of it cannot be used.
     pub depends_on: &'static [&'static StageInfo],
@@ -75,14 +53,13 @@ const fn tables_of<const COUNT: usize>(stage: &str) -> [TableInfo; COUNT] {
 
 macro_rules! declare_stages {
     ($($NAME:ident = $module:ident::$stage:ident {
-        version: $version:literal, order: $order:ident, depends_on: [$($other:ident),*]
+        version: $version:literal, depends_on: [$($other:ident),*]
     })*) => {
         $(
             #[doc = concat!("Stage `", stringify!($module), "`.")]
             pub const $NAME: StageInfo = StageInfo {
                 name: stringify!($module),
                 version: $version,
-                order: Order::$order,
                 depends_on: &[$(&$other),*],
                 tables: {
                     const TABLES: [TableInfo; count_tables(stringify!($module))] = tables_of(stringify!($module));

@@ -41,7 +41,7 @@ use std::path::PathBuf;
 use cairn_model::{BlockHash, Height};
 use cairn_reader::{Facts, Reader, Tip};
 use cairn_sources::{BlockFiles, Survey};
-use cairn_stages::{CHAIN, ChainTimes, Lane, MapContext, Merge, Order, Stage, StageError};
+use cairn_stages::{CHAIN, ChainTimes, Lane, MapContext, Merge, Stage, StageError};
 use cairn_tables::{
     checkpoints::{Checkpoint, Checkpoints},
     journal::Collisions as CollisionsTable,
@@ -87,13 +87,30 @@ pub(crate) struct Job<'e> {
     pub(crate) lane: &'e Lane,
     /// Its rows are made. Otherwise it takes part because another stage hears it.
     pub(crate) folds: bool,
-    /// Its deltas come of what its stage hears, after the lanes that are mapped.
-    pub(crate) hears: bool,
+    /// What its deltas come of.
+    pub(crate) fed: Fed,
+}
+
+/// What the deltas of a lane come of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Fed {
+    /// Its stage maps blocks to it.
+    Blocks,
+    /// Its stage hears another lane; if it has a lane that is folded in order, that fold may emit into it, too.
+    Heard,
+    /// It stands behind a lane that its stage maps blocks to and that is folded in order: only that fold emits into it.
+    Ordered,
 }
 
 impl<'e> Job<'e> {
     fn new(stage: &'e dyn Stage, lane_index: usize, folds: bool) -> Self {
-        Job { stage, lane_index, lane: &stage.lanes()[lane_index], folds, hears: stage.hears().is_some() }
+        let behind = stage.lanes()[..lane_index].iter().any(|lane| lane.merge == Merge::Ordered);
+        let fed = match stage.hears() {
+            Some(_) => Fed::Heard,
+            None if behind => Fed::Ordered,
+            None => Fed::Blocks,
+        };
+        Job { stage, lane_index, lane: &stage.lanes()[lane_index], folds, fed }
     }
 
     /// Whether it is that lane of the stage of that name.
@@ -108,7 +125,7 @@ impl<'e> Job<'e> {
 }
 
 fn jobs<'e>(stages: impl Iterator<Item = &'e dyn Stage>) -> Vec<Job<'e>> {
-    let stages: Vec<&'e dyn Stage> = stages.filter(|stage| stage.order() == Order::Free).collect();
+    let stages: Vec<&'e dyn Stage> = stages.collect();
     let lanes = |stage: &'e dyn Stage| (0..stage.lanes().len()).map(move |lane| Job::new(stage, lane, true));
     let mut jobs: Vec<Job<'e>> = stages.iter().flat_map(|stage| lanes(*stage)).collect();
     for heard in stages.iter().filter_map(|stage| stage.hears()) {
@@ -249,7 +266,7 @@ fn versions<'s>(stages: impl IntoIterator<Item = &'s dyn Stage>) -> String {
     stages.into_iter().map(|stage| format!("{}:{} ", stage.name(), stage.version())).collect()
 }
 
-/// Rebuilds order-free stages, whose tables are empty, from the journal.
+/// Rebuilds stages, whose tables are empty, from the journal.
 ///
 /// # Errors
 /// The stages stay without checkpoint.
@@ -290,7 +307,7 @@ fn journal_manifest(target: &BulkTarget<'_>, stages: &[&dyn Stage], tip: &Tip) -
     }
 }
 
-/// The table files of an order-free stage, made from the journal and not taken in. They stay in the working folder.
+/// The table files of a stage, made from the journal and not taken in. They stay in the working folder.
 ///
 /// # Errors
 /// The journal cannot be read, the disk fails, or the work is cancelled; the next try goes on.

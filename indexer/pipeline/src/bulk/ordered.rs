@@ -8,17 +8,17 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use cairn_stages::{ChainTimes, Group, Scratch, Sequence, StageError, Workspace};
+use cairn_stages::{ChainTimes, Delta, Group, Scratch, Sequence, StageError, Workspace};
 use cairn_writer::WriteError;
 
 use super::{
-    Job, Plan,
+    Fed, Job, Plan,
     fold::spill_name,
     manifest::remove_dir,
     outputs::{Emitting, Outputs},
-    runs::{Records, sort_file, sorting_takes},
+    runs::{sort_file, sorting_takes},
     shuffle::gather,
-    spill::{damaged, partition_path, remove, remove_partition},
+    spill::{damaged, partition_bytes, partition_path, read_partition, remove},
 };
 use crate::{
     PipelineError, Progress,
@@ -29,6 +29,9 @@ use crate::{
 /// Groups between two looks at whether the work is cancelled.
 const STEP: u64 = 4096;
 
+/// Bytes of a sorted file that are read at a time.
+const READ: usize = 1 << 20;
+
 fn sorted_path(dir: &Path, name: &str, partition: usize) -> PathBuf {
     partition_path(dir, name, partition).with_extension("sorted")
 }
@@ -38,20 +41,53 @@ pub(crate) fn remove_sorted(dir: &Path, name: &str, partitions: usize) -> Result
     (0..partitions).try_for_each(|partition| remove(&sorted_path(dir, name, partition)))
 }
 
-/// Sorts the parts of a partition within so many bytes of memory.
+/// Sorts a partition within so many bytes of memory.
 pub(crate) fn sort(dir: &Path, job: &Job<'_>, plan: &Plan, partition: usize) -> Result<(), PipelineError> {
     let (name, memory) = (spill_name(job.lane), plan.sizes.sort_bytes);
     let (path, unsorted) = (sorted_path(dir, &name, partition), partition_path(dir, &name, partition));
-    let create = |path: &Path| File::create(path).map(|file| BufWriter::with_capacity(1 << 20, file));
-    let held = RefCell::new(Some(Vec::new()));
-    let mut waiting: Option<BufWriter<File>> = None;
+    let held = match job.fed {
+        Fed::Heard => gathered(dir, &name, plan, partition)?,
+        _ if fits(partition_bytes(dir, &name, partition)?, memory) => Some(read_partition(dir, &name, partition)?),
+        _ => None,
+    };
+    let mut file = create(&path)?;
+    if let Some(bytes) = held {
+        let sorted = Sorted::new(&bytes).ok_or_else(|| damaged(dir, &name, partition))?;
+        let mut record = Vec::new();
+        for delta in sorted.iter() {
+            record.clear();
+            put_record(&mut record, delta.key, delta.value);
+            file.write_all(&record).map_err(PipelineError::io(&path))?;
+        }
+    } else {
+        sort_file(&unsorted, memory, |piece, _| file.write_all(piece).map_err(PipelineError::io(&path)))?;
+    }
+    let file = file.into_inner().map_err(|error| PipelineError::io(&path)(error.into_error()))?;
+    file.sync_data().map_err(PipelineError::io(&path))
+}
+
+/// Whether so many bytes of records can be sorted in memory.
+fn fits(bytes: u64, memory: u64) -> bool {
+    sorting_takes(bytes) <= memory && bytes <= u64::from(u32::MAX)
+}
+
+fn create(path: &Path) -> Result<BufWriter<File>, PipelineError> {
+    let file = File::create(path).map_err(PipelineError::io(path))?;
+    Ok(BufWriter::with_capacity(1 << 20, file))
+}
+
+/// The parts of a partition that a listener has emitted, together. `None` if they do not fit in memory: then they are
+/// where a partition lies that blocks are mapped to.
+fn gathered(dir: &Path, name: &str, plan: &Plan, partition: usize) -> Result<Option<Vec<u8>>, PipelineError> {
+    let unsorted = partition_path(dir, name, partition);
+    let (held, mut waiting) = (RefCell::new(Some(Vec::new())), None);
     gather(
         dir,
-        &name,
+        name,
         plan,
         partition,
         |bytes| {
-            if sorting_takes(bytes) > memory || bytes > u64::from(u32::MAX) {
+            if !fits(bytes, plan.sizes.sort_bytes) {
                 held.replace(None);
             }
             Ok(())
@@ -64,30 +100,16 @@ pub(crate) fn sort(dir: &Path, job: &Job<'_>, plan: &Plan, partition: usize) -> 
             None => {
                 let file = match waiting.take() {
                     Some(file) => file,
-                    None => create(&unsorted).map_err(PipelineError::io(&unsorted))?,
+                    None => create(&unsorted)?,
                 };
                 waiting.insert(file).write_all(part).map_err(PipelineError::io(&unsorted))
             }
         },
     )?;
-    let mut file = create(&path).map_err(PipelineError::io(&path))?;
-    if let Some(bytes) = held.into_inner() {
-        let sorted = Sorted::new(&bytes).ok_or_else(|| damaged(dir, &name, partition))?;
-        let mut record = Vec::new();
-        for delta in sorted.iter() {
-            record.clear();
-            put_record(&mut record, delta.key, delta.value);
-            file.write_all(&record).map_err(PipelineError::io(&path))?;
-        }
-    } else {
-        if let Some(mut waiting) = waiting {
-            waiting.flush().map_err(PipelineError::io(&unsorted))?;
-        }
-        sort_file(&unsorted, memory, |piece, _| file.write_all(piece).map_err(PipelineError::io(&path)))?;
-        remove_partition(dir, &name, partition)?;
+    if let Some(mut waiting) = waiting {
+        waiting.flush().map_err(PipelineError::io(&unsorted))?;
     }
-    let file = file.into_inner().map_err(|error| PipelineError::io(&path)(error.into_error()))?;
-    file.sync_data().map_err(PipelineError::io(&path))
+    Ok(held.into_inner())
 }
 
 /// A lane's sorted files as one sequence.
@@ -108,17 +130,66 @@ impl SortedLane<'_> {
         StageError::Contradiction { stage: self.job.lane.name, what: "stopped" }
     }
 
-    fn show(
+    /// Shows the groups of one file; false if no more are wanted.
+    fn groups_of(
         &self,
-        bytes: &[u8],
+        path: PathBuf,
+        from: &[u8],
+        shown: &mut u64,
         show: &mut dyn FnMut(&Group<'_>) -> Result<bool, StageError>,
     ) -> Result<bool, StageError> {
-        let (mut group, mut rest) = (Vec::new(), bytes);
-        while let Some((delta, after)) = take_record(rest) {
-            group.push(delta);
-            rest = after;
+        let mut file = File::open(&path).map_err(|error| self.fail(PipelineError::io(&path)(error)))?;
+        let (mut bytes, mut filled, mut whole) = (vec![0; READ], 0, false);
+        while !whole {
+            let read = file.read(&mut bytes[filled..]).map_err(|error| self.fail(PipelineError::io(&path)(error)))?;
+            (filled, whole) = (filled + read, read == 0);
+            let mut group: Vec<Delta<'_>> = Vec::new();
+            // Where the group begins, and where the records end that were looked at.
+            let (mut start, mut end) = (0, 0);
+            while let Some((delta, rest)) = take_record(&bytes[end..filled]) {
+                if group.first().is_some_and(|first| !same_group(self.job.lane, first.key, delta.key)) {
+                    if !self.show(&group, shown, show)? {
+                        return Ok(false);
+                    }
+                    group.clear();
+                }
+                if group.is_empty() {
+                    start = end;
+                }
+                end = filled - rest.len();
+                if delta.key >= from {
+                    group.push(delta);
+                } else {
+                    start = end;
+                }
+            }
+            if whole {
+                if end < filled {
+                    return Err(self.fail(PipelineError::Spill { path, what: "a record ends early" }));
+                }
+                return if group.is_empty() { Ok(true) } else { self.show(&group, shown, show) };
+            }
+            // The last group may go on.
+            bytes.copy_within(start..filled, 0);
+            filled -= start;
+            if filled == bytes.len() {
+                bytes.resize(filled * 2, 0);
+            }
         }
-        if group.is_empty() { Ok(true) } else { show(&group) }
+        Ok(true)
+    }
+
+    fn show(
+        &self,
+        group: &Group<'_>,
+        shown: &mut u64,
+        show: &mut dyn FnMut(&Group<'_>) -> Result<bool, StageError>,
+    ) -> Result<bool, StageError> {
+        *shown += 1;
+        if shown.is_multiple_of(STEP) && self.progress.cancel_token().is_cancelled() {
+            return Err(self.fail(PipelineError::Stopped));
+        }
+        show(group)
     }
 }
 
@@ -128,34 +199,14 @@ impl Sequence for SortedLane<'_> {
         from: &[u8],
         show: &mut dyn FnMut(&Group<'_>) -> Result<bool, StageError>,
     ) -> Result<(), StageError> {
-        let (mut group, mut shown) = (Vec::new(), 0u64);
-        let mut last: Vec<u8> = Vec::new();
+        let mut shown = 0u64;
         for partition in self.plan.partition(self.job.lane.spread, from)..self.plan.partitions {
             let path = sorted_path(self.dir, &self.name, partition);
-            if !path.exists() {
-                continue;
-            }
-            let mut records = Records::open(path, 1 << 20).map_err(|error| self.fail(error))?;
-            while let Some(delta) = records.delta() {
-                if delta.key >= from {
-                    if last.is_empty() || !same_group(self.job.lane, &last, delta.key) {
-                        if !self.show(&group, show)? {
-                            return Ok(());
-                        }
-                        group.clear();
-                        last.clear();
-                        last.extend_from_slice(delta.key);
-                        shown += 1;
-                        if shown.is_multiple_of(STEP) && self.progress.cancel_token().is_cancelled() {
-                            return Err(self.fail(PipelineError::Stopped));
-                        }
-                    }
-                    group.extend_from_slice(records.current());
-                }
-                records.advance().map_err(|error| self.fail(error))?;
+            if path.exists() && !self.groups_of(path, from, &mut shown, show)? {
+                break;
             }
         }
-        self.show(&group, show).map(|_| ())
+        Ok(())
     }
 }
 
@@ -202,7 +253,7 @@ pub(crate) fn fold(
     let memory = plan.sizes.sort_bytes.saturating_mul(rayon::current_num_threads() as u64);
     let work = Workspace { memory, scratch: &ScratchFolder(&scratch) };
     let lane = SortedLane { dir, name, job, plan, progress, failed: RefCell::new(None) };
-    let mut outputs = Outputs::open(dir, *plan, job.stage, Emitting::Ordered)?;
+    let mut outputs = Outputs::open(dir, *plan, job.stage, Emitting::Ordered { lane: job.lane_index })?;
     let folded = job.stage.fold_sequence(job.lane_index, &lane, &work, times, &mut |index, key, value| {
         if lane.failed.borrow().is_none()
             && let Err(error) = outputs.put(index, key, value)

@@ -35,8 +35,8 @@ enum Output {
 pub(crate) enum Emitting {
     /// A listener, as it hears that partition.
     Listener { partition: usize },
-    /// An ordered fold over all partitions.
-    Ordered,
+    /// The ordered fold of that lane, over all partitions.
+    Ordered { lane: usize },
 }
 
 /// The outputs of a stage, by lane.
@@ -45,13 +45,16 @@ pub(crate) struct Outputs<'m> {
     plan: Plan,
     lanes: &'m [Lane],
     outputs: Vec<Output>,
+    record: Vec<u8>,
 }
 
 impl<'m> Outputs<'m> {
     pub(crate) fn open(dir: &'m Path, plan: Plan, stage: &'m dyn Stage, by: Emitting) -> Result<Self, PipelineError> {
         let lanes = stage.lanes();
-        let open = |lane: &Lane| {
+        let open = |(at, lane): (usize, &Lane)| {
             Ok(match (by, lane.merge, lane.spread) {
+                // An ordered fold emits only into lanes behind its own.
+                (Emitting::Ordered { lane }, ..) if at <= lane => Output::Nothing,
                 (_, Merge::Add, _) => Output::Sums(SumsByKey::default()),
                 (Emitting::Listener { partition }, _, Spread::Heard) => {
                     Output::Rows(FileRows::new(dir, lane.name, partition))
@@ -60,15 +63,15 @@ impl<'m> Outputs<'m> {
                     Output::Shuffle(Shuffle::begin(dir, &spill_name(lane), partition, &plan)?)
                 }
                 (Emitting::Listener { .. }, ..) | (_, Merge::Ordered, _) | (_, _, Spread::Heard) => Output::Nothing,
-                (Emitting::Ordered, ..) => {
+                (Emitting::Ordered { .. }, ..) => {
                     let (buffer, behind) = (plan.spill_buffer(), WriteBehind::default());
                     let (name, none) = (spill_name(lane), Lengths::new());
                     Output::Spill(SpillWriter::open(dir, &name, plan.partitions, buffer, &none, behind)?)
                 }
             })
         };
-        let outputs = lanes.iter().map(open).collect::<Result<_, PipelineError>>()?;
-        Ok(Outputs { dir, plan, lanes, outputs })
+        let outputs = lanes.iter().enumerate().map(open).collect::<Result<_, PipelineError>>()?;
+        Ok(Outputs { dir, plan, lanes, outputs, record: Vec::new() })
     }
 
     pub(crate) fn put(&mut self, index: usize, key: &[u8], value: &[u8]) -> Result<(), StageError> {
@@ -80,9 +83,9 @@ impl<'m> Outputs<'m> {
                 shuffle.put(self.plan.partition(lane.spread, key), key, value).map_err(as_stage_write)
             }
             Output::Spill(spill) => {
-                let mut record = Vec::with_capacity(key.len() + value.len() + 3);
-                put_record(&mut record, key, value);
-                spill.put(self.plan.partition(lane.spread, key), &record).map_err(|error| match error {
+                self.record.clear();
+                put_record(&mut self.record, key, value);
+                spill.put(self.plan.partition(lane.spread, key), &self.record).map_err(|error| match error {
                     PipelineError::Write(error) => as_stage_write(error),
                     other => StageError::Write(Box::new(other)),
                 })

@@ -11,7 +11,7 @@ use cairn_writer::{SstWriter, Writer};
 use rayon::prelude::*;
 
 use super::{
-    Job, Plan, Saver,
+    Fed, Job, Plan, Saver,
     fold::spill_name,
     manifest::Manifest,
     ordered,
@@ -53,13 +53,13 @@ impl Task {
     /// behind the last partition.
     fn of(job: &Job<'_>, partitions: usize) -> Vec<(Task, std::ops::Range<usize>)> {
         let once = partitions..partitions + 1;
-        match (job.hears, job.lane.merge, job.lane.spread) {
+        match (job.fed, job.lane.merge, job.lane.spread) {
             // Written as they came.
             (_, _, Spread::Ascending | Spread::Heard) => Vec::new(),
-            (false, ..) => vec![(Task::Mapped, 0..partitions)],
-            (true, Merge::Ordered, _) => vec![(Task::Sort, 0..partitions), (Task::Ordered, once)],
-            (true, Merge::Add, _) => vec![(Task::AddUp, once)],
-            (true, ..) => vec![(Task::Emitted, 0..partitions)],
+            (_, Merge::Ordered, _) => vec![(Task::Sort, 0..partitions), (Task::Ordered, once)],
+            (Fed::Blocks, ..) => vec![(Task::Mapped, 0..partitions)],
+            (_, Merge::Add, _) => vec![(Task::AddUp, once)],
+            _ => vec![(Task::Emitted, 0..partitions)],
         }
     }
 }
@@ -89,9 +89,8 @@ impl Shared<'_> {
         self.fresh.drain(..).try_for_each(|unit| {
             let name = spill_name(jobs[unit.job].lane);
             match unit.task {
-                Task::Mapped | Task::Emitted => remove_partition(dir, &name, unit.partition),
-                // Its parts are in the files of all others.
-                Task::Sort => Ok(()),
+                // What a listener emitted is in files of other names, and each has parts of all partitions.
+                Task::Mapped | Task::Emitted | Task::Sort => remove_partition(dir, &name, unit.partition),
                 Task::Ordered => ordered::remove_sorted(dir, &name, partitions),
                 Task::AddUp => (0..=partitions).try_for_each(|left| remove_partition(dir, &name, left)),
             }
@@ -140,8 +139,8 @@ pub(crate) fn run(
         })?;
         if task == Task::Sort {
             shared.lock().unwrap_or_else(PoisonError::into_inner).save(jobs)?;
-            let sorted = jobs.iter().filter(|job| job.lane.merge == Merge::Ordered);
-            sorted.into_iter().try_for_each(|job| shuffle::remove_all(&dir, &spill_name(job.lane), plan.partitions))?;
+            let heard = jobs.iter().filter(|job| job.lane.merge == Merge::Ordered && job.fed == Fed::Heard);
+            heard.into_iter().try_for_each(|job| shuffle::remove_all(&dir, &spill_name(job.lane), plan.partitions))?;
         }
     }
     shared.into_inner().unwrap_or_else(PoisonError::into_inner).save(jobs)

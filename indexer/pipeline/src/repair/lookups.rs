@@ -1,7 +1,7 @@
 //! Makes `tx_nums` again from the journal, as bulk indexing makes it.
 
 use cairn_model::Block;
-use cairn_stages::{Emitter, Lane, MapContext, Order, RowLane, Sink, Spread, Stage};
+use cairn_stages::{Emitter, Lane, MapContext, RowLane, Sink, Spread, Stage};
 use cairn_tables::{Table, keys::HashPrefix, stages::StageInfo, tx_nums::TxNums};
 
 /// The part of the chain stage that finds transactions by id.
@@ -12,7 +12,7 @@ const TX_NUMS: RowLane<TxNums> = RowLane::of(&LANES);
 
 impl Stage for TxNumsAlone {
     fn info(&self) -> StageInfo {
-        StageInfo { name: TxNums::NAME, version: 1, order: Order::Free, depends_on: &[], tables: &[] }
+        StageInfo { name: TxNums::NAME, version: 1, depends_on: &[], tables: &[] }
     }
 
     fn lanes(&self) -> &'static [Lane] {

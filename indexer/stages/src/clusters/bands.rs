@@ -19,25 +19,24 @@ type Changes = [i128; 2 * BANDS as usize];
 pub(super) struct BandDays(Vec<Option<Box<Changes>>>);
 
 impl BandDays {
-    /// One more with that balance.
-    pub(super) fn add(&mut self, day: u32, balance: Sats) {
-        self.change(day, balance, 1);
-    }
-
-    /// One less.
-    pub(super) fn take_off(&mut self, day: u32, balance: Sats) {
-        self.change(day, balance, -1);
-    }
-
-    fn change(&mut self, day: u32, balance: Sats, sign: i128) {
-        let Some(band) = band(balance) else { return };
+    /// One that has another balance, or is new, or is gone.
+    pub(super) fn change(&mut self, day: u32, before: Option<Sats>, after: Option<Sats>) {
+        let banded = |balance: Option<Sats>| balance.and_then(|sats| Some((band(sats)?, sats)));
+        let (before, after) = (banded(before), banded(after));
+        if before == after {
+            return;
+        }
         let day = day as usize;
         if self.0.len() <= day {
             self.0.resize_with(day + 1, || None);
         }
         let changes = self.0[day].get_or_insert_with(|| Box::new([0; 2 * BANDS as usize]));
-        changes[band as usize] += sign;
-        changes[(BANDS + band) as usize] += sign * i128::from(balance);
+        let mut add = |(band, sats): (u32, Sats), sign: i128| {
+            changes[band as usize] += sign;
+            changes[(BANDS + band) as usize] += sign * i128::from(sats);
+        };
+        before.into_iter().for_each(|before| add(before, -1));
+        after.into_iter().for_each(|after| add(after, 1));
     }
 
     /// What days and longer periods gain.

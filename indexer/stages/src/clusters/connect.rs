@@ -64,8 +64,7 @@ impl<'e, 'f> Effects<'e, 'f> {
             return;
         }
         let day = self.times.day_of(by);
-        before.iter().for_each(|balance| self.bands.take_off(day, *balance));
-        after.iter().for_each(|balance| self.bands.add(day, *balance));
+        self.bands.change(day, before, after);
     }
 
     pub(super) fn finish(mut self) -> Result<(), StageError> {
@@ -73,26 +72,44 @@ impl<'e, 'f> Effects<'e, 'f> {
     }
 }
 
-/// The clusters that a transaction moves something of, each once, with what it moves; `united` is the one that its scripts are
-/// in. A transaction may move something of thousands.
+/// Lists that one transaction after another fills.
+pub(super) struct Lists<R> {
+    /// The clusters that a transaction's scripts are in: root, its node, its counts.
+    met: Vec<(R, TxNum, Counts)>,
+    /// Node of the root, root, and what was moved.
+    moved: Vec<(TxNum, R, i64)>,
+    /// See [`nets`].
+    pub(super) nets: Vec<(R, i128)>,
+}
+
+impl<R> Default for Lists<R> {
+    fn default() -> Self {
+        Lists { met: Vec::new(), moved: Vec::new(), nets: Vec::new() }
+    }
+}
+
+/// Lists the clusters that a transaction moves something of, each once, with what it moves; `united` is the one that its
+/// scripts are in. A transaction may move something of thousands.
 pub(super) fn nets<F: Forest>(
     forest: &mut F,
     tx: TxNum,
     moves: &[Move],
     united: Option<F::Root>,
-) -> Result<Vec<(F::Root, i128)>, StageError> {
-    let mut moved_of: Vec<(TxNum, F::Root, i64)> = Vec::with_capacity(moves.len());
+    lists: &mut Lists<F::Root>,
+) -> Result<(), StageError> {
+    lists.moved.clear();
+    lists.nets.clear();
     for moved in moves {
         let root = match united {
             Some(root) if moved.cospent => root,
             _ => forest.root_of(TxNum(tx.0 - moved.distance))?,
         };
-        moved_of.push((forest.node(root), root, moved.net));
+        lists.moved.push((forest.node(root), root, moved.net));
     }
-    moved_of.sort_unstable_by_key(|(node, ..)| *node);
-    let same = moved_of.chunk_by(|a, b| a.0 == b.0);
-    let net = |of: &[(TxNum, F::Root, i64)]| (of[0].1, of.iter().map(|(.., net)| i128::from(*net)).sum());
-    Ok(same.map(net).collect())
+    lists.moved.sort_unstable_by_key(|(node, ..)| *node);
+    let same = lists.moved.chunk_by(|a, b| a.0 == b.0);
+    lists.nets.extend(same.map(|of| (of[0].1, of.iter().map(|(.., net)| i128::from(*net)).sum::<i128>())));
+    Ok(())
 }
 
 /// A balance that changed by so much.
@@ -111,9 +128,12 @@ pub(super) fn connect<F: Forest>(
     tx: TxNum,
     moves: &[Move],
     effects: &mut Effects<'_, '_>,
+    lists: &mut Lists<F::Root>,
 ) -> Result<(), StageError> {
-    let united = if moves.iter().any(|moved| moved.cospent) { Some(unite(forest, tx, moves, effects)?) } else { None };
-    for (root, net) in nets(forest, tx, moves, united.map(|(root, _)| root))? {
+    let cospent = moves.iter().any(|moved| moved.cospent);
+    let united = if cospent { Some(unite(forest, tx, moves, effects, lists)?) } else { None };
+    nets(forest, tx, moves, united.map(|(root, _)| root), lists)?;
+    for (root, net) in lists.nets.drain(..) {
         let counts = forest.counts(root)?;
         let before = counts.balance;
         counts.balance = changed(before, net)?;
@@ -132,9 +152,10 @@ fn unite<F: Forest>(
     tx: TxNum,
     moves: &[Move],
     effects: &mut Effects<'_, '_>,
+    Lists { met, .. }: &mut Lists<F::Root>,
 ) -> Result<(F::Root, Option<Sats>), StageError> {
     let new = introduced(moves);
-    let mut met: Vec<(F::Root, TxNum, Counts)> = Vec::new();
+    met.clear();
     for moved in moves.iter().filter(|moved| moved.cospent && moved.distance > 0) {
         let root = forest.root_of(TxNum(tx.0 - moved.distance))?;
         met.push((root, forest.node(root), *forest.counts(root)?));

@@ -7,7 +7,7 @@ use super::{CLUSTER_OF, MOVES, Move, bands::BandDays, contradiction};
 use crate::{
     deltas::{Group, StageError},
     hearing::{HearContext, Listener},
-    lanes::{Emitter, Sink},
+    lanes::{Emitter, EmitterMemory, Sink},
     scripts::{self, Change},
 };
 
@@ -25,11 +25,12 @@ pub(super) struct ClusterListener<'c> {
     heard: Option<Heard>,
     /// Scripts that are clusters of their own.
     singles: BandDays,
+    memory: EmitterMemory,
 }
 
 impl<'c> ClusterListener<'c> {
     pub(super) fn new(context: HearContext<'c>) -> Self {
-        ClusterListener { context, heard: None, singles: BandDays::default() }
+        ClusterListener { context, heard: None, singles: BandDays::default(), memory: EmitterMemory::default() }
     }
 
     fn begin(&self, id: ScriptId, first: TxNum) -> Result<Heard, StageError> {
@@ -50,16 +51,17 @@ impl<'c> ClusterListener<'c> {
             return Ok(());
         }
         let day = self.context.times.day_of(tx);
-        self.singles.take_off(day, heard.balance);
-        heard.balance = entry.after(heard.balance);
+        let before = heard.balance;
+        heard.balance = entry.after(before);
         if change.cospent {
+            self.singles.change(day, Some(before), None);
             heard.node = Some(tx);
             let net =
                 i64::try_from(heard.balance).map_err(|_| contradiction("a script holds more than 2^63 satoshis"))?;
             emit.row(&CLUSTER_OF, &heard.id, &Node(tx));
             emit.delta(&MOVES, &tx, &Move { distance: 0, cospent: true, net });
         } else {
-            self.singles.add(day, heard.balance);
+            self.singles.change(day, Some(before), Some(heard.balance));
         }
         Ok(())
     }
@@ -67,16 +69,18 @@ impl<'c> ClusterListener<'c> {
 
 impl Listener for ClusterListener<'_> {
     fn hear(&mut self, group: &Group<'_>, sink: &mut Sink<'_>) -> Result<(), StageError> {
-        let (id, changes) = scripts::changes(group)?;
-        let Some(first) = changes.first() else { return Ok(()) };
+        let id = scripts::script_of(group)?;
         // A script of many transactions comes in parts.
-        let mut heard = match self.heard.take().filter(|heard| heard.id == id) {
-            Some(heard) => heard,
-            None => self.begin(id, first.entry.tx_num)?,
-        };
-        let mut emit = Emitter::new(sink);
-        changes.iter().try_for_each(|change| self.change(&mut heard, change, &mut emit))?;
-        self.heard = Some(heard);
+        let mut heard = self.heard.take().filter(|heard| heard.id == id);
+        let mut emit = Emitter::reusing(sink, std::mem::take(&mut self.memory));
+        scripts::each_change(group, |change| {
+            let heard = match &mut heard {
+                Some(heard) => heard,
+                none => none.insert(self.begin(id, change.entry.tx_num)?),
+            };
+            self.change(heard, &change, &mut emit)
+        })?;
+        (self.heard, self.memory) = (heard, emit.into_memory());
         Ok(())
     }
 

@@ -21,7 +21,11 @@ use cairn_tables::{
     stages::{self, StageInfo},
 };
 
-use self::{connect::Effects, listener::ClusterListener, rows::RowForest};
+use self::{
+    connect::{Effects, Lists},
+    listener::ClusterListener,
+    rows::RowForest,
+};
 use crate::{
     deltas::{Delta, FoldDirection, Group, Lane, Merge, Prior, Rows, Spread, StageError},
     hearing::{HearContext, Listener},
@@ -94,9 +98,9 @@ impl ValueCodec for Move {
     }
 }
 
-/// The transaction of a group, and its moves.
-fn moves_of(group: &Group<'_>) -> Result<(TxNum, Vec<Move>), StageError> {
-    let mut moves = Vec::with_capacity(group.len());
+/// Lists the moves of a group; gives its transaction.
+fn moves_of(group: &Group<'_>, moves: &mut Vec<Move>) -> Result<TxNum, StageError> {
+    moves.clear();
     let mut tx = TxNum(0);
     for delta in group {
         let (of, moved) = MOVES.read(delta)?;
@@ -106,7 +110,7 @@ fn moves_of(group: &Group<'_>) -> Result<(TxNum, Vec<Move>), StageError> {
         tx = of;
         moves.push(moved);
     }
-    Ok((tx, moves))
+    Ok(tx)
 }
 
 /// Where among a root's children one is: parent (5) ‖ number of the row (4) ‖ place in it (1).
@@ -207,11 +211,12 @@ impl Stage for ClustersStage {
         if direction == FoldDirection::Back {
             groups.reverse();
         }
+        let (mut moves, mut lists) = (Vec::new(), Lists::default());
         for group in groups {
-            let (tx, moves) = moves_of(group)?;
+            let tx = moves_of(group, &mut moves)?;
             match direction {
-                FoldDirection::Forward => connect::connect(&mut forest, tx, &moves, &mut effects)?,
-                FoldDirection::Back => forest.disconnect(tx, &moves, &mut effects)?,
+                FoldDirection::Forward => connect::connect(&mut forest, tx, &moves, &mut effects, &mut lists)?,
+                FoldDirection::Back => forest.disconnect(tx, &moves, &mut effects, &mut lists)?,
             }
         }
         effects.finish()?;

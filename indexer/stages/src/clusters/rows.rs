@@ -11,7 +11,7 @@ use cairn_tables::{
 
 use super::{
     Move,
-    connect::{Effects, Forest, changed, introduced, nets},
+    connect::{Effects, Forest, Lists, changed, introduced, nets},
     contradiction,
 };
 use crate::deltas::{Prior, Rows, StageError};
@@ -67,10 +67,12 @@ impl<'p> RowForest<'p> {
         tx: TxNum,
         moves: &[Move],
         effects: &mut Effects<'_, '_>,
+        lists: &mut Lists<TxNum>,
     ) -> Result<(), StageError> {
         let cospent = moves.iter().find(|moved| moved.cospent);
         let united = cospent.map(|moved| self.root_of(TxNum(tx.0 - moved.distance))).transpose()?;
-        for (root, net) in nets(self, tx, moves, united)? {
+        nets(self, tx, moves, united, lists)?;
+        for (root, net) in lists.nets.drain(..) {
             let counts = self.counts(root)?;
             let after = counts.balance;
             counts.balance = changed(after, -net)?;

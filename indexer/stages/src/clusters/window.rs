@@ -19,33 +19,30 @@ pub(super) struct Ranked {
     bits: Vec<u64>,
     /// Members before every eighth word.
     before: Vec<u32>,
+    count: u32,
+    /// One past the last member.
+    end: u64,
 }
 
 const WORDS: usize = 8;
 
 impl Ranked {
-    /// Adds a member; all members are added before the first is looked up.
-    pub(super) fn insert(&mut self, at: u64) {
+    /// Adds a member behind all others.
+    fn insert(&mut self, at: u64) {
         let word = (at / 64) as usize;
-        if self.bits.len() <= word {
-            self.bits.resize(word + 1, 0);
+        while self.bits.len() <= word {
+            if self.bits.len().is_multiple_of(WORDS) {
+                push(&mut self.before, self.count);
+            }
+            push(&mut self.bits, 0);
         }
         self.bits[word] |= 1 << (at % 64);
+        (self.count, self.end) = (self.count + 1, at + 1);
     }
 
-    pub(super) fn bytes(&self) -> u64 {
-        (self.bits.len() * size_of::<u64>()) as u64 * 9 / 8
-    }
-
-    /// Counts, so that members can be looked up.
-    pub(super) fn count(&mut self) {
-        let mut sum = 0u32;
-        let before = self.bits.chunks(WORDS).map(|words| {
-            let before = sum;
-            sum += words.iter().map(|word| word.count_ones()).sum::<u32>();
-            before
-        });
-        self.before = before.collect();
+    /// Bytes of a set whose last member is the one before `end`.
+    pub(super) fn bytes(end: u64) -> u64 {
+        end.div_ceil(64) * 9
     }
 
     /// The number of members before a member; `None` if it is none.
@@ -84,6 +81,16 @@ pub(super) struct OuterRoot {
 /// What a node is: the number of another to climb to, or a root.
 const ROOT: u32 = 1 << 31;
 
+/// Appends to a list that may have hundreds of millions: it grows by a part of its length only.
+fn push<T>(list: &mut Vec<T>, item: T) {
+    if list.len() == list.capacity() {
+        list.reserve_exact((list.len() / GROWTH).max(1 << 10));
+    }
+    list.push(item);
+}
+
+const GROWTH: usize = 8;
+
 /// Nodes that a window may have, with those from before that they refer to.
 pub(super) const MOST_NODES: u64 = 1 << 30;
 
@@ -109,31 +116,34 @@ pub(super) struct Window {
 }
 
 impl Window {
-    /// `outer` are the nodes from before, ascending, each with the place of its root in `roots`.
+    /// Of transactions from `start` on. `outer` are the nodes from before, ascending, each with the place of its root in
+    /// `roots`; `capacity` is how many nodes there will be, where that is known.
     pub(super) fn new(
         start: u64,
         outer: Vec<u64>,
         outer_roots: Vec<u32>,
         roots: Vec<OuterRoot>,
-        nodes: Ranked,
         capacity: usize,
-    ) -> Result<Self, StageError> {
+    ) -> Self {
         let outer_count = roots.len() as u32;
         let mut parents: Vec<u32> = Vec::with_capacity(roots.len() + capacity);
         parents.extend((0..outer_count).map(|root| ROOT | root));
-        if roots.len() + capacity >= ROOT as usize {
-            return Err(contradiction("more nodes than a window may have"));
-        }
-        Ok(Window { start, outer, outer_roots, outer_count, nodes, parents, roots, free: Vec::new() })
+        let (nodes, free) = (Ranked::default(), Vec::new());
+        Window { start, outer, outer_roots, outer_count, nodes, parents, roots, free }
+    }
+
+    /// Whether its lists, which grow, may take more than so many bytes with a node of that transaction.
+    pub(super) fn is_full(&self, tx: TxNum, memory: u64) -> bool {
+        let nodes = self.parents.len() as u64;
+        let held = nodes * NODE_BYTES + self.roots.len() as u64 * ROOT_BYTES + Ranked::bytes(tx.0 + 1 - self.start);
+        // The old list is there until the new one is filled.
+        held * 2 + held / GROWTH as u64 > memory || nodes >= MOST_NODES
     }
 
     fn number(&self, node: TxNum) -> Result<u32, StageError> {
         let unknown = || contradiction("a move of an unknown node");
         match node.0.checked_sub(self.start) {
-            Some(at) => {
-                let number = self.outer_count + self.nodes.rank(at).ok_or_else(unknown)?;
-                if (number as usize) < self.parents.len() { Ok(number) } else { Err(unknown()) }
-            }
+            Some(at) => Ok(self.outer_count + self.nodes.rank(at).ok_or_else(unknown)?),
             None => self.outer.binary_search(&node.0).map(|at| self.outer_roots[at]).map_err(|_| unknown()),
         }
     }
@@ -186,11 +196,13 @@ impl Window {
 
     fn add(&mut self, node: TxNum, parent: u32) -> Result<u32, StageError> {
         let number = self.parents.len() as u32;
-        let rank = node.0.checked_sub(self.start).and_then(|at| self.nodes.rank(at));
-        if rank.map(|rank| self.outer_count + rank) != Some(number) {
-            return Err(contradiction("nodes are not in order"));
+        let at = node.0.checked_sub(self.start).filter(|at| self.nodes.end <= *at);
+        let at = at.ok_or_else(|| contradiction("nodes are not in order"))?;
+        if number >= ROOT {
+            return Err(contradiction("more nodes than a window may have"));
         }
-        self.parents.push(parent);
+        self.nodes.insert(at);
+        push(&mut self.parents, parent);
         Ok(number)
     }
 }
@@ -220,7 +232,7 @@ impl Forest for Window {
                 slot
             }
             None => {
-                self.roots.push(root);
+                push(&mut self.roots, root);
                 self.roots.len() as u32 - 1
             }
         };

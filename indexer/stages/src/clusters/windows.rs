@@ -5,7 +5,7 @@ use cairn_tables::{KeyCodec, clusters::ClusterRow};
 
 use super::{
     FOREST,
-    connect::{Effects, connect},
+    connect::{Effects, Lists, connect},
     moves_of,
     stored::Stored,
     window::{MOST_NODES, NODE_BYTES, OUTER_BYTES, OuterRoot, ROOT_BYTES, Ranked, Window},
@@ -17,13 +17,11 @@ use crate::{
     times::Times,
 };
 
-/// What a window will need.
+/// What a window will need that is not the first.
 #[derive(Default)]
 struct Survey {
-    /// Nodes, less the first transaction.
-    nodes: Ranked,
-    node_count: u64,
-    root_count: u64,
+    nodes: u64,
+    roots: u64,
     /// Nodes from before that are referred to.
     outer: Vec<u64>,
     /// The first transaction behind it; `None` for the last window.
@@ -32,41 +30,40 @@ struct Survey {
 
 impl Survey {
     /// From `start` on, as far as memory reaches; a transaction at least.
-    fn of(moves: &dyn Sequence, start: TxNum, memory: u64) -> Result<Self, StageError> {
-        let mut survey = Survey::default();
+    fn of(deltas: &dyn Sequence, start: TxNum, memory: u64) -> Result<Self, StageError> {
+        let (mut survey, mut moves) = (Survey::default(), Vec::new());
         let (mut distinct, mut groups) = (0, 0u64);
-        moves.groups(&key(start), &mut |group| {
-            let (tx, moves) = moves_of(group)?;
+        deltas.groups(&key(start), &mut |group| {
+            let tx = moves_of(group, &mut moves)?;
             let nodes = moves.iter().filter(|moved| moved.distance > 0).map(|moved| tx.0 - moved.distance);
             survey.outer.extend(nodes.filter(|node| *node < start.0));
+            let transactions = tx.0 + 1 - start.0;
             // Moves of few scripts name the same nodes over and over.
-            if survey.is_full(memory) && survey.outer.len() > distinct + distinct / 4 + 4096 {
+            if survey.is_full(transactions, memory) && survey.outer.len() > distinct + distinct / 4 + 4096 {
                 survey.outer.sort_unstable();
                 survey.outer.dedup();
                 distinct = survey.outer.len();
             }
-            if survey.is_full(memory) && groups > 0 {
+            if survey.is_full(transactions, memory) && groups > 0 {
                 survey.end = Some(tx);
                 return Ok(false);
             }
             groups += 1;
             if moves.iter().any(|moved| moved.cospent) {
-                survey.nodes.insert(tx.0 - start.0);
-                survey.node_count += 1;
-                survey.root_count += u64::from(!moves.iter().any(|moved| moved.cospent && moved.distance > 0));
+                survey.nodes += 1;
+                survey.roots += u64::from(!moves.iter().any(|moved| moved.cospent && moved.distance > 0));
             }
             Ok(true)
         })?;
         survey.outer.sort_unstable();
         survey.outer.dedup();
-        survey.nodes.count();
         Ok(survey)
     }
 
-    fn is_full(&self, memory: u64) -> bool {
-        let nodes = self.node_count * NODE_BYTES + self.root_count * ROOT_BYTES + self.nodes.bytes();
+    fn is_full(&self, transactions: u64, memory: u64) -> bool {
+        let nodes = self.nodes * NODE_BYTES + self.roots * ROOT_BYTES + Ranked::bytes(transactions);
         let outer = self.outer.len() as u64;
-        nodes + outer * OUTER_BYTES > memory || self.node_count + outer > MOST_NODES
+        nodes + outer * OUTER_BYTES > memory || self.nodes + outer > MOST_NODES
     }
 }
 
@@ -83,22 +80,31 @@ pub(super) fn fold(
     emit: &mut Sink<'_>,
 ) -> Result<(), StageError> {
     let mut effects = Effects::new(times, emit);
+    let (mut moved, mut lists) = (Vec::new(), Lists::default());
     let (mut stored, mut start): (Option<Stored<'_>>, _) = (None, TxNum(0));
     for number in 0.. {
-        let Survey { nodes, node_count, root_count, outer, end, .. } = Survey::of(moves, start, work.memory)?;
-        let (places, mut roots) = match &stored {
-            Some(stored) => stored.resolve(&outer)?,
-            None => (Vec::new(), Vec::new()),
+        // The first window refers to nothing from before, and mostly there is no other: it ends where memory does.
+        let (Survey { nodes, roots: founded, outer, mut end }, (places, mut roots)) = match &stored {
+            Some(stored) => {
+                let survey = Survey::of(moves, start, work.memory)?;
+                let known = stored.resolve(&survey.outer)?;
+                (survey, known)
+            }
+            None => Default::default(),
         };
         let touched: Vec<u64> = roots.iter().map(|root| root.node.0).collect();
-        roots.reserve_exact(root_count as usize);
-        let mut window = Window::new(start.0, outer, places, roots, nodes, node_count as usize)?;
+        roots.reserve_exact(founded as usize);
+        let (mut window, mut any) = (Window::new(start.0, outer, places, roots, nodes as usize), false);
         moves.groups(&key(start), &mut |group| {
-            let (tx, moves) = moves_of(group)?;
+            let tx = moves_of(group, &mut moved)?;
+            if number == 0 && any && window.is_full(tx, work.memory) {
+                end = Some(tx);
+            }
             if end.is_some_and(|end| tx >= end) {
                 return Ok(false);
             }
-            connect(&mut window, tx, &moves, &mut effects)?;
+            any = true;
+            connect(&mut window, tx, &moved, &mut effects, &mut lists)?;
             Ok(true)
         })?;
         let Some(next) = end else {

@@ -10,8 +10,8 @@ use std::{
 
 use cairn_model::Block;
 use cairn_stages::{
-    ChainTimes, Delta, FoldDirection, Group, HearContext, Heard, MapContext, Merge, NoPrior, Order, Prior, PriorError,
-    Rows, Scratch, Sequence, Stage, StageError, Workspace, all,
+    ChainTimes, Delta, FoldDirection, Group, HearContext, Heard, MapContext, Merge, NoPrior, Prior, PriorError, Rows,
+    Scratch, Sequence, Stage, StageError, Workspace, all,
 };
 use cairn_tables::{Family, ValueCodec, codec::Input, sums::Sums};
 
@@ -287,17 +287,14 @@ pub(crate) fn fold(
     Ok(())
 }
 
-/// Applies blocks as far as can be at once: an order-free stage in one fold, an ordered one block by block.
+/// Applies blocks as far as can be at once: all in one fold.
 pub(crate) fn apply(
     stage: &dyn Stage,
     blocks: &[Block],
     direction: FoldDirection,
     tables: &mut Tables,
 ) -> Result<(), StageError> {
-    match stage.order() {
-        Order::Free => fold(stage, &deltas(stage, blocks), direction, tables),
-        Order::Ordered => step_by_step(stage, blocks, direction, tables),
-    }
+    fold(stage, &deltas(stage, blocks), direction, tables)
 }
 
 /// Applies blocks one by one, as at the tip: backwards the newest first.
@@ -321,19 +318,15 @@ pub(crate) fn tip(stage: &dyn Stage, blocks: &[Block]) -> Tables {
     tables
 }
 
-/// The tables as bulk indexing makes them: one fold over everything, without looking at what is there. `None` for an
-/// ordered stage, which bulk indexing leaves to the tip's driver.
-pub(crate) fn bulk(stage: &dyn Stage, deltas: &Deltas) -> Option<Result<Tables, StageError>> {
+/// The tables as bulk indexing makes them: one fold over everything, without looking at what is there.
+pub(crate) fn bulk(stage: &dyn Stage, deltas: &Deltas) -> Result<Tables, StageError> {
     bulk_within(stage, deltas, u64::MAX)
 }
 
 /// The same with so many bytes of memory.
-pub(crate) fn bulk_within(stage: &dyn Stage, deltas: &Deltas, memory: u64) -> Option<Result<Tables, StageError>> {
-    if stage.order() == Order::Ordered {
-        return None;
-    }
+pub(crate) fn bulk_within(stage: &dyn Stage, deltas: &Deltas, memory: u64) -> Result<Tables, StageError> {
     let rows = folded(stage, deltas, FoldDirection::Forward, &NoPrior, Some(memory));
-    Some(rows.map(|rows| {
+    rows.map(|rows| {
         Tables(rows.into_iter().map(|(family, key, value)| ((family, key), value.expect("bulk only puts"))).collect())
-    }))
+    })
 }

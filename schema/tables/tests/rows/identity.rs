@@ -8,7 +8,7 @@ use cairn_tables::{
     encode_value,
     facts::{Fact, Facts},
     format::{FORMAT, Format, FormatVersion},
-    stages::{Order, STAGES, StageInfo},
+    stages::{STAGES, StageInfo},
 };
 use proptest::{
     collection::{btree_map, vec},
@@ -183,7 +183,7 @@ fn every_cut_of_a_row_with_unknown_fields_is_an_error_or_ends_between_fields() {
 
 #[test]
 fn a_checkpoint_holds_the_versions_of_what_its_stage_depends_on() {
-    const ONE: StageInfo = StageInfo { name: "one", version: 3, order: Order::Free, depends_on: &[], tables: &[] };
+    const ONE: StageInfo = StageInfo { name: "one", version: 3, depends_on: &[], tables: &[] };
     const ALSO: StageInfo = StageInfo { name: "also", version: 4, ..ONE };
     const BOTH: StageInfo = StageInfo { name: "both", version: 1, depends_on: &[&ONE, &ALSO], ..ONE };
     const NEWER: StageInfo = StageInfo { depends_on: &[&StageInfo { version: 5, ..ALSO }, &ONE], ..BOTH };
