@@ -22,7 +22,12 @@ pub fn assert_clusters_equal(view: &View<'_>, oracle: &Oracle) {
     let mut rng = ChaCha8Rng::seed_from_u64(u64::from(tip));
     let ids: HashMap<&ScriptBuf, ScriptId> =
         oracle.scripts().map(|script| (script, view.find_script(script.as_bytes()).unwrap().unwrap().id)).collect();
-    for height in BTreeSet::from([0, rng.random_range(0..=tip), tip.saturating_sub(1), tip]) {
+    let mut heights = BTreeSet::from([rng.random_range(0..=tip), tip]);
+    // The walk through a long chain takes a minute for each height.
+    if ids.len() < 10_000 {
+        heights.extend([0, tip.saturating_sub(1)]);
+    }
+    for height in heights {
         let expected = clusters_of(oracle, height);
         assert_height_equal(view, &expected, &ids, &mut rng);
         bands(view, oracle, height);

@@ -11,6 +11,7 @@ use crate::sums;
 /// Records of key and value, back to back, as spills and batches hold them:
 /// key length (1) │ value length (LEB128) │ key │ value.
 pub(crate) fn put_record(out: &mut Vec<u8>, key: &[u8], value: &[u8]) {
+    out.reserve(key.len() + value.len() + 11);
     out.push(key.len() as u8);
     put_varint(out, value.len() as u64);
     out.extend_from_slice(key);

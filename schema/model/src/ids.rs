@@ -83,6 +83,7 @@ impl TxNum {
 
     /// The 5 big-endian bytes of table keys.
     #[must_use]
+    #[inline]
     pub fn to_be5(self) -> [u8; 5] {
         let b = self.0.to_be_bytes();
         debug_assert!(self.0 < Self::LIMIT);
@@ -91,6 +92,7 @@ impl TxNum {
 
     /// The number in 5 big-endian bytes.
     #[must_use]
+    #[inline]
     pub fn from_be5(b: [u8; 5]) -> Self {
         TxNum(u64::from_be_bytes([0, 0, 0, b[0], b[1], b[2], b[3], b[4]]))
     }
@@ -139,6 +141,7 @@ impl ScriptId {
 
     /// Key form: prefix ‖ ordinal.
     #[must_use]
+    #[inline]
     pub fn to_bytes(self) -> [u8; 9] {
         let mut out = [0u8; 9];
         out[..8].copy_from_slice(&self.prefix.0);
@@ -148,6 +151,7 @@ impl ScriptId {
 
     /// From the key form.
     #[must_use]
+    #[inline]
     pub fn from_bytes(b: [u8; 9]) -> Self {
         let mut prefix = [0u8; 8];
         prefix.copy_from_slice(&b[..8]);

@@ -50,6 +50,7 @@ pub struct Input<'a> {
 impl<'a> Input<'a> {
     /// Starts to read a row of `table`.
     #[must_use]
+    #[inline]
     pub fn new(table: &'static str, bytes: &'a [u8]) -> Self {
         Input { table, bytes }
     }
@@ -70,6 +71,7 @@ impl<'a> Input<'a> {
     ///
     /// # Errors
     /// The row is too short.
+    #[inline]
     pub fn take(&mut self, n: usize) -> Result<&'a [u8], DecodeError> {
         let (head, tail) = self.bytes.split_at_checked(n).ok_or_else(|| self.error("too short"))?;
         self.bytes = tail;
@@ -80,6 +82,7 @@ impl<'a> Input<'a> {
     ///
     /// # Errors
     /// The row is too short.
+    #[inline]
     pub fn array<const N: usize>(&mut self) -> Result<[u8; N], DecodeError> {
         let (head, tail) = self.bytes.split_first_chunk::<N>().ok_or_else(|| self.error("too short"))?;
         self.bytes = tail;
@@ -90,6 +93,7 @@ impl<'a> Input<'a> {
     ///
     /// # Errors
     /// The row is too short.
+    #[inline]
     pub fn byte(&mut self) -> Result<u8, DecodeError> {
         Ok(self.array::<1>()?[0])
     }
@@ -119,6 +123,7 @@ impl<'a> Input<'a> {
     /// # Errors
     /// The row is too short, the number does not fit into 64 bits, or its encoding is not the shortest: every number
     /// has only one form.
+    #[inline]
     #[inline]
     pub fn varint(&mut self) -> Result<u64, DecodeError> {
         // Most counts and many distances are one byte.
@@ -167,6 +172,7 @@ impl<'a> Input<'a> {
     ///
     /// # Errors
     /// As [`Input::varint`], or the number is too large.
+    #[inline]
     pub fn varint32(&mut self) -> Result<u32, DecodeError> {
         u32::try_from(self.varint()?).map_err(|_| self.error("number too large"))
     }
@@ -187,6 +193,7 @@ impl<'a> Input<'a> {
     ///
     /// # Errors
     /// As [`Input::varint`], or it is not a valid amount.
+    #[inline]
     pub fn amount(&mut self) -> Result<Sats, DecodeError> {
         match self.varint()? {
             ESCAPE => {
@@ -236,6 +243,7 @@ impl<'a> Input<'a> {
     ///
     /// # Errors
     /// The row is too short.
+    #[inline]
     pub fn tx_num(&mut self) -> Result<TxNum, DecodeError> {
         Ok(TxNum::from_be5(self.array()?))
     }
@@ -244,12 +252,14 @@ impl<'a> Input<'a> {
     ///
     /// # Errors
     /// Bytes are left over.
+    #[inline]
     pub fn finish(&self) -> Result<(), DecodeError> {
         if self.bytes.is_empty() { Ok(()) } else { Err(self.error("too long")) }
     }
 }
 
 /// Appends a LEB128 number.
+#[inline]
 pub fn put_varint(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         out.push(value as u8 | 0x80);

@@ -31,10 +31,12 @@ impl HashPrefix {
 }
 
 impl KeyCodec for HashPrefix {
+    #[inline]
     fn encode(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.0);
     }
 
+    #[inline]
     fn decode(bytes: &mut Input<'_>) -> Result<Self, DecodeError> {
         Ok(HashPrefix(bytes.array()?))
     }
@@ -42,69 +44,83 @@ impl KeyCodec for HashPrefix {
 
 /// The key of a table with one row.
 impl KeyCodec for () {
+    #[inline]
     fn encode(&self, _: &mut Vec<u8>) {}
 
+    #[inline]
     fn decode(_: &mut Input<'_>) -> Result<Self, DecodeError> {
         Ok(())
     }
 }
 
 impl KeyCodec for ScriptId {
+    #[inline]
     fn encode(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.to_bytes());
     }
 
+    #[inline]
     fn decode(bytes: &mut Input<'_>) -> Result<Self, DecodeError> {
         Ok(ScriptId::from_bytes(bytes.array()?))
     }
 }
 
 impl KeyCodec for ScriptPrefix {
+    #[inline]
     fn encode(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.0);
     }
 
+    #[inline]
     fn decode(bytes: &mut Input<'_>) -> Result<Self, DecodeError> {
         Ok(ScriptPrefix(bytes.array()?))
     }
 }
 
 impl KeyCodec for TxNum {
+    #[inline]
     fn encode(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.to_be5());
     }
 
+    #[inline]
     fn decode(bytes: &mut Input<'_>) -> Result<Self, DecodeError> {
         bytes.tx_num()
     }
 }
 
 impl KeyCodec for u32 {
+    #[inline]
     fn encode(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.to_be_bytes());
     }
 
+    #[inline]
     fn decode(bytes: &mut Input<'_>) -> Result<Self, DecodeError> {
         Ok(u32::from_be_bytes(bytes.array()?))
     }
 }
 
 impl KeyCodec for u64 {
+    #[inline]
     fn encode(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.to_be_bytes());
     }
 
+    #[inline]
     fn decode(bytes: &mut Input<'_>) -> Result<Self, DecodeError> {
         Ok(u64::from_be_bytes(bytes.array()?))
     }
 }
 
 impl<A: KeyCodec, B: KeyCodec> KeyCodec for (A, B) {
+    #[inline]
     fn encode(&self, out: &mut Vec<u8>) {
         self.0.encode(out);
         self.1.encode(out);
     }
 
+    #[inline]
     fn decode(bytes: &mut Input<'_>) -> Result<Self, DecodeError> {
         Ok((A::decode(bytes)?, B::decode(bytes)?))
     }
@@ -112,10 +128,12 @@ impl<A: KeyCodec, B: KeyCodec> KeyCodec for (A, B) {
 
 /// A text key of up to 255 bytes; sorts by its bytes.
 impl KeyCodec for String {
+    #[inline]
     fn encode(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(self.as_bytes());
     }
 
+    #[inline]
     fn decode(bytes: &mut Input<'_>) -> Result<Self, DecodeError> {
         let all = bytes.take(bytes.left())?;
         String::from_utf8(all.to_vec()).map_err(|_| bytes.error("not UTF-8"))
