@@ -64,6 +64,17 @@ impl<K: KeyCodec, V: ValueCodec> DeltaLane<K, V> {
         value.finish()?;
         Ok(read)
     }
+
+    /// Reads what a delta says, for who reads its key by other means.
+    ///
+    /// # Errors
+    /// It is damaged.
+    pub fn read_value(&self, delta: &Delta<'_>) -> Result<V, DecodeError> {
+        let mut value = Input::new(self.1, delta.value);
+        let read = V::decode(&mut value)?;
+        value.finish()?;
+        Ok(read)
+    }
 }
 
 const fn place(lanes: &[Lane], name: &str) -> usize {

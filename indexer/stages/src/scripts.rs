@@ -74,6 +74,7 @@ impl ValueCodec for Moved {
         put_amount(out, self.sats);
     }
 
+    #[inline]
     fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
         let head = b.byte()?;
         let template = ScriptTemplate::from_code(head >> 4).ok_or_else(|| b.error("template"))?;
@@ -119,7 +120,10 @@ pub(crate) fn each_change(
 ) -> Result<(), StageError> {
     let mut open: Option<Change> = None;
     for delta in group {
-        let ((_, tx_num), moved) = SCRIPTS.read(delta)?;
+        // The script is the same in all of them.
+        let mut key = Input::new(NAME, delta.key.get(ScriptId::LEN..).unwrap_or_default());
+        let (tx_num, moved) = (TxNum::decode(&mut key)?, SCRIPTS.read_value(delta)?);
+        key.finish()?;
         if let Some(done) = open.take_if(|change| change.entry.tx_num != tx_num) {
             show(done)?;
         }
