@@ -124,7 +124,6 @@ impl<'a> Input<'a> {
     /// The row is too short, the number does not fit into 64 bits, or its encoding is not the shortest: every number
     /// has only one form.
     #[inline]
-    #[inline]
     pub fn varint(&mut self) -> Result<u64, DecodeError> {
         // Most counts and many distances are one byte.
         if let Some((&byte, rest)) = self.bytes.split_first()
