@@ -30,10 +30,13 @@ impl Prior for StoredRows<'_> {
     }
 }
 
+/// A row of a table, or that there is none.
+type Row = (Family, Vec<u8>, Option<Vec<u8>>);
+
 /// The tables as they were before the block, for one group of deltas: its fold and those who hear it ask for the same rows.
 struct Remembered<'w> {
     stored: StoredRows<'w>,
-    rows: RefCell<Vec<(Family, Vec<u8>, Option<Vec<u8>>)>>,
+    rows: RefCell<Vec<Row>>,
 }
 
 impl Prior for Remembered<'_> {
@@ -53,7 +56,7 @@ impl Prior for Remembered<'_> {
 
 /// Rows that were made, and that are gone, in order.
 #[derive(Default)]
-struct Writes(Vec<(Family, Vec<u8>, Option<Vec<u8>>)>);
+struct Writes(Vec<Row>);
 
 impl Writes {
     fn apply(self, batch: &mut Batch<'_>) {
@@ -86,10 +89,13 @@ fn newest_after(block: &Block, direction: FoldDirection) -> (Height, BlockHash) 
     }
 }
 
-/// The deltas of a stage for a block, by lane, as records.
+/// Deltas of a stage, by lane, as records.
+type Lanes = Vec<Vec<u8>>;
+
+/// The deltas of a stage for a block.
 struct Deltas<'s> {
     stage: &'s dyn Stage,
-    lanes: Vec<Vec<u8>>,
+    lanes: Lanes,
 }
 
 impl<'s> Deltas<'s> {
@@ -178,12 +184,12 @@ impl Applying<'_> {
         index: usize,
         deltas: &[Delta<'_>],
         ears: &[&dyn Stage],
-    ) -> Result<(Writes, Vec<Vec<Vec<u8>>>), StageError> {
+    ) -> Result<(Writes, Vec<Lanes>), StageError> {
         let lane = &stage.lanes()[index];
         let prior = Remembered { stored: StoredRows(self.writer), rows: RefCell::default() };
         let past = PastBefore { prior: &prior, before: self.block.first_tx };
         let context = HearContext { times: &self.times, past: &past };
-        let mut emitted: Vec<Vec<Vec<u8>>> = ears.iter().map(|ear| vec![Vec::new(); ear.lanes().len()]).collect();
+        let mut emitted: Vec<Lanes> = ears.iter().map(|ear| vec![Vec::new(); ear.lanes().len()]).collect();
         let mut listeners: Vec<Option<Box<dyn Listener + '_>>> = ears.iter().map(|ear| ear.listener(context)).collect();
         let mut writes = Writes::default();
         let mut each =
