@@ -13,7 +13,7 @@ use cairn_link::IndexSlot;
 use cairn_operations::{ApiConfig, ApiState, admin_router, router};
 use tower::ServiceExt;
 
-use crate::support::{Reply, assert_problem, everything_world, get, open_config, post, send};
+use crate::support::{Reply, assert_problem, everything_world, get, open_config, post, script_hash, send};
 
 fn from(peer: &str, path: &str, headers: &[(&str, &str)]) -> Request<Body> {
     let mut request = Request::get(path).header("host", "cairn.test");
@@ -152,6 +152,28 @@ async fn large_answers_are_compressed_and_tagged_so() {
         let response = router.clone().oneshot(request).await.unwrap();
         assert!(response.headers().get("content-encoding").is_none(), "{path}");
     }
+}
+
+/// Their last part is followed by the end of the coding, not by an end of the connection.
+#[tokio::test]
+async fn answers_in_parts_are_compressed_to_their_end() {
+    let world = &everything_world();
+    let router = world.open_router();
+    let script = world.oracle.scripts().max_by_key(|script| world.oracle.daily(script).len()).unwrap();
+    let path = format!("/v1/wallets/{}/balance-history?format=csv", script_hash(script));
+    let ask = async |encoding: &'static str| {
+        let response =
+            router.clone().oneshot(from("192.0.2.1:1", &path, &[("accept-encoding", encoding)])).await.unwrap();
+        assert_eq!(response.status(), 200);
+        let coding = response.headers().get("content-encoding").map_or("identity", |coding| coding.to_str().unwrap());
+        assert_eq!(coding, encoding);
+        to_bytes(response.into_body(), usize::MAX).await.unwrap()
+    };
+    let plain = ask("identity").await;
+    assert!(!ask("br").await.is_empty());
+    let packed = ask("gzip").await;
+    // RFC 1952: the last four bytes are the length of what was packed.
+    assert_eq!(packed.last_chunk::<4>().map(|length| u32::from_le_bytes(*length) as usize), Some(plain.len()));
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use axum::{
     http::{HeaderName, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use futures_util::stream;
+use futures_util::{StreamExt, stream};
 use tokio::task::spawn_blocking;
 
 use super::{
@@ -128,14 +128,16 @@ fn respond(answer: Answer) -> Response {
 
 /// A body of parts. Each is made when the client can take it, on a thread that may block.
 fn of_parts(parts: Parts) -> Body {
-    Body::from_stream(stream::unfold(Some(parts), |parts| async {
+    let parts = stream::unfold(Some(parts), |parts| async {
         let mut parts = parts?;
         match spawn_blocking(move || parts.next().map(|part| (part, parts))).await {
             Ok(made) => made.map(|(part, parts)| (Ok(part), Some(parts))),
             // The panic is in the log; the client sees that the answer is incomplete.
             Err(error) => Some((Err(error), None)),
         }
-    }))
+    });
+    // Compression asks once more after the end.
+    Body::from_stream(parts.fuse())
 }
 
 /// A text for a header: other characters than printable ASCII are escaped.
