@@ -55,10 +55,12 @@ impl Client {
     pub(super) fn ask(&mut self, request: &Request) -> Result<Option<Answer>, String> {
         // The server may have closed an idle connection meanwhile, which says nothing.
         let was_open = self.stream.is_some();
-        let mut answer = self.try_once(request)?;
-        if answer.is_none() && was_open {
-            answer = self.try_once(request)?;
+        let mut answer = self.try_once(request);
+        if was_open && matches!(answer, Ok(None)) {
+            answer = self.try_once(request);
         }
+        // What is left of an answer that broke off must not be taken for the start of the next.
+        let answer = answer.inspect_err(|_| self.stream = None)?;
         let stays = answer.as_ref().is_some_and(|a| a.header("connection") != Some("close"));
         if !request.is_framed || !stays {
             self.stream = None;
