@@ -15,7 +15,7 @@ use std::{
 };
 
 use cairn_model::TxNum;
-use cairn_stages::{ChainTimes, Delta, Group, Scratch, Sequence, Stage, StageError, Workspace};
+use cairn_stages::{ChainTimes, Delta, Scratch, Sequence, Stage, StageError, Workspace};
 use cairn_tables::codec::put_varint;
 
 fn setting(name: &str, default: u64) -> u64 {
@@ -55,7 +55,7 @@ impl Sequence for Made {
     fn groups(
         &self,
         from: &[u8],
-        show: &mut dyn FnMut(&Group<'_>) -> Result<bool, StageError>,
+        show: &mut dyn FnMut(&[Delta<'_>]) -> Result<bool, StageError>,
     ) -> Result<(), StageError> {
         let start = from.first_chunk::<5>().map_or(0, |bytes| TxNum::from_be5(*bytes).0);
         self.passes.set(self.passes.get() + 1);

@@ -5,7 +5,9 @@ use std::hint::black_box;
 
 use cairn_model::{Block, Height, TxNum};
 use cairn_sources::{IdNotes, decode_block, decode_undo};
-use cairn_stages::{Delta, FoldDirection, MapContext, Merge, NoPrior, Rows, Stage, StageError, Times, all};
+use cairn_stages::{
+    Delta, FoldDirection, Group, MapContext, Merge, NoPrior, Reading, Rows, Stage, StageError, Times, all,
+};
 use cairn_tables::{
     Family, KeyCodec, Table, ValueCodec,
     block_log::BlockLog,
@@ -163,13 +165,14 @@ fn folding(name: &str) -> Work {
     let lanes = sorted(stage.as_ref(), &fixture::blocks());
     Work::new(move || {
         let mut sink = Sink::default();
-        let mut group = Vec::new();
+        let (mut group, memory) = (Vec::new(), Reading::default());
         for (lane, deltas, ends) in &lanes {
             let mut start = 0;
             for &end in ends {
                 group.clear();
                 group.extend(deltas[start..end].iter().map(|(key, value)| Delta { key, value }));
-                stage.fold(*lane, black_box(&group), FoldDirection::Forward, &NoPrior, &mut sink).unwrap();
+                let group = Group::new(black_box(&group), &memory);
+                stage.fold(*lane, &group, FoldDirection::Forward, &NoPrior, &mut sink).unwrap();
                 start = end;
             }
         }

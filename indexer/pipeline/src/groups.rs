@@ -1,6 +1,8 @@
 //! Deltas sorted and cut into groups. Both drivers pass through here.
 
-use cairn_stages::{Delta, FoldDirection, Group, Lane, Merge, Prior, PriorError, Rows, Stage, StageError};
+use std::ops::Range;
+
+use cairn_stages::{Delta, FoldDirection, Group, Lane, Merge, Prior, PriorError, Reading, Rows, Stage, StageError};
 use cairn_tables::{
     Family,
     codec::{Input, put_varint},
@@ -35,8 +37,9 @@ pub(crate) fn take_record(bytes: &[u8]) -> Option<(Delta<'_>, &[u8])> {
 }
 
 /// Where a record lies, and the start of its key, with its value behind it where that tells more, as numbers: they decide
-/// nearly every comparison without a look at the record. An offset of 32 bits keeps it at 24 bytes; half of the sorting is moving these.
-#[derive(Clone, Copy)]
+/// nearly every comparison without a look at the record. An offset of 32 bits keeps it at 24 bytes; half of the sorting is
+/// moving these.
+#[derive(Clone, Copy, Default)]
 struct Head {
     high: u64,
     low: u64,
@@ -56,87 +59,149 @@ impl<'a> Sorted<'a> {
     /// Sorts the records in `bytes`. `None` if a record is cut short, or if there are more bytes than offsets can tell.
     pub(crate) fn new(bytes: &'a [u8]) -> Option<Self> {
         u32::try_from(bytes.len()).ok()?;
-        let mut heads = Vec::with_capacity(bytes.len() / 24);
-        if !read_heads(bytes, true, &mut heads)? {
-            heads.clear();
-            read_heads(bytes, false, &mut heads)?;
+        let (mut seen, mut with_values) = (Seen::default(), true);
+        if !each_head(bytes, with_values, |head| seen.add(&head))? {
+            (seen, with_values) = (Seen::default(), false);
+            each_head(bytes, with_values, |head| seen.add(&head))?;
         }
-        let record = |head: &Head| bytes.get(head.at as usize..).and_then(take_record).map(|(delta, _)| delta);
-        let compare = |a: &Head, b: &Head| {
-            // What is shorter is filled up with zeros, so equal heads say nothing yet.
-            (a.high, a.low).cmp(&(b.high, b.low)).then_with(|| record(a).cmp(&record(b)))
-        };
-        for bucket in bucketed(&mut heads) {
-            heads[bucket].sort_unstable_by(compare);
+        let buckets = Buckets::of(&seen);
+        let mut ends = vec![0u32; buckets.count];
+        each_head(bytes, with_values, |head| ends[buckets.of_head(&head)] += 1)?;
+        // Where each bucket begins, and after each was filled where it ends.
+        let mut sum = 0;
+        for end in &mut ends {
+            (*end, sum) = (sum, sum + *end);
+        }
+        let mut heads = vec![Head::default(); seen.count];
+        each_head(bytes, with_values, |head| {
+            let end = &mut ends[buckets.of_head(&head)];
+            heads[*end as usize] = head;
+            *end += 1;
+        })?;
+        let mut start = 0;
+        for end in ends {
+            sort_bucket(bytes, &mut heads[std::mem::replace(&mut start, end as usize)..end as usize]);
         }
         Some(Sorted { bytes, heads })
     }
 
     /// The records in order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = Delta<'a>> + '_ {
-        let records = self.heads.iter().map(|head| self.bytes.get(head.at as usize..).and_then(take_record));
-        // Each was read before.
-        records.filter_map(|record| record.map(|(delta, _)| delta))
+        InOrder { bytes: self.bytes, heads: self.heads.iter(), read: [NOTHING; READ_AHEAD], at: 0, end: 0 }
     }
 }
 
-/// Reads the heads of records, with values or without. False if keys have several lengths: then a value may not stand
-/// behind its key. `None` if a record is cut short.
-fn read_heads(bytes: &[u8], with_values: bool, heads: &mut Vec<Head>) -> Option<bool> {
-    let (mut rest, mut key_len) = (bytes, None);
-    while !rest.is_empty() {
-        let at = (bytes.len() - rest.len()) as u32;
-        let (delta, after) = take_record(rest)?;
-        let mut head = [0u8; 16];
-        let n = delta.key.len().min(16);
-        head[..n].copy_from_slice(&delta.key[..n]);
-        if with_values {
-            if *key_len.get_or_insert(delta.key.len()) != delta.key.len() {
-                return Some(false);
+/// Records that are read at a time. They lie anywhere in memory, and the processor waits for several of them at once.
+const READ_AHEAD: usize = 32;
+
+const NOTHING: Delta<'static> = Delta { key: &[], value: &[] };
+
+struct InOrder<'a, 'h> {
+    bytes: &'a [u8],
+    heads: std::slice::Iter<'h, Head>,
+    /// Those of `at..end` are to come.
+    read: [Delta<'a>; READ_AHEAD],
+    at: usize,
+    end: usize,
+}
+
+impl<'a> Iterator for InOrder<'a, '_> {
+    type Item = Delta<'a>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Delta<'a>> {
+        if self.at == self.end {
+            (self.at, self.end) = (0, 0);
+            // In this order: the other way round, the head after the last place would be lost.
+            for (read, head) in self.read.iter_mut().zip(self.heads.by_ref()) {
+                // Each was read before.
+                *read = take_record(self.bytes.get(head.at as usize..)?)?.0;
+                self.end += 1;
             }
-            let more = delta.value.len().min(16 - n);
-            head[n..n + more].copy_from_slice(&delta.value[..more]);
         }
-        let head = u128::from_be_bytes(head);
-        heads.push(Head { high: (head >> 64) as u64, low: head as u64, at });
-        rest = after;
+        let next = self.read[..self.end].get(self.at).copied();
+        self.at += usize::from(next.is_some());
+        next
+    }
+}
+
+/// Shows the heads of records, with values or without. False if keys have several lengths: then a value may not stand
+/// behind its key. `None` if a record is cut short.
+fn each_head(bytes: &[u8], with_values: bool, mut show: impl FnMut(Head)) -> Option<bool> {
+    let (mut at, mut key_len) = (0, None);
+    while at < bytes.len() {
+        let (Delta { key, value }, after) = take_record(&bytes[at..])?;
+        let end = bytes.len() - after.len();
+        let start = end - value.len() - key.len();
+        let length = if with_values { key.len() + value.len() } else { key.len() };
+        if with_values && *key_len.get_or_insert(key.len()) != key.len() {
+            return Some(false);
+        }
+        // Key and value lie one behind the other.
+        let said = match bytes[start..].first_chunk::<16>() {
+            Some(head) => u128::from_be_bytes(*head) & !u128::MAX.checked_shr(length as u32 * 8).unwrap_or(0),
+            None => {
+                let mut head = [0; 16];
+                head[..length].copy_from_slice(&bytes[start..start + length]);
+                u128::from_be_bytes(head)
+            }
+        };
+        show(Head { high: (said >> 64) as u64, low: said as u64, at: at as u32 });
+        at = end;
     }
     Some(true)
 }
 
-/// Puts heads into buckets by their leading bits, in place; gives the buckets in order. Keys are spread evenly mostly,
-/// and then what is left to sort fits in the processor's nearest cache.
-fn bucketed(heads: &mut [Head]) -> Vec<std::ops::Range<usize>> {
-    let (Some(min), Some(max)) = (heads.iter().map(|h| h.high).min(), heads.iter().map(|h| h.high).max()) else {
-        return Vec::new();
-    };
-    if heads.len() < 256 {
-        return std::iter::once(0..heads.len()).collect();
+/// How many heads there are, and of what range.
+struct Seen {
+    count: usize,
+    range: Range<u64>,
+}
+
+impl Default for Seen {
+    fn default() -> Self {
+        Seen { count: 0, range: u64::MAX..0 }
     }
-    let bits = (heads.len() / 64).ilog2().min(12);
-    let shift = (64 - (max - min).leading_zeros()).saturating_sub(bits);
-    let bucket = |head: &Head| ((head.high - min) >> shift) as usize;
-    let mut ends = vec![0usize; (((max - min) >> shift) + 1) as usize];
-    heads.iter().for_each(|head| ends[bucket(head)] += 1);
-    let mut starts = Vec::with_capacity(ends.len());
-    let mut sum = 0;
-    for end in &mut ends {
-        starts.push(sum);
-        sum += *end;
-        *end = sum;
+}
+
+impl Seen {
+    fn add(&mut self, head: &Head) {
+        self.count += 1;
+        self.range = self.range.start.min(head.high)..self.range.end.max(head.high);
     }
-    let mut next = starts.clone();
-    for this in 0..ends.len() {
-        while next[this] < ends[this] {
-            let at = next[this];
-            let right = bucket(&heads[at]);
-            if right != this {
-                heads.swap(at, next[right]);
-            }
-            next[right] += 1;
-        }
+}
+
+/// Heads are put into buckets by their leading bits first, a few in each: keys are spread evenly mostly.
+struct Buckets {
+    least: u64,
+    shift: u32,
+    count: usize,
+}
+
+impl Buckets {
+    fn of(seen: &Seen) -> Self {
+        let Range { start: least, end: most } = seen.range;
+        let spread = most.saturating_sub(least);
+        // More would not fit in the processor's near caches; none would be a shift by all bits.
+        let bits = (seen.count / 4).max(2).ilog2().min(16);
+        let shift = (u64::BITS - spread.leading_zeros()).saturating_sub(bits);
+        Buckets { least, shift, count: (spread >> shift) as usize + 1 }
     }
-    starts.into_iter().zip(ends).map(|(start, end)| start..end).collect()
+
+    fn of_head(&self, head: &Head) -> usize {
+        ((head.high - self.least) >> self.shift) as usize
+    }
+}
+
+/// Sorts heads by what they say, which needs no branch, and then by their records those that say the same: what is shorter
+/// than a head is filled up with zeros.
+fn sort_bucket(bytes: &[u8], heads: &mut [Head]) {
+    let said = |head: &Head| u128::from(head.high) << 64 | u128::from(head.low);
+    heads.sort_unstable_by_key(said);
+    let record = |head: &Head| bytes.get(head.at as usize..).and_then(take_record).map(|(delta, _)| delta);
+    for same in heads.chunk_by_mut(|a, b| said(a) == said(b)).filter(|same| same.len() > 1) {
+        same.sort_unstable_by(|a, b| record(a).cmp(&record(b)));
+    }
 }
 
 /// Folds a group; all of it is there. For the tip.
@@ -209,6 +274,7 @@ pub(crate) struct Folding<'f, R, E = Deaf> {
     folds: bool,
     ears: Vec<E>,
     rows: Held<R>,
+    memory: Reading,
     /// A key of the group whose first parts were folded.
     open: Option<Vec<u8>>,
 }
@@ -216,13 +282,13 @@ pub(crate) struct Folding<'f, R, E = Deaf> {
 impl<'f, R: Rows> Folding<'f, R, Deaf> {
     pub(crate) fn new(stage: &'f dyn Stage, lane_index: usize, part: usize, rows: R) -> Self {
         let rows = Held { rows, held: Vec::new(), holding: false };
-        Folding { stage, lane_index, part, folds: true, ears: Vec::new(), rows, open: None }
+        Folding { stage, lane_index, part, folds: true, ears: Vec::new(), rows, memory: Reading::default(), open: None }
     }
 
     /// With others that hear the groups; `folds` tells whether rows are made, too.
     pub(crate) fn heard_by<E: Ear>(self, ears: Vec<E>, folds: bool) -> Folding<'f, R, E> {
-        let Folding { stage, lane_index, part, rows, open, .. } = self;
-        Folding { stage, lane_index, part, folds, ears, rows, open }
+        let Folding { stage, lane_index, part, rows, memory, open, .. } = self;
+        Folding { stage, lane_index, part, folds, ears, rows, memory, open }
     }
 }
 
@@ -247,6 +313,7 @@ impl<R: Rows, E: Ear> Folding<'_, R, E> {
     fn fold(&mut self, group: &[Delta<'_>], more: bool) -> Result<(), StageError> {
         let lane = &self.stage.lanes()[self.lane_index];
         let Some(first) = group.first() else { return self.rows.release() };
+        let group = &Group::new(group, &self.memory);
         self.ears.iter_mut().try_for_each(|ear| ear.hear(group))?;
         if !self.folds {
             return Ok(());

@@ -4,8 +4,8 @@ use cairn_model::{Block, BlockHash, Height};
 use std::cell::RefCell;
 
 use cairn_stages::{
-    Delta, FoldDirection, HearContext, Lane, Listener, MapContext, Merge, PastBefore, Prior, PriorError, Rows, Stage,
-    StageError, TimesUpTo,
+    Delta, FoldDirection, Group, HearContext, Lane, Listener, MapContext, Merge, PastBefore, Prior, PriorError,
+    Reading, Rows, Stage, StageError, TimesUpTo,
 };
 use cairn_tables::{
     Family,
@@ -191,7 +191,7 @@ impl Applying<'_> {
         let context = HearContext { times: &self.times, past: &past };
         let mut emitted: Vec<Lanes> = ears.iter().map(|ear| vec![Vec::new(); ear.lanes().len()]).collect();
         let mut listeners: Vec<Option<Box<dyn Listener + '_>>> = ears.iter().map(|ear| ear.listener(context)).collect();
-        let mut writes = Writes::default();
+        let (mut writes, memory) = (Writes::default(), Reading::default());
         let mut each =
             |tell: &mut dyn FnMut(&mut (dyn Listener + '_), &mut cairn_stages::Sink<'_>) -> Result<(), StageError>| {
                 for (listener, lanes) in listeners.iter_mut().zip(&mut emitted) {
@@ -203,8 +203,9 @@ impl Applying<'_> {
             };
         for group in deltas.chunk_by(|a, b| same_group(lane, a.key, b.key)) {
             prior.rows.borrow_mut().clear();
-            each(&mut |listener, emit| listener.hear(group, emit))?;
-            fold_group(stage, index, group, self.direction, &prior, &mut writes)?;
+            let group = Group::new(group, &memory);
+            each(&mut |listener, emit| listener.hear(&group, emit))?;
+            fold_group(stage, index, &group, self.direction, &prior, &mut writes)?;
         }
         each(&mut |listener, emit| listener.finish(emit))?;
         Ok((writes, emitted))

@@ -9,7 +9,8 @@ use cairn_tables::{
 };
 
 use crate::{
-    deltas::{COIN_MADE, COIN_SPENT, FoldDirection, Group, Lane, Merge, Prior, Rows, Spread, StageError},
+    deltas::{COIN_MADE, COIN_SPENT, FoldDirection, Lane, Merge, Prior, Rows, Spread, StageError},
+    group::Group,
     lanes::{DeltaLane, Emitter, Sink},
     stage::{MapContext, Stage},
 };

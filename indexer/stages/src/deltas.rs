@@ -71,9 +71,6 @@ pub struct Delta<'a> {
     pub value: &'a [u8],
 }
 
-/// Deltas whose keys share the lane's `group_len` bytes, sorted by key and then by value. Never empty.
-pub type Group<'a> = [Delta<'a>];
-
 /// Forward when a block is connected, back when it is disconnected.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FoldDirection {

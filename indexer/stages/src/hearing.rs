@@ -12,7 +12,8 @@ use cairn_tables::{
 };
 
 use crate::{
-    deltas::{Group, Prior, StageError},
+    deltas::{Prior, StageError},
+    group::Group,
     lanes::Sink,
     times::Times,
 };

@@ -6,6 +6,7 @@
 //! deltas of one block and the existing rows. Both produce the same rows.
 
 mod deltas;
+mod group;
 mod hearing;
 mod lanes;
 mod ordered;
@@ -14,9 +15,9 @@ mod times;
 
 pub use cairn_tables::stages::StageInfo;
 pub use deltas::{
-    COIN_MADE, COIN_SPENT, Delta, FoldDirection, Group, Lane, Merge, NoPrior, Prior, PriorError, Rows, Spread,
-    StageError,
+    COIN_MADE, COIN_SPENT, Delta, FoldDirection, Lane, Merge, NoPrior, Prior, PriorError, Rows, Spread, StageError,
 };
+pub use group::{Group, Reading};
 pub use hearing::{Did, HearContext, Listener, NoPast, Past, PastBefore, ScriptBefore};
 pub use lanes::{DeltaLane, Emitter, EmitterMemory, RowLane, Sink};
 pub use ordered::{Scratch, Sequence, Workspace};

@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 
-use crate::deltas::{Group, StageError};
+use crate::deltas::{Delta, StageError};
 
 /// The groups of a lane in ascending order of their keys. They can be read several times.
 pub trait Sequence {
@@ -13,7 +13,7 @@ pub trait Sequence {
     fn groups(
         &self,
         from: &[u8],
-        show: &mut dyn FnMut(&Group<'_>) -> Result<bool, StageError>,
+        show: &mut dyn FnMut(&[Delta<'_>]) -> Result<bool, StageError>,
     ) -> Result<(), StageError>;
 }
 

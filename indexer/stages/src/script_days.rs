@@ -11,7 +11,8 @@ use cairn_tables::{
 };
 
 use crate::{
-    deltas::{Group, Lane, Spread, StageError},
+    deltas::{Lane, Spread, StageError},
+    group::Group,
     hearing::{Did, HearContext, Listener},
     lanes::{Emitter, RowLane, Sink},
     scripts::{self, ScriptsStage},
@@ -147,8 +148,8 @@ impl<'c> ScriptDayTally<'c> {
 
 impl Listener for ScriptDayTally<'_> {
     fn hear(&mut self, group: &Group<'_>, _: &mut Sink<'_>) -> Result<(), StageError> {
-        let id = scripts::script_of(group)?;
-        scripts::each_change(group, |change| self.entry(id, change.template, &change.entry))
+        let script = scripts::changes_of(group)?;
+        script.changes.iter().try_for_each(|change| self.entry(script.id, change.template, &change.entry))
     }
 
     fn finish(&mut self, emit: &mut Sink<'_>) -> Result<(), StageError> {

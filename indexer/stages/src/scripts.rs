@@ -12,7 +12,8 @@ use cairn_tables::{
 };
 
 use crate::{
-    deltas::{FoldDirection, Group, Lane, Merge, Prior, Rows, Spread, StageError},
+    deltas::{Delta, FoldDirection, Lane, Merge, Prior, Rows, Spread, StageError},
+    group::Group,
     lanes::{DeltaLane, Emitter, Sink},
     stage::{MapContext, Stage},
 };
@@ -108,25 +109,29 @@ pub(crate) struct Change {
     spent_count: u64,
 }
 
-/// The script of a group.
-pub(crate) fn script_of(group: &Group<'_>) -> Result<ScriptId, StageError> {
-    Ok(ScriptId::decode(&mut Input::new(NAME, group[0].key))?)
+/// What the transactions of a group did to its script.
+#[derive(Default)]
+pub(crate) struct Changes {
+    pub(crate) id: ScriptId,
+    /// In order, one for each transaction.
+    pub(crate) changes: Vec<Change>,
 }
 
-/// Shows what the transactions of a group did to its script, in order.
-pub(crate) fn each_change(
-    group: &Group<'_>,
-    mut show: impl FnMut(Change) -> Result<(), StageError>,
-) -> Result<(), StageError> {
+/// What a group says. It is read once for the fold and all who hear it.
+pub(crate) fn changes_of<'g>(group: &'g Group<'_>) -> Result<&'g Changes, StageError> {
+    group.read_as(read_changes)
+}
+
+fn read_changes(deltas: &[Delta<'_>], read: &mut Changes) -> Result<(), StageError> {
+    read.id = ScriptId::decode(&mut Input::new(NAME, deltas[0].key))?;
+    read.changes.clear();
     let mut open: Option<Change> = None;
-    for delta in group {
+    for delta in deltas {
         // The script is the same in all of them.
         let mut key = Input::new(NAME, delta.key.get(ScriptId::LEN..).unwrap_or_default());
         let (tx_num, moved) = (TxNum::decode(&mut key)?, SCRIPTS.read_value(delta)?);
         key.finish()?;
-        if let Some(done) = open.take_if(|change| change.entry.tx_num != tx_num) {
-            show(done)?;
-        }
+        read.changes.extend(open.take_if(|change| change.entry.tx_num != tx_num));
         let change = open.get_or_insert_with(|| {
             let entry = HistoryEntry { tx_num, received: 0, sent: 0 };
             let (template, cospent) = (moved.template, false);
@@ -145,7 +150,8 @@ pub(crate) fn each_change(
             }
         }
     }
-    open.map_or(Ok(()), show)
+    read.changes.extend(open);
+    Ok(())
 }
 
 /// A script's newest state, being changed.
@@ -389,14 +395,10 @@ impl Stage for ScriptsStage {
         prior: &dyn Prior,
         rows: &mut dyn Rows,
     ) -> Result<(), StageError> {
-        let (id, mut changes) = (script_of(group)?, Vec::new());
-        each_change(group, |change| {
-            changes.push(change);
-            Ok(())
-        })?;
+        let Changes { id, changes } = changes_of(group)?;
         match direction {
-            FoldDirection::Forward => append(id, &changes, prior, rows),
-            FoldDirection::Back => take_off(id, &changes, prior, rows),
+            FoldDirection::Forward => append(*id, changes, prior, rows),
+            FoldDirection::Back => take_off(*id, changes, prior, rows),
         }
     }
 }

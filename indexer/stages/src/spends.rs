@@ -10,7 +10,8 @@ use cairn_tables::{
 };
 
 use crate::{
-    deltas::{Delta, FoldDirection, Group, Lane, Merge, Prior, Rows, Spread, StageError},
+    deltas::{Delta, FoldDirection, Lane, Merge, Prior, Rows, Spread, StageError},
+    group::Group,
     lanes::{DeltaLane, Emitter, Sink},
     stage::{MapContext, Stage},
 };
@@ -85,7 +86,7 @@ impl Stage for SpendsStage {
         let old = prior.get(Spenders::FAMILY, key).map_err(StageError::Prior)?;
         let mut row = old.map(|b| Spenders::decode_value(&b)).transpose()?.unwrap_or_default().0;
         let before = row.len();
-        for delta in group {
+        for delta in group.iter() {
             let spender = spender(delta)?;
             match direction {
                 FoldDirection::Forward => row.push(spender),

@@ -4,7 +4,8 @@ use cairn_model::{Block, Height, MonoTime};
 use cairn_tables::{TableInfo, stages::StageInfo};
 
 use crate::{
-    deltas::{Delta, FoldDirection, Group, Lane, Prior, Rows, StageError},
+    deltas::{Delta, FoldDirection, Lane, Prior, Rows, StageError},
+    group::Group,
     hearing::{HearContext, Listener},
     lanes::Sink,
     ordered::{Sequence, Workspace},

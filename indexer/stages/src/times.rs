@@ -14,12 +14,16 @@ pub trait Times: Sync {
     fn first_of_day(&self, day: u32) -> Option<TxNum>;
 }
 
-/// Times of a chain, in 4 bytes a block and 16 a day.
+/// Times of a chain, in 4 bytes a block and 32 a day.
 #[derive(Clone, Debug, Default)]
 pub struct ChainTimes {
     times: Vec<MonoTime>,
     /// Days that have blocks, each with its first transaction.
     days: Vec<(TxNum, u32)>,
+    /// For each 2^`shift` transactions, the number of days that begin before them. The day of a transaction is asked for more
+    /// often than all else, and a search among all days would cost more than what it is asked for.
+    begun: Vec<u32>,
+    shift: u32,
 }
 
 impl ChainTimes {
@@ -32,7 +36,14 @@ impl ChainTimes {
                 chain.days.push((first_tx, day_of(time)));
             }
         }
+        let end = chain.days.last().map_or(0, |(first, _)| first.0);
+        chain.shift = (end / (chain.days.len() as u64 * 4).max(1)).max(1).ilog2();
+        chain.begun = (0..=end >> chain.shift).map(|at| chain.days_before(at << chain.shift) as u32).collect();
         chain
+    }
+
+    fn days_before(&self, tx: u64) -> usize {
+        self.days.partition_point(|(first, _)| first.0 < tx)
     }
 }
 
@@ -42,7 +53,10 @@ impl Times for ChainTimes {
     }
 
     fn day_of(&self, tx_num: TxNum) -> u32 {
-        let at = self.days.partition_point(|(first, _)| *first <= tx_num);
+        let part = usize::try_from(tx_num.0 >> self.shift).unwrap_or(usize::MAX);
+        let begun = |part: usize| self.begun.get(part).map_or(self.days.len(), |days| *days as usize);
+        let (from, to) = (begun(part), begun(part.saturating_add(1)));
+        let at = from + self.days[from..to].partition_point(|(first, _)| *first <= tx_num);
         self.days.get(at.saturating_sub(1)).map_or(0, |(_, day)| *day)
     }
 
@@ -77,5 +91,32 @@ impl Times for TimesUpTo<'_> {
     fn first_of_day(&self, day: u32) -> Option<TxNum> {
         let below = self.chain.first_of_day(day).filter(|first| *first < self.block.first_tx);
         below.or_else(|| (day <= day_of(self.block.mono_time)).then_some(self.block.first_tx))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Days of very different length, and transactions far behind the last: as a search among all days.
+    #[test]
+    fn the_day_of_each_transaction() {
+        const DAY: u32 = 86_400;
+        let chains: [&[(u32, u64)]; 6] = [
+            &[],
+            &[(3, 0)],
+            &[(3, 0), (4, 1)],
+            &[(3, 0), (4, 1), (5, 2), (9, 3), (10, 1_000), (11, 1_001), (12, 70_000)],
+            &[(3, 0), (4, 100_000), (5, 100_001), (6, 100_002), (8, 100_003), (90, 100_900)],
+            &[(1, 0), (2, 1 << 31), (3, (1 << 31) + 5), (4, 1 << 33)],
+        ];
+        for days in chains {
+            let times = ChainTimes::of(days.iter().map(|(day, first)| (day * DAY + 7, TxNum(*first))));
+            let firsts = days.iter().flat_map(|(_, first)| first.saturating_sub(2)..first + 3);
+            for tx in firsts.chain((0..110_000).step_by(61)).chain([1 << 32, 1 << 39, u64::MAX]) {
+                let expected = days.iter().rfind(|(_, first)| *first <= tx).map_or(0, |(day, _)| *day);
+                assert_eq!(times.day_of(TxNum(tx)), expected, "transaction {tx} of {days:?}");
+            }
+        }
     }
 }

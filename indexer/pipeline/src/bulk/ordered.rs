@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use cairn_stages::{ChainTimes, Delta, Group, Scratch, Sequence, StageError, Workspace};
+use cairn_stages::{ChainTimes, Delta, Scratch, Sequence, StageError, Workspace};
 use cairn_writer::WriteError;
 
 use super::{
@@ -16,7 +16,7 @@ use super::{
     fold::spill_name,
     manifest::remove_dir,
     outputs::{Emitting, Outputs},
-    runs::{sort_file, sorting_takes},
+    runs::{read_some, sort_file, sorting_takes},
     shuffle::gather,
     spill::{damaged, partition_bytes, partition_path, read_partition, remove},
 };
@@ -136,12 +136,13 @@ impl SortedLane<'_> {
         path: PathBuf,
         from: &[u8],
         shown: &mut u64,
-        show: &mut dyn FnMut(&Group<'_>) -> Result<bool, StageError>,
+        show: &mut dyn FnMut(&[Delta<'_>]) -> Result<bool, StageError>,
     ) -> Result<bool, StageError> {
         let mut file = File::open(&path).map_err(|error| self.fail(PipelineError::io(&path)(error)))?;
         let (mut bytes, mut filled, mut whole) = (vec![0; READ], 0, false);
         while !whole {
-            let read = file.read(&mut bytes[filled..]).map_err(|error| self.fail(PipelineError::io(&path)(error)))?;
+            let read = read_some(&mut file, &mut bytes[filled..]);
+            let read = read.map_err(|error| self.fail(PipelineError::io(&path)(error)))?;
             (filled, whole) = (filled + read, read == 0);
             let mut group: Vec<Delta<'_>> = Vec::new();
             // Where the group begins, and where the records end that were looked at.
@@ -181,9 +182,9 @@ impl SortedLane<'_> {
 
     fn show(
         &self,
-        group: &Group<'_>,
+        group: &[Delta<'_>],
         shown: &mut u64,
-        show: &mut dyn FnMut(&Group<'_>) -> Result<bool, StageError>,
+        show: &mut dyn FnMut(&[Delta<'_>]) -> Result<bool, StageError>,
     ) -> Result<bool, StageError> {
         *shown += 1;
         if shown.is_multiple_of(STEP) && self.progress.cancel_token().is_cancelled() {
@@ -197,7 +198,7 @@ impl Sequence for SortedLane<'_> {
     fn groups(
         &self,
         from: &[u8],
-        show: &mut dyn FnMut(&Group<'_>) -> Result<bool, StageError>,
+        show: &mut dyn FnMut(&[Delta<'_>]) -> Result<bool, StageError>,
     ) -> Result<(), StageError> {
         let mut shown = 0u64;
         for partition in self.plan.partition(self.job.lane.spread, from)..self.plan.partitions {

@@ -2,7 +2,7 @@
 
 use std::{
     fs::File,
-    io::{BufWriter, Read, Write},
+    io::{BufWriter, ErrorKind, Read, Write},
     path::{Path, PathBuf},
 };
 
@@ -23,6 +23,16 @@ const LEAST_BUFFER: u64 = 64 << 10;
 /// 20 bytes long.
 pub(crate) fn sorting_takes(bytes: u64) -> u64 {
     bytes + bytes / 16 * SORT_OVERHEAD
+}
+
+/// Reads what there is, however often a signal comes in between; 0 bytes at the end of the file.
+pub(crate) fn read_some(file: &mut File, bytes: &mut [u8]) -> std::io::Result<usize> {
+    loop {
+        match file.read(bytes) {
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            read => return read,
+        }
+    }
 }
 
 /// The records of a file, front to back.
@@ -77,7 +87,8 @@ impl Records {
             if self.filled == self.bytes.len() {
                 self.bytes.resize(self.filled * 2, 0);
             }
-            let read = self.file.read(&mut self.bytes[self.filled..]).map_err(PipelineError::io(&self.path))?;
+            let read =
+                read_some(&mut self.file, &mut self.bytes[self.filled..]).map_err(PipelineError::io(&self.path))?;
             self.filled += read;
             self.whole = read == 0;
         }

@@ -5,7 +5,8 @@ use cairn_tables::clusters::Node;
 
 use super::{CLUSTER_OF, MOVES, Move, bands::BandDays, contradiction};
 use crate::{
-    deltas::{Group, StageError},
+    deltas::StageError,
+    group::Group,
     hearing::{HearContext, Listener},
     lanes::{Emitter, EmitterMemory, Sink},
     scripts::{self, Change},
@@ -69,17 +70,17 @@ impl<'c> ClusterListener<'c> {
 
 impl Listener for ClusterListener<'_> {
     fn hear(&mut self, group: &Group<'_>, sink: &mut Sink<'_>) -> Result<(), StageError> {
-        let id = scripts::script_of(group)?;
+        let script = scripts::changes_of(group)?;
         // A script of many transactions comes in parts.
-        let mut heard = self.heard.take().filter(|heard| heard.id == id);
+        let mut heard = self.heard.take().filter(|heard| heard.id == script.id);
         let mut emit = Emitter::reusing(sink, std::mem::take(&mut self.memory));
-        scripts::each_change(group, |change| {
+        for change in &script.changes {
             let heard = match &mut heard {
                 Some(heard) => heard,
-                none => none.insert(self.begin(id, change.entry.tx_num)?),
+                none => none.insert(self.begin(script.id, change.entry.tx_num)?),
             };
-            self.change(heard, &change, &mut emit)
-        })?;
+            self.change(heard, change, &mut emit)?;
+        }
         (self.heard, self.memory) = (heard, emit.into_memory());
         Ok(())
     }

@@ -27,7 +27,8 @@ use self::{
     rows::RowForest,
 };
 use crate::{
-    deltas::{Delta, FoldDirection, Group, Lane, Merge, Prior, Rows, Spread, StageError},
+    deltas::{Delta, FoldDirection, Lane, Merge, Prior, Rows, Spread, StageError},
+    group::Group,
     hearing::{HearContext, Listener},
     lanes::{DeltaLane, RowLane, Sink},
     ordered::{Sequence, Workspace},
@@ -99,7 +100,7 @@ impl ValueCodec for Move {
 }
 
 /// Lists the moves of a group; gives its transaction.
-fn moves_of(group: &Group<'_>, moves: &mut Vec<Move>) -> Result<TxNum, StageError> {
+fn moves_of(group: &[Delta<'_>], moves: &mut Vec<Move>) -> Result<TxNum, StageError> {
     moves.clear();
     let mut tx = TxNum(0);
     for delta in group {

@@ -27,6 +27,13 @@ pub(super) struct Ranked {
 const WORDS: usize = 8;
 
 impl Ranked {
+    /// Takes the memory for members up to `end` at once.
+    fn reserve(&mut self, end: u64) {
+        let words = end.div_ceil(64) as usize;
+        self.bits.reserve_exact(words);
+        self.before.reserve_exact(words.div_ceil(WORDS));
+    }
+
     /// Adds a member behind all others.
     fn insert(&mut self, at: u64) {
         let word = (at / 64) as usize;
@@ -100,6 +107,14 @@ pub(super) const ROOT_BYTES: u64 = size_of::<OuterRoot>() as u64;
 /// Bytes that a node from before the window takes that nodes of the window refer to, if each has a root of its own.
 pub(super) const OUTER_BYTES: u64 = (size_of::<u64>() + size_of::<u32>()) as u64 + NODE_BYTES + ROOT_BYTES;
 
+/// What a window will get, where that is known: its lists do not grow then.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Coming {
+    pub(super) transactions: u64,
+    pub(super) nodes: u64,
+    pub(super) roots: u64,
+}
+
 pub(super) struct Window {
     /// The first transaction.
     start: u64,
@@ -117,18 +132,20 @@ pub(super) struct Window {
 
 impl Window {
     /// Of transactions from `start` on. `outer` are the nodes from before, ascending, each with the place of its root in
-    /// `roots`; `capacity` is how many nodes there will be, where that is known.
+    /// `roots`.
     pub(super) fn new(
         start: u64,
         outer: Vec<u64>,
         outer_roots: Vec<u32>,
-        roots: Vec<OuterRoot>,
-        capacity: usize,
+        mut roots: Vec<OuterRoot>,
+        coming: Coming,
     ) -> Self {
         let outer_count = roots.len() as u32;
-        let mut parents: Vec<u32> = Vec::with_capacity(roots.len() + capacity);
+        let mut parents: Vec<u32> = Vec::with_capacity(roots.len() + coming.nodes as usize);
         parents.extend((0..outer_count).map(|root| ROOT | root));
-        let (nodes, free) = (Ranked::default(), Vec::new());
+        roots.reserve_exact(coming.roots as usize);
+        let (mut nodes, free) = (Ranked::default(), Vec::new());
+        nodes.reserve(coming.transactions);
         Window { start, outer, outer_roots, outer_count, nodes, parents, roots, free }
     }
 

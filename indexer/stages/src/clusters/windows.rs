@@ -8,7 +8,7 @@ use super::{
     connect::{Effects, Lists, connect},
     moves_of,
     stored::Stored,
-    window::{MOST_NODES, NODE_BYTES, OUTER_BYTES, OuterRoot, ROOT_BYTES, Ranked, Window},
+    window::{Coming, MOST_NODES, NODE_BYTES, OUTER_BYTES, OuterRoot, ROOT_BYTES, Ranked, Window},
 };
 use crate::{
     deltas::StageError,
@@ -20,8 +20,7 @@ use crate::{
 /// What a window will need that is not the first.
 #[derive(Default)]
 struct Survey {
-    nodes: u64,
-    roots: u64,
+    coming: Coming,
     /// Nodes from before that are referred to.
     outer: Vec<u64>,
     /// The first transaction behind it; `None` for the last window.
@@ -49,9 +48,10 @@ impl Survey {
                 return Ok(false);
             }
             groups += 1;
+            survey.coming.transactions = transactions;
             if moves.iter().any(|moved| moved.cospent) {
-                survey.nodes += 1;
-                survey.roots += u64::from(!moves.iter().any(|moved| moved.cospent && moved.distance > 0));
+                survey.coming.nodes += 1;
+                survey.coming.roots += u64::from(!moves.iter().any(|moved| moved.cospent && moved.distance > 0));
             }
             Ok(true)
         })?;
@@ -61,9 +61,10 @@ impl Survey {
     }
 
     fn is_full(&self, transactions: u64, memory: u64) -> bool {
-        let nodes = self.nodes * NODE_BYTES + self.roots * ROOT_BYTES + Ranked::bytes(transactions);
+        let Coming { nodes, roots, .. } = self.coming;
+        let bytes = nodes * NODE_BYTES + roots * ROOT_BYTES + Ranked::bytes(transactions);
         let outer = self.outer.len() as u64;
-        nodes + outer * OUTER_BYTES > memory || self.nodes + outer > MOST_NODES
+        bytes + outer * OUTER_BYTES > memory || nodes + outer > MOST_NODES
     }
 }
 
@@ -84,7 +85,7 @@ pub(super) fn fold(
     let (mut stored, mut start): (Option<Stored<'_>>, _) = (None, TxNum(0));
     for number in 0.. {
         // The first window refers to nothing from before, and mostly there is no other: it ends where memory does.
-        let (Survey { nodes, roots: founded, outer, mut end }, (places, mut roots)) = match &stored {
+        let (Survey { coming, outer, mut end }, (places, roots)) = match &stored {
             Some(stored) => {
                 let survey = Survey::of(moves, start, work.memory)?;
                 let known = stored.resolve(&survey.outer)?;
@@ -93,8 +94,7 @@ pub(super) fn fold(
             None => Default::default(),
         };
         let touched: Vec<u64> = roots.iter().map(|root| root.node.0).collect();
-        roots.reserve_exact(founded as usize);
-        let (mut window, mut any) = (Window::new(start.0, outer, places, roots, nodes as usize), false);
+        let (mut window, mut any) = (Window::new(start.0, outer, places, roots, coming), false);
         moves.groups(&key(start), &mut |group| {
             let tx = moves_of(group, &mut moved)?;
             if number == 0 && any && window.is_full(tx, work.memory) {

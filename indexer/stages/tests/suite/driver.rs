@@ -10,8 +10,8 @@ use std::{
 
 use cairn_model::Block;
 use cairn_stages::{
-    ChainTimes, Delta, FoldDirection, Group, HearContext, Heard, MapContext, Merge, NoPrior, Prior, PriorError, Rows,
-    Scratch, Sequence, Stage, StageError, Workspace, all,
+    ChainTimes, Delta, FoldDirection, Group, HearContext, Heard, MapContext, Merge, NoPrior, Prior, PriorError,
+    Reading, Rows, Scratch, Sequence, Stage, StageError, Workspace, all,
 };
 use cairn_tables::{Family, ValueCodec, codec::Input, sums::Sums};
 
@@ -135,7 +135,10 @@ fn heard_by(stage: &dyn Stage, heard: &Heard, blocks: &[&Block]) -> Vec<Vec<Emit
     sorted.sort();
     let len = heard.stage.lanes()[heard.lane].group_len;
     let mut emit = |lane: usize, key: &[u8], value: &[u8]| lanes[lane].push((key.to_vec(), value.to_vec()));
-    sorted.chunk_by(|a, b| a.key[..len] == b.key[..len]).for_each(|group| listener.hear(group, &mut emit).unwrap());
+    let memory = Reading::default();
+    for group in sorted.chunk_by(|a, b| a.key[..len] == b.key[..len]) {
+        listener.hear(&Group::new(group, &memory), &mut emit).unwrap();
+    }
     listener.finish(&mut emit).unwrap();
     lanes
 }
@@ -180,7 +183,7 @@ impl Sequence for SortedDeltas<'_> {
     fn groups(
         &self,
         from: &[u8],
-        show: &mut dyn FnMut(&Group<'_>) -> Result<bool, StageError>,
+        show: &mut dyn FnMut(&[Delta<'_>]) -> Result<bool, StageError>,
     ) -> Result<(), StageError> {
         let at = self.0.partition_point(|delta| delta.key < from);
         for group in self.0[at..].chunk_by(|a, b| a.key == b.key) {
@@ -234,7 +237,9 @@ fn folded(
             rest = after;
             match (lane.merge, direction) {
                 (Merge::Ordered, _) => unreachable!("it is folded above"),
-                (Merge::Fold | Merge::Coin { .. }, _) => stage.fold(at, group, direction, prior, &mut rows)?,
+                (Merge::Fold | Merge::Coin { .. }, _) => {
+                    stage.fold(at, &Group::new(group, &Reading::default()), direction, prior, &mut rows)?
+                }
                 (Merge::Add, _) => {
                     let family = lane.families[0];
                     let old = prior.get(family, first.key).map_err(StageError::Prior)?;

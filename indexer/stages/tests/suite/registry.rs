@@ -43,5 +43,7 @@ fn stages_that_hear_have_lanes_that_drivers_know() {
         }
         assert!(stage.info().depends_on.iter().any(|other| other.name == heard.stage.name()), "{name}");
         assert!(heard.stage.hears().is_none(), "{name} hears a stage that maps nothing");
+        let lane = &heard.stage.lanes()[heard.lane];
+        assert!(lane.merge != Merge::Ordered, "{name} hears a lane that is folded in order: it would hear nothing");
     }
 }
