@@ -1,7 +1,5 @@
 //! Deltas sorted and cut into groups. Both drivers pass through here.
 
-use std::ops::Range;
-
 use cairn_stages::{Delta, FoldDirection, Group, Lane, Merge, Prior, PriorError, Reading, Rows, Stage, StageError};
 use cairn_tables::{
     Family,
@@ -155,19 +153,20 @@ fn each_head(bytes: &[u8], with_values: bool, mut show: impl FnMut(Head)) -> Opt
 /// How many heads there are, and of what range.
 struct Seen {
     count: usize,
-    range: Range<u64>,
+    least: u64,
+    most: u64,
 }
 
 impl Default for Seen {
     fn default() -> Self {
-        Seen { count: 0, range: u64::MAX..0 }
+        Seen { count: 0, least: u64::MAX, most: 0 }
     }
 }
 
 impl Seen {
     fn add(&mut self, head: &Head) {
         self.count += 1;
-        self.range = self.range.start.min(head.high)..self.range.end.max(head.high);
+        (self.least, self.most) = (self.least.min(head.high), self.most.max(head.high));
     }
 }
 
@@ -180,12 +179,11 @@ struct Buckets {
 
 impl Buckets {
     fn of(seen: &Seen) -> Self {
-        let Range { start: least, end: most } = seen.range;
-        let spread = most.saturating_sub(least);
+        let spread = seen.most.saturating_sub(seen.least);
         // More would not fit in the processor's near caches; none would be a shift by all bits.
         let bits = (seen.count / 4).max(2).ilog2().min(16);
         let shift = (u64::BITS - spread.leading_zeros()).saturating_sub(bits);
-        Buckets { least, shift, count: (spread >> shift) as usize + 1 }
+        Buckets { least: seen.least, shift, count: (spread >> shift) as usize + 1 }
     }
 
     fn of_head(&self, head: &Head) -> usize {

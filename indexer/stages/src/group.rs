@@ -22,6 +22,7 @@ pub struct Group<'g> {
 impl<'g> Group<'g> {
     /// These deltas, of which nothing is read yet.
     #[must_use]
+    #[inline]
     pub fn new(deltas: &'g [Delta<'g>], memory: &'g Reading) -> Self {
         Group { deltas, memory, read: OnceCell::new() }
     }
@@ -49,12 +50,14 @@ impl<'g> Group<'g> {
 impl<'g> Deref for Group<'g> {
     type Target = [Delta<'g>];
 
+    #[inline]
     fn deref(&self) -> &Self::Target {
         self.deltas
     }
 }
 
 impl Drop for Group<'_> {
+    #[inline]
     fn drop(&mut self) {
         if let Some(read) = self.read.take() {
             self.memory.0.set(Some(read));
