@@ -10,6 +10,7 @@ mod kept;
 mod open;
 mod progress;
 mod rebuild;
+mod records;
 mod repair;
 mod resolve;
 mod sums;

@@ -19,7 +19,8 @@ use crate::{
     PipelineError,
     collisions::Collisions,
     error::unwrap_stage,
-    groups::{Sorted, fold_group, put_record, same_group},
+    groups::{fold_group, same_group},
+    records::{Sorted, put_record},
 };
 
 struct StoredRows<'w>(&'w Writer);

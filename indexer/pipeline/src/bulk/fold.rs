@@ -16,7 +16,7 @@ use super::{
 use crate::{
     Phase, PipelineError, Progress,
     error::unwrap_stage,
-    groups::{put_record, take_record},
+    records::{put_record, take_record},
     sums::SumsByKey,
 };
 

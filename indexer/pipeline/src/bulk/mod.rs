@@ -20,6 +20,7 @@
 
 mod behind;
 mod coins;
+mod file_rows;
 mod fold;
 mod join;
 mod journal;

@@ -23,7 +23,8 @@ use super::{
 use crate::{
     PipelineError, Progress,
     error::{as_stage_write, unwrap_stage},
-    groups::{Sorted, put_record, same_group, take_record},
+    groups::same_group,
+    records::{Sorted, put_record, take_record},
 };
 
 /// Groups between two looks at whether the work is cancelled.

@@ -9,15 +9,16 @@ use cairn_tables::Family;
 use super::{
     Plan,
     behind::WriteBehind,
+    file_rows::FileRows,
     fold::spill_name,
     shuffle::Shuffle,
     spill::{Lengths, SpillWriter, write_partition},
-    tables::FileRows,
 };
 use crate::{
     PipelineError,
     error::{as_stage_write, unwrap_stage},
-    groups::{Ear, put_record},
+    groups::Ear,
+    records::put_record,
     sums::SumsByKey,
 };
 

@@ -11,7 +11,7 @@ use cairn_stages::Delta;
 use super::spill::remove;
 use crate::{
     PipelineError,
-    groups::{SORT_OVERHEAD, Sorted, take_record},
+    records::{SORT_OVERHEAD, Sorted, put_record, take_record},
 };
 
 /// Runs that are merged at a time: each has a file open.
@@ -188,7 +188,7 @@ fn write_runs(path: &Path, memory: u64, made: &mut u32) -> Result<Vec<PathBuf>, 
         let mut record = Vec::new();
         for delta in sorted.iter() {
             record.clear();
-            crate::groups::put_record(&mut record, delta.key, delta.value);
+            put_record(&mut record, delta.key, delta.value);
             run.put(&record)?;
         }
         runs.push(run.finish()?);
@@ -225,7 +225,6 @@ mod tests {
     use rand::{Rng, SeedableRng};
 
     use super::*;
-    use crate::groups::put_record;
 
     #[test]
     fn sorted_in_pieces_as_in_one() {

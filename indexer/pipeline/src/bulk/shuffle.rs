@@ -16,7 +16,7 @@ use std::{
 use cairn_writer::WriteError;
 
 use super::{Plan, spill::remove};
-use crate::{PipelineError, groups::put_record};
+use crate::{PipelineError, records::put_record};
 
 /// What one partition's work emits into a lane.
 pub(crate) struct Shuffle {
@@ -142,7 +142,7 @@ pub(crate) fn remove_all(dir: &Path, name: &str, partitions: usize) -> Result<()
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::{BulkSizes, groups::take_record};
+    use crate::{BulkSizes, records::take_record};
 
     #[test]
     fn parts_come_together_whatever_the_rounds() {

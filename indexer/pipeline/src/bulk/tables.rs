@@ -1,17 +1,18 @@
 //! Deltas into table files, and table files into the database.
 
 use std::{
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::{Mutex, PoisonError},
 };
 
-use cairn_stages::{ChainTimes, Delta, HearContext, Merge, NoPast, Rows, Spread, StageError};
+use cairn_stages::{ChainTimes, Delta, HearContext, Merge, NoPast, Rows, Spread};
 use cairn_tables::Family;
-use cairn_writer::{SstWriter, Writer};
+use cairn_writer::Writer;
 use rayon::prelude::*;
 
 use super::{
     Fed, Job, Plan, Saver,
+    file_rows::FileRows,
     fold::spill_name,
     manifest::Manifest,
     ordered,
@@ -23,8 +24,9 @@ use super::{
 };
 use crate::{
     Phase, PipelineError, Progress, ProgressStep,
-    error::{as_stage_write, unwrap_stage},
-    groups::{Folding, Sorted, take_record},
+    error::unwrap_stage,
+    groups::Folding,
+    records::{Sorted, take_record},
     sums::SumsByKey,
 };
 
@@ -225,49 +227,6 @@ fn records(mut bytes: &[u8]) -> impl Iterator<Item = Delta<'_>> {
         bytes = rest;
         Some(delta)
     })
-}
-
-/// Rows of one partition, a file for each family that gets some.
-pub(crate) struct FileRows {
-    dir: PathBuf,
-    lane: &'static str,
-    partition: usize,
-    open: Vec<(Family, SstWriter, String)>,
-}
-
-impl FileRows {
-    pub(crate) fn new(dir: &Path, lane: &'static str, partition: usize) -> Self {
-        FileRows { dir: dir.to_owned(), lane, partition, open: Vec::new() }
-    }
-
-    /// Completes the files.
-    pub(crate) fn finish(self) -> Result<Vec<(Family, String)>, PipelineError> {
-        let complete = |(family, file, name): (Family, SstWriter, String)| {
-            file.finish()?;
-            Ok((family, name))
-        };
-        self.open.into_iter().map(complete).collect()
-    }
-}
-
-impl Rows for FileRows {
-    fn put(&mut self, family: Family, key: &[u8], value: &[u8]) -> Result<(), StageError> {
-        let index = match self.open.iter().position(|(f, _, _)| *f == family) {
-            Some(index) => index,
-            None => {
-                let name = format!("lane-{}-{}.{:03}.sst", self.lane, family.name(), self.partition);
-                let file = SstWriter::create(family, self.dir.join(&name)).map_err(as_stage_write)?;
-                self.open.push((family, file, name));
-                self.open.len() - 1
-            }
-        };
-        self.open[index].1.put(key, value).map_err(as_stage_write)
-    }
-
-    fn delete(&mut self, _: Family, _: &[u8]) -> Result<(), StageError> {
-        // In bulk a fold sees everything that ever happened to its group.
-        Err(StageError::Contradiction { stage: self.lane, what: "a row is deleted that was never put" })
-    }
 }
 
 /// Takes the files into the database, a family at a time. A file that is gone was taken in by an earlier try; one that

@@ -1,6 +1,7 @@
-//! Records, and groups that are cut into parts.
+//! Groups that are cut into parts.
 #![allow(clippy::unwrap_used)]
 use super::*;
+use crate::records::{Sorted, put_record};
 
 /// What was put, and how often.
 #[derive(Default)]
@@ -105,25 +106,4 @@ impl Ear for Listening<'_> {
     fn hear(&mut self, group: &Group<'_>) -> Result<(), StageError> {
         self.0.hear(group, &mut |lane, key, value| self.1.push((lane, key.to_vec(), value.to_vec())))
     }
-}
-
-#[test]
-fn records_sort_by_key_then_value() {
-    let mut bytes = Vec::new();
-    let long = [7; 300];
-    for (k, v) in [(&b"bbbbbbbbz"[..], &b"1"[..]), (b"a", b"2"), (b"bbbbbbbba", b"3"), (b"a", &long), (b"a\0", b"0")] {
-        put_record(&mut bytes, k, v);
-    }
-    for n in 0..5_000u32 {
-        let key = n.wrapping_mul(2_654_435_761).to_be_bytes();
-        put_record(&mut bytes, &[&key[..], b"0123456789abcdef"].concat(), &[n as u8]);
-        put_record(&mut bytes, &[&[9; 20], &key[..1]].concat(), &key);
-    }
-    let sorted = Sorted::new(&bytes).unwrap();
-    let keys: Vec<_> = sorted.iter().map(|d| (d.key, d.value)).collect();
-    let mut expected = keys.clone();
-    expected.sort();
-    assert_eq!(keys.len(), 10_005);
-    assert_eq!(keys, expected);
-    assert!(Sorted::new(&bytes[..bytes.len() - 1]).is_none());
 }
