@@ -111,11 +111,9 @@ impl Server {
     /// # Errors
     /// The listener or the runtime fails.
     pub(crate) fn serve(self, index: Arc<dyn IndexSource>, cancel: &CancelToken) -> Result<(), Failure> {
-        let mut runtime = tokio::runtime::Builder::new_multi_thread();
-        let runtime = runtime.worker_threads(workers()).enable_all().thread_name("http").build()?;
+        let runtime = cairn_http::runtime()?;
         let service = self.state.as_ref().map(|url| runtime.block_on(service::open(url))).transpose()?;
         let result = runtime.block_on(async move {
-            tokio::spawn(tick());
             let listener = tokio::net::TcpListener::from_std(self.listener)?;
             tracing::info!(url = self.config.http.base_url, "serving");
             let metrics = Arc::new(self.metrics);
@@ -147,23 +145,6 @@ impl Server {
         result.map_err(Failure::from)
     }
 }
-
-/// Threads for connections. What operations do is done by others, so half of the processors are enough; and with more of
-/// them, each request wakes one more, which costs a fifth of the processor time of a short request.
-fn workers() -> usize {
-    std::thread::available_parallelism().map_or(1, |processors| processors.get().div_ceil(2))
-}
-
-/// A timer that is always due sooner than those of requests. One that is due before all others wakes the thread that waits
-/// for timers and sockets, so each request would wake it twice, for time-outs that hardly ever come.
-async fn tick() {
-    loop {
-        tokio::time::sleep(TICK).await;
-    }
-}
-
-/// Below every time-out of a request.
-const TICK: Duration = Duration::from_millis(500);
 
 /// Connections that wait to be accepted; the kernel may allow fewer (`net.core.somaxconn`).
 const BACKLOG: i32 = 4096;

@@ -129,7 +129,7 @@ pub struct Server {
 
 impl Server {
     pub fn start(rate_limit: u32) -> Server {
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+        let runtime = cairn_http::runtime().unwrap();
         let http = HttpConfig {
             gates_enabled: false,
             rate_limit,

@@ -7,7 +7,7 @@ use cairn_pipeline::{
     verify::{RawCheck, Repair, audit_folder},
 };
 use cairn_reader::{FileCheck, ReadError, Reader, TableFile, table_files_in};
-use cairn_tables::Family;
+use cairn_tables::{Family, Table, block_log::BlockLog};
 use cairn_testkit::temp_dir;
 use cairn_writer::{WriteError, Writer};
 use rand::{Rng, SeedableRng};
@@ -179,4 +179,36 @@ fn a_missing_file_is_named() {
         assert_eq!(error.to_string(), expected);
         assert_eq!(Reader::open(&index).err().unwrap().to_string(), expected);
     }
+}
+
+/// Merging reads files that nobody has asked for. Damage there stops the program that writes, at the latest some commits
+/// later, and is told as damage, whose remedy is a repair.
+#[test]
+fn damage_that_merging_meets_stops_the_writer() {
+    let (_blocks, dir) = closed(45);
+    let index = dir.path().join("index");
+    let writer = Writer::open(&index).unwrap();
+    let commit = |row: u32| {
+        writer.commit::<WriteError>(|batch| {
+            batch.put(BlockLog::FAMILY, &[&[0xff; 2], &row.to_be_bytes()[..]].concat(), &[row as u8; 300]);
+            Ok(())
+        })?;
+        writer.flush()
+    };
+    let mut made = Vec::new();
+    for row in 0..6 {
+        let before = table_files_in(&index).unwrap();
+        commit(row).unwrap();
+        let new = |file: &TableFile| file.table() == BlockLog::NAME && !before.contains(file);
+        made.extend(table_files_in(&index).unwrap().into_iter().filter(new));
+    }
+    // In the rows, which no commit reads.
+    let file = made.get(2).expect("a file for each commit");
+    let mut bytes = fs::read(file.path()).unwrap();
+    bytes[5] ^= 1;
+    fs::write(file.path(), bytes).unwrap();
+    assert!(damage(file).is_some());
+
+    let error = (6..60).find_map(|row| commit(row).err()).expect("files are merged, and one of them is damaged");
+    assert!(error.is_damage(), "{error}");
 }

@@ -62,4 +62,5 @@ pub use transport::{
     hosts::Hosts,
     metrics::Metrics,
     router::{router, router_with, serve},
+    threads::runtime,
 };

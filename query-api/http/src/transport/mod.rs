@@ -10,3 +10,4 @@ pub(crate) mod metrics;
 pub(crate) mod middleware;
 pub(crate) mod names;
 pub(crate) mod router;
+pub(crate) mod threads;
