@@ -200,6 +200,8 @@ fn sort_bucket(bytes: &[u8], heads: &mut [Head]) {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use rand::{Rng, SeedableRng};
+
     use super::*;
 
     #[test]
@@ -223,5 +225,41 @@ mod tests {
         assert_eq!(keys.len(), 10_005);
         assert_eq!(keys, expected);
         assert!(Sorted::new(&bytes[..bytes.len() - 1]).is_none());
+    }
+
+    /// Every record comes out, once, and in the order that a plain sort gives: keys that are all alike, spread evenly, or far
+    /// from one that is alone; empty, short, and longer than a head; with values that decide.
+    #[test]
+    fn whatever_the_records_they_sort_as_a_plain_sort_does() {
+        let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(15);
+        for round in 0..400 {
+            let count = [0, 1, 2, 7, 8, 9, 31, 32, 33, 64, 65, 700][round % 12];
+            let (alike, key_len, value_len) =
+                (rng.random_range(0..20), rng.random_range(0..24), rng.random_range(0..40));
+            let mixed = round % 3 == 0;
+            let mut expected: Vec<(Vec<u8>, Vec<u8>)> = (0..count)
+                .map(|n| {
+                    let len = if mixed { rng.random_range(0..=key_len) } else { key_len };
+                    let outlier = n == 0 && round % 5 == 0;
+                    let byte = |at: usize, rng: &mut rand_chacha::ChaCha8Rng| match at {
+                        _ if outlier => 0xff,
+                        at if at < alike => 7,
+                        _ => rng.random_range(0..3),
+                    };
+                    let key = (0..len).map(|at| byte(at, &mut rng)).collect();
+                    let len = if round % 7 == 0 { 130 } else { rng.random_range(0..=value_len) };
+                    (key, (0..len).map(|_| rng.random_range(0..2)).collect())
+                })
+                .collect();
+            let mut bytes = Vec::new();
+            expected.iter().for_each(|(key, value)| put_record(&mut bytes, key, value));
+            expected.sort();
+            let sorted = Sorted::new(&bytes).unwrap();
+            let found: Vec<_> = sorted.iter().map(|delta| (delta.key.to_vec(), delta.value.to_vec())).collect();
+            assert!(found == expected, "round {round}: {count} records");
+            if !bytes.is_empty() {
+                assert!(Sorted::new(&bytes[..bytes.len() - 1]).is_none(), "round {round}: cut short");
+            }
+        }
     }
 }
