@@ -1,0 +1,56 @@
+//! Where events come from.
+
+use std::{fmt, str::FromStr};
+
+/// SHA-256 of the bytes of a document as they were received.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct DocumentHash(pub [u8; 32]);
+
+/// Short name of a source or licence: 1 to 32 small letters, digits, dots, hyphens and underscores.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Slug(String);
+
+/// Not a short name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("not a short name; write 1 to 32 small letters, digits, dots, hyphens and underscores")]
+pub struct SlugError;
+
+impl Slug {
+    /// The name.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for Slug {
+    type Err = SlugError;
+
+    fn from_str(text: &str) -> Result<Self, SlugError> {
+        let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b".-_".contains(&byte);
+        let valid = (1..=32).contains(&text.len()) && text.bytes().all(allowed);
+        if valid { Ok(Slug(text.to_owned())) } else { Err(SlugError) }
+    }
+}
+
+impl fmt::Display for Slug {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Where a document comes from.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Provenance {
+    /// Who says it. Quotes of one source and candle replace each other; those of different sources stand beside each other.
+    pub source: Slug,
+    /// The licence under which it is used, as SPDX identifier in small letters where there is one, else a short name.
+    pub licence: Slug,
+    /// Where it was fetched, or the name of the file; without credentials. At most 2,000 bytes.
+    pub origin: String,
+    /// When it was fetched or, for a file, last written: seconds since 1970 (UTC). The newer of two documents of a source
+    /// replaces what the older one says; of two of the same second, the one with the greater hash.
+    pub retrieved_at: u32,
+    /// Its hash.
+    pub document: DocumentHash,
+}
