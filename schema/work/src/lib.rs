@@ -107,6 +107,8 @@ pub struct Work {
     held: Cell<u64>,
     /// The largest row so far.
     largest: Cell<u64>,
+    /// What is kept until the answer is written.
+    kept: Cell<u64>,
     ends_at: Option<Instant>,
     gone: Arc<AtomicBool>,
     asked: Cell<u32>,
@@ -131,6 +133,7 @@ impl Work {
             memory: None,
             held: Cell::new(0),
             largest: Cell::new(0),
+            kept: Cell::new(0),
             ends_at: Instant::now().checked_add(limits.time),
             gone: Arc::default(),
             asked: Cell::new(0),
@@ -161,10 +164,12 @@ impl Work {
         self
     }
 
-    /// Holds memory for the answer, whose buffer grows by doubling, and for the largest row with what it is decoded to.
+    /// Holds memory for the answer, whose buffer moves as it grows, for the largest row with what it is decoded to, and for
+    /// what is kept.
     fn hold(&self) -> Result<(), Stopped> {
         let Some(memory) = &self.memory else { return Ok(()) };
-        let needed = self.answer.get().saturating_add(self.largest.get()).saturating_mul(2);
+        let moving = self.answer.get().saturating_add(self.largest.get()).saturating_mul(2);
+        let needed = moving.saturating_add(self.kept.get());
         if needed <= self.held.get().max(SMALL) {
             return Ok(());
         }
@@ -267,6 +272,15 @@ impl Work {
             0 => Ok(()),
             times => self.poll_times(times),
         }
+    }
+
+    /// Counts bytes that are kept in memory until the answer is written: rows of the answer, and decoded transactions.
+    ///
+    /// # Errors
+    /// The work has stopped, or other requests have the memory.
+    pub fn keep(&self, bytes: usize) -> Result<(), Stopped> {
+        self.kept.set(self.kept.get().saturating_add(bytes as u64));
+        self.hold()
     }
 
     /// Counts bytes of the answer that were written.
@@ -421,6 +435,10 @@ mod tests {
         assert!((0..100).all(|_| reading.read(500 << 10).is_ok()));
         assert_eq!(reading.read(600 << 10), Err(Stopped::Memory));
         assert_eq!((reading.poll(), reading.stopped()), (Err(Stopped::Memory), Some(Stopped::Memory)));
+        let keeping = work();
+        // What is kept adds up, and stays while the answer is written.
+        assert!((0..4).all(|_| keeping.keep(192 << 10).is_ok()));
+        assert_eq!((keeping.answered(128 << 10), keeping.answered(1)), (Ok(()), Err(Stopped::Memory)));
     }
 
     #[test]

@@ -46,6 +46,8 @@ struct Counted<'w> {
     work: &'w Work,
 }
 
+/// From this size on, the buffer grows by a quarter instead of doubling.
+const LARGE: usize = 1 << 20;
 /// Bytes that are counted together.
 const COUNTED: usize = 16 << 10;
 
@@ -68,6 +70,9 @@ impl io::Write for Counted<'_> {
     }
 
     fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if self.bytes.capacity() - self.bytes.len() < bytes.len() && self.bytes.len() >= LARGE {
+            self.bytes.reserve_exact(bytes.len().max(self.bytes.len() / 4));
+        }
         self.bytes.extend_from_slice(bytes);
         if self.bytes.len() - self.counted >= COUNTED {
             self.count().map_err(io::Error::other)?;

@@ -7,6 +7,9 @@ use serde::Serialize;
 
 use crate::values::Btc;
 
+/// Bytes of a row in memory, about.
+pub(super) const ROW_BYTES: usize = 400;
+
 /// An input.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct UnconfirmedInput {

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     BLOCK_SECONDS, FRESHNESS, ProjectionFacts, UNAVAILABLE,
-    io::{UnconfirmedInput, UnconfirmedOutput, inputs, outputs},
+    io::{ROW_BYTES, UnconfirmedInput, UnconfirmedOutput, inputs, outputs},
     projected,
 };
 use crate::{
@@ -176,6 +176,8 @@ impl Operation for MempoolTransaction {
         let found = mempool.get(txid).zip(mempool.relatives(txid, WALK));
         let Some((tx, relatives)) = found else { return Err(missing(ctx, mempool, txid)) };
         let position = now.projection.position(txid);
+        let rows = tx.inputs.len().min(io_limit) + tx.outputs.len().min(io_limit);
+        ctx.work.keep(rows * ROW_BYTES)?;
         Ok(MempoolTransactionOutput {
             txid: tx.txid.to_string(),
             wtxid: tx.wtxid.to_string(),

@@ -4,10 +4,11 @@ use std::{cell::RefCell, collections::HashMap};
 
 use bitcoin::{Transaction, TxIn};
 use cairn_domain::{address_of, asm, mempool::Mempool, script_type};
-use cairn_http::{ApiError, ErrorCode};
+use cairn_http::{ApiError, ErrorCode, Work};
 use cairn_model::{MempoolInput, MempoolTx, Network, SpentCoin, TxNum, Txid, is_unspendable};
 use cairn_reader::{StoredTx, View};
 use cairn_tables::block_log::BlockLog;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -107,7 +108,7 @@ pub(super) struct Part {
 /// Rows of a list, and the index of the next one; `None` at the end.
 pub(super) type Listed<R> = (Vec<R>, Option<u32>);
 
-/// Bytes of a row's JSON without its scripts, about.
+/// Bytes of a row without its scripts, about: of its JSON, and in memory.
 const ROW_BYTES: usize = 600;
 /// Longest script, scriptSig or witness that a row shows: the longest script that can be spent (consensus).
 const LONGEST: usize = 10_000;
@@ -128,6 +129,7 @@ impl Part {
             ctx.work.poll()?;
             let (made, scripts) = row(at)?;
             rows.push(made);
+            ctx.work.keep(ROW_BYTES + scripts)?;
             bytes += ROW_BYTES + scripts;
             if bytes >= self.bytes {
                 break;
@@ -141,18 +143,21 @@ impl Part {
 /// Transactions that fund inputs. One of them often funds many, and may be as large as a block: it is decoded once.
 struct Fundings<'v, 'r> {
     view: &'v View<'r>,
+    work: &'v Work,
     known: HashMap<TxNum, StoredTx>,
     size: usize,
+    /// The largest size so far, which is counted as kept.
+    most: usize,
 }
 
 /// Bytes of decoded transactions that are kept.
-const KEPT_BYTES: usize = 16 << 20;
+const KEPT_BYTES: usize = 4 << 20;
 /// Bytes of a decoded output without its script, about.
 const OUTPUT_BYTES: usize = 48;
 
 impl<'v, 'r> Fundings<'v, 'r> {
-    fn of(view: &'v View<'r>) -> Self {
-        Fundings { view, known: HashMap::new(), size: 0 }
+    fn of(view: &'v View<'r>, work: &'v Work) -> Self {
+        Fundings { view, work, known: HashMap::new(), size: 0, most: 0 }
     }
 
     fn get(&mut self, tx_num: TxNum) -> Result<StoredTx, ApiError> {
@@ -166,6 +171,10 @@ impl<'v, 'r> Fundings<'v, 'r> {
             self.size = 0;
         }
         self.size += size;
+        if let Some(more) = self.size.checked_sub(self.most) {
+            self.work.keep(more)?;
+            self.most = self.size;
+        }
         self.known.insert(tx_num, tx.clone());
         Ok(tx)
     }
@@ -194,7 +203,7 @@ pub(super) fn inputs(
     }
     let spent_at = view.chain().get(tx.height).map(|b| b.mono_time);
     let coins = view.inputs(tx)?;
-    let mut fundings = Fundings::of(view);
+    let mut fundings = Fundings::of(view, &ctx.work);
     part.of(ctx, coins.len() as u32, |at| {
         let coin = &coins[at as usize];
         let (txid, script) = fundings.script(coin)?;

@@ -51,7 +51,7 @@ pub(crate) struct TxLookupInput {
 /// Rows of a list, where the request names no number; and their bytes.
 const ROWS: (u32, usize) = (1_000, 350 << 10);
 /// Bytes of a list, where it does.
-const MOST_BYTES: usize = 6 << 20;
+const MOST_BYTES: usize = 3 << 20;
 
 impl TxLookupInput {
     /// The inputs to list, and the outputs.
@@ -179,7 +179,7 @@ fn confirmed(
     input: &TxLookupInput,
 ) -> Result<TxLookupOutput, ApiError> {
     let (raw, bytes, raw_reason) = match raw_of(ctx, tx, header) {
-        Ok((raw, bytes)) => (Some(raw), Some(bytes), None),
+        Ok((raw, bytes)) => (Some(raw), Some(bytes).filter(|_| input.include_hex), None),
         Err(reason) => (None, None, Some(reason)),
     };
     let (meta, (listed_inputs, listed_outputs)) = (tx.meta(), input.parts());
@@ -231,7 +231,7 @@ fn confirmed(
         is_coinbase,
         coinbase: is_coinbase.then(|| coinbase_tag(&header.coinbase_script)),
         has_op_return: tx.outputs().iter().any(|o| is_op_return(tx.script(o))),
-        hex: bytes.filter(|_| input.include_hex).map(hex::encode),
+        hex: bytes.map(hex::encode),
         raw_reason,
         outputs,
     })
@@ -245,7 +245,7 @@ fn unconfirmed(
     input: &TxLookupInput,
 ) -> Result<TxLookupOutput, ApiError> {
     let (raw, bytes, raw_reason) = match raw_unconfirmed(ctx, tx) {
-        Ok((raw, bytes)) => (Some(raw), Some(bytes), None),
+        Ok((raw, bytes)) => (Some(raw), Some(bytes).filter(|_| input.include_hex), None),
         Err(reason) => (None, None, Some(reason)),
     };
     let (listed_inputs, listed_outputs) = input.parts();
@@ -290,7 +290,7 @@ fn unconfirmed(
         is_coinbase: false,
         coinbase: None,
         has_op_return: tx.outputs.iter().any(|o| is_op_return(&o.script)),
-        hex: bytes.filter(|_| input.include_hex).map(hex::encode),
+        hex: bytes.map(hex::encode),
         raw_reason,
     })
 }
