@@ -1,10 +1,16 @@
 //! Input events: what enters the journal and is no block. So far: prices and exchange rates.
 //!
-//! Plain data, without storage, network or clock. A document is what an operator imports or a fetcher brings at one
-//! time: where it comes from ([`Provenance`]), and its rows.
+//! Plain data, without storage, network or clock. A [`Document`] is what an operator imports or a fetcher brings at one
+//! time: where it comes from ([`Provenance`]), and its rows. [`file`] has the form of documents in a file.
 
+mod choose;
+pub mod codec;
+mod document;
+pub mod file;
 mod provenance;
 mod quote;
 
+pub use choose::{Chosen, choose};
+pub use document::{BadDocument, Body, Document, MAX_ROWS};
 pub use provenance::{DocumentHash, Provenance, Slug, SlugError};
 pub use quote::{Currency, CurrencyError, Interval, Quote, QuoteRow, Range, Series};

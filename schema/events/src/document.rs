@@ -1,0 +1,98 @@
+//! What an operator imports, or a fetcher brings, at one time.
+
+use crate::{DocumentHash, Provenance, QuoteRow, codec::MAX_TEXT};
+
+/// A document.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Document {
+    /// Where it comes from.
+    pub provenance: Provenance,
+    /// What it says.
+    pub body: Body,
+}
+
+/// What a document says.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Body {
+    /// Prices or exchange rates: ascending by series and time, one row for each.
+    Quotes(Vec<QuoteRow>),
+    /// Another document no longer holds, and never will again.
+    Withdrawal {
+        /// Hash of that document.
+        document: DocumentHash,
+        /// Why.
+        reason: String,
+    },
+}
+
+/// Most rows of a document.
+pub const MAX_ROWS: usize = 4_000_000;
+
+/// A document that the ledger does not take.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BadDocument {
+    /// Its rows are not in order, or two are of the same series and time.
+    #[error(
+        "row {0} of the document does not follow the one before: sort the rows by series and time, one for each time"
+    )]
+    Order(usize),
+    /// A time is not a multiple of the interval.
+    #[error("row {0} of the document closes at a time that is not a multiple of its interval")]
+    Time(usize),
+    /// A number is not a price.
+    #[error("row {0} of the document has a price that is not above zero, or a volume below zero")]
+    Price(usize),
+    /// It has none.
+    #[error("the document has no rows")]
+    Empty,
+    /// It has too many.
+    #[error("the document has {0} rows; at most {MAX_ROWS} are taken: split the file")]
+    TooLong(usize),
+    /// A text is too long.
+    #[error("the {0} of the document is longer than {MAX_TEXT} bytes")]
+    Text(&'static str),
+}
+
+impl Document {
+    /// Checks what the type does not say.
+    ///
+    /// # Errors
+    /// What is wrong first.
+    pub fn check(&self) -> Result<(), BadDocument> {
+        if self.provenance.origin.len() > MAX_TEXT {
+            return Err(BadDocument::Text("origin"));
+        }
+        let rows = match &self.body {
+            Body::Withdrawal { reason, .. } if reason.len() > MAX_TEXT => return Err(BadDocument::Text("reason")),
+            Body::Withdrawal { .. } => return Ok(()),
+            Body::Quotes(rows) => rows,
+        };
+        match rows.len() {
+            0 => return Err(BadDocument::Empty),
+            count if count > MAX_ROWS => return Err(BadDocument::TooLong(count)),
+            _ => {}
+        }
+        for (at, row) in rows.iter().enumerate() {
+            let order = |row: &QuoteRow| (row.series, row.closes_at);
+            if at > 0 && order(&rows[at - 1]) >= order(row) {
+                return Err(BadDocument::Order(at + 1));
+            }
+            if !row.closes_at.is_multiple_of(row.series.interval.seconds()) {
+                return Err(BadDocument::Time(at + 1));
+            }
+            if !row.quote.is_sound() {
+                return Err(BadDocument::Price(at + 1));
+            }
+        }
+        Ok(())
+    }
+
+    /// The rows; empty if it is a withdrawal.
+    #[must_use]
+    pub fn rows(&self) -> &[QuoteRow] {
+        match &self.body {
+            Body::Quotes(rows) => rows,
+            Body::Withdrawal { .. } => &[],
+        }
+    }
+}

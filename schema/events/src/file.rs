@@ -1,0 +1,338 @@
+//! Documents in a file: what waits for the writer of an index, and what `cairn events export` writes.
+//!
+//! ```text
+//! "cairn-events" │ version (1 byte) │ documents… │ 0 │ SHA-256 of all before (32)
+//!   document   1 │ length (varint) │ its bytes:
+//!     kind (1: quotes, 2: withdrawal) │ provenance │
+//!       quotes      series after series: series │ count │ rows
+//!       withdrawal  hash (32) │ reason
+//! ```
+
+use std::io::{self, Read, Write};
+
+use sha2::{Digest, Sha256};
+
+use crate::{
+    Body, Document, DocumentHash,
+    codec::{Bytes, Malformed, put_provenance, put_rows, put_text, put_varint},
+    document::BadDocument,
+};
+
+const MAGIC: &[u8; 12] = b"cairn-events";
+/// Version of the form.
+const VERSION: u8 = 1;
+/// Longest document in bytes: a row takes up to some 90.
+const MAX_DOCUMENT: u64 = 400 << 20;
+
+/// A file that cannot be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum FileError {
+    /// The disk.
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    /// It is something else.
+    #[error("this is not a file of events of Cairn")]
+    Foreign,
+    /// A later program wrote it.
+    #[error(
+        "the file of events has version {0}; this program reads version {VERSION}: use the program that wrote it, or a later one"
+    )]
+    Version(u8),
+    /// It ends too early.
+    #[error("the file of events is cut short; copy or export it again")]
+    Short,
+    /// Its hash is another.
+    #[error("the file of events is damaged: its hash does not match; copy or export it again")]
+    Damaged,
+    /// A document in it cannot be decoded.
+    #[error("document {at} of the file of events: {what}")]
+    Malformed {
+        /// Its number, from 1.
+        at: usize,
+        /// What is wrong.
+        what: Malformed,
+    },
+    /// A document in it breaks a rule.
+    #[error("document {at} of the file of events: {what}")]
+    Bad {
+        /// Its number, from 1.
+        at: usize,
+        /// What is wrong.
+        what: BadDocument,
+    },
+}
+
+/// Bytes of a document.
+#[must_use]
+pub fn encode(document: &Document) -> Vec<u8> {
+    let mut out = Vec::new();
+    match &document.body {
+        Body::Quotes(rows) => {
+            out.push(1);
+            put_provenance(&mut out, &document.provenance);
+            rows.chunk_by(|a, b| a.series == b.series).for_each(|rows| put_rows(&mut out, rows));
+        }
+        Body::Withdrawal { document: hash, reason } => {
+            out.push(2);
+            put_provenance(&mut out, &document.provenance);
+            out.extend_from_slice(&hash.0);
+            put_text(&mut out, reason);
+        }
+    }
+    out
+}
+
+fn decode(bytes: &[u8]) -> Result<Document, Malformed> {
+    let mut bytes = Bytes::new(bytes);
+    let kind = bytes.array::<1>()?[0];
+    let provenance = bytes.provenance()?;
+    let body = match kind {
+        1 => {
+            let mut rows = Vec::new();
+            while !bytes.is_empty() {
+                rows.append(&mut bytes.rows()?);
+            }
+            Body::Quotes(rows)
+        }
+        2 => Body::Withdrawal { document: DocumentHash(bytes.array()?), reason: bytes.text()?.to_owned() },
+        _ => return Err(Malformed("kind of document")),
+    };
+    if bytes.is_empty() { Ok(Document { provenance, body }) } else { Err(Malformed("too long")) }
+}
+
+/// Writes a file.
+pub struct FileWriter<W> {
+    to: W,
+    hash: Sha256,
+}
+
+impl<W: Write> FileWriter<W> {
+    /// Begins it.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn begin(to: W) -> io::Result<Self> {
+        let mut file = FileWriter { to, hash: Sha256::new() };
+        file.put(MAGIC)?;
+        file.put(&[VERSION])?;
+        Ok(file)
+    }
+
+    fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.hash.update(bytes);
+        self.to.write_all(bytes)
+    }
+
+    /// Adds a document.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn add(&mut self, document: &Document) -> io::Result<()> {
+        let bytes = encode(document);
+        let mut head = vec![1];
+        put_varint(&mut head, bytes.len() as u128);
+        self.put(&head)?;
+        self.put(&bytes)
+    }
+
+    /// Ends it; returns what it was written to, and the hash.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn finish(mut self) -> io::Result<(W, [u8; 32])> {
+        self.put(&[0])?;
+        let hash: [u8; 32] = self.hash.finalize().into();
+        self.to.write_all(&hash)?;
+        self.to.flush()?;
+        Ok((self.to, hash))
+    }
+}
+
+struct Hashed<R> {
+    from: R,
+    hash: Sha256,
+}
+
+impl<R: Read> Hashed<R> {
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], FileError> {
+        let mut bytes = [0; N];
+        self.from.read_exact(&mut bytes).map_err(short)?;
+        self.hash.update(bytes);
+        Ok(bytes)
+    }
+}
+
+fn short(error: io::Error) -> FileError {
+    if error.kind() == io::ErrorKind::UnexpectedEof { FileError::Short } else { error.into() }
+}
+
+/// Reads a file: each document in turn, none of which counts before [`read`] has returned, since the hash is at the end.
+/// One document is in memory at a time.
+///
+/// # Errors
+/// The file cannot be read, or is no whole file of events; or what `take` returns.
+pub fn read<E: From<FileError>>(from: impl Read, mut take: impl FnMut(Document) -> Result<(), E>) -> Result<usize, E> {
+    let mut file = Hashed { from, hash: Sha256::new() };
+    let magic = file.array().map_err(|e| if matches!(e, FileError::Short) { FileError::Foreign } else { e })?;
+    if magic != *MAGIC {
+        return Err(FileError::Foreign.into());
+    }
+    match file.array()? {
+        [VERSION] => {}
+        [other] => return Err(FileError::Version(other).into()),
+    }
+    let mut count = 0;
+    loop {
+        match file.array::<1>()? {
+            [0] => break,
+            [1] => {}
+            _ => return Err(FileError::Damaged.into()),
+        }
+        count += 1;
+        let bytes = next(&mut file)?;
+        let document = decode(&bytes).map_err(|what| FileError::Malformed { at: count, what })?;
+        drop(bytes);
+        document.check().map_err(|what| FileError::Bad { at: count, what })?;
+        take(document)?;
+    }
+    let hash: [u8; 32] = file.hash.clone().finalize().into();
+    let mut rest = Vec::new();
+    file.from.by_ref().take(33).read_to_end(&mut rest).map_err(FileError::Io)?;
+    if rest.len() < 32 {
+        return Err(FileError::Short.into());
+    }
+    if rest == hash { Ok(count) } else { Err(FileError::Damaged.into()) }
+}
+
+/// The bytes of the next document. Memory grows with what is there, not with the length that is told.
+fn next<R: Read>(file: &mut Hashed<R>) -> Result<Vec<u8>, FileError> {
+    let mut length = 0u64;
+    for at in 0..5u32 {
+        let [byte] = file.array::<1>()?;
+        length |= u64::from(byte & 0x7f) << (7 * at);
+        if byte & 0x80 == 0 {
+            let mut bytes = Vec::new();
+            if length > MAX_DOCUMENT {
+                return Err(FileError::Damaged);
+            }
+            (&mut file.from).take(length).read_to_end(&mut bytes)?;
+            file.hash.update(&bytes);
+            return if bytes.len() as u64 == length { Ok(bytes) } else { Err(FileError::Short) };
+        }
+    }
+    Err(FileError::Damaged)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use rand::{Rng, SeedableRng};
+    use rand_chacha::ChaCha8Rng;
+    use rust_decimal::Decimal;
+
+    use super::*;
+    use crate::{Currency, Interval, Provenance, Quote, QuoteRow, Range, Series};
+
+    fn document(rng: &mut ChaCha8Rng) -> Document {
+        let provenance = Provenance {
+            source: "some-source".parse().unwrap(),
+            licence: "cc0-1.0".parse().unwrap(),
+            origin: "https://example.org/ä".repeat(rng.random_range(0..3)),
+            retrieved_at: rng.random(),
+            document: DocumentHash(rng.random()),
+        };
+        if rng.random_ratio(1, 4) {
+            let body = Body::Withdrawal { document: DocumentHash(rng.random()), reason: "wrong".into() };
+            return Document { provenance, body };
+        }
+        let mut rows = Vec::new();
+        for quote in [Currency::EUR, Currency::USD] {
+            let series = Series { base: Currency::BTC, quote, interval: Interval::Day };
+            let mut day = rng.random_range(14_000..20_000);
+            for _ in 0..rng.random_range(1..30) {
+                day += rng.random_range(1..3u32);
+                let price = |rng: &mut ChaCha8Rng| {
+                    Decimal::new(rng.random_range(1..i64::MAX / 10_000), rng.random_range(0..20)).normalize()
+                };
+                let range = rng.random_bool(0.5).then(|| Range { open: price(rng), high: price(rng), low: price(rng) });
+                let volume = rng.random_bool(0.5).then(|| price(rng));
+                let quote = Quote { close: price(rng), range, volume };
+                rows.push(QuoteRow { series, closes_at: day * 86_400, quote });
+            }
+        }
+        Document { provenance, body: Body::Quotes(rows) }
+    }
+
+    fn written(documents: &[Document]) -> Vec<u8> {
+        let mut file = FileWriter::begin(Vec::new()).unwrap();
+        documents.iter().for_each(|document| file.add(document).unwrap());
+        file.finish().unwrap().0
+    }
+
+    fn read_back(bytes: &[u8]) -> Result<Vec<Document>, FileError> {
+        let mut found = Vec::new();
+        read(bytes, |document| {
+            found.push(document);
+            Ok::<(), FileError>(())
+        })?;
+        Ok(found)
+    }
+
+    #[test]
+    fn documents_read_back() {
+        let mut rng = ChaCha8Rng::seed_from_u64(1);
+        for count in [0, 1, 2, 20] {
+            let documents: Vec<Document> = (0..count).map(|_| document(&mut rng)).collect();
+            documents.iter().for_each(|document| document.check().unwrap());
+            assert_eq!(read_back(&written(&documents)).unwrap(), documents);
+        }
+    }
+
+    #[test]
+    fn every_damage_is_found() {
+        let mut rng = ChaCha8Rng::seed_from_u64(2);
+        let whole = written(&[document(&mut rng), document(&mut rng)]);
+        for cut in 0..whole.len() {
+            assert!(read_back(&whole[..cut]).is_err(), "cut at {cut}");
+        }
+        for at in 0..whole.len() {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 1 << rng.random_range(0..8);
+            assert!(read_back(&bytes).is_err(), "changed at {at}");
+        }
+        let mut longer = whole.clone();
+        longer.push(0);
+        assert!(matches!(read_back(&longer), Err(FileError::Damaged)));
+        let mut later = whole.clone();
+        later[12] = 9;
+        assert!(matches!(read_back(&later), Err(FileError::Version(9))));
+        assert!(matches!(read_back(b"date,open,high,low,close"), Err(FileError::Foreign)));
+        // A length that is told and not there takes no memory.
+        let mut huge = whole[..13].to_vec();
+        huge.extend([1, 0xff, 0xff, 0xff, 0x7f]);
+        assert!(matches!(read_back(&huge), Err(FileError::Short | FileError::Damaged)));
+    }
+
+    #[test]
+    fn rules_are_checked() {
+        let mut rng = ChaCha8Rng::seed_from_u64(3);
+        let whole = loop {
+            let document = document(&mut rng);
+            if document.rows().len() > 3 {
+                break document;
+            }
+        };
+        let with = |change: &dyn Fn(&mut Vec<QuoteRow>)| {
+            let mut rows = whole.rows().to_vec();
+            change(&mut rows);
+            Document { body: Body::Quotes(rows), ..whole.clone() }.check().unwrap_err()
+        };
+        assert_eq!(with(&|rows| rows.clear()), BadDocument::Empty);
+        assert_eq!(with(&|rows| rows.swap(0, 1)), BadDocument::Order(2));
+        assert_eq!(with(&|rows| rows[1] = rows[0]), BadDocument::Order(2));
+        assert_eq!(with(&|rows| rows[0].closes_at -= 1), BadDocument::Time(1));
+        assert_eq!(with(&|rows| rows[2].quote.close = Decimal::ZERO), BadDocument::Price(3));
+        assert_eq!(with(&|rows| rows[2].quote.close = Decimal::new(150, 2)), BadDocument::Price(3));
+        assert_eq!(with(&|rows| rows[2].quote.volume = Some(Decimal::NEGATIVE_ONE)), BadDocument::Price(3));
+    }
+}
