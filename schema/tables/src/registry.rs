@@ -30,6 +30,7 @@ macro_rules! for_each_table {
             daily: Daily;
             script_days: ScriptDays;
             clusters: ClusterOf, Clusters, ClusterChildren, ClusterDays;
+            events: Events, Documents, QuoteVersions, Quotes;
         }
     };
 }

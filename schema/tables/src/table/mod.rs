@@ -19,6 +19,10 @@ pub enum Origin {
     Index,
     /// Observations of this index. No stage owns them, and rebuilding stages does not change them.
     Observations,
+    /// Input events: what was imported. No stage owns them, nothing can rebuild them, and an index has its own.
+    Events,
+    /// A fold over the input events of this index: the same rows for the same events, in whatever order they came.
+    FoldedEvents,
 }
 
 /// A typed table.
@@ -123,7 +127,7 @@ impl TableInfo {
     pub const fn is_of(&self, stage: &str) -> bool {
         match self.origin {
             Origin::Stage(owner) => same(owner, stage),
-            Origin::Index | Origin::Observations => false,
+            Origin::Index | Origin::Observations | Origin::Events | Origin::FoldedEvents => false,
         }
     }
 }

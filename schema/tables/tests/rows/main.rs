@@ -6,6 +6,7 @@ mod checks;
 mod golden;
 mod golden_ages;
 mod golden_clusters;
+mod golden_events;
 mod identity;
 mod observations;
 mod registry;

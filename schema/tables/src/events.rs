@@ -1,0 +1,323 @@
+//! The ledger of input events, and the quotes that follow from it.
+//!
+//! ```text
+//! events          seq (8)                        → kind (1) │ …
+//!   1 document      events that follow │ received at │ rows │ repeated rows │ provenance
+//!   2 quotes        seq of the document │ bits: rows that repeat │ series │ count │ rows (at most 256)
+//!   3 withdrawal    received at │ provenance │ hash of the document (32) │ reason
+//! documents       'D' ‖ SHA-256 of a document    → its seq, 0 if it has not come │ seq of its withdrawal, 0 if there is none
+//! quote_versions  series (14) ‖ closes at (4) ‖ source ‖ 0 ‖ retrieved at (4) ‖ first bytes of the document's hash (8) → quote
+//! quotes          'q' ‖ series (14) ‖ closes at (4) → the quote that holds
+//! ```
+//!
+//! A series is base (5) ‖ quote (5) ‖ interval in seconds (4). A document takes one sequence number, and each of its rows
+//! another one; the key of a row of quotes is that of its first. Rows that only repeat what the source said last are
+//! marked, so that the ledger has each document as a whole.
+//!
+//! `events` and `documents` cannot be rebuilt. The other two are functions of the documents, in whatever order they came.
+
+use cairn_events::{
+    Chosen, DocumentHash, Provenance, Quote, QuoteRow, Series, Slug,
+    codec::{self, Bytes, Malformed},
+};
+
+use crate::{
+    codec::{DecodeError, Input, KeyCodec, ValueCodec},
+    table::{Home, Origin, Table, Tuning},
+};
+
+/// Most rows of quotes that one row of the ledger has.
+pub const QUOTES_PER_ROW: usize = 256;
+
+/// The ledger.
+pub struct Events;
+
+impl Table for Events {
+    const NAME: &'static str = "events";
+    // Rows of some 4 KB, written once and read one after the other.
+    const HOME: Home = Home::Own(Tuning::SHORT);
+    const ORIGIN: Origin = Origin::Events;
+    type Key = u64;
+    type Value = EventRow;
+}
+
+/// A row of the ledger.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum EventRow {
+    /// A document came in.
+    Document {
+        /// Sequence numbers that follow and belong to it.
+        events: u32,
+        /// When this index took it, in seconds since 1970.
+        received_at: u32,
+        /// Its rows.
+        rows: u32,
+        /// Those among them that repeat what the source said last.
+        repeated: u32,
+        /// Where it comes from.
+        provenance: Provenance,
+    },
+    /// Some of its rows.
+    Quotes {
+        /// Sequence number of the document.
+        document: u64,
+        /// For each row, whether it repeats what the source said last.
+        repeats: Vec<bool>,
+        /// The rows, of one series, ascending by time.
+        rows: Vec<QuoteRow>,
+    },
+    /// A document no longer holds.
+    Withdrawal {
+        /// When this index took the withdrawal, in seconds since 1970.
+        received_at: u32,
+        /// Where the withdrawal comes from.
+        provenance: Provenance,
+        /// The document.
+        document: DocumentHash,
+        /// Why.
+        reason: String,
+    },
+}
+
+/// Reads all that is left.
+fn whole<V>(b: &mut Input<'_>, read: impl FnOnce(&mut Bytes<'_>) -> Result<V, Malformed>) -> Result<V, DecodeError> {
+    let mut bytes = Bytes::new(b.take(b.left())?);
+    let value = read(&mut bytes).map_err(|e| b.error(e.0))?;
+    if bytes.is_empty() { Ok(value) } else { Err(b.error("too long")) }
+}
+
+impl ValueCodec for EventRow {
+    fn encode(&self, out: &mut Vec<u8>) {
+        let put = |out: &mut Vec<u8>, number: u64| codec::put_varint(out, number.into());
+        match self {
+            EventRow::Document { events, received_at, rows, repeated, provenance } => {
+                out.push(1);
+                [*events, *received_at, *rows, *repeated].into_iter().for_each(|number| put(out, number.into()));
+                codec::put_provenance(out, provenance);
+            }
+            EventRow::Quotes { document, repeats, rows } => {
+                out.push(2);
+                put(out, *document);
+                let bits = repeats
+                    .chunks(8)
+                    .map(|eight| (0..).zip(eight).fold(0u8, |bits, (at, repeats)| bits | u8::from(*repeats) << at));
+                out.push(repeats.len().div_ceil(8) as u8);
+                out.extend(bits);
+                codec::put_rows(out, rows);
+            }
+            EventRow::Withdrawal { received_at, provenance, document, reason } => {
+                out.push(3);
+                put(out, (*received_at).into());
+                codec::put_provenance(out, provenance);
+                out.extend_from_slice(&document.0);
+                codec::put_text(out, reason);
+            }
+        }
+    }
+
+    fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
+        whole(b, |b| match b.array()? {
+            [1] => {
+                let [events, received_at, rows, repeated] = [b.number()?, b.number()?, b.number()?, b.number()?];
+                if repeated > rows {
+                    return Err(Malformed("repeated rows"));
+                }
+                Ok(EventRow::Document { events, received_at, rows, repeated, provenance: b.provenance()? })
+            }
+            [2] => {
+                let document = b.number()?;
+                let [count] = b.array::<1>()?;
+                let bits = b.take(count.into())?;
+                let rows = b.rows()?;
+                if rows.len() > QUOTES_PER_ROW || bits.len() != rows.len().div_ceil(8) {
+                    return Err(Malformed("number of rows"));
+                }
+                let repeats: Vec<bool> = (0..rows.len()).map(|at| bits[at / 8] >> (at % 8) & 1 == 1).collect();
+                let spare =
+                    bits.last().filter(|_| rows.len() % 8 != 0).is_some_and(|last| last >> (rows.len() % 8) != 0);
+                if spare { Err(Malformed("spare bits")) } else { Ok(EventRow::Quotes { document, repeats, rows }) }
+            }
+            [3] => Ok(EventRow::Withdrawal {
+                received_at: b.number()?,
+                provenance: b.provenance()?,
+                document: DocumentHash(b.array()?),
+                reason: b.text()?.to_owned(),
+            }),
+            _ => Err(Malformed("kind of event")),
+        })
+    }
+}
+
+/// Documents by hash.
+pub struct Documents;
+
+impl Table for Documents {
+    const NAME: &'static str = "documents";
+    const HOME: Home = Home::Shared(b'D');
+    const ORIGIN: Origin = Origin::Events;
+    type Key = DocumentHash;
+    type Value = DocumentState;
+}
+
+/// What the ledger knows of a document.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct DocumentState {
+    /// Its sequence number; 0 if it has not come.
+    pub seq: u64,
+    /// That of its withdrawal; 0 if there is none.
+    pub withdrawn: u64,
+}
+
+impl KeyCodec for DocumentHash {
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.0);
+    }
+
+    fn decode(bytes: &mut Input<'_>) -> Result<Self, DecodeError> {
+        Ok(DocumentHash(bytes.array()?))
+    }
+}
+
+impl ValueCodec for DocumentState {
+    fn encode(&self, out: &mut Vec<u8>) {
+        [self.seq, self.withdrawn].into_iter().for_each(|seq| codec::put_varint(out, seq.into()));
+    }
+
+    fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
+        let state = DocumentState { seq: b.varint()?, withdrawn: b.varint()? };
+        if state == DocumentState::default() { Err(b.error("no document")) } else { Ok(state) }
+    }
+}
+
+/// What each document says of a candle, unless it is withdrawn.
+pub struct QuoteVersions;
+
+impl Table for QuoteVersions {
+    const NAME: &'static str = "quote_versions";
+    // Short rows with keys that repeat.
+    const HOME: Home = Home::Own(Tuning::SHORT);
+    const ORIGIN: Origin = Origin::FoldedEvents;
+    type Key = QuoteVersion;
+    type Value = Quote;
+}
+
+/// A candle, in a series.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Candle {
+    /// What is quoted.
+    pub series: Series,
+    /// When it closed, in seconds since 1970.
+    pub closes_at: u32,
+}
+
+/// What one document says of a candle. Of the versions of a source, the last one holds.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct QuoteVersion {
+    /// The candle.
+    pub candle: Candle,
+    /// The source.
+    pub source: Slug,
+    /// When the document was retrieved.
+    pub retrieved_at: u32,
+    /// First bytes of its hash.
+    pub document: [u8; 8],
+}
+
+impl KeyCodec for Candle {
+    fn encode(&self, out: &mut Vec<u8>) {
+        codec::put_series(out, &self.series);
+        out.extend_from_slice(&self.closes_at.to_be_bytes());
+    }
+
+    fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
+        let bytes = b.take(14)?;
+        let series = Bytes::new(bytes).series().map_err(|e| b.error(e.0))?;
+        let closes_at = u32::from_be_bytes(b.array()?);
+        if closes_at.is_multiple_of(series.interval.seconds()) {
+            Ok(Candle { series, closes_at })
+        } else {
+            Err(b.error("time of a candle"))
+        }
+    }
+}
+
+impl KeyCodec for QuoteVersion {
+    fn encode(&self, out: &mut Vec<u8>) {
+        self.candle.encode(out);
+        out.extend_from_slice(self.source.as_str().as_bytes());
+        out.push(0);
+        out.extend_from_slice(&self.retrieved_at.to_be_bytes());
+        out.extend_from_slice(&self.document);
+    }
+
+    fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
+        let candle = Candle::decode(b)?;
+        let mut source = Vec::new();
+        loop {
+            match b.byte()? {
+                0 => break,
+                byte => source.push(byte),
+            }
+        }
+        let source = str::from_utf8(&source).ok().and_then(|text| text.parse().ok());
+        let source = source.ok_or_else(|| b.error("source"))?;
+        Ok(QuoteVersion { candle, source, retrieved_at: u32::from_be_bytes(b.array()?), document: b.array()? })
+    }
+}
+
+impl ValueCodec for Quote {
+    fn encode(&self, out: &mut Vec<u8>) {
+        codec::put_quote(out, self);
+    }
+
+    fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
+        whole(b, |b| b.quote())
+    }
+}
+
+/// The quote that holds for each candle.
+pub struct Quotes;
+
+impl Table for Quotes {
+    const NAME: &'static str = "quotes";
+    const HOME: Home = Home::Shared(b'q');
+    const ORIGIN: Origin = Origin::FoldedEvents;
+    type Key = Candle;
+    type Value = Chosen;
+}
+
+impl ValueCodec for Chosen {
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.push(u8::from(self.disputed));
+        [self.sources, self.dropped].into_iter().for_each(|number| codec::put_varint(out, number.into()));
+        codec::put_text(out, self.source.as_ref().map_or("", Slug::as_str));
+        codec::put_quote(out, &Quote { close: self.close, range: self.range, volume: None });
+    }
+
+    fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
+        whole(b, |b| {
+            let disputed = match b.array()? {
+                [0] => false,
+                [1] => true,
+                _ => return Err(Malformed("disputed")),
+            };
+            let (sources, dropped) = (b.number()?, b.number()?);
+            let source = match b.text()? {
+                "" => None,
+                text => Some(text.parse().map_err(|_| Malformed("source"))?),
+            };
+            let Quote { close, range, volume: None } = b.quote()? else { return Err(Malformed("volume")) };
+            if sources == 0 || (range.is_some() && source.is_none()) {
+                return Err(Malformed("sources"));
+            }
+            Ok(Chosen { close, range, source, sources, dropped, disputed })
+        })
+    }
+}
+
+/// The candles of a series from one time on, for scans.
+#[must_use]
+pub fn first_of(series: Series, closes_at: u32) -> Candle {
+    let interval = series.interval.seconds();
+    Candle { series, closes_at: closes_at.checked_next_multiple_of(interval).unwrap_or(u32::MAX / interval * interval) }
+}
