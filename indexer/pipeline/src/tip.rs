@@ -250,9 +250,11 @@ pub(crate) fn apply(
         for deltas in heard {
             applying.lanes(deltas, &mut [], batch).map_err(unwrap_stage)?;
         }
+        let seq = writer.last_event()?;
         for stage in stages {
             let stage = stage.info();
-            batch.put_row::<Checkpoints>(&stage.name.to_owned(), &Checkpoint::of(&stage, height, hash));
+            let checkpoint = Checkpoint::of(&stage, height, hash).with_events(&stage, seq);
+            batch.put_row::<Checkpoints>(&stage.name.to_owned(), &checkpoint);
         }
         for (prefix, row) in collisions.map(Collisions::take_changes).unwrap_or_default() {
             match row {

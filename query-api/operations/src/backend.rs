@@ -270,6 +270,7 @@ fn add_version(ctx: &Ctx<'_>, pinned: Option<&PinnedMempool>, what: Freshness, v
             Some(tip) => {
                 versions.add(&tip.hash.0);
                 versions.add(&tip.height.to_be_bytes());
+                versions.add(&tip.seq.to_be_bytes());
                 versions.add(&ctx.lag().map_or([0xff; 8], |lag| u64::from(lag).to_be_bytes()));
                 versions.add(&[has_gap(ctx.source).into(), ctx.old_tip().is_some().into()]);
                 versions.add(ctx.damages.tables().join(" ").as_bytes());

@@ -162,6 +162,7 @@ impl FollowedIndex {
     fn take_in(&self, message: Message) {
         match message {
             Message::Tip { height, hash } => self.publish_tip(Some((height, hash))),
+            Message::Events(seq) => self.publish_events(seq),
             Message::Best(best) => self.publish_best_height(best),
             Message::Mempool { deltas, complete } => {
                 let mut coming = self.coming.lock().unwrap_or_else(PoisonError::into_inner);
@@ -181,6 +182,14 @@ impl Publish for FollowedIndex {
         self.try_open();
         if let Some(secondary) = self.secondary() {
             Self::moved(secondary.advance(tip));
+        }
+    }
+
+    fn publish_events(&self, seq: u64) {
+        if let Some(secondary) = self.secondary()
+            && !secondary.reader().view().is_ok_and(|view| view.tip().seq >= seq)
+        {
+            Self::moved(secondary.refresh());
         }
     }
 

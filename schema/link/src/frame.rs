@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 use cairn_model::{BlockHash, Height, MAX_DELTA_BYTES, MempoolDelta, SourceStatus};
 
 /// Version of the protocol; both ends must have the same.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 /// Maximum size of a frame's body in bytes: the largest delta and its header.
 pub const MAX_FRAME: usize = MAX_DELTA_BYTES + 6;
 /// Bytes of deltas after which a frame is full.
@@ -26,6 +26,8 @@ pub enum Message {
         /// Its hash.
         hash: BlockHash,
     },
+    /// The ledger of input events has, on disk, all events up to this one.
+    Events(u64),
     /// Height of the best chain that the writer knows; `None` if unknown.
     Best(Option<Height>),
     /// The mempool changed.
@@ -110,6 +112,10 @@ impl Message {
                     out[at..at + 4].copy_from_slice(&length.to_le_bytes());
                 }
             }
+            Message::Events(seq) => {
+                out.push(5);
+                out.extend_from_slice(&seq.to_le_bytes());
+            }
             Message::Source(status) => {
                 out.push(4);
                 // Plain data: this cannot fail, and a reader refuses an empty body.
@@ -150,6 +156,7 @@ impl Message {
                 Ok(Message::Mempool { deltas, complete: *flag == 1 })
             }
             4 => serde_json::from_slice(rest).map(|status| Message::Source(Box::new(status))).map_err(|_| bad),
+            5 => rest.try_into().map(|seq| Message::Events(u64::from_le_bytes(seq))).map_err(|_| bad),
             other => Err(BadFrame::UnknownKind(other)),
         }
     }
@@ -191,6 +198,7 @@ mod tests {
         vec![
             Message::Hello { version: VERSION },
             Message::Tip { height: 840_000, hash: BlockHash([7; 32]) },
+            Message::Events(u64::MAX - 1),
             Message::Best(None),
             Message::Best(Some(0)),
             Message::Mempool { deltas: vec![MempoolDelta::Sequence(u64::MAX)], complete: true },

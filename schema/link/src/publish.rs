@@ -9,6 +9,9 @@ pub trait Publish: Send + Sync {
     /// The index is at this block, on disk; `None` if it is empty.
     fn publish_tip(&self, tip: Option<(Height, BlockHash)>);
 
+    /// The ledger of input events has, on disk, all events up to this one.
+    fn publish_events(&self, seq: u64);
+
     /// Height of the source's best chain, indexed or not; `None` while unknown.
     fn publish_best_height(&self, best: Option<Height>);
 
@@ -38,6 +41,10 @@ impl Publishers {
 impl Publish for Publishers {
     fn publish_tip(&self, tip: Option<(Height, BlockHash)>) {
         self.0.iter().for_each(|readers| readers.publish_tip(tip));
+    }
+
+    fn publish_events(&self, seq: u64) {
+        self.0.iter().for_each(|readers| readers.publish_events(seq));
     }
 
     fn publish_best_height(&self, best: Option<Height>) {

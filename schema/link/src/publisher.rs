@@ -88,6 +88,11 @@ impl Publish for SocketPublisher {
         self.announce_mempool(&held);
     }
 
+    fn publish_events(&self, seq: u64) {
+        // Whoever connects later opens the index as it is then.
+        self.announce(&Message::Events(seq));
+    }
+
     fn publish_best_height(&self, best: Option<Height>) {
         if mem::replace(&mut lock(&self.known).best, best) != best {
             self.announce(&Message::Best(best));

@@ -36,6 +36,8 @@ pub struct Tip {
     pub mono_time: MonoTime,
     /// One past its last transaction: the number of transactions in the chain.
     pub tx_end: TxNum,
+    /// Sequence number of the newest input event; 0 if there is none.
+    pub seq: u64,
 }
 
 /// The index at one tip. Not shared between threads.
@@ -99,7 +101,7 @@ impl<'r> View<'r> {
             families,
             facts,
             raw,
-            tip: Tip { height: 0, hash: BlockHash::default(), time: 0, mono_time: 0, tx_end: TxNum(0) },
+            tip: Tip { height: 0, hash: BlockHash::default(), time: 0, mono_time: 0, tx_end: TxNum(0), seq: 0 },
             chain: Arc::default(),
             checkpoints: None,
             rows_read: Cell::new(0),
@@ -115,7 +117,10 @@ impl<'r> View<'r> {
         check_version(&CHAIN, &checkpoint)?;
         let is_at = |tip: &Tip| tip.height == checkpoint.height && tip.hash == checkpoint.hash;
         match seen {
-            Some(Seen { tip: Some(tip), chain, .. }) if is_at(&tip) => (view.tip, view.chain) = (tip, chain),
+            Some(Seen { tip: Some(tip), chain, .. }) if is_at(&tip) => {
+                // Events may have come in between blocks.
+                (view.tip, view.chain) = (Tip { seq: checkpoint.seq, ..tip }, chain);
+            }
             other => {
                 view.tip = view.tip_at(&checkpoint)?;
                 let mut chain = other.map_or_else(ChainIndex::default, |seen| (*seen.chain).clone());
@@ -138,6 +143,7 @@ impl<'r> View<'r> {
             time: row.time(),
             mono_time: row.mono_time,
             tx_end: TxNum(row.first_tx.0 + u64::from(row.tx_count)),
+            seq: checkpoint.seq,
         })
     }
 

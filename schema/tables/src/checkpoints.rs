@@ -18,7 +18,7 @@ use cairn_model::{BlockHash, Height};
 
 use crate::{
     codec::{DecodeError, Input, ValueCodec, bincode_value, put_varint},
-    stages::StageInfo,
+    stages::{CHAIN, StageInfo},
     table::{Home, Origin, Table},
 };
 
@@ -60,6 +60,12 @@ impl Checkpoint {
     pub fn of(stage: &StageInfo, height: Height, hash: BlockHash) -> Self {
         let dependencies = stage.dependencies();
         Checkpoint { version: stage.version, height, hash, seq: 0, dependencies, further: Vec::new() }
+    }
+
+    /// The same; if it is the journal's, with the sequence number of the newest input event. No other stage reads events.
+    #[must_use]
+    pub fn with_events(self, stage: &StageInfo, seq: u64) -> Self {
+        if stage.name == CHAIN.name { Checkpoint { seq, ..self } } else { self }
     }
 
     /// True if this version of the stage wrote the tables, with the current versions of its dependencies.

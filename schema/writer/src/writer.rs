@@ -12,12 +12,13 @@ use std::{
 
 use cairn_reader::{
     Db, DroppingFamily, Facts, ReadError, ReadMemory, bad_files, check_format, check_format_in, damaged_db_options,
-    db_options, family_options_within, files_memory,
+    db_options, family_options_within, files_memory, last_seq_of,
 };
 use cairn_tables::{
     Family, Table, TableInfo,
     checkpoints::{Checkpoint, Checkpoints},
     encode_key,
+    events::Events,
     facts::Facts as FactsTable,
     format::{FORMAT, Format, FormatVersion},
 };
@@ -358,6 +359,20 @@ impl Writer {
     pub fn get(&self, family: Family, key: &[u8]) -> Result<Option<Vec<u8>>, WriteError> {
         let handle = self.handle(family)?;
         Ok(self.db.get_cf(&handle, key).map_err(|e| ReadError::of_table(family.name(), e))?)
+    }
+
+    /// Sequence number of the newest input event of the ledger; 0 if there is none.
+    ///
+    /// # Errors
+    /// The database cannot be read, or the row is damaged.
+    pub fn last_event(&self) -> Result<u64, WriteError> {
+        let mut rows = self.db.raw_iterator_cf(&self.handle(Events::FAMILY)?);
+        rows.seek_to_last();
+        rows.status().map_err(|e| ReadError::of_table(Events::NAME, e))?;
+        let Some((key, value)) = rows.item() else { return Ok(0) };
+        let decoded = Events::decode_key(key).and_then(|seq| Ok((seq, Events::decode_value(value)?)));
+        let (seq, row) = decoded.map_err(ReadError::from)?;
+        Ok(last_seq_of(seq, &row))
     }
 
     /// Scans all rows of a table in ascending key order: all written rows, flushed or not, even if the index has no

@@ -83,6 +83,8 @@ impl Publish for Recorder {
         self.write(Told::Tip(tip));
     }
 
+    fn publish_events(&self, _: u64) {}
+
     fn publish_best_height(&self, best: Option<Height>) {
         self.write(Told::Best(best));
     }

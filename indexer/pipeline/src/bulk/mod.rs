@@ -372,10 +372,12 @@ fn finish(
     }
     tables::ingest(target.writer, manifest, progress)?;
     let chain = jobs.iter().any(|j| j.stage.name() == CHAIN);
+    let seq = target.writer.last_event()?;
     target.writer.commit::<PipelineError>(|batch| {
         for job in jobs.iter().filter(|job| job.folds) {
             let stage = job.stage.info();
-            batch.put_row::<Checkpoints>(&stage.name.to_owned(), &Checkpoint::of(&stage, height, hash));
+            let checkpoint = Checkpoint::of(&stage, height, hash).with_events(&stage, seq);
+            batch.put_row::<Checkpoints>(&stage.name.to_owned(), &checkpoint);
         }
         if chain {
             manifest.collision_rows().for_each(|(prefix, row)| batch.put_row::<CollisionsTable>(&prefix, &row));

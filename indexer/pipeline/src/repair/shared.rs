@@ -119,7 +119,8 @@ impl Shared {
             self.put::<HeightByHash>(&(HashPrefix::of_block(&row.hash), *height), &());
             self.put::<HeightByTime>(&(row.mono_time, *height), &());
         }
-        self.put::<Checkpoints>(&CHAIN.name.to_owned(), &Checkpoint::of(&CHAIN, height, hash));
+        let checkpoint = Checkpoint::of(&CHAIN, height, hash).with_events(&CHAIN, writer.last_event()?);
+        self.put::<Checkpoints>(&CHAIN.name.to_owned(), &checkpoint);
         if self.get::<Format>(&()).is_none() {
             self.put::<Format>(&(), &cairn_tables::format::FORMAT);
         }

@@ -106,6 +106,8 @@ impl IndexSource for IndexSlot {
 impl Publish for IndexSlot {
     fn publish_tip(&self, _: Option<(Height, BlockHash)>) {}
 
+    fn publish_events(&self, _: u64) {}
+
     fn publish_best_height(&self, best: Option<Height>) {
         self.set_best_height(best);
     }

@@ -1,0 +1,290 @@
+//! Takes a document in.
+
+use cairn_events::{BadDocument, Body, Document, DocumentHash, Quote, QuoteRow, Slug, choose};
+use cairn_model::BlockHash;
+use cairn_reader::{ReadError, VersionWalk, Versions, View};
+use cairn_stages::CHAIN;
+use cairn_tables::{
+    Table,
+    checkpoints::{Checkpoint, Checkpoints},
+    events::{Candle, DocumentState, Documents, EventRow, Events, QUOTES_PER_ROW, QuoteVersion, QuoteVersions, Quotes},
+};
+use cairn_writer::{Batch, WriteError};
+
+use crate::{Engine, PipelineError};
+
+/// What became of a document.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Applied {
+    /// It is in the ledger now.
+    Taken {
+        /// Its sequence number.
+        seq: u64,
+        /// Rows that say something new.
+        events: u32,
+        /// Rows that repeat what the source said last.
+        repeated: u32,
+        /// True if it was withdrawn before it came: its rows do not count.
+        withdrawn: bool,
+    },
+    /// It was in the ledger before; nothing has changed.
+    Known {
+        /// Its sequence number.
+        seq: u64,
+        /// True if it is withdrawn.
+        withdrawn: bool,
+    },
+}
+
+/// A document that cannot be taken.
+#[derive(Debug, thiserror::Error)]
+pub enum LedgerError {
+    /// It breaks a rule.
+    #[error("{0}")]
+    Bad(#[from] BadDocument),
+    /// The hash of another document begins alike.
+    #[error(
+        "the hash of the document, {new}, begins like that of document {known}, which the ledger has: change a byte of the file, for example by a line break at its end, and import it again"
+    )]
+    Alike {
+        /// The document.
+        new: DocumentHash,
+        /// The other one.
+        known: DocumentHash,
+    },
+    /// The index or the disk.
+    #[error(transparent)]
+    Index(#[from] Box<PipelineError>),
+}
+
+impl<E: Into<PipelineError>> From<E> for LedgerError {
+    fn from(error: E) -> Self {
+        LedgerError::Index(Box::new(error.into()))
+    }
+}
+
+/// First bytes of a hash, as versions of quotes have them.
+fn prefix(hash: &DocumentHash) -> [u8; 8] {
+    std::array::from_fn(|at| hash.0[at])
+}
+
+impl Engine {
+    /// Takes a document into the ledger, at `now` in seconds since 1970, in one durable commit.
+    ///
+    /// # Errors
+    /// The document breaks a rule, the index is empty, or the disk fails; nothing is written then.
+    pub fn take_document(&self, document: &Document, now: u32) -> Result<Applied, LedgerError> {
+        document.check()?;
+        let view = self.reader.view()?;
+        let taking = Taking { view: &view, document, now, seq: self.writer.last_event()? + 1 };
+        if let Some(known) = taking.known()? {
+            return Ok(known);
+        }
+        let mut applied = None;
+        self.writer.commit::<LedgerError>(|batch| {
+            let (taken, last) = taking.write(batch)?;
+            applied = Some(taken);
+            let tip = view.tip();
+            taking.checkpoint(batch, (tip.height, tip.hash), last)
+        })?;
+        self.writer.flush()?;
+        Ok(applied.ok_or_else(|| ReadError::Broken("a commit wrote nothing".to_owned()))?)
+    }
+
+    /// Sequence number of the newest input event; 0 if there is none.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub fn last_event(&self) -> Result<u64, PipelineError> {
+        Ok(self.writer.last_event()?)
+    }
+}
+
+/// A document that is being taken.
+struct Taking<'t> {
+    view: &'t View<'t>,
+    document: &'t Document,
+    now: u32,
+    seq: u64,
+}
+
+impl Taking<'_> {
+    fn hash(&self) -> DocumentHash {
+        self.document.provenance.document
+    }
+
+    fn state(&self, hash: &DocumentHash) -> Result<DocumentState, ReadError> {
+        Ok(self.view.document(hash)?.unwrap_or_default())
+    }
+
+    /// The answer, if the ledger has the document.
+    fn known(&self) -> Result<Option<Applied>, LedgerError> {
+        let DocumentState { seq, withdrawn } = self.state(&self.hash())?;
+        if seq != 0 {
+            return Ok(Some(Applied::Known { seq, withdrawn: withdrawn != 0 }));
+        }
+        let mut from = [0; 32];
+        from[..8].copy_from_slice(&prefix(&self.hash()));
+        for row in self.view.scan::<Documents>(Some(&DocumentHash(from)))? {
+            let (known, _) = row?;
+            if prefix(&known) != prefix(&self.hash()) {
+                break;
+            }
+            if known != self.hash() {
+                return Err(LedgerError::Alike { new: self.hash(), known });
+            }
+        }
+        Ok(None)
+    }
+
+    fn checkpoint(&self, batch: &mut Batch<'_>, tip: (u32, BlockHash), seq: u64) -> Result<(), LedgerError> {
+        let found = self.view.checkpoint(CHAIN)?.ok_or(ReadError::Empty)?;
+        if (found.height, found.hash) != tip {
+            return Err(ReadError::Broken("the checkpoint of the journal is not the tip".to_owned()).into());
+        }
+        batch.put_row::<Checkpoints>(&CHAIN.to_owned(), &Checkpoint { seq, ..found });
+        Ok(())
+    }
+
+    /// Writes the document; returns the sequence number of its last event.
+    fn write(&self, batch: &mut Batch<'_>) -> Result<(Applied, u64), LedgerError> {
+        match &self.document.body {
+            Body::Quotes(rows) => self.write_quotes(batch, rows),
+            Body::Withdrawal { document, reason } => self.write_withdrawal(batch, document, reason),
+        }
+    }
+
+    fn write_quotes(&self, batch: &mut Batch<'_>, rows: &[QuoteRow]) -> Result<(Applied, u64), LedgerError> {
+        let provenance = &self.document.provenance;
+        let state = self.state(&self.hash())?;
+        let mut walk = self.view.quote_versions()?;
+        let mut repeats = Vec::with_capacity(rows.len());
+        for row in rows {
+            let candle = Candle { series: row.series, closes_at: row.closes_at };
+            let mut versions = walk.of(&candle)?;
+            let own = versions.entry(provenance.source.clone()).or_default();
+            repeats.push(own.last().is_some_and(|(.., quote)| *quote == row.quote));
+            if state.withdrawn != 0 {
+                continue;
+            }
+            own.push((provenance.retrieved_at, prefix(&self.hash()), row.quote));
+            own.sort_unstable_by_key(|(retrieved_at, document, _)| (*retrieved_at, *document));
+            batch.put_row::<QuoteVersions>(&self.version(candle), &row.quote);
+            put_chosen(batch, candle, &versions);
+        }
+        let repeated = repeats.iter().filter(|repeats| **repeats).count();
+        let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+        batch.put_row::<Events>(
+            &self.seq,
+            &EventRow::Document {
+                events: count(rows.len()),
+                received_at: self.now,
+                rows: count(rows.len()),
+                repeated: count(repeated),
+                provenance: provenance.clone(),
+            },
+        );
+        let mut seq = self.seq + 1;
+        let (mut rest, mut bits) = (rows, &repeats[..]);
+        while let Some(first) = rest.first() {
+            let same = rest.iter().take(QUOTES_PER_ROW).take_while(|row| row.series == first.series).count();
+            let (chunk, rows_after) = rest.split_at(same);
+            let (chunk_bits, bits_after) = bits.split_at(same);
+            let row = EventRow::Quotes { document: self.seq, repeats: chunk_bits.to_vec(), rows: chunk.to_vec() };
+            batch.put_row::<Events>(&seq, &row);
+            seq += same as u64;
+            (rest, bits) = (rows_after, bits_after);
+        }
+        batch.put_row::<Documents>(&self.hash(), &DocumentState { seq: self.seq, ..state });
+        let (events, repeated) = (count(rows.len() - repeated), count(repeated));
+        Ok((Applied::Taken { seq: self.seq, events, repeated, withdrawn: state.withdrawn != 0 }, seq - 1))
+    }
+
+    fn version(&self, candle: Candle) -> QuoteVersion {
+        let provenance = &self.document.provenance;
+        QuoteVersion {
+            candle,
+            source: provenance.source.clone(),
+            retrieved_at: provenance.retrieved_at,
+            document: prefix(&provenance.document),
+        }
+    }
+
+    fn write_withdrawal(
+        &self,
+        batch: &mut Batch<'_>,
+        withdrawn: &DocumentHash,
+        reason: &str,
+    ) -> Result<(Applied, u64), LedgerError> {
+        let state = self.state(withdrawn)?;
+        let provenance = self.document.provenance.clone();
+        batch.put_row::<Events>(
+            &self.seq,
+            &EventRow::Withdrawal {
+                received_at: self.now,
+                provenance,
+                document: *withdrawn,
+                reason: reason.to_owned(),
+            },
+        );
+        batch.put_row::<Documents>(&self.hash(), &DocumentState { seq: self.seq, withdrawn: 0 });
+        let repeated = u32::from(state.withdrawn != 0);
+        if state.withdrawn == 0 {
+            batch.put_row::<Documents>(withdrawn, &DocumentState { withdrawn: self.seq, ..state });
+            if state.seq != 0 {
+                self.take_back(batch, withdrawn, state.seq)?;
+            }
+        }
+        Ok((Applied::Taken { seq: self.seq, events: 1 - repeated, repeated, withdrawn: false }, self.seq))
+    }
+
+    /// Removes what a document said, and chooses again.
+    fn take_back(&self, batch: &mut Batch<'_>, hash: &DocumentHash, seq: u64) -> Result<(), LedgerError> {
+        let Some((_, EventRow::Document { provenance, rows, .. })) = self.view.event(seq)? else {
+            // A withdrawal that is withdrawn still holds.
+            return Ok(());
+        };
+        let mut walk = self.view.quote_versions()?;
+        let mut left = u64::from(rows);
+        for row in self.view.scan::<Events>(Some(&(seq + 1)))? {
+            let (_, EventRow::Quotes { document, rows, .. }) = row? else { break };
+            if left == 0 || document != seq {
+                break;
+            }
+            left = left.saturating_sub(rows.len() as u64);
+            for row in rows {
+                let candle = Candle { series: row.series, closes_at: row.closes_at };
+                let mut versions = walk.of(&candle)?;
+                if let Some(own) = versions.get_mut(&provenance.source) {
+                    own.retain(|(_, document, _)| *document != prefix(hash));
+                }
+                batch.delete_row::<QuoteVersions>(&QuoteVersion {
+                    candle,
+                    source: provenance.source.clone(),
+                    retrieved_at: provenance.retrieved_at,
+                    document: prefix(hash),
+                });
+                put_chosen(batch, candle, &versions);
+            }
+        }
+        if left == 0 {
+            Ok(())
+        } else {
+            let what = format!("{left} rows of document {hash}");
+            Err(ReadError::Lacks { table: Events::NAME, what }.into())
+        }
+    }
+}
+
+/// The last version of each source.
+pub(crate) fn newest(versions: &Versions) -> Vec<(Slug, Quote)> {
+    let last = versions.iter().filter_map(|(source, all)| Some((source.clone(), all.last()?.2)));
+    last.collect()
+}
+
+fn put_chosen(batch: &mut Batch<'_>, candle: Candle, versions: &Versions) {
+    match choose(&newest(versions)) {
+        Some(chosen) => batch.put_row::<Quotes>(&candle, &chosen),
+        None => batch.delete_row::<Quotes>(&candle),
+    }
+}

@@ -1,0 +1,165 @@
+//! The inbox: a folder of files of events that wait for the writer of the index. A file is there as a whole or not at all,
+//! and is removed only when its documents are on disk in the index. Taking it in twice changes nothing.
+
+use std::{
+    fs::{self, File},
+    io::{self, BufReader, BufWriter},
+    path::{Path, PathBuf},
+};
+
+use cairn_events::{
+    Document,
+    file::{self, FileError, FileWriter},
+};
+
+use super::{Applied, LedgerError};
+use crate::Engine;
+
+/// Its name in the data folder.
+pub const INBOX: &str = "inbox";
+/// How names of files end that wait.
+const WAITING: &str = "events";
+/// How names of files end that were not taken.
+const REFUSED: &str = "refused";
+
+/// Puts documents into the inbox of a data folder, in one file. They are on disk when this returns.
+///
+/// # Errors
+/// The disk fails, or `documents` does; no file is left then.
+pub fn put_into_inbox<E: From<io::Error>>(
+    datadir: &Path,
+    fill: impl FnOnce(&mut dyn FnMut(&Document) -> io::Result<()>) -> Result<(), E>,
+) -> Result<PathBuf, E> {
+    let folder = datadir.join(INBOX);
+    fs::create_dir_all(&folder)?;
+    let part = folder.join(format!("{}.part", uuid::Uuid::now_v7()));
+    let written = (|| {
+        let mut to = FileWriter::begin(BufWriter::new(File::create_new(&part)?))?;
+        fill(&mut |document| to.add(document))?;
+        let (to, hash) = to.finish()?;
+        to.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
+        // Names sort by the time of their making, so that files are taken in this order.
+        let stem = part.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+        let path = folder.join(format!("{stem}-{}.{WAITING}", hex::encode(&hash[..8])));
+        fs::rename(&part, &path)?;
+        File::open(&folder)?.sync_all()?;
+        Ok(path)
+    })();
+    if written.is_err() {
+        let _ = fs::remove_file(&part);
+    }
+    written
+}
+
+/// A file that was not taken.
+#[derive(Debug)]
+pub struct Refused {
+    /// Where it is now.
+    pub path: PathBuf,
+    /// Why.
+    pub reason: String,
+}
+
+/// What was in the inbox.
+#[derive(Debug, Default)]
+pub struct Drained {
+    /// What became of each document, by file.
+    pub files: Vec<(PathBuf, Vec<Applied>)>,
+    /// Files that were not taken. They are kept beside, with the reason in a file.
+    pub refused: Vec<Refused>,
+}
+
+impl Drained {
+    /// True if nothing was there.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty() && self.refused.is_empty()
+    }
+}
+
+fn waiting(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let files = match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        files => files?,
+    };
+    let mut found: Vec<PathBuf> = files.map(|file| Ok(file?.path())).collect::<io::Result<_>>()?;
+    found.retain(|path| path.extension().is_some_and(|e| e == WAITING));
+    found.sort_unstable();
+    Ok(found)
+}
+
+impl Engine {
+    /// Takes in what waits in the inbox, in the order of the files' names; `now` in seconds since 1970. An index without
+    /// blocks takes nothing yet.
+    ///
+    /// # Errors
+    /// The index or the disk fails. What was taken stays, and the rest waits.
+    pub fn drain_inbox(&self, now: u32) -> Result<Drained, LedgerError> {
+        let mut drained = Drained::default();
+        let files = waiting(&self.datadir.join(INBOX)).map_err(cairn_writer::WriteError::io(&self.datadir))?;
+        if files.is_empty() || self.tip()?.is_none() {
+            return Ok(drained);
+        }
+        for path in files {
+            match self.take_file(&path, now) {
+                Ok(applied) => {
+                    fs::remove_file(&path).map_err(cairn_writer::WriteError::io(&path))?;
+                    drained.files.push((path, applied));
+                }
+                Err(Taken::Not(reason)) => drained.refused.push(refuse(&path, reason)?),
+                Err(Taken::Failed(error)) => return Err(error),
+            }
+        }
+        Ok(drained)
+    }
+
+    fn take_file(&self, path: &Path, now: u32) -> Result<Vec<Applied>, Taken> {
+        // The hash is at the end: nothing is taken before it is known to be right.
+        file::read(open(path)?, |_| Ok::<(), FileError>(()))?;
+        let mut applied = Vec::new();
+        file::read(open(path)?, |document| {
+            applied.push(self.take_document(&document, now)?);
+            Ok::<(), Taken>(())
+        })?;
+        Ok(applied)
+    }
+}
+
+fn open(path: &Path) -> Result<BufReader<File>, Taken> {
+    Ok(BufReader::new(File::open(path).map_err(FileError::Io)?))
+}
+
+/// Why a file was not taken as a whole.
+enum Taken {
+    /// It is to blame.
+    Not(String),
+    /// The index or the disk is to blame.
+    Failed(LedgerError),
+}
+
+impl From<FileError> for Taken {
+    fn from(error: FileError) -> Self {
+        match error {
+            FileError::Io(error) => Taken::Failed(cairn_writer::WriteError::io(Path::new(INBOX))(error).into()),
+            other => Taken::Not(other.to_string()),
+        }
+    }
+}
+
+impl From<LedgerError> for Taken {
+    fn from(error: LedgerError) -> Self {
+        match error {
+            LedgerError::Index(_) => Taken::Failed(error),
+            LedgerError::Bad(_) | LedgerError::Alike { .. } => Taken::Not(error.to_string()),
+        }
+    }
+}
+
+/// Sets a file aside, with the reason beside it.
+fn refuse(path: &Path, reason: String) -> Result<Refused, LedgerError> {
+    let aside = path.with_extension(REFUSED);
+    let why = path.with_extension("reason.txt");
+    fs::write(&why, format!("{reason}\n")).map_err(cairn_writer::WriteError::io(&why))?;
+    fs::rename(path, &aside).map_err(cairn_writer::WriteError::io(path))?;
+    Ok(Refused { path: aside, reason })
+}

@@ -1,0 +1,132 @@
+//! The ledger of input events, and the quotes that follow from it.
+
+use std::collections::BTreeMap;
+
+use cairn_events::{Chosen, DocumentHash, Quote, Series, Slug};
+use cairn_tables::{
+    Table, encode_key,
+    events::{Candle, DocumentState, Documents, EventRow, Events, QuoteVersion, QuoteVersions, Quotes, first_of},
+};
+use rocksdb::DBRawIteratorWithThreadMode;
+
+use crate::{Db, ReadError, View};
+
+/// Sequence number of the last event of a row that has this key.
+#[must_use]
+pub fn last_seq_of(seq: u64, row: &EventRow) -> u64 {
+    match row {
+        EventRow::Quotes { rows, .. } => seq + (rows.len() as u64).saturating_sub(1),
+        EventRow::Document { .. } | EventRow::Withdrawal { .. } => seq,
+    }
+}
+
+impl View<'_> {
+    /// The row of the ledger that has an event, and its sequence number; `None` if there is no such event. Two row reads.
+    ///
+    /// # Errors
+    /// The database cannot be read, or a row is damaged.
+    pub fn event(&self, seq: u64) -> Result<Option<(u64, EventRow)>, ReadError> {
+        let mut rows = self.raw_iterator::<Events>()?;
+        rows.seek_for_prev(encode_key::<Events>(&seq));
+        self.count()?;
+        rows.status().map_err(|e| ReadError::of_table(Events::NAME, e))?;
+        let Some((key, value)) = rows.item() else { return Ok(None) };
+        self.count_bytes(value)?;
+        let (first, row) = (Events::decode_key(key)?, Events::decode_value(value)?);
+        Ok(Some((first, row)).filter(|(first, row)| last_seq_of(*first, row) >= seq))
+    }
+
+    /// What the ledger knows of a document.
+    ///
+    /// # Errors
+    /// The database cannot be read, or the row is damaged.
+    pub fn document(&self, hash: &DocumentHash) -> Result<Option<DocumentState>, ReadError> {
+        self.get::<Documents>(hash)
+    }
+
+    /// The quote that holds for the last candle of a series that closed at that time or before, with its close. One row read.
+    ///
+    /// # Errors
+    /// The database cannot be read, or the row is damaged.
+    pub fn quote_at(&self, series: Series, time: u32) -> Result<Option<(u32, Chosen)>, ReadError> {
+        let mut rows = self.raw_iterator::<Quotes>()?;
+        let interval = series.interval.seconds();
+        rows.seek_for_prev(encode_key::<Quotes>(&Candle { series, closes_at: time / interval * interval }));
+        self.count()?;
+        rows.status().map_err(|e| ReadError::of_table(Quotes::NAME, e))?;
+        match rows.item() {
+            Some((key, value)) if key.first() == Quotes::TAG.as_ref() => {
+                self.count_bytes(value)?;
+                let candle = Quotes::decode_key(key)?;
+                let is_of = candle.series == series;
+                Ok(if is_of { Some((candle.closes_at, Quotes::decode_value(value)?)) } else { None })
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// The quotes that hold for the candles of a series that close from one time to another, ascending, at most so many.
+    ///
+    /// # Errors
+    /// The database cannot be read, or a row is damaged.
+    pub fn quotes(&self, series: Series, from: u32, to: u32, limit: usize) -> Result<Vec<(u32, Chosen)>, ReadError> {
+        let mut found = Vec::new();
+        for row in self.scan::<Quotes>(Some(&first_of(series, from)))? {
+            let (candle, chosen) = row?;
+            if candle.series != series || candle.closes_at > to || found.len() == limit {
+                break;
+            }
+            found.push((candle.closes_at, chosen));
+        }
+        Ok(found)
+    }
+
+    /// Walks versions of quotes, in ascending order of their candles.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub fn quote_versions(&self) -> Result<VersionWalk<'_>, ReadError> {
+        Ok(VersionWalk { rows: self.raw_iterator::<QuoteVersions>()?, at: None })
+    }
+}
+
+/// Versions of quotes, candle by candle.
+pub struct VersionWalk<'v> {
+    rows: DBRawIteratorWithThreadMode<'v, Db>,
+    /// The candle of the row that the iterator is at; `None` before the first step.
+    at: Option<Option<Candle>>,
+}
+
+/// What each source says of a candle: all versions, the last of each source at the end of its list.
+pub type Versions = BTreeMap<Slug, Vec<(u32, [u8; 8], Quote)>>;
+
+impl VersionWalk<'_> {
+    fn here(&self) -> Result<Option<Candle>, ReadError> {
+        self.rows.status().map_err(|e| ReadError::of_table(QuoteVersions::NAME, e))?;
+        Ok(self.rows.key().map(QuoteVersions::decode_key).transpose()?.map(|version| version.candle))
+    }
+
+    /// The versions of a candle. Candles must be asked for in ascending order; those between are passed over.
+    ///
+    /// # Errors
+    /// The database cannot be read, or a row is damaged.
+    pub fn of(&mut self, candle: &Candle) -> Result<Versions, ReadError> {
+        let mut found = Versions::new();
+        if self.at.is_none_or(|at| at.is_some_and(|at| at < *candle)) {
+            let mut key = Vec::with_capacity(18);
+            cairn_tables::KeyCodec::encode(candle, &mut key);
+            self.rows.seek(&key);
+            self.at = Some(self.here()?);
+        }
+        while self.at == Some(Some(*candle)) {
+            if let Some((key, value)) = self.rows.item() {
+                let QuoteVersion { source, retrieved_at, document, .. } = QuoteVersions::decode_key(key)?;
+                let quote = QuoteVersions::decode_value(value)?;
+                found.entry(source).or_default().push((retrieved_at, document, quote));
+            }
+            self.rows.next();
+            self.at = Some(self.here()?);
+        }
+        Ok(found)
+    }
+}
