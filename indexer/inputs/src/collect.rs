@@ -137,7 +137,10 @@ impl<'a> Collector<'a> {
         let mut distances: Vec<u64> = lengths.filter_map(|length| u64::try_from(length).ok()).collect();
         let has_lengths = !distances.is_empty();
         if !has_lengths {
-            let between = self.held.windows(2).map(|two| two[1].time.abs_diff(two[0].time));
+            // In order of time: a file without order tells its interval too.
+            let mut times: Vec<i64> = self.held.iter().map(|candle| candle.time).collect();
+            times.sort_unstable();
+            let between = times.windows(2).map(|two| two[1].abs_diff(two[0]));
             distances = between.filter(|distance| *distance > 0).collect();
         }
         distances.sort_unstable();
@@ -155,7 +158,11 @@ impl<'a> Collector<'a> {
         let Some(given) = self.given else {
             return allowed.ok_or_else(|| InputError::IntervalUnknown { found: text() });
         };
-        let Some(found) = found.filter(|found| *found != u64::from(given.seconds())) else { return Ok(given) };
+        // Only what most rows say is held against the caller.
+        let is_clear = |(count, distance): &(usize, u64)| {
+            count.saturating_mul(2) > distances.len() && *distance != u64::from(given.seconds())
+        };
+        let Some((_, found)) = best.filter(is_clear) else { return Ok(given) };
         // Trades were rare once, and a moment's price stands for itself. But an hour's candle is no day's, and rows that
         // are all five minutes apart are no minutes.
         let is_far = distances.len() >= ENOUGH && distances.iter().all(|distance| distance.is_multiple_of(found));

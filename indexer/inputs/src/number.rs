@@ -79,8 +79,7 @@ pub(crate) fn number(text: &str, style: NumberStyle) -> Result<Decimal, Code> {
     let mut is_fraction = false;
     // Digits since the last separator, once there was one.
     let (mut group, mut is_grouped) = (0u32, false);
-    let mut rest = text.char_indices();
-    while let Some((at, char)) = rest.next() {
+    for (at, char) in text.char_indices() {
         if let Some(digit) = char.to_digit(10) {
             digits.push(digit)?;
             if is_fraction {

@@ -20,6 +20,7 @@ use crate::{
     number::{NumberStyle, number},
     options::Pair,
     plan::Plan,
+    report::Code,
 };
 
 /// Lines that are looked at to tell the layout.
@@ -226,7 +227,8 @@ fn is_dump<'a>(mut row: impl Iterator<Item = &'a str>, width: usize) -> bool {
     has_time
         && row.all(|cell| {
             count += 1;
-            number(cell, NumberStyle::PLAIN).is_ok()
+            // Microseconds are beyond what a price may be.
+            !matches!(number(cell, NumberStyle::PLAIN), Err(Code::NotANumber))
         })
         && count == width
 }

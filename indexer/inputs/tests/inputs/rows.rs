@@ -39,7 +39,7 @@ fn each_kind_of_bad_row_has_its_line_and_column() {
     bad("2024-02-30,1,3,1,2,5\n", "4 date bad_time");
     bad("2024-01-03 12:00,1,3,1,2,5\n", "4 - misaligned");
     bad("2026-01-01,1,3,1,2,5\n", "4 - future");
-    bad("9999-12-31,1,3,1,2,5\n", "4 - future");
+    bad("9998-12-31,1,3,1,2,5\n", "4 - future");
     bad("2009-01-02,1,3,1,2,5\n", "4 - too_early");
     bad("1969-01-02,1,3,1,2,5\n", "4 - too_early");
     bad("2024-01-02,1.0,3,1,2.00,5\n", "4 - repeated");
@@ -123,7 +123,7 @@ fn symbols_must_stay_the_same() {
                 1646265600,ETH/USD,1,1,1,1\n1646352000,,1,1,1,1\n1646438400,BTC/USD,1,1,1,1\n";
     let (rows, report) = read(text, &options());
     assert_eq!((rows.len(), told(&report)), (3, vec!["4 symbol symbol".to_owned(), "5 symbol symbol".to_owned()]));
-    let other = Options { pair: Some("ETH/USD".parse().unwrap()), ..options() };
+    let other = Options { pair: Some("ETH/USD".parse().unwrap()), interval: Some(Interval::Day), ..options() };
     assert_eq!(read(text, &other).1.taken, 1);
 }
 
