@@ -14,7 +14,7 @@ use rand_chacha::ChaCha8Rng;
 const ROWS: u32 = 1_000_000;
 /// 2013-01-01 00:00 UTC.
 const START: u32 = 1_356_998_400;
-/// Hours since 1970 would run beyond what `u32` holds: the dates of both files are minutes.
+/// A minute: a million hours would reach beyond now.
 const STEP: u32 = 60;
 
 /// Prices of a candle in hundredths.

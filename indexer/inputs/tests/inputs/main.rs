@@ -1,4 +1,5 @@
 //! Files of prices, from their bytes to rows and a report.
+#![allow(clippy::unwrap_used)]
 
 mod layouts;
 mod properties;
