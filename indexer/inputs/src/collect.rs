@@ -178,10 +178,7 @@ impl<'a> Collector<'a> {
         let Some(taken) = settled.series.get_mut(candle.pair) else { return };
         let seconds = settled.interval.seconds();
         let refuse = |report: &mut Report, code| report.tell(candle.line, None, code, &when(candle.time));
-        let closes = match self.stamp {
-            Stamp::Opening => candle.time.saturating_add(i64::from(seconds)),
-            Stamp::Close => candle.time,
-        };
+        let closes = self.stamp.closes(candle.time, settled.interval);
         if candle.time.rem_euclid(i64::from(seconds)) != 0 {
             return refuse(&mut self.report, Code::Misaligned);
         }

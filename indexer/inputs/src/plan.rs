@@ -19,6 +19,20 @@ pub(crate) enum Stamp {
     Opening,
     /// When the candle closes, or the moment of a single price: the close of what ends then.
     Close,
+    /// Close from that time on, opening before: seconds since 1970 (UTC).
+    CloseSince(i64),
+}
+
+impl Stamp {
+    /// When a candle with such a time closes.
+    pub(crate) fn closes(self, time: i64, interval: Interval) -> i64 {
+        let is_close = match self {
+            Stamp::Opening => false,
+            Stamp::Close => true,
+            Stamp::CloseSince(since) => time >= since,
+        };
+        if is_close { time } else { time.saturating_add(i64::from(interval.seconds())) }
+    }
 }
 
 /// Columns of a candle, from 0.

@@ -149,20 +149,23 @@ fn bitstamp() {
 
 #[test]
 fn coingecko() {
-    // A price at 00:00 is the close of the day before.
+    // A price at 00:00 is the close of the day before, but for the older rows, which name the day itself. The row that both
+    // rules give is refused.
     facts(
         "coingecko.csv",
         "coingecko",
         &btc_usd(),
         &[
-            "2013-04-28T00:00:00Z BTC/USD 86400 135.3",
-            "2013-04-29T00:00:00Z BTC/USD 86400 141.96",
-            "2013-04-30T00:00:00Z BTC/USD 86400 135.3",
+            "2013-04-29T00:00:00Z BTC/USD 86400 135.3",
+            "2013-04-30T00:00:00Z BTC/USD 86400 141.96",
+            "2013-05-01T00:00:00Z BTC/USD 86400 135.3",
+            "2018-01-30T00:00:00Z BTC/USD 86400 11157.6638878978",
+            "2018-01-31T00:00:00Z BTC/USD 86400 9989.68977659669",
             "2025-05-08T00:00:00Z BTC/USD 86400 97026.49",
             "2025-05-09T00:00:00Z BTC/USD 86400 103076.28",
             "2025-05-10T00:00:00Z BTC/USD 86400 102962.54",
         ],
-        &[],
+        &["6 - conflicting"],
     );
 }
 
