@@ -149,8 +149,8 @@ fn bitstamp() {
 
 #[test]
 fn coingecko() {
-    // A price at 00:00 is the close of the day before, but for the older rows, which name the day itself. The row that both
-    // rules give is refused.
+    // A price at 00:00 is the close of the day before, but for the older rows, which name the day itself. A price of five
+    // past midnight is no close.
     facts(
         "coingecko.csv",
         "coingecko",
@@ -165,8 +165,11 @@ fn coingecko() {
             "2025-05-09T00:00:00Z BTC/USD 86400 103076.28",
             "2025-05-10T00:00:00Z BTC/USD 86400 102962.54",
         ],
-        &["6 - conflicting"],
+        &["6 - misaligned"],
     );
+    // The one row for which both rules hold would be refused in any case.
+    let text = String::from_utf8(sample("coingecko.csv")).unwrap().replace("00:05:18", "00:00:00");
+    assert_eq!(told(&read(text, &btc_usd()).1), ["6 - conflicting"]);
 }
 
 #[test]
@@ -183,6 +186,19 @@ fn blockchain_com() {
     assert!(matches!(try_read(&headless, &options()), Err(InputError::Unrecognised { .. })));
     let named = Options { layout: Some(Layout::named("blockchain-com").unwrap()), ..options() };
     assert_eq!(shown(&read(headless, &named).0), expected);
+    // Every third day, in a zone one hour behind in winter.
+    let website = "Timestamp,market-price\n2018-03-19 23:00:00,8605.64\n2018-03-22 23:00:00,8725.37\n\
+                   2018-03-26 00:00:00,8457.96\n";
+    assert!(matches!(try_read(website.as_bytes(), &options()), Err(InputError::IntervalUnknown { .. })));
+    let azores = Options {
+        zone: Some(cairn_inputs::parse_zone("Atlantic/Azores").unwrap()),
+        interval: Some(cairn_events::Interval::Day),
+        ..options()
+    };
+    let closes = ["2018-03-20", "2018-03-23", "2018-03-26"];
+    let rows = read(website, &azores).0;
+    assert!(shown(&rows).iter().zip(closes).all(|(row, day)| row.starts_with(day)), "{:?}", shown(&rows));
+    assert_eq!(rows.len(), 3);
     // Charts of something else.
     for field in [r#""unit":"BTC""#, r#""name":"Market Capitalization (USD)""#, r#""metric1":"hash-rate""#] {
         let other = format!(r#"{{{field},"values":[{{"x":1636329600,"y":1}},{{"x":1636416000,"y":1}}]}}"#);
