@@ -76,6 +76,18 @@ const RULES: &[Rule] = &[
         why: "a source only brings blocks",
     },
     Rule {
+        who: Crate("cairn-inputs"),
+        never: &[
+            Crate("cairn-clock"),
+            Crate("cairn-tables"),
+            Crate("cairn-reader"),
+            Crate("cairn-writer"),
+            Crate("rocksdb"),
+            Crate("tokio"),
+        ],
+        why: "files of inputs are read into plain data",
+    },
+    Rule {
         who: Crate("cairn-mempool"),
         never: &[
             Crate("cairn-tables"),
@@ -202,6 +214,7 @@ const MUST_EXIST: &[&str] = &[
     "cairn-writer",
     "cairn-link",
     "cairn-sources",
+    "cairn-inputs",
     "cairn-node",
     "cairn-mempool",
     "cairn-stages",

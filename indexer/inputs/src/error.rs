@@ -1,0 +1,120 @@
+//! Why a file cannot be read at all. What is wrong with single rows is in the report.
+
+use std::io;
+
+use cairn_events::Interval;
+
+use crate::{layouts::Layout, options::Pair};
+
+/// Why a file cannot be read. Rows that were delivered before it must not be used.
+#[derive(Debug, thiserror::Error)]
+pub enum InputError {
+    /// Reading failed.
+    #[error("cannot read: {0}")]
+    Io(#[from] io::Error),
+    /// There is nothing to read.
+    #[error("the file is empty")]
+    Empty,
+    /// An archive, or another encoding.
+    #[error("the file is {0}")]
+    NotText(&'static str),
+    /// No layout fits.
+    #[error(
+        "the layout is unknown; the file begins {begins:?}. Known are {}; any other CSV file takes a column map",
+        Layout::names()
+    )]
+    Unrecognised {
+        /// The first cells or keys, shortened.
+        begins: String,
+    },
+    /// The layout that was named does not fit.
+    #[error("this is no file of the layout {layout}; it begins {begins:?}")]
+    OtherLayout {
+        /// The layout that was named.
+        layout: &'static str,
+        /// The first cells or keys, shortened.
+        begins: String,
+    },
+    /// Both a layout and a column map were given.
+    #[error("a column map describes the layout; leave out --layout")]
+    LayoutAndMap,
+    /// The column map names what the file does not have.
+    #[error("the column map says {key}={column:?}, but the file has {has}")]
+    NoSuchColumn {
+        /// Key of the map.
+        key: &'static str,
+        /// The column that it names.
+        column: String,
+        /// The columns of the file, shortened.
+        has: String,
+    },
+    /// The file's times tell their zone.
+    #[error("the times of this layout are in UTC already; leave out the zone")]
+    ZoneNotUsed,
+    /// Nothing says what is quoted.
+    #[error("the file does not say what is quoted; give the pair, for example BTC/USD")]
+    PairUnknown,
+    /// The file says another pair.
+    #[error("the file is for {file}, not for {given}")]
+    OtherPair {
+        /// What the file says.
+        file: Pair,
+        /// What the caller says.
+        given: Pair,
+    },
+    /// A file of rates does not have that pair.
+    #[error("the file has no rates for {given}; it has {has}")]
+    PairMissing {
+        /// What the caller wants.
+        given: Pair,
+        /// What there is, shortened.
+        has: String,
+    },
+    /// Rows are too far apart, or too near, or there is only one.
+    #[error("the rows do not tell their interval ({found}); allowed are minute, hour and day: give the interval")]
+    IntervalUnknown {
+        /// What the first rows look like.
+        found: String,
+    },
+    /// The interval that was given is not that of the rows.
+    #[error("the rows are {found} apart, not {}", given.seconds())]
+    OtherInterval {
+        /// What the first rows look like.
+        found: String,
+        /// What the caller says.
+        given: Interval,
+    },
+    /// Not JSON, or cut off, or nested too deep.
+    #[error("line {line}: {what}")]
+    Json {
+        /// The line, from 1.
+        line: u64,
+        /// What is wrong.
+        what: &'static str,
+    },
+}
+
+/// The beginning of a text from a file, for a message: at most 60 characters.
+pub(crate) fn excerpt(text: &str) -> String {
+    const MOST: usize = 60;
+    let mut short: String = text.chars().take(MOST).collect();
+    if short.len() < text.len() {
+        short.push('…');
+    }
+    short
+}
+
+/// Texts from a file, for a message: at most 60 characters.
+pub(crate) fn excerpt_of<'a>(texts: impl Iterator<Item = &'a str>) -> String {
+    let mut all = String::new();
+    for text in texts {
+        if !all.is_empty() {
+            all.push_str(", ");
+        }
+        all.push_str(&excerpt(text));
+        if all.len() > 240 {
+            break;
+        }
+    }
+    excerpt(&all)
+}
