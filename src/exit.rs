@@ -219,6 +219,7 @@ impl From<FollowError> for Failure {
             FollowError::Files(error) => error.into(),
             FollowError::Node(error) => error.into(),
             FollowError::Pipeline(error) => error.into(),
+            FollowError::Ledger(error) => error.into(),
             FollowError::Read(error) => error.into(),
             FollowError::Folder { path, error } => Failure::io(&path)(error),
             FollowError::Thread(error) => error.into(),

@@ -70,7 +70,7 @@ fn paragraph(ticket: &Ticket) -> String {
 
 /// Makes a client's text safe for a terminal: control characters, invisible ones and those that change the direction of
 /// text are printed as code points.
-fn harmless(text: &str) -> String {
+pub(crate) fn harmless(text: &str) -> String {
     let moves = |c: char| {
         matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
             | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')

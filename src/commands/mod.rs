@@ -4,9 +4,11 @@ mod cluster;
 mod context;
 mod db;
 mod demo;
+mod events;
 mod feedback;
 mod index;
 mod keys;
+mod prices;
 mod repair;
 mod serve;
 mod state;
@@ -41,6 +43,8 @@ pub(crate) fn run(command: Command, context: &Context) -> Result<Exit, Failure> 
         Command::Unwind(args) => upkeep::unwind(&args, context),
         Command::Db(args) => db::db(&args.what),
         Command::Cluster(args) => cluster::cluster(&args),
+        Command::Events(args) => events::events(&args.what),
+        Command::Prices(args) => prices::prices(&args.what),
         Command::Keys(args) => keys::keys(&args.what),
         Command::Feedback(args) => feedback::feedback(&args.what),
         Command::State(args) => state::state(&args.what),

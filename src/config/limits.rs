@@ -4,7 +4,7 @@ use cairn_pipeline::Engine;
 use clap::Args;
 
 /// Least memory that indexing can work with.
-const LEAST: u64 = 256 << 20;
+pub(crate) const LEAST: u64 = 256 << 20;
 /// Smallest useful cache.
 const LEAST_CACHE: u64 = 8 << 20;
 

@@ -23,7 +23,7 @@ use clap::{Arg, ArgAction, ArgMatches, Args, Command, ValueEnum};
 
 pub(crate) use clients::ClientLimits;
 pub(crate) use file::ConfigFile;
-pub(crate) use limits::{Limits, Memory, MempoolMemory, ReadCache};
+pub(crate) use limits::{LEAST as LEAST_MEMORY, Limits, Memory, MempoolMemory, ReadCache};
 pub(crate) use node::Node;
 pub(crate) use reference::reference;
 pub(crate) use scrub::Scrub;

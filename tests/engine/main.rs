@@ -26,6 +26,7 @@ mod interrupted;
 mod kept;
 mod kept_damaged;
 mod kernel;
+mod ledger;
 mod memory;
 mod outpoints;
 mod owners;

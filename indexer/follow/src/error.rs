@@ -5,7 +5,7 @@ use std::{io, path::PathBuf};
 use cairn_mempool::CoinsError;
 use cairn_model::Height;
 use cairn_node::NodeError;
-use cairn_pipeline::PipelineError;
+use cairn_pipeline::{LedgerError, PipelineError};
 use cairn_reader::ReadError;
 use cairn_sources::{Gap, SourceError};
 
@@ -21,6 +21,9 @@ pub enum FollowError {
     /// The index cannot be written.
     #[error(transparent)]
     Pipeline(#[from] PipelineError),
+    /// Input events cannot be taken.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
     /// The index cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),

@@ -81,6 +81,7 @@ fn drive(index: &mut OpenIndex, source: &mut dyn ActiveSource, until: Until) -> 
     let to = until.highest();
     loop {
         let reached = source.advance(index, to)?;
+        index.take_events()?;
         let high_enough = to.map_or(Ok(false), |to| index.is_at(to))?;
         if high_enough || reached == Reached::Tip && matches!(until, Until::Tip { .. }) {
             return Ok(Outcome::Done);

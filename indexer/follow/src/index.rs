@@ -90,6 +90,26 @@ impl OpenIndex {
         self.progress.cancel_token()
     }
 
+    /// Takes in what waits in the inbox of events, and publishes it.
+    ///
+    /// # Errors
+    /// The index or the disk fails. A file that is at fault is set aside, and no error.
+    pub(crate) fn take_events(&self) -> Result<(), FollowError> {
+        let now = u32::try_from(cairn_clock::now_secs()).unwrap_or(u32::MAX);
+        let drained = self.engine.drain_inbox(now)?;
+        for refused in &drained.refused {
+            let path = refused.path.display();
+            tracing::error!(%path, reason = refused.reason, "a file of events was not taken");
+        }
+        if drained.files.is_empty() {
+            return Ok(());
+        }
+        let seq = self.engine.last_event()?;
+        tracing::info!(documents = drained.files.iter().map(|(_, all)| all.len()).sum::<usize>(), seq, "events taken");
+        self.readers.publish_events(seq);
+        Ok(())
+    }
+
     /// Makes the connected blocks durable, and publishes the tip.
     ///
     /// # Errors

@@ -7,6 +7,8 @@ use crate::{DocumentHash, Provenance, QuoteRow, codec::MAX_TEXT};
 pub struct Document {
     /// Where it comes from.
     pub provenance: Provenance,
+    /// When an index took it first, in seconds since 1970; `None` if none has.
+    pub received_at: Option<u32>,
     /// What it says.
     pub body: Body,
 }
@@ -25,8 +27,8 @@ pub enum Body {
     },
 }
 
-/// Most rows of a document.
-pub const MAX_ROWS: usize = 4_000_000;
+/// Most rows of a document: it is taken in one step, in memory. A longer file becomes several documents.
+pub const MAX_ROWS: usize = 250_000;
 
 /// A document that the ledger does not take.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -48,6 +50,9 @@ pub enum BadDocument {
     /// It has too many.
     #[error("the document has {0} rows; at most {MAX_ROWS} are taken: split the file")]
     TooLong(usize),
+    /// It withdraws itself.
+    #[error("the document withdraws itself")]
+    Itself,
     /// A text is too long.
     #[error("the {0} of the document is longer than {MAX_TEXT} bytes")]
     Text(&'static str),
@@ -64,6 +69,9 @@ impl Document {
         }
         let rows = match &self.body {
             Body::Withdrawal { reason, .. } if reason.len() > MAX_TEXT => return Err(BadDocument::Text("reason")),
+            Body::Withdrawal { document, .. } if *document == self.provenance.document => {
+                return Err(BadDocument::Itself);
+            }
             Body::Withdrawal { .. } => return Ok(()),
             Body::Quotes(rows) => rows,
         };

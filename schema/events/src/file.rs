@@ -3,7 +3,7 @@
 //! ```text
 //! "cairn-events" │ version (1 byte) │ documents… │ 0 │ SHA-256 of all before (32)
 //!   document   1 │ length (varint) │ its bytes:
-//!     kind (1: quotes, 2: withdrawal) │ provenance │
+//!     kind (1: quotes, 2: withdrawal) │ provenance │ when an index took it first (varint; 0: none has) │
 //!       quotes      series after series: series │ count │ rows
 //!       withdrawal  hash (32) │ reason
 //! ```
@@ -22,7 +22,7 @@ const MAGIC: &[u8; 12] = b"cairn-events";
 /// Version of the form.
 const VERSION: u8 = 1;
 /// Longest document in bytes: a row takes up to some 90.
-const MAX_DOCUMENT: u64 = 400 << 20;
+const MAX_DOCUMENT: u64 = 25 << 20;
 
 /// A file that cannot be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -66,15 +66,18 @@ pub enum FileError {
 #[must_use]
 pub fn encode(document: &Document) -> Vec<u8> {
     let mut out = Vec::new();
+    let received_at = document.received_at.unwrap_or(0).into();
     match &document.body {
         Body::Quotes(rows) => {
             out.push(1);
             put_provenance(&mut out, &document.provenance);
+            put_varint(&mut out, received_at);
             rows.chunk_by(|a, b| a.series == b.series).for_each(|rows| put_rows(&mut out, rows));
         }
         Body::Withdrawal { document: hash, reason } => {
             out.push(2);
             put_provenance(&mut out, &document.provenance);
+            put_varint(&mut out, received_at);
             out.extend_from_slice(&hash.0);
             put_text(&mut out, reason);
         }
@@ -86,6 +89,7 @@ fn decode(bytes: &[u8]) -> Result<Document, Malformed> {
     let mut bytes = Bytes::new(bytes);
     let kind = bytes.array::<1>()?[0];
     let provenance = bytes.provenance()?;
+    let received_at = Some(bytes.number()?).filter(|at| *at != 0);
     let body = match kind {
         1 => {
             let mut rows = Vec::new();
@@ -97,7 +101,7 @@ fn decode(bytes: &[u8]) -> Result<Document, Malformed> {
         2 => Body::Withdrawal { document: DocumentHash(bytes.array()?), reason: bytes.text()?.to_owned() },
         _ => return Err(Malformed("kind of document")),
     };
-    if bytes.is_empty() { Ok(Document { provenance, body }) } else { Err(Malformed("too long")) }
+    if bytes.is_empty() { Ok(Document { provenance, received_at, body }) } else { Err(Malformed("too long")) }
 }
 
 /// Writes a file.
@@ -243,7 +247,7 @@ mod tests {
         };
         if rng.random_ratio(1, 4) {
             let body = Body::Withdrawal { document: DocumentHash(rng.random()), reason: "wrong".into() };
-            return Document { provenance, body };
+            return Document { provenance, received_at: Some(9), body };
         }
         let mut rows = Vec::new();
         for quote in [Currency::EUR, Currency::USD] {
@@ -260,7 +264,7 @@ mod tests {
                 rows.push(QuoteRow { series, closes_at: day * 86_400, quote });
             }
         }
-        Document { provenance, body: Body::Quotes(rows) }
+        Document { provenance, received_at: None, body: Body::Quotes(rows) }
     }
 
     fn written(documents: &[Document]) -> Vec<u8> {

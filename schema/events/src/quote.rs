@@ -137,15 +137,15 @@ pub struct QuoteRow {
     pub quote: Quote,
 }
 
-/// Prices and volumes stay below 10^15, so that sums and means of them do not overflow.
+/// Prices and volumes are at most 10^15, so that sums and means of them do not overflow.
 const MOST: i64 = 1_000_000_000_000_000;
 
 impl Quote {
-    /// True if all prices are above zero, the volume is not below it, and all are below 10^15 and have no trailing zeros.
+    /// True if all prices are above zero, the volume is not below it, and none is above 10^15 and they have no trailing zeros.
     #[must_use]
     pub fn is_sound(&self) -> bool {
         let most = Decimal::from(MOST);
-        let is_plain = |number: Decimal| number < most && number.normalize().scale() == number.scale();
+        let is_plain = |number: Decimal| number <= most && number.normalize().scale() == number.scale();
         let prices = self.range.map(|range| [range.open, range.high, range.low]);
         let mut prices = prices.into_iter().flatten().chain([self.close]);
         prices.all(|price| price > Decimal::ZERO && is_plain(price))

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cairn_events::{Chosen, DocumentHash, Quote, Series, Slug};
+use cairn_events::{Body, Chosen, Document, DocumentHash, Quote, QuoteRow, Series, Slug};
 use cairn_tables::{
     Table, encode_key,
     events::{Candle, DocumentState, Documents, EventRow, Events, QuoteVersion, QuoteVersions, Quotes, first_of},
@@ -128,5 +128,64 @@ impl VersionWalk<'_> {
             self.at = Some(self.here()?);
         }
         Ok(found)
+    }
+}
+
+/// Puts documents together from the rows of the ledger.
+#[derive(Default)]
+pub struct Assembler {
+    open: Option<Opened>,
+    broken: u64,
+}
+
+/// A document whose rows are not all there yet.
+struct Opened {
+    seq: u64,
+    document: Document,
+    rows: Vec<QuoteRow>,
+    left: u64,
+}
+
+impl Assembler {
+    /// Adds the next row; returns a document that is whole now.
+    pub fn push(&mut self, seq: u64, row: EventRow) -> Option<Document> {
+        match row {
+            EventRow::Document { received_at, rows, provenance, .. } => {
+                self.drop_open();
+                let body = Body::Quotes(Vec::new());
+                let document = Document { provenance, received_at: Some(received_at), body };
+                self.open = Some(Opened { seq, document, rows: Vec::new(), left: rows.into() });
+                None
+            }
+            EventRow::Quotes { document, rows, .. } => {
+                let Some(open) = self.open.as_mut().filter(|open| open.seq == document) else {
+                    self.broken += 1;
+                    return None;
+                };
+                open.left = open.left.saturating_sub(rows.len() as u64);
+                open.rows.extend(rows);
+                if open.left > 0 {
+                    return None;
+                }
+                let whole = self.open.take()?;
+                Some(Document { body: Body::Quotes(whole.rows), ..whole.document })
+            }
+            EventRow::Withdrawal { received_at, provenance, document, reason } => {
+                self.drop_open();
+                let body = Body::Withdrawal { document, reason };
+                Some(Document { provenance, received_at: Some(received_at), body })
+            }
+        }
+    }
+
+    fn drop_open(&mut self) {
+        self.broken += u64::from(self.open.take().is_some());
+    }
+
+    /// Documents that lack rows, and rows that lack their document.
+    #[must_use]
+    pub fn broken(mut self) -> u64 {
+        self.drop_open();
+        self.broken
     }
 }

@@ -125,6 +125,17 @@ impl SurveyedFiles {
     }
 }
 
+/// Waits until the files are looked at again; takes in what comes into the inbox meanwhile. True if cancelled.
+fn pause(index: &OpenIndex) -> Result<bool, FollowError> {
+    for _ in 0..4 {
+        if index.cancel_token().wait(POLL / 4) {
+            return Ok(true);
+        }
+        index.take_events()?;
+    }
+    Ok(false)
+}
+
 impl ActiveSource for SurveyedFiles {
     fn advance(&mut self, index: &mut OpenIndex, to: Option<Height>) -> Result<Reached, FollowError> {
         self.publish(index);
@@ -149,7 +160,7 @@ impl ActiveSource for SurveyedFiles {
     }
 
     fn wait(&mut self, index: &mut OpenIndex) -> Result<(), FollowError> {
-        while !index.cancel_token().wait(POLL) {
+        while !pause(index)? {
             let changed = self.survey.refresh(&self.files)?.changed();
             self.publish(index);
             if changed || self.moves > 0 {

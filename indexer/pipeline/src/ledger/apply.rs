@@ -2,14 +2,14 @@
 
 use cairn_events::{BadDocument, Body, Document, DocumentHash, Quote, QuoteRow, Slug, choose};
 use cairn_model::BlockHash;
-use cairn_reader::{ReadError, VersionWalk, Versions, View};
+use cairn_reader::{ReadError, Versions, View};
 use cairn_stages::CHAIN;
 use cairn_tables::{
     Table,
     checkpoints::{Checkpoint, Checkpoints},
     events::{Candle, DocumentState, Documents, EventRow, Events, QUOTES_PER_ROW, QuoteVersion, QuoteVersions, Quotes},
 };
-use cairn_writer::{Batch, WriteError};
+use cairn_writer::Batch;
 
 use crate::{Engine, PipelineError};
 
@@ -64,7 +64,7 @@ impl<E: Into<PipelineError>> From<E> for LedgerError {
 }
 
 /// First bytes of a hash, as versions of quotes have them.
-fn prefix(hash: &DocumentHash) -> [u8; 8] {
+pub(crate) fn prefix(hash: &DocumentHash) -> [u8; 8] {
     std::array::from_fn(|at| hash.0[at])
 }
 
@@ -111,6 +111,10 @@ struct Taking<'t> {
 impl Taking<'_> {
     fn hash(&self) -> DocumentHash {
         self.document.provenance.document
+    }
+
+    fn received_at(&self) -> u32 {
+        self.document.received_at.unwrap_or(self.now)
     }
 
     fn state(&self, hash: &DocumentHash) -> Result<DocumentState, ReadError> {
@@ -178,7 +182,7 @@ impl Taking<'_> {
             &self.seq,
             &EventRow::Document {
                 events: count(rows.len()),
-                received_at: self.now,
+                received_at: self.received_at(),
                 rows: count(rows.len()),
                 repeated: count(repeated),
                 provenance: provenance.clone(),
@@ -221,13 +225,14 @@ impl Taking<'_> {
         batch.put_row::<Events>(
             &self.seq,
             &EventRow::Withdrawal {
-                received_at: self.now,
+                received_at: self.received_at(),
                 provenance,
                 document: *withdrawn,
                 reason: reason.to_owned(),
             },
         );
-        batch.put_row::<Documents>(&self.hash(), &DocumentState { seq: self.seq, withdrawn: 0 });
+        let own = self.state(&self.hash())?;
+        batch.put_row::<Documents>(&self.hash(), &DocumentState { seq: self.seq, ..own });
         let repeated = u32::from(state.withdrawn != 0);
         if state.withdrawn == 0 {
             batch.put_row::<Documents>(withdrawn, &DocumentState { withdrawn: self.seq, ..state });

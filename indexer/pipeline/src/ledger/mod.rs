@@ -8,4 +8,5 @@ mod apply;
 mod inbox;
 
 pub use apply::{Applied, LedgerError};
+pub(crate) use apply::{newest, prefix};
 pub use inbox::{Drained, INBOX, Refused, put_into_inbox};

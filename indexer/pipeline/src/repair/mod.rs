@@ -7,6 +7,7 @@
 mod blocks;
 mod collisions;
 mod headers;
+mod ledger;
 mod lookups;
 mod shared;
 mod source;
@@ -256,13 +257,25 @@ impl Mending<'_> {
             .filter_map(|(place, repair)| match repair {
                 Repair::Stage(stage) => Some((stage, None)),
                 Repair::LookUp | Repair::Dropped | Repair::Index => Some((place, Some(repair == Repair::LookUp))),
-                Repair::Blocks | Repair::BlockFile => None,
+                Repair::Blocks | Repair::BlockFile | Repair::Ledger => None,
             })
             .collect();
         let stages: Vec<&str> = tables.iter().filter(|(_, look_up)| look_up.is_none()).map(|(name, _)| *name).collect();
         if !stages.is_empty() {
             engine.reindex(&stages, self.progress)?;
             self.done.extend(stages.iter().map(|name| format!("stage {name}: rebuilt from the journal")));
+        }
+        if audit.damages.iter().any(|damage| damage.repair == Repair::Ledger) {
+            let now = u32::try_from(cairn_clock::now_secs()).unwrap_or(u32::MAX);
+            let ledger::Mended { kept, lost } = ledger::mend(engine, now)?;
+            let told = match lost {
+                0 => format!("ledger of input events: {kept} documents taken in again"),
+                _ => format!(
+                    "ledger of input events: {kept} documents taken in again; {lost} places could not be read: import what \
+                     is missing again, or a file of `cairn events export`"
+                ),
+            };
+            self.done.push(told);
         }
         for (name, look_up) in tables {
             match look_up {

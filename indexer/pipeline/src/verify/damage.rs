@@ -20,6 +20,8 @@ pub enum Repair {
     Index,
     /// Nothing: its rows were observed once. What cannot be read is dropped.
     Dropped,
+    /// The documents of the ledger that can be read are taken in again.
+    Ledger,
     /// The block file is copied again, or the node repairs it.
     BlockFile,
 }
@@ -34,6 +36,11 @@ impl Repair {
             Repair::Blocks => "the blocks are read again from the block files or the node".to_owned(),
             Repair::Index => "its rows are made again".to_owned(),
             Repair::Dropped => "observations cannot be rebuilt: rows that cannot be read are dropped".to_owned(),
+            Repair::Ledger => {
+                "the documents of the ledger are taken in again; those that cannot be read are lost: import \
+                them again, or a file of `cairn events export`"
+                    .to_owned()
+            }
             Repair::BlockFile => "not part of the index: copy the file again, or run bitcoind -reindex".to_owned(),
         }
     }
@@ -75,6 +82,7 @@ mod rules {
         clusters::{ClusterChildren, ClusterDays, ClusterOf, Clusters},
         coins::{Coins, CoinsByScript},
         daily::Daily,
+        events::{Documents, Events, QuoteVersions, Quotes},
         facts::Facts,
         format::Format,
         headers::Headers,
@@ -273,6 +281,26 @@ mod rules {
     /// Read when the index is opened.
     impl Verified for Format {
         const REPAIR: Repair = Repair::Index;
+    }
+
+    /// Compared with what follows from it.
+    impl Verified for Events {
+        const REPAIR: Repair = Repair::Ledger;
+    }
+
+    /// Compared with the ledger.
+    impl Verified for Documents {
+        const REPAIR: Repair = Repair::Ledger;
+    }
+
+    /// Compared with the ledger.
+    impl Verified for QuoteVersions {
+        const REPAIR: Repair = Repair::Ledger;
+    }
+
+    /// Compared with the ledger.
+    impl Verified for Quotes {
+        const REPAIR: Repair = Repair::Ledger;
     }
 
     /// Nothing to compare with.

@@ -6,6 +6,7 @@
 mod blocks;
 mod clusters;
 mod damage;
+mod events;
 mod files;
 mod meter;
 mod raw;
@@ -204,6 +205,7 @@ fn audit_with(
     meter.begin(&[Family::SHARED]);
     tables::audit(view, &mut meter, &mut tallies, &mut damages)?;
     checks.extend(compare(&tallies, &mut damages));
+    checks.push(events::audit(view, &mut damages)?);
     blame(&checks, &mut damages);
     if let Some(reader) = reader {
         files::audit(reader, &mut meter, &mut damages)?;

@@ -21,6 +21,7 @@ pub fn run(bytes: &[u8]) {
 fn take_in(slot: &IndexSlot, coming: &mut Vec<MempoolDelta>, message: Message) {
     match message {
         Message::Tip { height, hash } => slot.publish_tip(Some((height, hash))),
+        Message::Events(seq) => slot.publish_events(seq),
         Message::Best(best) => slot.publish_best_height(best),
         Message::Source(status) => slot.publish_source(&status),
         Message::Hello { .. } => {}

@@ -1,0 +1,69 @@
+//! Makes the ledger's tables again: documents that can be read as a whole are written to the inbox, the tables are
+//! emptied, and the documents are taken in again. A process that is killed on the way leaves the file in the inbox, from
+//! which the next one that writes goes on.
+
+use std::io;
+
+use cairn_reader::Assembler;
+use cairn_tables::{
+    Table, TableInfo,
+    checkpoints::{Checkpoint, Checkpoints},
+    events::{Documents, Events, QuoteVersions, Quotes},
+};
+
+use super::MendError;
+use crate::{Engine, PipelineError, ledger::put_into_inbox};
+
+/// What became of the documents.
+pub(crate) struct Mended {
+    /// Taken in again.
+    pub(crate) kept: usize,
+    /// Places where the ledger could not be read.
+    pub(crate) lost: u64,
+}
+
+impl From<io::Error> for MendError {
+    fn from(error: io::Error) -> Self {
+        MendError::Failed(PipelineError::io(crate::INBOX)(error))
+    }
+}
+
+pub(crate) fn mend(engine: &Engine, now: u32) -> Result<Mended, MendError> {
+    let (mut kept, mut lost) = (0, 0);
+    let path = put_into_inbox::<MendError>(&engine.datadir, |add| {
+        let mut assembler = Assembler::default();
+        let places = engine.writer.salvage::<MendError>(Events::FAMILY, |key, value| {
+            let row = Events::decode_key(key).and_then(|seq| Ok((seq, Events::decode_value(value)?)));
+            let document = match row {
+                Ok((seq, row)) => assembler.push(seq, row),
+                Err(_) => {
+                    lost += 1;
+                    None
+                }
+            };
+            if let Some(document) = document {
+                add(&document)?;
+                kept += 1;
+            }
+            Ok(())
+        })?;
+        lost += places + assembler.broken();
+        Ok(())
+    })?;
+    engine.writer.make_anew(Events::FAMILY)?;
+    engine.writer.make_anew(QuoteVersions::FAMILY)?;
+    engine.writer.clear(&TableInfo::of::<Documents>())?;
+    engine.writer.clear(&TableInfo::of::<Quotes>())?;
+    if let Some(checkpoint) = engine.writer.checkpoint(cairn_stages::CHAIN)? {
+        engine.writer.commit::<MendError>(|batch| {
+            batch.put_row::<Checkpoints>(&cairn_stages::CHAIN.to_owned(), &Checkpoint { seq: 0, ..checkpoint });
+            Ok(())
+        })?;
+    }
+    engine.settle()?;
+    engine.drain_inbox(now).map_err(|error| match error {
+        crate::LedgerError::Index(error) => MendError::from(*error),
+        other => MendError::Cannot(super::Cannot(format!("{}: {other}", path.display()))),
+    })?;
+    Ok(Mended { kept, lost })
+}

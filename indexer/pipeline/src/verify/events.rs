@@ -1,0 +1,156 @@
+//! Compares the ledger of input events with what follows from it.
+
+use std::{
+    collections::BTreeMap,
+    hash::{DefaultHasher, Hash, Hasher},
+};
+
+use cairn_events::{DocumentHash, choose};
+use cairn_reader::{ReadError, Versions, View, last_seq_of};
+use cairn_tables::{
+    Table, encode_key, encode_value,
+    events::{Candle, DocumentState, Documents, EventRow, Events, QuoteVersion, QuoteVersions, Quotes},
+};
+
+use super::{Check, damage::Damages};
+use crate::{
+    PipelineError,
+    ledger::{newest, prefix},
+};
+
+/// Name of the check.
+const NAME: &str = "quotes match the ledger";
+
+/// Sum of rows: equal for equal rows, in whatever order they are added.
+#[derive(Default, PartialEq, Eq)]
+struct Sum(u64);
+
+impl Sum {
+    fn add<T: Table>(&mut self, key: &T::Key, value: &T::Value) {
+        let mut hasher = DefaultHasher::new();
+        (encode_key::<T>(key), encode_value::<T>(value)).hash(&mut hasher);
+        self.0 = self.0.wrapping_add(hasher.finish());
+    }
+}
+
+/// Compares them. What cannot be read is damage of its own, and is not compared.
+pub(crate) fn audit(view: &View<'_>, damages: &mut Damages) -> Result<Check, PipelineError> {
+    let unread = damages.listed.iter().any(|damage| {
+        [Events::NAME, Documents::NAME, QuoteVersions::NAME, Quotes::NAME].contains(&damage.place.as_str())
+    });
+    if unread {
+        return Ok(Check { name: NAME, ok: false, detail: "rows cannot be read".to_owned() });
+    }
+    match compare(view) {
+        Ok((None, detail)) => Ok(Check { name: NAME, ok: true, detail }),
+        Ok((Some(table), detail)) => {
+            damages.differs(table, detail.clone());
+            Ok(Check { name: NAME, ok: false, detail })
+        }
+        Err(error) if error.is_damage() => {
+            let detail = error.to_string();
+            damages.take(error, Events::NAME, None)?;
+            Ok(Check { name: NAME, ok: false, detail })
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The first table that differs, if there is one, and what is said of it.
+fn compare(view: &View<'_>) -> Result<(Option<&'static str>, String), ReadError> {
+    let states = view.scan::<Documents>(None)?.collect::<Result<BTreeMap<DocumentHash, DocumentState>, _>>()?;
+    let differs = |table, what: String| Ok((Some(table), what));
+    let (mut expected, mut found) = (Sum::default(), Sum::default());
+    // A document, with the rows of it that are still to come.
+    let mut open: Option<(u64, EventRow, u64)> = None;
+    let (mut next, mut named, mut documents) = (1, 0, 0u64);
+    for row in view.scan::<Events>(None)? {
+        let (seq, row) = row?;
+        if seq != next {
+            return differs(Events::NAME, format!("event {next} is missing"));
+        }
+        next = last_seq_of(seq, &row) + 1;
+        let left = open.as_ref().map_or(0, |(.., left)| *left);
+        match &row {
+            EventRow::Document { .. } | EventRow::Withdrawal { .. } if left > 0 => {
+                return differs(Events::NAME, format!("{left} rows of a document are missing before event {seq}"));
+            }
+            EventRow::Document { provenance, rows, .. } => {
+                documents += 1;
+                named += u64::from(states.get(&provenance.document).is_some_and(|state| state.seq == seq));
+                open = Some((seq, row.clone(), u64::from(*rows)));
+            }
+            EventRow::Withdrawal { provenance, document, .. } => {
+                documents += 1;
+                let is_noted = states.get(document).is_some_and(|state| state.withdrawn != 0);
+                named += u64::from(states.get(&provenance.document).is_some_and(|state| state.seq == seq) && is_noted);
+                open = None;
+            }
+            EventRow::Quotes { document, rows, .. } => {
+                let Some((of, EventRow::Document { provenance, .. }, left)) = &mut open else {
+                    return differs(Events::NAME, format!("event {seq} belongs to no document"));
+                };
+                if document != of || (rows.len() as u64) > *left {
+                    return differs(Events::NAME, format!("event {seq} does not belong to the document before it"));
+                }
+                *left -= rows.len() as u64;
+                if states.get(&provenance.document).is_some_and(|state| state.withdrawn != 0) {
+                    continue;
+                }
+                for row in rows {
+                    let version = QuoteVersion {
+                        candle: Candle { series: row.series, closes_at: row.closes_at },
+                        source: provenance.source.clone(),
+                        retrieved_at: provenance.retrieved_at,
+                        document: prefix(&provenance.document),
+                    };
+                    expected.add::<QuoteVersions>(&version, &row.quote);
+                }
+            }
+        }
+    }
+    if open.is_some_and(|(.., left)| left > 0) {
+        return differs(Events::NAME, "rows of the last document are missing".to_owned());
+    }
+    if view.tip().seq != next - 1 {
+        let what = format!("the newest event is {}, and the checkpoint says {}", next - 1, view.tip().seq);
+        return differs(Events::NAME, what);
+    }
+    let come = states.values().filter(|state| state.seq != 0).count() as u64;
+    if named != documents || come != documents {
+        return differs(Documents::NAME, format!("{documents} documents are in the ledger, and {come} are listed"));
+    }
+    let mut chosen = Sum::default();
+    let mut candle: Option<(Candle, Versions)> = None;
+    let mut close = |candle: Option<(Candle, Versions)>| {
+        if let Some((candle, versions)) = candle
+            && let Some(quote) = choose(&newest(&versions))
+        {
+            chosen.add::<Quotes>(&candle, &quote);
+        }
+    };
+    for row in view.scan::<QuoteVersions>(None)? {
+        let (version, quote) = row?;
+        found.add::<QuoteVersions>(&version, &quote);
+        if candle.as_ref().is_none_or(|(of, _)| *of != version.candle) {
+            close(candle.replace((version.candle, Versions::new())));
+        }
+        if let Some((_, versions)) = &mut candle {
+            versions.entry(version.source).or_default().push((version.retrieved_at, version.document, quote));
+        }
+    }
+    close(candle);
+    if found != expected {
+        return differs(QuoteVersions::NAME, "it has other rows than the ledger".to_owned());
+    }
+    let (mut rows, mut held) = (0u64, Sum::default());
+    for row in view.scan::<Quotes>(None)? {
+        let (candle, quote) = row?;
+        held.add::<Quotes>(&candle, &quote);
+        rows += 1;
+    }
+    if held != chosen {
+        return differs(Quotes::NAME, "it has other quotes than follow from the ledger".to_owned());
+    }
+    Ok((None, format!("{documents} documents, {} events, {rows} quotes", next - 1)))
+}

@@ -1,0 +1,398 @@
+//! `cairn events`: what was imported, from where, and when. It also works while another process writes the index.
+
+use std::{
+    fs::File,
+    io::{self, BufReader, BufWriter},
+    path::{Path, PathBuf},
+    thread,
+    time::{Duration, Instant},
+};
+
+use cairn_clock::now_secs;
+use cairn_events::{
+    Body, Document, DocumentHash, Provenance,
+    file::{self, FileError, FileWriter},
+};
+use cairn_pipeline::{Applied, Engine, LedgerError, PipelineError, put_into_inbox};
+use cairn_reader::{Assembler, View, last_seq_of};
+use cairn_tables::events::{EventRow, Events};
+use cairn_writer::WriteError;
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+
+use super::{db::open, feedback::harmless, keys::time};
+use crate::{
+    cli::{EventsCommand, EventsExport, EventsImport, EventsList, EventsShow, EventsWithdraw},
+    exit::{Exit, Failure},
+    out::{print, table, thousands},
+};
+
+/// Runs a subcommand.
+pub(crate) fn events(command: &EventsCommand) -> Result<Exit, Failure> {
+    match command {
+        EventsCommand::List(args) => list(args),
+        EventsCommand::Show(args) => show(args),
+        EventsCommand::Withdraw(args) => withdraw(args),
+        EventsCommand::Export(args) => export(args),
+        EventsCommand::Import(args) => import(args),
+    }
+}
+
+/// Seconds since 1970, for the ledger.
+pub(crate) fn now() -> u32 {
+    u32::try_from(now_secs()).unwrap_or(u32::MAX)
+}
+
+/// A document of the ledger, as `--json` prints it.
+#[derive(Serialize)]
+struct Listed {
+    seq: u64,
+    kind: &'static str,
+    source: String,
+    licence: String,
+    origin: String,
+    retrieved_at: String,
+    received_at: String,
+    rows: u32,
+    repeated_rows: u32,
+    document: String,
+    /// Sequence number of the withdrawal; null if the document holds.
+    withdrawn_by: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    withdraws: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+}
+
+fn listed(view: &View<'_>, seq: u64, row: &EventRow) -> Result<Option<Listed>, Failure> {
+    let (kind, provenance, received_at, rows, repeated_rows) = match row {
+        EventRow::Quotes { .. } => return Ok(None),
+        EventRow::Document { provenance, received_at, rows, repeated, .. } => {
+            ("quotes", provenance, *received_at, *rows, *repeated)
+        }
+        EventRow::Withdrawal { provenance, received_at, .. } => ("withdrawal", provenance, *received_at, 0, 0),
+    };
+    let (withdraws, reason) = match row {
+        EventRow::Withdrawal { document, reason, .. } => (Some(document.to_string()), Some(reason.clone())),
+        _ => (None, None),
+    };
+    let state = view.document(&provenance.document)?.unwrap_or_default();
+    Ok(Some(Listed {
+        seq,
+        kind,
+        source: provenance.source.to_string(),
+        licence: provenance.licence.to_string(),
+        origin: provenance.origin.clone(),
+        retrieved_at: time(provenance.retrieved_at.into()),
+        received_at: time(received_at.into()),
+        rows,
+        repeated_rows,
+        document: provenance.document.to_string(),
+        withdrawn_by: Some(state.withdrawn).filter(|seq| *seq != 0),
+        withdraws,
+        reason,
+    }))
+}
+
+fn list(args: &EventsList) -> Result<Exit, Failure> {
+    let reader = open(args.index.datadir()?)?;
+    let view = reader.view()?;
+    let (mut found, mut more) = (Vec::new(), false);
+    for row in view.scan::<Events>(Some(&args.from))? {
+        let (seq, row) = row?;
+        let Some(listed) = listed(&view, seq, &row)? else { continue };
+        let is_of = |wanted: &Option<String>, is: &str| wanted.as_ref().is_none_or(|wanted| wanted == is);
+        if !is_of(&args.source, &listed.source) || !is_of(&args.kind, listed.kind) {
+            continue;
+        }
+        if found.len() == args.limit as usize {
+            more = true;
+            break;
+        }
+        found.push(listed);
+    }
+    if args.json {
+        let lines: Result<Vec<String>, _> = found.iter().map(serde_json::to_string).collect();
+        print(&lines.map_err(unprintable)?.iter().fold(String::new(), |text, line| text + line + "\n"))?;
+        return Ok(Exit::Done);
+    }
+    let rows: Vec<Vec<String>> = found
+        .iter()
+        .map(|of| {
+            let kind = if of.withdrawn_by.is_some() { format!("{} (withdrawn)", of.kind) } else { of.kind.to_owned() };
+            let rows = thousands(of.rows.into());
+            let short = of.document.chars().take(16).collect();
+            vec![of.seq.to_string(), kind, of.source.clone(), rows, of.received_at.clone(), short, harmless(&of.origin)]
+        })
+        .collect();
+    print(&table(&[">seq", "kind", "source", ">rows", "received", "document", "origin"], &rows))?;
+    if more {
+        print(&format!("There are more than {}: see --limit and --from.\n", args.limit))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn unprintable(error: serde_json::Error) -> Failure {
+    Failure::new(Exit::Other, error.to_string())
+}
+
+/// A row of quotes, as `--json` prints it.
+#[derive(Serialize)]
+struct Row {
+    seq: u64,
+    document_seq: u64,
+    base: String,
+    quote: String,
+    interval_secs: u32,
+    closes_at: String,
+    close: String,
+    open: Option<String>,
+    high: Option<String>,
+    low: Option<String>,
+    volume: Option<String>,
+    /// True if it repeats what the source said last.
+    repeats: bool,
+}
+
+fn show(args: &EventsShow) -> Result<Exit, Failure> {
+    let reader = open(args.index.datadir()?)?;
+    let view = reader.view()?;
+    let seq = match args.event.parse::<u64>() {
+        Ok(seq) => seq,
+        Err(_) => document_seq(&view, &args.event)?,
+    };
+    let none = || {
+        let message = format!("there is no event {seq}; the newest is {}", view.tip().seq);
+        Failure::new(Exit::Other, message).hint("`cairn events list` prints what is there")
+    };
+    let (first, row) = view.event(seq)?.ok_or_else(none)?;
+    let text = match &row {
+        EventRow::Quotes { document, repeats, rows } => {
+            let at = usize::try_from(seq - first).unwrap_or(usize::MAX);
+            let (row, repeats) = rows.get(at).zip(repeats.get(at)).ok_or_else(none)?;
+            let range = row.quote.range;
+            json(&Row {
+                seq,
+                document_seq: *document,
+                base: row.series.base.to_string(),
+                quote: row.series.quote.to_string(),
+                interval_secs: row.series.interval.seconds(),
+                closes_at: time(row.closes_at.into()),
+                close: row.quote.close.to_string(),
+                open: range.map(|range| range.open.to_string()),
+                high: range.map(|range| range.high.to_string()),
+                low: range.map(|range| range.low.to_string()),
+                volume: row.quote.volume.map(|volume| volume.to_string()),
+                repeats: *repeats,
+            })?
+        }
+        _ => json(&listed(&view, first, &row)?)?,
+    };
+    print(&text)?;
+    Ok(Exit::Done)
+}
+
+fn json<T: Serialize>(value: &T) -> Result<String, Failure> {
+    Ok(serde_json::to_string_pretty(value).map_err(unprintable)? + "\n")
+}
+
+fn hash_of(text: &str) -> Result<DocumentHash, Failure> {
+    let mut hash = [0; 32];
+    hex::decode_to_slice(text, &mut hash).map_err(|_| {
+        Failure::usage(format!(
+            "{text:?} is neither a sequence number nor the SHA-256 of a document (64 hexadecimal digits)"
+        ))
+    })?;
+    Ok(DocumentHash(hash))
+}
+
+fn document_seq(view: &View<'_>, text: &str) -> Result<u64, Failure> {
+    let state = view.document(&hash_of(text)?)?.unwrap_or_default();
+    match state.seq {
+        0 => Err(Failure::new(Exit::Other, format!("the ledger has no document {text}"))
+            .hint("`cairn events list --json` prints whole hashes")),
+        seq => Ok(seq),
+    }
+}
+
+fn withdraw(args: &EventsWithdraw) -> Result<Exit, Failure> {
+    let datadir = args.index.datadir()?;
+    let document = hash_of(&args.document)?;
+    if open(datadir)?.view()?.document(&document)?.unwrap_or_default().seq == 0 && !args.unseen {
+        return Err(Failure::new(Exit::Other, format!("the ledger has no document {document}"))
+            .hint("with --unseen it is withdrawn before it comes"));
+    }
+    let retrieved_at = now();
+    let mut hasher = Sha256::new();
+    hasher.update(b"withdrawal");
+    hasher.update(document.0);
+    hasher.update(retrieved_at.to_be_bytes());
+    hasher.update(args.reason.as_bytes());
+    let provenance = Provenance {
+        source: operator()?,
+        licence: operator()?,
+        origin: "cairn events withdraw".to_owned(),
+        retrieved_at,
+        document: DocumentHash(hasher.finalize().into()),
+    };
+    let body = Body::Withdrawal { document, reason: args.reason.clone() };
+    let withdrawal = Document { provenance, received_at: None, body };
+    withdrawal.check().map_err(|error| Failure::usage(error.to_string()))?;
+    submit(datadir, |add| Ok(add(&withdrawal)?))?.tell()
+}
+
+/// The source and licence of what the operator says.
+fn operator() -> Result<cairn_events::Slug, Failure> {
+    "operator".parse().map_err(|error: cairn_events::SlugError| Failure::new(Exit::Other, error.to_string()))
+}
+
+fn export(args: &EventsExport) -> Result<Exit, Failure> {
+    let reader = open(args.index.datadir()?)?;
+    let view = reader.view()?;
+    let failed = |error: io::Error| Failure::io(&args.file)(error);
+    let to = File::create_new(&args.file).map_err(failed)?;
+    let mut to = FileWriter::begin(BufWriter::new(to)).map_err(failed)?;
+    let (mut assembler, mut documents, mut last) = (Assembler::default(), 0u64, 0);
+    for row in view.scan::<Events>(None)? {
+        let (seq, row) = row?;
+        last = last_seq_of(seq, &row);
+        if let Some(document) = assembler.push(seq, row) {
+            to.add(&document).map_err(failed)?;
+            documents += 1;
+        }
+    }
+    if assembler.broken() > 0 || last != view.tip().seq {
+        return Err(Failure::new(Exit::Index, "the ledger of events is damaged").hint("run `cairn repair`"));
+    }
+    let (to, hash) = to.finish().map_err(failed)?;
+    to.into_inner().map_err(|error| failed(error.into_error()))?.sync_all().map_err(failed)?;
+    let hash = hex::encode(hash);
+    print(&format!("{documents} documents with {} events; SHA-256 at the end of the file: {hash}\n", thousands(last)))?;
+    Ok(Exit::Done)
+}
+
+fn import(args: &EventsImport) -> Result<Exit, Failure> {
+    let datadir = args.index.datadir()?;
+    let opened = || File::open(&args.file).map(BufReader::new).map_err(Failure::io(&args.file));
+    let broken = |error: FileError| Failure::new(Exit::Other, format!("{}: {error}", args.file.display()));
+    // The hash is at its end: nothing is passed on before it is known to be right.
+    file::read(opened()?, |_| Ok::<(), FileError>(())).map_err(broken)?;
+    submit(datadir, |add| {
+        file::read(opened()?, |document| Ok::<(), SubmitError>(add(&document)?)).map_err(|error| match error {
+            SubmitError::File(error) => broken(error),
+            SubmitError::Failed(failure) => failure,
+        })?;
+        Ok(())
+    })?
+    .tell()
+}
+
+enum SubmitError {
+    File(FileError),
+    Failed(Failure),
+}
+
+impl From<FileError> for SubmitError {
+    fn from(error: FileError) -> Self {
+        SubmitError::File(error)
+    }
+}
+
+impl From<io::Error> for SubmitError {
+    fn from(error: io::Error) -> Self {
+        SubmitError::Failed(error.into())
+    }
+}
+
+/// What became of documents that were handed in.
+pub(crate) enum Submitted {
+    /// The index has them.
+    Applied(Vec<Applied>),
+    /// Another process writes the index and has taken them.
+    Taken,
+    /// They wait in this file.
+    Waiting(PathBuf, &'static str),
+}
+
+/// How long a command waits for the process that writes the index.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Hands documents to the index: through the inbox, which this process empties itself if no other one writes the index.
+pub(crate) fn submit(
+    datadir: &Path,
+    fill: impl FnOnce(&mut dyn FnMut(&Document) -> io::Result<()>) -> Result<(), Failure>,
+) -> Result<Submitted, Failure> {
+    // A wrong folder is told before anything is written into it.
+    if !datadir.join("index").join("CURRENT").exists() {
+        let message = format!("no index in {}", datadir.display());
+        return Err(Failure::new(Exit::Index, message).hint("`cairn index` or `cairn run` makes one"));
+    }
+    let path = put_into_inbox::<Failure>(datadir, fill)?;
+    match Engine::open_existing_within(datadir, crate::config::LEAST_MEMORY) {
+        Ok(engine) => {
+            let drained = engine.drain_inbox(now())?;
+            if let Some(refused) = drained.refused.first() {
+                return Err(Failure::new(Exit::Other, format!("{}: {}", refused.path.display(), refused.reason)));
+            }
+            let taken: Vec<Applied> = drained.files.into_iter().flat_map(|(_, applied)| applied).collect();
+            if path.exists() {
+                return Ok(Submitted::Waiting(path, "the index has no blocks yet"));
+            }
+            Ok(Submitted::Applied(taken))
+        }
+        Err(PipelineError::Write(WriteError::Locked(_))) => {
+            let until = Instant::now() + PATIENCE;
+            while path.exists() && Instant::now() < until {
+                thread::sleep(Duration::from_millis(20));
+            }
+            let refused = path.with_extension("reason.txt");
+            match std::fs::read_to_string(&refused) {
+                Ok(reason) => Err(Failure::new(Exit::Other, reason.trim().to_owned())),
+                Err(_) if path.exists() => {
+                    Ok(Submitted::Waiting(path, "the process that writes the index takes it when it has caught up"))
+                }
+                Err(_) => Ok(Submitted::Taken),
+            }
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+impl Submitted {
+    /// Prints it.
+    pub(crate) fn tell(self) -> Result<Exit, Failure> {
+        match self {
+            Submitted::Applied(all) => {
+                for applied in all {
+                    print(&sentence(applied))?;
+                }
+            }
+            Submitted::Taken => print("taken by the process that writes the index: see `cairn events list`\n")?,
+            Submitted::Waiting(path, why) => print(&format!("waits in {}: {why}\n", path.display()))?,
+        }
+        Ok(Exit::Done)
+    }
+}
+
+fn sentence(applied: Applied) -> String {
+    match applied {
+        Applied::Taken { seq, events, repeated, withdrawn } => {
+            let but = if withdrawn { "; it was withdrawn before it came, so that its rows do not count" } else { "" };
+            let (events, repeated) = (thousands(events.into()), thousands(repeated.into()));
+            format!("document {seq}: {events} new, {repeated} repeat what the source said last{but}\n")
+        }
+        Applied::Known { seq, withdrawn: false } => format!("document {seq} was there before: nothing has changed\n"),
+        Applied::Known { seq, withdrawn: true } => {
+            format!("document {seq} was there before and is withdrawn: nothing has changed\n")
+        }
+    }
+}
+
+impl From<LedgerError> for Failure {
+    fn from(error: LedgerError) -> Self {
+        match error {
+            LedgerError::Index(error) => (*error).into(),
+            other => Failure::new(Exit::Other, other.to_string()),
+        }
+    }
+}
