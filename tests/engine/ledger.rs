@@ -75,12 +75,15 @@ fn documents(rng: &mut ChaCha8Rng, count: usize) -> Vec<Document> {
     all
 }
 
+/// When it was retrieved, and in which document; and what it says.
+type Said = ((u32, DocumentHash), Quote);
+
 /// The quotes that follow from a set of documents, by hand.
 fn expected(documents: &[Document]) -> BTreeMap<(Series, u32), Chosen> {
     let is_withdrawn = |hash: &DocumentHash| {
         documents.iter().any(|of| matches!(&of.body, Body::Withdrawal { document, .. } if document == hash))
     };
-    let mut said: BTreeMap<(Series, u32), BTreeMap<Slug, ((u32, DocumentHash), Quote)>> = BTreeMap::new();
+    let mut said: BTreeMap<(Series, u32), BTreeMap<Slug, Said>> = BTreeMap::new();
     for document in documents.iter().filter(|of| !is_withdrawn(&of.provenance.document)) {
         let Provenance { source, retrieved_at, document: hash, .. } = &document.provenance;
         for row in document.rows() {

@@ -4,10 +4,11 @@ use cairn_events::{Interval, Quote, QuoteRow, Series};
 
 use crate::{
     error::InputError,
-    options::{Options, Pair},
+    options::Options,
     plan::Stamp,
     report::{Code, Report, SeriesReport},
     seen::{Before, Seen},
+    words::Pair,
 };
 
 /// Candles that are held back until interval, direction and pair are known.

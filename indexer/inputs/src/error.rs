@@ -4,7 +4,7 @@ use std::io;
 
 use cairn_events::Interval;
 
-use crate::{layouts::Layout, options::Pair};
+use crate::words::Pair;
 
 /// Why a file cannot be read. Rows that were delivered before it must not be used.
 #[derive(Debug, thiserror::Error)]
@@ -20,12 +20,13 @@ pub enum InputError {
     NotText(&'static str),
     /// No layout fits.
     #[error(
-        "the layout is unknown; the file begins {begins:?}. Known are {}; any other CSV file takes a column map",
-        Layout::names()
+        "the layout is unknown; the file begins {begins:?}. Known are {known}; any other CSV file takes a column map"
     )]
     Unrecognised {
         /// The first cells or keys, shortened.
         begins: String,
+        /// Names of the layouts.
+        known: String,
     },
     /// The layout that was named does not fit.
     #[error("this is no file of the layout {layout}; it begins {begins:?}")]

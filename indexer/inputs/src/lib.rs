@@ -20,10 +20,12 @@ mod read;
 mod report;
 mod seen;
 mod time;
+mod words;
 
 pub use error::InputError;
 pub use layouts::{Layout, LayoutError};
 pub use map::{ColumnMap, MapError};
-pub use options::{IntervalError, Options, Pair, PairError, ZoneError, parse_interval, parse_zone};
+pub use options::Options;
 pub use read::{read_quotes, sorted};
 pub use report::{BadRow, Code, Gap, Gaps, MAX_LISTED, Report, SeriesReport};
+pub use words::{IntervalError, Pair, PairError, ZoneError, parse_interval, parse_zone};

@@ -8,9 +8,9 @@ use crate::{
     error::{InputError, excerpt, excerpt_of},
     layouts::Head,
     number::NumberStyle,
-    options::parse_zone,
     plan::{Columns, Plan, Stamp, Values},
     time::{TimeFormat, is_pattern},
+    words::parse_zone,
 };
 
 /// The keys, with what each takes.

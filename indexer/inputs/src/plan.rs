@@ -7,9 +7,9 @@ use rust_decimal::Decimal;
 use crate::{
     csv::Cells,
     number::{NumberStyle, number},
-    options::Pair,
     report::Code,
     time::{TimeFormat, seconds},
+    words::Pair,
 };
 
 /// What the time of a row names.

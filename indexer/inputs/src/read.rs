@@ -10,10 +10,11 @@ use crate::{
     error::{InputError, excerpt_of},
     json::{Item, JsonRows},
     layouts::{Head, Layout},
-    options::{Options, Pair},
+    options::Options,
     plan::{Columns, Fault, Plan, Values},
     report::{Code, Report},
     time::TimeFormat,
+    words::Pair,
 };
 
 const BUFFER: usize = 1 << 16;
@@ -201,7 +202,10 @@ fn read_json(
     match known {
         Some((_, _, collector)) => collector.finish(),
         None if first_keys.is_empty() => Err(InputError::Empty),
-        None => Err(InputError::Unrecognised { begins: excerpt_of(std::iter::once(first_keys.as_str())) }),
+        None => Err(InputError::Unrecognised {
+            begins: excerpt_of(std::iter::once(first_keys.as_str())),
+            known: Layout::names(),
+        }),
     }
 }
 

@@ -6,9 +6,9 @@
 use super::{JsonShape, Layout};
 use crate::{
     csv::Cells,
-    options::Pair,
     plan::{Columns, Plan},
     time::TimeFormat,
+    words::Pair,
 };
 
 pub(super) const LAYOUT: Layout = Layout {

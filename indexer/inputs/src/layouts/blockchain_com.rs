@@ -14,9 +14,9 @@
 use super::{Head, JsonShape, Layout, are};
 use crate::{
     csv::Cells,
-    options::Pair,
     plan::{Columns, Plan, Stamp},
     time::TimeFormat,
+    words::Pair,
 };
 
 pub(super) const LAYOUT: Layout = Layout {

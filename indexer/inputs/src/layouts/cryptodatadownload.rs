@@ -6,9 +6,9 @@
 
 use super::{Head, Layout, column, range};
 use crate::{
-    options::Pair,
     plan::{Columns, Plan},
     time::TimeFormat,
+    words::Pair,
 };
 
 pub(super) const LAYOUT: Layout =

@@ -18,9 +18,9 @@ use crate::{
     csv::{Cells, Line, Lines},
     error::{InputError, excerpt_of},
     number::{NumberStyle, number},
-    options::Pair,
     plan::Plan,
     report::Code,
+    words::Pair,
 };
 
 /// Lines that are looked at to tell the layout.
@@ -105,7 +105,10 @@ impl Layout {
                 .ok_or_else(|| InputError::OtherLayout { layout: layout.name, begins: begins() });
         }
         let fits = |layout: &'static Layout| Some((layout, layout.csv?(head, false)?));
-        Layout::ALL.into_iter().find_map(fits).ok_or_else(|| InputError::Unrecognised { begins: begins() })
+        Layout::ALL
+            .into_iter()
+            .find_map(fits)
+            .ok_or_else(|| InputError::Unrecognised { begins: begins(), known: Layout::names() })
     }
 
     /// The layout of a JSON file with such a first row, and how it is read.
@@ -133,7 +136,7 @@ impl Layout {
                 .into_iter()
                 .find(fits)
                 .and_then(plan)
-                .ok_or_else(|| InputError::Unrecognised { begins: begins() }),
+                .ok_or_else(|| InputError::Unrecognised { begins: begins(), known: Layout::names() }),
         }
     }
 
