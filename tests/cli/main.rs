@@ -16,6 +16,7 @@ mod following;
 mod gaps;
 mod hostile;
 mod keys;
+mod ledger;
 mod memory;
 mod repair;
 mod scrub;

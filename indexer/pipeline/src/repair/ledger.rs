@@ -2,7 +2,10 @@
 //! emptied, and the documents are taken in again. A process that is killed on the way leaves the file in the inbox, from
 //! which the next one that writes goes on.
 
-use std::io;
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
 
 use cairn_reader::Assembler;
 use cairn_tables::{
@@ -10,6 +13,7 @@ use cairn_tables::{
     checkpoints::{Checkpoint, Checkpoints},
     events::{Documents, Events, QuoteVersions, Quotes},
 };
+use cairn_writer::Writer;
 
 use super::MendError;
 use crate::{Engine, PipelineError, ledger::put_into_inbox};
@@ -28,11 +32,12 @@ impl From<io::Error> for MendError {
     }
 }
 
-pub(crate) fn mend(engine: &Engine, now: u32) -> Result<Mended, MendError> {
+/// Writes the documents that can be read as a whole to the inbox of `datadir`; `None` if there are none.
+pub(crate) fn save(writer: &Writer, datadir: &Path) -> Result<(Option<PathBuf>, Mended), MendError> {
     let (mut kept, mut lost) = (0, 0);
-    let path = put_into_inbox::<MendError>(&engine.datadir, |add| {
+    let path = put_into_inbox::<MendError>(datadir, |add| {
         let mut assembler = Assembler::default();
-        let places = engine.writer.salvage::<MendError>(Events::FAMILY, |key, value| {
+        let places = writer.salvage::<MendError>(Events::FAMILY, |key, value| {
             let row = Events::decode_key(key).and_then(|seq| Ok((seq, Events::decode_value(value)?)));
             let document = match row {
                 Ok((seq, row)) => assembler.push(seq, row),
@@ -50,6 +55,16 @@ pub(crate) fn mend(engine: &Engine, now: u32) -> Result<Mended, MendError> {
         lost += places + assembler.broken();
         Ok(())
     })?;
+    if kept > 0 {
+        return Ok((Some(path), Mended { kept, lost }));
+    }
+    fs::remove_file(path)?;
+    Ok((None, Mended { kept, lost }))
+}
+
+/// Makes the ledger's tables again, at `now` in seconds since 1970.
+pub(crate) fn mend(engine: &Engine, now: u32) -> Result<Mended, MendError> {
+    let (path, mended) = save(&engine.writer, &engine.datadir)?;
     engine.writer.make_anew(Events::FAMILY)?;
     engine.writer.make_anew(QuoteVersions::FAMILY)?;
     engine.writer.clear(&TableInfo::of::<Documents>())?;
@@ -63,7 +78,7 @@ pub(crate) fn mend(engine: &Engine, now: u32) -> Result<Mended, MendError> {
     engine.settle()?;
     engine.drain_inbox(now).map_err(|error| match error {
         crate::LedgerError::Index(error) => MendError::from(*error),
-        other => MendError::Cannot(super::Cannot(format!("{}: {other}", path.display()))),
+        other => MendError::Cannot(super::Cannot(format!("{}: {other}", path.unwrap_or_default().display()))),
     })?;
-    Ok(Mended { kept, lost })
+    Ok(mended)
 }

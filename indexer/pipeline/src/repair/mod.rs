@@ -156,7 +156,8 @@ pub fn repair(
     }
 }
 
-/// Sets a damaged index aside, so that a new one can be made. Returns where it is now.
+/// Sets a damaged index aside, so that a new one can be made. Input events that can be read wait in the inbox for the new
+/// one. Returns where the damaged index is now.
 ///
 /// # Errors
 /// The disk refuses.
@@ -166,11 +167,22 @@ pub fn set_aside(datadir: &Path) -> Result<PathBuf, PipelineError> {
     bulk::remove_dir(&datadir.join("repair"))?;
     bulk::remove_dir(&datadir.join("bulk"))?;
     if index.exists() {
+        // Events cannot be had from the chain.
+        if let Ok(writer) = Writer::open_damaged(&index, SALVAGE_MEMORY) {
+            match ledger::save(&writer, datadir) {
+                Ok(_) | Err(MendError::Cannot(_)) => {}
+                Err(MendError::Failed(error)) if error.is_damage() => {}
+                Err(MendError::Failed(error)) => return Err(error),
+            }
+        }
         bulk::remove_dir(&aside)?;
         std::fs::rename(&index, &aside).map_err(PipelineError::io(&index))?;
     }
     Ok(aside)
 }
+
+/// Memory of the database while a damaged index is read.
+const SALVAGE_MEMORY: u64 = 48 << 20;
 
 struct Mending<'m> {
     datadir: &'m Path,
