@@ -13,7 +13,7 @@ use std::{
 use rand::{Rng, SeedableRng};
 use serde_json::Value;
 
-use crate::common::{World, fails, wait_until};
+use crate::common::{World, fails, get, grown, wait_until};
 
 const IMPORT: &str = "prices import --datadir data --licence cc0-1.0 --pair BTC/USD";
 
@@ -71,9 +71,9 @@ fn documents_come_in_without_a_writer_and_are_told() {
     let hash = all[2]["document"].as_str().unwrap().to_owned();
     world.run(&format!("events withdraw --datadir data --reason wrong {hash}")).success();
     let all = listed(&world);
-    assert_eq!((all.len(), &all[2]["withdrawn_by"], &all[3]["reason"]), (4, &353.into(), &"wrong".into()));
+    assert_eq!((all.len(), &all[2]["withdrawn_by"], &all[3]["reason"]), (4, &354.into(), &"wrong".into()));
     assert!(world.stdout(&format!("{IMPORT} --source two b.csv")).contains("is withdrawn: nothing has changed"));
-    assert!(audited(&world).contains("4 documents, 353 events, 130 quotes"));
+    assert!(audited(&world).contains("4 documents, 354 events, 130 quotes"));
     // A backup, taken in by another index.
     world.run("events export --datadir data backup.events").success();
     fails(world.run("events export --datadir data backup.events"), 1, &["backup.events"]);
@@ -88,7 +88,8 @@ fn documents_come_in_without_a_writer_and_are_told() {
 
 #[test]
 fn documents_come_in_beside_a_writer_and_readers_see_them() {
-    let world = World::small(20);
+    let mut generator = grown(20);
+    let world = World::with(generator.chain());
     world.index();
     csv(&world, "a.csv", 100, 200);
     let mut writer = world.start("index --network regtest --datadir data --blocks-dir blocks");
@@ -105,6 +106,12 @@ fn documents_come_in_beside_a_writer_and_readers_see_them() {
     fs::write(world.path("data/inbox/x.events"), "no events").unwrap();
     writer.wait_for("a file of events was not taken");
     assert!(world.path("data/inbox/x.refused").exists());
+    // An inbox that cannot be emptied does not stop blocks.
+    fs::create_dir(world.path("data/inbox/y.events")).unwrap();
+    writer.wait_for("the inbox of events cannot be emptied");
+    generator.grow(3).unwrap();
+    world.append(generator.chain());
+    wait_until("blocks beside it", || get(&address, "/v1/blocks/23").0 == 200);
     writer.signal("TERM");
     writer.end();
 }
@@ -116,7 +123,7 @@ fn killed_anywhere_nothing_is_lost_and_nothing_comes_twice() {
     let world = World::small(20);
     world.index();
     let rng = &mut rand_chacha::ChaCha8Rng::seed_from_u64(15);
-    let rounds = if long { 300 } else { 14 };
+    let rounds = if long { 300 } else { 9 };
     let mut handed_in = BTreeSet::new();
     for round in 0..rounds {
         let name = format!("{round}.csv");

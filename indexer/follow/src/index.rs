@@ -1,14 +1,16 @@
 //! The index that the follower updates.
 
 use std::{
+    cell::Cell,
     path::{Path, PathBuf},
     sync::Arc,
+    time::{Duration, Instant},
 };
 
 use cairn_link::{MempoolSlot, Publish, Publishers};
 use cairn_mempool::MempoolOptions;
 use cairn_model::{BlockHash, CancelToken, Height};
-use cairn_pipeline::{Engine, Progress};
+use cairn_pipeline::{Engine, LedgerError, Progress};
 use prometheus::Registry;
 
 use crate::{FollowError, figures::Figures};
@@ -25,7 +27,12 @@ pub struct OpenIndex {
     pub(crate) watching: MempoolOptions,
     pub(crate) progress: Arc<dyn Progress + Send + Sync>,
     figures: Option<Figures>,
+    /// Until when the inbox of events is left alone, since it could not be used.
+    inbox_waits: Cell<Option<Instant>>,
 }
+
+/// How long an inbox is left alone that could not be used.
+const INBOX_PAUSE: Duration = Duration::from_secs(60);
 
 impl OpenIndex {
     /// The index of an engine in `datadir`. Changes are published to `readers`, one of which has its mempool in
@@ -38,7 +45,8 @@ impl OpenIndex {
         progress: Arc<dyn Progress + Send + Sync>,
     ) -> Self {
         let watching = MempoolOptions::default();
-        OpenIndex { engine, datadir: datadir.to_owned(), readers, mempool, watching, progress, figures: None }
+        let (figures, inbox_waits) = (None, Cell::default());
+        OpenIndex { engine, datadir: datadir.to_owned(), readers, mempool, watching, progress, figures, inbox_waits }
     }
 
     /// The same; what it knows of the node's mempool takes at most so many bytes, together with the mempool of readers.
@@ -95,8 +103,19 @@ impl OpenIndex {
     /// # Errors
     /// The index or the disk fails. A file that is at fault is set aside, and no error.
     pub(crate) fn take_events(&self) -> Result<(), FollowError> {
+        if self.inbox_waits.get().is_some_and(|until| Instant::now() < until) {
+            return Ok(());
+        }
         let now = u32::try_from(cairn_clock::now_secs()).unwrap_or(u32::MAX);
-        let drained = self.engine.drain_inbox(now)?;
+        let drained = match self.engine.drain_inbox(now) {
+            // A file that another user put there does not stop blocks.
+            Err(error @ LedgerError::Inbox { .. }) => {
+                tracing::error!(%error, "the inbox of events cannot be emptied; it is tried again in a minute");
+                self.inbox_waits.set(Instant::now().checked_add(INBOX_PAUSE));
+                return Ok(());
+            }
+            drained => drained?,
+        };
         for refused in &drained.refused {
             let path = refused.path.display();
             tracing::error!(%path, reason = refused.reason, "a file of events was not taken");

@@ -1,5 +1,7 @@
 //! Takes a document in.
 
+use std::{io, path::PathBuf};
+
 use cairn_events::{BadDocument, Body, Document, DocumentHash, Quote, QuoteRow, Slug, choose};
 use cairn_model::BlockHash;
 use cairn_reader::{ReadError, Versions, View};
@@ -51,6 +53,14 @@ pub enum LedgerError {
         new: DocumentHash,
         /// The other one.
         known: DocumentHash,
+    },
+    /// A file of the inbox cannot be read or removed.
+    #[error("{}: {error}: the process that writes the index must be able to read, rename and remove files of the inbox", path.display())]
+    Inbox {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system says.
+        error: io::Error,
     },
     /// The index or the disk.
     #[error(transparent)]

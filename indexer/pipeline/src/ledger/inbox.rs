@@ -5,6 +5,7 @@ use std::{
     fs::{self, File},
     io::{self, BufReader, BufWriter},
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use cairn_events::{
@@ -19,6 +20,10 @@ use crate::Engine;
 pub const INBOX: &str = "inbox";
 /// How names of files end that wait.
 const WAITING: &str = "events";
+/// How names of files end that are being written.
+const PART: &str = "part";
+/// Age at which nobody writes such a file any more.
+const LEFT: Duration = Duration::from_secs(86_400);
 /// How names of files end that were not taken.
 const REFUSED: &str = "refused";
 
@@ -32,7 +37,7 @@ pub fn put_into_inbox<E: From<io::Error>>(
 ) -> Result<PathBuf, E> {
     let folder = datadir.join(INBOX);
     fs::create_dir_all(&folder)?;
-    let part = folder.join(format!("{}.part", uuid::Uuid::now_v7()));
+    let part = folder.join(format!("{}.{PART}", uuid::Uuid::now_v7()));
     let written = (|| {
         let mut to = FileWriter::begin(BufWriter::new(File::create_new(&part)?))?;
         fill(&mut |document| to.add(document))?;
@@ -60,6 +65,11 @@ pub struct Refused {
     pub reason: String,
 }
 
+fn unusable(path: &Path) -> impl FnOnce(io::Error) -> LedgerError {
+    let path = path.to_owned();
+    move |error| LedgerError::Inbox { path, error }
+}
+
 /// What was in the inbox.
 #[derive(Debug, Default)]
 pub struct Drained {
@@ -83,9 +93,16 @@ fn waiting(folder: &Path) -> io::Result<Vec<PathBuf>> {
         files => files?,
     };
     let mut found: Vec<PathBuf> = files.map(|file| Ok(file?.path())).collect::<io::Result<_>>()?;
+    found.iter().filter(|path| is_left(path)).for_each(|path| drop(fs::remove_file(path)));
     found.retain(|path| path.extension().is_some_and(|e| e == WAITING));
     found.sort_unstable();
     Ok(found)
+}
+
+/// True for a file that a command began and, being killed, did not finish.
+fn is_left(path: &Path) -> bool {
+    let old = || fs::metadata(path).and_then(|of| of.modified()).ok()?.elapsed().ok().map(|age| age > LEFT);
+    path.extension().is_some_and(|e| e == PART) && old().unwrap_or(false)
 }
 
 impl Engine {
@@ -96,14 +113,14 @@ impl Engine {
     /// The index or the disk fails. What was taken stays, and the rest waits.
     pub fn drain_inbox(&self, now: u32) -> Result<Drained, LedgerError> {
         let mut drained = Drained::default();
-        let files = waiting(&self.datadir.join(INBOX)).map_err(cairn_writer::WriteError::io(&self.datadir))?;
+        let files = waiting(&self.datadir.join(INBOX)).map_err(unusable(&self.datadir.join(INBOX)))?;
         if files.is_empty() || self.tip()?.is_none() {
             return Ok(drained);
         }
         for path in files {
             match self.take_file(&path, now) {
                 Ok(applied) => {
-                    fs::remove_file(&path).map_err(cairn_writer::WriteError::io(&path))?;
+                    fs::remove_file(&path).map_err(unusable(&path))?;
                     drained.files.push((path, applied));
                 }
                 Err(Taken::Not(reason)) => drained.refused.push(refuse(&path, reason)?),
@@ -140,7 +157,7 @@ enum Taken {
 impl From<FileError> for Taken {
     fn from(error: FileError) -> Self {
         match error {
-            FileError::Io(error) => Taken::Failed(cairn_writer::WriteError::io(Path::new(INBOX))(error).into()),
+            FileError::Io(error) => Taken::Failed(unusable(Path::new(INBOX))(error)),
             other => Taken::Not(other.to_string()),
         }
     }
@@ -149,7 +166,7 @@ impl From<FileError> for Taken {
 impl From<LedgerError> for Taken {
     fn from(error: LedgerError) -> Self {
         match error {
-            LedgerError::Index(_) => Taken::Failed(error),
+            LedgerError::Index(_) | LedgerError::Inbox { .. } => Taken::Failed(error),
             LedgerError::Bad(_) | LedgerError::Alike { .. } => Taken::Not(error.to_string()),
         }
     }
@@ -159,7 +176,7 @@ impl From<LedgerError> for Taken {
 fn refuse(path: &Path, reason: String) -> Result<Refused, LedgerError> {
     let aside = path.with_extension(REFUSED);
     let why = path.with_extension("reason.txt");
-    fs::write(&why, format!("{reason}\n")).map_err(cairn_writer::WriteError::io(&why))?;
-    fs::rename(path, &aside).map_err(cairn_writer::WriteError::io(path))?;
+    fs::write(&why, format!("{reason}\n")).map_err(unusable(&why))?;
+    fs::rename(path, &aside).map_err(unusable(path))?;
     Ok(Refused { path: aside, reason })
 }
