@@ -29,14 +29,14 @@ use crate::exit::{Exit, Failure};
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 /// Settings that the allocator reads before `main`; the environment variable MALLOC_CONF overrides them. By default each
-/// thread keeps 20 freed blocks and more of each size up to 32 KiB, a megabyte for each of the threads that read the index,
-/// and freed pages stay for ten seconds. A server with 72 such threads took 103 MiB so. Here a thread keeps 4 of the sizes
-/// of which a slab has few. A thread that keeps none above 1 KiB takes a lock for each buffer of an answer: an overview
-/// cost a tenth more.
+/// thread keeps 20 to 200 freed blocks of each size up to 32 KiB, a megabyte for each of the threads that read the index, and
+/// freed pages stay for ten seconds. A server with 72 such threads took 103 MiB so. Here a thread keeps at most 20 of a
+/// size, and of sizes of which a slab has few, two. A thread that keeps none above 1 KiB takes a lock for each buffer of an
+/// answer: an overview cost a tenth more.
 #[expect(unsafe_code, reason = "the name of the symbol is the allocator's interface; nothing else defines it")]
 #[unsafe(export_name = "malloc_conf")]
-pub static ALLOCATOR_SETTINGS: &[u8; 102] =
-    b"tcache_max:16384,tcache_nslots_small_min:4,tcache_nslots_large:4,dirty_decay_ms:1000,muzzy_decay_ms:0\0";
+pub static ALLOCATOR_SETTINGS: &[u8; 106] =
+    b"tcache_max:4096,tcache_nslots_small_min:2,tcache_nslots_small_max:20,dirty_decay_ms:1000,muzzy_decay_ms:0\0";
 
 fn main() -> ExitCode {
     // A large index has thousands of files, and all of them stay open. If the limit is too low, opening the index

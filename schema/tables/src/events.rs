@@ -5,7 +5,7 @@
 //!   1 document      events that follow │ received at │ rows │ repeated rows │ provenance
 //!   2 quotes        seq of the document │ bits: rows that repeat │ series │ count │ rows (at most 256)
 //!   3 withdrawal    received at │ provenance │ hash of the document (32) │ reason
-//! documents       'D' ‖ SHA-256 of a document    → its seq, 0 if it has not come │ seq of its withdrawal, 0 if there is none
+//! documents       'e' ‖ SHA-256 of a document    → its seq, 0 if it has not come │ seq of its withdrawal, 0 if there is none
 //! quote_versions  series (14) ‖ closes at (4) ‖ source ‖ 0 ‖ retrieved at (4) ‖ first bytes of the document's hash (8) → quote
 //! quotes          'q' ‖ series (14) ‖ closes at (4) → the quote that holds
 //! ```
@@ -153,7 +153,7 @@ pub struct Documents;
 
 impl Table for Documents {
     const NAME: &'static str = "documents";
-    const HOME: Home = Home::Shared(b'D');
+    const HOME: Home = Home::Shared(b'e');
     const ORIGIN: Origin = Origin::Events;
     type Key = DocumentHash;
     type Value = DocumentState;

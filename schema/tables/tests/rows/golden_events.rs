@@ -147,7 +147,7 @@ impl Tested for Documents {
         vec![(
             DocumentHash([0xd1; 32]),
             DocumentState { seq: 7, withdrawn: 300 },
-            "44 d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1",
+            "65 d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1",
             "07 ac02",
         )]
     }
