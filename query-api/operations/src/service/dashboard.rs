@@ -15,7 +15,7 @@ use crate::{
 pub(crate) struct Dashboard;
 
 /// Operations whose answers it has, by name.
-pub(crate) const PARTS: [&str; 2] = ["network_summary", "onchain"];
+pub(crate) const PARTS: [&str; 2] = ["network_summary", "onchain_stats"];
 /// Age in seconds above which it is stale.
 const STALE_AFTER: u32 = 600;
 
