@@ -23,6 +23,7 @@ mod health_full;
 mod limits;
 mod mempool_ops;
 mod network;
+mod onchain;
 mod reference;
 mod sessions;
 mod supply;
