@@ -24,6 +24,7 @@ mod limits;
 mod mempool_ops;
 mod network;
 mod onchain;
+mod onchain_ledger;
 mod reference;
 mod sessions;
 mod supply;

@@ -7,7 +7,7 @@
 //! of their days is compared for all.
 
 use std::{
-    collections::{BTreeMap, HashSet},
+    collections::{BTreeMap, BTreeSet, HashSet},
     iter::Peekable,
 };
 
@@ -144,6 +144,10 @@ impl ClusterTally {
     pub(crate) fn differences(&self) -> Vec<(&'static str, &'static str)> {
         let differs = |sum: Weighed| sum != Weighed::default();
         let scripts = !self.unknown_scripts;
+        // The first of these that differs says enough.
+        let days = scripts && differs(self.days);
+        let longer = !days && differs(self.longer);
+        let paid = !days && !longer && self.paid.differs();
         [
             (
                 differs(self.nodes),
@@ -155,9 +159,9 @@ impl ClusterTally {
             (differs(self.transactions), Clusters::NAME, "transactions of clusters do not add up"),
             (scripts && differs(self.scripts), ClusterOf::NAME, "scripts of clusters do not add up"),
             (scripts && self.balance != 0, Clusters::NAME, "clusters do not hold what their scripts hold"),
-            (scripts && differs(self.days), ClusterDays::NAME, "days do not add up to what clusters hold"),
-            (differs(self.longer), ClusterDays::NAME, "longer periods are not the sums of their days"),
-            (self.paid.differs(), ClusterDays::NAME, "transactions of a day did not pay so much to others"),
+            (days, ClusterDays::NAME, "days do not add up to what clusters hold"),
+            (longer, ClusterDays::NAME, "longer periods are not the sums of their days"),
+            (paid, ClusterDays::NAME, "transactions of a day did not pay so much to others"),
         ]
         .into_iter()
         .filter_map(|(differs, table, what)| differs.then_some((table, what)))
@@ -174,6 +178,8 @@ struct Paid {
     looked_at: u64,
     /// Of days that are looked at.
     expected: BTreeMap<u32, i128>,
+    /// The other days that have blocks.
+    passed_over: BTreeSet<u32>,
     /// Of all days that have a row.
     found: BTreeMap<u32, i128>,
     unknown: bool,
@@ -192,13 +198,20 @@ impl Paid {
         };
         self.day = Some((day, looks));
         self.seen += transactions;
-        self.looked_at += if looks { transactions } else { 0 };
+        if looks {
+            self.looked_at += transactions;
+        } else {
+            self.passed_over.insert(day);
+        }
         looks
     }
 
     fn differs(&self) -> bool {
         let found = |day| self.found.get(day).copied().unwrap_or(0);
-        !self.unknown && self.expected.iter().any(|(day, paid)| *paid != found(day))
+        // A day without blocks pays nothing.
+        let has_blocks = |day| self.expected.contains_key(day) || self.passed_over.contains(day);
+        let too_many = self.found.iter().any(|(day, paid)| *paid != 0 && !has_blocks(day));
+        !self.unknown && (too_many || self.expected.iter().any(|(day, paid)| *paid != found(day)))
     }
 }
 

@@ -335,3 +335,122 @@ fn spent_of_older(day: &Day<'_>) -> Vec<(u32, i128)> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use proptest::prelude::*;
+    use rust_decimal::Decimal;
+
+    use super::*;
+    use crate::onchain::Closes;
+
+    const DAY: u32 = 86_400;
+
+    fn made(birth: u32, sats: i128) -> Change {
+        Change { birth, sats, coins: 1 }
+    }
+
+    fn gone(birth: u32, sats: i128) -> Change {
+        Change { birth, sats: -sats, coins: -1 }
+    }
+
+    fn day<'d>(day: u32, flows: Flows, changes: &'d [Change]) -> Day<'d> {
+        Day { day, flows, changes, spent: None, last_block: day * DAY }
+    }
+
+    fn closes() -> Closes {
+        Closes::of([(10, 10), (11, 20), (13, 40)].map(|(day, usd)| (day, Decimal::from(usd))))
+    }
+
+    #[test]
+    fn coins_count_at_the_price_of_their_day() {
+        let closes = closes();
+        let mut days =
+            Days::after(&[made(3, 100)], Flows { created_sats: 100, ..Flows::default() }, 0, Prices::of(&closes, None));
+        let flows = Flows { created_sats: 8, spent_sats: 1, ..Flows::default() };
+        // Of eight satoshis made one is spent on the same day.
+        let first = days.add(&day(10, flows, &[made(10, 7)]));
+        assert_eq!((first.supply_sats, first.coins, first.unpriced_sats), (107, 2, 100));
+        let million = |days: &mut Days<'_>, of: u32, sats: i128| {
+            let sats = sats * 1_000_000;
+            days.add(&day(of, Flows { created_sats: sats, ..Flows::default() }, &[made(of, sats)]))
+        };
+        // 7 × 10 are no cent; 2 million satoshis at 20 are 40 cents.
+        assert_eq!((first.realized_cap, first.market_cap, first.mvrv), (Ok(0), Ok(0), Ok(107 * 1_000_000 / 7)));
+        assert_eq!(
+            (first.spending.sopr(), first.spending_of_older.sopr()),
+            (Ok(1_000_000), Err(Missing::NothingPriced))
+        );
+        let second = million(&mut days, 11, 2);
+        assert_eq!((second.realized_cap, second.market_cap), (Ok(40), Ok(40)));
+        // A day without a close, until its coins are gone.
+        assert_eq!(million(&mut days, 12, 1).realized_cap, Err(Missing::Gap { day: 12 }));
+        let flows = Flows { spent_sats: 1_000_000, ..Flows::default() };
+        let fourth = days.add(&day(13, flows, &[gone(12, 1_000_000)]));
+        assert_eq!((fourth.realized_cap, fourth.spending.sopr()), (Ok(40), Err(Missing::Gap { day: 12 })));
+        assert_eq!(fourth.unpriced_sats, 100);
+        assert_eq!(days.realized_waves(17).unwrap()[1..3], [999_998, 1], "all but the seven satoshis");
+    }
+
+    #[test]
+    fn what_is_overwritten_was_not_spent() {
+        let closes = closes();
+        let mut days = Days::after(&[made(10, 50), made(11, 9)], Flows::default(), 0, Prices::of(&closes, None));
+        let flows = Flows { spent_sats: 5, overwritten_sats: 50, ..Flows::default() };
+        let spent = BTreeMap::from([(11, 5u128)]);
+        let changes = [gone(10, 50), gone(11, 5)];
+        let figures = days.add(&Day { spent: Some(&spent), ..day(13, flows, &changes) });
+        // 5 × 40 over 5 × 20, without the fifty.
+        assert_eq!((figures.spending.sopr(), figures.supply_sats), (Ok(2_000_000), 4));
+    }
+
+    #[test]
+    fn without_prices_values_are_unknown() {
+        let closes = Closes::default();
+        let mut days = Days::after(&[], Flows::default(), 0, Prices::of(&closes, Some(3)));
+        let figures = days.add(&day(3, Flows::default(), &[]));
+        let missing = Err(Missing::NoSeries);
+        assert_eq!([figures.market_cap, figures.realized_cap, figures.mvrv], [missing; 3]);
+    }
+
+    #[test]
+    fn coins_age_from_block_to_block() {
+        let closes = closes();
+        let mut days = Days::after(&[], Flows::default(), 0, Prices::of(&closes, None));
+        // Ten satoshis made with the block at the end of the day, and five of them spent a day later.
+        let first = Flows { created_sats: 10, created_moment: 10 * i128::from(10 * DAY), ..Flows::default() };
+        let figures = days.add(&day(10, first, &[made(10, 10)]));
+        assert_eq!((figures.of_day, figures.of_day.liveliness()), (CoinTime::default(), None));
+        let second = Flows {
+            spent_sats: 5,
+            left_moment: 5 * i128::from(11 * DAY),
+            destroyed: 5 * i128::from(DAY),
+            ..Flows::default()
+        };
+        let figures = days.add(&day(11, second, &[gone(10, 5)]));
+        assert_eq!(figures.of_day, CoinTime { created: 10 * i128::from(DAY), destroyed: 5 * i128::from(DAY) });
+        assert_eq!((figures.of_day.created_days(), figures.of_day.destroyed_days()), (10, 5));
+        assert_eq!(figures.of_day.liveliness(), Some(500_000));
+        assert_eq!(figures.of_day.dormancy(5), Some(1_000_000));
+        assert_eq!(figures.of_day.dormancy(0), None);
+        // A quiet day: the last block is the same.
+        let quiet = days.add(&Day { last_block: 11 * DAY, ..day(12, Flows::default(), &[]) });
+        assert_eq!(quiet.of_day, CoinTime::default());
+        assert_eq!(quiet.of_all, figures.of_all);
+    }
+
+    proptest! {
+        #[test]
+        fn every_coin_is_in_one_class(births in prop::collection::btree_map(0u32..6_000, 1u64..1_000, 0..40), later in 0u32..3_000) {
+            let closes = closes();
+            let unspent: Vec<Change> = births.iter().map(|(birth, sats)| made(*birth, i128::from(*sats))).collect();
+            let now = births.keys().max().unwrap_or(&0) + later;
+            let mut days = Days::after(&unspent, Flows::default(), 0, Prices::of(&closes, None));
+            let figures = days.add(&day(now, Flows::default(), &[]));
+            let mut expected = [0; AGE_CLASSES.len()];
+            births.iter().for_each(|(birth, sats)| expected[age_class(now - birth)] += i128::from(*sats));
+            prop_assert_eq!(figures.waves, expected);
+        }
+    }
+}

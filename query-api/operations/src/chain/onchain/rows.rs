@@ -86,13 +86,13 @@ pub(crate) struct DayRow {
     /// Market cap by realized cap.
     mvrv: Option<Decimal<6>>,
     /// Part of the supply that is older than the prices: it counts zero in the realized cap.
-    unpriced_sats: u64,
+    unpriced_sats: Option<u64>,
     /// Value of spent coins at the price of the day by their value at the price of the day on which they were made.
     sopr: Option<Decimal<6>>,
     /// The same without coins that were made on the same day.
     sopr_excluding_same_day: Option<Decimal<6>>,
     /// Part of what was spent that is older than the prices: it is in neither ratio.
-    unpriced_spent_sats: u64,
+    unpriced_spent_sats: Option<u64>,
     /// Part of the supply in each class of age, from the youngest on, rounded down. The classes are those of `hodl_waves`.
     hodl_shares: Vec<Decimal<6>>,
     /// Why fields are null, by their names.
@@ -124,7 +124,7 @@ pub(crate) struct Window {
     liveliness: Option<Decimal<6>>,
     sopr: Option<Decimal<6>>,
     sopr_excluding_same_day: Option<Decimal<6>>,
-    unpriced_spent_sats: u64,
+    unpriced_spent_sats: Option<u64>,
     /// Why fields are null, by their names.
     reasons: Reasons,
 }
@@ -173,6 +173,19 @@ fn soprs(reasons: &mut Reasons, all: &Spending, older: &Spending) -> [Option<Dec
         .map(|(field, spending)| known(reasons, field, spending.sopr()).map(Decimal))
 }
 
+/// What is older than the prices, unless there are none.
+fn unpriced(
+    reasons: &mut Reasons,
+    field: &'static str,
+    sats: i128,
+    figures: &Figures,
+) -> Result<Option<u64>, ApiError> {
+    match figures.market_cap {
+        Err(missing @ Missing::NoSeries) => Ok(known(reasons, field, Err(missing))),
+        _ => natural(sats).map(Some),
+    }
+}
+
 impl DayRow {
     /// A day; `price` is its close, if there is one.
     pub(super) fn of(figures: &Figures, scripts: &Scripts, price: Result<Number, Missing>) -> Result<Self, ApiError> {
@@ -206,10 +219,10 @@ impl DayRow {
             market_cap_usd: known(r, "market_cap_usd", figures.market_cap).map(Decimal),
             realized_cap_usd: known(r, "realized_cap_usd", figures.realized_cap).map(Decimal),
             mvrv: known(r, "mvrv", figures.mvrv).map(Decimal),
-            unpriced_sats: natural(figures.unpriced_sats)?,
+            unpriced_sats: unpriced(r, "unpriced_sats", figures.unpriced_sats, figures)?,
             sopr,
             sopr_excluding_same_day,
-            unpriced_spent_sats: natural(figures.spending.unpriced_sats)?,
+            unpriced_spent_sats: unpriced(r, "unpriced_spent_sats", figures.spending.unpriced_sats, figures)?,
             hodl_shares: figures.waves.iter().map(|sats| share(*sats, figures.supply_sats)).collect(),
             reasons,
         })
@@ -247,10 +260,10 @@ impl DayRow {
             of(self.market_cap_usd),
             of(self.realized_cap_usd),
             of(self.mvrv),
-            self.unpriced_sats.to_string(),
+            of(self.unpriced_sats),
             of(self.sopr),
             of(self.sopr_excluding_same_day),
-            self.unpriced_spent_sats.to_string(),
+            of(self.unpriced_spent_sats),
         ];
         cells.extend(self.hodl_shares.iter().map(ToString::to_string));
         cells.push(reasons);
@@ -343,7 +356,10 @@ impl Window {
             liveliness: ratio(r, "liveliness", time.liveliness(), NOTHING_AGED),
             sopr,
             sopr_excluding_same_day,
-            unpriced_spent_sats: natural(all.unpriced_sats)?,
+            unpriced_spent_sats: match figures.last() {
+                Some(last) => unpriced(r, "unpriced_spent_sats", all.unpriced_sats, last)?,
+                None => None,
+            },
             reasons,
         })
     }
