@@ -68,7 +68,7 @@ impl Sequence for Made {
             for (value, distance) in values.iter_mut().zip(&distances[..count]) {
                 value.clear();
                 // Received less sent: 1 satoshi for the node of a script, nothing later.
-                put_varint(value, distance << 1 | 1);
+                put_varint(value, distance << 2 | 3);
                 put_varint(value, if *distance == 0 { 2 } else { 0 });
             }
             let key = TxNum(tx).to_be5();

@@ -46,6 +46,7 @@ fn cases() -> Vec<Case> {
     paths.push(format!("/v1/qr?data={}", "Z".repeat(1_200)));
     let others = ["/v1/chain/recent-blocks", "/v1/network/summary", "/api/health", "/api/health/full", "/livez"];
     paths.push("/v1/chain/supply-distribution".to_owned());
+    paths.push("/v1/onchain".to_owned());
     paths.extend(others.map(str::to_owned));
     // There is no mempool: they say so.
     let unconfirmed = ["stats", "fee-distribution"].map(|rest| format!("/v1/mempool/{rest}"));

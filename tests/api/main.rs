@@ -23,6 +23,8 @@ mod health_full;
 mod limits;
 mod mempool_ops;
 mod network;
+mod onchain;
+mod onchain_ledger;
 mod reference;
 mod sessions;
 mod supply;

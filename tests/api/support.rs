@@ -95,7 +95,7 @@ pub fn open_config() -> ApiConfig {
     })
 }
 
-fn write_tidy(dir: &Path, chain: &Chain) {
+pub fn write_tidy(dir: &Path, chain: &Chain) {
     let files = FileOptions::new(bitcoin::Network::Regtest, [1, 2, 3, 4, 5, 6, 7, 8]);
     write_chain(dir, chain, &Layout::tidy(files)).unwrap();
 }

@@ -6,7 +6,8 @@ use bitcoin::ScriptBuf;
 use cairn_model::ScriptId;
 use cairn_reader::{AsOf, ClusterRoot, Explanation, MemberPlace, View};
 use cairn_tables::{
-    clusters::{ClusterChildren, ClusterOf, Clusters as Forest},
+    clusters::{ClusterChildren, ClusterDays, ClusterOf, Clusters as Forest, NET_EXTERNAL},
+    periods::Period,
     script_days::BANDS,
     sums::Sums,
 };
@@ -14,7 +15,7 @@ use cairn_testkit::{Clusters, Oracle};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use crate::cospending::clusters_of;
+use crate::cospending::{clusters_of, paid_by_day};
 
 /// Panics at the first difference.
 pub fn assert_clusters_equal(view: &View<'_>, oracle: &Oracle) {
@@ -32,6 +33,7 @@ pub fn assert_clusters_equal(view: &View<'_>, oracle: &Oracle) {
         assert_height_equal(view, &expected, &ids, &mut rng);
         bands(view, oracle, height);
     }
+    paid(view, oracle);
     // Nothing that no script leads to: every cluster of the tip was walked through.
     let now = clusters_of(oracle, tip);
     let clustered: usize = now.all().filter(|members| members.len() > 1).map(|members| members.len()).sum();
@@ -40,6 +42,20 @@ pub fn assert_clusters_equal(view: &View<'_>, oracle: &Oracle) {
     let children: usize = view.scan::<ClusterChildren>(None).unwrap().map(|row| row.unwrap().1.0.len()).sum();
     let roots = now.all().filter(|members| members.len() > 1).count();
     assert_eq!(children, now.eligible().len() - roots, "children");
+}
+
+fn paid(view: &View<'_>, oracle: &Oracle) {
+    let tip = view.tip().height;
+    let mut expected = paid_by_day(oracle, tip);
+    let mut all = 0;
+    for day in (0..=tip).map(|height| oracle.day(height)).collect::<BTreeSet<u32>>() {
+        let row = view.get::<ClusterDays>(&Period::day(day)).unwrap().unwrap_or_default();
+        let of_day = expected.remove(&day).unwrap_or(0);
+        assert_eq!(row.get(NET_EXTERNAL), i128::from(of_day), "paid to others on day {day}");
+        all += i128::from(of_day);
+        assert_eq!(view.clusters_by_day(day).unwrap().get(NET_EXTERNAL), all, "paid to others up to day {day}");
+    }
+    assert!(expected.is_empty());
 }
 
 fn assert_height_equal(
@@ -138,5 +154,6 @@ fn bands(view: &View<'_>, oracle: &Oracle, height: u32) {
     let each =
         bands.iter().flat_map(|(band, of)| [(*band, i128::from(of.holders)), (BANDS + band, i128::from(of.sats))]);
     let found = view.clusters_by_day(oracle.day(last)).unwrap();
+    let found = Sums::of(found.iter().filter(|(position, _)| *position < NET_EXTERNAL)).unwrap();
     assert_eq!(found, Sums::of(each).unwrap(), "clusters by balance at {last}");
 }

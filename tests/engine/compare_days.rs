@@ -7,6 +7,7 @@ use cairn_model::{ScriptTemplate, TxNum, day_of};
 use cairn_reader::View;
 use cairn_tables::{
     ages::{DormantSpends, SpentByAge, YEAR, dormant_class},
+    clusters::ClusterDays,
     daily::{Daily, Measure},
     periods::Period,
     script_days::{ACTIVE, BANDS, NO_ADDRESS, RECEIVERS, SENDERS, ScriptDays},
@@ -29,6 +30,7 @@ pub fn assert_days_equal(view: &View<'_>, oracle: &Oracle) {
     }
     assert_eq!(view.last_of_day(tip + 1), None);
     days(view, oracle);
+    changes(view, oracle);
 }
 
 fn transactions(view: &View<'_>, oracle: &Oracle) {
@@ -120,6 +122,72 @@ fn in_use(oracle: &Oracle) -> BTreeMap<u32, BTreeMap<&ScriptBuf, (bool, bool)>> 
         }
     }
     days
+}
+
+/// What each day did to the coins of each day of birth, day by day.
+fn changes(view: &View<'_>, oracle: &Oracle) {
+    let tip = view.tip().height;
+    let mut expected: BTreeMap<u32, BTreeMap<u32, (i128, i128)>> = BTreeMap::new();
+    let mut spent: BTreeMap<u32, BTreeMap<u32, u128>> = BTreeMap::new();
+    let mut change = |day: u32, birth: u32, sats: u64, sign: i128| {
+        let of = expected.entry(day).or_default().entry(birth).or_default();
+        (of.0, of.1) = (of.0 + sign * i128::from(sats), of.1 + sign);
+    };
+    for (tx_num, height, tx) in oracle.transactions(tip) {
+        let day = oracle.day(height);
+        for coin in oracle.spent(tx_num) {
+            change(day, oracle.day(coin.height), coin.value_sats, -1);
+            *spent.entry(day).or_default().entry(oracle.day(coin.height)).or_default() += u128::from(coin.value_sats);
+        }
+        for output in tx.output.iter().filter(|o| !cairn_model::is_unspendable(o.script_pubkey.as_bytes())) {
+            change(day, day, output.value.to_sat(), if height > 0 { 1 } else { 0 });
+        }
+    }
+    for (height, coin) in oracle.overwritten() {
+        change(oracle.day(*height), oracle.day(coin.height), coin.value_sats, -1);
+    }
+    for of_day in expected.values_mut() {
+        of_day.retain(|_, change| *change != (0, 0));
+    }
+    expected.retain(|_, of_day| !of_day.is_empty());
+    let (first, last) = (oracle.day(0), oracle.day(tip));
+    let mut found: BTreeMap<u32, BTreeMap<u32, (i128, i128)>> = BTreeMap::new();
+    let mut show = |day: u32, changes: &[cairn_reader::BirthChange]| {
+        assert!(changes.is_sorted_by(|a, b| a.day < b.day), "changes of day {day}");
+        found.insert(day, changes.iter().map(|change| (change.day, (change.sats, change.coins))).collect());
+        Ok::<(), cairn_reader::ReadError>(())
+    };
+    view.supply_changes(first..=last, &mut show).unwrap();
+    assert_eq!(found, expected, "changes of the supply");
+    // A part of the days is that part.
+    let (from, to) = (first + (last - first) / 3, first + (last - first) * 2 / 3);
+    found.clear();
+    let mut show = |day: u32, changes: &[cairn_reader::BirthChange]| {
+        found.insert(day, changes.iter().map(|change| (change.day, (change.sats, change.coins))).collect());
+        Ok::<(), cairn_reader::ReadError>(())
+    };
+    view.supply_changes(from..=to, &mut show).unwrap();
+    assert!(found.iter().eq(expected.range(from..=to)), "changes of the supply from {from} to {to}");
+    let sums = view.day_sums(from..=to).unwrap();
+    let with_blocks: BTreeSet<u32> = (0..=tip).map(|height| oracle.day(height)).collect();
+    assert!(sums.keys().eq(with_blocks.range(from..=to)), "days with sums");
+    for (day, sums) in &sums {
+        assert_eq!(Some(&sums.blocks), view.get::<Daily>(&Period::day(*day)).unwrap().as_ref());
+        assert_eq!(sums.scripts, view.get::<ScriptDays>(&Period::day(*day)).unwrap().unwrap_or_default());
+        assert_eq!(sums.clusters, view.get::<ClusterDays>(&Period::day(*day)).unwrap().unwrap_or_default());
+    }
+    for day in with_blocks {
+        let of_day = spent.remove(&day).unwrap_or_default();
+        assert_eq!(view.spent_by_birth(day).unwrap(), of_day, "spent on day {day}");
+        if oracle.overwritten().iter().any(|(height, _)| oracle.day(*height) == day) {
+            continue;
+        }
+        // Of earlier days, the changes tell what was spent.
+        let changes = expected.get(&day).into_iter().flatten().filter(|(birth, _)| **birth < day);
+        let told = changes.map(|(birth, (sats, _))| (*birth, sats.unsigned_abs())).filter(|(_, sats)| *sats > 0);
+        let of_earlier = of_day.into_iter().filter(|(birth, sats)| *birth < day && *sats > 0);
+        assert!(told.eq(of_earlier), "spent on day {day}");
+    }
 }
 
 fn days(view: &View<'_>, oracle: &Oracle) {

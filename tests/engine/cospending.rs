@@ -1,9 +1,11 @@
 //! The oracle's clusters by the rule of the index: its detectors of CoinJoins have tests of their own.
 
+use std::collections::BTreeMap;
+
 use bitcoin::{ScriptBuf, Transaction};
 use cairn_domain::coinjoin::{Shape, is_coinjoin};
 use cairn_model::{Sats, ScriptTemplate};
-use cairn_testkit::{Clusters, Coin, Oracle, needs_key};
+use cairn_testkit::{Clusters, Coin, Oracle, needs_key, paid_to_others};
 
 /// A transaction with the coins that it spends.
 struct Spending<'t>(&'t Transaction, &'t [Coin]);
@@ -46,4 +48,10 @@ impl Shape for Spending<'_> {
 /// The oracle's clusters by the rule of the index.
 pub(crate) fn clusters_of(oracle: &Oracle, height: u32) -> Clusters {
     Clusters::at(oracle, height, &|tx, coins| is_coinjoin(&Spending(tx, coins)), &needs_key)
+}
+
+/// What the transactions of each day paid to others, by the rule of the index.
+#[allow(dead_code, reason = "not all test programs that have this file ask for it")]
+pub(crate) fn paid_by_day(oracle: &Oracle, height: u32) -> BTreeMap<u32, Sats> {
+    paid_to_others(oracle, height, &|tx, coins| is_coinjoin(&Spending(tx, coins)), &needs_key)
 }

@@ -7,8 +7,9 @@ use cairn_pipeline::{
     verify::{RawCheck, Repair, audit_folder},
 };
 use cairn_tables::{
-    Family,
+    Family, Table,
     ages::{Birth, BirthDays, SpentByAge, SpentRow, SupplyChanges},
+    clusters::{ClusterDays, NET_EXTERNAL},
     daily::Daily,
     periods::Period,
     script_days::ScriptDays,
@@ -26,12 +27,48 @@ fn one_of(number: i128) -> Sums {
     Sums::of([(2, number)]).unwrap()
 }
 
+fn paid(sats: i128) -> Sums {
+    Sums::of([(NET_EXTERNAL, sats)]).unwrap()
+}
+
+/// What a day paid is changed in the day and in all longer periods, so that they still agree.
+#[test]
+fn a_day_that_paid_something_else_is_found_and_mended() {
+    let (blocks, index, expected) = original(38);
+    let dir = copy(index.path());
+    let writer = Writer::open(&dir.path().join("index")).unwrap();
+    let mut rows: Vec<(Period, Sums)> = Vec::new();
+    writer
+        .rows::<ClusterDays>(|key, value| {
+            rows.push((ClusterDays::decode_key(key).unwrap(), ClusterDays::decode_value(value).unwrap()));
+        })
+        .unwrap();
+    let day = rows.iter().find(|(period, sums)| period.days() == 1 && sums.get(NET_EXTERNAL) > 0).unwrap().0;
+    let periods = Period::all_of(day.first_day());
+    writer
+        .commit::<WriteError>(|batch| {
+            for (period, sums) in rows.iter_mut().filter(|(period, _)| periods.contains(period)) {
+                sums.add(NET_EXTERNAL, 1).unwrap();
+                batch.put_row::<ClusterDays>(period, sums);
+            }
+            Ok(())
+        })
+        .unwrap();
+    writer.flush().unwrap();
+    drop(writer);
+    let (_, audit) = audit_folder(&dir.path().join("index"), RawCheck::None, &NoProgress).unwrap();
+    let found: Vec<_> = audit.damages.iter().map(|damage| (damage.place.as_str(), damage.repair)).collect();
+    assert_eq!(found, [("cluster_days", Repair::Stage("clusters"))], "{audit:#?}");
+    assert!(matches!(mend(dir.path(), blocks.path()), Repaired::Whole(done) if done.len() == 1));
+    assert_mended(dir, blocks.path(), &expected, "cluster_days");
+}
+
 /// Sums and ages that say something else than the journal.
 #[test]
 fn wrong_sums_are_found_and_mended() {
     let (blocks, index, expected) = original(36);
     type Forge = fn(&mut Batch<'_>);
-    let forged: [(&str, &str, Forge); 5] = [
+    let forged: [(&str, &str, Forge); 7] = [
         ("tx_sums", "ages", |batch| batch.delete_row::<TxSums>(&cairn_model::TxNum(0))),
         ("spent_by_age", "ages", |batch| {
             let births = vec![Birth { day: 3, sats: 1, coins: 1 }];
@@ -42,6 +79,12 @@ fn wrong_sums_are_found_and_mended() {
         }),
         ("daily", "ages", |batch| batch.put_row::<Daily>(&Period::day(14_000), &one_of(1))),
         ("script_days", "script_days", |batch| batch.put_row::<ScriptDays>(&Period::day(14_000), &one_of(-1))),
+        // A day that is in no longer period; and one that is in all, but has no blocks.
+        ("cluster_days", "clusters", |batch| batch.put_row::<ClusterDays>(&Period::day(14_000), &paid(5))),
+        ("cluster_days", "clusters", |batch| {
+            let periods = Period::all_of(9_000);
+            periods.iter().for_each(|period| batch.put_row::<ClusterDays>(period, &paid(5)));
+        }),
     ];
     for (table, stage, forge) in forged {
         let dir = copy(index.path());

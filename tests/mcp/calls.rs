@@ -68,6 +68,7 @@ impl Subjects {
             "block_detail" => get(json!({"height_or_hash": 5, "tx_limit": 2}), "/v1/blocks/5?tx_limit=2".to_owned()),
             "recent_blocks" => get(json!({"limit": 2}), "/v1/chain/recent-blocks?limit=2".to_owned()),
             "supply_distribution" => get(json!({"as_of": 3}), "/v1/chain/supply-distribution?as_of=3".to_owned()),
+            "onchain_stats" => get(json!({"as_of": 3}), "/v1/onchain?as_of=3".to_owned()),
             "projected_blocks" => get(json!({}), "/v1/chain/projected-blocks".to_owned()),
             "mempool_stats" => get(json!({}), "/v1/mempool/stats".to_owned()),
             "fee_distribution" => get(json!({}), "/v1/mempool/fee-distribution".to_owned()),

@@ -33,7 +33,7 @@ const LANES: [Lane; 1] = [Lane {
 
 const SCRIPTS: DeltaLane<(ScriptId, TxNum), Moved> = DeltaLane::of(&LANES, "scripts");
 
-/// A coin that a script received or sent: kind + 16 × template of the script, then 1 │ vout │ amount, or 2 or 3 │ amount.
+/// A coin that a script received or sent: kind + 16 × template of the script, then 1 or 4 │ vout │ amount, or 2 or 3 │ amount.
 struct Moved {
     template: ScriptTemplate,
     did: What,
@@ -44,6 +44,8 @@ struct Moved {
 enum What {
     Received {
         vout: u32,
+        /// From a coinbase.
+        mined: bool,
     },
     Sent {
         /// The transaction shows that the script has the owner of other scripts that it spends from.
@@ -60,16 +62,18 @@ impl Moved {
 const RECEIVED: u8 = 1;
 const SENT: u8 = 2;
 const COSPENT: u8 = 3;
+const MINED: u8 = 4;
 
 impl ValueCodec for Moved {
     fn encode(&self, out: &mut Vec<u8>) {
         let kind = match self.did {
-            What::Received { .. } => RECEIVED,
+            What::Received { mined: false, .. } => RECEIVED,
+            What::Received { mined: true, .. } => MINED,
             What::Sent { cospent: false } => SENT,
             What::Sent { cospent: true } => COSPENT,
         };
         out.push(kind | self.template.code() << 4);
-        if let What::Received { vout } = self.did {
+        if let What::Received { vout, .. } = self.did {
             put_varint(out, vout.into());
         }
         put_amount(out, self.sats);
@@ -80,7 +84,8 @@ impl ValueCodec for Moved {
         let head = b.byte()?;
         let template = ScriptTemplate::from_code(head >> 4).ok_or_else(|| b.error("template"))?;
         let did = match head & 0xf {
-            RECEIVED => What::Received { vout: b.varint32()? },
+            RECEIVED => What::Received { vout: b.varint32()?, mined: false },
+            MINED => What::Received { vout: b.varint32()?, mined: true },
             SENT => What::Sent { cospent: false },
             COSPENT => What::Sent { cospent: true },
             _ => return Err(b.error("a delta of unknown kind")),
@@ -104,9 +109,19 @@ pub(crate) struct Change {
     pub(crate) template: ScriptTemplate,
     /// The transaction shows that the script has the owner of others.
     pub(crate) cospent: bool,
+    /// The transaction is a coinbase.
+    pub(crate) mined: bool,
     first_vout: Option<u32>,
     funded_count: u64,
     spent_count: u64,
+}
+
+impl Change {
+    /// The transaction spends from the script.
+    pub(crate) fn spends(&self) -> bool {
+        // What a coinbase takes from a script it overwrites (BIP 30).
+        self.spent_count > 0 && !self.mined
+    }
 }
 
 /// What the transactions of a group did to its script.
@@ -134,11 +149,12 @@ fn read_changes(deltas: &[Delta<'_>], read: &mut Changes) -> Result<(), StageErr
         read.changes.extend(open.take_if(|change| change.entry.tx_num != tx_num));
         let change = open.get_or_insert_with(|| {
             let entry = HistoryEntry { tx_num, received: 0, sent: 0 };
-            let (template, cospent) = (moved.template, false);
-            Change { entry, template, cospent, first_vout: None, funded_count: 0, spent_count: 0 }
+            let template = moved.template;
+            Change { entry, template, cospent: false, mined: false, first_vout: None, funded_count: 0, spent_count: 0 }
         });
         match moved.did {
-            What::Received { vout } => {
+            What::Received { vout, mined } => {
+                change.mined |= mined;
                 change.first_vout = Some(change.first_vout.map_or(vout, |v| v.min(vout)));
                 change.entry.received = sum(change.entry.received, moved.sats)?;
                 change.funded_count += 1;
@@ -377,7 +393,8 @@ impl Stage for ScriptsStage {
             }
             for (vout, output) in block.outputs_of(tx).iter().enumerate().filter(|(_, o)| o.spendable) {
                 let template = ScriptTemplate::of(block.script(output));
-                let moved = Moved { template, did: What::Received { vout: vout as u32 }, sats: output.value };
+                let did = What::Received { vout: vout as u32, mined: i == 0 };
+                let moved = Moved { template, did, sats: output.value };
                 emit.delta(&SCRIPTS, &(output.id, tx_num), &moved);
             }
         }

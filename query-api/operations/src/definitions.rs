@@ -94,6 +94,101 @@ pub(crate) const DEFINITIONS: &[Definition] = &[
         ],
     },
     Definition {
+        id: "coin-days-destroyed",
+        title: "Coin-days destroyed",
+        text: &[
+            "A coin of one bitcoin that is unspent for a day gathers one coin-day; spending it destroys what it gathered. Coin-days \
+             destroyed are the sum, over the coins spent, of value × age in days (ByteCoin, bitcointalk.org, 2011). They tell \
+             old coins that move from young ones that circulate.",
+            "Ages are counted in seconds of monotone block time: from the block that made the coin to the block that spent it. \
+             The unit is bitcoin-days, with 8 decimals, rounded down. Coin-days created are those that all unspent coins \
+             gathered in the same time. Coins that were overwritten (two coinbases of 2010, BIP 30) were not spent: what they \
+             had gathered is not destroyed.",
+        ],
+    },
+    Definition {
+        id: "dormancy",
+        title: "Dormancy",
+        text: &[
+            "Coin-days destroyed divided by the value spent: the average age of the coins spent, in days, weighted by value \
+             (Reginald Smith, Bitcoin Average Dormancy, 2017). Change counts like any output. If nothing was spent it is null.",
+        ],
+    },
+    Definition {
+        id: "liveliness",
+        title: "Liveliness",
+        text: &[
+            "Coin-days destroyed divided by coin-days created, from 0 to 1 (Tamás Blummer, Liveliness of Bitcoin, 2018). \
+             Since the chain began it falls while coins are held and rises when old coins move. The liveliness of a day or of a \
+             window divides the sums of these days, and can exceed 1: old coins that move destroy more than is created in the \
+             meantime.",
+            "The time of a day ends with its last block. If no coin aged it is null.",
+        ],
+    },
+    Definition {
+        id: "realized-cap",
+        title: "Realized cap",
+        text: &[
+            "The sum, over all unspent coins, of value × price of the day on which the coin was made, in USD (Nic Carter and \
+             Antoine Le Calvez, Introducing Realized Capitalization, 2018). Market cap values all coins at the price of the day \
+             that the answer is for; realized cap values each at the price when it last moved.",
+            "The price of a day is the close of its UTC day in the series of daily BTC/USD closes, as this server knows it now: a \
+             correction changes all answers. The day of a block is that of its monotone time. As long as the newest block's day has \
+             no close, the last known one stands for it. Prices at the time of the block would differ by the day's movement.",
+            "Coins that are older than the series count zero and are told as unpriced_sats. If a day on which unspent coins were made \
+             lies inside the series and has no close, or behind its end, the figure is null and the first such day or the end \
+             is named. Lost coins cannot be told from others and count. The sum is exact; it is rounded down to cents when it \
+             is told.",
+        ],
+    },
+    Definition {
+        id: "mvrv",
+        title: "MVRV",
+        text: &[
+            "Market value to realized value: market cap divided by realized cap (Murad Mahmudov and David Puell, 2018). Above 1, the \
+             average coin is worth more than when it last moved. Market cap includes coins that are older than the prices, \
+             realized cap counts them zero; see realized cap.",
+        ],
+    },
+    Definition {
+        id: "sopr",
+        title: "SOPR",
+        text: &[
+            "Spent output profit ratio: the value of the coins spent at the price of the day on which they are spent, divided by \
+             their value at the price of the day on which they were made (Renato Shirakashi, Introducing SOPR, 2019). Above 1, \
+             coins that move gain on average. Prices are daily closes, as for the realized cap.",
+            "Coins that are older than the prices are left out of both sums and told as unpriced_spent_sats. \
+             sopr_excluding_same_day leaves out coins that were made on the same day, whose ratio is 1 by definition. It is not \
+             the adjusted SOPR of others, which leaves out coins younger than an hour. Over several days both sums are added up \
+             before they are divided.",
+        ],
+    },
+    Definition {
+        id: "hodl-waves",
+        title: "HODL waves",
+        text: &[
+            "The unspent coins by age, as parts of the supply (Dhruv Bansal, Bitcoin Data Science: HODL Waves, 2018), and as parts of \
+             the realized cap, where each coin counts with the price of the day on which it was made. Parts are rounded down, \
+             so that they may add up to slightly less than 1.",
+            "The classes begin at 0, 1, 7, 30, 90, 180, 365, 730, 1 095, 1 825, 2 555 and 3 650 days, the same as in the \
+             distribution of the supply. The age of a coin is the number of days from the day of the block that made it to the \
+             day that the answer is for.",
+        ],
+    },
+    Definition {
+        id: "volume",
+        title: "Volume",
+        text: &[
+            "volume_sats is the value of all outputs of transactions except coinbases. Most of it is change that returns to the \
+             sender.",
+            "volume_net_sats is the part that went to others: outputs to scripts from which the transaction does not spend, and \
+             which are in no cluster from which it spends. The clusters are those that the chain up to the transaction shows, what \
+             the transaction itself shows included; later transactions change nothing. Outputs that nobody can spend are left \
+             out. Change is not guessed: change to a new script counts as paid to others, so the figure is an upper bound of \
+             what changed hands.",
+        ],
+    },
+    Definition {
         id: "clusters",
         title: "Clusters",
         text: &[

@@ -1,6 +1,6 @@
 //! Formats of amounts, feerates and times.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, fmt};
 
 use cairn_domain::FeeRate;
 use cairn_model::Sats;
@@ -63,6 +63,12 @@ pub(crate) struct Decimal<const PLACES: usize>(pub(crate) i128);
 impl<const PLACES: usize> Serialize for Decimal<PLACES> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serialize_fixed(self.0, PLACES, serializer)
+    }
+}
+
+impl<const PLACES: usize> fmt::Display for Decimal<PLACES> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&fixed(self.0, PLACES))
     }
 }
 

@@ -12,6 +12,7 @@ mod feerate;
 mod inscription;
 mod key;
 pub mod mempool;
+pub mod onchain;
 mod op_return;
 mod script;
 mod supply;

@@ -1,15 +1,16 @@
 //! Sums by day of monotone block time: the supply by age, scripts by balance, what blocks moved.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, ops::RangeInclusive};
 
 use cairn_model::{Height, Sats, day_of};
 use cairn_tables::{
     Table,
-    ages::{BirthDays, SupplyChanges},
+    ages::{BirthDays, SpentByAge, SupplyChanges},
+    clusters::ClusterDays,
     daily::Daily,
     periods::Period,
     script_days::ScriptDays,
-    stages::{AGES, SCRIPT_DAYS, StageInfo},
+    stages::{AGES, CLUSTERS, SCRIPT_DAYS, StageInfo},
     sums::Sums,
 };
 
@@ -24,6 +25,36 @@ pub struct BornOn {
     pub sats: Sats,
     /// Their number.
     pub coins: u64,
+}
+
+/// How the unspent coins of one day of birth changed on another day.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct BirthChange {
+    /// Day of birth, counted from 1970-01-01.
+    pub day: u32,
+    /// Change of their value in satoshis.
+    pub sats: i128,
+    /// Change of their number.
+    pub coins: i128,
+}
+
+/// Sums of one day, by the tables that have them. A day without blocks has none.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct DaySums {
+    /// Positions as in `daily`.
+    pub blocks: Sums,
+    /// Positions as in `script_days`.
+    pub scripts: Sums,
+    /// Positions as in `cluster_days`.
+    pub clusters: Sums,
+}
+
+/// The days of a row of changes, with what its positions say.
+fn changes_of(days: BirthDays, sums: &Sums, mut each: impl FnMut(u32, bool, i128)) {
+    for (position, sum) in sums.iter() {
+        let (day, counts_coins) = days.day(position);
+        each(day, counts_coins, sum);
+    }
 }
 
 fn summed<T: Table>(sums: &mut Sums, more: &Sums) -> Result<(), ReadError> {
@@ -63,11 +94,10 @@ impl View<'_> {
         }
         let mut born: BTreeMap<u32, (i128, i128)> = BTreeMap::new();
         for (days, sums) in &rows {
-            for (position, sum) in sums.iter() {
-                let (day, counts_coins) = days.day(position);
+            changes_of(*days, sums, |day, counts_coins, sum| {
                 let (sats, coins) = born.entry(day).or_default();
                 *(if counts_coins { coins } else { sats }) = sum;
-            }
+            });
         }
         born.into_iter()
             .map(|(day, (sats, coins))| {
@@ -75,6 +105,94 @@ impl View<'_> {
                 Ok(BornOn { day, sats: natural(sats, what)?, coins: natural(coins, what)? })
             })
             .collect()
+    }
+
+    /// Shows for each of some days that have blocks, ascending, how the unspent coins of each day of birth changed on it,
+    /// ascending. Reads a row for each day and each 64 days of birth that changed.
+    ///
+    /// # Errors
+    /// As [`View::supply_by_birth`], or what `show` says.
+    pub fn supply_changes<E: From<ReadError>>(
+        &self,
+        days: RangeInclusive<u32>,
+        mut show: impl FnMut(u32, &[BirthChange]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.require(&AGES)?;
+        let (mut of, mut changes): (Option<u32>, Vec<BirthChange>) = (None, Vec::new());
+        for row in self.scan::<SupplyChanges>(Some(&(Period::day(*days.start()), BirthDays(0))))? {
+            let ((period, births), sums) = row.map_err(E::from)?;
+            let day = period.first_day();
+            if period.days() != 1 || day > *days.end() {
+                break;
+            }
+            if let Some(before) = of.filter(|before| *before != day) {
+                show(before, &changes)?;
+                changes.clear();
+            }
+            of = Some(day);
+            changes_of(births, &sums, |born, counts_coins, sum| {
+                if changes.last().is_none_or(|last| last.day != born) {
+                    changes.push(BirthChange { day: born, sats: 0, coins: 0 });
+                }
+                if let Some(last) = changes.last_mut() {
+                    *(if counts_coins { &mut last.coins } else { &mut last.sats }) = sum;
+                }
+            });
+        }
+        of.map_or(Ok(()), |day| show(day, &changes))
+    }
+
+    /// What the blocks of a day spent by day of birth, ascending: where coins were overwritten, changes do not tell. Reads a row
+    /// for each block.
+    ///
+    /// # Errors
+    /// As [`View::supply_by_birth`].
+    pub fn spent_by_birth(&self, day: u32) -> Result<BTreeMap<u32, u128>, ReadError> {
+        self.require(&AGES)?;
+        let last_at = |time: u64| self.chain().height_at(u32::try_from(time).unwrap_or(u32::MAX));
+        let begin = u64::from(day) * 86_400;
+        let first = begin.checked_sub(1).and_then(last_at).map_or(0, |before| before + 1);
+        let mut spent = BTreeMap::new();
+        let Some(last) = last_at(begin + 86_399).filter(|last| *last >= first) else { return Ok(spent) };
+        for row in self.scan::<SpentByAge>(Some(&first))? {
+            let (height, row) = row?;
+            if height > last {
+                break;
+            }
+            for birth in row.births {
+                *spent.entry(birth.day).or_default() += u128::from(birth.sats);
+            }
+        }
+        Ok(spent)
+    }
+
+    /// The sums of each of some days that have blocks, ascending. Reads up to three rows for a day.
+    ///
+    /// # Errors
+    /// One of the stages `ages`, `script_days` and `clusters` is being rebuilt, the database cannot be read, or rows are damaged.
+    pub fn day_sums(&self, days: RangeInclusive<u32>) -> Result<BTreeMap<u32, DaySums>, ReadError> {
+        let mut found: BTreeMap<u32, DaySums> = BTreeMap::new();
+        self.of_days::<Daily>(&AGES, &days, |day, sums| found.entry(day).or_default().blocks = sums)?;
+        self.of_days::<ScriptDays>(&SCRIPT_DAYS, &days, |day, sums| found.entry(day).or_default().scripts = sums)?;
+        self.of_days::<ClusterDays>(&CLUSTERS, &days, |day, sums| found.entry(day).or_default().clusters = sums)?;
+        Ok(found)
+    }
+
+    fn of_days<T: Table<Key = Period, Value = Sums>>(
+        &self,
+        stage: &StageInfo,
+        days: &RangeInclusive<u32>,
+        mut put: impl FnMut(u32, Sums),
+    ) -> Result<(), ReadError> {
+        self.require(stage)?;
+        for row in self.scan::<T>(Some(&Period::day(*days.start())))? {
+            let (period, sums) = row?;
+            if period.days() != 1 || period.first_day() > *days.end() {
+                break;
+            }
+            put(period.first_day(), sums);
+        }
+        Ok(())
     }
 
     /// Scripts by balance as they were after the last block of a day, and scripts in use counted once for each day up to it;

@@ -33,7 +33,7 @@ pub use clusters::{
 };
 pub use coins::UnspentCoin;
 pub use damages::{Damages, NAMELESS, ScrubState, Scrubbed};
-pub use days::BornOn;
+pub use days::{BirthChange, BornOn, DaySums};
 pub use db::{Db, damaged_db_options, db_options, family_options, family_options_within};
 pub use error::ReadError;
 pub use events::{Assembler, VersionWalk, Versions, last_seq_of};

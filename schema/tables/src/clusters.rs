@@ -8,7 +8,8 @@
 //!                                                     2 │ parent │ merged by │ counts   it was a root until then
 //!   counts          transactions │ scripts │ balance │ children
 //! cluster_children  node (5) ‖ number of the row (4) → n × (joined by − the one before │ joined by − child │ scripts?)
-//! cluster_days      'u' ‖ period: level (1) ‖ number (2) → sums by position, as the first two groups of `script_days`
+//! cluster_days      'u' ‖ period: level (1) ‖ number (2) → sums by position: as the first two groups of `script_days`;
+//!                     32  satoshis that transactions paid to others
 //! ```
 //!
 //! Each co-spending transaction is a node. A child that joined by itself says how many scripts it is the first to show.
@@ -17,13 +18,16 @@
 //! show it. On the way from any node to its root they rise. So the cluster as of a transaction is found by climbing as long
 //! as they lie before it, and to undo a transaction is to cut what it tied.
 //!
-//! A script without a row in `cluster_of` is a cluster of its own. `cluster_days` counts those, too.
+//! A script without a row in `cluster_of` is a cluster of its own. `cluster_days` counts those, too. To others is paid what
+//! a transaction's outputs give to scripts that it does not spend from, and that are in no cluster that it spends from: as
+//! the clusters are with it. Coinbases pay nothing, and what nobody can spend is not paid.
 
 use cairn_model::{Sats, ScriptId, TxNum};
 
 use crate::{
     codec::{DecodeError, Input, ValueCodec, put_amount, put_varint},
     periods::Period,
+    script_days::BANDS,
     sums::Sums,
     table::{Home, Origin, Table, Tuning},
 };
@@ -241,7 +245,10 @@ impl ValueCodec for ChildrenRow {
     }
 }
 
-/// Clusters by balance, as changes by day and longer period.
+/// Position of what transactions paid to others, in satoshis; below are bands of balances.
+pub const NET_EXTERNAL: u32 = 2 * BANDS;
+
+/// Clusters by balance, as changes by day and longer period, and what was paid between them.
 pub struct ClusterDays;
 
 impl Table for ClusterDays {

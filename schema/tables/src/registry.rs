@@ -49,7 +49,7 @@ macro_rules! for_each_stage {
             SCRIPTS = scripts::ScriptsStage { version: 2, depends_on: [] }
             AGES = ages::AgesStage { version: 1, depends_on: [] }
             SCRIPT_DAYS = script_days::ScriptDaysStage { version: 1, depends_on: [SCRIPTS] }
-            CLUSTERS = clusters::ClustersStage { version: 1, depends_on: [SCRIPTS] }
+            CLUSTERS = clusters::ClustersStage { version: 2, depends_on: [SCRIPTS] }
         }
     };
 }

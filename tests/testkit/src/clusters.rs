@@ -83,13 +83,7 @@ impl Clusters {
         let balances = sets.set_of.keys().map(|script| (script.clone(), oracle.balance_at(script, height))).collect();
         let mut clusters = Clusters { height, eligible: BTreeMap::new(), sets, balances };
         for (tx_num, _, tx) in oracle.transactions(height) {
-            let coins = oracle.spent(tx_num);
-            if tx.is_coinbase() || is_coinjoin(tx, coins) {
-                continue;
-            }
-            let signed = tx.input.iter().zip(coins).filter(|(input, coin)| !anyone_can_pay(input, coin));
-            let scripts = signed.map(|(_, coin)| coin.script.clone());
-            let scripts: BTreeSet<ScriptBuf> = scripts.filter(|script| has_owner(script)).collect();
+            let scripts = united(tx, oracle.spent(tx_num), is_coinjoin, has_owner);
             if scripts.len() >= 2 {
                 clusters.sets.unite(&scripts);
                 clusters.eligible.insert(tx_num, scripts);
@@ -180,6 +174,58 @@ impl Clusters {
         }
         if at == b { Ok(()) } else { Err(format!("the path ends at {at:x} instead of {b:x}")) }
     }
+}
+
+/// The scripts that a transaction unites, if they are two or more.
+fn united(
+    tx: &Transaction,
+    coins: &[Coin],
+    is_coinjoin: &dyn Fn(&Transaction, &[Coin]) -> bool,
+    has_owner: &dyn Fn(&Script) -> bool,
+) -> BTreeSet<ScriptBuf> {
+    if tx.is_coinbase() || is_coinjoin(tx, coins) {
+        return BTreeSet::new();
+    }
+    let signed = tx.input.iter().zip(coins).filter(|(input, coin)| !anyone_can_pay(input, coin));
+    signed.map(|(_, coin)| coin.script.clone()).filter(|script| has_owner(script)).collect()
+}
+
+/// What the transactions of each day up to a height paid to others, by day: their outputs that can be spent, except to
+/// scripts that the transaction spends from and to scripts of the same cluster as one of these, where the transaction itself
+/// has tied its clusters together already. Coinbases pay nothing. Days on which nothing was paid are left out. The rule is
+/// that of [`Clusters::at`].
+///
+/// # Panics
+/// If the chain does not reach the height.
+#[must_use]
+pub fn paid_to_others(
+    oracle: &Oracle,
+    height: Height,
+    is_coinjoin: &dyn Fn(&Transaction, &[Coin]) -> bool,
+    has_owner: &dyn Fn(&Script) -> bool,
+) -> BTreeMap<u32, Sats> {
+    let mut sets = Sets::of_single_scripts(oracle, height);
+    let mut days: BTreeMap<u32, Sats> = BTreeMap::new();
+    for (tx_num, at, tx) in oracle.transactions(height) {
+        if tx.is_coinbase() {
+            continue;
+        }
+        let coins = oracle.spent(tx_num);
+        let together = united(tx, coins, is_coinjoin, has_owner);
+        if together.len() >= 2 {
+            sets.unite(&together);
+        }
+        let own: BTreeSet<usize> = coins.iter().map(|coin| sets.set_of[&coin.script]).collect();
+        for output in &tx.output {
+            // What nobody can spend makes no coin, so its script is in no set.
+            let spendable = !cairn_model::is_unspendable(output.script_pubkey.as_bytes());
+            if spendable && !own.contains(&sets.set_of[&output.script_pubkey]) {
+                *days.entry(oracle.day(at)).or_default() += output.value.to_sat();
+            }
+        }
+    }
+    days.retain(|_, sats| *sats > 0);
+    days
 }
 
 /// What clusters would be if every transaction told whose its inputs are: each script that had a coin by the height, with

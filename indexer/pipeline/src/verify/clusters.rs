@@ -3,16 +3,20 @@
 //! with a weight for each root, so that those of two trees cannot stand in for each other.
 //!
 //! What it does not do is to tie the clusters together again: whether each link leads to the right root is looked at for
-//! one transaction in [`SAMPLE`].
+//! one transaction in [`SAMPLE`]. What was paid to others is added up again for some days; that longer periods are the sums
+//! of their days is compared for all.
 
-use std::iter::Peekable;
+use std::{
+    collections::{BTreeMap, BTreeSet, HashSet},
+    iter::Peekable,
+};
 
 use cairn_domain::cospending::Cospent;
-use cairn_model::{Block, Sats, ScriptId, TxNum};
-use cairn_reader::{AsOf, ReadError, Scan, View};
+use cairn_model::{Block, Sats, ScriptId, TxNum, day_of};
+use cairn_reader::{AsOf, ClusterRoot, ReadError, Scan, View};
 use cairn_tables::{
     Table,
-    clusters::{Child, ClusterChildren, ClusterDays, ClusterOf, ClusterRow, Clusters},
+    clusters::{Child, ClusterChildren, ClusterDays, ClusterOf, ClusterRow, Clusters, NET_EXTERNAL},
     periods::Period,
     script_days::{BANDS, band},
     sums::Sums,
@@ -49,6 +53,8 @@ pub(crate) struct ClusterTally {
     scripts: Weighed,
     balance: i128,
     days: Weighed,
+    longer: Weighed,
+    paid: Paid,
     /// Scripts could not be read to the end.
     unknown_scripts: bool,
 }
@@ -117,13 +123,31 @@ impl ClusterTally {
 
     /// A row of `cluster_days`.
     pub(crate) fn day(&mut self, period: Period, sums: &Sums) {
-        sums.iter().for_each(|(position, sum)| self.days.add((period.days(), position), -sum));
+        let of_a_day = period.days() == 1;
+        for (position, sum) in sums.iter() {
+            if position < NET_EXTERNAL {
+                self.days.add((period.days(), position), -sum);
+            }
+            if of_a_day {
+                let longer = Period::all_of(period.first_day()).into_iter().skip(1);
+                longer.for_each(|longer| self.longer.add((longer, position), sum));
+            } else {
+                self.longer.add((period, position), -sum);
+            }
+        }
+        if of_a_day {
+            self.paid.found.insert(period.first_day(), sums.get(NET_EXTERNAL));
+        }
     }
 
     /// Tables that differ from what they are compared with, and how.
     pub(crate) fn differences(&self) -> Vec<(&'static str, &'static str)> {
         let differs = |sum: Weighed| sum != Weighed::default();
         let scripts = !self.unknown_scripts;
+        // The first of these that differs says enough.
+        let days = scripts && differs(self.days);
+        let longer = !days && differs(self.longer);
+        let paid = !days && !longer && self.paid.differs();
         [
             (
                 differs(self.nodes),
@@ -135,12 +159,83 @@ impl ClusterTally {
             (differs(self.transactions), Clusters::NAME, "transactions of clusters do not add up"),
             (scripts && differs(self.scripts), ClusterOf::NAME, "scripts of clusters do not add up"),
             (scripts && self.balance != 0, Clusters::NAME, "clusters do not hold what their scripts hold"),
-            (scripts && differs(self.days), ClusterDays::NAME, "days do not add up to what clusters hold"),
+            (days, ClusterDays::NAME, "days do not add up to what clusters hold"),
+            (longer, ClusterDays::NAME, "longer periods are not the sums of their days"),
+            (paid, ClusterDays::NAME, "transactions of a day did not pay so much to others"),
         ]
         .into_iter()
         .filter_map(|(differs, table, what)| differs.then_some((table, what)))
         .collect()
     }
+}
+
+/// What transactions paid to others, added up again for some days.
+#[derive(Clone, Default, Debug)]
+struct Paid {
+    /// The day of the last block, and whether it is looked at.
+    day: Option<(u32, bool)>,
+    seen: u64,
+    looked_at: u64,
+    /// Of days that are looked at.
+    expected: BTreeMap<u32, i128>,
+    /// The other days that have blocks.
+    passed_over: BTreeSet<u32>,
+    /// Of all days that have a row.
+    found: BTreeMap<u32, i128>,
+    unknown: bool,
+}
+
+/// Transactions that are looked at in any case: those of a short chain all.
+const PAID_AT_LEAST: u64 = 4096;
+
+impl Paid {
+    /// Whether the day of a block is looked at: as long as few transactions were, counted as a part of all before.
+    fn looks_at(&mut self, block: &Block) -> bool {
+        let (day, transactions) = (day_of(block.mono_time), block.txs.len() as u64);
+        let looks = match self.day {
+            Some((same, looks)) if same == day => looks,
+            _ => self.looked_at <= PAID_AT_LEAST + self.seen / SAMPLE,
+        };
+        self.day = Some((day, looks));
+        self.seen += transactions;
+        if looks {
+            self.looked_at += transactions;
+        } else {
+            self.passed_over.insert(day);
+        }
+        looks
+    }
+
+    fn differs(&self) -> bool {
+        let found = |day| self.found.get(day).copied().unwrap_or(0);
+        // A day without blocks pays nothing.
+        let has_blocks = |day| self.expected.contains_key(day) || self.passed_over.contains(day);
+        let too_many = self.found.iter().any(|(day, paid)| *paid != 0 && !has_blocks(day));
+        !self.unknown && (too_many || self.expected.iter().any(|(day, paid)| *paid != found(day)))
+    }
+}
+
+/// A cluster, or a script that is one of its own.
+type Owner = Result<ClusterRoot, ScriptId>;
+
+/// What the transactions of a block pay to others than those that they spend from.
+fn paid_in(view: &View<'_>, block: &Block) -> Result<i128, ReadError> {
+    let (mut paid, mut scripts) = (0, Vec::new());
+    // Coinbases pay nothing.
+    for (i, tx) in block.txs.iter().enumerate().skip(1) {
+        let outputs = || block.outputs_of(tx).iter().filter(|output| output.spendable);
+        scripts.clear();
+        scripts.extend(block.inputs_of(tx).iter().map(|coin| coin.script));
+        let inputs = scripts.len();
+        scripts.extend(outputs().map(|output| output.id));
+        let at = AsOf { height: block.height, tx_end: TxNum(block.tx_num(i).0 + 1) };
+        let owners = view.clusters_at(&scripts, at)?;
+        let owners: Vec<Owner> = owners.into_iter().map(|member| member.root.ok_or(member.script)).collect();
+        let own: HashSet<&Owner> = owners[..inputs].iter().collect();
+        let others = owners[inputs..].iter().zip(outputs()).filter(|(owner, _)| !own.contains(owner));
+        paid += others.map(|(_, output)| i128::from(output.value)).sum::<i128>();
+    }
+    Ok(paid)
 }
 
 /// The nodes of scripts, read beside the scripts: both are in the same order.
@@ -194,8 +289,12 @@ impl<'v, 'r> Nodes<'v, 'r> {
     }
 }
 
-/// Notes the nodes of a block. Gives what is wrong with one of those that are looked at.
+/// Notes the nodes of a block, and what it pays. Gives what is wrong with one of those that are looked at.
 pub(crate) fn nodes_of(view: &View<'_>, block: &Block, tally: &mut ClusterTally) -> Result<Option<String>, ReadError> {
+    if tally.paid.looks_at(block) {
+        let paid = paid_in(view, block).inspect_err(|_| tally.paid.unknown = true)?;
+        *tally.paid.expected.entry(day_of(block.mono_time)).or_default() += paid;
+    }
     let mut cospent = Cospent::default();
     let mut wrong = None;
     for (i, tx) in block.txs.iter().enumerate() {

@@ -1,7 +1,8 @@
-//! Balances by band and day, added up in memory.
+//! Balances by band and day, and what was paid to others, added up in memory.
 
 use cairn_model::Sats;
 use cairn_tables::{
+    clusters::NET_EXTERNAL,
     periods::Period,
     script_days::{BANDS, band},
     sums::Sums,
@@ -10,8 +11,8 @@ use cairn_tables::{
 use super::DAYS;
 use crate::{deltas::StageError, lanes::Emitter};
 
-/// The change of one day: how many have a balance of each band, and what they hold together.
-type Changes = [i128; 2 * BANDS as usize];
+/// The change of one day: how many have a balance of each band, and what they hold together; then what was paid to others.
+type Changes = [i128; NET_EXTERNAL as usize + 1];
 
 /// Changes by day since 1970. Nearly every script has so few entries that looking up its days in a map would cost more than
 /// all else.
@@ -26,17 +27,28 @@ impl BandDays {
         if before == after {
             return;
         }
-        let day = day as usize;
-        if self.0.len() <= day {
-            self.0.resize_with(day + 1, || None);
-        }
-        let changes = self.0[day].get_or_insert_with(|| Box::new([0; 2 * BANDS as usize]));
+        let changes = self.of(day);
         let mut add = |(band, sats): (u32, Sats), sign: i128| {
             changes[band as usize] += sign;
             changes[(BANDS + band) as usize] += sign * i128::from(sats);
         };
         before.into_iter().for_each(|before| add(before, -1));
         after.into_iter().for_each(|after| add(after, 1));
+    }
+
+    /// A transaction pays so much to others than those that it spends from.
+    pub(super) fn pay_outside(&mut self, day: u32, sats: i128) {
+        if sats != 0 {
+            self.of(day)[NET_EXTERNAL as usize] += sats;
+        }
+    }
+
+    fn of(&mut self, day: u32) -> &mut Changes {
+        let day = day as usize;
+        if self.0.len() <= day {
+            self.0.resize_with(day + 1, || None);
+        }
+        self.0[day].get_or_insert_with(|| Box::new([0; NET_EXTERNAL as usize + 1]))
     }
 
     /// What days and longer periods gain.

@@ -67,6 +67,13 @@ impl<'e, 'f> Effects<'e, 'f> {
         self.bands.change(day, before, after);
     }
 
+    /// A transaction pays so much to clusters that it does not spend from. Disconnecting says the same.
+    pub(super) fn outside(&mut self, by: TxNum, sats: i128) {
+        if sats != 0 {
+            self.bands.pay_outside(self.times.day_of(by), sats);
+        }
+    }
+
     pub(super) fn finish(mut self) -> Result<(), StageError> {
         self.bands.emit(&mut self.emit)
     }
@@ -76,8 +83,8 @@ impl<'e, 'f> Effects<'e, 'f> {
 pub(super) struct Lists<R> {
     /// The clusters that a transaction's scripts are in: root, its node, its counts.
     met: Vec<(R, TxNum, Counts)>,
-    /// Node of the root, root, and what was moved.
-    moved: Vec<(TxNum, R, i64)>,
+    /// Node of the root, root, what was moved, and whether it stays inside.
+    moved: Vec<(TxNum, R, i64, bool)>,
     /// See [`nets`].
     pub(super) nets: Vec<(R, i128)>,
 }
@@ -89,14 +96,14 @@ impl<R> Default for Lists<R> {
 }
 
 /// Lists the clusters that a transaction moves something of, each once, with what it moves; `united` is the one that its
-/// scripts are in. A transaction may move something of thousands.
+/// scripts are in. A transaction may move something of thousands. Gives what it pays to those that it does not spend from.
 pub(super) fn nets<F: Forest>(
     forest: &mut F,
     tx: TxNum,
     moves: &[Move],
     united: Option<F::Root>,
     lists: &mut Lists<F::Root>,
-) -> Result<(), StageError> {
+) -> Result<i128, StageError> {
     lists.moved.clear();
     lists.nets.clear();
     for moved in moves {
@@ -104,12 +111,18 @@ pub(super) fn nets<F: Forest>(
             Some(root) if moved.cospent => root,
             _ => forest.root_of(TxNum(tx.0 - moved.distance))?,
         };
-        lists.moved.push((forest.node(root), root, moved.net));
+        lists.moved.push((forest.node(root), root, moved.net, moved.inside));
     }
     lists.moved.sort_unstable_by_key(|(node, ..)| *node);
-    let same = lists.moved.chunk_by(|a, b| a.0 == b.0);
-    lists.nets.extend(same.map(|of| (of[0].1, of.iter().map(|(.., net)| i128::from(*net)).sum::<i128>())));
-    Ok(())
+    let mut outside = 0;
+    for of in lists.moved.chunk_by(|a, b| a.0 == b.0) {
+        let net = of.iter().map(|(_, _, net, _)| i128::from(*net)).sum::<i128>();
+        if !of.iter().any(|(.., inside)| *inside) {
+            outside += net;
+        }
+        lists.nets.push((of[0].1, net));
+    }
+    Ok(outside)
 }
 
 /// A balance that changed by so much.
@@ -132,7 +145,8 @@ pub(super) fn connect<F: Forest>(
 ) -> Result<(), StageError> {
     let cospent = moves.iter().any(|moved| moved.cospent);
     let united = if cospent { Some(unite(forest, tx, moves, effects, lists)?) } else { None };
-    nets(forest, tx, moves, united.map(|(root, _)| root), lists)?;
+    let outside = nets(forest, tx, moves, united.map(|(root, _)| root), lists)?;
+    effects.outside(tx, outside);
     for (root, net) in lists.nets.drain(..) {
         let counts = forest.counts(root)?;
         let before = counts.balance;

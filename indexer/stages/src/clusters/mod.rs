@@ -73,8 +73,8 @@ const fn contradiction(what: &'static str) -> StageError {
     StageError::Contradiction { stage: NAME, what }
 }
 
-/// What a transaction did to a script whose node is known: distance of the node × 2 + 1 if the transaction spends from it
-/// together with others │ received − sent (zigzag).
+/// What a transaction did to a script whose node is known: distance of the node × 4, + 1 if the transaction spends from it
+/// together with others, + 2 if what it receives stays inside │ received − sent (zigzag).
 ///
 /// In the node itself, distance 0, it is what the script holds after it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -83,19 +83,24 @@ struct Move {
     distance: u64,
     /// The transaction shows that the script has the owner of others.
     cospent: bool,
+    /// What the script receives is no payment to others: the transaction spends from it, too, or is a coinbase.
+    inside: bool,
     net: i64,
 }
 
 impl ValueCodec for Move {
     fn encode(&self, out: &mut Vec<u8>) {
-        put_varint(out, self.distance << 1 | u64::from(self.cospent));
+        put_varint(out, self.distance << 2 | u64::from(self.inside) << 1 | u64::from(self.cospent));
         put_varint(out, (self.net << 1 ^ self.net >> 63).cast_unsigned());
     }
 
     fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
         let (head, net) = (b.varint()?, b.varint()?);
         let net = (net >> 1).cast_signed() ^ -(net & 1).cast_signed();
-        Ok(Move { distance: head >> 1, cospent: head & 1 != 0, net })
+        if head & 3 == 1 {
+            return Err(b.error("it spends from a script that it does not spend from"));
+        }
+        Ok(Move { distance: head >> 2, cospent: head & 1 != 0, inside: head & 2 != 0, net })
     }
 }
 

@@ -4,4 +4,5 @@ crate::area::area! {
     recent_blocks::RecentBlocks,
     projected_blocks::ProjectedBlocks,
     supply_distribution::SupplyDistribution,
+    onchain::Onchain,
 }

@@ -2,7 +2,9 @@
 
 use cairn_model::{ScriptId, ScriptPrefix, TxNum};
 use cairn_tables::{
-    clusters::{Child, ChildrenRow, ClusterChildren, ClusterDays, ClusterOf, ClusterRow, Clusters, Counts, Node},
+    clusters::{
+        Child, ChildrenRow, ClusterChildren, ClusterDays, ClusterOf, ClusterRow, Clusters, Counts, NET_EXTERNAL, Node,
+    },
     periods::Period,
     script_days::{BANDS, band},
     sums::Sums,
@@ -110,6 +112,11 @@ impl Tested for ClusterDays {
     fn golden() -> Golden<Self> {
         let band = band(5_000_000_000).unwrap();
         let sums = Sums::of([(band, 1), (BANDS + band, 5_000_000_000)]).unwrap();
-        vec![(Period::day(14_245), sums, "750037a5", "09020f80c8afa025")]
+        let mut with_payments = sums.clone();
+        with_payments.add(NET_EXTERNAL, 300_000_000).unwrap();
+        vec![
+            (Period::day(14_245), sums, "750037a5", "09020f80c8afa025"),
+            (Period::day(14_246), with_payments, "750037a6", "09020f80c8afa02506808c8d9e02"),
+        ]
     }
 }

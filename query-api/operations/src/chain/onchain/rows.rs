@@ -1,0 +1,366 @@
+//! Days and windows as they are told.
+
+use std::{borrow::Cow, collections::BTreeMap};
+
+use cairn_domain::onchain::{CoinTime, Figures, Flows, Missing, Spending};
+use cairn_http::{ApiError, Table};
+use cairn_reader::ReadError;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Serialize, Serializer, ser::Error};
+use serde_json::value::RawValue;
+
+use super::read::Scripts;
+use crate::values::{Decimal, date};
+
+/// A number that is printed as it is written.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Number(pub(crate) String);
+
+impl Serialize for Number {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        RawValue::from_string(self.0.clone()).map_err(S::Error::custom)?.serialize(serializer)
+    }
+}
+
+impl JsonSchema for Number {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Number".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "number"})
+    }
+}
+
+/// Why fields are null, by their names.
+type Reasons = BTreeMap<&'static str, String>;
+
+/// A day.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub(crate) struct DayRow {
+    /// The day, as YYYY-MM-DD (UTC, monotone block time).
+    date: String,
+    blocks: u64,
+    /// Transactions, coinbases included.
+    txs: u64,
+    /// All unspent coins at the end of the day, without outputs that nobody can spend and without the genesis block's.
+    supply_sats: u64,
+    /// Their number.
+    coins: u64,
+    /// Coins made on the day.
+    created_coins: u64,
+    created_sats: u64,
+    /// Coins spent on the day.
+    spent_coins: u64,
+    spent_sats: u64,
+    /// All outputs of transactions other than coinbases.
+    volume_sats: u64,
+    /// The part of them that went to others: to scripts that the transaction does not spend from, and that are in no cluster
+    /// that it spends from.
+    volume_net_sats: u64,
+    fees_sats: u64,
+    /// Scripts that sent or received.
+    active_scripts: u64,
+    sending_scripts: u64,
+    receiving_scripts: u64,
+    /// Value × days for which coins aged, in bitcoin-days, rounded down.
+    coin_days_created: Decimal<8>,
+    /// Value × age in days of the coins spent, in bitcoin-days, rounded down.
+    coin_days_destroyed: Decimal<8>,
+    /// Coin-days destroyed by value spent: average age in days.
+    dormancy_days: Option<Decimal<6>>,
+    /// Coin-days destroyed by coin-days created, since the chain began.
+    liveliness: Option<Decimal<6>>,
+    /// The same of the day.
+    liveliness_of_day: Option<Decimal<6>>,
+    /// Close of the day.
+    price_usd: Option<Number>,
+    /// Supply × price, rounded down to cents.
+    market_cap_usd: Option<Decimal<2>>,
+    /// Unspent value × price of the day on which it was made, rounded down to cents.
+    realized_cap_usd: Option<Decimal<2>>,
+    /// Market cap by realized cap.
+    mvrv: Option<Decimal<6>>,
+    /// Part of the supply that is older than the prices: it counts zero in the realized cap.
+    unpriced_sats: Option<u64>,
+    /// Value of spent coins at the price of the day by their value at the price of the day on which they were made.
+    sopr: Option<Decimal<6>>,
+    /// The same without coins that were made on the same day.
+    sopr_excluding_same_day: Option<Decimal<6>>,
+    /// Part of what was spent that is older than the prices: it is in neither ratio.
+    unpriced_spent_sats: Option<u64>,
+    /// Part of the supply in each class of age, from the youngest on, rounded down. The classes are those of `hodl_waves`.
+    hodl_shares: Vec<Decimal<6>>,
+    /// Why fields are null, by their names.
+    reasons: Reasons,
+}
+
+/// Sums over days.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub(crate) struct Window {
+    /// First day.
+    from: String,
+    /// Last day.
+    to: String,
+    /// False if the chain begins later than the window.
+    complete: bool,
+    blocks: u64,
+    txs: u64,
+    created_coins: u64,
+    created_sats: u64,
+    spent_coins: u64,
+    spent_sats: u64,
+    volume_sats: u64,
+    volume_net_sats: u64,
+    fees_sats: u64,
+    coin_days_created: Decimal<8>,
+    coin_days_destroyed: Decimal<8>,
+    dormancy_days: Option<Decimal<6>>,
+    /// Coin-days destroyed by coin-days created, in these days.
+    liveliness: Option<Decimal<6>>,
+    sopr: Option<Decimal<6>>,
+    sopr_excluding_same_day: Option<Decimal<6>>,
+    unpriced_spent_sats: Option<u64>,
+    /// Why fields are null, by their names.
+    reasons: Reasons,
+}
+
+/// What cannot be below zero.
+pub(super) fn natural(number: i128) -> Result<u64, ApiError> {
+    u64::try_from(number).map_err(|_| ReadError::Broken(format!("sums by day add up to {number}")).into())
+}
+
+/// In millionths.
+pub(super) fn share(sats: i128, supply: i128) -> Decimal<6> {
+    Decimal((sats * 1_000_000).checked_div(supply).unwrap_or(0))
+}
+
+/// Why a figure is not known.
+pub(super) fn reason(missing: Missing) -> String {
+    match missing {
+        Missing::NoSeries => "no daily prices in USD are known".to_owned(),
+        Missing::Before { first } => format!("the daily prices begin on {}", date(first)),
+        Missing::Gap { day } => format!("the daily prices have a gap: none for {}", date(day)),
+        Missing::Ended { last } => format!("the daily prices end on {}", date(last)),
+        Missing::NothingPriced => "no coin was spent whose price is known".to_owned(),
+        Missing::DividedByZero => "the realized cap is zero".to_owned(),
+        Missing::TooLarge => "the figure is too large".to_owned(),
+    }
+}
+
+/// A figure that may be missing, with its reason.
+fn known<T>(reasons: &mut Reasons, field: &'static str, figure: Result<T, Missing>) -> Option<T> {
+    figure.map_err(|missing| reasons.insert(field, reason(missing))).ok()
+}
+
+/// A ratio that may have nothing to divide by.
+fn ratio(reasons: &mut Reasons, field: &'static str, figure: Option<i128>, without: &str) -> Option<Decimal<6>> {
+    if figure.is_none() {
+        reasons.insert(field, without.to_owned());
+    }
+    figure.map(Decimal)
+}
+
+const NOTHING_SPENT: &str = "nothing was spent";
+const NOTHING_AGED: &str = "no coin aged";
+
+fn soprs(reasons: &mut Reasons, all: &Spending, older: &Spending) -> [Option<Decimal<6>>; 2] {
+    [("sopr", all), ("sopr_excluding_same_day", older)]
+        .map(|(field, spending)| known(reasons, field, spending.sopr()).map(Decimal))
+}
+
+/// What is older than the prices, unless there are none.
+fn unpriced(
+    reasons: &mut Reasons,
+    field: &'static str,
+    sats: i128,
+    figures: &Figures,
+) -> Result<Option<u64>, ApiError> {
+    match figures.market_cap {
+        Err(missing @ Missing::NoSeries) => Ok(known(reasons, field, Err(missing))),
+        _ => natural(sats).map(Some),
+    }
+}
+
+impl DayRow {
+    /// A day; `price` is its close, if there is one.
+    pub(super) fn of(figures: &Figures, scripts: &Scripts, price: Result<Number, Missing>) -> Result<Self, ApiError> {
+        let mut reasons = Reasons::new();
+        let r = &mut reasons;
+        let flows = &figures.flows;
+        let [sopr, sopr_excluding_same_day] = soprs(r, &figures.spending, &figures.spending_of_older);
+        let dormancy = figures.of_day.dormancy(flows.spent_sats);
+        Ok(DayRow {
+            date: date(figures.day),
+            blocks: natural(flows.blocks)?,
+            txs: natural(flows.txs)?,
+            supply_sats: natural(figures.supply_sats)?,
+            coins: natural(figures.coins)?,
+            created_coins: natural(flows.created_coins)?,
+            created_sats: natural(flows.created_sats)?,
+            spent_coins: natural(flows.spent_coins)?,
+            spent_sats: natural(flows.spent_sats)?,
+            volume_sats: natural(flows.volume_sats())?,
+            volume_net_sats: natural(flows.paid_sats)?,
+            fees_sats: natural(flows.fee_sats)?,
+            active_scripts: natural(scripts.active)?,
+            sending_scripts: natural(scripts.senders)?,
+            receiving_scripts: natural(scripts.receivers)?,
+            coin_days_created: Decimal(figures.of_day.created_days()),
+            coin_days_destroyed: Decimal(figures.of_day.destroyed_days()),
+            dormancy_days: ratio(r, "dormancy_days", dormancy, NOTHING_SPENT),
+            liveliness: ratio(r, "liveliness", figures.of_all.liveliness(), NOTHING_AGED),
+            liveliness_of_day: ratio(r, "liveliness_of_day", figures.of_day.liveliness(), NOTHING_AGED),
+            price_usd: known(r, "price_usd", price),
+            market_cap_usd: known(r, "market_cap_usd", figures.market_cap).map(Decimal),
+            realized_cap_usd: known(r, "realized_cap_usd", figures.realized_cap).map(Decimal),
+            mvrv: known(r, "mvrv", figures.mvrv).map(Decimal),
+            unpriced_sats: unpriced(r, "unpriced_sats", figures.unpriced_sats, figures)?,
+            sopr,
+            sopr_excluding_same_day,
+            unpriced_spent_sats: unpriced(r, "unpriced_spent_sats", figures.spending.unpriced_sats, figures)?,
+            hodl_shares: figures.waves.iter().map(|sats| share(*sats, figures.supply_sats)).collect(),
+            reasons,
+        })
+    }
+
+    /// The cells of the columns of [`COLUMNS`].
+    fn cells(self) -> Vec<String> {
+        fn of<T: ToString>(figure: Option<T>) -> String {
+            figure.map_or_else(String::new, |figure| figure.to_string())
+        }
+        let reasons = self.reasons.iter().map(|(field, reason)| format!("{field}: {reason}"));
+        let reasons = reasons.collect::<Vec<_>>().join("; ");
+        let mut cells = vec![
+            self.date,
+            self.blocks.to_string(),
+            self.txs.to_string(),
+            self.supply_sats.to_string(),
+            self.coins.to_string(),
+            self.created_coins.to_string(),
+            self.created_sats.to_string(),
+            self.spent_coins.to_string(),
+            self.spent_sats.to_string(),
+            self.volume_sats.to_string(),
+            self.volume_net_sats.to_string(),
+            self.fees_sats.to_string(),
+            self.active_scripts.to_string(),
+            self.sending_scripts.to_string(),
+            self.receiving_scripts.to_string(),
+            self.coin_days_created.to_string(),
+            self.coin_days_destroyed.to_string(),
+            of(self.dormancy_days),
+            of(self.liveliness),
+            of(self.liveliness_of_day),
+            of(self.price_usd.map(|number| number.0)),
+            of(self.market_cap_usd),
+            of(self.realized_cap_usd),
+            of(self.mvrv),
+            of(self.unpriced_sats),
+            of(self.sopr),
+            of(self.sopr_excluding_same_day),
+            of(self.unpriced_spent_sats),
+        ];
+        cells.extend(self.hodl_shares.iter().map(ToString::to_string));
+        cells.push(reasons);
+        cells
+    }
+}
+
+/// Columns of the rows, in the order of the fields.
+const COLUMNS: &[&str] = &[
+    "date",
+    "blocks",
+    "txs",
+    "supply_sats",
+    "coins",
+    "created_coins",
+    "created_sats",
+    "spent_coins",
+    "spent_sats",
+    "volume_sats",
+    "volume_net_sats",
+    "fees_sats",
+    "active_scripts",
+    "sending_scripts",
+    "receiving_scripts",
+    "coin_days_created",
+    "coin_days_destroyed",
+    "dormancy_days",
+    "liveliness",
+    "liveliness_of_day",
+    "price_usd",
+    "market_cap_usd",
+    "realized_cap_usd",
+    "mvrv",
+    "unpriced_sats",
+    "sopr",
+    "sopr_excluding_same_day",
+    "unpriced_spent_sats",
+    "hodl_0d",
+    "hodl_1d",
+    "hodl_7d",
+    "hodl_30d",
+    "hodl_90d",
+    "hodl_180d",
+    "hodl_365d",
+    "hodl_730d",
+    "hodl_1095d",
+    "hodl_1825d",
+    "hodl_2555d",
+    "hodl_3650d",
+    "reasons",
+];
+
+/// The days as rows.
+pub(super) fn table(rows: Vec<DayRow>) -> Table {
+    Table { columns: COLUMNS, rows: Box::new(rows.into_iter().map(DayRow::cells)) }
+}
+
+impl Window {
+    /// The sums of some days, of which there should be so many, and at least one.
+    pub(super) fn of(figures: &[&Figures], days: u32) -> Result<Self, ApiError> {
+        let (mut flows, mut time) = (Flows::default(), CoinTime::default());
+        let (mut all, mut older) = (Spending::default(), Spending::default());
+        for of_day in figures {
+            flows.add(&of_day.flows);
+            time.created += of_day.of_day.created;
+            time.destroyed += of_day.of_day.destroyed;
+            all.add(&of_day.spending);
+            older.add(&of_day.spending_of_older);
+        }
+        let mut reasons = Reasons::new();
+        let r = &mut reasons;
+        let [sopr, sopr_excluding_same_day] = soprs(r, &all, &older);
+        let day = |figures: Option<&&Figures>| date(figures.map_or(0, |figures| figures.day));
+        Ok(Window {
+            from: day(figures.first()),
+            to: day(figures.last()),
+            complete: figures.len() == days as usize,
+            blocks: natural(flows.blocks)?,
+            txs: natural(flows.txs)?,
+            created_coins: natural(flows.created_coins)?,
+            created_sats: natural(flows.created_sats)?,
+            spent_coins: natural(flows.spent_coins)?,
+            spent_sats: natural(flows.spent_sats)?,
+            volume_sats: natural(flows.volume_sats())?,
+            volume_net_sats: natural(flows.paid_sats)?,
+            fees_sats: natural(flows.fee_sats)?,
+            coin_days_created: Decimal(time.created_days()),
+            coin_days_destroyed: Decimal(time.destroyed_days()),
+            dormancy_days: ratio(r, "dormancy_days", time.dormancy(flows.spent_sats), NOTHING_SPENT),
+            liveliness: ratio(r, "liveliness", time.liveliness(), NOTHING_AGED),
+            sopr,
+            sopr_excluding_same_day,
+            unpriced_spent_sats: match figures.last() {
+                Some(last) => unpriced(r, "unpriced_spent_sats", all.unpriced_sats, last)?,
+                None => None,
+            },
+            reasons,
+        })
+    }
+}

@@ -1,0 +1,218 @@
+//! Money in dollars, exactly: sums of satoshis times prices.
+//!
+//! A price may have 28 decimals, and all coins together have 51 bits: their product is longer than any integer here. So sums
+//! are kept in three parts, each with 14 decimals more than the one before. Nothing is rounded until a sum is told.
+
+use std::cmp::Ordering;
+
+use rust_decimal::Decimal;
+
+/// 10^14: what a part counts up to.
+const PART: i128 = 100_000_000_000_000;
+/// Prices are below; the ledger takes none above.
+const MOST: i128 = 1_000_000_000_000_000;
+/// Satoshis of a bitcoin, by cents of a dollar: 10^8 / 10^2.
+const PER_CENT: i128 = 1_000_000;
+
+/// Dollars for one bitcoin, with at most 28 decimals.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Price([i64; 3]);
+
+impl Price {
+    /// From a decimal above zero and up to 10^15, as quotes are.
+    #[must_use]
+    pub fn of(price: Decimal) -> Self {
+        let unit = 10i128.pow(price.scale());
+        let whole = (price.mantissa() / unit).clamp(0, MOST);
+        let decimals = (price.mantissa() % unit).max(0) * 10i128.pow(28u32.saturating_sub(price.scale()));
+        // Each is at most 10^15.
+        Price([whole as i64, (decimals / PART) as i64, (decimals % PART) as i64])
+    }
+}
+
+/// A sum of satoshis × dollars for one bitcoin: in units of 10^-8 dollars, with 28 decimals.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Usd([i128; 3]);
+
+impl Usd {
+    /// Adds satoshis, of which there may be fewer than zero, at a price.
+    pub fn add(&mut self, sats: i128, price: Price) {
+        // All coins there are take 51 bits, and a part of a price 50. Only damaged rows have more.
+        for (sum, part) in self.0.iter_mut().zip(price.0) {
+            *sum = sum.saturating_add(sats.saturating_mul(part.into()));
+        }
+    }
+
+    /// Adds another sum.
+    pub fn add_all(&mut self, other: &Usd) {
+        self.0.iter_mut().zip(other.0).for_each(|(sum, more)| *sum = sum.saturating_add(more));
+    }
+
+    /// The same sum with its parts carried over: both lower parts are from zero up to [`PART`].
+    fn carried(&self) -> [i128; 3] {
+        let [mut whole, mut middle, mut low] = self.0;
+        middle = middle.saturating_add(low.div_euclid(PART));
+        low = low.rem_euclid(PART);
+        whole = whole.saturating_add(middle.div_euclid(PART));
+        [whole, middle.rem_euclid(PART), low]
+    }
+
+    /// Cents, rounded down.
+    #[must_use]
+    pub fn cents(&self) -> i128 {
+        self.carried()[0].div_euclid(PER_CENT)
+    }
+
+    /// True if it is nothing.
+    #[must_use]
+    pub fn is_zero(&self) -> bool {
+        self.carried() == [0; 3]
+    }
+
+    /// This sum divided by another one, in millionths, rounded down. `None` if the other is not above zero, this one is below,
+    /// or the result has more than 127 bits.
+    #[must_use]
+    pub fn ratio(&self, of: &Usd) -> Option<i128> {
+        let (mut rest, divisor) = (Long::of(self)?, Long::of(of)?);
+        if divisor == Long::default() {
+            return None;
+        }
+        rest.times(1_000_000);
+        // Long division in binary: the divisor doubled until it is larger, then taken off where it fits.
+        let mut doubled = vec![divisor];
+        while let Some(last) = doubled.last().filter(|last| **last <= rest) {
+            if doubled.len() > 127 {
+                return None;
+            }
+            let mut next = *last;
+            next.times(2);
+            doubled.push(next);
+        }
+        let mut ratio = 0i128;
+        for divisor in doubled.iter().rev() {
+            ratio <<= 1;
+            if *divisor <= rest {
+                rest.less(divisor);
+                ratio |= 1;
+            }
+        }
+        Some(ratio)
+    }
+}
+
+/// Parts of a number that are each below [`PART`], the lowest first.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+struct Long([i128; 9]);
+
+impl Long {
+    /// `None` below zero.
+    fn of(sum: &Usd) -> Option<Self> {
+        let [whole, middle, low] = sum.carried();
+        let mut long = Long::default();
+        let high = [whole % PART, whole / PART % PART, whole / PART / PART];
+        long.0[..5].copy_from_slice(&[low, middle, high[0], high[1], high[2]]);
+        (whole >= 0).then_some(long)
+    }
+
+    fn times(&mut self, by: i128) {
+        let mut carry = 0;
+        for part in &mut self.0 {
+            let product = *part * by + carry;
+            (*part, carry) = (product % PART, product / PART);
+        }
+    }
+
+    /// Takes off what is not more.
+    fn less(&mut self, other: &Long) {
+        let mut borrowed = 0;
+        for (part, taken) in self.0.iter_mut().zip(other.0) {
+            let left = *part - taken - borrowed;
+            (*part, borrowed) = (left.rem_euclid(PART), i128::from(left < 0));
+        }
+    }
+}
+
+impl PartialOrd for Long {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Long {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.0.iter().rev().cmp(other.0.iter().rev())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use num_bigint::BigInt;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Satoshis × price, in units of 10^-36 dollars.
+    fn naive(pairs: &[(i64, Decimal)]) -> BigInt {
+        let product = |(sats, price): &(i64, Decimal)| {
+            BigInt::from(*sats) * price.mantissa() * BigInt::from(10).pow(28 - price.scale())
+        };
+        pairs.iter().map(product).sum()
+    }
+
+    fn sum(pairs: &[(i64, Decimal)]) -> Usd {
+        let mut usd = Usd::default();
+        pairs.iter().for_each(|(sats, price)| usd.add((*sats).into(), Price::of(*price)));
+        usd
+    }
+
+    fn floor(number: BigInt, by: BigInt) -> BigInt {
+        let down = i32::from(number < BigInt::ZERO && &number % &by != BigInt::ZERO);
+        number / by - down
+    }
+
+    fn price() -> impl Strategy<Value = Decimal> {
+        // Up to 10^15, with any number of decimals.
+        (1i128..10i128.pow(28), 13u32..=28).prop_map(|(mantissa, scale)| Decimal::from_i128_with_scale(mantissa, scale))
+    }
+
+    fn pairs() -> impl Strategy<Value = Vec<(i64, Decimal)>> {
+        prop::collection::vec((0i64..2_100_000_000_000_000, price()), 1..20)
+    }
+
+    proptest! {
+        #[test]
+        fn sums_are_exact(mut pairs in pairs(), taken in 0usize..20) {
+            pairs.iter_mut().take(taken).for_each(|(sats, _)| *sats = -*sats);
+            let (usd, naive) = (sum(&pairs), naive(&pairs));
+            prop_assert_eq!(BigInt::from(usd.cents()), floor(naive.clone(), BigInt::from(10).pow(34)));
+            prop_assert_eq!(usd.is_zero(), naive == BigInt::ZERO);
+        }
+
+        #[test]
+        fn ratios_are_exact(a in pairs(), b in pairs()) {
+            let (usd, of) = (sum(&a), sum(&b));
+            let expected = (naive(&b) > BigInt::ZERO).then(|| naive(&a) * 1_000_000 / naive(&b));
+            let fits = expected.filter(|ratio| ratio.bits() <= 127);
+            prop_assert_eq!(usd.ratio(&of).map(BigInt::from), fits);
+        }
+
+        #[test]
+        fn a_sum_is_once_itself(a in pairs()) {
+            let usd = sum(&a);
+            prop_assert_eq!(usd.ratio(&usd), (!usd.is_zero()).then_some(1_000_000));
+        }
+    }
+
+    #[test]
+    fn what_has_no_ratio() {
+        let one = sum(&[(1, Decimal::ONE)]);
+        assert_eq!(one.ratio(&Usd::default()), None);
+        assert_eq!(Usd::default().ratio(&one), Some(0));
+        assert_eq!(sum(&[(-1, Decimal::ONE)]).ratio(&one), None);
+        assert_eq!(sum(&[(3, Decimal::ONE)]).ratio(&sum(&[(2, Decimal::ONE)])), Some(1_500_000));
+        // A quotient of 10^15 × 10^15 × 2 × 10^15 has no place.
+        let least = Decimal::from_i128_with_scale(1, 28);
+        assert_eq!(sum(&[(2_000_000_000_000_000, Decimal::from(MOST))]).ratio(&sum(&[(1, least)])), None);
+    }
+}
