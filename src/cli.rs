@@ -11,7 +11,8 @@ mod events;
 pub(crate) use self::events::*;
 use crate::{
     config::{
-        All, BlocksDir, Chain, DemoDir, Http, IndexDir, Limits, Logging, MempoolMemory, Node, ReadCache, Scrub, StateDb,
+        All, BlocksDir, Chain, DemoDir, Http, IndexDir, Limits, Logging, MempoolMemory, Node, Prices, ReadCache, Scrub,
+        StateDb,
     },
     exit::Exit,
     lifetime::lifetime,
@@ -62,7 +63,7 @@ pub(crate) enum Command {
     /// another process writes the index.
     Events(EventsArgs),
     /// Imports prices and exchange rates. Works while another process writes the index.
-    Prices(Prices),
+    Prices(PricesArgs),
     /// Issues, lists and revokes bridge keys and wallet sessions. Works while a server is running.
     Keys(Keys),
     /// Lists and closes the tickets that clients opened with POST /v1/feedback. Works while a server is running.
@@ -97,6 +98,8 @@ pub(crate) struct Index {
     pub(crate) limits: Limits,
     #[command(flatten)]
     pub(crate) mempool: MempoolMemory,
+    #[command(flatten)]
+    pub(crate) prices: Prices,
     /// Stops after the block at this height.
     #[arg(long, value_name = "HEIGHT")]
     pub(crate) to: Option<u32>,
@@ -141,6 +144,8 @@ pub(crate) struct Run {
     pub(crate) cache: ReadCache,
     #[command(flatten)]
     pub(crate) mempool: MempoolMemory,
+    #[command(flatten)]
+    pub(crate) prices: Prices,
     #[command(flatten)]
     pub(crate) http: Http,
     #[command(flatten)]

@@ -1,6 +1,7 @@
 //! `cairn index`.
 
 use cairn_follow::Until;
+use prometheus::Registry;
 
 use crate::{
     cli::Index,
@@ -18,6 +19,8 @@ pub(crate) fn index(args: &Index, context: &Context) -> Result<Exit, Failure> {
     let sources = Sources::of(network, &args.blocks, &args.node)?;
     let memory = Memory { limits: args.limits, cache: 0, mempool: args.mempool.mempool_memory };
     let indexing = Indexing::open(network, datadir, sources, memory, &context.screen, signals.cancel_token())?;
+    let prices = if args.once { None } else { args.prices.settings()? };
+    let indexing = indexing.with_prices(prices, &Registry::new())?;
     let until = match (args.to, args.once) {
         (to, true) => Until::Tip { to },
         (Some(to), false) => Until::Height(to),

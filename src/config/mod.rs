@@ -9,6 +9,7 @@ mod clients;
 mod file;
 mod limits;
 mod node;
+mod prices;
 mod reference;
 mod scrub;
 mod show;
@@ -23,8 +24,9 @@ use clap::{Arg, ArgAction, ArgMatches, Args, Command, ValueEnum};
 
 pub(crate) use clients::ClientLimits;
 pub(crate) use file::ConfigFile;
-pub(crate) use limits::{LEAST as LEAST_MEMORY, Limits, Memory, MempoolMemory, ReadCache};
+pub(crate) use limits::{LEAST as LEAST_MEMORY, Limits, Memory, MempoolMemory, ReadCache, size};
 pub(crate) use node::Node;
+pub(crate) use prices::{Addresses, Prices};
 pub(crate) use reference::reference;
 pub(crate) use scrub::Scrub;
 pub(crate) use show::show;
@@ -177,6 +179,8 @@ pub(crate) struct All {
     cache: ReadCache,
     #[command(flatten)]
     mempool: MempoolMemory,
+    #[command(flatten)]
+    prices: Prices,
     #[command(flatten)]
     http: Http,
     #[command(flatten)]

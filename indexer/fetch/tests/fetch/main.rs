@@ -1,0 +1,7 @@
+//! The client and the providers, against servers on this machine.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod client;
+mod live;
+mod providers;
+mod server;
