@@ -12,7 +12,7 @@ pub(crate) use self::events::*;
 use crate::{
     config::{
         All, BlocksDir, Chain, DemoDir, Http, IndexDir, Limits, Logging, MempoolMemory, Node, Prices, ReadCache, Scrub,
-        StateDb,
+        StarterPrices, StateDb,
     },
     exit::Exit,
     lifetime::lifetime,
@@ -100,6 +100,8 @@ pub(crate) struct Index {
     pub(crate) mempool: MempoolMemory,
     #[command(flatten)]
     pub(crate) prices: Prices,
+    #[command(flatten)]
+    pub(crate) starter: StarterPrices,
     /// Stops after the block at this height.
     #[arg(long, value_name = "HEIGHT")]
     pub(crate) to: Option<u32>,
@@ -152,6 +154,8 @@ pub(crate) struct Run {
     pub(crate) scrub: Scrub,
     #[command(flatten)]
     pub(crate) state: StateDb,
+    #[command(flatten)]
+    pub(crate) starter: StarterPrices,
 }
 
 #[derive(Args, Debug)]

@@ -13,6 +13,7 @@ mod prices;
 mod reference;
 mod scrub;
 mod show;
+mod starter;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -30,6 +31,7 @@ pub(crate) use prices::{Addresses, Prices};
 pub(crate) use reference::reference;
 pub(crate) use scrub::Scrub;
 pub(crate) use show::show;
+pub(crate) use starter::StarterPrices;
 pub(crate) use state::StateDb;
 
 use crate::exit::Failure;
@@ -187,6 +189,8 @@ pub(crate) struct All {
     scrub: Scrub,
     #[command(flatten)]
     state: StateDb,
+    #[command(flatten)]
+    starter: StarterPrices,
     #[command(flatten)]
     demo: DemoDir,
 }

@@ -30,8 +30,8 @@ pub(crate) struct Prices {
 /// Which addresses are connected to.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct Addresses {
-    /// If true, prices and files may also be fetched from addresses outside the public network: this machine, private
-    /// networks, link-local addresses.
+    /// If true, prices and files may also be fetched from hosts outside the public network: this machine, private networks,
+    /// link-local addresses. A redirect leads to no other such host.
     #[arg(long, env = "CAIRN_ALLOW_PRIVATE_ADDRESSES", value_name = "BOOL", default_value = "false",
         action = ArgAction::Set, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub(crate) allow_private_addresses: bool,
@@ -41,7 +41,7 @@ impl Prices {
     /// What the fetchers are told; `None` if they are off.
     ///
     /// # Errors
-    /// A source is named twice.
+    /// They do not fit together.
     pub(crate) fn settings(&self) -> Result<Option<live::Settings>, Failure> {
         if self.price_sources.is_empty() {
             return Ok(None);
@@ -52,12 +52,14 @@ impl Prices {
                 return Err(Failure::usage(format!("--price-endpoint names {name} twice")));
             }
         }
-        Ok(Some(live::Settings {
+        let settings = live::Settings {
             sources: self.price_sources.clone(),
             pairs: self.price_pairs.clone(),
             endpoints,
             allows_private: self.addresses.allow_private_addresses,
-        }))
+        };
+        settings.check()?;
+        Ok(Some(settings))
     }
 }
 

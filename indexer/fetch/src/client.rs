@@ -43,7 +43,10 @@ pub struct Limits {
 /// Fetches documents. Clones share their settings.
 #[derive(Clone, Debug)]
 pub struct Client {
-    agent: Agent,
+    /// For the host that the operator names.
+    named: Agent,
+    /// For hosts that a redirect names.
+    others: Agent,
     cancel: CancelToken,
     has_roots: bool,
 }
@@ -75,8 +78,8 @@ pub enum Fetched {
 }
 
 impl Client {
-    /// A client that ends its work when the token is cancelled. With `allows_private`, it also connects to addresses that are
-    /// not in the public network.
+    /// A client that ends its work when the token is cancelled. With `allows_private`, the host of a URL may have an address that
+    /// is not in the public network; a redirect to another host still leads to the public network only.
     #[must_use]
     pub fn new(cancel: &CancelToken, allows_private: bool) -> Self {
         let roots = rustls_native_certs::load_native_certs();
@@ -101,9 +104,11 @@ impl Client {
             .max_idle_connections_per_host(0)
             .tls_config(tls)
             .build();
-        let dialer = Dialer { cancel: cancel.clone(), allows_private };
-        let agent = Agent::with_parts(config, dialer.chain(RustlsConnector::default()), Names(cancel.clone()));
-        Client { agent, cancel: cancel.clone(), has_roots }
+        let agent = |allows_private| {
+            let dialer = Dialer { cancel: cancel.clone(), allows_private };
+            Agent::with_parts(config.clone(), dialer.chain(RustlsConnector::default()), Names(cancel.clone()))
+        };
+        Client { named: agent(allows_private), others: agent(false), cancel: cancel.clone(), has_roots }
     }
 
     /// Fetches a document. With validators, the server may say that it has not changed.
@@ -136,8 +141,15 @@ impl Client {
                 return Err(FetchError::NoRoots);
             }
             let left = until.saturating_duration_since(Instant::now());
-            let fail = |error| self.error(&at, limits, error);
-            let mut request = self.agent.get(at.whole()).header(header::ACCEPT, "*/*");
+            let is_named = at.host().eq_ignore_ascii_case(url.host());
+            let fail = |error| match self.error(&at, limits, error) {
+                FetchError::Private { host, address } if !is_named => {
+                    FetchError::PrivateRedirect { url: url.shown(), host, address }
+                }
+                other => other,
+            };
+            let agent = if is_named { &self.named } else { &self.others };
+            let mut request = agent.get(at.whole()).header(header::ACCEPT, "*/*");
             if let Some(etag) = &validators.etag {
                 request = request.header(header::IF_NONE_MATCH, etag);
             }

@@ -33,6 +33,19 @@ pub enum FetchError {
         /// Its address.
         address: IpAddr,
     },
+    /// A redirect leads into a private network.
+    #[error(
+        "{url} redirects to {host}, whose address {address} is not in the public network: refused; if it is meant, name that \
+         URL itself"
+    )]
+    PrivateRedirect {
+        /// The URL.
+        url: String,
+        /// The host that it leads to.
+        host: String,
+        /// Its address.
+        address: IpAddr,
+    },
     /// The name is not known.
     #[error("{host}: no such host, or the name service does not answer")]
     NoHost {

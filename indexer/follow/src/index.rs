@@ -141,9 +141,22 @@ impl OpenIndex {
 
     /// Keeps and publishes the prices of the moment, if there are new ones.
     fn take_newest_quotes(&self) -> Result<(), FollowError> {
-        if let Some(quotes) = self.newest.take() {
+        if self.tip()?.is_some()
+            && let Some(quotes) = self.newest.take()
+        {
             self.engine.keep_live_quotes(&quotes)?;
             self.readers.publish_live_quotes(&quotes);
+        }
+        Ok(())
+    }
+
+    /// Publishes the newest prices that the index has, from an earlier run.
+    ///
+    /// # Errors
+    /// The index cannot be read.
+    pub(crate) fn publish_kept_prices(&self) -> Result<(), FollowError> {
+        if self.tip()?.is_some() {
+            self.readers.publish_live_quotes(&self.engine.reader().view()?.live_quotes()?);
         }
         Ok(())
     }

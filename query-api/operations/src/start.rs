@@ -17,6 +17,7 @@ use crate::{
     pages,
     parameters::FORMATS,
     registry::{AGREED, operations},
+    service,
 };
 
 /// The state of the API.
@@ -62,6 +63,7 @@ impl ApiState {
             pages: pages::all(&registered, &config),
             operations: registered,
             agreed: AGREED.clone(),
+            precomputed: service::dashboard::PARTS.to_vec(),
             backend: Arc::new(ChainBackend { index, config: chain, node, damages, runners }),
             formats: FORMATS,
             state,

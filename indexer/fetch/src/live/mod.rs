@@ -44,6 +44,45 @@ pub struct Settings {
     pub allows_private: bool,
 }
 
+impl Settings {
+    /// Checks that they fit together.
+    ///
+    /// # Errors
+    /// They do not.
+    pub fn check(&self) -> Result<(), SettingsError> {
+        self.plan().map(drop)
+    }
+
+    /// Whom to ask, and for what.
+    fn plan(&self) -> Result<(Vec<Source>, Vec<CandleJob>), SettingsError> {
+        let (mut sources, mut jobs): (Vec<Source>, Vec<CandleJob>) = (Vec::new(), Vec::new());
+        for name in &self.sources {
+            let provider = known(name)?;
+            if sources.iter().any(|source| source.provider.name() == provider.name()) {
+                continue;
+            }
+            let at = sources.len();
+            let mut series: Vec<Series> = self.pairs.iter().flat_map(|pair| provider.series(*pair)).collect();
+            series.sort_unstable();
+            series.dedup();
+            if series.is_empty() {
+                let pairs = self.pairs.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+                return Err(SettingsError::NoPair { name: provider.name(), pairs });
+            }
+            let home = self.endpoints.get(provider.name()).cloned();
+            let home = home.map_or_else(|| provider.home().parse(), Ok)?;
+            sources.push(Source::new(provider, home)?);
+            jobs.extend(series.into_iter().map(|series| CandleJob::new(at, series)));
+        }
+        for name in self.endpoints.keys() {
+            if !sources.iter().any(|source| source.provider.name() == name) {
+                return Err(SettingsError::Endpoint { name: name.clone() });
+            }
+        }
+        Ok((sources, jobs))
+    }
+}
+
 /// Settings that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SettingsError {
@@ -118,30 +157,7 @@ impl<L: Ledger> Fetchers<L> {
     /// # Errors
     /// The settings do not fit together.
     pub fn new(settings: &Settings, ledger: L, figures: Figures, cancel: &CancelToken) -> Result<Self, SettingsError> {
-        let (mut sources, mut jobs): (Vec<Source>, Vec<CandleJob>) = (Vec::new(), Vec::new());
-        for name in &settings.sources {
-            let provider = known(name)?;
-            if sources.iter().any(|source| source.provider.name() == provider.name()) {
-                continue;
-            }
-            let at = sources.len();
-            let mut series: Vec<Series> = settings.pairs.iter().flat_map(|pair| provider.series(*pair)).collect();
-            series.sort_unstable();
-            series.dedup();
-            if series.is_empty() {
-                let pairs = settings.pairs.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-                return Err(SettingsError::NoPair { name: provider.name(), pairs });
-            }
-            let home = settings.endpoints.get(provider.name()).cloned();
-            let home = home.map_or_else(|| provider.home().parse(), Ok)?;
-            sources.push(Source::new(provider, home)?);
-            jobs.extend(series.into_iter().map(|series| CandleJob::new(at, series)));
-        }
-        for name in settings.endpoints.keys() {
-            if !sources.iter().any(|source| source.provider.name() == name) {
-                return Err(SettingsError::Endpoint { name: name.clone() });
-            }
-        }
+        let (sources, jobs) = settings.plan()?;
         let client = Client::new(cancel, settings.allows_private);
         let pairs = settings.pairs.clone();
         let (cancel, quotes) = (cancel.clone(), BTreeMap::new());

@@ -136,6 +136,7 @@ fn redirects_are_followed_with_care() {
             ("/u", _) => redirect("http://u:hunter2@127.0.0.1/"),
             ("/f", _) => redirect("file:///etc/passwd"),
             ("/p", _) => redirect("http://10.0.0.1:9/"),
+            ("/q", _) => redirect(&location.replace("127.0.0.1", "localhost")),
             _ => Reply::status(302, "no location"),
         }
     });
@@ -150,6 +151,12 @@ fn redirects_are_followed_with_care() {
         assert!(matches!(error, FetchError::BadRedirect { .. }), "{error}");
         assert!(!format!("{error} {error:?}").contains("hunter2"));
     }
+    // What is allowed is the host that was named: a redirect leads to no other private one.
+    for path in ["/p", "/q"] {
+        let error = fetch(&server.url(path)).unwrap_err();
+        assert!(matches!(error, FetchError::PrivateRedirect { .. }), "{error}");
+    }
+    assert_eq!(other.seen().len(), 1);
     assert!(matches!(fetch(&server.url("/?")), Err(FetchError::Status { status: 302, .. })));
 }
 

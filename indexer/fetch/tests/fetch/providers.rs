@@ -54,6 +54,7 @@ fn prices_of_the_moment_are_read() {
         assert_eq!((tick.price.to_string().as_str(), tick.at), ("94286.55", at), "{name}");
         assert_eq!(provider.ticker(of).as_deref(), Some(path));
         assert_eq!(provider.refusal(200, text.as_bytes()), None, "{name}");
+        let text = text.replace("94286.55000000", "94286.55");
         // Cut anywhere, it is no answer.
         for cut in 0..text.len() {
             assert!(provider.tick(of, &text.as_bytes()[..cut]).is_err(), "{name}: {cut}");
