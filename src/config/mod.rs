@@ -204,6 +204,7 @@ impl All {
             mempool: self.mempool.mempool_memory,
             connections: self.http.limits.max_connections.into(),
             reads: self.http.max_concurrent_reads.into(),
+            fetches: self.prices.are_fetched(),
         };
         sizes.bounds()
     }

@@ -38,12 +38,17 @@ pub(crate) struct Addresses {
 }
 
 impl Prices {
+    /// True if there are sources.
+    pub(crate) fn are_fetched(&self) -> bool {
+        !self.price_sources.is_empty()
+    }
+
     /// What the fetchers are told; `None` if they are off.
     ///
     /// # Errors
     /// They do not fit together.
     pub(crate) fn settings(&self) -> Result<Option<live::Settings>, Failure> {
-        if self.price_sources.is_empty() {
+        if !self.are_fetched() {
             return Ok(None);
         }
         let mut endpoints = BTreeMap::new();
