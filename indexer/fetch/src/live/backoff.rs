@@ -35,7 +35,7 @@ impl Backoff {
     pub(super) fn failed(&mut self, now: u32, asked: Option<Duration>, chance: u32) {
         let wait = FIRST.saturating_mul(1 << self.failures.min(16)).min(MOST);
         // From 80 % to 120 %.
-        let wait = wait / 100 * (80 + chance % 41) + wait % 100 / 2;
+        let wait = wait * (80 + chance % 41) / 100;
         let asked = asked.map_or(0, |asked| u32::try_from(asked.as_secs()).unwrap_or(u32::MAX));
         self.failures = self.failures.saturating_add(1);
         self.until = now.saturating_add(wait.max(asked.saturating_add(1)));

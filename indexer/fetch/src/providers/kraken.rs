@@ -40,14 +40,13 @@ fn symbol(pair: Pair) -> String {
     code(pair.base.as_str()) + &code(pair.quote.as_str())
 }
 
-/// True if a key of a result is a name of the pair: plain, or with X before coins and Z before money.
+/// True if a key of a result is a name of the pair: its codes, each plain or with an X (coins) or Z (money) before it.
 fn names(key: &str, pair: Pair) -> bool {
     let plain = symbol(pair);
     let (base, quote) = plain.split_at(plain.len() - pair.quote.as_str().len());
-    key == plain
-        || key == format!("X{base}Z{quote}")
-        || key == format!("X{base}X{quote}")
-        || key == format!("Z{base}Z{quote}")
+    ["", "X", "Z"]
+        .iter()
+        .any(|before| ["", "X", "Z"].iter().any(|between| key == format!("{before}{base}{between}{quote}")))
 }
 
 /// The value of the pair in an answer.

@@ -1,9 +1,10 @@
 //! Each provider reads the answers that it documents, and tells apart what is wrong with others. The shapes are those of the
 //! providers' documentation; the numbers are made up.
 
-use cairn_events::{Currency, Interval, Series};
+use cairn_events::{Currency, Interval, Quote, Series};
 use cairn_fetch::providers::{ALL, Provider, Rows, Wrong, named};
 use cairn_inputs::Pair;
+use proptest::prelude::*;
 
 fn provider(name: &str) -> &'static dyn Provider {
     named(name).unwrap()
@@ -243,4 +244,44 @@ fn reference_rates_are_read() {
         assert!(matches!(rows(&text), Err(Wrong::Form(_) | Wrong::Time(_))), "{text}");
     }
     assert_eq!(rows(&ECB.replace("currency=\"USD\"", "currency=\"US$\"")).unwrap().bad.len(), 2);
+}
+
+proptest! {
+    /// Whatever a server answers: no panic, short errors, and no row that the ledger would refuse.
+    #[test]
+    fn hostile_answers_are_errors(
+        which in 0usize..10,
+        provider in 0usize..5,
+        edits in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0u8..3), 0..6),
+        status in prop::sample::select(vec![200u16, 400, 429, 500]),
+    ) {
+        let texts = [COINBASE_TICKER, KRAKEN_TICKER, BITSTAMP_TICKER, BINANCE_TICKER, COINBASE_CANDLES, KRAKEN_OHLC,
+            BITSTAMP_OHLC, BINANCE_KLINES, ECB, r#"{"error":["EAPI:Rate limit exceeded"]}"#];
+        let mut answer = texts[which].as_bytes().to_vec();
+        for (at, byte, how) in edits {
+            let at = at.index(answer.len().max(1));
+            match how {
+                0 if at < answer.len() => answer[at] = byte,
+                1 => answer.insert(at.min(answer.len()), byte),
+                _ => answer.truncate(at),
+            }
+        }
+        let provider = ALL[provider];
+        for of in ["BTC/USD", "BTC/EUR"] {
+            match provider.tick(pair(of), &answer) {
+                Ok(tick) => prop_assert!(Quote { close: tick.price, range: None, volume: None }.is_sound()),
+                Err(wrong) => prop_assert!(wrong.to_string().len() < 400),
+            }
+            match provider.rows(hourly(of), &answer) {
+                Ok(rows) => {
+                    for row in rows.good {
+                        prop_assert!(row.quote.is_sound() && row.closes_at.is_multiple_of(row.series.interval.seconds()));
+                    }
+                    prop_assert!(rows.bad.iter().all(|(_, wrong)| wrong.to_string().len() < 400));
+                }
+                Err(wrong) => prop_assert!(wrong.to_string().len() < 400),
+            }
+        }
+        prop_assert!(status == 200 || provider.refusal(status, &answer).is_some());
+    }
 }
