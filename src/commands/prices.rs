@@ -10,7 +10,6 @@ use std::{
 use cairn_events::{Body, Document, DocumentHash, MAX_ROWS, Provenance, QuoteRow};
 use cairn_fetch::{Answer, Client, FetchError, Fetched, Kept, Limits, Url, Validators, keep, kept, unpack};
 use cairn_inputs::{Options, Report, read_quotes, sorted};
-use cairn_reader::ReadError;
 use sha2::{Digest, Sha256};
 
 use super::{
@@ -69,7 +68,7 @@ fn import_url(args: &PricesImport, url: &Url) -> Result<Exit, Failure> {
         }
     };
     let fetched_at = now();
-    let Answer { body, validators, .. } = answer;
+    let Answer { body, validators, .. } = *answer;
     print(&format!("{} bytes received from {url}\n", thousands(body.received())))?;
     let (document, exit) = import(args, body.reader(), &url.shown(), fetched_at)?;
     if !args.dry_run && !validators.is_empty() {
@@ -85,7 +84,7 @@ fn import_url(args: &PricesImport, url: &Url) -> Result<Exit, Failure> {
 fn has(datadir: &Path, kept: &Kept) -> bool {
     let found = || -> Result<bool, Failure> {
         let reader = open(datadir)?;
-        let state = reader.view().and_then(|view| Ok::<_, ReadError>(view.document(&kept.document)?))?;
+        let state = reader.view()?.document(&kept.document)?;
         Ok(state.is_some_and(|state| state.seq != 0))
     };
     found().unwrap_or(false)

@@ -74,7 +74,7 @@ pub enum Fetched {
     /// It has not changed since the request with these validators.
     Unchanged,
     /// It is this.
-    Document(Answer),
+    Document(Box<Answer>),
 }
 
 impl Client {
@@ -118,7 +118,7 @@ impl Client {
     pub fn fetch(&self, url: &Url, limits: Limits, validators: &Validators) -> Result<Fetched, FetchError> {
         let answer = self.get(url, limits, validators)?;
         match answer.status {
-            200 => Ok(Fetched::Document(answer)),
+            200 => Ok(Fetched::Document(Box::new(answer))),
             304 if !validators.is_empty() => Ok(Fetched::Unchanged),
             status => Err(FetchError::Status {
                 url: answer.url.shown(),

@@ -87,7 +87,7 @@ impl Provider for Binance {
             [opens, open, high, low, close, volume, ..] => {
                 let ms: u64 = opens.get().parse().map_err(|_| Wrong::Time(short(opens.get())))?;
                 let opens = u32::try_from(ms / 1_000).map_err(|_| Wrong::Time(ms.to_string()))?;
-                if ms % 1_000 != 0 {
+                if !ms.is_multiple_of(1_000) {
                     return Err(Wrong::Misaligned);
                 }
                 candle(series, opens, &Cells { open, high, low, close, volume })

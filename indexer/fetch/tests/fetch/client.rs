@@ -25,7 +25,7 @@ fn fetch(text: &str) -> Result<Answer, FetchError> {
 
 fn fetch_within(text: &str, limits: Limits) -> Result<Answer, FetchError> {
     match Client::new(&CancelToken::new(), true).fetch(&url(text), limits, &Validators::default())? {
-        Fetched::Document(answer) => Ok(answer),
+        Fetched::Document(answer) => Ok(*answer),
         Fetched::Unchanged => panic!("nobody asked whether it has changed"),
     }
 }

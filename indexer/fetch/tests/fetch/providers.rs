@@ -269,7 +269,10 @@ proptest! {
         let provider = ALL[provider];
         for of in ["BTC/USD", "BTC/EUR"] {
             match provider.tick(pair(of), &answer) {
-                Ok(tick) => prop_assert!(Quote { close: tick.price, range: None, volume: None }.is_sound()),
+                Ok(tick) => {
+                    let quote = Quote { close: tick.price, range: None, volume: None };
+                    prop_assert!(quote.is_sound());
+                }
                 Err(wrong) => prop_assert!(wrong.to_string().len() < 400),
             }
             match provider.rows(hourly(of), &answer) {
