@@ -11,7 +11,7 @@ mod events;
 pub(crate) use self::events::*;
 use crate::{
     config::{
-        All, BlocksDir, Chain, DemoDir, Http, IndexDir, Limits, Logging, MempoolMemory, Node, ReadCache, Scrub,
+        All, BlocksDir, Chain, DemoDir, Http, IndexDir, Limits, Logging, MempoolMemory, Node, Prices, ReadCache, Scrub,
         StarterPrices, StateDb,
     },
     exit::Exit,
@@ -63,7 +63,7 @@ pub(crate) enum Command {
     /// another process writes the index.
     Events(EventsArgs),
     /// Imports prices and exchange rates. Works while another process writes the index.
-    Prices(Prices),
+    Prices(PricesArgs),
     /// Issues, lists and revokes bridge keys and wallet sessions. Works while a server is running.
     Keys(Keys),
     /// Lists and closes the tickets that clients opened with POST /v1/feedback. Works while a server is running.
@@ -98,6 +98,8 @@ pub(crate) struct Index {
     pub(crate) limits: Limits,
     #[command(flatten)]
     pub(crate) mempool: MempoolMemory,
+    #[command(flatten)]
+    pub(crate) prices: Prices,
     #[command(flatten)]
     pub(crate) starter: StarterPrices,
     /// Stops after the block at this height.
@@ -144,6 +146,8 @@ pub(crate) struct Run {
     pub(crate) cache: ReadCache,
     #[command(flatten)]
     pub(crate) mempool: MempoolMemory,
+    #[command(flatten)]
+    pub(crate) prices: Prices,
     #[command(flatten)]
     pub(crate) http: Http,
     #[command(flatten)]

@@ -5,7 +5,8 @@ use std::{
     sync::Arc,
 };
 
-use cairn_follow::{FileSource, Follower, NodeSource, OpenIndex, Outcome, Source, Until, connect};
+use cairn_fetch::live;
+use cairn_follow::{FileSource, Follower, NewestQuotes, NodeSource, OpenIndex, Outcome, Source, Until, connect};
 use cairn_link::{IndexSlot, Publishers, SocketPublisher};
 use cairn_model::{CancelToken, Network};
 use cairn_node::{NodeConfig, ZmqEndpoint};
@@ -16,6 +17,7 @@ use prometheus::Registry;
 use crate::{
     config::{BlocksDir, Memory, Node, StarterPrices},
     exit::{Exit, Failure},
+    fetching::{Fetching, IndexLedger},
     progress::{Reporter, Screen},
     signals, starter,
 };
@@ -50,6 +52,9 @@ impl Sources {
 pub(crate) struct Indexing {
     follower: Follower,
     slot: Arc<IndexSlot>,
+    datadir: PathBuf,
+    newest: NewestQuotes,
+    fetching: Option<Fetching>,
 }
 
 impl Indexing {
@@ -95,10 +100,12 @@ impl Indexing {
         let readers = Publishers::new(vec![Arc::<IndexSlot>::clone(&slot), Arc::new(socket)]);
         let progress = Arc::new(Reporter::new(screen, cancel, None));
         let index = OpenIndex::new(engine, datadir, readers, slot.pool(), progress);
-        let index = index.with_mempool_memory(memory.mempool);
+        let newest = NewestQuotes::default();
+        let index = index.with_mempool_memory(memory.mempool).with_newest_quotes(newest.clone());
         let files = files.map(|files| Box::new(files) as Box<dyn Source>);
         let node = node.map(|node| Box::new(node) as Box<dyn Source>);
-        Ok(Indexing { follower: Follower::new(index, files.into_iter().chain(node).collect()), slot })
+        let follower = Follower::new(index, files.into_iter().chain(node).collect());
+        Ok(Indexing { follower, slot, datadir: datadir.to_owned(), newest, fetching: None })
     }
 
     /// The same, with metrics in this registry.
@@ -107,6 +114,16 @@ impl Indexing {
     /// It already has metrics with these names.
     pub(crate) fn counted_in(self, registry: &Registry) -> Result<Self, Failure> {
         Ok(Indexing { follower: self.follower.counted_in(registry)?, ..self })
+    }
+
+    /// The same, with fetchers of prices beside it while it follows, if there are settings. Their metrics are in this registry.
+    ///
+    /// # Errors
+    /// The settings do not fit together, or the registry already has metrics with these names.
+    pub(crate) fn with_prices(self, settings: Option<live::Settings>, registry: &Registry) -> Result<Self, Failure> {
+        let Some(settings) = settings else { return Ok(self) };
+        let ledger = IndexLedger::new(self.slot(), &self.datadir, self.newest.clone());
+        Ok(Indexing { fetching: Some(Fetching::new(&settings, ledger, registry)?), ..self })
     }
 
     /// The index for requests. They see every commit and the source's best height.
@@ -119,7 +136,10 @@ impl Indexing {
     /// # Errors
     /// A source, the index or the disk fails. What was committed stays.
     pub(crate) fn follow(self, until: Until) -> Result<Exit, Failure> {
-        Ok(match self.follower.follow(until)? {
+        let fetching = self.fetching.map(Fetching::start).transpose()?;
+        let outcome = self.follower.follow(until);
+        drop(fetching);
+        Ok(match outcome? {
             Outcome::Done => Exit::Done,
             Outcome::Cancelled => signals::exit_of_cancelled(),
         })

@@ -6,6 +6,7 @@ mod commands;
 mod config;
 mod eta;
 mod exit;
+mod fetching;
 mod gateway;
 mod indexing;
 mod lifetime;

@@ -1,13 +1,13 @@
 //! The command line of input events.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
 use cairn_events::{Interval, Slug};
 use cairn_inputs::{ColumnMap, Layout, Pair, parse_interval, parse_zone};
 use clap::{Args, Subcommand};
 use jiff::tz::TimeZone;
 
-use crate::config::IndexDir;
+use crate::config::{Addresses, IndexDir, size};
 
 #[derive(Args, Debug)]
 pub(crate) struct EventsArgs {
@@ -90,14 +90,15 @@ pub(crate) struct EventsImport {
 }
 
 #[derive(Args, Debug)]
-pub(crate) struct Prices {
+pub(crate) struct PricesArgs {
     #[command(subcommand)]
     pub(crate) what: PricesCommand,
 }
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum PricesCommand {
-    /// Reads a file of daily, hourly or minute prices, or of reference rates, and takes it into the ledger.
+    /// Reads a file of daily, hourly or minute prices, or of reference rates, and takes it into the ledger. It may be packed
+    /// with gzip, or as the only file in a ZIP archive.
     Import(PricesImport),
 }
 
@@ -130,6 +131,26 @@ pub(crate) struct PricesImport {
     /// Reads the file and says what is in it; writes nothing.
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// The file.
+    #[command(flatten)]
+    pub(crate) addresses: Addresses,
+    /// Most bytes of a download, and of a ZIP archive: a number of bytes, or a number with K, M, G or T.
+    #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = size)]
+    pub(crate) max_size: u64,
+    /// Most bytes that a packed file unpacks to.
+    #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = size)]
+    pub(crate) max_unpacked: u64,
+    /// Most seconds of a download.
+    #[arg(long, value_name = "SECONDS", default_value = "120", value_parser = seconds)]
+    pub(crate) max_time: Duration,
+    /// The file, or its URL (http:// or https://).
+    #[arg(value_name = "FILE|URL")]
     pub(crate) file: PathBuf,
+}
+
+/// Parses a time of one second to an hour.
+fn seconds(text: &str) -> Result<Duration, String> {
+    match text.parse() {
+        Ok(seconds @ 1..=3_600) => Ok(Duration::from_secs(seconds)),
+        _ => Err("expected a number of seconds from 1 to 3600".to_owned()),
+    }
 }

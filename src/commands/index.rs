@@ -1,6 +1,7 @@
 //! `cairn index`.
 
 use cairn_follow::Until;
+use prometheus::Registry;
 
 use crate::{
     cli::Index,
@@ -14,11 +15,13 @@ use crate::{
 /// Indexes blocks from block files, a node or both, then follows new blocks.
 pub(crate) fn index(args: &Index, context: &Context) -> Result<Exit, Failure> {
     let (network, datadir) = (args.chain.network()?, args.index.datadir()?);
+    let prices = args.prices.settings()?;
     let signals = Signals::take_over()?;
     let sources = Sources::of(network, &args.blocks, &args.node)?;
     let memory = Memory { limits: args.limits, cache: 0, mempool: args.mempool.mempool_memory };
     let indexing =
         Indexing::open(network, datadir, sources, memory, args.starter, &context.screen, signals.cancel_token())?;
+    let indexing = indexing.with_prices(prices.filter(|_| !args.once), &Registry::new())?;
     let until = match (args.to, args.once) {
         (to, true) => Until::Tip { to },
         (Some(to), false) => Until::Height(to),

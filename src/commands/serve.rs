@@ -76,6 +76,7 @@ pub(crate) fn serve(args: &Serve) -> Result<Exit, Failure> {
 /// Indexes and serves.
 pub(crate) fn run(args: &Run, context: &Context) -> Result<Exit, Failure> {
     let (network, datadir) = (args.chain.network()?, args.index.datadir()?);
+    let prices = args.prices.settings()?;
     let signals = Signals::take_over()?;
     let state = args.state.url(&args.index)?;
     // Operators see on one page what indexes and what serves.
@@ -86,7 +87,7 @@ pub(crate) fn run(args: &Run, context: &Context) -> Result<Exit, Failure> {
     let memory = Memory { limits: args.limits, cache: args.cache.cache, mempool: args.mempool.mempool_memory };
     let indexing =
         Indexing::open(network, datadir, sources, memory, args.starter, &context.screen, signals.cancel_token())?;
-    let indexing = indexing.counted_in(&registry)?;
+    let indexing = indexing.counted_in(&registry)?.with_prices(prices, &registry)?;
     let slot = indexing.slot();
     let scrubber = Scrubber::start(&datadir.join("index"), &args.scrub, server.damages(), signals.cancel_token())?;
     let signals = Arc::new(signals);

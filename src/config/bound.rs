@@ -12,6 +12,9 @@ const READS: u64 = 32;
 /// Memory of each further one, in every class: stacks of threads, and blocks that they hold.
 const READ: u64 = 768 << 10;
 
+/// Memory of the fetchers of prices.
+const PRICES: u64 = 16 << 20;
+
 /// The settings that decide about memory.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sizes {
@@ -25,6 +28,8 @@ pub(super) struct Sizes {
     pub(super) connections: u64,
     /// `--max-concurrent-reads`.
     pub(super) reads: u64,
+    /// Whether prices are fetched.
+    pub(super) fetches: bool,
 }
 
 impl Sizes {
@@ -32,6 +37,7 @@ impl Sizes {
     pub(super) fn bounds(&self) -> String {
         let (memory, cache) = (("--memory ", self.memory), ("--cache ", self.cache));
         let mempool = ("--mempool-memory ", self.mempool);
+        let prices = ("prices ", if self.fetches { PRICES } else { 0 });
         let more = |count: u64, free: u64, each: u64| count.saturating_sub(free) * each;
         let serving = [
             ("", SERVING),
@@ -40,8 +46,8 @@ impl Sizes {
         ];
         let mut text = String::new();
         for (command, terms) in [
-            ("run", [&[memory, cache, mempool][..], &serving].concat()),
-            ("index", vec![memory, mempool]),
+            ("run", [&[memory, cache, mempool, prices][..], &serving].concat()),
+            ("index", vec![memory, mempool, prices]),
             ("serve", [&[cache, mempool][..], &serving].concat()),
         ] {
             let sum: u64 = terms.iter().map(|(_, bytes)| bytes).sum();
@@ -67,13 +73,18 @@ mod tests {
 
     #[test]
     fn a_bound_is_the_sum_of_its_terms() {
-        let sizes = Sizes { memory: 4 << 30, cache: 1 << 30, mempool: 512 << 20, connections: 4096, reads: 32 };
+        let sizes =
+            Sizes { memory: 4 << 30, cache: 1 << 30, mempool: 512 << 20, connections: 4096, reads: 32, fetches: false };
         assert_eq!(
             sizes.bounds(),
             "# memory bound of cairn run: 5728 MiB = --memory 4 GiB + --cache 1 GiB + --mempool-memory 512 MiB + 96 MiB\n\
              # memory bound of cairn index: 4608 MiB = --memory 4 GiB + --mempool-memory 512 MiB\n\
              # memory bound of cairn serve: 1632 MiB = --cache 1 GiB + --mempool-memory 512 MiB + 96 MiB\n"
         );
+        let fetching = Sizes { fetches: true, ..sizes }.bounds();
+        assert!(fetching.contains(
+            "# memory bound of cairn index: 4624 MiB = --memory 4 GiB + --mempool-memory 512 MiB + prices 16 MiB\n"
+        ));
         let more = Sizes { cache: 128 << 20, connections: 4096 + 6_400, reads: 64, ..sizes }.bounds();
         let serve = more.lines().last().unwrap_or_default();
         assert_eq!(

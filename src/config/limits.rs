@@ -79,6 +79,17 @@ pub(crate) struct MempoolMemory {
     pub(crate) mempool_memory: u64,
 }
 
+/// Parses a size of at least one byte.
+///
+/// # Errors
+/// The expected form.
+pub(crate) fn size(text: &str) -> Result<u64, String> {
+    match bytes(text, 0)? {
+        0 => Err("too small; the minimum is 1".to_owned()),
+        bytes => Ok(bytes),
+    }
+}
+
 /// Parses a size and checks the minimum.
 pub(super) fn bytes(text: &str, least: u64) -> Result<u64, String> {
     let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());

@@ -9,6 +9,7 @@ mod clients;
 mod file;
 mod limits;
 mod node;
+mod prices;
 mod reference;
 mod scrub;
 mod show;
@@ -24,8 +25,9 @@ use clap::{Arg, ArgAction, ArgMatches, Args, Command, ValueEnum};
 
 pub(crate) use clients::ClientLimits;
 pub(crate) use file::ConfigFile;
-pub(crate) use limits::{LEAST as LEAST_MEMORY, Limits, Memory, MempoolMemory, ReadCache};
+pub(crate) use limits::{LEAST as LEAST_MEMORY, Limits, Memory, MempoolMemory, ReadCache, size};
 pub(crate) use node::Node;
+pub(crate) use prices::{Addresses, Prices};
 pub(crate) use reference::reference;
 pub(crate) use scrub::Scrub;
 pub(crate) use show::show;
@@ -180,6 +182,8 @@ pub(crate) struct All {
     #[command(flatten)]
     mempool: MempoolMemory,
     #[command(flatten)]
+    prices: Prices,
+    #[command(flatten)]
     http: Http,
     #[command(flatten)]
     scrub: Scrub,
@@ -200,6 +204,7 @@ impl All {
             mempool: self.mempool.mempool_memory,
             connections: self.http.limits.max_connections.into(),
             reads: self.http.max_concurrent_reads.into(),
+            fetches: self.prices.are_fetched(),
         };
         sizes.bounds()
     }

@@ -9,8 +9,11 @@ mod cospending;
 mod damaged_blocks;
 mod demo;
 mod deployed;
+#[path = "../../indexer/fetch/tests/fetch/exchanges.rs"]
+mod exchanges;
 mod exit_codes;
 mod feedback;
+mod fetching;
 mod flow;
 mod following;
 mod gaps;
@@ -20,6 +23,9 @@ mod ledger;
 mod memory;
 mod repair;
 mod scrub;
+#[allow(dead_code)]
+#[path = "../../indexer/fetch/tests/fetch/server.rs"]
+mod server;
 mod settings;
 mod state;
 mod stopping;

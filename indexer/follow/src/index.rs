@@ -13,7 +13,7 @@ use cairn_model::{BlockHash, CancelToken, Height};
 use cairn_pipeline::{Engine, LedgerError, Progress};
 use prometheus::Registry;
 
-use crate::{FollowError, figures::Figures};
+use crate::{FollowError, NewestQuotes, figures::Figures};
 
 /// An index opened for writing, and its readers.
 pub struct OpenIndex {
@@ -27,6 +27,8 @@ pub struct OpenIndex {
     pub(crate) watching: MempoolOptions,
     pub(crate) progress: Arc<dyn Progress + Send + Sync>,
     figures: Option<Figures>,
+    /// Where the prices of the moment come from.
+    newest: NewestQuotes,
     /// Until when the inbox of events is left alone, since it could not be used.
     inbox_waits: Cell<Option<Instant>>,
 }
@@ -45,14 +47,21 @@ impl OpenIndex {
         progress: Arc<dyn Progress + Send + Sync>,
     ) -> Self {
         let watching = MempoolOptions::default();
-        let (figures, inbox_waits) = (None, Cell::default());
-        OpenIndex { engine, datadir: datadir.to_owned(), readers, mempool, watching, progress, figures, inbox_waits }
+        let (figures, newest, inbox_waits) = (None, NewestQuotes::default(), Cell::default());
+        let datadir = datadir.to_owned();
+        OpenIndex { engine, datadir, readers, mempool, watching, progress, figures, newest, inbox_waits }
     }
 
     /// The same; what it knows of the node's mempool takes at most so many bytes, together with the mempool of readers.
     #[must_use]
     pub fn with_mempool_memory(self, bytes: u64) -> Self {
         OpenIndex { watching: MempoolOptions::within(bytes), ..self }
+    }
+
+    /// The same; the prices of the moment come from here.
+    #[must_use]
+    pub fn with_newest_quotes(self, newest: NewestQuotes) -> Self {
+        OpenIndex { newest, ..self }
     }
 
     /// The same, with metrics in this registry.
@@ -98,11 +107,12 @@ impl OpenIndex {
         self.progress.cancel_token()
     }
 
-    /// Takes in what waits in the inbox of events, and publishes it.
+    /// Takes in what waits in the inbox of events and the newest prices of the moment, and publishes them.
     ///
     /// # Errors
     /// The index or the disk fails. A file that is at fault is set aside, and no error.
     pub(crate) fn take_events(&self) -> Result<(), FollowError> {
+        self.take_newest_quotes()?;
         if self.inbox_waits.get().is_some_and(|until| Instant::now() < until) {
             return Ok(());
         }
@@ -126,6 +136,17 @@ impl OpenIndex {
         let seq = self.engine.last_event()?;
         tracing::info!(documents = drained.files.iter().map(|(_, all)| all.len()).sum::<usize>(), seq, "events taken");
         self.readers.publish_events(seq);
+        Ok(())
+    }
+
+    /// Keeps and publishes the prices of the moment, if there are new ones.
+    fn take_newest_quotes(&self) -> Result<(), FollowError> {
+        if self.tip()?.is_some()
+            && let Some(quotes) = self.newest.take()
+        {
+            self.engine.keep_live_quotes(&quotes)?;
+            self.readers.publish_live_quotes(&quotes);
+        }
         Ok(())
     }
 

@@ -1,0 +1,155 @@
+//! Why something cannot be fetched. Messages name the URL without its secrets.
+
+use std::{net::IpAddr, time::Duration};
+
+/// Why a URL is refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum UrlError {
+    /// Another scheme, or none.
+    #[error("only http:// and https:// URLs can be fetched")]
+    Scheme,
+    /// User or password in it.
+    #[error("the URL has credentials in it; they would end up in logs: fetch the file yourself and import it")]
+    Credentials,
+    /// Not a URL.
+    #[error("not a URL: {0}")]
+    Malformed(&'static str),
+}
+
+/// Why something cannot be fetched.
+#[derive(Debug, thiserror::Error)]
+pub enum FetchError {
+    /// The URL is refused.
+    #[error(transparent)]
+    Url(#[from] UrlError),
+    /// The host has no address in the public network.
+    #[error(
+        "{host} has the address {address}, which is not in the public network; if it is meant, allow private addresses \
+         (--allow-private-addresses)"
+    )]
+    Private {
+        /// The host.
+        host: String,
+        /// Its address.
+        address: IpAddr,
+    },
+    /// A redirect leads into a private network.
+    #[error(
+        "{url} redirects to {host}, whose address {address} is not in the public network: refused; if it is meant, name that \
+         URL itself"
+    )]
+    PrivateRedirect {
+        /// The URL.
+        url: String,
+        /// The host that it leads to.
+        host: String,
+        /// Its address.
+        address: IpAddr,
+    },
+    /// The name is not known.
+    #[error("{host}: no such host, or the name service does not answer")]
+    NoHost {
+        /// The host.
+        host: String,
+    },
+    /// No connection, or it broke.
+    #[error("{url}: {reason}")]
+    Unreachable {
+        /// The URL.
+        url: String,
+        /// What happened.
+        reason: String,
+    },
+    /// It took too long.
+    #[error("{url}: no complete answer within {} s", limit.as_secs_f32())]
+    TimedOut {
+        /// The URL.
+        url: String,
+        /// The limit.
+        limit: Duration,
+    },
+    /// The answer is too long.
+    #[error("{url}: the answer is longer than {limit} bytes")]
+    TooLong {
+        /// The URL.
+        url: String,
+        /// The limit.
+        limit: u64,
+    },
+    /// Too many redirects.
+    #[error("{url}: more than {most} redirects, or a loop of them")]
+    Redirects {
+        /// The URL.
+        url: String,
+        /// The limit.
+        most: u32,
+    },
+    /// From https to http.
+    #[error("{url} redirects from https to http, where others could read and change the answer: refused")]
+    Downgrade {
+        /// The URL.
+        url: String,
+    },
+    /// It leads nowhere.
+    #[error("{url} redirects to what cannot be fetched: {reason}")]
+    BadRedirect {
+        /// The URL.
+        url: String,
+        /// Why.
+        reason: UrlError,
+    },
+    /// Another status than 200.
+    #[error("{url}: HTTP status {status}{}", said(words))]
+    Status {
+        /// The URL.
+        url: String,
+        /// The status.
+        status: u16,
+        /// The beginning of the answer.
+        words: String,
+        /// How long the server wants us to wait.
+        retry_after: Option<Duration>,
+    },
+    /// TLS failed.
+    #[error("{url}: TLS: {reason}")]
+    Tls {
+        /// The URL.
+        url: String,
+        /// Why.
+        reason: String,
+    },
+    /// No certificates to check the server's with.
+    #[error("this machine has no root certificates; install them (Debian: ca-certificates), or set SSL_CERT_FILE")]
+    NoRoots,
+    /// Packed in an unknown way.
+    #[error("{url}: the content encoding {encoding:?} is unknown; gzip was asked for")]
+    Encoding {
+        /// The URL.
+        url: String,
+        /// Its name.
+        encoding: String,
+    },
+    /// Not HTTP.
+    #[error("{url}: {reason}")]
+    Protocol {
+        /// The URL.
+        url: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// The process ends.
+    #[error("cancelled")]
+    Cancelled,
+}
+
+fn said(words: &str) -> String {
+    if words.is_empty() { String::new() } else { format!(": {words}") }
+}
+
+/// The beginning of an answer as one line, for messages.
+#[must_use]
+pub(crate) fn words(body: &[u8]) -> String {
+    let text = String::from_utf8_lossy(&body[..body.len().min(400)]);
+    let line: Vec<&str> = text.split_whitespace().collect();
+    line.join(" ").chars().filter(|c| !c.is_control()).take(160).collect()
+}

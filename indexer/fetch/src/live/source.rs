@@ -1,0 +1,136 @@
+//! A source: where it is, whether it answers, and what its log lines say.
+
+use std::collections::BTreeMap;
+
+use cairn_events::Slug;
+
+use super::{
+    LIMITS, SettingsError,
+    backoff::{Backoff, chance},
+    figures::Figures,
+};
+use crate::{
+    Answer, Client, FetchError, Url, Validators,
+    providers::{Provider, Wrong},
+};
+
+/// A source that is asked.
+pub(super) struct Source {
+    pub(super) provider: &'static dyn Provider,
+    pub(super) slug: Slug,
+    home: Url,
+    backoff: Backoff,
+    /// What does not work at present: the request in words, and why.
+    failing: BTreeMap<String, String>,
+}
+
+/// Why a request brought nothing.
+#[derive(Debug)]
+pub(super) enum Failed {
+    /// No answer.
+    Fetch(FetchError),
+    /// Another answer than expected.
+    Wrong(Wrong),
+    /// What it brought cannot be kept.
+    Ledger(String),
+}
+
+impl std::fmt::Display for Failed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Failed::Fetch(error) => error.fmt(f),
+            Failed::Wrong(wrong) => wrong.fmt(f),
+            Failed::Ledger(reason) => f.write_str(reason),
+        }
+    }
+}
+
+impl Failed {
+    /// True if other requests to the source would fare no better.
+    fn is_of_source(&self) -> bool {
+        match self {
+            Failed::Fetch(FetchError::TooLong { .. }) | Failed::Ledger(_) => false,
+            Failed::Fetch(_) => true,
+            Failed::Wrong(Wrong::Refused { status, is_limit, .. }) => *is_limit || *status >= 500,
+            Failed::Wrong(_) => false,
+        }
+    }
+}
+
+/// A good answer.
+pub(super) struct Told {
+    /// Its content.
+    pub(super) content: Vec<u8>,
+    /// The server's time, if it tells it.
+    pub(super) date: Option<u32>,
+    /// The URL, without secrets.
+    pub(super) url: String,
+}
+
+impl Source {
+    pub(super) fn new(provider: &'static dyn Provider, home: Url) -> Result<Self, SettingsError> {
+        let slug = provider.name().parse()?;
+        Ok(Source { provider, slug, home, backoff: Backoff::default(), failing: BTreeMap::new() })
+    }
+
+    /// True if it may be asked.
+    pub(super) fn is_open(&self, now: u32) -> bool {
+        self.backoff.is_open(now)
+    }
+
+    /// Until when it is left alone.
+    pub(super) fn until(&self) -> u32 {
+        self.backoff.until()
+    }
+
+    /// Asks it.
+    pub(super) fn ask(&mut self, client: &Client, figures: &Figures, path: &str, now: u32) -> Result<Told, Failed> {
+        figures.fetches.with_label_values(&[self.provider.name()]).inc();
+        let url = self.home.below(path).map_err(|error| Failed::Fetch(error.into()))?;
+        let answer = client.get(&url, LIMITS, &Validators::default());
+        let retry_after = answer.as_ref().ok().and_then(|answer| answer.retry_after);
+        let told = answer.map_err(Failed::Fetch).and_then(|answer| self.look(answer));
+        match &told {
+            Err(failed) if failed.is_of_source() => self.backoff.failed(now, retry_after, chance()),
+            // It answers, whatever it says.
+            _ => self.backoff.succeeded(),
+        }
+        told
+    }
+
+    fn look(&self, answer: Answer) -> Result<Told, Failed> {
+        let url = answer.url.shown();
+        let content = answer.body.content().map_err(|error| {
+            Failed::Fetch(FetchError::Protocol {
+                url: url.clone(),
+                reason: format!("the answer cannot be decoded: {error}"),
+            })
+        })?;
+        match self.provider.refusal(answer.status, &content) {
+            Some(wrong) => Err(Failed::Wrong(wrong)),
+            None => Ok(Told { content, date: answer.date, url }),
+        }
+    }
+
+    /// Notes that a request worked; tells it if it is the last one that had not.
+    pub(super) fn works(&mut self, what: &str) {
+        if self.failing.remove(what).is_some() && self.failing.is_empty() {
+            tracing::info!(source = self.provider.name(), "the source of prices works again");
+        }
+    }
+
+    /// Notes that a request failed; tells it if none had failed before.
+    pub(super) fn fails(&mut self, figures: &Figures, what: &str, failed: &Failed) {
+        if matches!(failed, Failed::Fetch(FetchError::Cancelled)) {
+            return;
+        }
+        figures.failures.with_label_values(&[self.provider.name()]).inc();
+        let (source, is_first) = (self.provider.name(), self.failing.is_empty());
+        if is_first {
+            tracing::warn!(source, what, error = %failed, "a source of prices fails; it is asked again");
+        } else {
+            tracing::debug!(source, what, error = %failed, "a source of prices fails");
+        }
+        self.failing.insert(what.to_owned(), failed.to_string());
+    }
+}

@@ -1,0 +1,138 @@
+//! What the answers of providers have in common: exact numbers, times, and what makes a candle sound.
+
+use cairn_events::{Quote, QuoteRow, Range, Series};
+use rust_decimal::Decimal;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::Rows;
+
+/// What is wrong with an answer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Wrong {
+    /// Not the documented form, or cut short.
+    #[error("the answer is not what the provider documents: {0}")]
+    Form(String),
+    /// A cell is no number.
+    #[error("{0:?} is no number that can be kept exactly")]
+    Number(String),
+    /// A cell is no time.
+    #[error("{0:?} is no time")]
+    Time(String),
+    /// A price is not above zero, or beyond all bounds.
+    #[error("a price is not above zero, or a number is beyond 10^15")]
+    Price,
+    /// The high is below the low, or open or close are not between them.
+    #[error("the high is below the low, or open or close are not between them")]
+    Range,
+    /// The opening is not a multiple of the interval.
+    #[error("the time of a candle is not a multiple of its interval")]
+    Misaligned,
+    /// For another pair.
+    #[error("the answer is for {found:?}, not for {asked}")]
+    OtherPair {
+        /// What was asked for.
+        asked: String,
+        /// What it says.
+        found: String,
+    },
+    /// The price is old.
+    #[error("the last price is {0} s old")]
+    Old(u32),
+    /// The provider refuses to answer.
+    #[error("the provider refuses with status {status}{}", said(says))]
+    Refused {
+        /// HTTP status.
+        status: u16,
+        /// Its words.
+        says: String,
+        /// True if it asks for patience, not for another request.
+        is_limit: bool,
+    },
+}
+
+fn said(says: &str) -> String {
+    if says.is_empty() { String::new() } else { format!(": {says}") }
+}
+
+/// The beginning of a text from an answer, without control characters.
+pub(super) fn short(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control()).take(120).collect()
+}
+
+/// Reads JSON.
+pub(super) fn json<'a, T: Deserialize<'a>>(answer: &'a [u8]) -> Result<T, Wrong> {
+    serde_json::from_slice(answer).map_err(|error| Wrong::Form(short(&error.to_string())))
+}
+
+/// A number, exactly as it is written, with or without quotes.
+pub(super) fn number(cell: &RawValue) -> Result<Decimal, Wrong> {
+    exact(cell.get().trim_matches('"'))
+}
+
+/// A number in a text.
+pub(super) fn exact(text: &str) -> Result<Decimal, Wrong> {
+    let wrong = || Wrong::Number(short(text));
+    let is_plain = text.len() <= 40 && text.bytes().all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte));
+    if !is_plain {
+        return Err(wrong());
+    }
+    let number = match Decimal::from_str_exact(text) {
+        Ok(number) => number,
+        Err(_) if text.contains(['e', 'E']) => Decimal::from_scientific(text).map_err(|_| wrong())?,
+        Err(_) => return Err(wrong()),
+    };
+    Ok(number.normalize())
+}
+
+/// A price: a number above zero.
+pub(super) fn price(number: Decimal) -> Result<Decimal, Wrong> {
+    let quote = Quote { close: number, range: None, volume: None };
+    if quote.is_sound() { Ok(number) } else { Err(Wrong::Price) }
+}
+
+/// Seconds since 1970 in a cell.
+pub(super) fn seconds(cell: &RawValue) -> Result<u32, Wrong> {
+    let text = cell.get().trim_matches('"');
+    text.parse().map_err(|_| Wrong::Time(short(text)))
+}
+
+/// Numbers of a candle.
+pub(super) struct Cells<'a> {
+    pub(super) open: &'a RawValue,
+    pub(super) high: &'a RawValue,
+    pub(super) low: &'a RawValue,
+    pub(super) close: &'a RawValue,
+    pub(super) volume: &'a RawValue,
+}
+
+/// A row, if it is sound. `opens` is when the candle opens.
+pub(super) fn candle(series: Series, opens: u32, cells: &Cells<'_>) -> Result<QuoteRow, Wrong> {
+    let range = Range { open: number(cells.open)?, high: number(cells.high)?, low: number(cells.low)? };
+    let quote = Quote { close: number(cells.close)?, range: Some(range), volume: Some(number(cells.volume)?) };
+    if !quote.is_sound() {
+        return Err(Wrong::Price);
+    }
+    let inside = |price: Decimal| range.low <= price && price <= range.high;
+    if !inside(range.open) || !inside(quote.close) {
+        return Err(Wrong::Range);
+    }
+    let interval = series.interval.seconds();
+    if !opens.is_multiple_of(interval) {
+        return Err(Wrong::Misaligned);
+    }
+    let closes_at = opens.checked_add(interval).ok_or_else(|| Wrong::Time(opens.to_string()))?;
+    Ok(QuoteRow { series, closes_at, quote })
+}
+
+/// The rows that `read` makes of the entries of an answer.
+pub(super) fn rows<T>(entries: &[T], read: impl Fn(&T) -> Result<QuoteRow, Wrong>) -> Rows {
+    let mut rows = Rows::default();
+    for (at, entry) in (1..).zip(entries) {
+        match read(entry) {
+            Ok(row) => rows.good.push(row),
+            Err(wrong) => rows.bad.push((at, wrong)),
+        }
+    }
+    rows
+}

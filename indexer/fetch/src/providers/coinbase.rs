@@ -1,0 +1,90 @@
+//! Coinbase Exchange: `/products/BTC-USD/ticker` and `/products/BTC-USD/candles`.
+//!
+//! A candle is `[opens, low, high, open, close, volume]` in numbers, the newest first and, as long as it is open, changing.
+//! At most 300 an answer; a request for more is refused. Hours without trades are left out. Errors are `{"message": …}` with
+//! status 400 or 404; beyond ten requests a second, 429.
+
+use cairn_events::Series;
+use cairn_inputs::Pair;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::{
+    Provider, Rows, Tick, Wrong,
+    answer::{Cells, candle, json, number, price, rows, seconds, short},
+    daily_and_hourly, is_limit,
+};
+
+pub(super) struct Coinbase;
+
+#[derive(Deserialize)]
+struct Ticker<'a> {
+    #[serde(borrow)]
+    price: &'a RawValue,
+    time: Option<&'a str>,
+}
+
+#[derive(Deserialize)]
+struct Message {
+    message: String,
+}
+
+impl Provider for Coinbase {
+    fn name(&self) -> &'static str {
+        "coinbase"
+    }
+
+    fn licence(&self) -> &'static str {
+        "coinbase-market-data"
+    }
+
+    fn home(&self) -> &'static str {
+        "https://api.exchange.coinbase.com"
+    }
+
+    fn series(&self, pair: Pair) -> Vec<Series> {
+        daily_and_hourly(pair)
+    }
+
+    fn ticker(&self, pair: Pair) -> Option<String> {
+        Some(format!("/products/{}-{}/ticker", pair.base, pair.quote))
+    }
+
+    fn tick(&self, _: Pair, answer: &[u8]) -> Result<Tick, Wrong> {
+        let ticker: Ticker<'_> = json(answer)?;
+        let time = |text: &str| {
+            let time = text.parse::<jiff::Timestamp>().ok().and_then(|time| u32::try_from(time.as_second()).ok());
+            time.ok_or_else(|| Wrong::Time(short(text)))
+        };
+        Ok(Tick { price: price(number(ticker.price)?)?, at: ticker.time.map(time).transpose()? })
+    }
+
+    fn page(&self) -> u32 {
+        300
+    }
+
+    fn candles(&self, series: Series, after: u32, until: u32) -> String {
+        let interval = series.interval.seconds();
+        // The times are those of openings, and both ends belong to the answer.
+        let (start, end) = (after, until.saturating_sub(interval));
+        let (base, quote) = (series.base, series.quote);
+        let iso =
+            |time: u32| jiff::Timestamp::from_second(time.into()).map(|time| time.to_string()).unwrap_or_default();
+        format!("/products/{base}-{quote}/candles?granularity={interval}&start={}&end={}", iso(start), iso(end))
+    }
+
+    fn rows(&self, series: Series, answer: &[u8]) -> Result<Rows, Wrong> {
+        let entries: Vec<Vec<&RawValue>> = json(answer)?;
+        Ok(rows(&entries, |entry| match entry.as_slice() {
+            [opens, low, high, open, close, volume, ..] => {
+                candle(series, seconds(opens)?, &Cells { open, high, low, close, volume })
+            }
+            _ => Err(Wrong::Form("a candle has fewer than six values".to_owned())),
+        }))
+    }
+
+    fn refusal(&self, status: u16, answer: &[u8]) -> Option<Wrong> {
+        let says = || json::<Message>(answer).map(|error| short(&error.message)).unwrap_or_default();
+        (status != 200).then(|| Wrong::Refused { status, says: says(), is_limit: is_limit(status) })
+    }
+}

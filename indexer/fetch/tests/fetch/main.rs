@@ -1,0 +1,8 @@
+//! The client and the providers, against servers on this machine.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod client;
+mod exchanges;
+mod live;
+mod providers;
+mod server;
