@@ -13,6 +13,7 @@ mod inscription;
 mod key;
 pub mod mempool;
 mod op_return;
+pub mod price;
 mod script;
 mod supply;
 mod text;
