@@ -17,6 +17,7 @@ use crate::{
     pages,
     parameters::FORMATS,
     registry::{AGREED, operations},
+    series::SeriesSlot,
 };
 
 /// The state of the API.
@@ -62,7 +63,7 @@ impl ApiState {
             pages: pages::all(&registered, &config),
             operations: registered,
             agreed: AGREED.clone(),
-            backend: Arc::new(ChainBackend { index, config: chain, node, damages, runners }),
+            backend: Arc::new(ChainBackend { index, config: chain, node, damages, series: SeriesSlot::default(), runners }),
             formats: FORMATS,
             state,
             clock: cairn_clock::now_ms,

@@ -1,8 +1,10 @@
 //! Parameters that mean more than text or number: how clients write them, and what is wrong with one.
 
 pub(crate) mod amount;
+pub(crate) mod currency;
 pub(crate) mod date;
 pub(crate) mod identifier;
+pub(crate) mod time;
 #[cfg(test)]
 mod tests;
 
@@ -12,4 +14,7 @@ use crate::vocabulary::cursor::CURSOR;
 
 /// All formats.
 pub(crate) const FORMATS: &[TextFormat] =
-    &[identifier::ADDRESS, identifier::TXID, identifier::BLOCK, amount::AMOUNT, date::DATE, CURSOR];
+    &[
+        identifier::ADDRESS, identifier::TXID, identifier::BLOCK, amount::AMOUNT, date::DATE, time::TIME,
+        currency::CURRENCY, CURSOR,
+    ];
