@@ -11,7 +11,8 @@ mod events;
 pub(crate) use self::events::*;
 use crate::{
     config::{
-        All, BlocksDir, Chain, DemoDir, Http, IndexDir, Limits, Logging, MempoolMemory, Node, ReadCache, Scrub, StateDb,
+        All, BlocksDir, Chain, DemoDir, Http, IndexDir, Limits, Logging, MempoolMemory, Node, ReadCache, Scrub,
+        StarterPrices, StateDb,
     },
     exit::Exit,
     lifetime::lifetime,
@@ -97,6 +98,8 @@ pub(crate) struct Index {
     pub(crate) limits: Limits,
     #[command(flatten)]
     pub(crate) mempool: MempoolMemory,
+    #[command(flatten)]
+    pub(crate) starter: StarterPrices,
     /// Stops after the block at this height.
     #[arg(long, value_name = "HEIGHT")]
     pub(crate) to: Option<u32>,
@@ -147,6 +150,8 @@ pub(crate) struct Run {
     pub(crate) scrub: Scrub,
     #[command(flatten)]
     pub(crate) state: StateDb,
+    #[command(flatten)]
+    pub(crate) starter: StarterPrices,
 }
 
 #[derive(Args, Debug)]

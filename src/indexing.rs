@@ -14,10 +14,10 @@ use cairn_reader::Facts;
 use prometheus::Registry;
 
 use crate::{
-    config::{BlocksDir, Memory, Node},
+    config::{BlocksDir, Memory, Node, StarterPrices},
     exit::{Exit, Failure},
     progress::{Reporter, Screen},
-    signals,
+    signals, starter,
 };
 
 /// Where the blocks come from: block files, a node, or first the files and then the node.
@@ -53,7 +53,8 @@ pub(crate) struct Indexing {
 }
 
 impl Indexing {
-    /// Opens sources and index; makes the index if there is none.
+    /// Opens sources and index; makes the index if there is none. With `starter`, an index of the main network begins with the
+    /// prices that ship with Cairn.
     ///
     /// # Errors
     /// A source or the index cannot be used, or they belong to different networks.
@@ -62,6 +63,7 @@ impl Indexing {
         datadir: &Path,
         from: Sources,
         memory: Memory,
+        starter: StarterPrices,
         screen: &Screen,
         cancel: &CancelToken,
     ) -> Result<Self, Failure> {
@@ -81,6 +83,9 @@ impl Indexing {
         let mut engine =
             Engine::open_serving(datadir, &Facts { blocks_dir, ..Facts::of(network) }, limits.memory, memory.cache)?;
         limits.apply(&mut engine);
+        if starter.starter_prices && network == Network::Main {
+            starter::offer(&engine, datadir)?;
+        }
         let (height, version) = (engine.tip()?.map(|(height, _)| height), env!("CARGO_PKG_VERSION"));
         let blocks_dir = from.blocks.as_ref().map(|dir| tracing::field::display(dir.display()));
         tracing::info!(version, %network, datadir = %datadir.display(), blocks_dir, height, "index opened");

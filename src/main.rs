@@ -17,6 +17,7 @@ mod scrubbing;
 mod service;
 mod serving;
 mod signals;
+mod starter;
 
 use std::{ffi::OsString, io::Write, process::ExitCode};
 

@@ -46,7 +46,7 @@ pub use build::{
     Lock, MAX_SCRIPT_SIZE, Mined, Style, is_unspendable, subsidy,
 };
 pub use economy::{
-    Actor, DEMO_BLOCKS, END_TIME, RECENT_BLOCKS, Showcase, Unconfirmed, WAITING_SPAN, actors, chain, chain_and_mempool,
-    chain_and_owners, showcase,
+    Actor, DEMO_BLOCKS, DemoPrice, DemoRate, END_TIME, RECENT_BLOCKS, Showcase, Unconfirmed, WAITING_SPAN, actors,
+    chain, chain_and_mempool, chain_and_owners, prices, showcase,
 };
 pub use error::Error;

@@ -17,7 +17,8 @@ pub(crate) fn index(args: &Index, context: &Context) -> Result<Exit, Failure> {
     let signals = Signals::take_over()?;
     let sources = Sources::of(network, &args.blocks, &args.node)?;
     let memory = Memory { limits: args.limits, cache: 0, mempool: args.mempool.mempool_memory };
-    let indexing = Indexing::open(network, datadir, sources, memory, &context.screen, signals.cancel_token())?;
+    let indexing =
+        Indexing::open(network, datadir, sources, memory, args.starter, &context.screen, signals.cancel_token())?;
     let until = match (args.to, args.once) {
         (to, true) => Until::Tip { to },
         (Some(to), false) => Until::Height(to),

@@ -84,7 +84,8 @@ pub(crate) fn run(args: &Run, context: &Context) -> Result<Exit, Failure> {
     let server = server.with_state(state).with_registry(&registry);
     let sources = Sources::of(network, &args.blocks, &args.node)?;
     let memory = Memory { limits: args.limits, cache: args.cache.cache, mempool: args.mempool.mempool_memory };
-    let indexing = Indexing::open(network, datadir, sources, memory, &context.screen, signals.cancel_token())?;
+    let indexing =
+        Indexing::open(network, datadir, sources, memory, args.starter, &context.screen, signals.cancel_token())?;
     let indexing = indexing.counted_in(&registry)?;
     let slot = indexing.slot();
     let scrubber = Scrubber::start(&datadir.join("index"), &args.scrub, server.damages(), signals.cancel_token())?;

@@ -12,6 +12,7 @@ mod node;
 mod reference;
 mod scrub;
 mod show;
+mod starter;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -28,6 +29,7 @@ pub(crate) use node::Node;
 pub(crate) use reference::reference;
 pub(crate) use scrub::Scrub;
 pub(crate) use show::show;
+pub(crate) use starter::StarterPrices;
 pub(crate) use state::StateDb;
 
 use crate::exit::Failure;
@@ -183,6 +185,8 @@ pub(crate) struct All {
     scrub: Scrub,
     #[command(flatten)]
     state: StateDb,
+    #[command(flatten)]
+    starter: StarterPrices,
     #[command(flatten)]
     demo: DemoDir,
 }

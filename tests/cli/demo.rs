@@ -12,7 +12,7 @@ use bitcoin::{Address, ScriptBuf, Txid};
 use cairn_chaingen::demo::{DEMO_BLOCKS, Unconfirmed, WAITING_SPAN, actors, chain_and_mempool, showcase};
 use serde_json::Value;
 
-use crate::common::{World, fails, get, get_json};
+use crate::common::{World, fails, get, get_json, wait_until};
 
 #[test]
 fn demo_serves_its_actors_and_is_made_once() {
@@ -35,6 +35,9 @@ fn demo_serves_its_actors_and_is_made_once() {
     }
     let health = get_json(&address, "/api/health");
     assert_eq!(health["_meta"]["tip"]["height"], DEMO_BLOCKS, "{health}");
+    has_a_dashboard(&address);
+    let documents = world.stdout("events list --datadir demo --json");
+    assert_eq!(documents.matches("\"source\":\"demo-invented\"").count(), 2, "{documents}");
 
     // The actors' balances are those of a ledger over the same blocks.
     let (chain, made) = chain_and_mempool(1).unwrap();
@@ -84,6 +87,18 @@ fn demo_serves_its_actors_and_is_made_once() {
         shows_what_waits(&address, &made);
     }
     world.run("verify --datadir demo").success();
+}
+
+/// It is computed without being asked for, and health tells its age.
+fn has_a_dashboard(address: &str) {
+    let state = || get_json(address, "/api/health")["live_data"]["dashboard_snapshot"].clone();
+    wait_until("the dashboard", || state()["status"] == "fresh");
+    let state = state();
+    assert!(state["cache_age_seconds"].as_f64() < Some(60.0) && state["stale_after_seconds"] == 600, "{state}");
+    let dashboard = get_json(address, "/v1/dashboard");
+    assert_eq!(dashboard["snapshot"]["cached_at"], state["cached_at"]);
+    assert_eq!(dashboard["summary"]["height"], DEMO_BLOCKS, "{dashboard}");
+    assert_eq!(dashboard["summary"], get_json(address, "/v1/network/summary"));
 }
 
 /// The README's programs run as they stand.

@@ -167,3 +167,27 @@ fn killed_anywhere_nothing_is_lost_and_nothing_comes_twice() {
     }
     assert_eq!(audited(&world), told, "{}", quotes(&told));
 }
+
+/// An index of the main network begins with the prices that ship with Cairn, once and unless it is told not to.
+#[test]
+fn the_main_network_begins_with_prices() {
+    let data = cairn_testkit::shared_data_or_skip!();
+    let world = World::empty();
+    fs::create_dir(world.path("blocks")).unwrap();
+    fs::copy(data.join("mainnet/blk00000.dat"), world.path("blocks/blk00000.dat")).unwrap();
+    let index = "index --network main --datadir data --blocks-dir blocks --to 200 --once";
+    world.run(&format!("{index} --starter-prices false")).success();
+    assert!(listed(&world).is_empty());
+    world.run(index).success();
+    let all = listed(&world);
+    assert_eq!(all.iter().map(|of| of["source"].as_str().unwrap()).collect::<Vec<_>>(), ["brk", "ecb"]);
+    assert_eq!(all[0]["rows"], 5_695);
+    assert!(all.iter().all(|of| of["origin"].as_str().unwrap().contains("not fetched again")), "{all:?}");
+    // What is withdrawn does not come back, and what is there does not come twice.
+    let hash = all[1]["document"].as_str().unwrap();
+    world.run(&format!("events withdraw --datadir data --reason old {hash}")).success();
+    let all = listed(&world);
+    world.run(index).success();
+    assert_eq!(listed(&world), all);
+    assert!(audited(&world).contains(", 5695 quotes"), "{}", audited(&world));
+}

@@ -9,6 +9,7 @@
 mod actors;
 mod half_hour;
 mod life;
+mod prices;
 mod purses;
 mod unconfirmed;
 
@@ -24,6 +25,7 @@ use purses::Economy;
 use unconfirmed::MempoolBuilder;
 
 pub use actors::{Actor, Showcase};
+pub use prices::{DemoPrice, DemoRate, prices};
 pub use unconfirmed::{Unconfirmed, WAITING_SPAN};
 
 /// Height of the demo chain's tip.

@@ -40,6 +40,7 @@ impl Follower {
     /// A source, the index or the disk fails. What was committed stays.
     pub fn follow(mut self, until: Until) -> Result<Outcome, FollowError> {
         let Some(last) = self.sources.pop() else { return Err(FollowError::NoSource) };
+        self.index.publish_kept_prices()?;
         for source in self.sources {
             // The next source may have the missing blocks.
             let outcome = bring(&mut self.index, source, Until::Tip { to: until.highest() }, false)?;

@@ -129,6 +129,17 @@ impl OpenIndex {
         Ok(())
     }
 
+    /// Publishes the newest prices that the index has, from an earlier run.
+    ///
+    /// # Errors
+    /// The index cannot be read.
+    pub(crate) fn publish_kept_prices(&self) -> Result<(), FollowError> {
+        if self.tip()?.is_some() {
+            self.readers.publish_live_quotes(&self.engine.reader().view()?.live_quotes()?);
+        }
+        Ok(())
+    }
+
     /// Makes the connected blocks durable, and publishes the tip.
     ///
     /// # Errors

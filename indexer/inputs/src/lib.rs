@@ -19,6 +19,7 @@ mod plan;
 mod read;
 mod report;
 mod seen;
+mod starter;
 mod time;
 mod words;
 
@@ -28,4 +29,5 @@ pub use map::{ColumnMap, MapError};
 pub use options::Options;
 pub use read::{read_quotes, sorted};
 pub use report::{BadRow, Code, Gap, Gaps, MAX_LISTED, Report, SeriesReport};
+pub use starter::{STARTERS, Starter, StarterError};
 pub use words::{IntervalError, Pair, PairError, ZoneError, parse_interval, parse_zone};

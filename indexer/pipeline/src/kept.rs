@@ -1,11 +1,13 @@
-//! Stores observations of the mempool in the index, so that first-seen times survive a restart and stress has a
-//! history. No stage owns these rows; the chain's rows do not depend on them.
+//! Stores observations in the index: of the mempool, so that first-seen times survive a restart and stress has a history, and
+//! the newest prices. No stage owns these rows; the chain's rows do not depend on them.
 
 use std::sync::Arc;
 
+use cairn_events::LiveQuote;
 use cairn_model::{MempoolSample, MempoolTx, Txid};
 use cairn_tables::{
     Table, encode_key,
+    live_quotes::{LiveQuotes, LiveRow},
     mempool::{KeptMempool, MempoolSamples},
 };
 use cairn_writer::WriteError;
@@ -81,5 +83,19 @@ impl Engine {
             Ok(())
         })?;
         Ok(true)
+    }
+    /// Replaces the newest price of each pair: visible at once, durable with the next [`Engine::settle`].
+    ///
+    /// # Errors
+    /// The database cannot be written.
+    pub fn keep_live_quotes(&self, quotes: &[LiveQuote]) -> Result<(), PipelineError> {
+        if quotes.is_empty() {
+            return Ok(());
+        }
+        self.writer.commit(|batch| {
+            let rows = quotes.iter().map(|quote| ((quote.base, quote.quote), LiveRow::of(quote)));
+            rows.for_each(|(pair, row)| batch.put_row::<LiveQuotes>(&pair, &row));
+            Ok(())
+        })
     }
 }

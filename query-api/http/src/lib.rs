@@ -55,6 +55,7 @@ pub use pages::{
 pub use requests::{
     ask::{Answer, Ask, Backend, Call, Content, Reading, Versions},
     inside::{AnswerSchema, Api, Described, Place, Reply},
+    precompute::Snapshot,
 };
 pub use server::Service;
 pub use transport::{

@@ -13,7 +13,7 @@ use crate::{
     contract::{format::TextFormat, offer::Agreed, operation::Registered},
     describe::{self, about::About},
     limits::{admission::Admission, budget::Budgets, memory::FlightMemory, session::Sessions},
-    requests::ask::Backend,
+    requests::{ask::Backend, precompute::SnapshotSlot},
     transport::{hosts::Hosts, metrics::Metrics},
 };
 
@@ -41,6 +41,9 @@ pub struct Service {
     pub about: About,
     /// HTML pages besides the reference.
     pub pages: Vec<Document>,
+    /// Names of operations that are executed each minute, without parameters, while it is served. Operations find the
+    /// answers in [`Call::snapshot`](crate::Call::snapshot).
+    pub precomputed: Vec<&'static str>,
 }
 
 impl fmt::Debug for Service {
@@ -89,6 +92,10 @@ pub(crate) struct Server {
     pub(crate) documents: Vec<Document>,
     /// Hosts and origins that may change something.
     pub(crate) hosts: Hosts,
+    /// Operations that are executed each minute, by index in the list.
+    pub(crate) precomputed: Vec<usize>,
+    /// Their last answers.
+    pub(crate) snapshot: SnapshotSlot,
 }
 
 impl Server {
@@ -103,7 +110,10 @@ impl Server {
         let mut state_version = [0u8; 16];
         let digest = Sha256::digest(format!("{:?}{}", service.config, service.configured).as_bytes());
         state_version.copy_from_slice(&digest[..16]);
+        let index_of = |name: &&str| service.operations.iter().position(|op| op.info.name == *name);
         Server {
+            precomputed: service.precomputed.iter().filter_map(index_of).collect(),
+            snapshot: SnapshotSlot::default(),
             sessions: Sessions::of(service.state.clone(), service.config.session_cache, service.clock),
             state: service.state,
             admission: Admission::new(

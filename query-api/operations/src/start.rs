@@ -18,6 +18,7 @@ use crate::{
     parameters::FORMATS,
     registry::{AGREED, operations},
     series::SeriesSlot,
+    service,
 };
 
 /// The state of the API.
@@ -63,7 +64,15 @@ impl ApiState {
             pages: pages::all(&registered, &config),
             operations: registered,
             agreed: AGREED.clone(),
-            backend: Arc::new(ChainBackend { index, config: chain, node, damages, series: SeriesSlot::default(), runners }),
+            precomputed: service::dashboard::PARTS.to_vec(),
+            backend: Arc::new(ChainBackend {
+                index,
+                config: chain,
+                node,
+                damages,
+                series: SeriesSlot::default(),
+                runners,
+            }),
             formats: FORMATS,
             state,
             clock: cairn_clock::now_ms,

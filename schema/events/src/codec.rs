@@ -111,7 +111,11 @@ impl<'b> Bytes<'b> {
         Ok(number)
     }
 
-    fn positive(&mut self) -> Result<Decimal, Malformed> {
+    /// A price: a number above zero.
+    ///
+    /// # Errors
+    /// The bytes are none.
+    pub fn price(&mut self) -> Result<Decimal, Malformed> {
         Some(self.decimal()?).filter(|number| !number.is_zero()).ok_or(Malformed("a price of zero"))
     }
 
@@ -135,11 +139,11 @@ impl<'b> Bytes<'b> {
         if parts > 3 {
             return Err(Malformed("parts of a quote"));
         }
-        let close = self.positive()?;
+        let close = self.price()?;
         let range = if parts & 1 == 0 {
             None
         } else {
-            Some(Range { open: self.positive()?, high: self.positive()?, low: self.positive()? })
+            Some(Range { open: self.price()?, high: self.price()?, low: self.price()? })
         };
         let volume = if parts & 2 == 0 { None } else { Some(self.decimal()?) };
         Ok(Quote { close, range, volume })
@@ -199,6 +203,11 @@ pub fn put_text(out: &mut Vec<u8>, text: &str) {
     }
     put_varint(out, end as u128);
     out.extend_from_slice(&text.as_bytes()[..end]);
+}
+
+/// Appends a price.
+pub fn put_price(out: &mut Vec<u8>, price: Decimal) {
+    put_decimal(out, price);
 }
 
 fn put_decimal(out: &mut Vec<u8>, number: Decimal) {

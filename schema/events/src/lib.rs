@@ -7,10 +7,12 @@ mod choose;
 pub mod codec;
 mod document;
 pub mod file;
+mod live;
 mod provenance;
 mod quote;
 
 pub use choose::{Chosen, choose};
 pub use document::{BadDocument, Body, Document, MAX_ROWS};
+pub use live::{LiveQuote, MAX_LIVE_QUOTES, put_live_quotes, read_live_quotes};
 pub use provenance::{DocumentHash, Provenance, Slug, SlugError};
 pub use quote::{Currency, CurrencyError, Interval, Quote, QuoteRow, Range, Series};

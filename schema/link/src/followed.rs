@@ -9,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use cairn_events::LiveQuote;
 use cairn_model::{BlockHash, CancelToken, Height, MempoolDelta, SourceStatus};
 use cairn_reader::{Advanced, ReadError, Reader, SecondaryReader};
 
@@ -172,6 +173,7 @@ impl FollowedIndex {
                 }
             }
             Message::Source(status) => self.publish_source(&status),
+            Message::Prices(quotes) => self.publish_live_quotes(&quotes),
             Message::Hello { .. } => {}
         }
     }
@@ -191,6 +193,10 @@ impl Publish for FollowedIndex {
         {
             Self::moved(secondary.refresh());
         }
+    }
+
+    fn publish_live_quotes(&self, quotes: &[LiveQuote]) {
+        self.told.publish_live_quotes(quotes);
     }
 
     fn publish_best_height(&self, best: Option<Height>) {
@@ -225,6 +231,10 @@ impl IndexSource for FollowedIndex {
 
     fn source(&self) -> Option<SourceStatus> {
         self.told.source()
+    }
+
+    fn live_quotes(&self) -> Arc<[LiveQuote]> {
+        self.told.live_quotes()
     }
 }
 

@@ -2,10 +2,11 @@
 
 use std::io::{self, Read, Write};
 
+use cairn_events::{LiveQuote, put_live_quotes, read_live_quotes};
 use cairn_model::{BlockHash, Height, MAX_DELTA_BYTES, MempoolDelta, SourceStatus};
 
 /// Version of the protocol; both ends must have the same.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 /// Maximum size of a frame's body in bytes: the largest delta and its header.
 pub const MAX_FRAME: usize = MAX_DELTA_BYTES + 6;
 /// Bytes of deltas after which a frame is full.
@@ -39,6 +40,8 @@ pub enum Message {
     },
     /// Status of the source of blocks.
     Source(Box<SourceStatus>),
+    /// The newest prices, one of each pair.
+    Prices(Vec<LiveQuote>),
 }
 
 /// One step of the mempool as messages of bounded size.
@@ -116,6 +119,10 @@ impl Message {
                 out.push(5);
                 out.extend_from_slice(&seq.to_le_bytes());
             }
+            Message::Prices(quotes) => {
+                out.push(6);
+                put_live_quotes(&mut out, quotes);
+            }
             Message::Source(status) => {
                 out.push(4);
                 // Plain data: this cannot fail, and a reader refuses an empty body.
@@ -157,6 +164,7 @@ impl Message {
             }
             4 => serde_json::from_slice(rest).map(|status| Message::Source(Box::new(status))).map_err(|_| bad),
             5 => rest.try_into().map(|seq| Message::Events(u64::from_le_bytes(seq))).map_err(|_| bad),
+            6 => read_live_quotes(rest).map(Message::Prices).map_err(|_| bad),
             other => Err(BadFrame::UnknownKind(other)),
         }
     }
@@ -203,8 +211,23 @@ mod tests {
             Message::Best(Some(0)),
             Message::Mempool { deltas: vec![MempoolDelta::Sequence(u64::MAX)], complete: true },
             Message::Mempool { deltas: vec![MempoolDelta::Reset { sequence: 1 }; 3], complete: false },
+            Message::Prices(Vec::new()),
+            Message::Prices(vec![live_quote()]),
             Message::Source(Box::new(SourceStatus { at: 7, mempool_sequence: Some(9), ..SourceStatus::default() })),
         ]
+    }
+
+    fn live_quote() -> LiveQuote {
+        LiveQuote {
+            base: cairn_events::Currency::BTC,
+            quote: cairn_events::Currency::USD,
+            price: 98_765.into(),
+            at: 1_700_000_000,
+            source: None,
+            sources: 2,
+            dropped: 1,
+            disputed: true,
+        }
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use cairn_events::LiveQuote;
 use cairn_model::{BlockHash, Height, MempoolDelta, SourceStatus};
 
 /// Receives the state of an index from the follower. Calls never wait for a reader and are idempotent.
@@ -11,6 +12,9 @@ pub trait Publish: Send + Sync {
 
     /// The ledger of input events has, on disk, all events up to this one.
     fn publish_events(&self, seq: u64);
+
+    /// The newest prices, one of each pair. They replace those before.
+    fn publish_live_quotes(&self, quotes: &[LiveQuote]);
 
     /// Height of the source's best chain, indexed or not; `None` while unknown.
     fn publish_best_height(&self, best: Option<Height>);
@@ -45,6 +49,10 @@ impl Publish for Publishers {
 
     fn publish_events(&self, seq: u64) {
         self.0.iter().for_each(|readers| readers.publish_events(seq));
+    }
+
+    fn publish_live_quotes(&self, quotes: &[LiveQuote]) {
+        self.0.iter().for_each(|readers| readers.publish_live_quotes(quotes));
     }
 
     fn publish_best_height(&self, best: Option<Height>) {

@@ -6,6 +6,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
+use cairn_events::LiveQuote;
 use cairn_model::{BlockHash, Height, MempoolDelta, SourceStatus};
 
 use crate::{Announcer, MempoolSlot, Message, Publish, mempool_messages};
@@ -19,11 +20,16 @@ struct Known {
     tip: Option<(Height, BlockHash)>,
     best: Option<Height>,
     source: SourceStatus,
+    prices: Vec<LiveQuote>,
 }
 
 impl Known {
     fn messages(&self) -> Vec<Message> {
-        let mut messages = vec![Message::Best(self.best), Message::Source(Box::new(self.source.clone()))];
+        let mut messages = vec![
+            Message::Best(self.best),
+            Message::Source(Box::new(self.source.clone())),
+            Message::Prices(self.prices.clone()),
+        ];
         messages.extend(self.tip.map(|(height, hash)| Message::Tip { height, hash }));
         messages
     }
@@ -91,6 +97,11 @@ impl Publish for SocketPublisher {
     fn publish_events(&self, seq: u64) {
         // Whoever connects later opens the index as it is then.
         self.announce(&Message::Events(seq));
+    }
+
+    fn publish_live_quotes(&self, quotes: &[LiveQuote]) {
+        lock(&self.known).prices = quotes.to_vec();
+        self.announce(&Message::Prices(quotes.to_vec()));
     }
 
     fn publish_best_height(&self, best: Option<Height>) {

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use cairn_events::{Body, Chosen, Document, DocumentHash, Quote, QuoteRow, Series, Slug};
+use cairn_events::{Body, Chosen, Document, DocumentHash, LiveQuote, MAX_LIVE_QUOTES, Quote, QuoteRow, Series, Slug};
 use cairn_tables::{
     Table, encode_key,
     events::{Candle, DocumentState, Documents, EventRow, Events, QuoteVersion, QuoteVersions, Quotes, first_of},
+    live_quotes::{LiveQuotes, LiveRow},
 };
 use rocksdb::DBRawIteratorWithThreadMode;
 
@@ -120,6 +121,15 @@ impl View<'_> {
             found.push(SeriesSpan { series: last.series, first: first.closes_at, last: last.closes_at, newest });
             rows.next();
         }
+    }
+
+    /// The newest price of each pair that the index has, by pair, at most [`MAX_LIVE_QUOTES`]. One row read for each.
+    ///
+    /// # Errors
+    /// The database cannot be read, or a row is damaged.
+    pub fn live_quotes(&self) -> Result<Vec<LiveQuote>, ReadError> {
+        let rows = self.scan::<LiveQuotes>(None)?.take(MAX_LIVE_QUOTES);
+        rows.map(|row| row.map(|(pair, row)| LiveRow::with(pair, row))).collect()
     }
 
     /// Walks versions of quotes, in ascending order of their candles.

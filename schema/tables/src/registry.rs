@@ -31,6 +31,7 @@ macro_rules! for_each_table {
             script_days: ScriptDays;
             clusters: ClusterOf, Clusters, ClusterChildren, ClusterDays;
             events: Events, Documents, QuoteVersions, Quotes;
+            live_quotes: LiveQuotes;
         }
     };
 }

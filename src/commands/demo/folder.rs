@@ -14,13 +14,14 @@ use cairn_demo::{
 };
 use cairn_follow::{Until, round};
 use cairn_model::{MempoolDelta, Network};
+use cairn_pipeline::{INBOX, put_into_inbox};
 use cairn_reader::Reader;
 use serde::{Deserialize, Serialize};
 
-use super::{generator, mempool};
+use super::{generator, mempool, prices};
 use crate::{
     commands::db,
-    config::Limits,
+    config::{Limits, StarterPrices},
     exit::{Exit, Failure},
     indexing::{Indexing, Sources},
     progress::Screen,
@@ -90,7 +91,7 @@ impl DemoFolder {
         }
         self.write_note(None)?;
         let _lock = self.lock()?;
-        for part in ["blocks", "index", "bulk"] {
+        for part in ["blocks", "index", "bulk", INBOX] {
             let path = self.dir.join(part);
             match fs::remove_dir_all(&path) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(Failure::io(&path)(error)),
@@ -110,7 +111,9 @@ impl DemoFolder {
         let seconds = round(started.elapsed().as_secs_f64());
         tracing::info!(blocks = made.arrivals().len(), unconfirmed = waiting.len(), seconds, "block files written");
         let (sources, cancel) = (Sources::files(blocks), signals.cancel_token());
-        let indexing = Indexing::open(network, &self.dir, sources, Limits::default().into(), screen, cancel)?;
+        put_into_inbox::<Failure>(&self.dir, |add| Ok(prices::documents(SEED)?.iter().try_for_each(add)?))?;
+        let (memory, none) = (Limits::default().into(), StarterPrices { starter_prices: false });
+        let indexing = Indexing::open(network, &self.dir, sources, memory, none, screen, cancel)?;
         let exit = indexing.follow(Until::Tip { to: None })?;
         if exit == Exit::Done {
             self.write_note(Some(tip))?;
@@ -172,5 +175,5 @@ impl DemoFolder {
 fn identity() -> Result<String, Failure> {
     let showcase = showcase().map_err(generator)?.map(|s| s.address.to_string()).join(" ");
     let version = env!("CARGO_PKG_VERSION");
-    Ok(format!("cairn {version} seed {SEED} blocks {DEMO_BLOCKS} until {END_TIME} and a mempool {showcase}"))
+    Ok(format!("cairn {version} seed {SEED} blocks {DEMO_BLOCKS} until {END_TIME} a mempool and prices {showcase}"))
 }

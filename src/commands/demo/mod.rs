@@ -2,6 +2,7 @@
 
 mod folder;
 mod mempool;
+mod prices;
 
 use std::{path::PathBuf, sync::Arc};
 

@@ -13,6 +13,7 @@ use cairn_chaingen::{
     Chain, Everything,
     corefiles::{FileOptions, Layout, Written, write_chain},
 };
+use cairn_events::LiveQuote;
 use cairn_follow::{FileSource, OpenIndex};
 use cairn_link::{IndexSlot, Publish, Publishers};
 use cairn_model::{BlockHash, CancelToken, Height, MempoolDelta, Network, SourceStatus};
@@ -84,6 +85,8 @@ impl Publish for Recorder {
     }
 
     fn publish_events(&self, _: u64) {}
+
+    fn publish_live_quotes(&self, _: &[LiveQuote]) {}
 
     fn publish_best_height(&self, best: Option<Height>) {
         self.write(Told::Best(best));

@@ -20,7 +20,7 @@ use std::{
 };
 
 use cairn_reader::{Facts, ReadError, Reader};
-use cairn_tables::{Family, Table, TableInfo, mempool::MempoolSamples, tx_nums::TxNums};
+use cairn_tables::{Family, Table, TableInfo, live_quotes::LiveQuotes, mempool::MempoolSamples, tx_nums::TxNums};
 use cairn_writer::{WriteError, Writer};
 
 use self::shared::Shared;
@@ -330,7 +330,8 @@ impl Mending<'_> {
             engine.kept_mempool()?;
             engine.settle()?;
         }
-        let dropped = if table == TableInfo::of::<MempoolSamples>().name || !of_shared {
+        let is_observation = [MempoolSamples::NAME, LiveQuotes::NAME].contains(&table);
+        let dropped = if is_observation || !of_shared {
             "rows that could not be read are dropped; observations cannot be rebuilt"
         } else {
             "made again"

@@ -89,6 +89,7 @@ mod rules {
         heights::{HeightByHash, HeightByTime},
         history::{History, HistoryIndex},
         journal::{Collisions, OverwrittenCoins},
+        live_quotes::LiveQuotes,
         mempool::{KeptMempool, MempoolSamples},
         prevouts::Prevouts,
         script_days::ScriptDays,
@@ -310,6 +311,11 @@ mod rules {
 
     /// Nothing to compare with.
     impl Verified for MempoolSamples {
+        const REPAIR: Repair = Repair::Dropped;
+    }
+
+    /// Nothing to compare with.
+    impl Verified for LiveQuotes {
         const REPAIR: Repair = Repair::Dropped;
     }
 }

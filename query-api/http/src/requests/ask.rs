@@ -1,6 +1,6 @@
 //! The request and the answer of a service.
 
-use std::{cell::RefCell, fmt, future::Future, rc::Rc};
+use std::{cell::RefCell, fmt, future::Future, rc::Rc, sync::Arc};
 
 use cairn_state::{State, StateError};
 use cairn_work::Work;
@@ -8,6 +8,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use tokio::{runtime::Handle, time::timeout};
 
+use super::precompute::Snapshot;
 use crate::{
     answers::{
         code::ErrorCode,
@@ -106,6 +107,8 @@ pub struct Call<'a> {
     pub has_session: bool,
     /// What it may use, and has used.
     pub work: Rc<Work>,
+    /// Answers that were made before anyone asked; `None` before the first.
+    pub snapshot: Option<Arc<Snapshot>>,
     /// Warnings for `_meta.warnings`.
     pub(crate) warnings: RefCell<Vec<Warning>>,
     /// See [`Call::client`].

@@ -139,6 +139,7 @@ async fn answer(server: &Arc<Server>, at: usize, input: Input, caller: Caller<'_
                 now_ms: (shared.clock)(),
                 has_session: access.has_session,
                 work: Rc::clone(&work),
+                snapshot: shared.snapshot.get(),
                 warnings: RefCell::new(warnings),
                 client: caller.client.map(|client| shared.pseudonyms.hash_one(client)),
                 state: shared.state.as_ref(),

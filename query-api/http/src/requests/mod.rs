@@ -6,3 +6,4 @@ pub(crate) mod execute;
 pub(crate) mod http;
 pub(crate) mod inside;
 pub(crate) mod parameters;
+pub(crate) mod precompute;

@@ -30,7 +30,7 @@ use crate::{
     },
     contract::{nearest, offer::Agreed, operation::Registered},
     pages::shell,
-    requests::{http::dispatch, inside::Api},
+    requests::{http::dispatch, inside::Api, precompute},
     server::{Server, Service},
 };
 
@@ -190,7 +190,10 @@ where
         let refuse = move || async move { connections::refused(limit) };
         surround(Router::new().fallback(refuse), &server)
     };
-    connections::serve(listener, with_more(&server, more), refusing, Arc::clone(&server), shutdown).await
+    let precomputing = tokio::spawn(precompute::keep(Arc::clone(&server)));
+    let served = connections::serve(listener, with_more(&server, more), refusing, Arc::clone(&server), shutdown).await;
+    precomputing.abort();
+    served
 }
 
 #[cfg(test)]

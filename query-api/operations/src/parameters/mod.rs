@@ -4,17 +4,22 @@ pub(crate) mod amount;
 pub(crate) mod currency;
 pub(crate) mod date;
 pub(crate) mod identifier;
-pub(crate) mod time;
 #[cfg(test)]
 mod tests;
+pub(crate) mod time;
 
 use cairn_http::TextFormat;
 
 use crate::vocabulary::cursor::CURSOR;
 
 /// All formats.
-pub(crate) const FORMATS: &[TextFormat] =
-    &[
-        identifier::ADDRESS, identifier::TXID, identifier::BLOCK, amount::AMOUNT, date::DATE, time::TIME,
-        currency::CURRENCY, CURSOR,
-    ];
+pub(crate) const FORMATS: &[TextFormat] = &[
+    identifier::ADDRESS,
+    identifier::TXID,
+    identifier::BLOCK,
+    amount::AMOUNT,
+    date::DATE,
+    time::TIME,
+    currency::CURRENCY,
+    CURSOR,
+];

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::{
     catalog::{Package, package},
+    dashboard::SnapshotState,
     posture::{self, Links, Native402Opening, PostBetaModel, Posture, X402Opening, openings},
 };
 use crate::{
@@ -68,7 +69,7 @@ pub(crate) struct HealthOutput {
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct LiveData {
     bitcoin_backend: Backend,
-    dashboard_snapshot: Snapshot,
+    dashboard_snapshot: SnapshotState,
 }
 
 /// State of the index.
@@ -84,18 +85,6 @@ pub(crate) struct Backend {
     snapshot_source: &'static str,
 }
 
-/// The precomputed dashboard.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct Snapshot {
-    /// `missing`: none is computed.
-    status: &'static str,
-    cache_age_seconds: Option<f64>,
-    stale_after_seconds: u32,
-    cached_at: Option<String>,
-    /// Why its times are null; otherwise null.
-    reason: Option<&'static str>,
-}
-
 impl Operation for Health {
     const INFO: Info = Info {
         summary: "State of the service and catalog of its operations",
@@ -103,7 +92,7 @@ impl Operation for Health {
             It also answers while the index is empty.",
         cost: Cost::Light,
         source: "service",
-        freshness: &[TIP, Freshness::STATE],
+        freshness: &[TIP, Freshness::NOW],
         freshness_semantics: "time of the newest block in the index; the rest is current",
         tool: Tool::reads(
             "another tool fails, or you are asked if the service is up to date",
@@ -170,13 +159,7 @@ impl Operation for Health {
                     },
                     snapshot_source: "index",
                 },
-                dashboard_snapshot: Snapshot {
-                    status: "missing",
-                    cache_age_seconds: None,
-                    stale_after_seconds: 600,
-                    cached_at: None,
-                    reason: Some("this server precomputes no dashboard"),
-                },
+                dashboard_snapshot: SnapshotState::of(ctx),
             },
         })
     }

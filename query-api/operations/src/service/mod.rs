@@ -9,4 +9,5 @@ crate::area::area! {
     capabilities::Capabilities,
     beta_status::BetaStatus,
     feedback::SubmitFeedback,
+    dashboard::Dashboard,
 }

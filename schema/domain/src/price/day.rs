@@ -48,10 +48,7 @@ pub fn day_price<Q: Quotes>(
     })
 }
 
-fn of_day(
-    price: Result<Price, Missing>,
-    is_of_day: impl Fn(&Price) -> bool,
-) -> Result<Price, NoDayPrice> {
+fn of_day(price: Result<Price, Missing>, is_of_day: impl Fn(&Price) -> bool) -> Result<Price, NoDayPrice> {
     match price {
         Err(missing) => Err(NoDayPrice::Missing(missing)),
         Ok(price) if is_of_day(&price) => Ok(price),

@@ -150,9 +150,8 @@ fn the_live_quote_counts_while_it_is_the_newest() {
         dropped: 1,
         disputed: false,
     };
-    let now = |live: &[LiveQuote], at: u32| {
-        current_price(&heap, live, Currency::USD, FRIDAY * DAY + at).unwrap().unwrap()
-    };
+    let now =
+        |live: &[LiveQuote], at: u32| current_price(&heap, live, Currency::USD, FRIDAY * DAY + at).unwrap().unwrap();
     let newest = now(&[live(601)], 700);
     assert_eq!((newest.price, newest.interval, newest.dropped), (61_000.into(), None, 1));
     assert_eq!(now(&[live(599)], 700).price, 60_000.into());
@@ -165,12 +164,9 @@ fn the_live_quote_counts_while_it_is_the_newest() {
 
 #[test]
 fn prices_go_stale_after_two_intervals_and_ten_minutes() {
-    for (interval, seconds) in [
-        (None, 600),
-        (Some(Interval::Minute), 600),
-        (Some(Interval::Hour), 7_200),
-        (Some(Interval::Day), 172_800),
-    ] {
+    for (interval, seconds) in
+        [(None, 600), (Some(Interval::Minute), 600), (Some(Interval::Hour), 7_200), (Some(Interval::Day), 172_800)]
+    {
         assert_eq!(stale_after(interval), seconds);
         assert!(!is_stale(1_000, interval, 1_000 + seconds) && is_stale(1_000, interval, 1_001 + seconds));
         assert!(!is_stale(1_000, interval, 0));
@@ -228,11 +224,10 @@ fn brief(price: &Price) -> Brief {
 /// The newest in a currency, by a look at everything.
 fn newest(all: &[Candle], live: &[LiveQuote], currency: Currency, time: u32) -> Option<Brief> {
     let mut best: Option<(u32, u32, Brief)> = None;
-    let candles = all.iter().filter(|(series, ..)| series.base == Currency::BTC && series.quote == currency).map(
-        |(series, at, chosen)| {
-            (*at, series.interval.seconds(), (chosen.close, *at, Some(series.interval), None))
-        },
-    );
+    let candles = all
+        .iter()
+        .filter(|(series, ..)| series.base == Currency::BTC && series.quote == currency)
+        .map(|(series, at, chosen)| (*at, series.interval.seconds(), (chosen.close, *at, Some(series.interval), None)));
     let live = live.iter().filter(|quote| quote.quote == currency);
     let live = live.map(|quote| (quote.at, u32::MAX, (quote.price, quote.at, None, None)));
     for found in candles.chain(live).filter(|(at, ..)| *at <= time) {
@@ -252,9 +247,8 @@ fn euro(all: &[Candle], currency: Currency, closes_at: u32) -> Option<Decimal> {
 fn converted(all: &[Candle], live: &[LiveQuote], currency: Currency, time: u32) -> Option<Brief> {
     let dollars = newest(all, live, Currency::USD, time)?;
     let days = (0..=time / DAY).rev().map(|day| day * DAY).take_while(|closes_at| time - closes_at <= 30 * DAY);
-    let (day, target, base) = days
-        .filter_map(|day| Some((day, euro(all, currency, day)?, euro(all, Currency::USD, day)?)))
-        .next()?;
+    let (day, target, base) =
+        days.filter_map(|day| Some((day, euro(all, currency, day)?, euro(all, Currency::USD, day)?))).next()?;
     Some(((dollars.0 * target / base).normalize(), dollars.1, dollars.2, Some(day)))
 }
 

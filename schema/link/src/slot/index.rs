@@ -9,6 +9,7 @@ use cairn_domain::{
     FeeRate,
     mempool::{MempoolLimits, Template},
 };
+use cairn_events::LiveQuote;
 use cairn_model::{BlockHash, Height, MempoolDelta, MempoolWatch, SourceStatus};
 use cairn_reader::Reader;
 
@@ -28,6 +29,9 @@ pub trait IndexSource: Send + Sync + 'static {
 
     /// Status of the source of blocks; `None` if the writer has not published it.
     fn source(&self) -> Option<SourceStatus>;
+
+    /// The newest prices that the writer has published, one of each pair. They may be old: each tells its time.
+    fn live_quotes(&self) -> Arc<[LiveQuote]>;
 }
 
 /// A slot for the index, initially empty.
@@ -38,6 +42,7 @@ pub struct IndexSlot {
     best: AtomicU64,
     mempool: Arc<MempoolSlot>,
     source: RwLock<Option<SourceStatus>>,
+    prices: RwLock<Arc<[LiveQuote]>>,
 }
 
 impl IndexSlot {
@@ -100,6 +105,10 @@ impl IndexSource for IndexSlot {
     fn source(&self) -> Option<SourceStatus> {
         self.source.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
+
+    fn live_quotes(&self) -> Arc<[LiveQuote]> {
+        Arc::clone(&self.prices.read().unwrap_or_else(PoisonError::into_inner))
+    }
 }
 
 /// Publishes within the process. Readers see every commit at once, before it is on disk.
@@ -107,6 +116,10 @@ impl Publish for IndexSlot {
     fn publish_tip(&self, _: Option<(Height, BlockHash)>) {}
 
     fn publish_events(&self, _: u64) {}
+
+    fn publish_live_quotes(&self, quotes: &[LiveQuote]) {
+        *self.prices.write().unwrap_or_else(PoisonError::into_inner) = quotes.into();
+    }
 
     fn publish_best_height(&self, best: Option<Height>) {
         self.set_best_height(best);

@@ -1,9 +1,12 @@
 //! As `golden`, for input events.
 
-use cairn_events::{Chosen, Currency, DocumentHash, Interval, Provenance, Quote, QuoteRow, Range, Series, Slug};
+use cairn_events::{
+    Chosen, Currency, DocumentHash, Interval, LiveQuote, Provenance, Quote, QuoteRow, Range, Series, Slug,
+};
 use cairn_tables::events::{
     Candle, DocumentState, Documents, EventRow, Events, QUOTES_PER_ROW, QuoteVersion, QuoteVersions, Quotes,
 };
+use cairn_tables::live_quotes::{LiveQuotes, LiveRow};
 use proptest::{collection::vec, option, prelude::*, sample::select, strategy::BoxedStrategy};
 use rust_decimal::Decimal;
 
@@ -206,5 +209,36 @@ impl Tested for Quotes {
     fn golden() -> Golden<Self> {
         let chosen = Chosen { close: 3.into(), range: None, source: None, sources: 2, dropped: 1, disputed: true };
         vec![(day(), chosen, "71 4254430000 5553440000 00015180 66ff3000", "01 02 01 00 00 0003")]
+    }
+}
+
+impl Tested for LiveQuotes {
+    fn keys() -> BoxedStrategy<(Currency, Currency)> {
+        series().prop_map(|series| (series.base, series.quote)).boxed()
+    }
+
+    fn values() -> BoxedStrategy<LiveRow> {
+        (price(), values::number(), option::of(slug()), 1..=u16::MAX, any::<u16>(), any::<bool>())
+            .prop_map(|(price, at, source, sources, dropped, disputed)| {
+                let (base, quote) = (Currency::BTC, Currency::USD);
+                LiveRow::of(&LiveQuote { base, quote, price, at, source, sources, dropped, disputed })
+            })
+            .boxed()
+    }
+
+    fn golden() -> Golden<Self> {
+        let quote = LiveQuote {
+            base: Currency::BTC,
+            quote: Currency::USD,
+            price: Decimal::new(987_655, 1),
+            at: 300,
+            source: Some("kraken".parse().unwrap()),
+            sources: 3,
+            dropped: 1,
+            disputed: false,
+        };
+        let key = (quote.base, quote.quote);
+        assert_eq!(LiveRow::with(key, LiveRow::of(&quote)), quote);
+        vec![(key, LiveRow::of(&quote), "6c 4254430000 5553440000", "03 01 00 ac02 066b72616b656e 01 87a43c")]
     }
 }

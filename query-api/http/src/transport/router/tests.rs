@@ -123,6 +123,7 @@ pub(crate) fn service(config: HttpConfig) -> Service {
             examples: Vec::new(),
         },
         pages: Vec::new(),
+        precomputed: Vec::new(),
     }
 }
 

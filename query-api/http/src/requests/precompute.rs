@@ -1,0 +1,129 @@
+//! Answers that are made before anyone asks: some operations are executed each minute, and their answers kept. Whoever asks
+//! for all of them at once waits for none.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, PoisonError, RwLock},
+    time::{Duration, Instant},
+};
+
+use axum::{body::Bytes, http::HeaderMap};
+
+use super::{
+    ask::Answer,
+    execute::{Caller, Input, execute},
+};
+use crate::{contract::input::Raw, server::Server};
+
+/// Time from one round to the next.
+const ROUND: Duration = Duration::from_secs(60);
+/// The same as long as there is nothing.
+const SOON: Duration = Duration::from_secs(2);
+
+/// Answers of some operations, made at about the same time.
+#[derive(Clone, Default, Debug)]
+pub struct Snapshot {
+    /// When the answers were made or found unchanged, in milliseconds since 1970.
+    pub made_at_ms: u64,
+    /// By name of the operation: the JSON body, or why there is none.
+    pub answers: HashMap<&'static str, Result<Bytes, String>>,
+}
+
+/// The snapshot of a server, which is replaced as a whole.
+#[derive(Default)]
+pub(crate) struct SnapshotSlot(RwLock<Option<Arc<Snapshot>>>);
+
+impl SnapshotSlot {
+    /// The snapshot; `None` before the first.
+    pub(crate) fn get(&self) -> Option<Arc<Snapshot>> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn set(&self, snapshot: Snapshot) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(snapshot));
+    }
+}
+
+/// Makes snapshots until it is dropped.
+pub(crate) async fn keep(server: Arc<Server>) {
+    let mut known = HashMap::new();
+    while !server.precomputed.is_empty() {
+        let made = round(&server, &mut known).await;
+        tokio::time::sleep(if made { ROUND } else { SOON }).await;
+    }
+}
+
+/// One round. Returns false if no operation answered: the last snapshot stays then, and grows old.
+async fn round(server: &Arc<Server>, known: &mut HashMap<&'static str, (String, Bytes)>) -> bool {
+    let made_at_ms = (server.clock)();
+    let mut answers = HashMap::new();
+    for &at in &server.precomputed {
+        let Some(name) = server.operations.get(at).map(|op| op.info.name) else { continue };
+        let id = server.new_id().to_string();
+        let headers = HeaderMap::new();
+        let caller = Caller {
+            client: None,
+            paid: 0,
+            headers: &headers,
+            if_none_match: known.get(name).map(|(etag, _)| etag.clone()),
+            id: &id,
+            began: Instant::now(),
+        };
+        let answer = match execute(server, at, Input::Ready(Raw::default()), caller).await {
+            Ok(Answer::Body { content, etag, .. }) => {
+                let body = Bytes::from(content.into_bytes());
+                match etag {
+                    Some(etag) => known.insert(name, (etag, body.clone())),
+                    None => known.remove(name),
+                };
+                Ok(body)
+            }
+            Ok(Answer::NotModified { .. }) => match known.get(name) {
+                Some((_, body)) => Ok(body.clone()),
+                None => continue,
+            },
+            Err(error) => Err(error.detail),
+        };
+        answers.insert(name, answer);
+    }
+    let made = answers.values().any(Result::is_ok);
+    if made {
+        server.snapshot.set(Snapshot { made_at_ms, answers });
+    }
+    made
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use serde_json::Value;
+
+    use super::*;
+    use crate::{HttpConfig, Service, transport::router::tests::service};
+
+    fn server(names: &[&'static str]) -> Arc<Server> {
+        Arc::new(Server::new(Service { precomputed: names.to_vec(), ..service(HttpConfig::default()) }))
+    }
+
+    #[tokio::test]
+    async fn without_an_answer_the_last_snapshot_stays() {
+        // "echo" lacks its parameter, and nothing has the last name.
+        let server = server(&["echo", "panics", "no such operation"]);
+        assert_eq!(server.precomputed.len(), 2);
+        assert!(!round(&server, &mut HashMap::new()).await);
+        assert!(server.snapshot.get().is_none());
+    }
+
+    #[tokio::test]
+    async fn an_answer_is_replaced_as_a_whole() {
+        let server = server(&["echo", "rows"]);
+        let mut known = HashMap::new();
+        assert!(round(&server, &mut known).await);
+        let first = server.snapshot.get().unwrap();
+        assert!(first.answers["echo"].is_err());
+        let body: Value = serde_json::from_slice(first.answers["rows"].as_ref().unwrap()).unwrap();
+        assert!(body.is_object() && body["_meta"].is_object(), "{body}");
+        assert!(round(&server, &mut known).await);
+        assert_eq!(server.snapshot.get().unwrap().answers["rows"], first.answers["rows"]);
+    }
+}

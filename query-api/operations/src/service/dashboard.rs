@@ -1,0 +1,103 @@
+//! `GET /v1/dashboard`: the precomputed dashboard of the network, and its state for `/api/health`.
+
+use cairn_http::{ApiError, Cost, Freshness, Info, NoInput, Tool};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::{
+    context::{Ctx, TIP, index_get},
+    operation::Operation,
+    values::{Decimal, rfc3339_ms},
+};
+
+/// The precomputed dashboard.
+pub(crate) struct Dashboard;
+
+/// Operations whose answers it has, by name.
+pub(crate) const PARTS: [&str; 2] = ["network_summary", "onchain"];
+/// Age in seconds above which it is stale.
+const STALE_AFTER: u32 = 600;
+
+/// The state of the precomputed dashboard.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct SnapshotState {
+    /// `fresh`; `stale` if it could not be made again for longer than `stale_after_seconds`; `missing` if none was made.
+    status: &'static str,
+    cache_age_seconds: Option<Decimal<3>>,
+    stale_after_seconds: u32,
+    cached_at: Option<String>,
+    /// Why its times are null; otherwise null.
+    reason: Option<&'static str>,
+}
+
+/// The precomputed dashboard.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct DashboardOutput {
+    snapshot: SnapshotState,
+    /// The answer of `/v1/network/summary` when the dashboard was made.
+    summary: Option<Map<String, Value>>,
+    /// Why `summary` is null; otherwise null.
+    summary_reason: Option<String>,
+    /// The answer of `/v1/onchain` when the dashboard was made.
+    onchain: Option<Map<String, Value>>,
+    /// Why `onchain` is null; otherwise null.
+    onchain_reason: Option<String>,
+}
+
+/// Why there is none.
+const NONE_YET: &str = "no dashboard has been computed yet";
+
+impl SnapshotState {
+    /// As of this request.
+    pub(crate) fn of(ctx: &Ctx<'_>) -> Self {
+        let made = ctx.snapshot.as_ref().map(|snapshot| snapshot.made_at_ms);
+        // A clock that was set back does not make it younger than new.
+        let age_ms = made.map(|made| ctx.now_ms.saturating_sub(made));
+        SnapshotState {
+            status: match age_ms {
+                None => "missing",
+                Some(age) if age / 1000 > u64::from(STALE_AFTER) => "stale",
+                Some(_) => "fresh",
+            },
+            cache_age_seconds: age_ms.map(|age| Decimal(age.into())),
+            stale_after_seconds: STALE_AFTER,
+            cached_at: made.map(rfc3339_ms),
+            reason: made.is_none().then_some(NONE_YET),
+        }
+    }
+}
+
+impl Operation for Dashboard {
+    const INFO: Info = Info {
+        summary: "The state of the network at a glance, computed in advance",
+        description: "The answers of /v1/network/summary and /v1/onchain as they were within the last minute. The server \
+            computes them each minute, so that this answer costs next to nothing. `snapshot` says how old they are; each \
+            part has its own `_meta`.",
+        cost: Cost::Light,
+        source: "index+mempool",
+        freshness: &[Freshness::NOW, TIP],
+        freshness_semantics: "time of the newest block in the index; `snapshot.cached_at` is when the parts were computed",
+        tool: Tool::UNLISTED,
+        ..index_get("dashboard", "/v1/dashboard", "service")
+    };
+    type Input = NoInput;
+    type Output = DashboardOutput;
+
+    fn run(ctx: &Ctx<'_>, _: NoInput) -> Result<DashboardOutput, ApiError> {
+        let part = |name| -> Result<Map<String, Value>, String> {
+            let snapshot = ctx.snapshot.as_ref().ok_or(NONE_YET)?;
+            let answer = snapshot.answers.get(name).ok_or("this server does not have the operation")?;
+            serde_json::from_slice(answer.as_ref().map_err(String::clone)?).map_err(|error| {
+                tracing::error!(%error, name, "a precomputed answer is no JSON object");
+                "the answer could not be read".to_owned()
+            })
+        };
+        let told = |part: Result<_, String>| match part {
+            Ok(part) => (Some(part), None),
+            Err(reason) => (None, Some(reason)),
+        };
+        let [(summary, summary_reason), (onchain, onchain_reason)] = PARTS.map(|name| told(part(name)));
+        Ok(DashboardOutput { snapshot: SnapshotState::of(ctx), summary, summary_reason, onchain, onchain_reason })
+    }
+}
