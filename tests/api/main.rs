@@ -23,6 +23,8 @@ mod health_full;
 mod limits;
 mod mempool_ops;
 mod network;
+mod price_history;
+mod priced;
 mod reference;
 mod sessions;
 mod supply;

@@ -82,7 +82,7 @@ async fn round(server: &Arc<Server>, known: &mut HashMap<&'static str, (String, 
                 Some((_, body)) => Ok(body.clone()),
                 None => continue,
             },
-            Err(error) => Err(error.detail),
+            Err(error) => Err(error.detail.clone()),
         };
         answers.insert(name, answer);
     }
