@@ -12,6 +12,7 @@ mod corpus;
 #[path = "../engine/cospending.rs"]
 mod cospending;
 mod damaged;
+mod day_values;
 mod description;
 mod discovery;
 mod endpoints;
@@ -24,6 +25,7 @@ mod limits;
 mod mempool_ops;
 mod network;
 mod price_history;
+mod price_now;
 mod priced;
 mod reference;
 mod sessions;
