@@ -117,8 +117,8 @@ pub(crate) const DEFINITIONS: &[Definition] = &[
              source that corrects a candle replaces what it said before, at once and everywhere.",
             "A price in a currency is the one that is quoted in it. Where none is, or where it is stale and the other is not, \
              the price in US dollars is converted: see exchange rate. The price of a day is the last candle that closed on \
-             it, its end included; a day without one has no price. The day of the newest block, which is not over, has the \
-             last price known at the time of that block.",
+             it, its end included; a day without one has no price. The day of the newest block may not be over: it has the \
+             last price that is known so far.",
             "The change within a day is against the price that was known 24 hours before the current one was. It is null if \
              that one was stale then.",
             "Prices are exact decimals, rounded to 8 significant digits where they are shown. Values are products of exact \

@@ -56,8 +56,8 @@ pub(crate) struct BalanceHistoryOutput {
     address: String,
     /// Code of the currency of the values.
     currency: String,
-    /// True if the price of the day of the tip, which is not over, is old: older than twice the interval of its candle, and
-    /// than ten minutes, at the time of the tip. Null if that day has no point or no price.
+    /// True if the price of the day of the tip is old: at the time of the tip, older than twice the interval of its candle
+    /// and than ten minutes. Null if that day has no point or no price.
     price_stale: Option<bool>,
     /// Every day (UTC, monotone block time) from the first to the last activity, or of the requested range; empty
     /// without activity.
@@ -77,8 +77,8 @@ pub(crate) struct Point {
     tx_count: u64,
     /// Value of the balance in the currency, at `price`.
     value: Option<Fiat>,
-    /// Price of one bitcoin: the close of the day. For the day of the tip, which is not over, the last one known at the time
-    /// of the tip.
+    /// Price of one bitcoin: the close of the day. The day of the tip may not be over: it has the last one that is known so
+    /// far.
     price: Option<PriceNumber>,
     /// When the price was known.
     price_as_of: Option<String>,
@@ -161,8 +161,8 @@ fn prices(ctx: &Ctx<'_>, view: &View<'_>, currency: Currency, days: &[DayPoint])
     let tip = view.tip().mono_time;
     let price = |point: &DayPoint| {
         ctx.work.poll()?;
-        let until = Some(tip).filter(|tip| day_of(*tip) == point.day);
-        Ok(day_price(&candles, currency, point.day, until)?.map_err(|none| match none {
+        let so_far = Some(tip).filter(|tip| day_of(*tip) == point.day);
+        Ok(day_price(&candles, currency, point.day, so_far)?.map_err(|none| match none {
             NoDayPrice::Missing(missing) => why_missing(missing),
             NoDayPrice::Gap => "no candle closed on that day",
         }))

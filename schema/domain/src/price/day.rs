@@ -20,8 +20,8 @@ pub enum NoDayPrice {
 }
 
 /// The last price of a day (`day` in days since 1970, UTC): that of the candle that closed last on it, its end included. A
-/// price in the currency itself comes first, then a converted one. Of a day that is not over, the last one that is known
-/// at the time `until`, even if it is of an earlier day.
+/// price in the currency itself comes first, then a converted one. A day that is not over at the time `so_far` may have none
+/// yet: then the last one that is known at that time, of an earlier day.
 ///
 /// # Errors
 /// The quotes cannot be read.
@@ -29,11 +29,16 @@ pub fn day_price<Q: Quotes>(
     quotes: &Q,
     currency: Currency,
     day: u32,
-    until: Option<u32>,
+    so_far: Option<u32>,
 ) -> Result<Result<Price, NoDayPrice>, Q::Error> {
-    if let Some(time) = until {
-        return Ok(price_at(quotes, currency, time)?.map_err(NoDayPrice::Missing));
+    let price = close_of(quotes, currency, day)?;
+    match so_far {
+        Some(time) if price.is_err() => Ok(price_at(quotes, currency, time)?.map_err(NoDayPrice::Missing)),
+        _ => Ok(price),
     }
+}
+
+fn close_of<Q: Quotes>(quotes: &Q, currency: Currency, day: u32) -> Result<Result<Price, NoDayPrice>, Q::Error> {
     let (start, end) = (day.saturating_mul(DAY), day.saturating_add(1).saturating_mul(DAY));
     let is_of_day = |price: &Price| price.as_of > start;
     let own = quoted(quotes, &[], currency, end)?;

@@ -207,7 +207,8 @@ fn a_day_has_the_last_candle_of_its_own() {
     assert_eq!(close("USD", FRIDAY + 2, None), Err(NoDayPrice::Gap));
     assert_eq!(close("USD", FRIDAY - 2, None), Err(NoDayPrice::Missing(Missing::BeforeSeries)));
     assert_eq!(close("USD", FRIDAY + 2, Some((FRIDAY + 2) * DAY + 5)), Ok(61_000.into()));
-    assert_eq!(close("USD", FRIDAY + 1, Some((FRIDAY + 1) * DAY + 5)), Ok(60_000.into()), "not yet over");
+    assert_eq!(close("USD", FRIDAY + 1, Some((FRIDAY + 1) * DAY + 5)), Ok(61_000.into()));
+    assert_eq!(close("USD", FRIDAY - 2, Some((FRIDAY - 2) * DAY + 5)), Err(NoDayPrice::Missing(Missing::BeforeSeries)));
     assert_eq!(close("EUR", FRIDAY, None), Ok(55_000.into()));
     assert_eq!(close("EUR", FRIDAY + 1, None), Ok(48_800.into()), "converted");
     assert_eq!(close("EUR", FRIDAY + 2, None), Err(NoDayPrice::Gap));
