@@ -2,6 +2,7 @@
 
 use bitcoin::consensus::serialize;
 use cairn_chaingen::{EverythingOptions, everything};
+use cairn_events::{Currency, LiveQuote};
 use cairn_link::{Message, VERSION};
 use cairn_model::{BlockHash, MempoolDelta, NodeFloor, RemoveReason, SourceStatus, Txid};
 
@@ -57,6 +58,10 @@ pub fn link() -> Vec<Vec<u8>> {
         vec![Message::Hello { version: VERSION }, Message::Best(Some(110)), Message::Best(None)],
         vec![Message::Tip { height: 110, hash: BlockHash([9; 32]) }],
         vec![Message::Source(Box::new(status))],
+        vec![
+            Message::Prices(vec![live_quote("USD", Some("kraken")), live_quote("EUR", None)]),
+            Message::Prices(Vec::new()),
+        ],
         vec![step(start.clone(), true)],
         vec![step(start.clone(), false), step(vec![add(1, 200, true), add(2, 1, false)], true)],
         vec![step([start.clone(), vec![add(2, 1, true), add(1, 200, true), add(3, 2, true)]].concat(), true)],
@@ -74,6 +79,21 @@ pub fn link() -> Vec<Vec<u8>> {
     all.push(vec![2, 0, 0, 0, 9, 9]);
     all
 }
+
+/// A price of bitcoin.
+fn live_quote(quote: &str, source: Option<&str>) -> LiveQuote {
+    LiveQuote {
+        base: Currency::BTC,
+        quote: quote.parse().unwrap(),
+        price: 98_765.into(),
+        at: 1_700_000_000,
+        source: source.map(|source| source.parse().unwrap()),
+        sources: 3,
+        dropped: 1,
+        disputed: source.is_none(),
+    }
+}
+
 pub fn http() -> Vec<Vec<u8>> {
     let World { busy, txid, block, .. } = World::get();
     let get = |target: &str| format!("GET {target}\nhost: cairn.test\n\n");

@@ -20,7 +20,7 @@ use std::{
 };
 
 use cairn_reader::{Facts, ReadError, Reader};
-use cairn_tables::{Family, Table, TableInfo, live_quotes::LiveQuotes, mempool::MempoolSamples, tx_nums::TxNums};
+use cairn_tables::{Family, Table, live_quotes::LiveQuotes, mempool::MempoolSamples, tx_nums::TxNums};
 use cairn_writer::{WriteError, Writer};
 
 use self::shared::Shared;

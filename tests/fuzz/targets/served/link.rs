@@ -24,6 +24,10 @@ fn take_in(slot: &IndexSlot, coming: &mut Vec<MempoolDelta>, message: Message) {
         Message::Events(seq) => slot.publish_events(seq),
         Message::Best(best) => slot.publish_best_height(best),
         Message::Source(status) => slot.publish_source(&status),
+        Message::Prices(quotes) => {
+            slot.publish_live_quotes(&quotes);
+            assert_eq!(slot.live_quotes()[..], quotes[..]);
+        }
         Message::Hello { .. } => {}
         Message::Mempool { deltas, complete } => {
             let again = mempool_messages(&deltas);
