@@ -84,7 +84,7 @@ async fn a_weekend_in_other_currencies() {
     assert_eq!(column(&body, "candles", "converted"), ["true"; 4]);
     let friday = day_before((FRIDAY + 1) * DAY);
     let monday = day_before((FRIDAY + 4) * DAY);
-    assert_eq!(column(&body, "candles", "fx_date"), [&friday, &friday, &friday, &monday]);
+    assert_eq!(column(&body, "candles", "fx_date"), [friday.clone(), friday.clone(), friday, monday]);
     // 60 754.60 × 163.84 ÷ 1.1015
     assert_eq!(column(&body, "candles", "open")[0], "9036798.6");
     // 62 067.50 ÷ 1.1015
