@@ -1,10 +1,11 @@
 //! The value of balances at the prices of their days.
 
 use cairn_events::{Interval, QuoteRow};
+use rust_decimal::Decimal;
 use serde_json::{Value, json};
 
 use crate::{
-    priced::{DAY, row, series, take, time},
+    priced::{DAY, exact, row, series, take, time},
     support::{World, everything_world, get, get_ok, script_hash},
 };
 
@@ -24,11 +25,11 @@ fn tip_day(world: &World) -> u32 {
 }
 
 /// Cents of an amount at a price in cents, half to even.
-fn cents(sats: u64, price: u64) -> String {
+fn cents(sats: u64, price: u64) -> Decimal {
     let whole = u128::from(sats) * u128::from(price);
     let (cents, rest) = (whole / 100_000_000, whole % 100_000_000);
     let cents = cents + u128::from(rest > 50_000_000 || rest == 50_000_000 && cents % 2 == 1);
-    format!("{}.{:02}", cents / 100, cents % 100)
+    Decimal::from_i128_with_scale(cents.try_into().unwrap(), 2).normalize()
 }
 
 /// The price of a day in these tests, in cents.
@@ -78,7 +79,7 @@ async fn each_day_has_the_value_at_its_close() {
                 assert_eq!(body["price_stale"], false);
             }
             None => {
-                assert_eq!(point["value"].to_string(), cents(day.balance_sats, price_of(day.day)), "{point}");
+                assert_eq!(exact(&point["value"]), cents(day.balance_sats, price_of(day.day)), "{point}");
                 assert_eq!(point["price_as_of"], time((day.day + 1) * DAY));
                 assert_eq!((&point["price_source"], &point["value_reason"]), (&json!("one"), &Value::Null));
             }
@@ -93,7 +94,8 @@ async fn each_day_has_the_value_at_its_close() {
     let columns =
         "date,balance_sats,received_sats,sent_sats,tx_count,value,price,price_as_of,price_source,value_reason";
     assert_eq!((lines[0], lines.len()), (columns, days.len() + 1));
-    assert!(lines[13].contains(&format!(",{},", points[12]["value"])), "{}", lines[13]);
+    let value = format!(",{:.2},{},", exact(&points[12]["value"]), points[12]["price"]);
+    assert!(lines[13].contains(&value), "{}", lines[13]);
     assert!(lines[10].ends_with(",,,,,no candle closed on that day"), "{}", lines[10]);
     assert!(csv.rows_read() <= unpriced_rows(world).await + days.len() as u64 + 2, "{} rows", csv.rows_read());
 }
@@ -123,7 +125,7 @@ async fn a_late_correction_changes_the_past_at_once() {
     for (at, (old, new)) in old.iter().zip(&new).enumerate() {
         assert_eq!(old == new, at != 4, "{at}: {new}");
     }
-    assert_eq!(new[4]["value"].to_string(), cents(balance, 750));
+    assert_eq!(exact(&new[4]["value"]), cents(balance, 750));
     let candle = |reply: &crate::support::Reply| {
         let candles = reply.body["candles"].as_array().unwrap();
         candles.iter().find(|candle| candle["closes_at"] == time((first + 5) * DAY)).unwrap()["close"].clone()
@@ -158,7 +160,7 @@ async fn values_in_another_currency() {
         assert!((points[at]["value"].as_f64().unwrap() - value).abs() <= 0.005 + value * 1e-12, "{at}");
     }
     assert_eq!(points[7]["price"], 77.7);
-    assert_eq!(points[7]["value"].to_string(), cents(days[7].balance_sats, 7_770));
+    assert_eq!(exact(&points[7]["value"]), cents(days[7].balance_sats, 7_770));
     // Unknown currency: why, each day.
     let body = get_ok(&router, HISTORY, &format!("{}?currency=SEK", path(world))).await;
     for point in body["points"].as_array().unwrap() {

@@ -6,7 +6,7 @@ use cairn_link::Publish;
 use serde_json::{Value, json};
 
 use crate::{
-    priced::{DAY, day_before, live, now, row, series, take, time},
+    priced::{DAY, day_before, decimal, exact, live, now, row, series, take, time},
     support::{World, everything_world, get, get_ok, script_hash, send},
 };
 
@@ -91,7 +91,10 @@ async fn the_newest_candle_is_the_price() {
     let (whole, half) = (u128::from(balance(world)) * 6_123_450, 50_000_000);
     let (cents, rest) = (whole / 100_000_000, whole % 100_000_000);
     let cents = cents + u128::from(rest > half || rest == half && cents % 2 == 1);
-    assert_eq!(shown["value_usd"].to_string(), format!("{}.{:02}", cents / 100, cents % 100));
+    let value = format!("{}.{:02}", cents / 100, cents % 100);
+    assert_eq!(exact(&shown["value_usd"]), decimal(&value).normalize());
+    let text = get(&router, &overview(world)).await.text;
+    assert!(text.contains(&format!("\"value_usd\":{value},")), "two decimals, always");
     let batch = json!({"addresses": [overview(world).split('/').nth(3).unwrap()]});
     let batch = crate::support::post(&router, "/v1/batch/overview", &batch).await;
     assert_eq!(batch.body["results"][0]["value_usd"], shown["value_usd"]);

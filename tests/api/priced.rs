@@ -36,11 +36,12 @@ pub fn whole_row(series: Series, closes_at: u32, [open, high, low, close]: [&str
 /// The ledger takes a document of a source; the later of two replaces the earlier one's rows.
 pub fn take(world: &World, source: &str, retrieved_at: u32, mut rows: Vec<QuoteRow>) {
     rows.sort_by_key(|row| (row.series, row.closes_at));
+    // Any number that differs from document to document.
+    let text = format!("{source} {retrieved_at} {rows:?}");
+    let number =
+        text.bytes().fold(0xcbf2_9ce4_8422_2325u64, |sum, byte| (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
     let mut hash = [0; 32];
-    hash[..4].copy_from_slice(&retrieved_at.to_be_bytes());
-    for (at, byte) in format!("{source} {}", rows.len()).bytes().enumerate() {
-        hash[4 + at % 28] ^= byte;
-    }
+    hash[..8].copy_from_slice(&number.to_be_bytes());
     let provenance = Provenance {
         document: DocumentHash(hash),
         source: source.parse().unwrap(),
@@ -80,4 +81,9 @@ pub fn time(seconds: u32) -> String {
 /// The day of the close of a candle, as answers write it.
 pub fn day_before(closes_at: u32) -> String {
     time(closes_at - DAY)[..10].to_owned()
+}
+
+/// A number of an answer, exactly.
+pub fn exact(value: &serde_json::Value) -> Decimal {
+    decimal(&value.to_string()).normalize()
 }

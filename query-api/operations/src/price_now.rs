@@ -19,7 +19,7 @@ use crate::{
 /// Why a price is missing.
 pub(crate) fn why_missing(missing: Missing) -> &'static str {
     match missing {
-        Missing::NoSeries => "no prices are loaded, neither in this currency nor in US dollars",
+        Missing::NoSeries => "no prices are loaded",
         Missing::BeforeSeries => "no price is known for that time: the series begins later",
         Missing::NoRate(none) => why_no_rate(none),
         Missing::TooLarge => "the converted price is too large",

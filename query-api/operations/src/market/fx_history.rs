@@ -28,6 +28,7 @@ pub(crate) struct FxHistoryInput {
     base: CurrencyParam,
     /// Code of the currency that it is priced in.
     #[serde(default = "CurrencyParam::usd")]
+    #[schemars(example = "USD")]
     quote: CurrencyParam,
     /// First day, as YYYY-MM-DD (UTC), or a time in RFC 3339. Default: early enough for `limit` days.
     #[schemars(example = "2024-01-01")]
