@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     discovery::world_router_with,
-    priced::{DAY, row, series, take, whole_row},
+    priced::{DAY, now, row, series, take, whole_row},
     support::{DOCUMENT, Reply, assert_valid, everything_world, get, send},
 };
 
@@ -57,10 +57,11 @@ fn trimmed(value: Value) -> Value {
     }
 }
 
-/// Prices and rates of the year that examples ask about, and of the chain's last days.
+/// Prices and rates of the chain's days, of the year that examples ask about, and of the last days.
 fn prices() -> Vec<QuoteRow> {
     let (dollars, euro) = (series("BTC", "USD", Interval::Day), series("EUR", "USD", Interval::Day));
-    let days = (15_006..15_300).chain(19_720..20_100);
+    let today = now() / DAY;
+    let days = (15_006..15_300).chain(19_720..20_100).chain(today - 3..today);
     let rows = days.flat_map(|day| {
         let at = (day + 1) * DAY;
         let price =

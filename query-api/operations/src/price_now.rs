@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cairn_domain::price::{Missing, NoRate, Price, Rate, current_price, stale_after};
+use cairn_domain::price::{Missing, NoRate, Price, Rate, current_price};
 use cairn_events::{Currency, LiveQuote};
 use cairn_http::{ApiError, Versions};
 use schemars::JsonSchema;
@@ -70,12 +70,12 @@ pub(crate) fn source(price: &Price) -> Option<String> {
 pub(crate) fn caveats(price: Result<&Price, Missing>, now: u32) -> Vec<Caveat> {
     match price {
         Err(Missing::NoSeries) => vec![Caveat::NoPriceSource {}],
-        Err(_) => vec![Caveat::PriceMissing { currency: Currency::USD.to_string() }],
-        Ok(price) if price.is_stale_at(now) => vec![Caveat::SourceStale {
-            source: source(price),
-            as_of: rfc3339(price.as_of),
-            stale_after_seconds: stale_after(price.interval),
-        }],
+        Err(missing) => {
+            vec![Caveat::PriceMissing { currency: Currency::USD.to_string(), reason: why_missing(missing) }]
+        }
+        Ok(price) if price.is_stale_at(now) => {
+            vec![Caveat::SourceStale { source: source(price), as_of: rfc3339(price.as_of) }]
+        }
         Ok(_) => Vec::new(),
     }
 }

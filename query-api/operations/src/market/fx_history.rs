@@ -28,7 +28,7 @@ pub(crate) struct FxHistoryInput {
     base: CurrencyParam,
     /// Code of the currency that it is priced in.
     #[serde(default = "CurrencyParam::usd")]
-    #[schemars(example = "USD")]
+    #[schemars(example = &"USD")]
     quote: CurrencyParam,
     /// First day, as YYYY-MM-DD (UTC), or a time in RFC 3339. Default: early enough for `limit` days.
     #[schemars(example = "2024-01-01")]
@@ -50,7 +50,7 @@ pub(crate) struct FxHistoryInput {
 }
 
 fn default_limit() -> u32 {
-    365
+    366
 }
 
 /// Daily exchange rates.
@@ -101,6 +101,7 @@ impl Operation for FxHistory {
             or the quotient of two of the same day. There are none on weekends and holidays; gaps are told and not filled. \
             These rates convert prices of bitcoin from the end of their day on.",
         source: "prices",
+        freshness_semantics: "time of the newest block in the index; each row has its own time",
         errors: &[ErrorCode::CursorExpired],
         cost: Cost::Heavy,
         tool: Tool::UNLISTED,

@@ -51,7 +51,7 @@ pub(crate) struct PriceHistoryInput {
 }
 
 fn default_limit() -> u32 {
-    365
+    366
 }
 
 /// Candles of the price of bitcoin.
@@ -111,6 +111,7 @@ impl Operation for PriceHistory {
             the euro's reference rates of the last business day. Gaps are told and not filled. A correction of the past \
             changes the answer at once.",
         source: "prices",
+        freshness_semantics: "time of the newest block in the index; each row has its own time",
         errors: &[ErrorCode::CursorExpired],
         cost: Cost::Heavy,
         tool: Tool::UNLISTED,

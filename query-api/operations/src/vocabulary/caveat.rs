@@ -13,6 +13,8 @@ pub(crate) enum Caveat {
     PriceMissing {
         /// Code of the currency.
         currency: String,
+        /// Why.
+        reason: &'static str,
     },
     /// The newest price is old.
     SourceStale {
@@ -20,8 +22,6 @@ pub(crate) enum Caveat {
         source: Option<String>,
         /// When the price was known.
         as_of: String,
-        /// Age at which such a price counts as old.
-        stale_after_seconds: u32,
     },
     /// The transaction has fewer confirmations than needed to count as settled.
     ProvisionalConfirmations {
@@ -36,8 +36,8 @@ impl Caveat {
     pub(crate) fn sentence(&self) -> String {
         match self {
             Caveat::NoPriceSource {} => "No price source is loaded: price and value are unknown.".to_owned(),
-            Caveat::PriceMissing { currency } => {
-                format!("No price in {currency} is known for this moment: price and value are unknown.")
+            Caveat::PriceMissing { currency, reason } => {
+                format!("Price and value in {currency} are unknown: {reason}.")
             }
             Caveat::SourceStale { as_of, .. } => {
                 format!("The newest price is of {as_of}: price and value are out of date.")

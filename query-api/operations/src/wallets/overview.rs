@@ -16,7 +16,7 @@ use crate::{
     context::{Ctx, MEMPOOL, PRICE, TIP, and_mempool, index_get, index_post, lacks},
     operation::Operation,
     parameters::identifier::AddressParam,
-    price_now::{self, Dollars, why_missing},
+    price_now::{self, Dollars},
     values::{Btc, Fiat, rfc3339},
     vocabulary::{assessment::Assessment, caveat::Caveat},
 };
@@ -65,11 +65,9 @@ pub(crate) struct OverviewOutput {
     first_seen: Option<Seen>,
     /// Newest confirmed transaction.
     last_seen: Option<Seen>,
-    /// Price of one bitcoin in US dollars now.
+    /// Price of one bitcoin in US dollars now; null if none is known: a caveat tells why.
     price: Option<Dollars>,
-    /// Why `price` and `value_usd` are null; otherwise null.
-    price_reason: Option<&'static str>,
-    /// Value of `balance.confirmed_sats` in US dollars.
+    /// Value of `balance.confirmed_sats` in US dollars; null without a price.
     value_usd: Option<Fiat>,
     activity: Activity,
     assessment: Assessment,
@@ -236,7 +234,6 @@ impl Operation for Overview {
             first_seen,
             last_seen,
             price: price.ok().map(|price| Dollars::of(price, ctx.now())),
-            price_reason: price.err().map(why_missing),
             value_usd: price.ok().and_then(|price| Fiat::of(balance, price.price)),
             activity,
             assessment: Assessment::unlabeled(sums.is_some()),
