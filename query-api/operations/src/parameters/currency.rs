@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use cairn_events::Currency;
+use cairn_events::{Currency, CurrencyError};
 use cairn_http::{BadText, TextFormat};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
@@ -31,7 +31,8 @@ impl CurrencyParam {
 }
 
 fn parse(text: &str) -> Result<CurrencyParam, String> {
-    match text.parse::<Currency>() {
+    let is_plain = text.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    match text.parse::<Currency>().ok().filter(|_| is_plain).ok_or(CurrencyError) {
         Err(error) => Err(format!("is {error}")),
         Ok(Currency::BTC) => Err("is what is priced; give another currency".to_owned()),
         Ok(currency) => Ok(CurrencyParam(currency)),
