@@ -48,6 +48,13 @@ fn cases() -> Vec<Case> {
     paths.push("/v1/chain/supply-distribution".to_owned());
     paths.push("/v1/onchain".to_owned());
     paths.extend(others.map(str::to_owned));
+    let market = [
+        "market/price-history?limit=5000",
+        "market/price-history?currency=JPY&limit=5000",
+        "market/fx-history?limit=5000",
+    ];
+    paths.extend(market.into_iter().chain(["price", "price?currency=EUR"]).map(|rest| format!("/v1/{rest}")));
+    paths.push(format!("/v1/wallets/{busy}/balance-history?currency=EUR"));
     // There is no mempool: they say so.
     let unconfirmed = ["stats", "fee-distribution"].map(|rest| format!("/v1/mempool/{rest}"));
     paths.extend(unconfirmed.into_iter().chain([format!("/v1/mempool/tx/{}", worst.inputs.compute_txid())]));

@@ -11,6 +11,7 @@ use bitcoin::{
     hashes::{Hash, sha256},
 };
 use cairn_chaingen::corefiles::FileOptions;
+use cairn_events::{Body, Document, DocumentHash, Interval, Provenance, Quote, QuoteRow, Series};
 use cairn_http::HttpConfig;
 use cairn_link::IndexSlot;
 use cairn_model::Network;
@@ -19,6 +20,7 @@ use cairn_pipeline::{Engine, NoProgress, SyncOptions};
 use cairn_reader::Facts;
 use cairn_sources::BlockFiles;
 use cairn_testkit::temp_dir;
+use rust_decimal::Decimal;
 use tempfile::TempDir;
 use tokio::{net::TcpListener, runtime::Runtime};
 
@@ -112,10 +114,32 @@ fn make() -> World {
     let files = BlockFiles::open(blocks.path(), Network::Regtest).unwrap();
     let survey = files.survey(&|_| {}).unwrap();
     engine.sync(&files, &survey, &SyncOptions::default(), &NoProgress).unwrap();
+    engine.take_document(&prices(), 1_900_000_000).unwrap();
     let busy_address = by_hash(&script(1));
     let worst = Worst { outputs, inputs, witness, pushes, carriers, payouts, quiet: script(9), busy_address };
     let slot = Arc::new(IndexSlot::with(engine.reader()));
     World { worst, slot, _engine: engine, _folders: (blocks, data) }
+}
+
+/// Forty years of daily prices, and of exchange rates of two currencies.
+fn prices() -> Document {
+    let slug = |text: &str| text.parse().unwrap();
+    let provenance = Provenance {
+        document: DocumentHash([7; 32]),
+        source: slug("tests"),
+        licence: slug("cc0-1.0"),
+        origin: "a test".to_owned(),
+        retrieved_at: 1,
+    };
+    let pairs = [("BTC", "USD"), ("EUR", "JPY"), ("EUR", "USD")];
+    let rows = pairs.into_iter().flat_map(|(base, quote)| {
+        let currency = |code: &str| code.parse().unwrap();
+        let series = Series { base: currency(base), quote: currency(quote), interval: Interval::Day };
+        let quote =
+            |n: u32| Quote { close: Decimal::new(i64::from(10_007 + n), 4).normalize(), range: None, volume: None };
+        (15_000u32..29_600).map(move |day| QuoteRow { series, closes_at: day * 86_400, quote: quote(day) })
+    });
+    Document { provenance, received_at: None, body: Body::Quotes(rows.collect()) }
 }
 
 /// The index. It is made once for all tests of the process.

@@ -5,12 +5,14 @@
 use std::path::Path;
 
 use axum::{Router, body::Body, http::Request};
+use cairn_events::{Interval, QuoteRow};
 use cairn_state::{State, StateUrl};
 use cairn_testkit::temp_dir;
 use serde_json::{Map, Value, json};
 
 use crate::{
     discovery::world_router_with,
+    priced::{DAY, now, row, series, take, whole_row},
     support::{DOCUMENT, Reply, assert_valid, everything_world, get, send},
 };
 
@@ -55,9 +57,24 @@ fn trimmed(value: Value) -> Value {
     }
 }
 
+/// Prices and rates of the chain's days, of the year that examples ask about, and of the last days.
+fn prices() -> Vec<QuoteRow> {
+    let (dollars, euro) = (series("BTC", "USD", Interval::Day), series("EUR", "USD", Interval::Day));
+    let today = now() / DAY;
+    let days = (15_006..15_300).chain(19_720..20_100).chain(today - 3..today);
+    let rows = days.flat_map(|day| {
+        let at = (day + 1) * DAY;
+        let price =
+            if day < 19_000 { ["1.05", "1.12", "0.98", "1.07"] } else { ["42283.6", "44184.1", "42175.7", "44179.9"] };
+        [whole_row(dollars, at, price), row(euro, at, "1.1039")]
+    });
+    rows.collect()
+}
+
 #[tokio::test]
 async fn the_server_takes_every_example() {
     let world = &everything_world();
+    take(world, "example", 1_900_000_000, prices());
     let folder = temp_dir();
     let state = State::open(&StateUrl::in_folder(folder.path())).await.unwrap();
     let (router, waiting) = world_router_with(world, Some(state)).await;

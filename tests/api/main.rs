@@ -12,6 +12,7 @@ mod corpus;
 #[path = "../engine/cospending.rs"]
 mod cospending;
 mod damaged;
+mod day_values;
 mod description;
 mod discovery;
 mod endpoints;
@@ -25,6 +26,9 @@ mod mempool_ops;
 mod network;
 mod onchain;
 mod onchain_ledger;
+mod price_history;
+mod price_now;
+mod priced;
 mod reference;
 mod sessions;
 mod supply;

@@ -40,7 +40,7 @@ async fn tools_are_described() {
     assert_eq!(tools[tools.len() - 2]["name"], "describe_endpoint");
     assert_eq!(tools[tools.len() - 1]["name"], "call_endpoint");
     // Nothing that is not built, nothing that only operators need.
-    for absent in ["wallet_summary", "whale_alerts", "health_full", "bitcoin_price"] {
+    for absent in ["wallet_summary", "whale_alerts", "health_full", "price_history"] {
         let built =
             openapi_document(&ApiConfig::default()).to_string().contains(&format!("\"operationId\":\"{absent}\""));
         assert!(!names.contains(absent) || built, "{absent}");
@@ -56,6 +56,7 @@ async fn tools_are_described() {
         "mempool_stress",
         "network_intelligence",
         "block_detail",
+        "bitcoin_price",
     ] {
         assert!(names.contains(present), "{present}");
     }

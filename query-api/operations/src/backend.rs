@@ -1,6 +1,6 @@
 //! Runs the operations on the index and the mempool, both pinned for one request.
 
-use std::{rc::Rc, sync::Arc, time::Duration};
+use std::{cell::OnceCell, rc::Rc, sync::Arc, time::Duration};
 
 use cairn_http::{Answer, ApiError, Ask, Backend, ErrorCode, Freshness, Reading, Standing, TipMeta, Versions};
 use cairn_link::{Absent, IndexSource, PinnedMempool};
@@ -8,10 +8,15 @@ use cairn_reader::{Damages, NAMELESS, ReadError, Reader, View};
 
 use crate::{
     config::ChainConfig,
-    context::{Ctx, MEMPOOL, MempoolView, TIP, has_gap, lacks_blocks, reads_mempool},
+    context::{
+        Ctx, MARKET, MEMPOOL, MempoolView, PRICE, PriceAccess, TIP, has_gap, lacks_blocks, reads_live_quotes,
+        reads_mempool,
+    },
     node::NodeAccess,
     node_bytes::{Brought, NodeBytes, Wanted},
     operation::Runner,
+    price_now,
+    series::SeriesSlot,
     values::{rfc3339, rfc3339_ms},
 };
 
@@ -26,6 +31,7 @@ pub(crate) struct ChainBackend {
     pub(crate) config: ChainConfig,
     pub(crate) node: Option<Arc<dyn NodeAccess>>,
     pub(crate) damages: Arc<Damages>,
+    pub(crate) series: SeriesSlot,
     /// By index in the list of operations.
     pub(crate) runners: Vec<Runner>,
 }
@@ -82,6 +88,12 @@ impl ChainBackend {
             slot,
             node: self.node.as_deref(),
             node_bytes: NodeBytes::with(brought),
+            prices: PriceAccess {
+                reader: reader.as_ref(),
+                slot: &self.series,
+                live: if reads_live_quotes(info) { self.index.live_quotes() } else { Arc::default() },
+                dollars: OnceCell::new(),
+            },
             damages: &self.damages,
             chain: &self.config,
         };
@@ -286,6 +298,8 @@ fn add_version(ctx: &Ctx<'_>, pinned: Option<&PinnedMempool>, what: Freshness, v
             versions.add(&projected.map_or([0xff; 8], |p| p.template.min_rate.0.to_be_bytes()));
             versions.add(&[projected.map_or(0xff, |p| p.template.selection as u8)]);
         }
+        PRICE => price_now::add_dollars(ctx, versions),
+        MARKET => price_now::add_market(ctx, versions),
         Freshness(other) => {
             debug_assert!(false, "unknown freshness input {other}");
             versions.add(&ctx.call.now_ms.to_be_bytes());

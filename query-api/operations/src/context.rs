@@ -1,16 +1,21 @@
 //! The context of an operation.
 
 use std::{
+    cell::OnceCell,
     collections::{BTreeMap, BTreeSet},
     ops::Deref,
     sync::Arc,
 };
 
-use cairn_domain::mempool::{Mempool, Projection};
+use cairn_domain::{
+    mempool::{Mempool, Projection},
+    price::{Missing, Price},
+};
+use cairn_events::LiveQuote;
 use cairn_http::{ApiError, Call, ErrorCode, Freshness, Info, Method};
 use cairn_link::{Absent, MempoolSlot};
 use cairn_model::{Height, MempoolWatch, Network, SourceKind, SourceStatus, Txid};
-use cairn_reader::{Damages, ReadError, Tip, View};
+use cairn_reader::{Damages, ReadError, Reader, Tip, View};
 use cairn_tables::{
     Table,
     headers::{HeaderRow, Headers},
@@ -22,6 +27,7 @@ use crate::{
     config::ChainConfig,
     node::NodeAccess,
     node_bytes::NodeBytes,
+    series::SeriesSlot,
     values::{rfc3339, rfc3339_ms},
 };
 
@@ -29,6 +35,11 @@ use crate::{
 pub(crate) const TIP: Freshness = Freshness("tip");
 /// The mempool: its transactions and their projection.
 pub(crate) const MEMPOOL: Freshness = Freshness("mempool");
+
+/// The price of bitcoin in dollars now, and whether it is stale. What the ledger of input events has belongs to the tip.
+pub(crate) const PRICE: Freshness = Freshness("price");
+/// The same in every currency.
+pub(crate) const MARKET: Freshness = Freshness("market");
 
 /// Age in seconds at which the newest block is too old: on no public network do blocks stay away for a day.
 const OLD: u64 = 86_400;
@@ -57,6 +68,11 @@ pub(crate) const fn and_mempool(info: Info) -> Info {
     }
 }
 
+/// True if an operation tells a price of this moment.
+pub(crate) fn reads_live_quotes(info: &Info) -> bool {
+    info.depends_on(PRICE) || info.depends_on(MARKET)
+}
+
 /// True if an operation covers unconfirmed transactions.
 pub(crate) fn reads_mempool(info: &Info) -> bool {
     info.depends_on(MEMPOOL)
@@ -71,6 +87,18 @@ pub(crate) struct MempoolView<'a> {
     pub(crate) as_of_ms: u64,
     /// The latest projection; it may be slightly older than the mempool. `None` before the first.
     pub(crate) projection: Option<Arc<Projection>>,
+}
+
+/// Where prices come from.
+pub(crate) struct PriceAccess<'a> {
+    /// The reader of the index; `None` while there is none.
+    pub(crate) reader: Option<&'a Arc<Reader>>,
+    /// The series of the index.
+    pub(crate) slot: &'a SeriesSlot,
+    /// Live quotes. Only for operations that list a price as a freshness input.
+    pub(crate) live: Arc<[LiveQuote]>,
+    /// The price in dollars now, once it is known.
+    pub(crate) dollars: OnceCell<Result<Price, Missing>>,
 }
 
 /// The context of an operation: one view of the index, the configuration, the other operations.
@@ -91,6 +119,8 @@ pub(crate) struct Ctx<'a> {
     pub(crate) node: Option<&'a dyn NodeAccess>,
     /// Bytes from the node, for operations that hold `pool`.
     pub(crate) node_bytes: NodeBytes<'a>,
+    /// Prices of the moment, and what the index has.
+    pub(crate) prices: PriceAccess<'a>,
     /// What is found damaged.
     pub(crate) damages: &'a Damages,
     /// Configuration of the operations.

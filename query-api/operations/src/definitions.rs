@@ -199,4 +199,48 @@ pub(crate) const DEFINITIONS: &[Definition] = &[
             "Judged against generated chains whose owners are known: the precision by script (B-cubed) is 1 where no PayJoin              and no unlisted mixer is used.",
         ],
     },
+    Definition {
+        id: "price",
+        title: "Price of bitcoin",
+        text: &[
+            "The price at a time is the last one that was known then. A candle is known at its close: a day's at 00:00 UTC of \
+             the next day. Of the candles of minutes, hours and days the one that closed last counts; of several that closed \
+             at the same time, the longest. The price now is the newest one that the sources were asked for, if it is newer \
+             than every candle.",
+            "The price of a candle is the median of what the sources say of it, without those that are more than 5 % from the \
+             median of all. Of two sources it is the mean; if these are more than 5 % from it, the price is disputed. A \
+             source that corrects a candle replaces what it said before, at once and everywhere.",
+            "A price in a currency is the one that is quoted in it. Where none is, or where it is stale and the other is not, \
+             the price in US dollars is converted: see exchange rate. The price of a day is the last candle that closed on \
+             it, its end included; a day without one has no price. The day of the newest block may not be over: it has the \
+             last price that is known so far.",
+            "The change within a day is against the price that was known 24 hours before the current one was. It is null if \
+             that one was stale then.",
+            "Prices are exact decimals, rounded to 8 significant digits where they are shown. Values are products of exact \
+             numbers, rounded to 2 decimals, half to even. What is not known is null, with a reason, and never 0.",
+        ],
+    },
+    Definition {
+        id: "price-staleness",
+        title: "When a price is stale",
+        text: &[
+            "A price is stale if it was known for longer than twice the interval of its candle, and for more than ten minutes: \
+             a daily close after two days, an hourly one after two hours, one of a minute and a live price after ten minutes. \
+             A converted price is stale also if its exchange rate is: after five days, since no rates are published on \
+             weekends and holidays, Easter being the longest such pause.",
+            "A stale price is told, with its time and source, and marked. An exchange rate that is more than 30 days old \
+             converts nothing. These thresholds are ours.",
+        ],
+    },
+    Definition {
+        id: "exchange-rate",
+        title: "Exchange rates",
+        text: &[
+            "Reference rates of the euro, such as the European Central Bank's, one for each business day. The rate of a day is \
+             used from the end of that day on (00:00 UTC): at any time, the rate is that of the last business day before.",
+            "One unit of A is (units of B for one euro) ÷ (units of A for one euro) units of B, both of the same day: the last \
+             one that has both. So US dollars become euros by 1 ÷ the dollar's rate, and other currencies by the quotient \
+             of two rates.",
+        ],
+    },
 ];

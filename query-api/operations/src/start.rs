@@ -17,6 +17,7 @@ use crate::{
     pages,
     parameters::FORMATS,
     registry::{AGREED, operations},
+    series::SeriesSlot,
     service,
 };
 
@@ -64,7 +65,14 @@ impl ApiState {
             operations: registered,
             agreed: AGREED.clone(),
             precomputed: service::dashboard::PARTS.to_vec(),
-            backend: Arc::new(ChainBackend { index, config: chain, node, damages, runners }),
+            backend: Arc::new(ChainBackend {
+                index,
+                config: chain,
+                node,
+                damages,
+                series: SeriesSlot::default(),
+                runners,
+            }),
             formats: FORMATS,
             state,
             clock: cairn_clock::now_ms,

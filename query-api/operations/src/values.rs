@@ -5,6 +5,7 @@ use std::{borrow::Cow, fmt};
 use cairn_domain::FeeRate;
 use cairn_model::Sats;
 use jiff::Timestamp;
+use rust_decimal::RoundingStrategy::MidpointNearestEven;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer, ser::Error};
 use serde_json::value::RawValue;
@@ -83,6 +84,83 @@ impl<const PLACES: usize> JsonSchema for Decimal<PLACES> {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({"type": "number", "description": format!("A number with at most {PLACES} decimals.")})
+    }
+}
+
+/// Writes a decimal as a JSON number, digit by digit.
+fn serialize_decimal<S: Serializer>(number: String, serializer: S) -> Result<S::Ok, S::Error> {
+    RawValue::from_string(number).map_err(S::Error::custom)?.serialize(serializer)
+}
+
+/// A price or an exchange rate, rounded to eight significant digits (half to even).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct PriceNumber(pub(crate) rust_decimal::Decimal);
+
+impl fmt::Display for PriceNumber {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let rounded = self.0.round_sf_with_strategy(8, MidpointNearestEven).unwrap_or(self.0);
+        write!(f, "{}", rounded.normalize())
+    }
+}
+
+impl Serialize for PriceNumber {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serialize_decimal(self.to_string(), serializer)
+    }
+}
+
+impl JsonSchema for PriceNumber {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Price8".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "number",
+            "exclusiveMinimum": 0,
+            "description": "A price or rate, rounded to 8 significant digits.",
+        })
+    }
+}
+
+/// An amount in a currency, or a percentage, with two decimals, rounded half to even.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Fiat(pub(crate) rust_decimal::Decimal);
+
+impl Fiat {
+    /// Value of an amount at a price of one bitcoin; `None` if it is beyond what a decimal holds.
+    pub(crate) fn of(sats: Sats, price: rust_decimal::Decimal) -> Option<Self> {
+        rust_decimal::Decimal::try_from_i128_with_scale(sats.into(), 8).ok()?.checked_mul(price).map(Fiat)
+    }
+}
+
+impl fmt::Display for Fiat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.2}", self.0.round_dp_with_strategy(2, MidpointNearestEven))
+    }
+}
+
+impl Serialize for Fiat {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serialize_decimal(self.to_string(), serializer)
+    }
+}
+
+impl JsonSchema for Fiat {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Fiat".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "number", "description": "A number with 2 decimals."})
     }
 }
 
@@ -165,6 +243,31 @@ mod tests {
         assert_eq!(serde_json::to_string(&sat_vb(1000, 300)).unwrap(), "3.333");
         assert_eq!(serde_json::to_string(&sat_vb(300, 300)).unwrap(), "1");
         assert_eq!(serde_json::to_string(&sat_vb(300, 0)).unwrap(), "null");
+    }
+
+    #[test]
+    fn money_is_rounded_and_never_a_float() {
+        let price = |text: &str| serde_json::to_string(&PriceNumber(text.parse().unwrap())).unwrap();
+        for (exact, shown) in [
+            ("104123.4567", "104123.46"),
+            ("62067.50", "62067.5"),
+            ("100000000", "100000000"),
+            ("1234567.85", "1234567.8"),
+            ("1234567.95", "1234568"),
+            ("0.000067123456789", "0.000067123457"),
+            ("0.1", "0.1"),
+            ("1000000000000000", "1000000000000000"),
+        ] {
+            assert_eq!(price(exact), shown);
+        }
+        let fiat = |sats: u64, price: &str| serde_json::to_string(&Fiat::of(sats, price.parse().unwrap())).unwrap();
+        assert_eq!(fiat(0, "62067.5"), "0.00");
+        assert_eq!(fiat(1, "62067.5"), "0.00");
+        assert_eq!(fiat(150_000_000, "62067.5"), "93101.25");
+        assert_eq!(fiat(100_000_000, "0.125"), "0.12");
+        assert_eq!(fiat(100_000_000, "0.135"), "0.14");
+        assert_eq!(fiat(2_100_000_000_000_000, "1000000000000000"), "21000000000000000000000.00");
+        assert_eq!(fiat(2_099_999_997_690_001, "104123.4567"), "2186592588294.75");
     }
 
     #[test]

@@ -14,6 +14,7 @@ mod key;
 pub mod mempool;
 pub mod onchain;
 mod op_return;
+pub mod price;
 mod script;
 mod supply;
 mod text;

@@ -21,6 +21,19 @@ pub fn last_seq_of(seq: u64, row: &EventRow) -> u64 {
     }
 }
 
+/// A series that has quotes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SeriesSpan {
+    /// The series.
+    pub series: Series,
+    /// Close of its first candle, in seconds since 1970.
+    pub first: u32,
+    /// Close of its newest one.
+    pub last: u32,
+    /// What holds for the newest one.
+    pub newest: Chosen,
+}
+
 impl View<'_> {
     /// The row of the ledger that has an event, and its sequence number; `None` if there is no such event. Two row reads.
     ///
@@ -80,6 +93,34 @@ impl View<'_> {
             found.push((candle.closes_at, chosen));
         }
         Ok(found)
+    }
+
+    /// Every series that has quotes, ascending, with its first and its newest candle. Two row reads for each, and one more.
+    ///
+    /// # Errors
+    /// The database cannot be read, or a row is damaged.
+    pub fn series(&self) -> Result<Vec<SeriesSpan>, ReadError> {
+        let mut found = Vec::new();
+        let mut rows = self.raw_iterator::<Quotes>()?;
+        rows.seek(Quotes::TAG.as_slice());
+        loop {
+            self.count()?;
+            rows.status().map_err(|e| ReadError::of_table(Quotes::NAME, e))?;
+            let key = rows.key().filter(|key| key.first() == Quotes::TAG.as_ref());
+            let Some(first) = key.map(Quotes::decode_key).transpose()? else { return Ok(found) };
+            rows.seek_for_prev(encode_key::<Quotes>(&first_of(first.series, u32::MAX)));
+            self.count()?;
+            rows.status().map_err(|e| ReadError::of_table(Quotes::NAME, e))?;
+            let (key, value) = rows.item().ok_or_else(|| self.broken("a candle is gone"))?;
+            self.count_bytes(value)?;
+            let last = Quotes::decode_key(key)?;
+            if last.series != first.series {
+                return Err(self.broken("candles are out of order"));
+            }
+            let newest = Quotes::decode_value(value)?;
+            found.push(SeriesSpan { series: last.series, first: first.closes_at, last: last.closes_at, newest });
+            rows.next();
+        }
     }
 
     /// The newest price of each pair that the index has, by pair, at most [`MAX_LIVE_QUOTES`]. One row read for each.

@@ -36,7 +36,7 @@ pub use damages::{Damages, NAMELESS, ScrubState, Scrubbed};
 pub use days::{BirthChange, BornOn, DaySums};
 pub use db::{Db, damaged_db_options, db_options, family_options, family_options_within};
 pub use error::ReadError;
-pub use events::{Assembler, VersionWalk, Versions, last_seq_of};
+pub use events::{Assembler, SeriesSpan, VersionWalk, Versions, last_seq_of};
 pub use facts::Facts;
 pub use families::DroppingFamily;
 pub use format::{check_format, check_format_in};

@@ -245,9 +245,15 @@ impl Corpus<'_> {
     }
 
     async fn bad_methods(&mut self) {
-        for path in
-            ["/", "/openapi.json", "/v1/chain/recent-blocks", "/v1/tx/zz", "/v1/tx/verify", "/v1/price", "/v1/none"]
-        {
+        for path in [
+            "/",
+            "/openapi.json",
+            "/v1/chain/recent-blocks",
+            "/v1/tx/zz",
+            "/v1/tx/verify",
+            "/v1/exchange/flows",
+            "/v1/none",
+        ] {
             for method in ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "BREW"] {
                 self.send(Asked::get('u', path).method(method)).await;
             }

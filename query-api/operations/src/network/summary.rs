@@ -10,10 +10,11 @@ use serde::Serialize;
 
 use super::pace::{PERIOD, TipTimes, adjustment, halving, hashrate, period_start, work};
 use crate::{
-    context::{Ctx, MEMPOOL, TIP, index_get, lacks},
+    context::{Ctx, MEMPOOL, PRICE, TIP, index_get, lacks},
     mempool::{BLOCK_SECONDS, stats::NO_FLOOR},
     operation::Operation,
-    values::{Btc, Decimal, SatVb, rfc3339, rfc3339_ms},
+    price_now::{source, why_missing},
+    values::{Btc, Decimal, PriceNumber, SatVb, rfc3339, rfc3339_ms},
 };
 
 /// Summary of the network.
@@ -24,8 +25,14 @@ pub(crate) struct NetworkSummary;
 pub(crate) struct NetworkSummaryOutput {
     /// Height of the tip.
     height: u32,
-    /// Bitcoin price in USD; null without a price source.
-    price_usd: Option<f64>,
+    /// Price of one bitcoin in US dollars.
+    price_usd: Option<PriceNumber>,
+    /// When it was known: the close of its candle, or when the sources were asked.
+    price_as_of: Option<String>,
+    /// Its source; null if it is the mean of two.
+    price_source: Option<String>,
+    /// True if it is older than twice the interval of its candle, and than ten minutes.
+    price_stale: Option<bool>,
     /// Why `price_usd` is null; otherwise null.
     price_reason: Option<&'static str>,
     /// Recommended feerate for the next block.
@@ -121,9 +128,10 @@ impl Operation for NetworkSummary {
     const INFO: Info = Info {
         summary: "Summary of the Bitcoin network",
         description: "Feerate for the next block, size of the mempool, estimated hash rate, difficulty and its next \
-            adjustment, the next halving, and the block interval. Without a mempool, its fields are null.",
+            adjustment, the next halving, the block interval, and the price of bitcoin with its time and source. Without a \
+            mempool, its fields are null.",
         source: "index+mempool",
-        freshness: &[TIP, MEMPOOL],
+        freshness: &[TIP, MEMPOOL, PRICE],
         freshness_semantics: "time of the mempool data; without a mempool, the time of the newest block in the index",
         needs_tip: true,
         tool: Tool::reads(
@@ -152,10 +160,14 @@ impl Operation for NetworkSummary {
             .transpose()?;
         let halving = halving(network, times);
         let waiting = waiting(ctx);
+        let price = ctx.dollars()?;
         Ok(NetworkSummaryOutput {
             height: tip.height,
-            price_usd: None,
-            price_reason: Some("no price source is loaded"),
+            price_usd: price.ok().map(|price| PriceNumber(price.price)),
+            price_as_of: price.ok().map(|price| rfc3339(price.as_of)),
+            price_source: price.ok().and_then(source),
+            price_stale: price.ok().map(|price| price.is_stale_at(ctx.now())),
+            price_reason: price.err().map(why_missing),
             fastest_fee_sat_vb: waiting.fastest,
             fastest_fee_reason: waiting.fastest_reason,
             mempool_vbytes: waiting.vbytes,

@@ -1,15 +1,25 @@
 //! Parameters that mean more than text or number: how clients write them, and what is wrong with one.
 
 pub(crate) mod amount;
+pub(crate) mod currency;
 pub(crate) mod date;
 pub(crate) mod identifier;
 #[cfg(test)]
 mod tests;
+pub(crate) mod time;
 
 use cairn_http::TextFormat;
 
 use crate::vocabulary::cursor::CURSOR;
 
 /// All formats.
-pub(crate) const FORMATS: &[TextFormat] =
-    &[identifier::ADDRESS, identifier::TXID, identifier::BLOCK, amount::AMOUNT, date::DATE, CURSOR];
+pub(crate) const FORMATS: &[TextFormat] = &[
+    identifier::ADDRESS,
+    identifier::TXID,
+    identifier::BLOCK,
+    amount::AMOUNT,
+    date::DATE,
+    time::TIME,
+    currency::CURRENCY,
+    CURSOR,
+];

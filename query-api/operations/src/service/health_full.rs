@@ -1,5 +1,7 @@
 //! `GET /api/health/full`.
 
+use cairn_domain::price::{Missing, RATE_FRESH, Series, rate_at, stale_after};
+use cairn_events::{Currency, Interval};
 use cairn_http::{ApiError, Freshness, Info, NoInput};
 use cairn_link::Absent;
 use cairn_model::{MempoolWatch, News, SourceKind, SourceStatus};
@@ -9,9 +11,11 @@ use serde::Serialize;
 
 use crate::{
     backend::damaged,
-    context::{Ctx, MEMPOOL, TIP, index_get},
+    candles::Candles,
+    context::{Ctx, MEMPOOL, PRICE, TIP, index_get},
     operation::Operation,
-    values::rfc3339_ms,
+    price_now::{source, why_missing, why_no_rate},
+    values::{rfc3339, rfc3339_ms},
 };
 
 /// State of every component.
@@ -37,6 +41,10 @@ pub(crate) struct HealthFullOutput {
 pub(crate) enum Status {
     NotConfigured,
     Ok,
+    /// Its data is old.
+    Stale,
+    /// Its data is incomplete: what is asked for is not there.
+    Missing,
     Degraded,
     Down,
 }
@@ -63,6 +71,7 @@ pub(crate) enum Details {
     Node(NodeDetails),
     Index(IndexDetails),
     Mempool(MempoolDetails),
+    Prices(PriceDetails),
 }
 
 /// The source of blocks.
@@ -144,6 +153,20 @@ pub(crate) struct MempoolDetails {
     node_sequence: Option<u64>,
 }
 
+/// Prices or exchange rates.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "HealthPriceDetails")]
+pub(crate) struct PriceDetails {
+    /// Series that are loaded: pairs of currencies, each with its interval.
+    series: usize,
+    /// When the newest price, or rate of the dollar, was known.
+    as_of: Option<String>,
+    /// Its source; null if it is the mean of two.
+    source: Option<String>,
+    /// Age in seconds above which it is stale.
+    stale_after_seconds: Option<u32>,
+}
+
 /// The indexer is degraded if it reports nothing for this many seconds.
 const SILENCE: u64 = 180;
 
@@ -154,7 +177,7 @@ impl Operation for HealthFull {
             and details. The overall status is the worst of the configured components. The HTTP status is always 200, \
             also while the index is empty. For a quick check and the catalog of operations use /api/health.",
         source: "service",
-        freshness: &[TIP, MEMPOOL, Freshness::STATE, Freshness::NOW],
+        freshness: &[TIP, MEMPOOL, PRICE, Freshness::STATE, Freshness::NOW],
         freshness_semantics: "time of the mempool data; without a mempool, the time of the newest block in the index; \
             each component has its own age",
         ..index_get("health_full", "/api/health/full", "service")
@@ -167,8 +190,8 @@ impl Operation for HealthFull {
             node(ctx.source, ctx.now_ms / 1000),
             index(ctx)?,
             mempool(ctx),
-            absent("market", "no price source is configured"),
-            absent("fx", "no source of exchange rates is configured"),
+            market(ctx),
+            fx(ctx),
             absent("vault", "no claims about addresses are loaded"),
             absent("artifacts", "no snapshots or reports are configured"),
         ];
@@ -375,4 +398,88 @@ fn mempool(ctx: &Ctx<'_>) -> Component {
                 .or_else(|| source.and_then(|source| source.mempool_sequence)),
         })),
     }
+}
+
+/// Number of the series of the index whose first currency is this one.
+fn series_of(ctx: &Ctx<'_>, base: Currency) -> Result<usize, ApiError> {
+    Ok(ctx.known()?.spans().iter().filter(|span| span.series.base == base).count())
+}
+
+/// A component whose data cannot be read.
+fn unreadable(name: &'static str, error: &ApiError) -> Component {
+    let reason = Some(format!("it cannot be read: {}", error.detail));
+    Component { name, status: Status::Down, age_seconds: None, reason, details: None }
+}
+
+/// The price in dollars.
+fn market(ctx: &Ctx<'_>) -> Component {
+    let name = "market";
+    if ctx.index.is_none() {
+        return absent(name, "nothing has been indexed yet");
+    }
+    let (price, series) = match ctx.dollars().and_then(|price| Ok((price, series_of(ctx, Currency::BTC)?))) {
+        Err(error) => return unreadable(name, &error),
+        Ok(found) => found,
+    };
+    let details = |as_of: Option<u32>, source, stale_after_seconds| {
+        Some(Details::Prices(PriceDetails { series, as_of: as_of.map(rfc3339), source, stale_after_seconds }))
+    };
+    match price {
+        Err(Missing::NoSeries) if series == 0 => absent(name, "no prices are loaded, and none are fetched"),
+        Err(missing) => {
+            let reason = Some(format!("no price in US dollars: {}", why_missing(missing)));
+            Component { name, status: Status::Missing, age_seconds: None, reason, details: details(None, None, None) }
+        }
+        Ok(price) => {
+            let most = stale_after(price.interval);
+            let stale = price.is_stale_at(ctx.now());
+            let reason = match price.interval {
+                None => format!("the newest price is older than {most} s"),
+                Some(interval) => format!("the newest price is older than {most} s: twice its {} s, or ten minutes", interval.seconds()),
+            };
+            Component {
+                name,
+                status: if stale { Status::Stale } else { Status::Ok },
+                age_seconds: Some(price.gap(ctx.now()).into()),
+                reason: stale.then_some(reason),
+                details: details(Some(price.as_of), source(price), Some(most)),
+            }
+        }
+    }
+}
+
+/// The rate between euro and dollar, without which nothing is converted.
+fn fx(ctx: &Ctx<'_>) -> Component {
+    let name = "fx";
+    let Some(view) = ctx.index else { return absent(name, "nothing has been indexed yet") };
+    let look = || -> Result<_, ApiError> {
+        let known = ctx.known()?;
+        let rate = rate_at(&Candles::new(view, &known), Currency::EUR, Currency::USD, ctx.now())?;
+        let pair = Series { base: Currency::EUR, quote: Currency::USD, interval: Interval::Day };
+        // A rate that is too old to convert anything is told all the same.
+        let newest = known.of(pair).map(|span| (span.last, span.newest.source.clone()));
+        Ok((rate, newest, series_of(ctx, Currency::EUR)?))
+    };
+    let (rate, newest, series) = match look() {
+        Err(error) => return unreadable(name, &error),
+        Ok(found) => found,
+    };
+    if series == 0 {
+        return absent(name, "no exchange rates are loaded, and none are fetched");
+    }
+    let details = Some(Details::Prices(PriceDetails {
+        series,
+        as_of: newest.as_ref().map(|(as_of, _)| rfc3339(*as_of)),
+        source: newest.as_ref().and_then(|(_, source)| source.as_ref().map(|source| source.as_str().to_owned())),
+        stale_after_seconds: newest.as_ref().map(|_| RATE_FRESH),
+    }));
+    let (status, reason) = match rate {
+        Err(none) => (Status::Missing, Some(format!("no rate between euro and dollar: {}", why_no_rate(none)))),
+        Ok(rate) if rate.is_stale_at(ctx.now()) => {
+            (Status::Stale, Some("the newest rate is older than five days".to_owned()))
+        }
+        Ok(_) => (Status::Ok, None),
+    };
+    let age_seconds = newest.map(|(as_of, _)| ctx.now().saturating_sub(as_of).into());
+    Component { name, status, age_seconds, reason, details }
 }

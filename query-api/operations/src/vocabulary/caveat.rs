@@ -9,6 +9,20 @@ use serde::Serialize;
 pub(crate) enum Caveat {
     /// No price source is loaded.
     NoPriceSource {},
+    /// Prices are loaded, but none of this moment in the currency.
+    PriceMissing {
+        /// Code of the currency.
+        currency: String,
+        /// Why.
+        reason: &'static str,
+    },
+    /// The newest price is old.
+    SourceStale {
+        /// The source; null if the price is the mean of two.
+        source: Option<String>,
+        /// When the price was known.
+        as_of: String,
+    },
     /// The transaction has fewer confirmations than needed to count as settled.
     ProvisionalConfirmations {
         confirmations: u32,
@@ -22,6 +36,12 @@ impl Caveat {
     pub(crate) fn sentence(&self) -> String {
         match self {
             Caveat::NoPriceSource {} => "No price source is loaded: price and value are unknown.".to_owned(),
+            Caveat::PriceMissing { currency, reason } => {
+                format!("Price and value in {currency} are unknown: {reason}.")
+            }
+            Caveat::SourceStale { as_of, .. } => {
+                format!("The newest price is of {as_of}: price and value are out of date.")
+            }
             Caveat::ProvisionalConfirmations { confirmations: 0, .. } => {
                 "The transaction is unconfirmed. It may be replaced, even if it does not signal replaceability."
                     .to_owned()

@@ -2,7 +2,11 @@
 
 use std::ops::{Range, RangeInclusive};
 
-use cairn_domain::{Daily, DayPoint, Inconsistent};
+use cairn_domain::{
+    Daily, DayPoint, Inconsistent,
+    price::{NoDayPrice, Price, Series, day_price},
+};
+use cairn_events::{Currency, Interval};
 use cairn_http::{ApiError, Cost, Format, Formatted, Info, Location, Table, Tool};
 use cairn_model::{TxNum, day_of};
 use cairn_reader::{FoundScript, ReadError, SumsBefore, View};
@@ -15,10 +19,12 @@ use serde::{Deserialize, Serialize};
 
 use super::Wallet;
 use crate::{
+    candles::Candles,
     context::{Ctx, index_get},
     operation::Operation,
-    parameters::{date::DateParam, identifier::AddressParam},
-    values::{Btc, date},
+    parameters::{currency::CurrencyParam, date::DateParam, identifier::AddressParam},
+    price_now::{source, why_missing},
+    values::{Btc, Fiat, PriceNumber, date, rfc3339},
 };
 
 /// Daily balances of a script.
@@ -35,6 +41,9 @@ pub(crate) struct BalanceHistoryInput {
     /// last activity, or `from` if that is later.
     #[schemars(example = "2024-12-31")]
     to: Option<DateParam>,
+    /// Code of the currency of the values.
+    #[serde(default = "CurrencyParam::usd")]
+    currency: CurrencyParam,
     /// Format of the answer: a JSON object, or only the rows, as CSV (streamed) or as a Markdown table.
     #[serde(default)]
     format: Format,
@@ -45,6 +54,11 @@ pub(crate) struct BalanceHistoryInput {
 pub(crate) struct BalanceHistoryOutput {
     /// The address as given in the request.
     address: String,
+    /// Code of the currency of the values.
+    currency: String,
+    /// True if the price of the day of the tip is old: at the time of the tip, older than twice the interval of its candle
+    /// and than ten minutes. Null if that day has no point or no price.
+    price_stale: Option<bool>,
     /// Every day (UTC, monotone block time) from the first to the last activity, or of the requested range; empty
     /// without activity.
     points: Vec<Point>,
@@ -61,6 +75,17 @@ pub(crate) struct Point {
     received_sats: u64,
     sent_sats: u64,
     tx_count: u64,
+    /// Value of the balance in the currency, at `price`.
+    value: Option<Fiat>,
+    /// Price of one bitcoin: the close of the day. The day of the tip may not be over: it has the last one that is known so
+    /// far.
+    price: Option<PriceNumber>,
+    /// When the price was known.
+    price_as_of: Option<String>,
+    /// Its source; null if it is the mean of two.
+    price_source: Option<String>,
+    /// Why `value` and `price` are null; otherwise null.
+    value_reason: Option<&'static str>,
 }
 
 impl Operation for BalanceHistory {
@@ -68,8 +93,9 @@ impl Operation for BalanceHistory {
         summary: "Daily balance of an address, over its whole history or a range of days",
         description: "One point per day with the balance and the amounts received and sent, including days without \
             transactions. `from` and `to` select a range; set both to the same day for a single day. Balances include \
-            earlier transactions. Confirmed transactions only. It reads at most one row per day or per 128 \
-            transactions, whichever is fewer, so it also works for the busiest addresses.",
+            earlier transactions. Confirmed transactions only. Each day has the value of the balance in `currency` at the \
+            close of that day; a correction of past prices changes it at once. It reads at most one row per day or per 128 \
+            transactions, whichever is fewer, so it also works for the busiest addresses, and the prices of the days.",
         tool: Tool::reads(
             "asked how the balance of an address changed over time, or what it was on a given day",
             "the current balance (wallet_overview) or unconfirmed payments (wallet_transactions)",
@@ -92,11 +118,22 @@ impl Operation for BalanceHistory {
             None => Daily::new(),
             Some(script) => days(ctx, view, script, input.from, input.to)?,
         };
-        let points = daily.finish().into_iter();
+        let currency = input.currency.0;
+        let days = daily.finish();
+        let prices = prices(ctx, view, currency, &days)?;
+        let points = days.into_iter().zip(prices);
         Ok(match input.format {
             Format::Json => {
-                let points = points.map(Point::of).collect();
-                Formatted::Json(BalanceHistoryOutput { address: wallet.address, points })
+                let mut price_stale = None;
+                let point = |(day, price): (DayPoint, DayPrice)| {
+                    if day.day == day_of(view.tip().mono_time) {
+                        price_stale = price.as_ref().ok().map(|price| price.is_stale_at(view.tip().mono_time));
+                    }
+                    Point::of(day, &price)
+                };
+                let points = points.map(point).collect();
+                let (address, currency) = (wallet.address, currency.to_string());
+                Formatted::Json(BalanceHistoryOutput { address, currency, price_stale, points })
             }
             Format::Csv => Formatted::Csv(table(points)),
             Format::Markdown => Formatted::Markdown(table(points)),
@@ -104,8 +141,41 @@ impl Operation for BalanceHistory {
     }
 }
 
+/// The price of a day, or why there is none.
+type DayPrice = Result<Price, &'static str>;
+
+/// The price of each day. One row read for a day and series.
+fn prices(ctx: &Ctx<'_>, view: &View<'_>, currency: Currency, days: &[DayPoint]) -> Result<Vec<DayPrice>, ApiError> {
+    let (Some(first), Some(last)) = (days.first(), days.last()) else { return Ok(Vec::new()) };
+    let known = ctx.known()?;
+    let candles = Candles::new(view, &known);
+    let end_of = |day: u32| day.saturating_add(1).saturating_mul(SECONDS);
+    let mut pairs = vec![(Currency::BTC, currency)];
+    if currency != Currency::USD {
+        pairs.extend([(Currency::BTC, Currency::USD), (Currency::EUR, Currency::USD), (Currency::EUR, currency)]);
+    }
+    for (base, quote) in pairs {
+        let series = Series { base, quote, interval: Interval::Day };
+        candles.load(series, end_of(first.day), end_of(last.day))?;
+    }
+    let tip = view.tip().mono_time;
+    let price = |point: &DayPoint| {
+        ctx.work.poll()?;
+        let so_far = Some(tip).filter(|tip| day_of(*tip) == point.day);
+        Ok(day_price(&candles, currency, point.day, so_far)?.map_err(|none| match none {
+            NoDayPrice::Missing(missing) => why_missing(missing),
+            NoDayPrice::Gap => "no candle closed on that day",
+        }))
+    };
+    days.iter().map(price).collect()
+}
+
+/// A day, in seconds.
+const SECONDS: u32 = 86_400;
+
 impl Point {
-    fn of(p: DayPoint) -> Self {
+    fn of(p: DayPoint, price: &DayPrice) -> Self {
+        let price = price.as_ref();
         Point {
             date: date(p.day),
             balance_sats: p.balance,
@@ -113,15 +183,43 @@ impl Point {
             received_sats: p.received,
             sent_sats: p.sent,
             tx_count: p.tx_count,
+            value: price.ok().and_then(|price| Fiat::of(p.balance, price.price)),
+            price: price.ok().map(|price| PriceNumber(price.price)),
+            price_as_of: price.ok().map(|price| rfc3339(price.as_of)),
+            price_source: price.ok().and_then(source),
+            value_reason: price.err().copied(),
         }
     }
 }
 
 /// The days as rows.
-fn table(points: impl Iterator<Item = DayPoint> + Send + 'static) -> Table {
-    let numbers = |p: &DayPoint| [p.balance, p.received, p.sent, p.tx_count].map(|number| number.to_string());
-    let row = move |p: DayPoint| std::iter::once(date(p.day)).chain(numbers(&p)).collect();
-    let columns = &["date", "balance_sats", "received_sats", "sent_sats", "tx_count"];
+fn table(points: impl Iterator<Item = (DayPoint, DayPrice)> + Send + 'static) -> Table {
+    let row = |(day, price): (DayPoint, DayPrice)| {
+        let point = Point::of(day, &price);
+        let numbers = [point.balance_sats, point.received_sats, point.sent_sats, point.tx_count];
+        let mut cells = vec![point.date];
+        cells.extend(numbers.map(|number| number.to_string()));
+        cells.extend([
+            point.value.map_or_else(String::new, |value| value.to_string()),
+            point.price.map_or_else(String::new, |price| price.to_string()),
+            point.price_as_of.unwrap_or_default(),
+            point.price_source.unwrap_or_default(),
+            point.value_reason.unwrap_or_default().to_owned(),
+        ]);
+        cells
+    };
+    let columns = &[
+        "date",
+        "balance_sats",
+        "received_sats",
+        "sent_sats",
+        "tx_count",
+        "value",
+        "price",
+        "price_as_of",
+        "price_source",
+        "value_reason",
+    ];
     Table { columns, rows: Box::new(points.map(row)) }
 }
 

@@ -13,10 +13,11 @@ use super::{
 };
 use crate::{
     batch::Batched,
-    context::{Ctx, and_mempool, index_get, index_post, lacks},
+    context::{Ctx, MEMPOOL, PRICE, TIP, and_mempool, index_get, index_post, lacks},
     operation::Operation,
     parameters::identifier::AddressParam,
-    values::{Btc, rfc3339},
+    price_now::{self, Dollars},
+    values::{Btc, Fiat, rfc3339},
     vocabulary::{assessment::Assessment, caveat::Caveat},
 };
 
@@ -64,10 +65,10 @@ pub(crate) struct OverviewOutput {
     first_seen: Option<Seen>,
     /// Newest confirmed transaction.
     last_seen: Option<Seen>,
-    /// Bitcoin price; null without a price source.
-    price: Option<Price>,
-    /// Value of the balance in USD; null without a price.
-    value_usd: Option<f64>,
+    /// Price of one bitcoin in US dollars now; null if none is known: a caveat tells why.
+    price: Option<Dollars>,
+    /// Value of `balance.confirmed_sats` in US dollars; null without a price.
+    value_usd: Option<Fiat>,
     activity: Activity,
     assessment: Assessment,
     /// Other scripts of the same key. Their coins are not part of the balance.
@@ -104,15 +105,6 @@ pub(crate) struct Seen {
     time: String,
     time_unix: u32,
     txid: String,
-}
-
-/// Bitcoin price.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct Price {
-    usd: f64,
-    as_of: String,
-    source: String,
-    stale: bool,
 }
 
 /// Activity in the days before the tip.
@@ -169,11 +161,13 @@ impl Operation for Overview {
         description: "The state of one script at the tip, with a constant number of reads for any length of history. \
             Counts and sums cover confirmed transactions, unless the name contains `unconfirmed`. Index and mempool \
             have the same tip, so `balance.total_sats` counts nothing twice. Without a mempool, the unconfirmed \
-            fields are null and `balance.unconfirmed_reason` says why. Periods of `activity` end at the monotone time \
+            fields are null and `balance.unconfirmed_reason` says why. `value_usd` is the confirmed balance at the newest \
+            known price, whose time and source `price` tells. Periods of `activity` end at the monotone time \
             of the tip. For an address that no block contains, the answer has zeros and `assessment.state: \
             no_history`, even if unconfirmed transactions pay to it. Use `transactions` for single transactions and \
             `balance-history` for the confirmed balance over time.",
         aliases: &["/v1/address/{address}/overview"],
+        freshness: &[TIP, MEMPOOL, PRICE],
         needs_tip: true,
         compact: &[
             "balance.confirmed_btc",
@@ -214,7 +208,8 @@ impl Operation for Overview {
         let last_seen = sums.map(|t| seen(view, t.last)).transpose()?;
         let activity = activity(view, wallet.found.as_ref())?;
         let (related_scripts, related_scripts_reason) = related(view, &wallet)?;
-        let caveat_codes = vec![Caveat::NoPriceSource {}];
+        let price = ctx.dollars()?;
+        let caveat_codes = price_now::caveats(price, ctx.now());
         Ok(OverviewOutput {
             script_hash: hex::encode(wallet.script_hash),
             script_type: wallet.script_type(),
@@ -238,8 +233,8 @@ impl Operation for Overview {
             unconfirmed_sent_sats: pending.map(|p| p.sent),
             first_seen,
             last_seen,
-            price: None,
-            value_usd: None,
+            price: price.ok().map(|price| Dollars::of(price, ctx.now())),
+            value_usd: price.ok().and_then(|price| Fiat::of(balance, price.price)),
             activity,
             assessment: Assessment::unlabeled(sums.is_some()),
             related_scripts,

@@ -1,0 +1,230 @@
+//! `GET /v1/market/fx-history`.
+
+use cairn_domain::price::{Rate, Series};
+use cairn_events::{Chosen, Currency, Interval};
+use cairn_http::{ApiError, Cost, ErrorCode, Format, Formatted, Info, Location, Table, Tool};
+use cairn_reader::View;
+use rust_decimal::Decimal;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::span::{Asked, Span, missing_between};
+use crate::{
+    context::{Ctx, index_get},
+    operation::Operation,
+    parameters::{currency::CurrencyParam, time::TimeParam},
+    values::{PriceNumber, date, rfc3339},
+    vocabulary::cursor::CURSOR,
+};
+
+/// Daily exchange rates.
+pub(crate) struct FxHistory;
+
+/// Parameters.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct FxHistoryInput {
+    /// Code of the currency of which one unit is priced.
+    #[serde(default = "CurrencyParam::eur")]
+    base: CurrencyParam,
+    /// Code of the currency that it is priced in.
+    #[serde(default = "CurrencyParam::usd")]
+    #[schemars(example = &"USD")]
+    quote: CurrencyParam,
+    /// First day, as YYYY-MM-DD (UTC), or a time in RFC 3339. Default: early enough for `limit` days.
+    #[schemars(example = "2024-01-01")]
+    from: Option<TimeParam>,
+    /// Last day, or a time. Default: the newest rate.
+    #[schemars(example = "2024-12-31")]
+    to: Option<TimeParam>,
+    /// Rates per page.
+    #[serde(default = "default_limit")]
+    #[schemars(range(min = 1, max = 5_000))]
+    limit: u32,
+    /// `next_cursor` of the previous page, with the same `base`, `quote`, `from` and `to`.
+    #[schemars(length(min = 1, max = 256), extend("format" = CURSOR.name))]
+    cursor: Option<String>,
+    /// Format of the answer: a JSON object, or only the rows, as CSV or as a Markdown table. These have no cursor: ask for a
+    /// later `from`.
+    #[serde(default)]
+    format: Format,
+}
+
+fn default_limit() -> u32 {
+    366
+}
+
+/// Daily exchange rates.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct FxHistoryOutput {
+    /// Id of the definition, explained at `/api/reference/definitions/<id>`.
+    definition: &'static str,
+    base: String,
+    quote: String,
+    /// True if the rate is computed from two rates of the euro.
+    cross: bool,
+    /// Why there are no rates at all; otherwise null.
+    reason: Option<&'static str>,
+    /// Ascending by day. There are none for weekends and holidays.
+    rates: Vec<FxRow>,
+    /// Cursor of the next page; null at the end.
+    next_cursor: Option<String>,
+}
+
+/// The rate of a day.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "FxRate")]
+pub(crate) struct FxRow {
+    /// The day (UTC) for which it was published.
+    date: String,
+    /// The end of that day: from then on it converts prices.
+    closes_at: String,
+    /// Units of the quote currency for one unit of the base.
+    rate: PriceNumber,
+    /// The source; null if it is the mean of two, or if the two rates of the euro are of different ones.
+    source: Option<String>,
+    /// Days, weekends included, that are missing between the rate before, in this list, and this one.
+    missing_before: u32,
+}
+
+/// A day, in seconds.
+const DAY: u32 = 86_400;
+
+/// Reference rates of a currency.
+fn of_euro(quote: Currency) -> Series {
+    Series { base: Currency::EUR, quote, interval: Interval::Day }
+}
+
+impl Operation for FxHistory {
+    const INFO: Info = Info {
+        summary: "Daily exchange rates between two currencies, by the euro's reference rates",
+        description: "What one unit of `base` was in units of `quote` on each business day: the reference rates of the euro, \
+            or the quotient of two of the same day. There are none on weekends and holidays; gaps are told and not filled. \
+            These rates convert prices of bitcoin from the end of their day on.",
+        source: "prices",
+        freshness_semantics: "time of the newest block in the index; each row has its own time",
+        errors: &[ErrorCode::CursorExpired],
+        cost: Cost::Heavy,
+        tool: Tool::UNLISTED,
+        ..index_get("fx_history", "/v1/market/fx-history", "market")
+    };
+    type Input = FxHistoryInput;
+    type Output = Formatted<FxHistoryOutput>;
+
+    fn run(ctx: &Ctx<'_>, input: FxHistoryInput) -> Result<Formatted<FxHistoryOutput>, ApiError> {
+        let (view, known) = (ctx.view()?, ctx.known()?);
+        let (base, quote) = (input.base.0, input.quote.0);
+        if base == quote {
+            return Err(ApiError::validation(Location::Query, "quote", "must be another currency than base"));
+        }
+        let legs = [base, quote].map(|currency| (currency != Currency::EUR).then(|| of_euro(currency)));
+        let newest = legs.iter().flatten().map(|series| known.of(*series).map(|span| span.last)).min().flatten();
+        let asked = Asked {
+            from: input.from,
+            to: input.to,
+            cursor: input.cursor.as_deref(),
+            limit: input.limit,
+            filters: &[b"fx_history", &base.bytes(), &quote.bytes()],
+        };
+        let span = asked.span(view, newest, DAY)?;
+        let limit = input.limit as usize;
+        let mut found = rates(ctx, view, legs, span, limit + 1)?;
+        let more = found.len() > limit;
+        found.truncate(limit);
+        let next_cursor = found.last().filter(|_| more).map(|rate| asked.next(view, rate.closes_at));
+        let mut before = span.shown;
+        let rows = found.into_iter().map(|rate| {
+            let missing_before = missing_between(before.replace(rate.closes_at), rate.closes_at, DAY);
+            FxRow {
+                date: date(rate.day()),
+                closes_at: rfc3339(rate.closes_at),
+                rate: PriceNumber(rate.value()),
+                source: rate.source.map(|source| source.as_str().to_owned()),
+                missing_before,
+            }
+        });
+        let rows: Vec<FxRow> = rows.collect();
+        if input.format != Format::Json && next_cursor.is_some() {
+            let message = format!("more rates follow: this is the first part of {limit}; ask for a later from");
+            ctx.warn("more_rows", message);
+        }
+        Ok(match input.format {
+            Format::Json => Formatted::Json(FxHistoryOutput {
+                definition: "exchange-rate",
+                base: base.to_string(),
+                quote: quote.to_string(),
+                cross: legs.iter().all(Option::is_some),
+                reason: newest.is_none().then_some("no exchange rates of these currencies are loaded"),
+                rates: rows,
+                next_cursor,
+            }),
+            Format::Csv => Formatted::Csv(table(rows)),
+            Format::Markdown => Formatted::Markdown(table(rows)),
+        })
+    }
+}
+
+/// The rates of the days that have one for both currencies, ascending, at most so many.
+fn rates(
+    ctx: &Ctx<'_>,
+    view: &View<'_>,
+    legs: [Option<Series>; 2],
+    span: Span,
+    most: usize,
+) -> Result<Vec<Rate>, ApiError> {
+    let (first, second) = match legs {
+        [Some(base), quote] => (base, quote),
+        // They are different currencies.
+        [None, Some(quote)] => (quote, None),
+        [None, None] => return Ok(Vec::new()),
+    };
+    let is_base = legs[0].is_some();
+    let (mut found, mut from) = (Vec::new(), span.after.saturating_add(1));
+    while found.len() < most {
+        ctx.work.poll()?;
+        let rows = view.quotes(first, from, span.until, most)?;
+        let Some((end, _)) = rows.last().cloned() else { break };
+        let others = match (second, rows.first()) {
+            (Some(series), Some((begin, _))) => Some(view.quotes(series, *begin, end, usize::MAX)?),
+            _ => None,
+        };
+        for (closes_at, chosen) in &rows {
+            let other = match &others {
+                None => None,
+                Some(others) => match others.binary_search_by_key(closes_at, |(closes_at, _)| *closes_at) {
+                    Ok(at) => others.get(at).map(|(_, chosen)| chosen),
+                    Err(_) => continue,
+                },
+            };
+            found.push(rate(*closes_at, chosen, other, is_base));
+        }
+        if rows.len() < most {
+            break;
+        }
+        from = end.saturating_add(1);
+    }
+    found.truncate(most);
+    Ok(found)
+}
+
+/// The rate of a day, of one currency to the euro, or of two to each other.
+fn rate(closes_at: u32, first: &Chosen, second: Option<&Chosen>, is_base: bool) -> Rate {
+    let source = first.source.clone();
+    match second {
+        Some(target) => {
+            let source = source.filter(|source| target.source.as_ref() == Some(source));
+            Rate { base: first.close, target: target.close, closes_at, source }
+        }
+        None if is_base => Rate { base: first.close, target: Decimal::ONE, closes_at, source },
+        None => Rate { base: Decimal::ONE, target: first.close, closes_at, source },
+    }
+}
+
+/// The rates as rows.
+fn table(rows: Vec<FxRow>) -> Table {
+    let row = |row: FxRow| {
+        let (rate, missing) = (row.rate.to_string(), row.missing_before.to_string());
+        vec![row.date, row.closes_at, rate, row.source.unwrap_or_default(), missing]
+    };
+    let columns = &["date", "closes_at", "rate", "source", "missing_before"];
+    Table { columns, rows: Box::new(rows.into_iter().map(row)) }
+}

@@ -1,0 +1,98 @@
+//! Which part of a series a request is about, and the intervals of candles.
+
+use cairn_events::Interval;
+use cairn_http::{ApiError, Location};
+use cairn_reader::View;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{parameters::time::TimeParam, vocabulary::cursor::Cursor};
+
+/// Length of a candle.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(rename = "CandleInterval")]
+pub(crate) enum Length {
+    Minute,
+    Hour,
+    #[default]
+    Day,
+}
+
+impl Length {
+    pub(crate) fn interval(self) -> Interval {
+        match self {
+            Length::Minute => Interval::Minute,
+            Length::Hour => Interval::Hour,
+            Length::Day => Interval::Day,
+        }
+    }
+
+    pub(crate) fn of(interval: Interval) -> Self {
+        match interval {
+            Interval::Minute => Length::Minute,
+            Interval::Hour => Length::Hour,
+            Interval::Day => Length::Day,
+        }
+    }
+}
+
+/// The requested part of a list of candles.
+pub(crate) struct Asked<'a> {
+    pub(crate) from: Option<TimeParam>,
+    pub(crate) to: Option<TimeParam>,
+    pub(crate) cursor: Option<&'a str>,
+    pub(crate) limit: u32,
+    /// What else tells the list from others, besides its bounds.
+    pub(crate) filters: &'a [&'a [u8]],
+}
+
+/// The candles that close after one time and not after another, in seconds since 1970.
+#[derive(Clone, Copy)]
+pub(crate) struct Span {
+    pub(crate) after: u32,
+    pub(crate) until: u32,
+    /// Close of the last candle of the previous page.
+    pub(crate) shown: Option<u32>,
+}
+
+impl Asked<'_> {
+    /// The span; `newest` is the close of the newest candle there is. Without a first day it has room for `limit` candles of
+    /// `step` seconds up to its end.
+    pub(crate) fn span(&self, view: &View<'_>, newest: Option<u32>, step: u32) -> Result<Span, ApiError> {
+        if let (Some(from), Some(to)) = (self.from, self.to)
+            && to.start < from.start
+        {
+            return Err(ApiError::validation(Location::Query, "to", "must not be before from"));
+        }
+        let until = self.to.map_or(u32::MAX, |to| to.end);
+        let room = || newest.unwrap_or(0).min(until).saturating_sub(self.limit.saturating_mul(step));
+        let after = self.from.map_or_else(room, |from| from.start);
+        let Some(token) = self.cursor else { return Ok(Span { after, until, shown: None }) };
+        let cursor = self.filtered(|filters| Cursor::read(token, view, filters))?;
+        let shown = u32::try_from(cursor.position).unwrap_or(u32::MAX);
+        Ok(Span { after: shown, until, shown: Some(shown) })
+    }
+
+    /// The cursor of the page after this candle.
+    pub(crate) fn next(&self, view: &View<'_>, closes_at: u32) -> String {
+        self.filtered(|filters| Cursor { position: closes_at.into() }.token(view, filters))
+    }
+
+    fn filtered<T>(&self, with: impl FnOnce(&[&[u8]]) -> T) -> T {
+        let bound = |time: Option<TimeParam>| time.map_or([0xff; 8], |time| pair(time.start, time.end));
+        let bounds = [bound(self.from), bound(self.to)];
+        let mut filters = self.filters.to_vec();
+        filters.extend(bounds.iter().map(<[u8; 8]>::as_slice));
+        with(&filters)
+    }
+}
+
+fn pair(first: u32, second: u32) -> [u8; 8] {
+    (u64::from(first) << 32 | u64::from(second)).to_be_bytes()
+}
+
+/// Candles that are missing between two; none before the first.
+pub(crate) fn missing_between(before: Option<u32>, closes_at: u32, step: u32) -> u32 {
+    before.map_or(0, |before| (closes_at.saturating_sub(before) / step).saturating_sub(1))
+}

@@ -1,0 +1,186 @@
+//! The price of bitcoin now, as operations tell it: with its source and its age, or why there is none.
+
+use std::sync::Arc;
+
+use cairn_domain::price::{Missing, NoRate, Price, Rate, current_price};
+use cairn_events::{Currency, LiveQuote};
+use cairn_http::{ApiError, Versions};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::{
+    candles::Candles,
+    context::Ctx,
+    series::Known,
+    values::{PriceNumber, rfc3339},
+    vocabulary::caveat::Caveat,
+};
+
+/// Why a price is missing.
+pub(crate) fn why_missing(missing: Missing) -> &'static str {
+    match missing {
+        Missing::NoSeries => "no prices are loaded",
+        Missing::BeforeSeries => "no price is known for that time: the series begins later",
+        Missing::NoRate(none) => why_no_rate(none),
+        Missing::TooLarge => "the converted price is too large",
+    }
+}
+
+/// Why an exchange rate is missing.
+pub(crate) fn why_no_rate(none: NoRate) -> &'static str {
+    match none {
+        NoRate::NoSeries => "no exchange rates of this currency are loaded",
+        NoRate::NotThen => "no exchange rate is known for that time or the 30 days before",
+    }
+}
+
+/// The price of bitcoin in US dollars now.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Price")]
+pub(crate) struct Dollars {
+    usd: PriceNumber,
+    /// When it was known: the close of its candle, or when the sources were asked.
+    as_of: String,
+    /// The source; null if the price is the mean of two.
+    source: Option<String>,
+    /// Sources of which it is the median.
+    sources: u16,
+    /// True if it is older than twice the interval of its candle, and than ten minutes.
+    stale: bool,
+}
+
+impl Dollars {
+    pub(crate) fn of(price: &Price, now: u32) -> Self {
+        Dollars {
+            usd: PriceNumber(price.price),
+            as_of: rfc3339(price.as_of),
+            source: source(price),
+            sources: price.sources,
+            stale: price.is_stale_at(now),
+        }
+    }
+}
+
+/// The name of the source of a price.
+pub(crate) fn source(price: &Price) -> Option<String> {
+    price.source.as_ref().map(|source| source.as_str().to_owned())
+}
+
+/// The caveats about the price in dollars.
+pub(crate) fn caveats(price: Result<&Price, Missing>, now: u32) -> Vec<Caveat> {
+    match price {
+        Err(Missing::NoSeries) => vec![Caveat::NoPriceSource {}],
+        Err(missing) => {
+            vec![Caveat::PriceMissing { currency: Currency::USD.to_string(), reason: why_missing(missing) }]
+        }
+        Ok(price) if price.is_stale_at(now) => {
+            vec![Caveat::SourceStale { source: source(price), as_of: rfc3339(price.as_of) }]
+        }
+        Ok(_) => Vec::new(),
+    }
+}
+
+impl Ctx<'_> {
+    /// Seconds since 1970 at the beginning of the request.
+    pub(crate) fn now(&self) -> u32 {
+        u32::try_from(self.now_ms / 1000).unwrap_or(u32::MAX)
+    }
+
+    /// The series of the index.
+    ///
+    /// # Errors
+    /// The index is empty or cannot be read.
+    pub(crate) fn known(&self) -> Result<Arc<Known>, ApiError> {
+        let view = self.view()?;
+        let reader = self.prices.reader.ok_or_else(ApiError::internal)?;
+        Ok(self.prices.slot.of(reader, view)?)
+    }
+
+    /// Live quotes: those that are published, and those of the index.
+    pub(crate) fn live(&self, known: &Known) -> Vec<LiveQuote> {
+        self.prices.live.iter().chain(&known.live).cloned().collect()
+    }
+
+    /// The price in dollars now.
+    ///
+    /// # Errors
+    /// The index is empty or cannot be read.
+    pub(crate) fn dollars(&self) -> Result<Result<&Price, Missing>, ApiError> {
+        let kept = &self.prices.dollars;
+        let price = match kept.get() {
+            Some(price) => price,
+            None => {
+                let (view, known) = (self.view()?, self.known()?);
+                let live = self.live(&known);
+                let price = current_price(&Candles::new(view, &known), &live, Currency::USD, self.now())?;
+                kept.get_or_init(|| price)
+            }
+        };
+        Ok(price.as_ref().map_err(|missing| *missing))
+    }
+}
+
+/// The price in every currency in which it can be told, by code, and how many more currencies there are.
+pub(crate) fn in_all(ctx: &Ctx<'_>, known: &Known, most: usize) -> Result<(Vec<(Currency, Price)>, usize), ApiError> {
+    let live = ctx.live(known);
+    let candles = Candles::new(ctx.view()?, known);
+    let of_bitcoin = known.spans().iter().map(|span| span.series).filter(|series| series.base == Currency::BTC);
+    let of_euro = known.spans().iter().map(|span| span.series).filter(|series| series.base == Currency::EUR);
+    let quoted = of_bitcoin.chain(of_euro).map(|series| series.quote);
+    let live_ones = live.iter().filter(|quote| quote.base == Currency::BTC).map(|quote| quote.quote);
+    let mut currencies: Vec<Currency> = quoted.chain(live_ones).chain([Currency::EUR]).collect();
+    currencies.sort();
+    currencies.dedup();
+    let (mut told, mut omitted) = (Vec::new(), 0);
+    for currency in currencies.into_iter().filter(|currency| *currency != Currency::BTC) {
+        ctx.work.poll()?;
+        if let Ok(price) = current_price(&candles, &live, currency, ctx.now())? {
+            if told.len() < most { told.push((currency, price)) } else { omitted += 1 }
+        }
+    }
+    Ok((told, omitted))
+}
+
+/// Most currencies in which the price is told at once.
+pub(crate) const MOST_CURRENCIES: usize = 64;
+
+/// Adds what an answer with the price in dollars depends on.
+pub(crate) fn add_dollars(ctx: &Ctx<'_>, versions: &mut Versions) {
+    match ctx.dollars() {
+        Ok(Ok(price)) => add(price, ctx.now(), versions),
+        Ok(Err(missing)) => versions.add(why_missing(missing).as_bytes()),
+        // There is no answer then.
+        Err(_) => versions.add(b"unknown"),
+    }
+}
+
+/// Adds what an answer with all prices depends on.
+pub(crate) fn add_market(ctx: &Ctx<'_>, versions: &mut Versions) {
+    match ctx.known().and_then(|known| in_all(ctx, &known, MOST_CURRENCIES)) {
+        Err(_) => versions.add(b"unknown"),
+        Ok((all, omitted)) => {
+            versions.add(&omitted.to_be_bytes());
+            for (currency, price) in all {
+                versions.add(&currency.bytes());
+                add(&price, ctx.now(), versions);
+            }
+        }
+    }
+}
+
+fn add(price: &Price, now: u32, versions: &mut Versions) {
+    versions.add(&price.price.serialize());
+    versions.add(&price.as_of.to_be_bytes());
+    versions.add(&price.interval.map_or(0, |interval| interval.seconds()).to_be_bytes());
+    versions.add(price.source.as_ref().map_or("", |source| source.as_str()).as_bytes());
+    versions.add(&[price.sources, price.dropped].map(u16::to_be_bytes).concat());
+    versions.add(&[price.disputed.into(), price.is_stale_at(now).into()]);
+    if let Some(rate) = &price.rate {
+        let Rate { target, base, closes_at, source } = rate;
+        versions.add(&target.serialize());
+        versions.add(&base.serialize());
+        versions.add(&closes_at.to_be_bytes());
+        versions.add(source.as_ref().map_or("", |source| source.as_str()).as_bytes());
+        versions.add(&[rate.is_stale_at(now).into()]);
+    }
+}

@@ -1,0 +1,59 @@
+//! Which prices and rates the index has, and the newest of each: kept from request to request, since it changes only when a
+//! document comes in.
+
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use cairn_domain::price::Series;
+use cairn_events::LiveQuote;
+use cairn_reader::{ReadError, Reader, SeriesSpan, View};
+
+/// The series of an index.
+#[derive(Debug, Default)]
+pub(crate) struct Known {
+    /// The sequence number of the input event up to which they are known.
+    seq: u64,
+    /// Ascending by series.
+    spans: Vec<SeriesSpan>,
+    /// Live quotes that the index has; those that are published may be newer.
+    pub(crate) live: Vec<LiveQuote>,
+}
+
+impl Known {
+    fn read(view: &View<'_>) -> Result<Self, ReadError> {
+        Ok(Known { seq: view.tip().seq, spans: view.series()?, live: view.live_quotes()? })
+    }
+
+    /// A series; `None` if it has no quotes.
+    pub(crate) fn of(&self, series: Series) -> Option<&SeriesSpan> {
+        let at = self.spans.binary_search_by(|span| span.series.cmp(&series)).ok()?;
+        self.spans.get(at)
+    }
+
+    /// All of them, ascending.
+    pub(crate) fn spans(&self) -> &[SeriesSpan] {
+        &self.spans
+    }
+}
+
+/// Keeps the series of the index that was last asked about.
+#[derive(Debug, Default)]
+pub(crate) struct SeriesSlot(Mutex<Option<(Weak<Reader>, Arc<Known>)>>);
+
+impl SeriesSlot {
+    /// The series of a view, which is one of this reader. They are read again only after a document came in, or of another
+    /// reader; those rows do not count as the request's.
+    pub(crate) fn of(&self, reader: &Arc<Reader>, view: &View<'_>) -> Result<Arc<Known>, ReadError> {
+        let seq = view.tip().seq;
+        if let Some((of, known)) = &*self.0.lock().unwrap_or_else(PoisonError::into_inner)
+            && known.seq == seq
+            && std::ptr::eq(of.as_ptr(), Arc::as_ptr(reader))
+        {
+            return Ok(Arc::clone(known));
+        }
+        let own = reader.view()?;
+        // Another document may have come in since.
+        let known = Arc::new(Known::read(if own.tip().seq == seq { &own } else { view })?);
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((Arc::downgrade(reader), Arc::clone(&known)));
+        Ok(known)
+    }
+}
