@@ -53,7 +53,7 @@ const TUNED: [Judged; 30] = [
     ("something is wrong with the data, tell the operator", &["submit_feedback"]),
 ];
 
-const HELD_OUT: [Judged; 30] = [
+const HELD_OUT: [Judged; 32] = [
     ("inputs and outputs of a transaction", &["tx_lookup"]),
     ("why is my transaction stuck", &["mempool_tx", "tx_status"]),
     ("when will my unconfirmed transaction be mined", &["mempool_tx", "tx_status"]),
