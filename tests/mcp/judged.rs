@@ -1,4 +1,4 @@
-//! What `search_endpoints` finds for questions in the words of people who ask: 60 questions, each with the endpoints that
+//! What `search_endpoints` finds for questions in the words of people who ask: 62 questions, each with the endpoints that
 //! answer it, judged by hand. The search was tuned with the first half; the second half tells how good it is.
 
 use cairn_mcp::Options;
@@ -12,7 +12,7 @@ use crate::{
 /// A question, and the endpoints that answer it.
 type Judged = (&'static str, &'static [&'static str]);
 
-const TUNED: [Judged; 30] = [
+const TUNED: &[Judged] = &[
     ("who owns an address", &["/v1/labels/search", "/v1/wallets/{address}/intelligence", "/v1/entities/directory"]),
     (
         "label risk sanctions",
@@ -53,7 +53,7 @@ const TUNED: [Judged; 30] = [
     ("something is wrong with the data, tell the operator", &["submit_feedback"]),
 ];
 
-const HELD_OUT: [Judged; 32] = [
+const HELD_OUT: &[Judged] = &[
     ("inputs and outputs of a transaction", &["tx_lookup"]),
     ("why is my transaction stuck", &["mempool_tx", "tx_status"]),
     ("when will my unconfirmed transaction be mined", &["mempool_tx", "tx_status"]),
@@ -127,5 +127,6 @@ async fn questions_find_their_endpoints() {
     }
     let all: usize = hits.iter().sum();
     // 95 % of all; the half that was not looked at while tuning may miss one question more.
-    assert!(all >= 57 && hits[1] >= 27, "{hits:?}");
+    let questions = TUNED.len() + HELD_OUT.len();
+    assert!(all * 100 >= questions * 95 && hits[1] * 10 >= HELD_OUT.len() * 9, "{hits:?}");
 }
