@@ -14,6 +14,7 @@ mod exchanges;
 mod exit_codes;
 mod feedback;
 mod fetching;
+mod fetching_tls;
 mod flow;
 mod following;
 mod gaps;

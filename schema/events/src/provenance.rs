@@ -2,7 +2,8 @@
 
 use std::{fmt, str::FromStr};
 
-/// SHA-256 of the bytes of a document as they were received.
+/// SHA-256 of the bytes of a document as they were received; of a packed file, of its content; of rows that a fetcher brings,
+/// of the rows.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct DocumentHash(pub [u8; 32]);
 

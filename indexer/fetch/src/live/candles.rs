@@ -47,6 +47,32 @@ impl CandleJob {
         format!("candles of {base}/{quote}, {} s", interval.seconds())
     }
 
+    /// The candles that are missing, as many as an answer has: those that close after one time until another. `closed` is when
+    /// the last one closed.
+    fn wanted(&self, closed: u32, page: u32) -> Option<(u32, u32)> {
+        let interval = self.series.interval.seconds();
+        let oldest = closed.saturating_sub(BACK * interval);
+        let after = self.last.unwrap_or_default().max(self.bare).max(oldest);
+        (after < closed).then(|| (after, closed.min(after.saturating_add(page * interval))))
+    }
+
+    /// Notes the newest candle of an answer that was asked for those until a time, and says when to ask next.
+    fn note(&mut self, newest: Option<u32>, until: u32, closed: u32, now: u32) {
+        self.last = self.last.max(newest);
+        (self.tries, self.due) = if newest.is_some_and(|newest| newest >= closed) {
+            (0, self.next_close(now))
+        } else if until < closed {
+            // What the source does not have is not asked for again.
+            self.bare = self.bare.max(newest.unwrap_or(until));
+            (0, now.saturating_add(STEP))
+        } else {
+            match AGAIN.get(self.tries) {
+                Some(pause) => (self.tries + 1, now.saturating_add(*pause).min(self.next_close(now))),
+                None => (0, self.next_close(now)),
+            }
+        };
+    }
+
     /// When the candle is asked for that closes next.
     fn next_close(&self, now: u32) -> u32 {
         let interval = self.series.interval.seconds();
@@ -91,38 +117,23 @@ impl<L: Ledger> Fetchers<L> {
                 *job.last.insert(found.unwrap_or(oldest))
             }
         };
-        let after = known.max(job.bare).max(oldest);
-        if after >= closed {
+        let Some((after, until)) = job.wanted(closed, of.provider.page()) else {
             (job.tries, job.due) = (0, job.next_close(now));
             return Ok(());
-        }
-        let until = closed.min(after.saturating_add(of.provider.page() * interval));
+        };
         let path = of.provider.candles(series, after, until);
         let told = of.ask(&self.client, &self.figures, &path, now)?;
         let rows = of.provider.rows(series, &told.content).map_err(Failed::Wrong)?;
         let rows = fresh(rows, known, told.date, self::now(), of.provider.name());
         let newest = rows.iter().map(|row| row.closes_at).max();
-        if let Some(newest) = newest {
+        if newest.is_some() {
             let count = rows.len() as u64;
             let document = document(of.slug.clone(), of.provider.licence(), &told, rows).map_err(Failed::Ledger)?;
             self.ledger.hand_in(document).map_err(Failed::Ledger)?;
             self.figures.candles.with_label_values(&[of.provider.name()]).inc_by(count);
             tracing::debug!(source = of.provider.name(), candles = count, "closed candles fetched");
-            job.last = Some(newest);
         }
-        let reached = newest.unwrap_or(known);
-        (job.tries, job.due) = match reached {
-            reached if reached >= closed => (0, job.next_close(now)),
-            // What the source does not have is not asked for again.
-            reached if until < closed => {
-                job.bare = if newest.is_some() { reached } else { until };
-                (0, now.saturating_add(STEP))
-            }
-            _ => match AGAIN.get(job.tries) {
-                Some(pause) => (job.tries + 1, now.saturating_add(*pause).min(job.next_close(now))),
-                None => (0, job.next_close(now)),
-            },
-        };
+        job.note(newest, until, closed, now);
         Ok(())
     }
 }
@@ -171,6 +182,7 @@ fn document(source: cairn_events::Slug, licence: &str, told: &Told, rows: Vec<Qu
 mod tests {
     #![allow(clippy::unwrap_used)]
     use cairn_events::{Currency, Interval, Quote};
+    use proptest::prelude::*;
 
     use super::*;
 
@@ -202,6 +214,52 @@ mod tests {
                 assert!(next > now && (SETTLED..SETTLED + SPREAD).contains(&(next % 3_600)), "{now}: {next}");
                 assert!(next - now <= 3_600 + SETTLED + SPREAD);
             }
+        }
+    }
+
+    proptest! {
+        /// A source that has some candles, and shows the last one late or never: each that it has is fetched, once, with few
+        /// requests.
+        #[test]
+        fn what_a_source_has_is_fetched_once(
+            has in prop::collection::vec(prop::bool::weighted(0.7), 1_200),
+            gap in (0usize..1_200, 0usize..900),
+            page in prop::sample::select(vec![90u32, 300, 720, 1_000]),
+            late in prop::sample::select(vec![0u32, 30, 90, 400, 5_000]),
+            known in prop::option::of(0u32..1_200),
+        ) {
+            let start = 500_000 * 3_600;
+            let mut now = start + 1_200 * 3_600 + 17;
+            let closed = |now: u32| now / 3_600 * 3_600;
+            let first = closed(now) - BACK * 3_600;
+            let mut job = CandleJob::new(0, HOUR);
+            let known = known.map_or(first, |n| start + n * 3_600);
+            job.last = Some(known);
+            let candles: Vec<u32> = (1..=1_200u32)
+                .filter(|n| has[*n as usize - 1] && !(gap.0..gap.0 + gap.1).contains(&(*n as usize)))
+                .map(|n| start + n * 3_600)
+                .collect();
+            let (mut got, mut requests) = (Vec::new(), 0);
+            let end = now + 3_500;
+            while now < end {
+                if let Some((after, until)) = job.wanted(closed(now), page) {
+                    requests += 1;
+                    prop_assert!(after < until && until - after <= page * 3_600 && until <= closed(now));
+                    let has = |at: &u32| *at > after && *at <= until && now >= at + late;
+                    let told: Vec<u32> = candles.iter().copied().filter(has).collect();
+                    job.note(told.last().copied(), until, closed(now), now);
+                    got.extend(told);
+                } else {
+                    job.due = job.next_close(now);
+                }
+                prop_assert!(job.due > now);
+                now = job.due;
+            }
+            let wanted = |at: &u32| *at > known.max(first) && at + late <= end - 2_300;
+            let expected: Vec<u32> = candles.iter().copied().filter(wanted).collect();
+            prop_assert!(got.windows(2).all(|two| two[0] < two[1]), "none twice, in order");
+            prop_assert!(expected.iter().all(|at| got.binary_search(at).is_ok()));
+            prop_assert!(requests <= BACK.div_ceil(page) * 3 + 5, "{requests} requests");
         }
     }
 

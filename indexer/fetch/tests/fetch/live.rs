@@ -156,6 +156,35 @@ fn closed_candles_come_once_and_the_open_one_never() {
 }
 
 #[test]
+fn reference_rates_of_days_that_have_ended_come_as_one_document() {
+    let server = Server::start(|_| {
+        let day = |ago: u32| {
+            jiff::Timestamp::from_second((now() - ago * 86_400).into()).unwrap().to_string()[..10].to_owned()
+        };
+        let rates = r#"<Cube currency="USD" rate="1.0562"/><Cube currency="CHF" rate="0.9330"/>"#;
+        let days: String = (0..5).map(|ago| format!(r#"<Cube time="{}">{rates}</Cube>"#, day(ago))).collect();
+        Reply::ok(format!("<Envelope><Cube>{days}</Cube></Envelope>"))
+    });
+    let book = Book::default();
+    let settings = settings(&[("ecb", &server)]);
+    let today = now() / 86_400 * 86_400;
+    run(&settings, &book, &Registry::new(), || !book.documents().is_empty());
+    // The rate of today counts as the candle of today, which is open.
+    let documents = book.documents();
+    assert_eq!((documents.len(), documents[0].rows().len()), (1, 8));
+    let last = documents[0].rows().iter().map(|row| row.closes_at).max().unwrap();
+    assert!(last == today || last == now() / 86_400 * 86_400);
+    assert_eq!(documents[0].provenance.licence.as_str(), "ecb-statistics");
+    assert!(server.seen().iter().all(|request| request.path == "/at/stats/eurofxref/eurofxref-hist-90d.xml"));
+    // There is no price of the moment, and nothing new the next time.
+    let asked = server.seen().len();
+    let until = Instant::now() + Duration::from_millis(300);
+    run(&settings, &book, &Registry::new(), || Instant::now() > until);
+    assert_eq!((book.documents().len(), server.seen().len()), (1, asked));
+    assert!(book.quotes.lock().unwrap().is_empty());
+}
+
+#[test]
 fn candles_wait_for_the_ledger_and_prices_do_not() {
     let server = Server::start(binance);
     let book = Book::default();
