@@ -435,7 +435,10 @@ fn market(ctx: &Ctx<'_>) -> Component {
             let stale = price.is_stale_at(ctx.now());
             let reason = match price.interval {
                 None => format!("the newest price is older than {most} s"),
-                Some(interval) => format!("the newest price is older than {most} s: twice its {} s, or ten minutes", interval.seconds()),
+                Some(interval) => format!(
+                    "the newest price is older than {most} s: twice its {} s, or ten minutes",
+                    interval.seconds()
+                ),
             };
             Component {
                 name,
