@@ -53,7 +53,9 @@ fn cases() -> Vec<Case> {
         "market/price-history?currency=JPY&limit=5000",
         "market/fx-history?limit=5000",
     ];
-    paths.extend(market.into_iter().chain(["price", "price?currency=EUR"]).map(|rest| format!("/v1/{rest}")));
+    paths.extend(
+        market.into_iter().chain(["price", "price?currency=EUR", "dashboard"]).map(|rest| format!("/v1/{rest}")),
+    );
     paths.push(format!("/v1/wallets/{busy}/balance-history?currency=EUR"));
     // There is no mempool: they say so.
     let unconfirmed = ["stats", "fee-distribution"].map(|rest| format!("/v1/mempool/{rest}"));

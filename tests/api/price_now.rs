@@ -22,7 +22,7 @@ fn overview(world: &World) -> String {
 }
 
 fn balance(world: &World) -> u64 {
-    world.oracle.all_totals().iter().map(|(_, totals)| totals.balance_sats()).max().unwrap()
+    world.oracle.all_totals().values().map(|totals| totals.balance_sats()).max().unwrap()
 }
 
 /// The close of the last whole minute, hour or day.

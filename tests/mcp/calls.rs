@@ -75,6 +75,7 @@ impl Subjects {
             "mempool_tx" => get(json!({"txid": self.waiting}), format!("/v1/mempool/tx/{}", self.waiting)),
             "fees_recommended" => get(json!({}), "/v1/fees/recommended".to_owned()),
             "network_intelligence" => get(json!({}), "/v1/network/summary".to_owned()),
+            "bitcoin_price" => get(json!({"currency": "EUR"}), "/v1/price?currency=EUR".to_owned()),
             "mempool_stress" => get(
                 json!({"include_components": true}),
                 "/v1/network/mempool/stress?include_components=true".to_owned(),

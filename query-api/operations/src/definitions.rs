@@ -229,7 +229,8 @@ pub(crate) const DEFINITIONS: &[Definition] = &[
              A converted price is stale also if its exchange rate is: after five days, since no rates are published on \
              weekends and holidays, Easter being the longest such pause.",
             "A stale price is told, with its time and source, and marked. An exchange rate that is more than 30 days old \
-             converts nothing. These thresholds are ours.",
+             converts nothing, unless the price in US dollars is as old: then it has the rate of its own time. These \
+             thresholds are ours.",
         ],
     },
     Definition {

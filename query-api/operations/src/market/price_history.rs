@@ -126,7 +126,8 @@ impl Operation for PriceHistory {
         let own = Series { base: Currency::BTC, quote: currency, interval };
         let dollars = Series { quote: Currency::USD, ..own };
         let is_convertible = has_rates(&known, currency);
-        let spans = [Some(own), Some(dollars).filter(|_| is_convertible)].map(|series| series.and_then(|s| known.of(s)));
+        let spans =
+            [Some(own), Some(dollars).filter(|_| is_convertible)].map(|series| series.and_then(|s| known.of(s)));
         let first = spans.iter().flatten().map(|span| span.first).min();
         let last = spans.iter().flatten().map(|span| span.last).max();
         let asked = Asked {
@@ -178,7 +179,9 @@ impl Operation for PriceHistory {
             interval: input.interval,
             first_closes_at: first.map(rfc3339),
             last_closes_at: last.map(rfc3339),
-            reason: first.is_none().then_some("no candles of this interval are loaded in this currency, nor any that can be converted"),
+            reason: first
+                .is_none()
+                .then_some("no candles of this interval are loaded in this currency, nor any that can be converted"),
             candles,
             next_cursor,
         };

@@ -433,10 +433,7 @@ fn market(ctx: &Ctx<'_>) -> Component {
         Ok(price) => {
             let most = stale_after(price.interval);
             let stale = price.is_stale_at(ctx.now());
-            let reason = match price.interval {
-                None => format!("the newest price is older than {most} s"),
-                Some(interval) => format!("the newest price is older than {most} s: twice its {} s, or ten minutes", interval.seconds()),
-            };
+            let reason = format!("the newest price is older than {most} s");
             Component {
                 name,
                 status: if stale { Status::Stale } else { Status::Ok },

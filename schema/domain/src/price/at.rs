@@ -158,7 +158,12 @@ pub(super) fn converted<Q: Quotes>(
         Ok(dollars) => dollars,
         Err(missing) => return Ok(Err(missing)),
     };
-    Ok(match rate_at(quotes, Currency::USD, currency, time)? {
+    let mut rate = rate_at(quotes, Currency::USD, currency, time)?;
+    // Where prices and rates end together, an old price has the rate of its own time.
+    if rate == Err(NoRate::NotThen) && dollars.as_of < time {
+        rate = rate_at(quotes, Currency::USD, currency, dollars.as_of)?;
+    }
+    Ok(match rate {
         Err(none) => Err(Missing::NoRate(none)),
         Ok(rate) => match convert(dollars.price, &rate) {
             Some(price) => Ok(Price { price, rate: Some(rate), ..dollars }),

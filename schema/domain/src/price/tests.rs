@@ -102,7 +102,12 @@ fn other_currencies_go_by_the_last_business_day() {
     assert_eq!(at(&heap, JPY, (FRIDAY + 9) * DAY).unwrap().rate.unwrap().day(), FRIDAY + 3);
     let later = (FRIDAY + 4) * DAY + RATE_OLDEST;
     assert!(at(&heap, JPY, later).unwrap().rate.unwrap().is_stale_at(later));
-    assert_eq!(at(&heap, JPY, later + 1), Err(Missing::NoRate(NoRate::NotThen)));
+    // The rates end, as the prices do: the last price has the rate of its own time.
+    let last = at(&heap, JPY, later + 1).unwrap();
+    assert_eq!((last.price.round_dp(2), last.rate.unwrap().day()), (number("9342980.59"), FRIDAY + 3));
+    let mut longer = heap.0;
+    longer.push(candle("BTC", "USD", Interval::Day, later + DAY, "63000"));
+    assert_eq!(at(&Heap(longer), JPY, later + DAY), Err(Missing::NoRate(NoRate::NotThen)));
 }
 
 #[test]
@@ -247,9 +252,12 @@ fn euro(all: &[Candle], currency: Currency, closes_at: u32) -> Option<Decimal> {
 
 fn converted(all: &[Candle], live: &[LiveQuote], currency: Currency, time: u32) -> Option<Brief> {
     let dollars = newest(all, live, Currency::USD, time)?;
-    let days = (0..=time / DAY).rev().map(|day| day * DAY).take_while(|closes_at| time - closes_at <= 30 * DAY);
-    let (day, target, base) =
-        days.filter_map(|day| Some((day, euro(all, currency, day)?, euro(all, Currency::USD, day)?))).next()?;
+    let rate = |time: u32| {
+        let days = (0..=time / DAY).rev().map(|day| day * DAY).take_while(|closes_at| time - closes_at <= 30 * DAY);
+        let mut both = days.filter_map(|day| Some((day, euro(all, currency, day)?, euro(all, Currency::USD, day)?)));
+        both.next()
+    };
+    let (day, target, base) = rate(time).or_else(|| rate(dollars.1))?;
     Some(((dollars.0 * target / base).normalize(), dollars.1, dollars.2, Some(day)))
 }
 
