@@ -192,7 +192,7 @@ mod tests {
         #[test]
         fn ratios_are_exact(a in pairs(), b in pairs()) {
             let (usd, of) = (sum(&a), sum(&b));
-            let expected = (naive(&b) > BigInt::ZERO).then(|| naive(&a) * 1_000_000 / naive(&b));
+            let expected: Option<BigInt> = (naive(&b) > BigInt::ZERO).then(|| naive(&a) * 1_000_000 / naive(&b));
             let fits = expected.filter(|ratio| ratio.bits() <= 127);
             prop_assert_eq!(usd.ratio(&of).map(BigInt::from), fits);
         }
