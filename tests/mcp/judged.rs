@@ -75,8 +75,6 @@ const HELD_OUT: &[Judged] = &[
     ("addresses of a known exchange", &["/v1/entities/{entity_name}", "/v1/entities/directory", "/v1/entities/list"]),
     ("blocks found by a pool", &["/v1/pools/{pool_name}", "/v1/pools/list"]),
     ("rich list", &["supply_distribution"]),
-    ("realized cap and MVRV", &["onchain_stats"]),
-    ("coin days destroyed per day", &["onchain_stats"]),
     (
         "is an address on the OFAC list",
         &[

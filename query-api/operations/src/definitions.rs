@@ -184,8 +184,8 @@ pub(crate) const DEFINITIONS: &[Definition] = &[
             "volume_net_sats is the part that went to others: outputs to scripts from which the transaction does not spend, and \
              which are in no cluster from which it spends. The clusters are those that the chain up to the transaction shows, what \
              the transaction itself shows included; later transactions change nothing. Outputs that nobody can spend are left \
-             out. Change is not guessed: change to a new script counts as paid to others, so the figure is an upper bound of \
-             what changed hands.",
+             out. Change is not guessed: change to a new script counts as paid to others, so the figure is mostly \
+             above what changed hands.",
         ],
     },
     Definition {

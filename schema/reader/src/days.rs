@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, ops::RangeInclusive};
 use cairn_model::{Height, Sats, day_of};
 use cairn_tables::{
     Table,
-    ages::{BirthDays, SpentByAge, SupplyChanges},
+    ages::{BIRTH_DAYS, BirthDays, SpentByAge, SupplyChanges},
     clusters::ClusterDays,
     daily::Daily,
     periods::Period,
@@ -82,29 +82,30 @@ impl View<'_> {
     /// The stage `ages` is being rebuilt, the database cannot be read, or rows are damaged.
     pub fn supply_by_birth(&self, day: u32) -> Result<Vec<BornOn>, ReadError> {
         self.require(&AGES)?;
-        let mut rows: BTreeMap<BirthDays, Sums> = BTreeMap::new();
+        // Sums by position: nearly every row has nearly all.
+        let mut rows: BTreeMap<BirthDays, [i128; 2 * BIRTH_DAYS as usize]> = BTreeMap::new();
+        let broken = |what: &str| ReadError::Broken(format!("table {}: {what}", SupplyChanges::NAME));
         for period in Period::up_to(day) {
             for row in self.scan::<SupplyChanges>(Some(&(period, BirthDays(0))))? {
                 let ((found, days), changes) = row?;
                 if found != period {
                     break;
                 }
-                summed::<SupplyChanges>(rows.entry(days).or_default(), &changes)?;
+                let sums = rows.entry(days).or_insert([0; 2 * BIRTH_DAYS as usize]);
+                for (position, change) in changes.iter() {
+                    let sum = sums.get_mut(position as usize).ok_or_else(|| broken("a position that is no day"))?;
+                    *sum = sum.checked_add(change).ok_or_else(|| broken("a sum exceeds 128 bits"))?;
+                }
             }
         }
-        let mut born: BTreeMap<u32, (i128, i128)> = BTreeMap::new();
+        let mut born = Vec::new();
         for (days, sums) in &rows {
-            changes_of(*days, sums, |day, counts_coins, sum| {
-                let (sats, coins) = born.entry(day).or_default();
-                *(if counts_coins { coins } else { sats }) = sum;
-            });
+            for (position, pair) in (0u32..).step_by(2).zip(sums.chunks_exact(2)).filter(|(_, pair)| *pair != [0, 0]) {
+                let (what, (day, _)) = ("unspent coins of a day", days.day(position));
+                born.push(BornOn { day, sats: natural(pair[0], what)?, coins: natural(pair[1], what)? });
+            }
         }
-        born.into_iter()
-            .map(|(day, (sats, coins))| {
-                let what = "unspent coins of a day";
-                Ok(BornOn { day, sats: natural(sats, what)?, coins: natural(coins, what)? })
-            })
-            .collect()
+        Ok(born)
     }
 
     /// Shows for each of some days that have blocks, ascending, how the unspent coins of each day of birth changed on it,

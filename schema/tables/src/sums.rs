@@ -131,7 +131,8 @@ impl ValueCodec for Sums {
     }
 
     fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
-        let mut entries = Vec::new();
+        // An entry takes two bytes at least, and mostly more.
+        let mut entries = Vec::with_capacity(b.left() / 4);
         let mut next = 0u32;
         while b.left() > 0 {
             let position = next.checked_add(b.varint32()?).filter(|position| *position < POSITIONS);

@@ -14,7 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use self::{
-    read::{DailyCloses, walk},
+    read::{DailyCloses, last_second, walk},
     rows::{DayRow, Number, Window, natural, reason, share, table},
 };
 use crate::{
@@ -80,16 +80,8 @@ pub(crate) struct OnchainOutput {
 }
 
 /// The definitions of the figures.
-const DEFINED: &[&str] = &[
-    "coin-days-destroyed",
-    "dormancy",
-    "liveliness",
-    "realized-cap",
-    "mvrv",
-    "sopr",
-    "hodl-waves",
-    "volume",
-];
+const DEFINED: &[&str] =
+    &["coin-days-destroyed", "dormancy", "liveliness", "realized-cap", "mvrv", "sopr", "hodl-waves", "volume"];
 
 /// The price of a day, which counts for all coins that are made or spent on it.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -140,7 +132,15 @@ impl Operation for Onchain {
             days, also as CSV. Values in USD count each coin at the close of the day on which it was made, by the prices \
             that are known now. What is unknown is null, with the reason in `reasons`. Each figure has a definition.",
         errors: &[ErrorCode::BlockNotFound],
-        compact: &["price", "hodl_waves", "hodl_waves_reason", "windows", "definitions", "day.hodl_shares", "days.hodl_shares"],
+        compact: &[
+            "price",
+            "hodl_waves",
+            "hodl_waves_reason",
+            "windows",
+            "definitions",
+            "day.hodl_shares",
+            "days.hodl_shares",
+        ],
         tool: Tool::reads(
             "asked for on-chain indicators: realized cap, MVRV, SOPR, HODL waves, coin-days destroyed, dormancy, liveliness, \
              daily volume, active addresses, on a day or over time",
@@ -236,28 +236,21 @@ impl Span {
         }
         if last - first >= MOST_DAYS {
             let days = last - first + 1;
-            return bad("from", format!("these are {days} days; at most {MOST_DAYS} are answered at once: ask in parts"));
+            return bad(
+                "from",
+                format!("these are {days} days; at most {MOST_DAYS} are answered at once: ask in parts"),
+            );
         }
         let height = view.chain().height_at(last_second(last)).unwrap_or(0);
         Ok(Span { first, last, height, genesis, is_series })
     }
 }
 
-/// The last second of a day.
-fn last_second(day: u32) -> u32 {
-    u32::try_from((u64::from(day) + 1) * 86_400 - 1).unwrap_or(u32::MAX)
-}
-
 fn price(view: &View<'_>, closes: &DailyCloses, prices: Prices<'_>, day: u32, now: bool) -> DayPrice {
     match prices.close_for(day) {
-        Err(missing) => DayPrice {
-            usd: None,
-            as_of: None,
-            source: None,
-            sources: None,
-            stale: None,
-            reason: Some(reason(missing)),
-        },
+        Err(missing) => {
+            DayPrice { usd: None, as_of: None, source: None, sources: None, stale: None, reason: Some(reason(missing)) }
+        }
         Ok((of, _)) => {
             let closed = last_second(of).saturating_add(1);
             let chosen = closes.of(of);

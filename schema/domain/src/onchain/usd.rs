@@ -38,8 +38,14 @@ impl Usd {
     /// Adds satoshis, of which there may be fewer than zero, at a price.
     pub fn add(&mut self, sats: i128, price: Price) {
         // All coins there are take 51 bits, and a part of a price 50. Only damaged rows have more.
-        for (sum, part) in self.0.iter_mut().zip(price.0) {
-            *sum = sum.saturating_add(sats.saturating_mul(part.into()));
+        let short = i64::try_from(sats);
+        for (sum, part) in self.0.iter_mut().zip(price.0).filter(|(_, part)| *part != 0) {
+            let product = match short {
+                // Of two numbers of 64 bits, which takes one multiplication.
+                Ok(sats) => i128::from(sats).wrapping_mul(part.into()),
+                Err(_) => sats.saturating_mul(part.into()),
+            };
+            *sum = sum.saturating_add(product);
         }
     }
 

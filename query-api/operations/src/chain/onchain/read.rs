@@ -8,11 +8,16 @@ use cairn_http::ApiError;
 use cairn_reader::{DaySums, ReadError, View};
 use cairn_tables::{clusters::NET_EXTERNAL, daily::Measure, script_days, sums::Sums};
 
-use super::{last_second, rows::Number};
+use super::rows::{Number, Scripts};
 use crate::context::Ctx;
 
 /// Dollars for one bitcoin, by day.
 const SERIES: Series = Series { base: Currency::BTC, quote: Currency::USD, interval: Interval::Day };
+
+/// The last second of a day.
+pub(super) fn last_second(day: u32) -> u32 {
+    u32::try_from((u64::from(day) + 1) * 86_400 - 1).unwrap_or(u32::MAX)
+}
 
 /// The daily closes that hold.
 pub(super) struct DailyCloses(Vec<(u32, Chosen)>);
@@ -21,7 +26,8 @@ impl DailyCloses {
     pub(super) fn read(view: &View<'_>) -> Result<Self, ApiError> {
         let quotes = view.quotes(SERIES, 0, u32::MAX, usize::MAX)?;
         // The candle of a day closes when the next one begins.
-        let by_day = quotes.into_iter().filter_map(|(closes_at, chosen)| Some(((closes_at / 86_400).checked_sub(1)?, chosen)));
+        let by_day =
+            quotes.into_iter().filter_map(|(closes_at, chosen)| Some(((closes_at / 86_400).checked_sub(1)?, chosen)));
         Ok(DailyCloses(by_day.collect()))
     }
 
@@ -39,20 +45,10 @@ impl DailyCloses {
     }
 }
 
-/// Scripts in use on a day.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Scripts {
-    pub(super) active: i128,
-    pub(super) senders: i128,
-    pub(super) receivers: i128,
-}
-
-impl Scripts {
-    fn of(sums: &Sums) -> Self {
-        let [active, senders, receivers] =
-            [script_days::ACTIVE, script_days::SENDERS, script_days::RECEIVERS].map(|position| sums.get(position));
-        Scripts { active, senders, receivers }
-    }
+fn in_use(sums: &Sums) -> Scripts {
+    let [active, senders, receivers] =
+        [script_days::ACTIVE, script_days::SENDERS, script_days::RECEIVERS].map(|position| sums.get(position));
+    Scripts { active, senders, receivers }
 }
 
 /// Bits of amounts and numbers, of one day and of all: all coins of a chain take 51, and moving all of them a thousand times
@@ -123,9 +119,9 @@ pub(super) fn walk<'c>(
         // Coins that were overwritten are no longer unspent either, but they were not spent.
         let overwritten = Measure::OverwrittenCoins.of(&blocks) != 0;
         let spent = overwritten.then(|| view.spent_by_birth(day)).transpose()?;
-        let flows = flows(&blocks, &clusters)?;
+        let (flows, in_use) = (flows(&blocks, &clusters)?, in_use(&scripts));
         let day = Day { day, flows, changes, spent: spent.as_ref(), last_block: time_of(day) };
-        found.push((state.add(&day), Scripts::of(&scripts)));
+        found.push((state.add(&day), in_use));
         Ok::<(), ApiError>(())
     };
     let (mut next, mut changes) = (start, Vec::new());

@@ -9,7 +9,6 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer, ser::Error};
 use serde_json::value::RawValue;
 
-use super::read::Scripts;
 use crate::values::{Decimal, date};
 
 /// A number that is printed as it is written.
@@ -34,6 +33,14 @@ impl JsonSchema for Number {
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({"type": "number"})
     }
+}
+
+/// Scripts in use on a day.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Scripts {
+    pub(super) active: i128,
+    pub(super) senders: i128,
+    pub(super) receivers: i128,
 }
 
 /// Why fields are null, by their names.
