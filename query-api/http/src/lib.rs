@@ -55,7 +55,7 @@ pub use pages::{
 pub use requests::{
     ask::{Answer, Ask, Backend, Call, Content, Reading, Versions},
     inside::{AnswerSchema, Api, Described, Place, Reply},
-    precompute::Snapshot,
+    snapshot::Snapshot,
 };
 pub use server::Service;
 pub use transport::{

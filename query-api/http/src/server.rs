@@ -13,7 +13,7 @@ use crate::{
     contract::{format::TextFormat, offer::Agreed, operation::Registered},
     describe::{self, about::About},
     limits::{admission::Admission, budget::Budgets, memory::FlightMemory, session::Sessions},
-    requests::{ask::Backend, precompute::SnapshotSlot},
+    requests::{ask::Backend, snapshot::SnapshotSlot},
     transport::{hosts::Hosts, metrics::Metrics},
 };
 

@@ -8,7 +8,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use tokio::{runtime::Handle, time::timeout};
 
-use super::precompute::Snapshot;
+use super::snapshot::Snapshot;
 use crate::{
     answers::{
         code::ErrorCode,

@@ -7,3 +7,4 @@ pub(crate) mod http;
 pub(crate) mod inside;
 pub(crate) mod parameters;
 pub(crate) mod precompute;
+pub(crate) mod snapshot;

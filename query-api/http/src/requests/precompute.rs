@@ -3,7 +3,7 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, PoisonError, RwLock},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -12,6 +12,7 @@ use axum::{body::Bytes, http::HeaderMap};
 use super::{
     ask::Answer,
     execute::{Caller, Input, execute},
+    snapshot::Snapshot,
 };
 use crate::{contract::input::Raw, server::Server};
 
@@ -19,30 +20,6 @@ use crate::{contract::input::Raw, server::Server};
 const ROUND: Duration = Duration::from_secs(60);
 /// The same as long as there is nothing.
 const SOON: Duration = Duration::from_secs(2);
-
-/// Answers of some operations, made at about the same time.
-#[derive(Clone, Default, Debug)]
-pub struct Snapshot {
-    /// When the answers were made or found unchanged, in milliseconds since 1970.
-    pub made_at_ms: u64,
-    /// By name of the operation: the JSON body, or why there is none.
-    pub answers: HashMap<&'static str, Result<Bytes, String>>,
-}
-
-/// The snapshot of a server, which is replaced as a whole.
-#[derive(Default)]
-pub(crate) struct SnapshotSlot(RwLock<Option<Arc<Snapshot>>>);
-
-impl SnapshotSlot {
-    /// The snapshot; `None` before the first.
-    pub(crate) fn get(&self) -> Option<Arc<Snapshot>> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    fn set(&self, snapshot: Snapshot) {
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(snapshot));
-    }
-}
 
 /// Makes snapshots until it is dropped.
 pub(crate) async fn keep(server: Arc<Server>) {
