@@ -24,7 +24,8 @@ pub(crate) struct HealthFull;
 /// State of every component.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct HealthFullOutput {
-    /// The worst status of the configured components.
+    /// The worst status of the configured components. Prices that are old or missing do not count: what the chain says holds
+    /// without them.
     status: Status,
     service: &'static str,
     version: &'static str,
@@ -47,6 +48,16 @@ pub(crate) enum Status {
     Missing,
     Degraded,
     Down,
+}
+
+impl Status {
+    /// What a component adds to the overall status.
+    fn overall(self) -> Self {
+        match self {
+            Status::Stale | Status::Missing => Status::Ok,
+            other => other,
+        }
+    }
 }
 
 /// A component.
@@ -174,8 +185,8 @@ impl Operation for HealthFull {
     const INFO: Info = Info {
         summary: "State of every component of the service",
         description: "One row for each of node, index, mempool, market, fx, vault and artifacts: status, age, reason \
-            and details. The overall status is the worst of the configured components. The HTTP status is always 200, \
-            also while the index is empty. For a quick check and the catalog of operations use /api/health.",
+            and details. The overall status is the worst of the configured components, but for prices that are old or \
+            missing. The HTTP status is always 200, also while the index is empty. For a quick check and the catalog of operations use /api/health.",
         source: "service",
         freshness: &[TIP, MEMPOOL, PRICE, Freshness::STATE, Freshness::NOW],
         freshness_semantics: "time of the mempool data; without a mempool, the time of the newest block in the index; \
@@ -197,7 +208,7 @@ impl Operation for HealthFull {
         ];
         Ok(HealthFullOutput {
             // The index is always configured.
-            status: components.iter().map(|c| c.status).max().unwrap_or(Status::Down),
+            status: components.iter().map(|c| c.status.overall()).max().unwrap_or(Status::Down),
             service: "cairn",
             version: env!("CARGO_PKG_VERSION"),
             mode: "full",

@@ -185,7 +185,8 @@ impl Operation for Overview {
             "caveats",
         ],
         tool: Tool::reads(
-            "asked for the balance of an address, the total it received and sent, or if it was ever used",
+            "asked for the balance of an address, how much bitcoin a wallet holds and what it is worth, the total it received \
+             and sent, or if it was ever used",
             "single payments (wallet_transactions), the balance over time (wallet_balance_history), or who owns the address",
         ),
         ..and_mempool(index_get("wallet_overview", "/v1/wallets/{address}/overview", "wallets"))
