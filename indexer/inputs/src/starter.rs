@@ -36,7 +36,7 @@ pub const STARTERS: [Starter; 2] = [
     Starter {
         name: "ecb-reference-rates.csv",
         source: "ecb",
-        licence: "ecb",
+        licence: "ecb-statistics",
         publisher: "European Central Bank, euro reference rates until 2026-10-30, source: ECB statistics; not fetched again",
         until: 1_793_404_800,
         pair: None,
