@@ -8,6 +8,7 @@ use std::{
 };
 
 use axum::{body::Bytes, http::HeaderMap};
+use tokio::{sync::watch, time::timeout};
 
 use super::{
     ask::Answer,
@@ -21,20 +22,31 @@ const ROUND: Duration = Duration::from_secs(60);
 /// The same as long as there is nothing.
 const SOON: Duration = Duration::from_secs(2);
 
-/// Makes snapshots until it is dropped.
-pub(crate) async fn keep(server: Arc<Server>) {
+/// Makes snapshots until `stop` is sent or dropped. It returns when nothing of it runs any more: a thread that reads the index
+/// while the process ends would bring it down.
+pub(crate) async fn keep(server: Arc<Server>, mut stop: watch::Receiver<()>) {
     let mut known = HashMap::new();
     while !server.precomputed.is_empty() {
-        let made = round(&server, &mut known).await;
-        tokio::time::sleep(if made { ROUND } else { SOON }).await;
+        let made = round(&server, &mut known, &stop).await;
+        let pause = if made { ROUND } else { SOON };
+        if timeout(pause, stop.changed()).await.is_ok() {
+            return;
+        }
     }
 }
 
 /// One round. Returns false if no operation answered: the last snapshot stays then, and grows old.
-async fn round(server: &Arc<Server>, known: &mut HashMap<&'static str, (String, Bytes)>) -> bool {
+async fn round(
+    server: &Arc<Server>,
+    known: &mut HashMap<&'static str, (String, Bytes)>,
+    stop: &watch::Receiver<()>,
+) -> bool {
     let made_at_ms = (server.clock)();
     let mut answers = HashMap::new();
     for &at in &server.precomputed {
+        if !matches!(stop.has_changed(), Ok(false)) {
+            return false;
+        }
         let Some(name) = server.operations.get(at).map(|op| op.info.name) else { continue };
         let id = server.new_id().to_string();
         let headers = HeaderMap::new();
@@ -87,20 +99,25 @@ mod tests {
         // "echo" lacks its parameter, and nothing has the last name.
         let server = server(&["echo", "panics", "no such operation"]);
         assert_eq!(server.precomputed.len(), 2);
-        assert!(!round(&server, &mut HashMap::new()).await);
+        let (_going, stop) = watch::channel(());
+        assert!(!round(&server, &mut HashMap::new(), &stop).await);
         assert!(server.snapshot.get().is_none());
     }
 
     #[tokio::test]
     async fn an_answer_is_replaced_as_a_whole() {
         let server = server(&["echo", "rows"]);
-        let mut known = HashMap::new();
-        assert!(round(&server, &mut known).await);
+        let (mut known, (going, stop)) = (HashMap::new(), watch::channel(()));
+        assert!(round(&server, &mut known, &stop).await);
         let first = server.snapshot.get().unwrap();
         assert!(first.answers["echo"].is_err());
         let body: Value = serde_json::from_slice(first.answers["rows"].as_ref().unwrap()).unwrap();
         assert!(body.is_object() && body["_meta"].is_object(), "{body}");
-        assert!(round(&server, &mut known).await);
+        assert!(round(&server, &mut known, &stop).await);
         assert_eq!(server.snapshot.get().unwrap().answers["rows"], first.answers["rows"]);
+        // After a stop nothing is begun, and who waits for it is told at once.
+        drop(going);
+        assert!(!round(&server, &mut known, &stop).await);
+        timeout(Duration::from_secs(5), keep(server, stop)).await.unwrap();
     }
 }

@@ -11,7 +11,7 @@ use axum::{
     routing::any,
 };
 use serde_json::{Value, json};
-use tokio::net::TcpListener;
+use tokio::{net::TcpListener, sync::watch};
 use tower_http::{
     CompressionLevel,
     catch_panic::CatchPanicLayer,
@@ -190,9 +190,13 @@ where
         let refuse = move || async move { connections::refused(limit) };
         surround(Router::new().fallback(refuse), &server)
     };
-    let precomputing = tokio::spawn(precompute::keep(Arc::clone(&server)));
+    let (go_on, stop) = watch::channel(());
+    let precomputing = tokio::spawn(precompute::keep(Arc::clone(&server), stop));
     let served = connections::serve(listener, with_more(&server, more), refusing, Arc::clone(&server), shutdown).await;
-    precomputing.abort();
+    drop(go_on);
+    if let Err(error) = precomputing.await {
+        tracing::error!(%error, "what precomputes answers has ended early");
+    }
     served
 }
 

@@ -53,10 +53,7 @@ pub(crate) enum Status {
 impl Status {
     /// What a component adds to the overall status.
     fn overall(self) -> Self {
-        match self {
-            Status::Stale | Status::Missing => Status::Ok,
-            other => other,
-        }
+        if matches!(self, Status::Stale | Status::Missing) { Status::Ok } else { self }
     }
 }
 
