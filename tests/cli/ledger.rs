@@ -10,6 +10,8 @@ use std::{
     time::Duration,
 };
 
+use cairn_tables::{Table, live_quotes::LiveQuotes};
+use cairn_writer::{WriteError, Writer};
 use rand::{Rng, SeedableRng};
 use serde_json::Value;
 
@@ -190,4 +192,32 @@ fn the_main_network_begins_with_prices() {
     world.run(index).success();
     assert_eq!(listed(&world), all);
     assert!(audited(&world).contains(", 5695 quotes"), "{}", audited(&world));
+}
+
+/// The newest price is an observation: damaged, it is told, and stops neither blocks nor answers.
+#[test]
+fn a_damaged_price_of_the_moment_stops_nothing() {
+    let world = World::small(20);
+    world.index();
+    csv(&world, "a.csv", 100, 200);
+    world.run(&format!("{IMPORT} --source one a.csv")).success();
+    let writer = Writer::open(&world.path("data/index")).unwrap();
+    writer
+        .commit::<WriteError>(|batch| {
+            batch.put(LiveQuotes::FAMILY, b"lBTC\0\0USD\0\0", b"no price");
+            Ok(())
+        })
+        .unwrap();
+    writer.flush().unwrap();
+    drop(writer);
+    let mut running = world.start("run --network regtest --datadir data --blocks-dir blocks --listen 127.0.0.1:0");
+    running.wait_for("the newest prices of an earlier run are damaged");
+    let address = running.address();
+    wait_until("the price", || get(&address, "/v1/price").0 == 200);
+    let price: Value = serde_json::from_str(&get(&address, "/v1/price").1).unwrap();
+    assert_eq!((&price["kind"], &price["source"]), (&"candle".into(), &"one".into()), "{price}");
+    let health: Value = serde_json::from_str(&get(&address, "/api/health/full").1).unwrap();
+    assert!(health.to_string().contains("table live_quotes of the index is damaged"), "{health}");
+    running.signal("TERM");
+    running.end();
 }

@@ -150,13 +150,20 @@ impl OpenIndex {
         Ok(())
     }
 
-    /// Publishes the newest prices that the index has, from an earlier run.
+    /// Publishes the newest prices that the index has, from an earlier run. They are observations: damage of them does not stop
+    /// blocks.
     ///
     /// # Errors
     /// The index cannot be read.
     pub(crate) fn publish_kept_prices(&self) -> Result<(), FollowError> {
-        if self.tip()?.is_some() {
-            self.readers.publish_live_quotes(&self.engine.reader().view()?.live_quotes()?);
+        if self.tip()?.is_none() {
+            return Ok(());
+        }
+        match self.engine.reader().view()?.live_quotes() {
+            Err(error) if error.is_damage() => {
+                tracing::error!(%error, "the newest prices of an earlier run are damaged: `cairn repair` drops them");
+            }
+            quotes => self.readers.publish_live_quotes(&quotes?),
         }
         Ok(())
     }

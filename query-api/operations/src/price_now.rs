@@ -93,7 +93,7 @@ impl Ctx<'_> {
     pub(crate) fn known(&self) -> Result<Arc<Known>, ApiError> {
         let view = self.view()?;
         let reader = self.prices.reader.ok_or_else(ApiError::internal)?;
-        Ok(self.prices.slot.of(reader, view)?)
+        Ok(self.prices.slot.of(reader, view, self.damages)?)
     }
 
     /// Live quotes: those that are published, and those of the index.

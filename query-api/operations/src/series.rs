@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use cairn_domain::price::Series;
 use cairn_events::LiveQuote;
-use cairn_reader::{ReadError, Reader, SeriesSpan, View};
+use cairn_reader::{Damages, ReadError, Reader, SeriesSpan, View};
 
 /// The series of an index.
 #[derive(Debug, Default)]
@@ -19,8 +19,17 @@ pub(crate) struct Known {
 }
 
 impl Known {
-    fn read(view: &View<'_>) -> Result<Self, ReadError> {
-        Ok(Known { seq: view.tip().seq, spans: view.series()?, live: view.live_quotes()? })
+    /// Live quotes are observations: damage of them is told, and all else holds without them.
+    fn read(view: &View<'_>, damages: &Damages) -> Result<Self, ReadError> {
+        let live = match view.live_quotes() {
+            Err(error) if error.is_damage() => {
+                damages.note(&error);
+                tracing::error!(%error, "the newest prices are damaged: `cairn repair` drops them");
+                Vec::new()
+            }
+            quotes => quotes?,
+        };
+        Ok(Known { seq: view.tip().seq, spans: view.series()?, live })
     }
 
     /// A series; `None` if it has no quotes.
@@ -42,7 +51,7 @@ pub(crate) struct SeriesSlot(Mutex<Option<(Weak<Reader>, Arc<Known>)>>);
 impl SeriesSlot {
     /// The series of a view, which is one of this reader. They are read again only after a document came in, or of another
     /// reader; those rows do not count as the request's.
-    pub(crate) fn of(&self, reader: &Arc<Reader>, view: &View<'_>) -> Result<Arc<Known>, ReadError> {
+    pub(crate) fn of(&self, reader: &Arc<Reader>, view: &View<'_>, damages: &Damages) -> Result<Arc<Known>, ReadError> {
         let seq = view.tip().seq;
         if let Some((of, known)) = &*self.0.lock().unwrap_or_else(PoisonError::into_inner)
             && known.seq == seq
@@ -52,7 +61,7 @@ impl SeriesSlot {
         }
         let own = reader.view()?;
         // Another document may have come in since.
-        let known = Arc::new(Known::read(if own.tip().seq == seq { &own } else { view })?);
+        let known = Arc::new(Known::read(if own.tip().seq == seq { &own } else { view }, damages)?);
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((Arc::downgrade(reader), Arc::clone(&known)));
         Ok(known)
     }

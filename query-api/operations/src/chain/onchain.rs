@@ -125,7 +125,7 @@ pub(crate) struct Wave {
 
 impl Operation for Onchain {
     const INFO: Info = Info {
-        summary: "On-chain statistics of a day: supply, coin-days, realized cap, MVRV, SOPR, HODL waves, volume, active scripts",
+        summary: "On-chain statistics: realized cap, MVRV, SOPR, HODL waves, coin-days, volume, active scripts",
         description: "Figures of a day and as of its end: supply, market cap, realized cap, MVRV, SOPR, HODL waves, coin-days \
             destroyed, dormancy, liveliness, volume with and without change, fees, transactions, coins and scripts in use; \
             with sums over 7 and 30 days. `as_of` asks for an earlier day; `from` and `to` for a row for each of up to 1,000 \
