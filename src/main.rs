@@ -20,9 +20,10 @@ mod serving;
 mod signals;
 mod starter;
 
-use std::{ffi::OsString, io::Write, process::ExitCode};
+use std::{ffi::OsString, io::Write};
 
 use clap::FromArgMatches;
+use signal_hook::low_level;
 
 use crate::exit::{Exit, Failure};
 
@@ -40,7 +41,7 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 pub static ALLOCATOR_SETTINGS: &[u8; 106] =
     b"tcache_max:4096,tcache_nslots_small_min:2,tcache_nslots_small_max:20,dirty_decay_ms:1000,muzzy_decay_ms:0\0";
 
-fn main() -> ExitCode {
+fn main() {
     // A large index has thousands of files, and all of them stay open. If the limit is too low, opening the index
     // fails.
     let _ = rlimit::increase_nofile_limit(u64::MAX);
@@ -53,7 +54,10 @@ fn main() -> ExitCode {
         let _ = writeln!(std::io::stderr(), "{failure}");
         failure.exit
     });
-    ExitCode::from(exit.code())
+    let _ = std::io::stdout().flush();
+    // Without RocksDB's exit handlers: they destroy what a thread that still reads, on a disk that hangs, needs, and the
+    // process would abort. What was committed is on disk, and what must be closed is closed.
+    low_level::exit(i32::from(exit.code()));
 }
 
 fn run(args: Vec<OsString>) -> Result<Exit, Failure> {

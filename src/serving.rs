@@ -23,6 +23,9 @@ use crate::{
 /// Time that running requests have to finish after a stop.
 const DRAIN: Duration = Duration::from_secs(3);
 
+/// Time that their threads have after that. All of it together is shorter than the time that a signal gives.
+const LAST: Duration = Duration::from_millis(500);
+
 /// A listener and the configuration of its API.
 pub(crate) struct Server {
     listener: TcpListener,
@@ -140,8 +143,8 @@ impl Server {
                 }
             }
         });
-        // Reads that hang must not delay the exit.
-        runtime.shutdown_background();
+        // Threads that read the index end before the index is closed, but reads that hang must not delay the exit.
+        runtime.shutdown_timeout(LAST);
         result.map_err(Failure::from)
     }
 }
