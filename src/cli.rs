@@ -7,12 +7,15 @@ use cairn_state::{KeyKind, TicketState};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
 mod events;
+mod import;
+mod labels;
+mod prices;
 
-pub(crate) use self::events::*;
+pub(crate) use self::{events::*, import::*, labels::*, prices::*};
 use crate::{
     config::{
         All, BlocksDir, Chain, DemoDir, Http, IndexDir, Limits, Logging, MempoolMemory, Node, Prices, ReadCache, Scrub,
-        StarterPrices, StateDb,
+        Starters, StateDb,
     },
     exit::Exit,
     lifetime::lifetime,
@@ -64,6 +67,13 @@ pub(crate) enum Command {
     Events(EventsArgs),
     /// Imports prices and exchange rates. Works while another process writes the index.
     Prices(PricesArgs),
+    /// Imports labels, which are claims about who or what addresses are, and shows them. Works while another process writes the
+    /// index.
+    Labels(LabelsArgs),
+    /// Imports lists of mining pools. Works while another process writes the index.
+    Pools(PoolsArgs),
+    /// Imports lists of sanctions. Works while another process writes the index.
+    Sanctions(SanctionsArgs),
     /// Issues, lists and revokes bridge keys and wallet sessions. Works while a server is running.
     Keys(Keys),
     /// Lists and closes the tickets that clients opened with POST /v1/feedback. Works while a server is running.
@@ -101,7 +111,7 @@ pub(crate) struct Index {
     #[command(flatten)]
     pub(crate) prices: Prices,
     #[command(flatten)]
-    pub(crate) starter: StarterPrices,
+    pub(crate) starter: Starters,
     /// Stops after the block at this height.
     #[arg(long, value_name = "HEIGHT")]
     pub(crate) to: Option<u32>,
@@ -155,7 +165,7 @@ pub(crate) struct Run {
     #[command(flatten)]
     pub(crate) state: StateDb,
     #[command(flatten)]
-    pub(crate) starter: StarterPrices,
+    pub(crate) starter: Starters,
 }
 
 #[derive(Args, Debug)]

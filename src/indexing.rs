@@ -15,7 +15,7 @@ use cairn_reader::Facts;
 use prometheus::Registry;
 
 use crate::{
-    config::{BlocksDir, Memory, Node, StarterPrices},
+    config::{BlocksDir, Memory, Node, Starters},
     exit::{Exit, Failure},
     fetching::{Fetching, IndexLedger},
     progress::{Reporter, Screen},
@@ -68,7 +68,7 @@ impl Indexing {
         datadir: &Path,
         from: Sources,
         memory: Memory,
-        starter: StarterPrices,
+        starter: Starters,
         screen: &Screen,
         cancel: &CancelToken,
     ) -> Result<Self, Failure> {
@@ -88,8 +88,8 @@ impl Indexing {
         let mut engine =
             Engine::open_serving(datadir, &Facts { blocks_dir, ..Facts::of(network) }, limits.memory, memory.cache)?;
         limits.apply(&mut engine);
-        if starter.starter_prices && network == Network::Main {
-            starter::offer(&engine, datadir)?;
+        if network == Network::Main {
+            starter::offer(&engine, datadir, starter)?;
         }
         let (height, version) = (engine.tip()?.map(|(height, _)| height), env!("CARGO_PKG_VERSION"));
         let blocks_dir = from.blocks.as_ref().map(|dir| tracing::field::display(dir.display()));

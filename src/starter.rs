@@ -1,34 +1,53 @@
-//! Hands the prices that ship with Cairn to the index of the main network, once.
+//! Hands the prices and labels that ship with Cairn to the index of the main network, once.
 
 use std::path::Path;
 
-use cairn_events::Document;
-use cairn_inputs::STARTERS;
+use cairn_events::{Document, DocumentHash};
+use cairn_inputs::{STARTER_LABELS, STARTERS, StarterError};
 use cairn_pipeline::{Engine, INBOX, put_into_inbox};
 
-use crate::exit::{Exit, Failure};
+use crate::{
+    config::Starters,
+    exit::{Exit, Failure},
+};
+
+/// Something that ships: its name, its hash, and the document when it is needed.
+type Shipped = (&'static str, DocumentHash, Box<dyn Fn() -> Result<Document, StarterError>>);
+
+/// What the settings ask for.
+fn shipped(of: Starters) -> Vec<Shipped> {
+    let prices = STARTERS.iter().filter(|_| of.starter_prices);
+    let labels = STARTER_LABELS.iter().filter(|_| of.starter_labels);
+    let prices = prices.map(|of| -> Shipped { (of.name, of.hash(), Box::new(|| of.document())) });
+    prices.chain(labels.map(|of| -> Shipped { (of.source, of.hash(), Box::new(|| of.document())) })).collect()
+}
 
 /// Puts those into the inbox that the ledger has neither taken nor withdrawn. The follower takes them, once there are blocks.
 ///
 /// # Errors
 /// The index cannot be read, or the disk fails.
-pub(crate) fn offer(engine: &Engine, datadir: &Path) -> Result<(), Failure> {
+pub(crate) fn offer(engine: &Engine, datadir: &Path, of: Starters) -> Result<(), Failure> {
     let is_empty = engine.tip()?.is_none();
     // What an earlier start has put there waits for the first block.
     if is_empty && datadir.join(INBOX).read_dir().is_ok_and(|mut files| files.next().is_some()) {
         return Ok(());
     }
-    let mut missing: Vec<Document> = Vec::new();
-    for starter in &STARTERS {
-        let is_known = !is_empty && engine.reader().view()?.document(&starter.hash())?.is_some();
+    let mut missing: Vec<Shipped> = Vec::new();
+    for shipped in shipped(of) {
+        let is_known = !is_empty && engine.reader().view()?.document(&shipped.1)?.is_some();
         if !is_known {
-            let document = starter.document();
-            missing.push(document.map_err(|error| Failure::new(Exit::Other, format!("{}: {error}", starter.name)))?);
+            missing.push(shipped);
         }
     }
     if !missing.is_empty() {
-        put_into_inbox::<Failure>(datadir, |add| Ok(missing.iter().try_for_each(add)?))?;
-        tracing::info!(documents = missing.len(), "prices that ship with Cairn: see `cairn events list`");
+        put_into_inbox::<Failure>(datadir, |add| {
+            for (name, _, document) in &missing {
+                let document = document().map_err(|error| Failure::new(Exit::Other, format!("{name}: {error}")))?;
+                add(&document)?;
+            }
+            Ok(())
+        })?;
+        tracing::info!(documents = missing.len(), "what ships with Cairn: see `cairn events list`");
     }
     Ok(())
 }

@@ -20,7 +20,7 @@ use cairn_writer::WriteError;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use super::{db::open, feedback::harmless, keys::time};
+use super::{claims::ClaimRow, db::open, feedback::harmless, keys::time};
 use crate::{
     cli::{EventsCommand, EventsExport, EventsImport, EventsList, EventsShow, EventsWithdraw},
     exit::{Exit, Failure},
@@ -66,9 +66,14 @@ struct Listed {
 
 fn listed(view: &View<'_>, seq: u64, row: &EventRow) -> Result<Option<Listed>, Failure> {
     let (kind, provenance, received_at, rows, repeated_rows) = match row {
-        EventRow::Quotes { .. } => return Ok(None),
+        EventRow::Quotes { .. } | EventRow::Claims { .. } => return Ok(None),
         EventRow::Document { provenance, received_at, rows, repeated, .. } => {
-            ("quotes", provenance, *received_at, *rows, *repeated)
+            // Its rows tell what it is.
+            let kind = match view.event(seq + 1)? {
+                Some((_, EventRow::Claims { .. })) => "claims",
+                _ => "quotes",
+            };
+            (kind, provenance, *received_at, *rows, *repeated)
         }
         EventRow::Withdrawal { provenance, received_at, .. } => ("withdrawal", provenance, *received_at, 0, 0),
     };
@@ -154,6 +159,17 @@ struct Row {
     repeats: bool,
 }
 
+/// A claim, as `--json` prints it.
+#[derive(Serialize)]
+struct ShownClaim {
+    seq: u64,
+    /// True if it repeats what the list said last.
+    repeats: bool,
+    list_is_complete: bool,
+    #[serde(flatten)]
+    claim: ClaimRow,
+}
+
 fn show(args: &EventsShow) -> Result<Exit, Failure> {
     let reader = open(args.index.datadir()?)?;
     let view = reader.view()?;
@@ -186,7 +202,17 @@ fn show(args: &EventsShow) -> Result<Exit, Failure> {
                 repeats: *repeats,
             })?
         }
-        _ => json(&listed(&view, first, &row)?)?,
+        EventRow::Claims { document, list, repeats, claims } => {
+            let at = usize::try_from(seq - first).unwrap_or(usize::MAX);
+            let (claim, repeats) = claims.get(at).zip(repeats.get(at)).ok_or_else(none)?;
+            json(&ShownClaim {
+                seq,
+                repeats: *repeats,
+                list_is_complete: list.is_complete,
+                claim: ClaimRow::of(*document, &list.name, claim, view.facts().network),
+            })?
+        }
+        EventRow::Document { .. } | EventRow::Withdrawal { .. } => json(&listed(&view, first, &row)?)?,
     };
     print(&text)?;
     Ok(Exit::Done)

@@ -1,13 +1,16 @@
 //! One file per command, or per few that belong together.
 
+mod claims;
 mod cluster;
 mod context;
 mod db;
 mod demo;
 mod events;
 mod feedback;
+mod import;
 mod index;
 mod keys;
+mod labels;
 mod prices;
 mod repair;
 mod serve;
@@ -45,6 +48,9 @@ pub(crate) fn run(command: Command, context: &Context) -> Result<Exit, Failure> 
         Command::Cluster(args) => cluster::cluster(&args),
         Command::Events(args) => events::events(&args.what),
         Command::Prices(args) => prices::prices(&args.what),
+        Command::Labels(args) => labels::labels(&args.what),
+        Command::Pools(args) => labels::pools(&args.what),
+        Command::Sanctions(args) => labels::sanctions(&args.what),
         Command::Keys(args) => keys::keys(&args.what),
         Command::Feedback(args) => feedback::feedback(&args.what),
         Command::State(args) => state::state(&args.what),

@@ -14,7 +14,7 @@ use cairn_sources::{BlockFiles, Survey};
 use crate::{
     cli::Repair,
     commands::Context,
-    config::StarterPrices,
+    config::Starters,
     exit::{Exit, Failure},
     indexing::{Indexing, Sources},
     out::print,
@@ -89,7 +89,7 @@ pub(crate) fn repair(args: &Repair, context: &Context) -> Result<Exit, Failure> 
     tracing::warn!(%why, "the index cannot be mended in place: it is set aside, and the chain is indexed anew");
     let aside = set_aside(datadir)?;
     // What the ledger had waits in the inbox.
-    let (memory, none) = (args.limits.into(), StarterPrices { starter_prices: false });
+    let (memory, none) = (args.limits.into(), Starters::NONE);
     let indexing = Indexing::open(facts.network, datadir, sources, memory, none, &context.screen, cancel)?;
     let exit = indexing.follow(Until::Tip { to: None })?;
     if exit == Exit::Done {

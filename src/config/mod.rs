@@ -31,7 +31,7 @@ pub(crate) use prices::{Addresses, Prices};
 pub(crate) use reference::reference;
 pub(crate) use scrub::Scrub;
 pub(crate) use show::show;
-pub(crate) use starter::StarterPrices;
+pub(crate) use starter::Starters;
 pub(crate) use state::StateDb;
 
 use crate::exit::Failure;
@@ -190,7 +190,7 @@ pub(crate) struct All {
     #[command(flatten)]
     state: StateDb,
     #[command(flatten)]
-    starter: StarterPrices,
+    starter: Starters,
     #[command(flatten)]
     demo: DemoDir,
 }

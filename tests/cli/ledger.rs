@@ -35,7 +35,7 @@ fn listed(world: &World) -> Vec<Value> {
 /// The line of the audit about the ledger.
 fn audited(world: &World) -> String {
     let text = world.stdout("verify --datadir data");
-    text.lines().find(|line| line.contains("quotes match the ledger")).unwrap().to_owned()
+    text.lines().find(|line| line.contains("quotes and claims match the ledger")).unwrap().to_owned()
 }
 
 fn etag(address: &str) -> String {
@@ -177,7 +177,8 @@ fn the_main_network_begins_with_prices() {
     let world = World::empty();
     fs::create_dir(world.path("blocks")).unwrap();
     fs::copy(data.join("mainnet/blk00000.dat"), world.path("blocks/blk00000.dat")).unwrap();
-    let index = "index --network main --datadir data --blocks-dir blocks --to 200 --once";
+    let both = "index --network main --datadir data --blocks-dir blocks --to 200 --once";
+    let (index, both) = (&format!("{both} --starter-labels false"), both);
     world.run(&format!("{index} --starter-prices false")).success();
     assert!(listed(&world).is_empty());
     world.run(index).success();
@@ -191,7 +192,14 @@ fn the_main_network_begins_with_prices() {
     let all = listed(&world);
     world.run(index).success();
     assert_eq!(listed(&world), all);
-    assert!(audited(&world).contains(", 5695 quotes"), "{}", audited(&world));
+    assert!(audited(&world).contains(", 5695 quotes, 0 claims"), "{}", audited(&world));
+    // And with labels, which have the genesis block's address.
+    world.run(both).success();
+    assert!(audited(&world).contains(", 41768 claims"), "{}", audited(&world));
+    let genesis = world.stdout("labels show --datadir data 1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa");
+    assert!(genesis.contains("satoshi-nakamoto") && genesis.contains("onchain_verified"), "{genesis}");
+    let licences = world.stdout("labels licences --datadir data");
+    assert!(licences.contains("OpenSanctions") || licences.contains("MIT licence"), "{licences}");
 }
 
 /// The newest price is an observation: damaged, it is told, and stops neither blocks nor answers.

@@ -20,6 +20,7 @@ mod following;
 mod gaps;
 mod hostile;
 mod keys;
+mod labels;
 mod ledger;
 mod memory;
 mod repair;

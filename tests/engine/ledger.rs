@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fs};
 
 use cairn_chaingen::Everything;
 use cairn_events::{
-    Body, Chosen, Currency, Document, DocumentHash, Interval, Provenance, Quote, QuoteRow, Series, Slug, choose,
+    Body, Chosen, Claim, Currency, Document, DocumentHash, Interval, Provenance, Quote, QuoteRow, Series, Slug, choose,
 };
 use cairn_pipeline::{
     Applied, Driver, Engine, FileBlocks, INBOX, NoProgress, Repaired, put_into_inbox, repair,
@@ -12,6 +12,7 @@ use cairn_pipeline::{
 };
 use cairn_tables::{
     TableInfo,
+    claims::{ClaimLists, Claims},
     events::{Candle, QuoteVersions, Quotes},
 };
 use cairn_testkit::temp_dir;
@@ -20,7 +21,7 @@ use rand::{Rng, SeedableRng, seq::SliceRandom};
 use rand_chacha::ChaCha8Rng;
 use rust_decimal::Decimal;
 
-use crate::support::*;
+use crate::{claims, support::*};
 
 const DAY: u32 = 86_400;
 
@@ -60,6 +61,8 @@ fn documents(rng: &mut ChaCha8Rng, count: usize) -> Vec<Document> {
             let known = all.get(rng.random_range(0..all.len().max(1))).map(|of| of.provenance.document);
             let document = known.filter(|_| rng.random_ratio(9, 10)).unwrap_or(DocumentHash(rng.random()));
             Body::Withdrawal { document, reason: "it was wrong".to_owned() }
+        } else if rng.random() {
+            claims::body(rng)
         } else {
             let rows: BTreeMap<(Series, u32), Quote> = (0..rng.random_range(1..300))
                 .map(|_| {
@@ -108,8 +111,13 @@ fn quotes(index: &Index) -> BTreeMap<(Series, u32), Chosen> {
     })
 }
 
-fn checksums(index: &Index) -> [[u8; 32]; 2] {
-    let tables = [TableInfo::of::<QuoteVersions>(), TableInfo::of::<Quotes>()];
+fn checksums(index: &Index) -> [[u8; 32]; 4] {
+    let tables = [
+        TableInfo::of::<QuoteVersions>(),
+        TableInfo::of::<Quotes>(),
+        TableInfo::of::<Claims>(),
+        TableInfo::of::<ClaimLists>(),
+    ];
     index.view(|view| tables.each_ref().map(|table| view.checksum(table).unwrap().sha256))
 }
 
@@ -121,7 +129,7 @@ fn seq(index: &Index) -> u64 {
 fn the_order_of_arrival_does_not_matter() {
     for seed in 0..if long() { 40 } else { 4 } {
         let rng = &mut ChaCha8Rng::seed_from_u64(seed);
-        let documents = documents(rng, 24);
+        let documents = documents(rng, 32);
         let expected = expected(&documents);
         let blocks = temp_dir();
         let mut first = None;
@@ -140,8 +148,8 @@ fn the_order_of_arrival_does_not_matter() {
                 let applied = index.engine.take_document(document, 1_900_000_000).unwrap();
                 let Applied::Taken { seq: of, events, repeated, .. } = applied else { panic!("{what}: {applied:?}") };
                 assert_eq!(of, before + 1, "{what}");
-                assert_eq!(events as usize + repeated as usize, document.rows().len().max(1), "{what}");
-                before += 1 + document.rows().len() as u64;
+                assert_eq!(events as usize + repeated as usize, document.count().max(1), "{what}");
+                before += 1 + document.count() as u64;
                 assert_eq!(seq(&index), before, "{what}");
                 // Once more: nothing happens.
                 let again = index.engine.take_document(document, 1_900_000_001).unwrap();
@@ -163,6 +171,7 @@ fn the_order_of_arrival_does_not_matter() {
                 assert_eq!(seq(&index), before, "{what}: blocks change no event");
             }
             assert!(quotes(&index) == expected, "{what}: other quotes than by hand");
+            claims::assert_claims(&index, &documents, &what);
             index.assert_sound();
             let sums = checksums(&index);
             assert!(*first.get_or_insert(sums) == sums, "{what}: other rows than in the first order");
@@ -225,7 +234,7 @@ fn documents_whose_hashes_begin_alike_are_refused() {
     other.provenance.document.0[31] ^= 1;
     let error = index.engine.take_document(&other, 1).unwrap_err().to_string();
     assert!(error.contains("begins like that of document"), "{error}");
-    assert_eq!(seq(&index), one.rows().len() as u64 + 1, "nothing was written");
+    assert_eq!(seq(&index), one.count() as u64 + 1, "nothing was written");
 }
 
 /// Writes rows that no document says, and repairs.
@@ -238,9 +247,13 @@ fn damage_is_found_and_made_again_from_the_documents() {
         index.engine.take_document(document, 9).unwrap();
     }
     let (sound, expected, chain) = (checksums(&index), quotes(&index), index.sums());
+    let (claim, list) = index.view(|view| {
+        let claim = view.scan::<Claims>(None).unwrap().next().unwrap().unwrap();
+        (claim, view.scan::<ClaimLists>(None).unwrap().next().unwrap().unwrap())
+    });
     let Index { engine, dir } = index;
     drop(engine);
-    for round in 0..4 {
+    for round in 0..7 {
         let path = dir.path().join("index");
         let writer = Writer::open(&path).unwrap();
         let (candle, chosen) = expected.iter().nth(round * 3).unwrap();
@@ -256,6 +269,9 @@ fn damage_is_found_and_made_again_from_the_documents() {
                         &cairn_tables::encode_key::<Quotes>(&candle),
                         b"x",
                     ),
+                    3 => batch.delete_row::<Claims>(&claim.0),
+                    4 => batch.put_row::<Claims>(&claim.0, &Claim { level: claim.1.level ^ 1, ..claim.1.clone() }),
+                    5 => batch.delete_row::<ClaimLists>(&list.0),
                     _ => batch.delete_row::<cairn_tables::events::Documents>(&documents[0].provenance.document),
                 }
                 Ok(())

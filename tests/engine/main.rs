@@ -6,6 +6,7 @@
 #[path = "../chaingen/tests/common/mod.rs"]
 mod bitcoin_kernel;
 mod busy;
+mod claims;
 mod collisions;
 mod compare;
 mod compare_clusters;

@@ -85,6 +85,26 @@ pub enum InputError {
         /// What the caller says.
         given: Interval,
     },
+    /// Not YAML, XML or JSON, or more than is read of it.
+    #[error("line {line}: {what}")]
+    Malformed {
+        /// The line, from 1.
+        line: u64,
+        /// What is wrong, and what is allowed.
+        what: String,
+    },
+    /// The layout of claims needs a column map.
+    #[error("the layout csv needs a column map, for example address=1,label=2,header=no")]
+    MapNeeded,
+    /// A list of addresses was recognised, but nothing says what is claimed of them.
+    #[error(
+        "a list of addresses does not say what is claimed of them; name the layout address_list if it is a list of \
+         sanctions, or give the type of claim"
+    )]
+    ClaimNeeded,
+    /// More rows than can be told apart.
+    #[error("the file has more than {0} rows; split it")]
+    TooManyRows(u64),
     /// Not JSON, or cut off, or nested too deep.
     #[error("line {line}: {what}")]
     Json {

@@ -3,6 +3,7 @@
 
 mod address;
 mod asm;
+pub mod claims;
 pub mod coinjoin;
 pub mod cospending;
 mod daily;

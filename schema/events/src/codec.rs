@@ -97,7 +97,7 @@ impl<'b> Bytes<'b> {
         str::from_utf8(self.take(length)?).map_err(|_| Malformed("not UTF-8"))
     }
 
-    fn slug(&mut self) -> Result<Slug, Malformed> {
+    pub(crate) fn slug(&mut self) -> Result<Slug, Malformed> {
         self.text()?.parse().map_err(|_| Malformed("not a short name"))
     }
 

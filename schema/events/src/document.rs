@@ -1,6 +1,6 @@
 //! What an operator imports, or a fetcher brings, at one time.
 
-use crate::{DocumentHash, Provenance, QuoteRow, codec::MAX_TEXT};
+use crate::{Claim, ClaimList, DocumentHash, Provenance, QuoteRow, codec::MAX_TEXT};
 
 /// A document.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -25,6 +25,13 @@ pub enum Body {
         /// Why.
         reason: String,
     },
+    /// Claims about scripts: ascending by row.
+    Claims {
+        /// The list that they are on.
+        list: ClaimList,
+        /// The claims.
+        rows: Vec<Claim>,
+    },
 }
 
 /// Most rows of a document: it is taken in one step, in memory. A longer file becomes several documents.
@@ -44,6 +51,12 @@ pub enum BadDocument {
     /// A number is not a price.
     #[error("row {0} of the document has a price that is not above zero, or a volume below zero")]
     Price(usize),
+    /// Its claims are not in order, or two are of the same row.
+    #[error("claim {0} of the document does not follow the one before: sort the claims by row, one for each row")]
+    Row(usize),
+    /// A claim breaks a rule.
+    #[error("claim {0} of the document has {1}")]
+    Claim(usize, &'static str),
     /// It has none.
     #[error("the document has no rows")]
     Empty,
@@ -67,40 +80,67 @@ impl Document {
         if self.provenance.origin.len() > MAX_TEXT {
             return Err(BadDocument::Text("origin"));
         }
-        let rows = match &self.body {
-            Body::Withdrawal { reason, .. } if reason.len() > MAX_TEXT => return Err(BadDocument::Text("reason")),
-            Body::Withdrawal { document, .. } if *document == self.provenance.document => {
-                return Err(BadDocument::Itself);
-            }
-            Body::Withdrawal { .. } => return Ok(()),
-            Body::Quotes(rows) => rows,
-        };
-        match rows.len() {
-            0 => return Err(BadDocument::Empty),
-            count if count > MAX_ROWS => return Err(BadDocument::TooLong(count)),
-            _ => {}
+        match &self.body {
+            Body::Withdrawal { reason, .. } if reason.len() > MAX_TEXT => Err(BadDocument::Text("reason")),
+            Body::Withdrawal { document, .. } if *document == self.provenance.document => Err(BadDocument::Itself),
+            Body::Withdrawal { .. } => Ok(()),
+            Body::Quotes(rows) => check_count(rows.len()).and_then(|()| check_quotes(rows)),
+            Body::Claims { rows, .. } => check_count(rows.len()).and_then(|()| check_claims(rows)),
         }
-        for (at, row) in rows.iter().enumerate() {
-            let order = |row: &QuoteRow| (row.series, row.closes_at);
-            if at > 0 && order(&rows[at - 1]) >= order(row) {
-                return Err(BadDocument::Order(at + 1));
-            }
-            if !row.closes_at.is_multiple_of(row.series.interval.seconds()) {
-                return Err(BadDocument::Time(at + 1));
-            }
-            if !row.quote.is_sound() {
-                return Err(BadDocument::Price(at + 1));
-            }
-        }
-        Ok(())
     }
 
-    /// The rows; empty if it is a withdrawal.
+    /// Number of rows; 0 if it is a withdrawal.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        match &self.body {
+            Body::Quotes(rows) => rows.len(),
+            Body::Claims { rows, .. } => rows.len(),
+            Body::Withdrawal { .. } => 0,
+        }
+    }
+
+    /// The quotes; empty if it is of another kind.
     #[must_use]
     pub fn rows(&self) -> &[QuoteRow] {
         match &self.body {
             Body::Quotes(rows) => rows,
-            Body::Withdrawal { .. } => &[],
+            Body::Claims { .. } | Body::Withdrawal { .. } => &[],
         }
     }
+}
+
+fn check_count(count: usize) -> Result<(), BadDocument> {
+    match count {
+        0 => Err(BadDocument::Empty),
+        count if count > MAX_ROWS => Err(BadDocument::TooLong(count)),
+        _ => Ok(()),
+    }
+}
+
+fn check_quotes(rows: &[QuoteRow]) -> Result<(), BadDocument> {
+    for (at, row) in rows.iter().enumerate() {
+        let order = |row: &QuoteRow| (row.series, row.closes_at);
+        if at > 0 && order(&rows[at - 1]) >= order(row) {
+            return Err(BadDocument::Order(at + 1));
+        }
+        if !row.closes_at.is_multiple_of(row.series.interval.seconds()) {
+            return Err(BadDocument::Time(at + 1));
+        }
+        if !row.quote.is_sound() {
+            return Err(BadDocument::Price(at + 1));
+        }
+    }
+    Ok(())
+}
+
+fn check_claims(rows: &[Claim]) -> Result<(), BadDocument> {
+    let mut before = 0;
+    for (at, claim) in (1..).zip(rows) {
+        if claim.row <= before {
+            return Err(BadDocument::Row(at));
+        }
+        before = claim.row;
+        claim.check().map_err(|what| BadDocument::Claim(at, what))?;
+    }
+    Ok(())
 }

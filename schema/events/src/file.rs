@@ -3,9 +3,10 @@
 //! ```text
 //! "cairn-events" │ version (1 byte) │ documents… │ 0 │ SHA-256 of all before (32)
 //!   document   1 │ length (varint) │ its bytes:
-//!     kind (1: quotes, 2: withdrawal) │ provenance │ when an index took it first (varint; 0: none has) │
+//!     kind (1: quotes, 2: withdrawal, 3: claims) │ provenance │ when an index took it first (varint; 0: none has) │
 //!       quotes      series after series: series │ count │ rows
 //!       withdrawal  hash (32) │ reason
+//!       claims      list │ claims
 //! ```
 
 use std::io::{self, Read, Write};
@@ -14,6 +15,7 @@ use sha2::{Digest, Sha256};
 
 use crate::{
     Body, Document, DocumentHash,
+    claim::{Shared, put_claim, put_list},
     codec::{Bytes, Malformed, put_provenance, put_rows, put_text, put_varint},
     document::BadDocument,
 };
@@ -21,8 +23,9 @@ use crate::{
 const MAGIC: &[u8; 12] = b"cairn-events";
 /// Version of the form.
 const VERSION: u8 = 1;
-/// Longest document in bytes: a row takes up to some 90.
-const MAX_DOCUMENT: u64 = 25 << 20;
+/// Longest document in bytes: a quote takes up to some 90, a claim some 60 beside the texts that it does not share with the
+/// one before.
+const MAX_DOCUMENT: u64 = 64 << 20;
 
 /// A file that cannot be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -81,6 +84,14 @@ pub fn encode(document: &Document) -> Vec<u8> {
             out.extend_from_slice(&hash.0);
             put_text(&mut out, reason);
         }
+        Body::Claims { list, rows } => {
+            out.push(3);
+            put_provenance(&mut out, &document.provenance);
+            put_varint(&mut out, received_at);
+            put_list(&mut out, list);
+            let mut shared = Shared::default();
+            rows.iter().for_each(|claim| put_claim(&mut out, &mut shared, claim));
+        }
     }
     out
 }
@@ -99,6 +110,13 @@ fn decode(bytes: &[u8]) -> Result<Document, Malformed> {
             Body::Quotes(rows)
         }
         2 => Body::Withdrawal { document: DocumentHash(bytes.array()?), reason: bytes.text()?.to_owned() },
+        3 => {
+            let (list, mut rows, mut shared) = (bytes.list()?, Vec::new(), Shared::default());
+            while !bytes.is_empty() {
+                rows.push(bytes.claim(&mut shared)?);
+            }
+            Body::Claims { list, rows }
+        }
         _ => return Err(Malformed("kind of document")),
     };
     if bytes.is_empty() { Ok(Document { provenance, received_at, body }) } else { Err(Malformed("too long")) }
@@ -130,9 +148,14 @@ impl<W: Write> FileWriter<W> {
     /// Adds a document.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// It cannot be written, or is longer than a file may have.
     pub fn add(&mut self, document: &Document) -> io::Result<()> {
         let bytes = encode(document);
+        if bytes.len() as u64 > MAX_DOCUMENT {
+            let what =
+                format!("the document has {} bytes; at most {MAX_DOCUMENT} are taken: split the file", bytes.len());
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
+        }
         let mut head = vec![1];
         put_varint(&mut head, bytes.len() as u128);
         self.put(&head)?;
@@ -235,7 +258,34 @@ mod tests {
     use rust_decimal::Decimal;
 
     use super::*;
-    use crate::{Currency, Interval, Provenance, Quote, QuoteRow, Range, Series};
+    use crate::{
+        Behaviour, Category, Claim, ClaimList, ClaimType, Currency, EvidenceTier, Interval, Provenance, Quote,
+        QuoteRow, Range, Series,
+    };
+
+    fn claim(rng: &mut ChaCha8Rng, row: u32) -> Claim {
+        let text = |rng: &mut ChaCha8Rng| ["", "a", "https://example.org/ä"][rng.random_range(0..3usize)].into();
+        Claim {
+            row: row * 3,
+            script: (0..rng.random_range(1..40)).map(|_| rng.random()).collect(),
+            claim_type: ClaimType::ControlledBy,
+            tier: EvidenceTier::SelfDisclosed,
+            level: rng.random_range(0..=100),
+            entity: rng.random::<bool>().then(|| "binance".parse().unwrap()),
+            entity_name: text(rng),
+            category: rng.random::<bool>().then_some(Category::Exchange),
+            behaviour: Some(Behaviour::ColdWallet),
+            label: text(rng),
+            source_url: text(rng),
+            origin_url: text(rng),
+            note: text(rng),
+            asserted_at: rng.random::<bool>().then(|| rng.random()),
+            valid_from: None,
+            valid_to: rng.random::<bool>().then(|| rng.random()),
+            is_inherited: rng.random(),
+            is_person: rng.random(),
+        }
+    }
 
     fn document(rng: &mut ChaCha8Rng) -> Document {
         let provenance = Provenance {
@@ -248,6 +298,11 @@ mod tests {
         if rng.random_ratio(1, 4) {
             let body = Body::Withdrawal { document: DocumentHash(rng.random()), reason: "wrong".into() };
             return Document { provenance, received_at: Some(9), body };
+        }
+        if rng.random_ratio(1, 3) {
+            let list = ClaimList { name: "por".parse().unwrap(), is_complete: rng.random() };
+            let rows = (1..rng.random_range(2..30)).map(|row| claim(rng, row)).collect();
+            return Document { provenance, received_at: None, body: Body::Claims { list, rows } };
         }
         let mut rows = Vec::new();
         for quote in [Currency::EUR, Currency::USD] {
@@ -338,5 +393,22 @@ mod tests {
         assert_eq!(with(&|rows| rows[2].quote.close = Decimal::ZERO), BadDocument::Price(3));
         assert_eq!(with(&|rows| rows[2].quote.close = Decimal::new(150, 2)), BadDocument::Price(3));
         assert_eq!(with(&|rows| rows[2].quote.volume = Some(Decimal::NEGATIVE_ONE)), BadDocument::Price(3));
+
+        let claims = |change: &dyn Fn(&mut Vec<Claim>)| {
+            let mut rng = ChaCha8Rng::seed_from_u64(4);
+            let mut rows: Vec<Claim> = (1..4).map(|row| claim(&mut rng, row)).collect();
+            change(&mut rows);
+            let list = ClaimList { name: "por".parse().unwrap(), is_complete: true };
+            Document { body: Body::Claims { list, rows }, ..whole.clone() }.check()
+        };
+        assert_eq!(claims(&|_| ()), Ok(()));
+        assert_eq!(claims(&Vec::clear), Err(BadDocument::Empty));
+        assert_eq!(claims(&|rows| rows.swap(0, 1)), Err(BadDocument::Row(2)));
+        assert_eq!(claims(&|rows| rows[0].row = 0), Err(BadDocument::Row(1)));
+        assert_eq!(claims(&|rows| rows[2].level = 101), Err(BadDocument::Claim(3, "a level above 100")));
+        let said = claims(&|rows| rows[1].note = "a\u{202e}b".into()).unwrap_err().to_string();
+        assert!(said.contains("claim 2") && said.contains("note"), "{said}");
+        assert!(claims(&|rows| rows[1].script = [].into()).is_err());
+        assert!(claims(&|rows| rows[1].tier = EvidenceTier::ClusterInherited).is_err());
     }
 }

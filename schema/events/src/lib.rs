@@ -1,9 +1,10 @@
-//! Input events: what enters the journal and is no block. So far: prices and exchange rates.
+//! Input events: what enters the journal and is no block: prices, exchange rates, and claims about scripts.
 //!
 //! Plain data, without storage, network or clock. A [`Document`] is what an operator imports or a fetcher brings at one
 //! time: where it comes from ([`Provenance`]), and its rows. [`file`] has the form of documents in a file.
 
 mod choose;
+pub mod claim;
 pub mod codec;
 mod document;
 pub mod file;
@@ -12,6 +13,7 @@ mod provenance;
 mod quote;
 
 pub use choose::{Chosen, choose};
+pub use claim::{Behaviour, Category, Claim, ClaimList, ClaimType, EntityName, EvidenceTier};
 pub use document::{BadDocument, Body, Document, MAX_ROWS};
 pub use live::{LiveQuote, MAX_LIVE_QUOTES, put_live_quotes, read_live_quotes};
 pub use provenance::{DocumentHash, Provenance, Slug, SlugError};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cairn_events::{Body, Chosen, Document, DocumentHash, LiveQuote, MAX_LIVE_QUOTES, Quote, QuoteRow, Series, Slug};
+use cairn_events::{Body, Chosen, Document, DocumentHash, LiveQuote, MAX_LIVE_QUOTES, Quote, Series, Slug};
 use cairn_tables::{
     Table, encode_key,
     events::{Candle, DocumentState, Documents, EventRow, Events, QuoteVersion, QuoteVersions, Quotes, first_of},
@@ -15,10 +15,7 @@ use crate::{Db, ReadError, View};
 /// Sequence number of the last event of a row that has this key.
 #[must_use]
 pub fn last_seq_of(seq: u64, row: &EventRow) -> u64 {
-    match row {
-        EventRow::Quotes { rows, .. } => seq + (rows.len() as u64).saturating_sub(1),
-        EventRow::Document { .. } | EventRow::Withdrawal { .. } => seq,
-    }
+    seq + row.events().saturating_sub(1)
 }
 
 /// A series that has quotes.
@@ -193,40 +190,46 @@ pub struct Assembler {
 struct Opened {
     seq: u64,
     document: Document,
-    rows: Vec<QuoteRow>,
     left: u64,
 }
 
 impl Assembler {
     /// Adds the next row; returns a document that is whole now.
     pub fn push(&mut self, seq: u64, row: EventRow) -> Option<Document> {
+        let count = row.events();
         match row {
             EventRow::Document { received_at, rows, provenance, .. } => {
                 self.drop_open();
                 let body = Body::Quotes(Vec::new());
                 let document = Document { provenance, received_at: Some(received_at), body };
-                self.open = Some(Opened { seq, document, rows: Vec::new(), left: rows.into() });
+                self.open = Some(Opened { seq, document, left: rows.into() });
                 None
             }
-            EventRow::Quotes { document, rows, .. } => {
-                let Some(open) = self.open.as_mut().filter(|open| open.seq == document) else {
-                    self.broken += 1;
-                    return None;
-                };
-                open.left = open.left.saturating_sub(rows.len() as u64);
-                open.rows.extend(rows);
-                if open.left > 0 {
-                    return None;
-                }
-                let whole = self.open.take()?;
-                Some(Document { body: Body::Quotes(whole.rows), ..whole.document })
-            }
+            EventRow::Quotes { document, rows, .. } => self.add(document, count, |body| match body {
+                Body::Quotes(all) => all.extend(rows),
+                Body::Claims { .. } | Body::Withdrawal { .. } => {}
+            }),
+            EventRow::Claims { document, list, claims, .. } => self.add(document, count, |body| match body {
+                Body::Claims { rows, .. } => rows.extend(claims),
+                body => *body = Body::Claims { list, rows: claims },
+            }),
             EventRow::Withdrawal { received_at, provenance, document, reason } => {
                 self.drop_open();
                 let body = Body::Withdrawal { document, reason };
                 Some(Document { provenance, received_at: Some(received_at), body })
             }
         }
+    }
+
+    /// Adds rows to the open document; returns it if it is whole now.
+    fn add(&mut self, seq: u64, count: u64, extend: impl FnOnce(&mut Body)) -> Option<Document> {
+        let Some(open) = self.open.as_mut().filter(|open| open.seq == seq) else {
+            self.broken += 1;
+            return None;
+        };
+        open.left = open.left.saturating_sub(count);
+        extend(&mut open.document.body);
+        if open.left > 0 { None } else { Some(self.open.take()?.document) }
     }
 
     fn drop_open(&mut self) {

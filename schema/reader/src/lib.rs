@@ -2,6 +2,7 @@
 //! request are consistent. This crate has no write method: the writer is another crate.
 
 mod chain_index;
+mod claims;
 mod clusters;
 mod coins;
 mod damages;
@@ -27,6 +28,7 @@ mod txs;
 mod view;
 
 pub use chain_index::{Brief, ChainIndex};
+pub use claims::{ClaimDocument, ListClaims, MOST_LISTS, MOST_OF_A_LIST, ScriptClaims};
 pub use clusters::{
     AsOf, ClusterRoot, ClusterSize, Explanation, MOST_COUNTED_CHILDREN, MOST_EXPLAINED_ROWS, MOST_STEPS, MemberPage,
     MemberPlace, Membership, SUSPECT_TRANSACTIONS, Step, Tie,

@@ -5,6 +5,7 @@
 //!   1 document      events that follow │ received at │ rows │ repeated rows │ provenance
 //!   2 quotes        seq of the document │ bits: rows that repeat │ series │ count │ rows (at most 256)
 //!   3 withdrawal    received at │ provenance │ hash of the document (32) │ reason
+//!   4 claims        seq of the document │ list │ bits: rows that repeat │ count │ claims (at most 128)
 //! documents       'e' ‖ SHA-256 of a document    → its seq, 0 if it has not come │ seq of its withdrawal, 0 if there is none
 //! quote_versions  series (14) ‖ closes at (4) ‖ source ‖ 0 ‖ retrieved at (4) ‖ first bytes of the document's hash (8) → quote
 //! quotes          'q' ‖ series (14) ‖ closes at (4) → the quote that holds
@@ -17,7 +18,8 @@
 //! `events` and `documents` cannot be rebuilt. The other two are functions of the documents, in whatever order they came.
 
 use cairn_events::{
-    Chosen, DocumentHash, Provenance, Quote, QuoteRow, Series, Slug,
+    Chosen, Claim, ClaimList, DocumentHash, Provenance, Quote, QuoteRow, Series, Slug,
+    claim::{Shared, put_claim, put_list},
     codec::{self, Bytes, Malformed},
 };
 
@@ -28,6 +30,9 @@ use crate::{
 
 /// Most rows of quotes that one row of the ledger has.
 pub const QUOTES_PER_ROW: usize = 256;
+
+/// Most claims that one row of the ledger has.
+pub const CLAIMS_PER_ROW: usize = 128;
 
 /// The ledger.
 pub struct Events;
@@ -77,10 +82,56 @@ pub enum EventRow {
         /// Why.
         reason: String,
     },
+    /// Some claims of a document.
+    Claims {
+        /// Sequence number of the document.
+        document: u64,
+        /// The list that they are on.
+        list: ClaimList,
+        /// For each claim, whether it repeats what the list said last.
+        repeats: Vec<bool>,
+        /// The claims, ascending by row.
+        claims: Vec<Claim>,
+    },
+}
+
+impl EventRow {
+    /// Sequence numbers that the row takes.
+    #[must_use]
+    pub fn events(&self) -> u64 {
+        match self {
+            EventRow::Document { .. } | EventRow::Withdrawal { .. } => 1,
+            EventRow::Quotes { rows, .. } => rows.len() as u64,
+            EventRow::Claims { claims, .. } => claims.len() as u64,
+        }
+    }
+}
+
+/// Appends a bit for each row.
+fn put_bits(out: &mut Vec<u8>, bits: &[bool]) {
+    out.push(bits.len().div_ceil(8) as u8);
+    let packed = bits.chunks(8).map(|eight| (0..).zip(eight).fold(0u8, |byte, (at, bit)| byte | u8::from(*bit) << at));
+    out.extend(packed);
+}
+
+/// A bit for each of so many rows, from those that were read.
+fn unpack_bits(bits: &[u8], count: usize) -> Result<Vec<bool>, Malformed> {
+    if bits.len() != count.div_ceil(8) {
+        return Err(Malformed("number of rows"));
+    }
+    let spare = bits.last().filter(|_| !count.is_multiple_of(8)).is_some_and(|last| last >> (count % 8) != 0);
+    if spare {
+        Err(Malformed("spare bits"))
+    } else {
+        Ok((0..count).map(|at| bits[at / 8] >> (at % 8) & 1 == 1).collect())
+    }
 }
 
 /// Reads all that is left.
-fn whole<V>(b: &mut Input<'_>, read: impl FnOnce(&mut Bytes<'_>) -> Result<V, Malformed>) -> Result<V, DecodeError> {
+pub(crate) fn whole<V>(
+    b: &mut Input<'_>,
+    read: impl FnOnce(&mut Bytes<'_>) -> Result<V, Malformed>,
+) -> Result<V, DecodeError> {
     let mut bytes = Bytes::new(b.take(b.left())?);
     let value = read(&mut bytes).map_err(|e| b.error(e.0))?;
     if bytes.is_empty() { Ok(value) } else { Err(b.error("too long")) }
@@ -98,12 +149,17 @@ impl ValueCodec for EventRow {
             EventRow::Quotes { document, repeats, rows } => {
                 out.push(2);
                 put(out, *document);
-                let bits = repeats
-                    .chunks(8)
-                    .map(|eight| (0..).zip(eight).fold(0u8, |bits, (at, repeats)| bits | u8::from(*repeats) << at));
-                out.push(repeats.len().div_ceil(8) as u8);
-                out.extend(bits);
+                put_bits(out, repeats);
                 codec::put_rows(out, rows);
+            }
+            EventRow::Claims { document, list, repeats, claims } => {
+                out.push(4);
+                put(out, *document);
+                put_list(out, list);
+                put_bits(out, repeats);
+                put(out, claims.len() as u64);
+                let mut shared = Shared::default();
+                claims.iter().for_each(|claim| put_claim(out, &mut shared, claim));
             }
             EventRow::Withdrawal { received_at, provenance, document, reason } => {
                 out.push(3);
@@ -129,13 +185,10 @@ impl ValueCodec for EventRow {
                 let [count] = b.array::<1>()?;
                 let bits = b.take(count.into())?;
                 let rows = b.rows()?;
-                if rows.len() > QUOTES_PER_ROW || bits.len() != rows.len().div_ceil(8) {
+                if rows.len() > QUOTES_PER_ROW {
                     return Err(Malformed("number of rows"));
                 }
-                let repeats: Vec<bool> = (0..rows.len()).map(|at| bits[at / 8] >> (at % 8) & 1 == 1).collect();
-                let spare =
-                    bits.last().filter(|_| rows.len() % 8 != 0).is_some_and(|last| last >> (rows.len() % 8) != 0);
-                if spare { Err(Malformed("spare bits")) } else { Ok(EventRow::Quotes { document, repeats, rows }) }
+                Ok(EventRow::Quotes { document, repeats: unpack_bits(bits, rows.len())?, rows })
             }
             [3] => Ok(EventRow::Withdrawal {
                 received_at: b.number()?,
@@ -143,6 +196,16 @@ impl ValueCodec for EventRow {
                 document: DocumentHash(b.array()?),
                 reason: b.text()?.to_owned(),
             }),
+            [4] => {
+                let (document, list) = (b.number()?, b.list()?);
+                let [count] = b.array::<1>()?;
+                let bits = b.take(count.into())?;
+                let count = Some(b.number()?).filter(|count| (1..=CLAIMS_PER_ROW).contains(count));
+                let count = count.ok_or(Malformed("number of rows"))?;
+                let (repeats, mut shared) = (unpack_bits(bits, count)?, Shared::default());
+                let claims = (0..count).map(|_| b.claim(&mut shared)).collect::<Result<_, _>>()?;
+                Ok(EventRow::Claims { document, list, repeats, claims })
+            }
             _ => Err(Malformed("kind of event")),
         })
     }

@@ -32,6 +32,7 @@ macro_rules! for_each_table {
             clusters: ClusterOf, Clusters, ClusterChildren, ClusterDays;
             events: Events, Documents, QuoteVersions, Quotes;
             live_quotes: LiveQuotes;
+            claims: Claims, ClaimLists;
         }
     };
 }

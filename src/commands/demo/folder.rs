@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use super::{generator, mempool, prices};
 use crate::{
     commands::db,
-    config::{Limits, StarterPrices},
+    config::{Limits, Starters},
     exit::{Exit, Failure},
     indexing::{Indexing, Sources},
     progress::Screen,
@@ -112,7 +112,7 @@ impl DemoFolder {
         tracing::info!(blocks = made.arrivals().len(), unconfirmed = waiting.len(), seconds, "block files written");
         let (sources, cancel) = (Sources::files(blocks), signals.cancel_token());
         put_into_inbox::<Failure>(&self.dir, |add| Ok(prices::documents(SEED)?.iter().try_for_each(add)?))?;
-        let (memory, none) = (Limits::default().into(), StarterPrices { starter_prices: false });
+        let (memory, none) = (Limits::default().into(), Starters::NONE);
         let indexing = Indexing::open(network, &self.dir, sources, memory, none, screen, cancel)?;
         let exit = indexing.follow(Until::Tip { to: None })?;
         if exit == Exit::Done {

@@ -13,6 +13,7 @@ use cairn_tables::{
 };
 use cairn_writer::Batch;
 
+use super::claims::ClaimsTakenBack;
 use crate::{Engine, PipelineError};
 
 /// What became of a document.
@@ -111,15 +112,19 @@ impl Engine {
 }
 
 /// A document that is being taken.
-struct Taking<'t> {
-    view: &'t View<'t>,
-    document: &'t Document,
+pub(super) struct Taking<'t> {
+    pub(super) view: &'t View<'t>,
+    pub(super) document: &'t Document,
     now: u32,
-    seq: u64,
+    pub(super) seq: u64,
+}
+
+pub(super) fn count(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
 }
 
 impl Taking<'_> {
-    fn hash(&self) -> DocumentHash {
+    pub(super) fn hash(&self) -> DocumentHash {
         self.document.provenance.document
     }
 
@@ -127,7 +132,7 @@ impl Taking<'_> {
         self.document.received_at.unwrap_or(self.now)
     }
 
-    fn state(&self, hash: &DocumentHash) -> Result<DocumentState, ReadError> {
+    pub(super) fn state(&self, hash: &DocumentHash) -> Result<DocumentState, ReadError> {
         Ok(self.view.document(hash)?.unwrap_or_default())
     }
 
@@ -164,6 +169,7 @@ impl Taking<'_> {
     fn write(&self, batch: &mut Batch<'_>) -> Result<(Applied, u64), LedgerError> {
         match &self.document.body {
             Body::Quotes(rows) => self.write_quotes(batch, rows),
+            Body::Claims { list, rows } => self.write_claims(batch, list, rows),
             Body::Withdrawal { document, reason } => self.write_withdrawal(batch, document, reason),
         }
     }
@@ -186,18 +192,7 @@ impl Taking<'_> {
             batch.put_row::<QuoteVersions>(&self.version(candle), &row.quote);
             put_chosen(batch, candle, &versions);
         }
-        let repeated = repeats.iter().filter(|repeats| **repeats).count();
-        let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
-        batch.put_row::<Events>(
-            &self.seq,
-            &EventRow::Document {
-                events: count(rows.len()),
-                received_at: self.received_at(),
-                rows: count(rows.len()),
-                repeated: count(repeated),
-                provenance: provenance.clone(),
-            },
-        );
+        let taken = self.note(batch, &repeats, state);
         let mut seq = self.seq + 1;
         let (mut rest, mut bits) = (rows, &repeats[..]);
         while let Some(first) = rest.first() {
@@ -209,9 +204,25 @@ impl Taking<'_> {
             seq += same as u64;
             (rest, bits) = (rows_after, bits_after);
         }
+        Ok((taken, seq - 1))
+    }
+
+    /// Writes what the ledger says of a document as a whole.
+    pub(super) fn note(&self, batch: &mut Batch<'_>, repeats: &[bool], state: DocumentState) -> Applied {
+        let repeated = repeats.iter().filter(|repeats| **repeats).count();
+        batch.put_row::<Events>(
+            &self.seq,
+            &EventRow::Document {
+                events: count(repeats.len()),
+                received_at: self.received_at(),
+                rows: count(repeats.len()),
+                repeated: count(repeated),
+                provenance: self.document.provenance.clone(),
+            },
+        );
         batch.put_row::<Documents>(&self.hash(), &DocumentState { seq: self.seq, ..state });
-        let (events, repeated) = (count(rows.len() - repeated), count(repeated));
-        Ok((Applied::Taken { seq: self.seq, events, repeated, withdrawn: state.withdrawn != 0 }, seq - 1))
+        let (events, repeated) = (count(repeats.len() - repeated), count(repeated));
+        Applied::Taken { seq: self.seq, events, repeated, withdrawn: state.withdrawn != 0 }
     }
 
     fn version(&self, candle: Candle) -> QuoteVersion {
@@ -261,26 +272,33 @@ impl Taking<'_> {
         };
         let mut walk = self.view.quote_versions()?;
         let mut left = u64::from(rows);
+        let mut claims = ClaimsTakenBack::default();
         for row in self.view.scan::<Events>(Some(&(seq + 1)))? {
-            let (_, EventRow::Quotes { document, rows, .. }) = row? else { break };
-            if left == 0 || document != seq {
-                break;
-            }
-            left = left.saturating_sub(rows.len() as u64);
-            for row in rows {
-                let candle = Candle { series: row.series, closes_at: row.closes_at };
-                let mut versions = walk.of(&candle)?;
-                if let Some(own) = versions.get_mut(&provenance.source) {
-                    own.retain(|(_, document, _)| *document != prefix(hash));
+            let (_, row) = row?;
+            let count = row.events();
+            match row {
+                EventRow::Quotes { document, rows, .. } if left > 0 && document == seq => {
+                    for row in rows {
+                        let candle = Candle { series: row.series, closes_at: row.closes_at };
+                        let mut versions = walk.of(&candle)?;
+                        if let Some(own) = versions.get_mut(&provenance.source) {
+                            own.retain(|(_, document, _)| *document != prefix(hash));
+                        }
+                        batch.delete_row::<QuoteVersions>(&QuoteVersion {
+                            candle,
+                            source: provenance.source.clone(),
+                            retrieved_at: provenance.retrieved_at,
+                            document: prefix(hash),
+                        });
+                        put_chosen(batch, candle, &versions);
+                    }
                 }
-                batch.delete_row::<QuoteVersions>(&QuoteVersion {
-                    candle,
-                    source: provenance.source.clone(),
-                    retrieved_at: provenance.retrieved_at,
-                    document: prefix(hash),
-                });
-                put_chosen(batch, candle, &versions);
+                EventRow::Claims { document, list, claims: rows, .. } if left > 0 && document == seq => {
+                    claims.take_back(batch, &provenance, &list, &rows);
+                }
+                _ => break,
             }
+            left = left.saturating_sub(count);
         }
         if left == 0 {
             Ok(())

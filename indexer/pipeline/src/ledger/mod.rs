@@ -1,12 +1,14 @@
 //! The ledger of input events: documents come in, one at a time, each in one commit.
 //!
 //! What follows from them is a function of the set of documents, in whatever order they came: of a source, the version holds
-//! that was retrieved last; between sources, [`choose`] decides. A withdrawal takes a document out for good, even if it
+//! that was retrieved last; between sources, [`choose`](cairn_events::choose) decides. Claims stand beside each other. A withdrawal takes a document out for good, even if it
 //! comes before the document.
 
 mod apply;
+mod claims;
 mod inbox;
 
 pub use apply::{Applied, LedgerError};
 pub(crate) use apply::{newest, prefix};
+pub(crate) use claims::{claim_key, list_document, list_size};
 pub use inbox::{Drained, INBOX, Refused, put_into_inbox};

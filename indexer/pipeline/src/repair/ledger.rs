@@ -11,6 +11,7 @@ use cairn_reader::Assembler;
 use cairn_tables::{
     Table, TableInfo,
     checkpoints::{Checkpoint, Checkpoints},
+    claims::{ClaimLists, Claims},
     events::{Documents, Events, QuoteVersions, Quotes},
 };
 use cairn_writer::Writer;
@@ -67,6 +68,8 @@ pub(crate) fn mend(engine: &Engine, now: u32) -> Result<Mended, MendError> {
     let (path, mended) = save(&engine.writer, &engine.datadir)?;
     engine.writer.make_anew(Events::FAMILY)?;
     engine.writer.make_anew(QuoteVersions::FAMILY)?;
+    engine.writer.make_anew(Claims::FAMILY)?;
+    engine.writer.clear(&TableInfo::of::<ClaimLists>())?;
     engine.writer.clear(&TableInfo::of::<Documents>())?;
     engine.writer.clear(&TableInfo::of::<Quotes>())?;
     if let Some(checkpoint) = engine.writer.checkpoint(cairn_stages::CHAIN)? {

@@ -79,6 +79,7 @@ mod rules {
         ages::{DormantSpends, SpentByAge, SupplyChanges},
         block_log::BlockLog,
         checkpoints::Checkpoints,
+        claims::{ClaimLists, Claims},
         clusters::{ClusterChildren, ClusterDays, ClusterOf, Clusters},
         coins::{Coins, CoinsByScript},
         daily::Daily,
@@ -301,6 +302,16 @@ mod rules {
 
     /// Compared with the ledger.
     impl Verified for Quotes {
+        const REPAIR: Repair = Repair::Ledger;
+    }
+
+    /// Compared with the ledger.
+    impl Verified for Claims {
+        const REPAIR: Repair = Repair::Ledger;
+    }
+
+    /// Compared with the ledger.
+    impl Verified for ClaimLists {
         const REPAIR: Repair = Repair::Ledger;
     }
 

@@ -5,21 +5,27 @@ use std::{
     hash::{DefaultHasher, Hash, Hasher},
 };
 
-use cairn_events::{DocumentHash, choose};
+use cairn_events::{DocumentHash, Provenance, choose};
 use cairn_reader::{ReadError, Versions, View, last_seq_of};
 use cairn_tables::{
-    Table, encode_key, encode_value,
+    Table,
+    claims::{ClaimLists, Claims, ListDocument, ListSize},
+    encode_key, encode_value,
     events::{Candle, DocumentState, Documents, EventRow, Events, QuoteVersion, QuoteVersions, Quotes},
 };
 
 use super::{Check, damage::Damages};
 use crate::{
     PipelineError,
-    ledger::{newest, prefix},
+    ledger::{claim_key, list_document, list_size, newest, prefix},
 };
 
 /// Name of the check.
-const NAME: &str = "quotes match the ledger";
+const NAME: &str = "quotes and claims match the ledger";
+
+/// The tables that are compared.
+const LEDGER: [&str; 6] =
+    [Events::NAME, Documents::NAME, QuoteVersions::NAME, Quotes::NAME, Claims::NAME, ClaimLists::NAME];
 
 /// Sum of rows: equal for equal rows, in whatever order they are added.
 #[derive(Default, PartialEq, Eq)]
@@ -35,9 +41,7 @@ impl Sum {
 
 /// Compares them. What cannot be read is damage of its own, and is not compared.
 pub(crate) fn audit(view: &View<'_>, damages: &mut Damages) -> Result<Check, PipelineError> {
-    let unread = damages.listed.iter().any(|damage| {
-        [Events::NAME, Documents::NAME, QuoteVersions::NAME, Quotes::NAME].contains(&damage.place.as_str())
-    });
+    let unread = damages.listed.iter().any(|damage| LEDGER.contains(&damage.place.as_str()));
     if unread {
         return Ok(Check { name: NAME, ok: false, detail: "rows cannot be read".to_owned() });
     }
@@ -56,13 +60,48 @@ pub(crate) fn audit(view: &View<'_>, damages: &mut Damages) -> Result<Check, Pip
     }
 }
 
+/// A document, with the rows of it that are still to come.
+type Open = Option<(u64, EventRow, u64)>;
+
+/// Where the open document comes from, of which these rows are; else what is wrong.
+fn of_open(open: &mut Open, seq: u64, document: u64, rows: u64) -> Result<&Provenance, String> {
+    match open {
+        Some((of, EventRow::Document { provenance, .. }, left)) => match left.checked_sub(rows) {
+            Some(rest) if *of == document => {
+                *left = rest;
+                Ok(provenance)
+            }
+            _ => Err(format!("event {seq} does not belong to the document before it")),
+        },
+        _ => Err(format!("event {seq} belongs to no document")),
+    }
+}
+
+/// The number of claims, or the first table that differs and what is said of it.
+fn compare_claims(
+    view: &View<'_>,
+    claims: &Sum,
+    lists: &BTreeMap<ListDocument, ListSize>,
+) -> Result<Result<u64, (&'static str, &'static str)>, ReadError> {
+    if view.scan::<ClaimLists>(None)?.collect::<Result<BTreeMap<_, _>, _>>()? != *lists {
+        return Ok(Err((ClaimLists::NAME, "it has other documents than the ledger")));
+    }
+    let (mut said, mut stored) = (0u64, Sum::default());
+    for row in view.scan::<Claims>(None)? {
+        let (key, claim) = row?;
+        stored.add::<Claims>(&key, &claim);
+        said += 1;
+    }
+    Ok(if stored == *claims { Ok(said) } else { Err((Claims::NAME, "it has other claims than the ledger")) })
+}
+
 /// The first table that differs, if there is one, and what is said of it.
 fn compare(view: &View<'_>) -> Result<(Option<&'static str>, String), ReadError> {
     let states = view.scan::<Documents>(None)?.collect::<Result<BTreeMap<DocumentHash, DocumentState>, _>>()?;
     let differs = |table, what: String| Ok((Some(table), what));
     let (mut expected, mut found) = (Sum::default(), Sum::default());
-    // A document, with the rows of it that are still to come.
-    let mut open: Option<(u64, EventRow, u64)> = None;
+    let (mut claims, mut lists) = (Sum::default(), BTreeMap::<ListDocument, ListSize>::new());
+    let mut open: Open = None;
     let (mut next, mut named, mut documents) = (1, 0, 0u64);
     for row in view.scan::<Events>(None)? {
         let (seq, row) = row?;
@@ -87,13 +126,10 @@ fn compare(view: &View<'_>) -> Result<(Option<&'static str>, String), ReadError>
                 open = None;
             }
             EventRow::Quotes { document, rows, .. } => {
-                let Some((of, EventRow::Document { provenance, .. }, left)) = &mut open else {
-                    return differs(Events::NAME, format!("event {seq} belongs to no document"));
+                let provenance = match of_open(&mut open, seq, *document, rows.len() as u64) {
+                    Ok(provenance) => provenance,
+                    Err(what) => return differs(Events::NAME, what),
                 };
-                if document != of || (rows.len() as u64) > *left {
-                    return differs(Events::NAME, format!("event {seq} does not belong to the document before it"));
-                }
-                *left -= rows.len() as u64;
                 if states.get(&provenance.document).is_some_and(|state| state.withdrawn != 0) {
                     continue;
                 }
@@ -106,6 +142,19 @@ fn compare(view: &View<'_>) -> Result<(Option<&'static str>, String), ReadError>
                     };
                     expected.add::<QuoteVersions>(&version, &row.quote);
                 }
+            }
+            EventRow::Claims { document, list, claims: rows, .. } => {
+                let provenance = match of_open(&mut open, seq, *document, rows.len() as u64) {
+                    Ok(provenance) => provenance,
+                    Err(what) => return differs(Events::NAME, what),
+                };
+                if states.get(&provenance.document).is_some_and(|state| state.withdrawn != 0) {
+                    continue;
+                }
+                let of = list_document(provenance, list);
+                let size = list_size(lists.get(&of).copied(), rows);
+                lists.insert(of, size);
+                rows.iter().for_each(|claim| claims.add::<Claims>(&claim_key(provenance, list, claim), claim));
             }
         }
     }
@@ -152,5 +201,9 @@ fn compare(view: &View<'_>) -> Result<(Option<&'static str>, String), ReadError>
     if held != chosen {
         return differs(Quotes::NAME, "it has other quotes than follow from the ledger".to_owned());
     }
-    Ok((None, format!("{documents} documents, {} events, {rows} quotes", next - 1)))
+    let said = match compare_claims(view, &claims, &lists)? {
+        Ok(said) => said,
+        Err((table, what)) => return differs(table, what.to_owned()),
+    };
+    Ok((None, format!("{documents} documents, {} events, {rows} quotes, {said} claims", next - 1)))
 }

@@ -1,16 +1,17 @@
 //! As `golden`, for input events.
 
 use cairn_events::{
-    Chosen, Currency, DocumentHash, Interval, LiveQuote, Provenance, Quote, QuoteRow, Range, Series, Slug,
+    Chosen, ClaimList, Currency, DocumentHash, Interval, LiveQuote, Provenance, Quote, QuoteRow, Range, Series, Slug,
 };
 use cairn_tables::events::{
-    Candle, DocumentState, Documents, EventRow, Events, QUOTES_PER_ROW, QuoteVersion, QuoteVersions, Quotes,
+    CLAIMS_PER_ROW, Candle, DocumentState, Documents, EventRow, Events, QUOTES_PER_ROW, QuoteVersion, QuoteVersions,
+    Quotes,
 };
 use cairn_tables::live_quotes::{LiveQuotes, LiveRow};
 use proptest::{collection::vec, option, prelude::*, sample::select, strategy::BoxedStrategy};
 use rust_decimal::Decimal;
 
-use crate::{Tested, golden::Golden, values};
+use crate::{Tested, golden::Golden, golden_claims, values};
 
 fn series() -> impl Strategy<Value = Series> + Clone {
     let currency = || select(vec![Currency::BTC, Currency::USD, Currency::EUR, "USDT".parse().unwrap()]);
@@ -93,7 +94,16 @@ impl Tested for Events {
                 reason,
             },
         );
-        prop_oneof![document, quotes, withdrawal].boxed()
+        let some =
+            prop_oneof![4 => vec(golden_claims::claim(), 1..9), 1 => vec(golden_claims::claim(), CLAIMS_PER_ROW)];
+        let claims = (any::<u64>(), slug(), some, any::<[bool; CLAIMS_PER_ROW + 1]>()).prop_map(
+            |(document, name, mut claims, bits)| {
+                claims.iter_mut().zip(1..).for_each(|(claim, row)| claim.row = row);
+                let list = ClaimList { name, is_complete: bits[CLAIMS_PER_ROW] };
+                EventRow::Claims { document, list, repeats: bits[..claims.len()].to_vec(), claims }
+            },
+        );
+        prop_oneof![document, quotes, withdrawal, claims].boxed()
     }
 
     fn golden() -> Golden<Self> {
@@ -117,7 +127,24 @@ impl Tested for Events {
         let reason = "wrong".to_owned();
         let withdrawal =
             EventRow::Withdrawal { received_at: 302, provenance, document: DocumentHash([0xd2; 32]), reason };
+        let list = ClaimList { name: "por".parse().unwrap(), is_complete: true };
+        let mut again = golden_claims::listed();
+        (again.row, again.note) = (4, "n".into());
+        let claims = EventRow::Claims {
+            document: 7,
+            list,
+            repeats: vec![false, true],
+            claims: vec![golden_claims::listed(), again],
+        };
         vec![
+            (
+                11,
+                claims,
+                "000000000000000b",
+                "04 07 01 03706f72 01 02 02 \
+                 03 01 51 01 03 5a 01 0f 0d 04616263 04414243 00 0275 00 00 ac02 02 \
+                 01 01 51 01 03 5a 01 0f 0d 00 00 00 00 00 026e ac02 02",
+            ),
             (
                 7,
                 document,

@@ -5,6 +5,7 @@
 mod checks;
 mod golden;
 mod golden_ages;
+mod golden_claims;
 mod golden_clusters;
 mod golden_events;
 mod identity;

@@ -1,0 +1,139 @@
+//! What the caller says about a file of labels.
+
+use std::{fmt, str::FromStr};
+
+use cairn_events::{Behaviour, Category, ClaimType, EntityName, EvidenceTier};
+use cairn_model::Network;
+
+use super::map::ClaimMap;
+
+/// What the caller says about a file of labels.
+#[derive(Clone, Debug)]
+pub struct ClaimOptions {
+    /// The time, in seconds since 1970 (UTC): what is asserted later is refused.
+    pub now: u32,
+    /// The network whose addresses are taken.
+    pub network: Network,
+    /// The layout. Without it, the beginning of the file tells.
+    pub layout: Option<ClaimLayout>,
+    /// The columns of a CSV file of no known layout.
+    pub map: Option<ClaimMap>,
+    /// What holds for rows that do not say it.
+    pub defaults: ClaimDefaults,
+}
+
+impl ClaimOptions {
+    /// Nothing but the time and the network is known; seconds since 1970 (UTC).
+    #[must_use]
+    pub fn new(now: u32, network: Network) -> Self {
+        ClaimOptions { now, network, layout: None, map: None, defaults: ClaimDefaults::default() }
+    }
+}
+
+/// What holds for rows that do not say it.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct ClaimDefaults {
+    /// What is said. Without it `reported_as`, which makes no script a member.
+    pub claim_type: Option<ClaimType>,
+    /// What it rests on. Without it `community`, the weakest.
+    pub tier: Option<EvidenceTier>,
+    /// Confidence, 0 to 100. Without it, that of the tier.
+    pub level: Option<u8>,
+    /// What kind of entity.
+    pub category: Option<Category>,
+    /// What it is said to do.
+    pub behaviour: Option<Behaviour>,
+    /// Who.
+    pub entity: Option<EntityName>,
+    /// When it was asserted, in seconds since 1970 (UTC).
+    pub asserted_at: Option<u32>,
+}
+
+/// A layout of files of labels.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum ClaimLayout {
+    /// A `GraphSense` TagPack (YAML).
+    TagPack,
+    /// OFAC's `sdn_advanced.xml`.
+    SdnAdvanced,
+    /// Addresses, one a line.
+    AddressList,
+    /// Mining pools as JSON: `pools-v2.json` of mempool, or the older `pools.json`.
+    Pools,
+    /// CSV with the columns of [`ClaimMap::FACTS`].
+    Facts,
+    /// Any CSV, with a column map.
+    Csv,
+}
+
+impl ClaimLayout {
+    /// All.
+    pub const ALL: [ClaimLayout; 6] = [
+        ClaimLayout::TagPack,
+        ClaimLayout::SdnAdvanced,
+        ClaimLayout::AddressList,
+        ClaimLayout::Pools,
+        ClaimLayout::Facts,
+        ClaimLayout::Csv,
+    ];
+
+    /// Its name.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            ClaimLayout::TagPack => "tagpack",
+            ClaimLayout::SdnAdvanced => "sdn_advanced",
+            ClaimLayout::AddressList => "address_list",
+            ClaimLayout::Pools => "pools",
+            ClaimLayout::Facts => "facts",
+            ClaimLayout::Csv => "csv",
+        }
+    }
+
+    /// All names, with commas.
+    #[must_use]
+    pub fn names() -> String {
+        ClaimLayout::ALL.map(ClaimLayout::as_str).join(", ")
+    }
+
+    /// Whether such a file is the whole list of its publisher.
+    pub(super) const fn is_complete(self) -> bool {
+        matches!(self, ClaimLayout::SdnAdvanced | ClaimLayout::AddressList | ClaimLayout::Pools)
+    }
+
+    /// Whether rows are lines; else they are entries.
+    pub(super) const fn has_lines(self) -> bool {
+        matches!(self, ClaimLayout::AddressList | ClaimLayout::Facts | ClaimLayout::Csv)
+    }
+}
+
+impl fmt::Display for ClaimLayout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Not the name of a layout of labels.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("not a layout of labels; write one of {}", ClaimLayout::names())]
+pub struct ClaimLayoutError;
+
+impl FromStr for ClaimLayout {
+    type Err = ClaimLayoutError;
+
+    fn from_str(text: &str) -> Result<Self, ClaimLayoutError> {
+        ClaimLayout::ALL.into_iter().find(|layout| layout.as_str() == text).ok_or(ClaimLayoutError)
+    }
+}
+
+impl ClaimDefaults {
+    /// Whether they say what is claimed of an address.
+    pub(super) const fn is_claim(&self) -> bool {
+        self.claim_type.is_some()
+            || self.tier.is_some()
+            || self.level.is_some()
+            || self.category.is_some()
+            || self.behaviour.is_some()
+            || self.entity.is_some()
+    }
+}

@@ -1,0 +1,238 @@
+//! What was read of a file of labels, what was taken, and what is wrong with the rest.
+
+use std::{collections::BTreeMap, fmt};
+
+use cairn_events::claim::plain;
+
+use super::options::ClaimLayout;
+use crate::{
+    error::excerpt,
+    report::{Code, MAX_LISTED},
+};
+
+/// Keys of a count by name; what comes later is counted as `other`.
+const MAX_KEYS: usize = 256;
+
+/// Declares the codes: name and beginning of the message.
+macro_rules! codes {
+    ($($(#[$doc:meta])* $variant:ident => $word:literal, $meaning:literal;)+) => {
+        /// What is wrong with a row of labels, or worth a note.
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+        pub enum ClaimCode {
+            $($(#[$doc])* $variant),+
+        }
+
+        impl ClaimCode {
+            /// All, in order.
+            pub const ALL: &'static [ClaimCode] = &[$(ClaimCode::$variant),+];
+
+            /// A stable name.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $(ClaimCode::$variant => $word),+
+                }
+            }
+
+            /// What it means, as the beginning of a message.
+            const fn meaning(self) -> &'static str {
+                match self {
+                    $(ClaimCode::$variant => $meaning),+
+                }
+            }
+        }
+    };
+}
+
+codes! {
+    /// No address: wrong characters or a wrong checksum.
+    InvalidAddress => "invalid_address", "not a Bitcoin address, or its checksum is wrong";
+    /// An address of another network of Bitcoin.
+    WrongNetwork => "wrong_network", "an address of another Bitcoin network";
+    /// An address of another asset. Counted by asset, not listed.
+    OtherAsset => "other_asset", "an address of another asset";
+    /// An address of another asset under Bitcoin's name, or a Bitcoin address under another's.
+    ListedUnderOtherAsset => "listed_under_other_asset", "the address is not of the asset that it is listed under";
+    /// The row is about something else than an address.
+    NotAnAddress => "not_an_address", "about something else than an address";
+    /// The same claim was there before. The first is kept.
+    Repeated => "repeated", "the same claim was there before";
+    /// A word that is not of the vocabulary.
+    UnknownWord => "unknown_word", "not a word of the vocabulary";
+    /// A kind of entity or behaviour without a word of ours. The row is taken without it.
+    UnknownCategory => "unknown_category", "no category or behaviour of ours; taken without it";
+    /// Not the name of an entity.
+    BadEntity => "bad_entity", "not the name of an entity (1 to 64 small letters, digits, dots, hyphens, underscores)";
+    /// No number from 0 to 100.
+    BadLevel => "bad_level", "not a level from 0 to 100";
+    /// Neither true nor false.
+    BadFlag => "bad_flag", "neither true nor false";
+    /// No time.
+    BadTime => "bad_time", "not a date or time since 1970";
+    /// Asserted later than now.
+    Future => "future", "asserted in the future";
+    /// An end before its beginning.
+    Period => "period", "an end before its beginning";
+    /// The row says nothing of its address.
+    Empty => "empty", "neither entity nor category, behaviour or label";
+    /// No address of a web page. The row is taken without it.
+    NotUrl => "not_a_url", "not an address of the web; left out";
+    /// A text was longer than a claim may have. The row is taken with its beginning.
+    Shortened => "shortened", "too long for a claim; cut";
+    /// Characters that control how a text is shown. The row is taken without them.
+    Cleaned => "cleaned", "control or direction characters; left out";
+    /// A text begins like a formula of a spreadsheet. The row is taken: it stays a text.
+    Formula => "formula", "begins like a formula of a spreadsheet; kept as text";
+    /// The row has more or fewer cells than it should.
+    ColumnCount => "column_count", "wrong number of columns";
+    /// The row is longer than 64 KiB.
+    TooLong => "too_long", "longer than 65536 bytes";
+    /// The row has a NUL byte.
+    Nul => "nul", "a NUL byte";
+    /// The row is no UTF-8.
+    Encoding => "encoding", "not UTF-8";
+    /// A quote opens and does not close, or closes in the middle of a cell.
+    Quoting => "quoting", "a quote is not closed, or closes in the middle of a cell";
+}
+
+impl ClaimCode {
+    /// Whether such a row is left out. Else the code is a note on a row that is taken.
+    #[must_use]
+    pub const fn is_refused(self) -> bool {
+        !matches!(
+            self,
+            ClaimCode::UnknownCategory
+                | ClaimCode::NotUrl
+                | ClaimCode::Shortened
+                | ClaimCode::Cleaned
+                | ClaimCode::Formula
+        )
+    }
+
+    /// What is wrong with a line.
+    pub(super) const fn of_line(code: Code) -> Self {
+        match code {
+            Code::TooLong => ClaimCode::TooLong,
+            Code::Nul => ClaimCode::Nul,
+            Code::Encoding => ClaimCode::Encoding,
+            _ => ClaimCode::Quoting,
+        }
+    }
+}
+
+impl fmt::Display for ClaimCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A row with something wrong, or with a note.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BadClaim {
+    /// The line of a text file, the entry of another, from 1.
+    pub row: u64,
+    /// Whether `row` is a line.
+    pub is_line: bool,
+    /// The field, where one is to blame.
+    pub field: Option<String>,
+    /// What is wrong.
+    pub code: ClaimCode,
+    /// The same for people, with the cell.
+    pub message: String,
+}
+
+impl fmt::Display for BadClaim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", if self.is_line { "line" } else { "entry" }, self.row)?;
+        if let Some(field) = &self.field {
+            write!(f, ", {field}")?;
+        }
+        write!(f, ": {}", self.message)
+    }
+}
+
+/// What was read. [`ClaimReport::rows`] is the sum of [`ClaimReport::taken`] and [`ClaimReport::refused`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ClaimReport {
+    /// The layout.
+    pub layout: ClaimLayout,
+    /// Rows that were read: lines or entries, those about other assets included.
+    pub rows: u64,
+    /// Rows that were delivered.
+    pub taken: u64,
+    /// Rows that were not.
+    pub refused: u64,
+    /// How many rows have what; [`ClaimCode::is_refused`] tells errors from notes.
+    pub by_code: BTreeMap<ClaimCode, u64>,
+    /// The first [`MAX_LISTED`] in full, but for addresses of other assets, which are only counted.
+    pub bad_rows: Vec<BadClaim>,
+    /// Addresses of other assets, by asset.
+    pub other_assets: BTreeMap<String, u64>,
+    /// Rows that repeat another.
+    pub repeated: u64,
+    /// Rows about natural persons that were delivered.
+    pub persons: u64,
+    /// The newest time of assertion, or the document's own date if it has one; seconds since 1970 (UTC).
+    pub newest: Option<u32>,
+    /// Rows by the column `source_id` of [`ClaimLayout::Facts`], as the file has it.
+    pub sources: BTreeMap<String, u64>,
+    /// Rows by the column `licence` of [`ClaimLayout::Facts`], as the file has it.
+    pub licences: BTreeMap<String, u64>,
+    /// Coinbase tags of pools, which are no claims.
+    pub tags: u64,
+    /// Whether such a file is the whole list of its publisher.
+    pub is_complete_by_nature: bool,
+}
+
+impl ClaimReport {
+    pub(super) fn new(layout: ClaimLayout) -> Self {
+        ClaimReport {
+            layout,
+            rows: 0,
+            taken: 0,
+            refused: 0,
+            by_code: BTreeMap::new(),
+            bad_rows: Vec::new(),
+            other_assets: BTreeMap::new(),
+            repeated: 0,
+            persons: 0,
+            newest: None,
+            sources: BTreeMap::new(),
+            licences: BTreeMap::new(),
+            tags: 0,
+            is_complete_by_nature: layout.is_complete(),
+        }
+    }
+
+    /// Counts a code, and lists it if there is room. An error refuses the row: one for each row at most.
+    pub(super) fn tell(&mut self, row: u64, field: Option<&str>, code: ClaimCode, value: &str) {
+        let count = self.by_code.entry(code).or_default();
+        *count = count.saturating_add(1);
+        if code.is_refused() {
+            self.refused = self.refused.saturating_add(1);
+        }
+        if code == ClaimCode::Repeated {
+            self.repeated = self.repeated.saturating_add(1);
+        }
+        if self.bad_rows.len() < MAX_LISTED && code != ClaimCode::OtherAsset {
+            let meaning = code.meaning();
+            let message =
+                if value.is_empty() { meaning.to_owned() } else { format!("{meaning}: {:?}", excerpt(value)) };
+            let (is_line, field) = (self.layout.has_lines(), field.map(excerpt));
+            self.bad_rows.push(BadClaim { row, is_line, field, code, message });
+        }
+    }
+}
+
+/// Counts a name from a file.
+pub(super) fn count_name(counts: &mut BTreeMap<String, u64>, name: &str) {
+    let count = match counts.get_mut(name) {
+        Some(count) => count,
+        None => {
+            let name = plain(name, 200);
+            let name = if counts.len() < MAX_KEYS || counts.contains_key(&*name) { &*name } else { "other" };
+            counts.entry(name.to_owned()).or_default()
+        }
+    };
+    *count = count.saturating_add(1);
+}

@@ -1,0 +1,161 @@
+//! What the claims say together about who it is: one vote for each origin, copies have none of their own.
+
+use std::collections::BTreeMap;
+
+use cairn_events::EntityName;
+
+use super::{At, Stated, standing::standing_claims};
+
+/// What the votes give.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum ConsensusState {
+    /// Nobody is named.
+    None,
+    /// One origin names one entity.
+    SingleOrigin,
+    /// Two origins or more name the same entity, and none another.
+    Corroborated,
+    /// Others are named too, but one entity has three quarters of the votes.
+    Majority,
+    /// No entity has three quarters of the votes.
+    Conflicted,
+    /// A claim that names somebody is contested.
+    Contested,
+}
+
+impl ConsensusState {
+    /// The word, as answers have it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::SingleOrigin => "single_origin",
+            Self::Corroborated => "corroborated",
+            Self::Majority => "majority",
+            Self::Conflicted => "conflicted",
+            Self::Contested => "contested",
+        }
+    }
+}
+
+/// Which claims vote.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Basis {
+    /// Claims of control, since one of them can make the script a member. Who is listed, reported or mentioned neither
+    /// confirms nor contradicts who controls it.
+    Control,
+    /// All claims that name somebody, since none can make it a member.
+    Naming,
+}
+
+/// The votes for an entity.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Tally<'a> {
+    /// Who.
+    pub entity: &'a EntityName,
+    /// Sum over the origins of the highest level of each.
+    pub sum: u64,
+    /// How many origins.
+    pub origins: usize,
+}
+
+/// The votes and what they give.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Consensus<'a> {
+    /// What they give.
+    pub state: ConsensusState,
+    /// Which claims voted.
+    pub basis: Basis,
+    /// By entity, the largest sum first; of equal sums, by name.
+    pub tallies: Vec<Tally<'a>>,
+    /// How many origins voted.
+    pub origins: usize,
+    /// True if the first has less than three quarters of the votes, contested or not.
+    pub is_conflicted: bool,
+}
+
+impl<'a> Consensus<'a> {
+    /// The entity with the largest sum; in a conflict, too.
+    #[must_use]
+    pub fn first(&self) -> Option<&'a EntityName> {
+        self.tallies.first().map(|tally| tally.entity)
+    }
+
+    /// True if more than one entity is named.
+    #[must_use]
+    pub fn has_conflict(&self) -> bool {
+        self.tallies.len() > 1
+    }
+}
+
+/// Counts the votes of the claims that stand. Claims without an entity and claims of level 0 have none, nor have claims of
+/// what a script was seen doing. Contested claims vote only if there are no others.
+#[must_use]
+pub fn consensus<'a>(stated: &[Stated<'a>], at: At) -> Consensus<'a> {
+    let naming: Vec<Stated<'a>> = standing_claims(stated, at)
+        .filter(|stated| stated.claim.entity.is_some() && stated.is_label() && stated.level() > 0)
+        .collect();
+    let is_contested = naming.iter().any(Stated::contested);
+    let only_contested = naming.iter().all(Stated::contested);
+    let basis = if naming.iter().any(Stated::makes_member) { Basis::Control } else { Basis::Naming };
+    let mut votes = BTreeMap::new();
+    for stated in naming.iter().filter(|stated| only_contested || !stated.contested()) {
+        let votes_here = basis == Basis::Naming || stated.claim.claim_type.makes_members();
+        if let Some(entity) = stated.entity().filter(|_| votes_here) {
+            let level = votes.entry((entity, stated.origin())).or_insert(0_u8);
+            *level = (*level).max(stated.level());
+        }
+    }
+    let mut origins: Vec<&str> = votes.keys().map(|(_, origin)| *origin).collect();
+    origins.sort_unstable();
+    origins.dedup();
+    let tallies = tallies(&votes);
+    let total: u64 = tallies.iter().map(|tally| tally.sum).sum();
+    let is_conflicted = tallies.first().is_some_and(|first| first.sum * 4 < total * 3);
+    let state = match &tallies[..] {
+        _ if is_contested => ConsensusState::Contested,
+        [] => ConsensusState::None,
+        [_] if origins.len() == 1 => ConsensusState::SingleOrigin,
+        [_] => ConsensusState::Corroborated,
+        _ if is_conflicted => ConsensusState::Conflicted,
+        _ => ConsensusState::Majority,
+    };
+    Consensus { state, basis, tallies, origins: origins.len(), is_conflicted }
+}
+
+/// The votes by entity, the largest sum first.
+fn tallies<'a>(votes: &BTreeMap<(&'a EntityName, &'a str), u8>) -> Vec<Tally<'a>> {
+    let mut tallies: Vec<Tally<'a>> = Vec::new();
+    for ((entity, _), level) in votes {
+        match tallies.last_mut() {
+            Some(last) if last.entity == *entity => {
+                last.sum += u64::from(*level);
+                last.origins += 1;
+            }
+            _ => tallies.push(Tally { entity, sum: u64::from(*level), origins: 1 }),
+        }
+    }
+    // Stable: of equal sums the names stay ascending.
+    tallies.sort_by_key(|tally| std::cmp::Reverse(tally.sum));
+    tallies
+}
+
+/// Whose a script counts as.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Membership<'a> {
+    /// The entity.
+    pub entity: &'a EntityName,
+    /// True if a claim about the script itself says so, false if only its cluster has one.
+    pub is_direct: bool,
+}
+
+/// Whose a script counts as: the entity with the votes, if a claim of control makes it a member. Nobody's if the votes
+/// conflict.
+#[must_use]
+pub fn membership<'a>(stated: &[Stated<'a>], at: At) -> Option<Membership<'a>> {
+    let consensus = consensus(stated, at);
+    let entity = consensus.first().filter(|_| !consensus.is_conflicted)?;
+    let makes = |stated: &Stated<'a>| stated.entity() == Some(entity) && stated.makes_member();
+    let direct = standing_claims(stated, at).filter(makes).map(|stated| !stated.inherited);
+    direct.reduce(|one, other| one || other).map(|is_direct| Membership { entity, is_direct })
+}

@@ -1,0 +1,156 @@
+//! How much a claim weighs, in numbers and in words.
+
+use cairn_events::{ClaimType, EvidenceTier};
+
+use super::Stated;
+
+/// After how many seconds a claim is stale: 365 days.
+pub const STALE_AFTER: u32 = 365 * 86_400;
+
+/// A level as a word, the weakest first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Confidence {
+    /// Below 20, or nothing is claimed.
+    Unverified,
+    /// 20 to 39.
+    Low,
+    /// 40 to 69.
+    Moderate,
+    /// 70 to 89.
+    High,
+    /// 90 and more.
+    Verified,
+}
+
+impl Confidence {
+    /// The word of a level from 0 to 100.
+    #[must_use]
+    pub const fn of(level: u8) -> Self {
+        match level {
+            90.. => Self::Verified,
+            70..=89 => Self::High,
+            40..=69 => Self::Moderate,
+            20..=39 => Self::Low,
+            _ => Self::Unverified,
+        }
+    }
+
+    /// One word lower; the lowest stays.
+    #[must_use]
+    pub const fn lowered(self) -> Self {
+        match self {
+            Self::Verified => Self::High,
+            Self::High => Self::Moderate,
+            Self::Moderate => Self::Low,
+            Self::Low | Self::Unverified => Self::Unverified,
+        }
+    }
+
+    /// The word, as answers have it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Verified => "verified",
+            Self::High => "high",
+            Self::Moderate => "moderate",
+            Self::Low => "low",
+            Self::Unverified => "unverified",
+        }
+    }
+}
+
+/// The level of a claim of this level (0 to 100) that is inherited through a cluster: six tenths, rounded down, and 60 at most.
+#[must_use]
+pub fn inherited_level(level: u8) -> u8 {
+    u8::try_from(u16::from(level) * 6 / 10).unwrap_or(60).min(60)
+}
+
+/// True if a claim is older than [`STALE_AFTER`] at a time (seconds since 1970), and can grow old at all: what the chain
+/// shows, a signature of the script's own key and that a list has a script do not.
+#[must_use]
+pub fn is_stale(stated: &Stated<'_>, now: u32) -> bool {
+    let lasts = matches!(stated.claim.tier, EvidenceTier::OnchainVerified | EvidenceTier::KeySigned)
+        || stated.claim.claim_type == ClaimType::ListedBy;
+    !lasts && now.saturating_sub(stated.then()) > STALE_AFTER
+}
+
+/// The word of a claim's level after inheritance, one lower if the claim is stale.
+#[must_use]
+pub fn confidence_tier(stated: &Stated<'_>, now: u32) -> Confidence {
+    let word = Confidence::of(stated.level());
+    if is_stale(stated, now) { word.lowered() } else { word }
+}
+
+/// How strong evidence is, the weakest first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Strength {
+    /// There is none.
+    None,
+    /// Inherited, from behaviour, or collected by a community.
+    Weak,
+    /// A third party published it.
+    Moderate,
+    /// Chain, signature, holder, authority or named investigation.
+    Strong,
+}
+
+impl Strength {
+    /// The strength of a tier; of none, if nothing is claimed.
+    #[must_use]
+    pub const fn of(tier: Option<EvidenceTier>) -> Self {
+        use EvidenceTier as Tier;
+        match tier {
+            None => Self::None,
+            Some(Tier::ClusterInherited | Tier::Behavioral | Tier::Community) => Self::Weak,
+            Some(Tier::ThirdParty) => Self::Moderate,
+            Some(
+                Tier::OnchainVerified
+                | Tier::KeySigned
+                | Tier::SelfDisclosed
+                | Tier::AuthorityListed
+                | Tier::AuthorityRecord
+                | Tier::Investigated,
+            ) => Self::Strong,
+        }
+    }
+
+    /// The word, as answers have it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Weak => "weak",
+            Self::Moderate => "moderate",
+            Self::Strong => "strong",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_begin_where_the_scale_says() {
+        let words = [0, 19, 20, 39, 40, 69, 70, 89, 90, 100].map(|level| Confidence::of(level).as_str());
+        let expected = ["unverified", "unverified", "low", "low", "moderate", "moderate", "high", "high", "verified"];
+        assert_eq!(words[..9], expected);
+        assert_eq!(words[9], "verified");
+        let lowered = [100, 70, 40, 20, 0].map(|level| Confidence::of(level).lowered());
+        assert_eq!(lowered, [70, 40, 20, 0, 0].map(Confidence::of));
+    }
+
+    #[test]
+    fn what_is_inherited_weighs_six_tenths() {
+        let levels = [0, 1, 5, 10, 40, 84, 89, 90, 99, 100, 255].map(inherited_level);
+        assert_eq!(levels, [0, 0, 3, 6, 24, 50, 53, 54, 59, 60, 60]);
+    }
+
+    #[test]
+    fn the_first_six_tiers_are_strong() {
+        let words: Vec<_> = EvidenceTier::ALL.iter().map(|tier| Strength::of(Some(*tier)).as_str()).collect();
+        assert_eq!(words[..6], ["strong"; 6]);
+        assert_eq!(words[6..], ["moderate", "weak", "weak", "weak"]);
+        assert_eq!(Strength::of(None).as_str(), "none");
+    }
+}

@@ -1,0 +1,29 @@
+//! The judgement over claims: which of them stand, how much they weigh, what they say together, and how an answer says it.
+//!
+//! Pure: the caller reads the claims of a script, its own and those inherited from its cluster, and passes all of them, in
+//! any order. Of one source, list and script it passes the newest version only. The cost is that of sorting them.
+
+mod best;
+mod card;
+mod caveat;
+mod consensus;
+mod contributors;
+mod detail;
+mod flags;
+mod level;
+mod origins;
+mod short;
+mod standing;
+mod wording;
+
+pub use card::{Assessment, Card, CardLabel, Facts, card};
+pub use caveat::{ClaimCaveat, FEED_STALE_AFTER, MAX_NAMED};
+pub use consensus::{Basis, Consensus, ConsensusState, Membership, Tally, consensus, membership};
+pub use contributors::{CategoryShare, Contributors, OriginDepth, contributors};
+pub use detail::{Detail, Evidence, EvidenceGroup, detail};
+pub use flags::{HistoricalFlag, Listing, Risk, historical_flags, is_flag, listings};
+pub use level::{Confidence, STALE_AFTER, Strength, confidence_tier, inherited_level, is_stale};
+pub use origins::{authority, origin_group};
+pub use short::{ShortLabel, short_label};
+pub use standing::{At, Standing, Stated, standings};
+pub use wording::{date, explanation, headline};

@@ -1,0 +1,38 @@
+//! The label of a script in one line, for rows of other answers: transactions, alerts, nodes of a graph.
+
+use cairn_events::EntityName;
+
+use super::{At, CardLabel, Confidence, Stated, best::best, confidence_tier, consensus, standing::standing_claims};
+
+/// A label without its evidence. Each of its words is that of the card.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ShortLabel<'a> {
+    /// Who or what it is said to be.
+    pub label: CardLabel<'a>,
+    /// Who; `None` if the claim names nobody.
+    pub entity: Option<&'a EntityName>,
+    /// The word after inheritance and staleness.
+    pub confidence_tier: Confidence,
+    /// True if another script of the same cluster has the claim.
+    pub inherited: bool,
+    /// True if no entity has three quarters of the votes.
+    pub is_conflicted: bool,
+    /// True if the claim is contested.
+    pub is_contested: bool,
+}
+
+/// The label of a script with these claims, as its card has it. `None` if nothing says who or what it may be.
+#[must_use]
+pub fn short_label<'a>(stated: &[Stated<'a>], at: At) -> Option<ShortLabel<'a>> {
+    let labels: Vec<Stated<'a>> = standing_claims(stated, at).filter(Stated::is_label).collect();
+    let votes = consensus(&labels, at);
+    let best = best(&labels, votes.first())?;
+    Some(ShortLabel {
+        label: CardLabel::of_claim(&best),
+        entity: best.entity(),
+        confidence_tier: confidence_tier(&best, at.time),
+        inherited: best.inherited,
+        is_conflicted: votes.is_conflicted,
+        is_contested: best.contested(),
+    })
+}

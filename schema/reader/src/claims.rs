@@ -1,0 +1,226 @@
+//! Claims about scripts: what the lists of sources say of one.
+
+use bitcoin::hashes::{Hash, sha256};
+use cairn_events::{Claim, DocumentHash, Provenance};
+use cairn_tables::{
+    Table,
+    claims::{ClaimKey, ClaimLists, Claims, ListDocument, ListKey, ListSize, ListVersion},
+    encode_key,
+    events::{Documents, EventRow},
+};
+use rocksdb::DBRawIteratorWithThreadMode;
+
+use crate::{Db, ReadError, View};
+
+/// Most lists of which a script's claims are read.
+pub const MOST_LISTS: usize = 64;
+/// Most claims of one script that are read of a list.
+pub const MOST_OF_A_LIST: usize = 64;
+/// Most documents of a list that are looked through for the one that held at a time.
+const MOST_VERSIONS: usize = 64;
+
+const AFTER_ALL: ListVersion = ListVersion { retrieved_at: u32::MAX, document: [0xff; 8] };
+
+/// What a list says of a script.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ListClaims {
+    /// The list.
+    pub list: ListKey,
+    /// The newest of its documents that say something of the script, or the newest that did at the time that was asked for.
+    pub version: ListVersion,
+    /// What it says, ascending by row.
+    pub claims: Vec<Claim>,
+    /// When the first such document was retrieved, in seconds since 1970.
+    pub first_at: u32,
+    /// When a later, complete document of the list no longer said it; `None` if none has.
+    pub ended_at: Option<u32>,
+}
+
+/// What is said of a script.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct ScriptClaims {
+    /// By list, ascending by source and name.
+    pub lists: Vec<ListClaims>,
+    /// True if more is said than is read: more than [`MOST_LISTS`] lists, or [`MOST_OF_A_LIST`] claims of one.
+    pub is_cut: bool,
+}
+
+/// A document of claims.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ClaimDocument {
+    /// Its sequence number.
+    pub seq: u64,
+    /// Where it comes from.
+    pub provenance: Provenance,
+}
+
+impl View<'_> {
+    /// What is said of a script by all lists; with a time, what was asserted by then. If nothing is, the filter saves the
+    /// read; else some four row reads a list, and one for each claim.
+    ///
+    /// # Errors
+    /// The database cannot be read, or a row is damaged.
+    pub fn claims_of(&self, script: &[u8], at: Option<u32>) -> Result<ScriptClaims, ReadError> {
+        self.claims_of_hash(sha256::Hash::hash(script).as_byte_array(), at)
+    }
+
+    /// As [`View::claims_of`], by the SHA-256 of the script.
+    ///
+    /// # Errors
+    /// The database cannot be read, or a row is damaged.
+    pub fn claims_of_hash(&self, script: &[u8; 32], at: Option<u32>) -> Result<ScriptClaims, ReadError> {
+        let mut filtered = self.prefix_iterator::<Claims>()?;
+        filtered.seek(script);
+        self.count()?;
+        filtered.status().map_err(|e| ReadError::of_table(Claims::NAME, e))?;
+        let mut found = ScriptClaims::default();
+        if filtered.key().is_none_or(|key| !key.starts_with(script)) {
+            return Ok(found);
+        }
+        let mut walk = Walk { rows: self.raw_iterator::<Claims>()?, view: self, script };
+        let mut next = walk.seek(script)?;
+        while let Some(first) = next {
+            if found.lists.len() == MOST_LISTS {
+                found.is_cut = true;
+                break;
+            }
+            let (of, is_cut) = walk.list(&first, at)?;
+            found.lists.extend(of);
+            found.is_cut |= is_cut;
+            let past = walk.key(&first.list, AFTER_ALL, u32::MAX);
+            next = walk.seek(&encode_key::<Claims>(&past))?.filter(|key| key.list != first.list);
+        }
+        Ok(found)
+    }
+
+    /// The document of a claim, by the first bytes of its hash; `None` if there is none. Three row reads.
+    ///
+    /// # Errors
+    /// The database cannot be read, or a row is damaged.
+    pub fn claim_document(&self, version: &ListVersion) -> Result<Option<ClaimDocument>, ReadError> {
+        let mut from = [0; 32];
+        from[..8].copy_from_slice(&version.document);
+        let Some(row) = self.scan::<Documents>(Some(&DocumentHash(from)))?.next() else { return Ok(None) };
+        let (hash, state) = row?;
+        if !hash.0.starts_with(&version.document) || state.seq == 0 {
+            return Ok(None);
+        }
+        match self.event(state.seq)? {
+            Some((seq, EventRow::Document { provenance, .. })) => Ok(Some(ClaimDocument { seq, provenance })),
+            _ => Err(ReadError::Lacks { table: "events", what: format!("document {hash}") }),
+        }
+    }
+
+    /// When the first complete document of a list after this one was retrieved; `None` if there is none. One row read.
+    fn complete_after(&self, list: &ListKey, version: &ListVersion) -> Result<Option<ListVersion>, ReadError> {
+        let of = ListDocument { list: list.clone(), is_complete: true, version: *version };
+        for row in self.scan::<ClaimLists>(Some(&of))? {
+            let (found, _) = row?;
+            if (&found.list, found.is_complete) != (list, true) {
+                break;
+            }
+            if found.version > *version {
+                return Ok(Some(found.version));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Documents of all lists that are not withdrawn, ascending by source and name, at most so many.
+    ///
+    /// # Errors
+    /// The database cannot be read, or a row is damaged.
+    pub fn claim_lists(&self, limit: usize) -> Result<Vec<(ListDocument, ListSize)>, ReadError> {
+        self.scan::<ClaimLists>(None)?.take(limit).collect()
+    }
+
+    /// True if there is any claim. One row read.
+    ///
+    /// # Errors
+    /// The database cannot be read, or a row is damaged.
+    pub fn has_claims(&self) -> Result<bool, ReadError> {
+        Ok(self.scan::<ClaimLists>(None)?.next().transpose()?.is_some())
+    }
+}
+
+/// A walk over the claims about a script.
+struct Walk<'w> {
+    rows: DBRawIteratorWithThreadMode<'w, Db>,
+    view: &'w View<'w>,
+    script: &'w [u8; 32],
+}
+
+impl Walk<'_> {
+    fn key(&self, list: &ListKey, version: ListVersion, row: u32) -> ClaimKey {
+        ClaimKey { script: *self.script, list: list.clone(), version, row }
+    }
+
+    /// The key of the row that the iterator is at, if it is about the script.
+    fn here(&self) -> Result<Option<ClaimKey>, ReadError> {
+        self.view.count()?;
+        self.rows.status().map_err(|e| ReadError::of_table(Claims::NAME, e))?;
+        let key = self.rows.key().filter(|key| key.starts_with(self.script));
+        Ok(key.map(Claims::decode_key).transpose()?)
+    }
+
+    fn seek(&mut self, key: &[u8]) -> Result<Option<ClaimKey>, ReadError> {
+        self.rows.seek(key);
+        self.here()
+    }
+
+    /// The last document of a list before `version` that says something of the script.
+    fn before(&mut self, list: &ListKey, version: ListVersion, row: u32) -> Result<Option<ListVersion>, ReadError> {
+        self.rows.seek_for_prev(encode_key::<Claims>(&self.key(list, version, row)));
+        Ok(self.here()?.filter(|key| key.list == *list).map(|key| key.version))
+    }
+
+    /// What a list says; `first` is the first row of it. `None` if nothing was asserted by the time that is asked for.
+    fn list(&mut self, first: &ClaimKey, at: Option<u32>) -> Result<(Option<ListClaims>, bool), ReadError> {
+        let list = &first.list;
+        let mut version = self.before(list, AFTER_ALL, u32::MAX)?.unwrap_or(first.version);
+        let mut following = None;
+        for _ in 0..MOST_VERSIONS {
+            let (claims, is_cut) = self.claims(list, version, at)?;
+            if !claims.is_empty() {
+                let complete = self.view.complete_after(list, &version)?;
+                // Where a later document says something of the script again, the first one was replaced, not ended.
+                let ended = complete.filter(|complete| following.is_none_or(|following| *complete < following));
+                let ended_at = ended.map(|of| of.retrieved_at);
+                let first_at = first.version.retrieved_at;
+                return Ok((Some(ListClaims { list: list.clone(), version, claims, first_at, ended_at }), is_cut));
+            }
+            following = Some(version);
+            match self.before(list, version, 0)?.filter(|before| *before < version) {
+                Some(before) => version = before,
+                None => return Ok((None, false)),
+            }
+        }
+        Ok((None, true))
+    }
+
+    /// What a document says of the script.
+    fn claims(
+        &mut self,
+        list: &ListKey,
+        version: ListVersion,
+        at: Option<u32>,
+    ) -> Result<(Vec<Claim>, bool), ReadError> {
+        let (mut claims, mut read) = (Vec::new(), 0);
+        let mut key = self.seek(&encode_key::<Claims>(&self.key(list, version, 0)))?;
+        while key.is_some_and(|key| (&key.list, key.version) == (list, version)) {
+            if read == MOST_OF_A_LIST {
+                return Ok((claims, true));
+            }
+            read += 1;
+            let value = self.rows.value().unwrap_or_default();
+            self.view.count_bytes(value)?;
+            let claim = Claims::decode_value(value)?;
+            if at.is_none_or(|at| claim.then(version.retrieved_at) <= at) {
+                claims.push(claim);
+            }
+            self.rows.next();
+            key = self.here()?;
+        }
+        Ok((claims, false))
+    }
+}

@@ -1,0 +1,192 @@
+//! Claims: who or what scripts are said to be, by whom.
+//!
+//! ```text
+//! claims       SHA-256 of the script (32) ‖ source ‖ 0 ‖ list ‖ 0 ‖ retrieved at (4) ‖ first bytes of the document's hash (8)
+//!                ‖ row (4) → claim, with the row as distance from 0
+//! claim_lists  'y' ‖ source ‖ 0 ‖ list ‖ 0 ‖ complete (1) ‖ retrieved at (4) ‖ first bytes of the document's hash (8) →
+//!                claims │ newest time of assertion, if one tells it
+//! ```
+//!
+//! A row of `claims` is what one document says of one script. Of a list of a source, the document that was retrieved last
+//! holds, then the one with the greater hash. What it does not repeat no longer holds if it is complete: who reads a claim
+//! looks for the next document of the list in `claim_lists`. So both tables are functions of the documents, in whatever
+//! order they came, and a document that comes changes no rows but its own.
+
+use cairn_events::{
+    Claim, Slug,
+    claim::{Shared, put_claim},
+};
+
+use crate::{
+    codec::{DecodeError, Input, KeyCodec, ValueCodec, put_varint},
+    events::whole,
+    table::{Home, Origin, Table, Tuning},
+};
+
+/// What each document says of each script, unless it is withdrawn.
+pub struct Claims;
+
+impl Table for Claims {
+    const NAME: &'static str = "claims";
+    // Texts that repeat from row to row: longer blocks compress better. Most scripts have no claim: the filter tells.
+    const HOME: Home = Home::Own(Tuning { block_size: 8 << 10, filter_bits: 10, filter_prefix: 32, ..Tuning::SHORT });
+    const ORIGIN: Origin = Origin::FoldedEvents;
+    type Key = ClaimKey;
+    type Value = Claim;
+}
+
+/// A list of a source.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct ListKey {
+    /// The source.
+    pub source: Slug,
+    /// The list.
+    pub list: Slug,
+}
+
+/// A document of a list. They are in the order of this type: the last one holds.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct ListVersion {
+    /// When it was retrieved.
+    pub retrieved_at: u32,
+    /// First bytes of its hash.
+    pub document: [u8; 8],
+}
+
+/// What one document says of one script.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct ClaimKey {
+    /// SHA-256 of the script.
+    pub script: [u8; 32],
+    /// The list.
+    pub list: ListKey,
+    /// The document.
+    pub version: ListVersion,
+    /// The row of the document.
+    pub row: u32,
+}
+
+fn put_slug(out: &mut Vec<u8>, slug: &Slug) {
+    out.extend_from_slice(slug.as_str().as_bytes());
+    out.push(0);
+}
+
+fn slug(b: &mut Input<'_>) -> Result<Slug, DecodeError> {
+    let mut name = Vec::new();
+    loop {
+        match b.byte()? {
+            0 => break,
+            byte => name.push(byte),
+        }
+    }
+    str::from_utf8(&name).ok().and_then(|text| text.parse().ok()).ok_or_else(|| b.error("short name"))
+}
+
+impl KeyCodec for ListKey {
+    fn encode(&self, out: &mut Vec<u8>) {
+        put_slug(out, &self.source);
+        put_slug(out, &self.list);
+    }
+
+    fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
+        Ok(ListKey { source: slug(b)?, list: slug(b)? })
+    }
+}
+
+impl KeyCodec for ListVersion {
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.retrieved_at.to_be_bytes());
+        out.extend_from_slice(&self.document);
+    }
+
+    fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
+        Ok(ListVersion { retrieved_at: u32::from_be_bytes(b.array()?), document: b.array()? })
+    }
+}
+
+impl KeyCodec for ClaimKey {
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.script);
+        self.list.encode(out);
+        self.version.encode(out);
+        out.extend_from_slice(&self.row.to_be_bytes());
+    }
+
+    fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
+        let (script, list, version) = (b.array()?, ListKey::decode(b)?, ListVersion::decode(b)?);
+        Ok(ClaimKey { script, list, version, row: u32::from_be_bytes(b.array()?) })
+    }
+}
+
+impl ValueCodec for Claim {
+    fn encode(&self, out: &mut Vec<u8>) {
+        put_claim(out, &mut Shared::default(), self);
+    }
+
+    fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
+        whole(b, |b| b.claim(&mut Shared::default()))
+    }
+}
+
+/// The documents of each list, unless they are withdrawn.
+pub struct ClaimLists;
+
+impl Table for ClaimLists {
+    const NAME: &'static str = "claim_lists";
+    const HOME: Home = Home::Shared(b'y');
+    const ORIGIN: Origin = Origin::FoldedEvents;
+    type Key = ListDocument;
+    type Value = ListSize;
+}
+
+/// A document of a list. The complete ones stand together, so that the next one is found by one read.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct ListDocument {
+    /// The list.
+    pub list: ListKey,
+    /// True if it is the whole list as of then.
+    pub is_complete: bool,
+    /// The document.
+    pub version: ListVersion,
+}
+
+impl KeyCodec for ListDocument {
+    fn encode(&self, out: &mut Vec<u8>) {
+        self.list.encode(out);
+        out.push(self.is_complete.into());
+        self.version.encode(out);
+    }
+
+    fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
+        let list = ListKey::decode(b)?;
+        let is_complete = match b.byte()? {
+            0 => false,
+            1 => true,
+            _ => return Err(b.error("complete")),
+        };
+        Ok(ListDocument { list, is_complete, version: ListVersion::decode(b)? })
+    }
+}
+
+/// What a document of a list has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ListSize {
+    /// Its claims.
+    pub claims: u32,
+    /// The newest time at which one of them was asserted, in seconds since 1970; `None` if none tells it.
+    pub newest: Option<u32>,
+}
+
+impl ValueCodec for ListSize {
+    fn encode(&self, out: &mut Vec<u8>) {
+        put_varint(out, self.claims.into());
+        self.newest.into_iter().for_each(|time| put_varint(out, time.into()));
+    }
+
+    fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
+        let number = |b: &mut Input<'_>| u32::try_from(b.varint()?).map_err(|_| b.error("number too large"));
+        let claims = number(b)?;
+        let newest = if b.left() == 0 { None } else { Some(number(b)?) };
+        Ok(ListSize { claims, newest })
+    }
+}

@@ -1,0 +1,125 @@
+//! The command line of labels, mining pools and lists of sanctions.
+
+use cairn_events::{Behaviour, Category, ClaimType, EntityName, EvidenceTier, Slug};
+use cairn_inputs::{ClaimLayout, ClaimMap};
+use clap::{Args, Subcommand};
+
+use super::import::Import;
+use crate::config::IndexDir;
+
+#[derive(Args, Debug)]
+pub(crate) struct LabelsArgs {
+    #[command(subcommand)]
+    pub(crate) what: LabelsCommand,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum LabelsCommand {
+    /// Reads a file of labels and takes it into the ledger: a GraphSense TagPack, a CSV file of facts, or another CSV file
+    /// with a map of its columns.
+    Import(Box<LabelsImport>),
+    /// Prints what every list says of an address, as JSON.
+    Show(LabelsShow),
+    /// Prints the lists of claims: how many claims, how old.
+    Status(LabelsStatus),
+    /// Prints the sources of claims with their licences, and what these ask to be said.
+    Licences(IndexDir),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct LabelsImport {
+    #[command(flatten)]
+    pub(crate) from: Import,
+    /// Who says it: a short name in small letters. A newer file of the same list of a source replaces what an older one says
+    /// of a script.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) source: Slug,
+    /// Name of the list among those of the source. Default: the name of the file.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) list: Option<Slug>,
+    /// The file is the whole list: what an older file says, and this one does not, no longer holds.
+    #[arg(long)]
+    pub(crate) complete: bool,
+    /// The layout of the file. Default: it is recognised.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) layout: Option<ClaimLayout>,
+    /// Describes the columns of a CSV file of another layout, for example address=Address,label=Name.
+    #[arg(long, value_name = "MAP")]
+    pub(crate) map: Option<ClaimMap>,
+    /// What the rows say, if they do not tell it themselves, for example controlled_by or reported_as.
+    #[arg(long, value_name = "TYPE")]
+    pub(crate) claim_type: Option<ClaimType>,
+    /// What they rest on, if they do not tell it themselves, for example self_disclosed or third_party.
+    #[arg(long, value_name = "TIER")]
+    pub(crate) evidence_tier: Option<EvidenceTier>,
+    /// The entity, if they do not name it themselves.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) entity: Option<EntityName>,
+    /// The category, if they do not tell it themselves, for example exchange.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) category: Option<Category>,
+    /// The behaviour, if they do not tell it themselves, for example ransomware.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) behaviour: Option<Behaviour>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct LabelsShow {
+    #[command(flatten)]
+    pub(crate) index: IndexDir,
+    /// Address on the network of the index, or scripthash:<hex> with SHA-256(scriptPubKey) in natural byte order.
+    pub(crate) address: String,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct LabelsStatus {
+    #[command(flatten)]
+    pub(crate) index: IndexDir,
+    /// Prints a JSON object for each list, on a line of its own.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct PoolsArgs {
+    #[command(subcommand)]
+    pub(crate) what: PoolsCommand,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum PoolsCommand {
+    /// Reads a list of mining pools (pools-v2.json or pools.json) and takes their payout addresses into the ledger. The file is
+    /// the whole list.
+    Import(PoolsImport),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct PoolsImport {
+    #[command(flatten)]
+    pub(crate) from: Import,
+    /// Who says it: a short name in small letters.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) source: Slug,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct SanctionsArgs {
+    #[command(subcommand)]
+    pub(crate) what: SanctionsCommand,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum SanctionsCommand {
+    /// Reads a list of sanctions and takes its Bitcoin addresses into the ledger: OFAC's SDN list (sdn_advanced.xml), or a text
+    /// file with an address a line. The file is the whole list: what an older file has, and this one does not, is delisted.
+    Import(SanctionsImport),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct SanctionsImport {
+    #[command(flatten)]
+    pub(crate) from: Import,
+    /// Whose list it is: a short name in small letters. Names that begin with ofac count as one origin.
+    #[arg(long, value_name = "NAME", default_value = "ofac-sdn")]
+    pub(crate) source: Slug,
+}

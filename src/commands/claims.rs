@@ -1,0 +1,67 @@
+//! A claim of the ledger, as `cairn events show` and `cairn labels show` print it.
+
+use cairn_domain::address_of;
+use cairn_events::{Claim, Slug};
+use cairn_model::Network;
+use serde::Serialize;
+
+use super::{feedback::harmless, keys::time};
+
+/// A claim, as JSON. Texts are what the source says.
+#[derive(Serialize)]
+pub(super) struct ClaimRow {
+    document_seq: u64,
+    list: String,
+    row: u32,
+    /// Null if the script has none.
+    address: Option<String>,
+    script: String,
+    claim_type: &'static str,
+    evidence_tier: &'static str,
+    confidence_level: u8,
+    entity: Option<String>,
+    entity_name: Option<String>,
+    category: Option<&'static str>,
+    behaviour: Option<&'static str>,
+    label: Option<String>,
+    source_url: Option<String>,
+    origin_url: Option<String>,
+    note: Option<String>,
+    asserted_at: Option<String>,
+    valid_from: Option<String>,
+    valid_to: Option<String>,
+    may_be_inherited: bool,
+    is_person: bool,
+    untrusted_content: bool,
+}
+
+impl ClaimRow {
+    pub(super) fn of(document_seq: u64, list: &Slug, claim: &Claim, network: Network) -> Self {
+        let text = |text: &str| Some(harmless(text)).filter(|text| !text.is_empty());
+        let when = |at: Option<u32>| at.map(|at| time(at.into()));
+        ClaimRow {
+            document_seq,
+            list: list.to_string(),
+            row: claim.row,
+            address: address_of(&claim.script, network),
+            script: hex::encode(&claim.script),
+            claim_type: claim.claim_type.as_str(),
+            evidence_tier: claim.tier.as_str(),
+            confidence_level: claim.level,
+            entity: claim.entity.as_ref().map(ToString::to_string),
+            entity_name: text(&claim.entity_name),
+            category: claim.category.map(|of| of.as_str()),
+            behaviour: claim.behaviour.map(|of| of.as_str()),
+            label: text(&claim.label),
+            source_url: text(&claim.source_url),
+            origin_url: text(&claim.origin_url),
+            note: text(&claim.note),
+            asserted_at: when(claim.asserted_at),
+            valid_from: when(claim.valid_from),
+            valid_to: when(claim.valid_to),
+            may_be_inherited: claim.is_inherited,
+            is_person: claim.is_person,
+            untrusted_content: true,
+        }
+    }
+}

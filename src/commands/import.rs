@@ -1,0 +1,214 @@
+//! What every import of a file or URL does: it is fetched, unpacked and hashed, and what is read of it handed in.
+
+use std::{
+    fs::File,
+    io::{self, BufReader, Read},
+    path::Path,
+    time::UNIX_EPOCH,
+};
+
+use cairn_events::{Body, Document, DocumentHash, Provenance, Slug};
+use cairn_fetch::{Answer, Client, FetchError, Fetched, Kept, Limits, Url, Validators, keep, kept, unpack};
+use sha2::{Digest, Sha256};
+
+use super::{
+    db::open,
+    events::{now, submit},
+    keys::time,
+};
+use crate::{
+    cli::Import,
+    exit::{Exit, Failure},
+    out::{print, thousands},
+    signals::Signals,
+};
+
+/// Why a file is not taken.
+pub(super) enum Refused {
+    /// It is to blame: the message follows its name.
+    File(String),
+    /// Something else is.
+    Failed(Failure),
+}
+
+impl From<String> for Refused {
+    fn from(message: String) -> Self {
+        Refused::File(message)
+    }
+}
+
+impl From<Failure> for Refused {
+    fn from(failure: Failure) -> Self {
+        Refused::Failed(failure)
+    }
+}
+
+/// Imports a file or URL. `read` tells what it reads, and returns what the documents say that the file becomes, none if no
+/// row can be taken.
+pub(super) fn import(
+    args: &Import,
+    source: &Slug,
+    read: impl FnOnce(&mut dyn Read) -> Result<Vec<Body>, Refused>,
+) -> Result<Exit, Failure> {
+    match url_of(&args.file)? {
+        Some(url) => import_url(args, source, &url, read),
+        None => import_file(args, source, read),
+    }
+}
+
+/// The URL, if the argument is one.
+fn url_of(text: &Path) -> Result<Option<Url>, Failure> {
+    let Some(text) = text.to_str().filter(|text| text.contains("://")) else { return Ok(None) };
+    // The message does not repeat the text: it may have credentials in it.
+    text.parse().map(Some).map_err(|error: cairn_fetch::UrlError| Failure::usage(error.to_string()))
+}
+
+fn import_file(
+    args: &Import,
+    source: &Slug,
+    read: impl FnOnce(&mut dyn Read) -> Result<Vec<Body>, Refused>,
+) -> Result<Exit, Failure> {
+    let path = &args.file;
+    let file = File::open(path).map_err(Failure::io(path))?;
+    let modified = file.metadata().and_then(|of| of.modified()).map_err(Failure::io(path))?;
+    let modified = modified.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    let retrieved_at = u32::try_from(modified).unwrap_or(u32::MAX).min(now());
+    let from = Place { origin: path.display().to_string(), retrieved_at, source };
+    Ok(take(args, BufReader::new(file), from, read)?.1)
+}
+
+fn import_url(
+    args: &Import,
+    source: &Slug,
+    url: &Url,
+    read: impl FnOnce(&mut dyn Read) -> Result<Vec<Body>, Refused>,
+) -> Result<Exit, Failure> {
+    let datadir = args.index.datadir()?;
+    let signals = Signals::take_over()?;
+    let client = Client::new(signals.cancel_token(), args.addresses.allow_private_addresses);
+    let limits = Limits { received: args.max_size, unpacked: args.max_unpacked, time: args.max_time };
+    // The server is asked for changes only if the ledger still has what came last time.
+    let last = if args.dry_run { None } else { kept(datadir, url).filter(|kept| has(datadir, kept)) };
+    let validators = last.as_ref().map_or_else(Validators::default, |last| last.validators.clone());
+    let answer = match client.fetch(url, limits, &validators)? {
+        Fetched::Document(answer) => answer,
+        Fetched::Unchanged => {
+            let since = last.map(|last| time(last.fetched_at.into())).unwrap_or_default();
+            print(&format!("{url} has not changed since it was fetched at {since}: nothing has changed\n"))?;
+            return Ok(Exit::Done);
+        }
+    };
+    let fetched_at = now();
+    let Answer { body, validators, .. } = *answer;
+    print(&format!("{} bytes received from {url}\n", thousands(body.received())))?;
+    let from = Place { origin: url.shown(), retrieved_at: fetched_at, source };
+    let (document, exit) = take(args, body.reader(), from, read)?;
+    if !args.dry_run && !validators.is_empty() {
+        // Without it the next fetch brings the whole file, and that is all.
+        if let Err(error) = keep(datadir, url, &Kept { validators, document, fetched_at }) {
+            tracing::warn!(%error, "what the server told of the file cannot be kept");
+        }
+    }
+    Ok(exit)
+}
+
+/// True if the ledger has the document of the last fetch.
+fn has(datadir: &Path, kept: &Kept) -> bool {
+    let found = || -> Result<bool, Failure> {
+        let reader = open(datadir)?;
+        let state = reader.view()?.document(&kept.document)?;
+        Ok(state.is_some_and(|state| state.seq != 0))
+    };
+    found().unwrap_or(false)
+}
+
+/// Hashes what is read.
+struct Hashed<R> {
+    from: R,
+    hash: Sha256,
+}
+
+impl<R: Read> Read for Hashed<R> {
+    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        let read = self.from.read(to)?;
+        self.hash.update(to.get(..read).unwrap_or_default());
+        Ok(read)
+    }
+}
+
+/// Where a file comes from.
+struct Place<'f> {
+    origin: String,
+    retrieved_at: u32,
+    source: &'f Slug,
+}
+
+/// Reads a file and hands it in; the hash of the first document. What is packed counts as what it unpacks to.
+fn take(
+    args: &Import,
+    input: impl Read,
+    from: Place<'_>,
+    read: impl FnOnce(&mut dyn Read) -> Result<Vec<Body>, Refused>,
+) -> Result<(DocumentHash, Exit), Failure> {
+    let datadir = args.index.datadir()?;
+    let wrong = |error: &dyn std::fmt::Display| Failure::new(Exit::Other, format!("{}: {error}", from.origin));
+    let unpacked = unpack(input, args.max_size, args.max_unpacked).map_err(|error| wrong(&error))?;
+    let mut input = Hashed { from: unpacked, hash: Sha256::new() };
+    let bodies = read(&mut input).map_err(|refused| match refused {
+        Refused::File(message) => wrong(&message),
+        Refused::Failed(failure) => failure,
+    })?;
+    io::copy(&mut input, &mut io::sink()).map_err(|error| wrong(&error))?;
+    let hash = DocumentHash(input.hash.finalize().into());
+    if bodies.is_empty() {
+        return Err(wrong(&"no row can be taken"));
+    }
+    if args.dry_run {
+        print("nothing is written (--dry-run)\n")?;
+        return Ok((hash, Exit::Done));
+    }
+    let (source, licence) = (from.source.clone(), args.licence.clone());
+    let whole =
+        Provenance { source, licence, origin: from.origin.clone(), retrieved_at: from.retrieved_at, document: hash };
+    let count = bodies.len();
+    let first = part_of(&whole, 0, count).document;
+    let submitted = submit(datadir, |add| {
+        for (part, body) in (0u32..).zip(bodies) {
+            let document = Document { provenance: part_of(&whole, part, count), received_at: None, body };
+            document.check().map_err(|error| wrong(&error))?;
+            add(&document)?;
+        }
+        Ok(())
+    })?;
+    Ok((first, submitted.tell()?))
+}
+
+/// Where a part of a long file comes from. The hash of a part is that of the file and its number.
+fn part_of(whole: &Provenance, part: u32, count: usize) -> Provenance {
+    if count == 1 {
+        return whole.clone();
+    }
+    let mut hasher = Sha256::new();
+    hasher.update(whole.document.0);
+    hasher.update(part.to_be_bytes());
+    Provenance {
+        origin: format!("{} (part {} of {count}, SHA-256 of the file: {})", whole.origin, part + 1, whole.document),
+        document: DocumentHash(hasher.finalize().into()),
+        ..whole.clone()
+    }
+}
+
+impl From<FetchError> for Failure {
+    fn from(error: FetchError) -> Self {
+        let exit = if matches!(error, FetchError::Cancelled) { Exit::Interrupted } else { Exit::Other };
+        let failure = Failure::new(exit, error.to_string());
+        match error {
+            FetchError::TooLong { .. } => failure.hint("allow more with --max-size"),
+            FetchError::TimedOut { .. } => failure.hint("allow more with --max-time"),
+            FetchError::Status { retry_after: Some(wait), .. } => {
+                failure.hint(format!("the server asks to wait {} s", wait.as_secs()))
+            }
+            _ => failure,
+        }
+    }
+}

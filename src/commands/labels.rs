@@ -1,0 +1,383 @@
+//! `cairn labels`, `cairn pools` and `cairn sanctions`: claims about scripts.
+
+use std::collections::BTreeMap;
+
+use cairn_clock::now_secs;
+use cairn_domain::{Subject, parse_address, script_sha256};
+use cairn_events::{Behaviour, Body, Claim, ClaimList, ClaimType, EvidenceTier, MAX_ROWS, Slug, SlugError};
+use cairn_inputs::{ClaimDefaults, ClaimLayout, ClaimMap, ClaimOptions, ClaimReport, STARTER_LABELS, read_claims};
+use cairn_reader::View;
+use serde::Serialize;
+
+use super::{
+    claims::ClaimRow,
+    db::open,
+    events::now,
+    import::{Refused, import},
+    keys::time,
+};
+use crate::{
+    cli::{Import, LabelsCommand, LabelsImport, LabelsShow, LabelsStatus, PoolsCommand, SanctionsCommand},
+    config::IndexDir,
+    exit::{Exit, Failure},
+    out::{print, table, thousands},
+};
+
+/// Most documents of lists that a command looks at.
+const MOST_DOCUMENTS: usize = 1_000_000;
+
+/// Runs a subcommand of `cairn labels`.
+pub(crate) fn labels(command: &LabelsCommand) -> Result<Exit, Failure> {
+    match command {
+        LabelsCommand::Import(args) => import_labels(args),
+        LabelsCommand::Show(args) => show(args),
+        LabelsCommand::Status(args) => status(args),
+        LabelsCommand::Licences(index) => licences(index),
+    }
+}
+
+/// Runs a subcommand of `cairn pools`.
+pub(crate) fn pools(command: &PoolsCommand) -> Result<Exit, Failure> {
+    let PoolsCommand::Import(args) = command;
+    let what = What { layout: Some(ClaimLayout::Pools), ..What::named("pools")? };
+    import_claims(&args.from, &args.source, what)
+}
+
+/// Runs a subcommand of `cairn sanctions`.
+pub(crate) fn sanctions(command: &SanctionsCommand) -> Result<Exit, Failure> {
+    let SanctionsCommand::Import(args) = command;
+    let defaults = ClaimDefaults {
+        claim_type: Some(ClaimType::ListedBy),
+        tier: Some(EvidenceTier::AuthorityListed),
+        behaviour: Some(Behaviour::Sanctioned),
+        ..ClaimDefaults::default()
+    };
+    let what = What { among: SANCTIONS, defaults, ..What::named("sanctions")? };
+    import_claims(&args.from, &args.source, what)
+}
+
+/// The layouts of lists of sanctions.
+const SANCTIONS: &[ClaimLayout] = &[ClaimLayout::SdnAdvanced, ClaimLayout::AddressList];
+
+/// What is imported.
+struct What {
+    list: Slug,
+    is_complete: bool,
+    layout: Option<ClaimLayout>,
+    /// Layouts that are allowed; all if there is none.
+    among: &'static [ClaimLayout],
+    map: Option<ClaimMap>,
+    defaults: ClaimDefaults,
+}
+
+impl What {
+    /// A list of this name; the rest is as the file says.
+    fn named(list: &str) -> Result<Self, Failure> {
+        let list = list.parse().map_err(|error: SlugError| Failure::new(Exit::Other, error.to_string()))?;
+        Ok(What { list, is_complete: false, layout: None, among: &[], map: None, defaults: ClaimDefaults::default() })
+    }
+}
+
+fn import_labels(args: &LabelsImport) -> Result<Exit, Failure> {
+    let list = match &args.list {
+        Some(list) => list.clone(),
+        None => list_of(&args.from)?,
+    };
+    let defaults = ClaimDefaults {
+        claim_type: args.claim_type,
+        tier: args.evidence_tier,
+        level: None,
+        category: args.category,
+        behaviour: args.behaviour,
+        entity: args.entity.clone(),
+        asserted_at: None,
+    };
+    let (layout, map) = (args.layout, args.map.clone());
+    let what = What { list, is_complete: args.complete, layout, among: &[], map, defaults };
+    import_claims(&args.from, &args.source, what)
+}
+
+/// The name of the list that follows from the name of the file.
+fn list_of(from: &Import) -> Result<Slug, Failure> {
+    let stem = from.file.file_stem().map(|stem| stem.to_string_lossy().to_lowercase()).unwrap_or_default();
+    // What is packed is named after what is in it.
+    let stem = stem.trim_end_matches(".csv").trim_end_matches(".yaml").trim_end_matches(".yml");
+    let name: String =
+        stem.chars().map(|c| if c.is_ascii_alphanumeric() || ".-_".contains(c) { c } else { '-' }).take(32).collect();
+    name.parse().map_err(|_| Failure::usage("the file has no name that could name the list: give --list".to_owned()))
+}
+
+fn import_claims(from: &Import, source: &Slug, what: What) -> Result<Exit, Failure> {
+    let network = open(from.index.datadir()?)?.facts().network;
+    import(from, source, |input| {
+        let options = ClaimOptions {
+            now: now(),
+            network,
+            layout: what.layout,
+            map: what.map.clone(),
+            defaults: what.defaults.clone(),
+        };
+        let mut claims: Vec<Claim> = Vec::new();
+        let report = read_claims(input, &options, &mut |claim| claims.push(claim)).map_err(|e| e.to_string())?;
+        if !what.among.is_empty() && !what.among.contains(&report.layout) {
+            let allowed: Vec<&str> = what.among.iter().map(|layout| layout.as_str()).collect();
+            let (found, allowed) = (report.layout.as_str(), allowed.join(" or "));
+            return Err(Refused::File(format!("the layout is {found}, not {allowed}: see `cairn labels import`")));
+        }
+        print(&told(&report))?;
+        let parts = parts(claims)?;
+        let is_whole = what.is_complete || report.is_complete_by_nature;
+        let is_complete = is_whole && parts.len() <= 1;
+        if is_whole && !is_complete {
+            let most = thousands(MAX_ROWS as u64);
+            print(&format!(
+                "  the file has more than {most} claims and becomes several documents: what it does not say is not ended\n"
+            ))?;
+        }
+        let list = ClaimList { name: what.list.clone(), is_complete };
+        Ok(parts.into_iter().map(|rows| Body::Claims { list: list.clone(), rows }).collect())
+    })
+}
+
+/// Most documents that one file becomes.
+const MOST_PARTS: u64 = 64;
+
+/// The claims of each document that a file becomes. All claims of a script are in one: of two documents of the same time only
+/// one holds.
+fn parts(claims: Vec<Claim>) -> Result<Vec<Vec<Claim>>, Refused> {
+    if claims.is_empty() {
+        return Ok(Vec::new());
+    }
+    let number = |claim: &Claim| {
+        let hash = script_sha256(&claim.script);
+        hash.iter().take(8).fold(0u64, |number, byte| number << 8 | u64::from(*byte))
+    };
+    let least = claims.len().div_ceil(MAX_ROWS) as u64;
+    for count in least..=MOST_PARTS {
+        let mut sizes: BTreeMap<u64, usize> = BTreeMap::new();
+        claims.iter().for_each(|claim| *sizes.entry(number(claim) % count).or_default() += 1);
+        if sizes.values().all(|size| *size <= MAX_ROWS) {
+            let mut parts: BTreeMap<u64, Vec<Claim>> = BTreeMap::new();
+            for claim in claims {
+                parts.entry(number(&claim) % count).or_default().push(claim);
+            }
+            return Ok(parts.into_values().collect());
+        }
+    }
+    let most = thousands(MAX_ROWS as u64);
+    Err(Refused::File(format!("the file cannot become {MOST_PARTS} documents of at most {most} claims: split it")))
+}
+
+/// What was read, in words.
+fn told(report: &ClaimReport) -> String {
+    let (rows, taken, refused) = (thousands(report.rows), thousands(report.taken), thousands(report.refused));
+    let mut text = format!("layout {}: {rows} rows read, {taken} taken, {refused} left out\n", report.layout.as_str());
+    if report.repeated > 0 {
+        text += &format!("  {} repeat another row\n", thousands(report.repeated));
+    }
+    for (asset, count) in &report.other_assets {
+        text += &format!("  {} of another asset: {asset}\n", thousands(*count));
+    }
+    if report.persons > 0 {
+        text += &format!("  {} are about natural persons: no directory lists them\n", thousands(report.persons));
+    }
+    if let Some(newest) = report.newest {
+        text += &format!("  the newest is of {}\n", time(newest.into()));
+    }
+    for (code, count) in &report.by_code {
+        text += &format!("  {}: {}\n", code.as_str(), thousands(*count));
+    }
+    for row in &report.bad_rows {
+        text += &format!("  {row}\n");
+    }
+    text
+}
+
+/// What a list says of an address.
+#[derive(Serialize)]
+struct Shown {
+    source: String,
+    licence: String,
+    document: String,
+    retrieved_at: String,
+    /// When the list said anything of the address first.
+    first_retrieved_at: String,
+    /// When a later, complete document no longer had it; null if it stands.
+    ended_at: Option<String>,
+    claims: Vec<ClaimRow>,
+}
+
+fn show(args: &LabelsShow) -> Result<Exit, Failure> {
+    let reader = open(args.index.datadir()?)?;
+    let view = reader.view()?;
+    let network = reader.facts().network;
+    let subject = parse_address(&args.address, Some(network)).map_err(|error| Failure::usage(error.to_string()))?;
+    let found = match &subject {
+        Subject::Script(script) => view.claims_of(script, None)?,
+        Subject::ScriptHash(hash) => view.claims_of_hash(hash, None)?,
+    };
+    for of in &found.lists {
+        let missing = || Failure::new(Exit::Index, "the ledger lacks a document").hint("run `cairn repair`");
+        let document = view.claim_document(&of.version)?.ok_or_else(missing)?;
+        let row = |claim| ClaimRow::of(document.seq, &of.list.list, claim, network);
+        let claims = of.claims.iter().map(row).collect();
+        let shown = Shown {
+            source: of.list.source.to_string(),
+            licence: document.provenance.licence.to_string(),
+            document: document.provenance.document.to_string(),
+            retrieved_at: time(of.version.retrieved_at.into()),
+            first_retrieved_at: time(of.first_at.into()),
+            ended_at: of.ended_at.map(|at| time(at.into())),
+            claims,
+        };
+        let line = serde_json::to_string(&shown).map_err(|e| Failure::new(Exit::Other, e.to_string()))?;
+        print(&(line + "\n"))?;
+    }
+    if found.lists.is_empty() {
+        print("no list says anything of it\n")?;
+    }
+    if found.is_cut {
+        print("there is more than is shown\n")?;
+    }
+    Ok(Exit::Done)
+}
+
+/// A list of a source.
+#[derive(Serialize)]
+struct ListStatus {
+    source: String,
+    list: String,
+    /// Documents that are not withdrawn.
+    documents: u64,
+    /// Claims of the newest one.
+    claims: u32,
+    retrieved_at: String,
+    age_days: u64,
+    /// When the newest claim was asserted; null if none tells it.
+    newest_asserted_at: Option<String>,
+    is_complete: bool,
+    /// True if it was retrieved more than 365 days ago.
+    stale: bool,
+}
+
+/// Days after which a list is stale (`definitions.md`, "Level by tier").
+const STALE_DAYS: u64 = 365;
+
+fn lists(view: &View<'_>) -> Result<Vec<ListStatus>, Failure> {
+    let mut found: Vec<ListStatus> = Vec::new();
+    let mut newest = None;
+    for (key, size) in view.claim_lists(MOST_DOCUMENTS)? {
+        let (source, list) = (key.list.source.to_string(), key.list.list.to_string());
+        let is_same = found.last().is_some_and(|last| (&last.source, &last.list) == (&source, &list));
+        let documents = if is_same { found.last().map_or(0, |last| last.documents) } else { 0 } + 1;
+        // The complete documents of a list come after the others.
+        if is_same && newest.is_some_and(|newest| newest > key.version) {
+            found.last_mut().into_iter().for_each(|last| last.documents = documents);
+            continue;
+        }
+        newest = Some(key.version);
+        let age_days = now_secs().saturating_sub(key.version.retrieved_at.into()) / 86_400;
+        let status = ListStatus {
+            source,
+            list,
+            documents,
+            claims: size.claims,
+            retrieved_at: time(key.version.retrieved_at.into()),
+            age_days,
+            newest_asserted_at: size.newest.map(|at| time(at.into())),
+            is_complete: key.is_complete,
+            stale: age_days > STALE_DAYS,
+        };
+        if is_same {
+            found.pop();
+        }
+        found.push(status);
+    }
+    Ok(found)
+}
+
+fn status(args: &LabelsStatus) -> Result<Exit, Failure> {
+    let reader = open(args.index.datadir()?)?;
+    let found = lists(&reader.view()?)?;
+    if args.json {
+        let lines: Result<Vec<String>, _> = found.iter().map(serde_json::to_string).collect();
+        let lines = lines.map_err(|error| Failure::new(Exit::Other, error.to_string()))?;
+        print(&lines.iter().fold(String::new(), |text, line| text + line + "\n"))?;
+        return Ok(Exit::Done);
+    }
+    let rows: Vec<Vec<String>> = found
+        .into_iter()
+        .map(|of| {
+            let complete = if of.is_complete { "yes" } else { "no" };
+            let age = format!("{}{}", of.age_days, if of.stale { " (stale)" } else { "" });
+            let newest = of.newest_asserted_at.unwrap_or_else(|| "-".to_owned());
+            let (documents, claims) = (thousands(of.documents), thousands(of.claims.into()));
+            vec![of.source, of.list, documents, claims, complete.to_owned(), of.retrieved_at, age, newest]
+        })
+        .collect();
+    let heads = ["source", "list", ">documents", ">claims", "complete", "retrieved", ">days old", "newest assertion"];
+    print(&table(&heads, &rows))?;
+    Ok(Exit::Done)
+}
+
+fn licences(index: &IndexDir) -> Result<Exit, Failure> {
+    let reader = open(index.datadir()?)?;
+    let view = reader.view()?;
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    for (key, _) in view.claim_lists(MOST_DOCUMENTS)? {
+        let Some(document) = view.claim_document(&key.version)? else { continue };
+        let shipped = STARTER_LABELS.iter().find(|of| of.hash() == document.provenance.document);
+        let said = shipped.map_or("-", |of| of.attribution);
+        let row = vec![key.list.source.to_string(), document.provenance.licence.to_string(), said.to_owned()];
+        if !rows.contains(&row) {
+            rows.push(row);
+        }
+    }
+    print(&table(&["source", "licence", "attribution"], &rows))?;
+    Ok(Exit::Done)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::panic)]
+    use super::*;
+
+    fn claim(row: u32, script: u32) -> Claim {
+        Claim {
+            row,
+            script: script.to_be_bytes().into(),
+            claim_type: ClaimType::ReportedAs,
+            tier: EvidenceTier::Community,
+            level: 1,
+            entity: None,
+            entity_name: "".into(),
+            category: None,
+            behaviour: Some(Behaviour::Scam),
+            label: "".into(),
+            source_url: "".into(),
+            origin_url: "".into(),
+            note: "".into(),
+            asserted_at: None,
+            valid_from: None,
+            valid_to: None,
+            is_inherited: false,
+            is_person: false,
+        }
+    }
+
+    #[test]
+    fn all_claims_of_a_script_are_in_one_document() {
+        assert!(parts(Vec::new()).is_ok_and(|parts| parts.is_empty()));
+        let count = MAX_ROWS as u32 + 10;
+        let Ok(all) = parts((1..=count).map(|row| claim(row, row / 2)).collect()) else { panic!() };
+        assert!(all.len() > 1 && all.iter().map(Vec::len).sum::<usize>() == count as usize);
+        let mut part_of = BTreeMap::new();
+        for (part, claims) in all.iter().enumerate() {
+            assert!(claims.len() <= MAX_ROWS && claims.is_sorted_by_key(|claim| claim.row));
+            for claim in claims {
+                assert_eq!(*part_of.entry(claim.script.clone()).or_insert(part), part);
+            }
+        }
+        assert!(parts((1..=count).map(|row| claim(row, 7)).collect()).is_err());
+    }
+}

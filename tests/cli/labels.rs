@@ -1,0 +1,143 @@
+//! `cairn labels`, `cairn pools` and `cairn sanctions`, with the real binary.
+
+use std::{fs, time::Duration};
+
+use bitcoin::{Address, Network, PubkeyHash, hashes::Hash};
+use serde_json::Value;
+
+use crate::{
+    common::{World, fails, get, wait_until},
+    server::{Reply, Server},
+};
+
+/// Addresses that no block has.
+fn wallet(number: u8) -> String {
+    Address::p2pkh(PubkeyHash::from_byte_array([number; 20]), Network::Regtest).to_string()
+}
+
+const HEAD: &str = "address,entity,entity_name,category,behaviour,claim_type,evidence_tier,source_id,source_url,\
+    origin_url,asserted_at,licence,note\n";
+
+/// A file of facts: who these addresses are said to belong to.
+fn facts(world: &World, name: &str, rows: &[(u8, &str)]) {
+    let row = |(number, entity): &(u8, &str)| {
+        let wallet = wallet(*number);
+        format!("{wallet},{entity},,exchange,,controlled_by,self_disclosed,s,https://example.org,,2024-05-06,MIT,\n")
+    };
+    fs::write(world.path(name), HEAD.to_owned() + &rows.iter().map(row).collect::<String>()).unwrap();
+}
+
+/// What lists say of an address.
+fn shown(world: &World, number: u8) -> Vec<Value> {
+    let lines = world.stdout(&format!("labels show --datadir data {}", wallet(number)));
+    lines.lines().filter(|line| line.starts_with('{')).map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn status(world: &World) -> Vec<Value> {
+    let lines = world.stdout("labels status --datadir data --json");
+    lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+const IMPORT: &str = "labels import --datadir data --licence mit";
+
+#[test]
+fn a_list_is_imported_shown_and_ended() {
+    let world = World::small(20);
+    facts(&world, "list.csv", &[(1, "abc"), (2, "abc"), (3, "xyz")]);
+    let import = |more: &str, file: &str| world.stdout(&format!("{IMPORT} --source abc --list por {more} {file}"));
+    fails(world.run(&format!("{IMPORT} --source abc list.csv")), 5, &["no index in data"]);
+    world.index();
+    let text = import("--complete --dry-run", "list.csv");
+    assert!(text.contains("layout facts: 3 rows read, 3 taken") && text.contains("nothing is written"), "{text}");
+    assert!(status(&world).is_empty());
+    assert!(import("--complete", "list.csv").contains("document 1: 3 new, 0 repeat"));
+    assert!(import("--complete", "list.csv").contains("was there before"));
+    let said = &shown(&world, 1)[0];
+    assert_eq!((&said["source"], &said["licence"], &said["ended_at"]), (&"abc".into(), &"mit".into(), &Value::Null));
+    let claim = &said["claims"][0];
+    assert_eq!((&claim["entity"], &claim["confidence_level"]), (&"abc".into(), &90.into()));
+    assert_eq!((&claim["asserted_at"], &claim["untrusted_content"]), (&"2024-05-06T00:00:00Z".into(), &true.into()));
+
+    // A newer file without the second address, and with another name for the third.
+    std::thread::sleep(Duration::from_millis(1_100));
+    facts(&world, "newer.csv", &[(1, "abc"), (3, "abc")]);
+    assert!(import("--complete", "newer.csv").contains("document 5: 1 new, 1 repeat"));
+    assert!(shown(&world, 2)[0]["ended_at"].is_string());
+    assert_eq!(shown(&world, 3)[0]["claims"][0]["entity"], "abc");
+    let of = &status(&world)[0];
+    assert_eq!((&of["documents"], &of["claims"], &of["is_complete"]), (&2.into(), &2.into(), &true.into()));
+    assert!(world.stdout("labels status --datadir data").contains("por"));
+    assert!(world.stdout("labels licences --datadir data").contains("mit"));
+    assert!(world.stdout(&format!("labels show --datadir data {}", wallet(9))).contains("no list says anything"));
+
+    let documents = world.stdout("events list --datadir data --kind claims --json");
+    assert_eq!(documents.lines().count(), 2);
+    assert!(world.stdout("events show --datadir data 3").contains("\"row\": 3"));
+    // Withdrawn, the newer file ends nothing any more.
+    let newest: Value = serde_json::from_str(documents.lines().nth(1).unwrap()).unwrap();
+    let hash = newest["document"].as_str().unwrap();
+    world.run(&format!("events withdraw --datadir data --reason wrong {hash}")).success();
+    assert_eq!(shown(&world, 2)[0]["ended_at"], Value::Null);
+    assert_eq!(shown(&world, 3)[0]["claims"][0]["entity"], "xyz");
+    assert!(world.stdout("verify --datadir data").contains("0 quotes, 3 claims"));
+
+    // The backup has everything.
+    let before = world.stdout(&format!("labels show --datadir data {}", wallet(3)));
+    world.run("events export --datadir data all.events").success();
+    fs::rename(world.path("data"), world.path("old")).unwrap();
+    world.index();
+    world.run("events import --datadir data all.events").success();
+    assert_eq!(world.stdout(&format!("labels show --datadir data {}", wallet(3))), before);
+}
+
+#[test]
+fn a_server_answers_with_an_import_within_a_second() {
+    let world = World::small(20);
+    let mut running = world.start("run --network regtest --datadir data --blocks-dir blocks --listen 127.0.0.1:0");
+    running.wait_for("height=20");
+    let address = running.address();
+    let card = || {
+        let (status, body) = get(&address, &format!("/v1/wallets/{}/trust-safety", wallet(1)));
+        assert_eq!(status, 200, "{body}");
+        serde_json::from_str::<Value>(&body).unwrap()
+    };
+    assert_eq!(card()["assessment"]["state"], "not_examined");
+    facts(&world, "list.csv", &[(1, "abc")]);
+    world.run(&format!("{IMPORT} --source abc list.csv")).success();
+    wait_until("the label", || card()["label"]["entity"] == "abc");
+    // A list of sanctions from a server, which says nothing of the first address.
+    let list = format!("{}\nnonsense\n", wallet(2));
+    let server = Server::start(move |_| Reply::ok(list.clone()));
+    let import = "sanctions import --datadir data --licence us-pd --allow-private-addresses";
+    let text = world.stdout(&format!("{import} {}", server.url("/list.txt")));
+    assert!(text.contains("layout address_list: 2 rows read, 1 taken, 1 left out"), "{text}");
+    assert!(text.contains("line 2") && text.contains("invalid_address"), "{text}");
+    let listed = || get(&address, &format!("/v1/wallets/{}/trust-safety", wallet(2))).1;
+    wait_until("the listing", || listed().contains("\"direct_flag\""));
+    assert!(listed().contains("listed by OFAC"), "{}", listed());
+    assert_eq!(card()["risk_indicator"], "none_observed");
+}
+
+#[test]
+fn what_is_no_list_is_refused_with_a_reason() {
+    let world = World::small(20);
+    world.index();
+    let pools =
+        format!("[{{\"id\":1,\"name\":\"Pool\",\"addresses\":[\"{}\"],\"tags\":[\"/p/\"],\"link\":\"\"}}]", wallet(4));
+    fs::write(world.path("pools.json"), pools).unwrap();
+    world.run("pools import --datadir data --licence mit --source pools pools.json").success();
+    assert_eq!(shown(&world, 4)[0]["claims"][0]["claim_type"], "coinbase_payout_of");
+    let import = |more: &str| world.run(&format!("{IMPORT} --source x {more}"));
+    fs::write(world.path("a.txt"), "what is this\n").unwrap();
+    fails(import("a.txt"), 1, &["a.txt"]);
+    // A list of addresses alone does not say what they are.
+    fs::write(world.path("list.txt"), wallet(5) + "\n").unwrap();
+    fails(import("list.txt"), 1, &["list.txt", "give the type of claim"]);
+    let text = "--claim-type reported_as --evidence-tier third_party --behaviour scam list.txt";
+    import(text).success();
+    assert_eq!(shown(&world, 5)[0]["claims"][0]["behaviour"], "scam");
+    fails(import("--claim-type owned_by list.txt"), 2, &["owned_by", "controlled_by"]);
+    fails(world.run("sanctions import --datadir data --licence x pools.json"), 1, &["pools", "sdn_advanced"]);
+    fs::write(world.path("main.txt"), "1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa\n").unwrap();
+    fails(world.run("sanctions import --datadir data --licence x main.txt"), 1, &["no row can be taken"]);
+}

@@ -1,0 +1,106 @@
+//! Claims of documents, and what must be said of scripts after them, by hand.
+
+use std::collections::BTreeMap;
+
+use cairn_events::{Body, Claim, ClaimList, ClaimType, Document, DocumentHash, EvidenceTier, Provenance};
+use cairn_reader::{ListClaims, ScriptClaims};
+use cairn_tables::claims::{ListKey, ListVersion};
+use rand::Rng;
+use rand_chacha::ChaCha8Rng;
+
+use crate::support::*;
+
+/// Scripts that claims are about: few, so that documents repeat, restate and drop each other's claims.
+const SCRIPTS: u8 = 8;
+
+fn claim(rng: &mut ChaCha8Rng, row: u32) -> Claim {
+    let entity = ["one", "two"][rng.random_range(0..2)];
+    Claim {
+        row,
+        script: [0x51, rng.random_range(0..SCRIPTS)].into(),
+        claim_type: ClaimType::ControlledBy,
+        tier: EvidenceTier::ThirdParty,
+        level: 40,
+        entity: Some(entity.parse().unwrap()),
+        entity_name: entity.into(),
+        category: None,
+        behaviour: None,
+        label: "".into(),
+        source_url: "https://example.org/list".into(),
+        origin_url: "".into(),
+        note: "".into(),
+        asserted_at: rng.random::<bool>().then(|| 1_800_000_000 + rng.random_range(0..6)),
+        valid_from: None,
+        valid_to: None,
+        is_inherited: true,
+        is_person: false,
+    }
+}
+
+/// The body of a document of claims.
+pub(crate) fn body(rng: &mut ChaCha8Rng) -> Body {
+    let name = ["x", "y"][rng.random_range(0..2)].parse().unwrap();
+    let list = ClaimList { name, is_complete: rng.random() };
+    // Some are longer than a row of the ledger.
+    let count = if rng.random_ratio(1, 6) { 300 } else { rng.random_range(1..6) };
+    Body::Claims { list, rows: (1..=count).map(|row| claim(rng, row * 2)).collect() }
+}
+
+fn version(provenance: &Provenance) -> ListVersion {
+    let document = std::array::from_fn(|at| provenance.document.0[at]);
+    ListVersion { retrieved_at: provenance.retrieved_at, document }
+}
+
+/// A document of a list, by hand.
+type Listed<'d> = (ListVersion, bool, &'d [Claim]);
+
+/// What a list says of a script at a time, by hand.
+fn of_list(key: &ListKey, documents: &[Listed<'_>], script: &[u8], at: Option<u32>) -> Option<(ListClaims, bool)> {
+    let stating = |(version, is_complete, claims): &Listed<'_>| {
+        let of = claims.iter().filter(|claim| &claim.script[..] == script).take(64);
+        let known = |claim: &&Claim| at.is_none_or(|at| claim.asserted_at.unwrap_or(version.retrieved_at) <= at);
+        let is_cut = claims.iter().filter(|claim| &claim.script[..] == script).count() > 64;
+        let stated = (of.clone().count() > 0, is_cut);
+        (*version, *is_complete, stated, of.filter(known).cloned().collect::<Vec<Claim>>())
+    };
+    let all: Vec<_> = documents.iter().map(stating).collect();
+    let first_at = all.iter().find(|(.., (states, _), _)| *states)?.0.retrieved_at;
+    let newest = all.iter().rposition(|(.., claims)| !claims.is_empty())?;
+    let next = all[newest + 1..].iter().find(|(_, is_complete, (states, _), _)| *is_complete || *states);
+    let ended_at = next.filter(|(.., (states, _), _)| !states).map(|(version, ..)| version.retrieved_at);
+    let (version, _, (_, is_cut), claims) = all[newest].clone();
+    Some((ListClaims { list: key.clone(), version, claims, first_at, ended_at }, is_cut))
+}
+
+/// Compares what is said of every script with what follows from the documents by hand.
+pub(crate) fn assert_claims(index: &Index, documents: &[Document], what: &str) {
+    let is_withdrawn = |hash: &DocumentHash| {
+        documents.iter().any(|of| matches!(&of.body, Body::Withdrawal { document, .. } if document == hash))
+    };
+    let mut lists: BTreeMap<ListKey, Vec<Listed<'_>>> = BTreeMap::new();
+    for document in documents.iter().filter(|of| !is_withdrawn(&of.provenance.document)) {
+        if let Body::Claims { list, rows } = &document.body {
+            let key = ListKey { source: document.provenance.source.clone(), list: list.name.clone() };
+            lists.entry(key).or_default().push((version(&document.provenance), list.is_complete, rows));
+        }
+    }
+    lists.values_mut().for_each(|of| of.sort_by_key(|(version, ..)| *version));
+    index.view(|view| {
+        for script in (0..=SCRIPTS).map(|last| [0x51, last]) {
+            for at in [None, Some(1_800_000_002), Some(1_799_999_999)] {
+                let by_hand = lists.iter().filter_map(|(key, of)| of_list(key, of, &script, at));
+                let (lists, cut): (Vec<ListClaims>, Vec<bool>) = by_hand.unzip();
+                let by_hand = ScriptClaims { lists, is_cut: cut.contains(&true) };
+                assert_eq!(view.claims_of(&script, at).unwrap(), by_hand, "{what}: {at:?}");
+            }
+        }
+        for (key, documents) in &lists {
+            for (version, _, claims) in documents {
+                let of = view.claim_document(version).unwrap().unwrap();
+                assert_eq!(of.provenance.source, key.source, "{what}");
+                assert!(!claims.is_empty());
+            }
+        }
+        assert_eq!(view.claim_lists(1_000).unwrap().len(), lists.values().map(Vec::len).sum::<usize>(), "{what}");
+    });
+}
