@@ -217,7 +217,10 @@ async fn health_says_all_that_was_agreed() {
     assert_eq!(body["x402_opening"]["status"], "prepared_but_closed");
     let premium = body["primary_package"]["premium"].as_array().unwrap();
     assert!(premium.contains(&"/v1/tx/{txid}".into()) && premium.contains(&"POST /v1/tx/verify".into()));
-    assert_eq!(body["prepared_x402_capabilities"], serde_json::json!(["mempool_stress_history", "tx_verify"]));
+    assert_eq!(
+        body["prepared_x402_capabilities"],
+        serde_json::json!(["mempool_stress_history", "tx_verify", "wallet_detail", "wallet_summary"])
+    );
     assert_eq!(
         body["native_402_opening"]["eligible_first_wave_capabilities"],
         serde_json::json!(["mempool_stress_history", "supply_distribution", "tx_lookup", "tx_verify"])

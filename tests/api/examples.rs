@@ -11,6 +11,7 @@ use cairn_testkit::temp_dir;
 use serde_json::{Map, Value, json};
 
 use crate::{
+    claims,
     discovery::world_router_with,
     priced::{DAY, now, row, series, take, whole_row},
     support::{DOCUMENT, Reply, assert_valid, everything_world, get, send},
@@ -79,6 +80,8 @@ async fn the_server_takes_every_example() {
     let state = State::open(&StateUrl::in_folder(folder.path())).await.unwrap();
     let (router, waiting) = world_router_with(world, Some(state)).await;
     let document = get(&router, "/openapi.json").await.body;
+    let parameters = &document["paths"]["/v1/wallets/{address}/trust-safety"]["get"]["parameters"];
+    claims::take_example(world, parameters[0]["example"].as_str().unwrap());
     let mut answers: Map<String, Value> = Map::new();
     for (method, path, op) in operations(&document) {
         if path == "/v1/qr" {

@@ -6,6 +6,7 @@ mod blocks;
 mod bounds;
 mod broadcast;
 mod browsers;
+mod claims;
 mod compact;
 mod connections;
 mod corpus;

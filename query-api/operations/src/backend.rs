@@ -9,7 +9,7 @@ use cairn_reader::{Damages, NAMELESS, ReadError, Reader, View};
 use crate::{
     config::ChainConfig,
     context::{
-        Ctx, MARKET, MEMPOOL, MempoolView, PRICE, PriceAccess, TIP, has_gap, lacks_blocks, reads_live_quotes,
+        CLAIMS, Ctx, MARKET, MEMPOOL, MempoolView, PRICE, PriceAccess, TIP, has_gap, lacks_blocks, reads_live_quotes,
         reads_mempool,
     },
     node::NodeAccess,
@@ -300,6 +300,7 @@ fn add_version(ctx: &Ctx<'_>, pinned: Option<&PinnedMempool>, what: Freshness, v
         }
         PRICE => price_now::add_dollars(ctx, versions),
         MARKET => price_now::add_market(ctx, versions),
+        CLAIMS => versions.add(&(ctx.now() / 86_400).to_be_bytes()),
         Freshness(other) => {
             debug_assert!(false, "unknown freshness input {other}");
             versions.add(&ctx.call.now_ms.to_be_bytes());

@@ -40,6 +40,8 @@ pub(crate) const MEMPOOL: Freshness = Freshness("mempool");
 pub(crate) const PRICE: Freshness = Freshness("price");
 /// The same in every currency.
 pub(crate) const MARKET: Freshness = Freshness("market");
+/// Claims grow old: the day (UTC). What the ledger of input events has belongs to the tip.
+pub(crate) const CLAIMS: Freshness = Freshness("claims");
 
 /// Age in seconds at which the newest block is too old: on no public network do blocks stay away for a day.
 const OLD: u64 = 86_400;

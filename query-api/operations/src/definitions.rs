@@ -2,6 +2,9 @@
 
 use cairn_http::Definition;
 
+/// Id of the definition of claims.
+pub(crate) const CLAIMS: &str = "claims";
+
 /// All of them.
 pub(crate) const DEFINITIONS: &[Definition] = &[
     Definition {
@@ -242,6 +245,31 @@ pub(crate) const DEFINITIONS: &[Definition] = &[
             "One unit of A is (units of B for one euro) ÷ (units of A for one euro) units of B, both of the same day: the last \
              one that has both. So US dollars become euros by 1 ÷ the dollar's rate, and other currencies by the quotient \
              of two rates.",
+        ],
+    },
+    Definition {
+        id: CLAIMS,
+        title: "Claims",
+        text: &[
+            "A claim is what a source says of one script: who is said to control it, which list has it, what it is reported as. \
+             Each names its source, document, row, date and licence. Answers repeat what sources say; they do not say that \
+             it is so, and they give no score.",
+            "Each claim has a level from 0 to 100 that says what it rests on: what the chain shows, a signature by the script's key, or \
+             an authority that says listed by us 100; the holder's own publication 90; a named investigation 70; an authority's \
+             record of who controls it 60; a third party's publication 40; behaviour 10; a community's collection at most 10. As \
+             words: verified from 90, high from 70, moderate from 40, low from 20, otherwise unverified. A claim older than 365 \
+             days counts one word lower, except facts about the chain or a list.",
+            "Sources that repeat one origin count as one. Each origin votes with the highest level that it gives an entity; the \
+             votes are added up by entity. The largest sum wins. It is conflicted if it has less than 75 % of all votes, a \
+             majority if others are named too, corroborated if two or more origins agree and nobody else is named. Claims that \
+             name nobody, and placeholders such as unnamed, do not vote. Only claims of control (controlled_by, \
+             coinbase_payout_of) of level 40 or more make a script a member of an entity.",
+            "Of one list, the document that was retrieved last holds. If it is a complete list, what it no longer has ended then: \
+             it is delisted, and stays in the history. A listing is dated by the first snapshot that has the script; the date of \
+             the party's own entry only says that it was not listed before.",
+            "The assessment is the first that holds: not_examined (no labels are loaded), contested, conflicted, labeled (a direct \
+             claim of level 40 or more), inferred, observed_only, no_history (the chain has never seen it), examined_no_match. That \
+             nothing was found proves nothing: no list has everything.",
         ],
     },
 ];

@@ -9,6 +9,10 @@ use cairn_reader::{ScrubState, View};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::{
+    details::{MempoolDetails, NodeDetails, PriceDetails},
+    vault::{ClaimDetails, claims_loaded},
+};
 use crate::{
     backend::damaged,
     candles::Candles,
@@ -80,31 +84,7 @@ pub(crate) enum Details {
     Index(IndexDetails),
     Mempool(MempoolDetails),
     Prices(PriceDetails),
-}
-
-/// The source of blocks.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct NodeDetails {
-    /// `node`, `files` or `demo`.
-    source: &'static str,
-    /// True if it answered the last request.
-    reachable: bool,
-    last_answer_at: Option<String>,
-    /// When the indexer last reported this.
-    reported_at: String,
-    /// Height of its best block.
-    blocks: Option<u32>,
-    /// Height of its best header.
-    headers: Option<u32>,
-    /// How the indexer learns of changes: `zmq` or `polling`.
-    news: &'static str,
-    last_message_at: Option<String>,
-    /// Possible gaps in the node's messages.
-    gaps_seen: u64,
-    /// Gaps that a snapshot repaired.
-    gaps_repaired: u64,
-    /// New tips found without a message.
-    tips_found_by_polling: u64,
+    Claims(ClaimDetails),
 }
 
 /// The index.
@@ -134,47 +114,6 @@ pub(crate) struct IndexDetails {
     last_scrub_at: Option<String>,
 }
 
-/// The mempool.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "HealthMempoolDetails")]
-pub(crate) struct MempoolDetails {
-    /// `off`, `loading`, `synced` or `stale`, as the indexer reports; null if unknown.
-    state: Option<&'static str>,
-    /// Transactions of this server's copy; null while it cannot be read.
-    count: Option<u64>,
-    vsize: Option<u64>,
-    /// Transactions dropped for lack of memory; null while it cannot be read.
-    dropped: Option<u64>,
-    /// Time of its data; null while it cannot be read.
-    as_of: Option<String>,
-    /// State of the projection: `none`, `current` or `behind`; null while the mempool cannot be read.
-    projection: Option<&'static str>,
-    /// Transactions of the node's mempool that the indexer has listed.
-    known: Option<u64>,
-    /// Listed transactions that are not loaded yet.
-    missing: Option<u64>,
-    /// Time of the last full comparison with the node.
-    last_reconciled_at: Option<String>,
-    last_reconciled_age_seconds: Option<u64>,
-    /// Differences that full comparisons found and repaired.
-    corrections: Option<u64>,
-    node_sequence: Option<u64>,
-}
-
-/// Prices or exchange rates.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "HealthPriceDetails")]
-pub(crate) struct PriceDetails {
-    /// Series that are loaded: pairs of currencies, each with its interval.
-    series: usize,
-    /// When the newest price, or rate of the dollar, was known.
-    as_of: Option<String>,
-    /// Its source; null if it is the mean of two.
-    source: Option<String>,
-    /// Age in seconds above which it is stale.
-    stale_after_seconds: Option<u32>,
-}
-
 /// The indexer is degraded if it reports nothing for this many seconds.
 const SILENCE: u64 = 180;
 
@@ -200,7 +139,7 @@ impl Operation for HealthFull {
             mempool(ctx),
             market(ctx),
             fx(ctx),
-            absent("vault", "no claims about addresses are loaded"),
+            vault(ctx),
             absent("artifacts", "no snapshots or reports are configured"),
         ];
         Ok(HealthFullOutput {
@@ -213,6 +152,20 @@ impl Operation for HealthFull {
             components,
         })
     }
+}
+
+/// The claims about addresses.
+fn vault(ctx: &Ctx<'_>) -> Component {
+    let (age, details) = match claims_loaded(ctx) {
+        Ok(Some(loaded)) => loaded,
+        Ok(None) => return absent("vault", "no claims about addresses are loaded"),
+        Err(error) => return unreadable("vault", &error),
+    };
+    let is_old = age > details.stale_after_seconds;
+    let reason = is_old.then(|| "the newest list of claims was retrieved more than a year ago".to_owned());
+    let status = if is_old { Status::Stale } else { Status::Ok };
+    let details = Some(Details::Claims(details));
+    Component { name: "vault", status, age_seconds: Some(age.into()), reason, details }
 }
 
 fn absent(name: &'static str, reason: &str) -> Component {

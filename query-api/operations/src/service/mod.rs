@@ -1,7 +1,9 @@
 //! The service itself.
 
 pub(crate) mod catalog;
+mod details;
 pub(crate) mod posture;
+mod vault;
 
 crate::area::area! {
     health::Health,

@@ -3,4 +3,5 @@
 mod as_of;
 pub(crate) mod assessment;
 pub(crate) mod caveat;
+pub(crate) mod claim_caveat;
 pub(crate) mod cursor;

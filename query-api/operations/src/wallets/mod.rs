@@ -1,5 +1,6 @@
 //! Wallets: everything about one script.
 
+mod claims;
 mod page;
 mod related;
 mod subject;
@@ -9,6 +10,10 @@ crate::area::area! {
     overview::Overview + batch,
     transactions::Transactions,
     balance_history::BalanceHistory,
+    trust_safety::TrustSafety + batch,
+    summary::Summary + batch,
+    detail::WalletDetail,
+    contributors::Contributors,
 }
 
 use subject::Wallet;

@@ -1,0 +1,113 @@
+//! `GET /v1/wallets/{address}/contributors`.
+
+use cairn_domain::claims::contributors;
+use cairn_http::{ApiError, Info, Tool};
+use cairn_model::Height;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::claims::{Examined, Said};
+use crate::{
+    context::{CLAIMS, Ctx, TIP, index_get},
+    definitions::CLAIMS as CLAIMS_DEFINITION,
+    operation::Operation,
+    parameters::identifier::AddressParam,
+    values::rfc3339,
+};
+
+/// Who says something of an address.
+pub(crate) struct Contributors;
+
+/// Parameters.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct ContributorsInput {
+    address: AddressParam,
+    /// Height of a block: what had been asserted by its time (monotone block time), by documents that are known today.
+    /// Default: now.
+    #[schemars(example = 100)]
+    as_of: Option<Height>,
+}
+
+/// Who says something of an address: origins with their sources, and the categories that they name.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct ContributorsOutput {
+    /// The address as given in the request.
+    address: String,
+    /// Claims that stand.
+    claim_count: usize,
+    /// Independent origins.
+    origin_count: usize,
+    /// By origin: the highest confidence first.
+    origins: Vec<Origin>,
+    /// By category: the one that most origins name first.
+    categories: Vec<CategoryCount>,
+    examined: Examined,
+    /// Id of the definition, explained at `/api/reference/definitions/<id>`.
+    definition: &'static str,
+}
+
+/// An origin: sources that repeat each other are one.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Origin {
+    origin: String,
+    /// The sources that repeat it.
+    sources: Vec<String>,
+    claim_count: usize,
+    /// Highest level of its claims, 0 to 100.
+    highest_confidence_level: u8,
+    /// When the newest of its claims was asserted.
+    newest_asserted_at: String,
+}
+
+/// How often a category is named.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct CategoryCount {
+    /// Category of the entity, else the behaviour; `unlabeled` without either.
+    category: String,
+    origin_count: usize,
+    claim_count: usize,
+}
+
+impl Operation for Contributors {
+    const INFO: Info = Info {
+        summary: "Sources that say something of an address, by independent origin and category",
+        description: "The origins of the claims about an address that stand now: which sources repeat one origin, how many \
+            claims each has, the highest level and the newest date, and the categories that they name. `trust-safety` says \
+            what follows from them, `detail` has every claim.",
+        freshness: &[TIP, CLAIMS],
+        tool: Tool::reads(
+            "asked how many independent sources say something of an address, and which",
+            "what they say (wallet_detail), or what follows from it (wallet_trust_safety)",
+        ),
+        ..index_get("wallet_contributors", "/v1/wallets/{address}/contributors", "wallets")
+    };
+    type Input = ContributorsInput;
+    type Output = ContributorsOutput;
+
+    fn run(ctx: &Ctx<'_>, input: ContributorsInput) -> Result<ContributorsOutput, ApiError> {
+        let said = Said::find(ctx, input.address, input.as_of)?;
+        let stated = said.stated();
+        let found = contributors(&stated, said.facts.at);
+        let origin = |of: &cairn_domain::claims::OriginDepth<'_>| Origin {
+            origin: of.origin.to_owned(),
+            sources: of.sources.iter().map(|source| (*source).to_owned()).collect(),
+            claim_count: of.claims,
+            highest_confidence_level: of.highest_level,
+            newest_asserted_at: rfc3339(of.newest),
+        };
+        let category = |of: &cairn_domain::claims::CategoryShare<'_>| CategoryCount {
+            category: of.category.to_owned(),
+            origin_count: of.origins,
+            claim_count: of.claims,
+        };
+        Ok(ContributorsOutput {
+            address: said.wallet.address.clone(),
+            claim_count: found.origins.iter().map(|of| of.claims).sum(),
+            origin_count: found.origins.len(),
+            origins: found.origins.iter().map(origin).collect(),
+            categories: found.categories.iter().map(category).collect(),
+            examined: said.examined(ctx.view()?),
+            definition: CLAIMS_DEFINITION,
+        })
+    }
+}
