@@ -39,6 +39,7 @@ fn cases() -> Vec<Case> {
         let of = |rest: &str| format!("/v1/wallets/{wallet}/{rest}");
         paths.extend(["overview", "transactions?limit=100", "transactions?limit=100&offset=2000"].map(of));
         paths.extend(["balance-history", "balance-history?format=csv"].map(of));
+        paths.extend(["trust-safety", "trust-safety?as_of=3", "summary", "detail?limit=200", "contributors"].map(of));
         paths.extend([format!("/v1/wallets/{wallet}"), format!("/v1/address/{wallet}/overview")]);
     }
     let tip = worst.payouts;
@@ -70,6 +71,8 @@ fn cases() -> Vec<Case> {
     let all = json!({"txid": worst.inputs.compute_txid().to_string(), "io_limit": 25_000});
     let posts = [
         ("/v1/batch/overview", json!({"addresses": vec![busy.as_str(); 100]})),
+        ("/v1/batch/trust-safety", json!({"addresses": vec![busy.as_str(); 100]})),
+        ("/v1/batch/summary", json!({"addresses": vec![quiet.as_str(); 100]})),
         (
             "/v1/tx/verify",
             json!({"txid": worst.outputs.compute_txid().to_string(), "expected_address": busy, "min_amount_sats": 1}),

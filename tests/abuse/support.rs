@@ -11,7 +11,10 @@ use bitcoin::{
     hashes::{Hash, sha256},
 };
 use cairn_chaingen::corefiles::FileOptions;
-use cairn_events::{Body, Document, DocumentHash, Interval, Provenance, Quote, QuoteRow, Series};
+use cairn_events::{
+    Body, Category, Claim, ClaimList, ClaimType, Document, DocumentHash, EvidenceTier, Interval, Provenance, Quote,
+    QuoteRow, Series,
+};
 use cairn_http::HttpConfig;
 use cairn_link::IndexSlot;
 use cairn_model::Network;
@@ -115,6 +118,9 @@ fn make() -> World {
     let survey = files.survey(&|_| {}).unwrap();
     engine.sync(&files, &survey, &SyncOptions::default(), &NoProgress).unwrap();
     engine.take_document(&prices(), 1_900_000_000).unwrap();
+    for source in 0..70 {
+        engine.take_document(&claims(source, &script(1)), 1_900_000_000).unwrap();
+    }
     let busy_address = by_hash(&script(1));
     let worst = Worst { outputs, inputs, witness, pushes, carriers, payouts, quiet: script(9), busy_address };
     let slot = Arc::new(IndexSlot::with(engine.reader()));
@@ -140,6 +146,39 @@ fn prices() -> Document {
         (15_000u32..29_600).map(move |day| QuoteRow { series, closes_at: day * 86_400, quote: quote(day) })
     });
     Document { provenance, received_at: None, body: Body::Quotes(rows.collect()) }
+}
+
+/// More claims of one script than an answer takes, with texts as long as they may be.
+fn claims(source: u8, script: &ScriptBuf) -> Document {
+    let provenance = Provenance {
+        document: DocumentHash([100 + source; 32]),
+        source: format!("source-{source}").parse().unwrap(),
+        licence: "cc0-1.0".parse().unwrap(),
+        origin: "a test".to_owned(),
+        retrieved_at: 1,
+    };
+    let claim = |row: u32| Claim {
+        row,
+        script: script.as_bytes().into(),
+        claim_type: ClaimType::ControlledBy,
+        tier: EvidenceTier::ThirdParty,
+        level: 40,
+        entity: format!("entity-{row}-{source}").parse().ok(),
+        entity_name: "N".repeat(200).into(),
+        category: Some(Category::Exchange),
+        behaviour: None,
+        label: "L".repeat(200).into(),
+        source_url: "u".repeat(1_000).into(),
+        origin_url: "o".repeat(1_000).into(),
+        note: "n".repeat(1_000).into(),
+        asserted_at: None,
+        valid_from: None,
+        valid_to: None,
+        is_inherited: true,
+        is_person: false,
+    };
+    let list = ClaimList { name: "list".parse().unwrap(), is_complete: true };
+    Document { provenance, received_at: None, body: Body::Claims { list, rows: (1..=70).map(claim).collect() } }
 }
 
 /// The index. It is made once for all tests of the process.

@@ -223,7 +223,15 @@ async fn health_says_all_that_was_agreed() {
     );
     assert_eq!(
         body["native_402_opening"]["eligible_first_wave_capabilities"],
-        serde_json::json!(["mempool_stress_history", "supply_distribution", "tx_lookup", "tx_verify"])
+        serde_json::json!([
+            "mempool_stress_history",
+            "supply_distribution",
+            "tx_lookup",
+            "tx_verify",
+            "wallet_contributors",
+            "wallet_detail",
+            "wallet_summary"
+        ])
     );
 }
 

@@ -57,6 +57,17 @@ impl Subjects {
             "wallet_balance_history" => {
                 get(json!({"address": script}), format!("/v1/wallets/{script}/balance-history"))
             }
+            "wallet_trust_safety" => get(
+                json!({"address": script, "view": "compact"}),
+                format!("/v1/wallets/{script}/trust-safety?view=compact"),
+            ),
+            "wallet_summary" => get(json!({"address": script}), format!("/v1/wallets/{script}/summary")),
+            "wallet_detail" => {
+                get(json!({"address": script, "limit": 3}), format!("/v1/wallets/{script}/detail?limit=3"))
+            }
+            "wallet_contributors" => get(json!({"address": script}), format!("/v1/wallets/{script}/contributors")),
+            "batch_trust_safety" => post(json!({"addresses": [script, "x"]}), "/v1/batch/trust-safety"),
+            "batch_summary" => post(json!({"addresses": [script, "x"]}), "/v1/batch/summary"),
             "tx_lookup" => get(json!({"txid": txid}), format!("/v1/tx/{txid}")),
             "tx_status" => get(json!({"txid": txid}), format!("/v1/tx/{txid}/status")),
             "op_return_decode" => get(json!({"txid": txid}), format!("/v1/tx/{txid}/op-return")),
@@ -278,7 +289,7 @@ async fn calls_that_are_none_fail_as_messages() {
     let router = app(world, Options::default());
     for params in [
         json!({"name": "no_such_tool", "arguments": {}}),
-        json!({"name": "wallet_summary", "arguments": {}}),
+        json!({"name": "address_intelligence", "arguments": {}}),
         json!({"name": "", "arguments": {}}),
         json!({"name": "x".repeat(10_000)}),
         json!({"name": "tx_lookup", "arguments": [1]}),

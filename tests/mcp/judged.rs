@@ -13,7 +13,7 @@ use crate::{
 type Judged = (&'static str, &'static [&'static str]);
 
 const TUNED: &[Judged] = &[
-    ("who owns an address", &["/v1/labels/search", "/v1/wallets/{address}/intelligence", "/v1/entities/directory"]),
+    ("who owns an address", &["wallet_trust_safety", "wallet_summary", "/v1/wallets/{address}/intelligence"]),
     (
         "label risk sanctions",
         &[
@@ -46,7 +46,7 @@ const TUNED: &[Judged] = &[
     ("prove that a document existed", &["POST /v1/timestamp", "POST /v1/timestamp/verify"]),
     ("trace where the funds went", &["/v1/wallets/{address}/flow-graph"]),
     ("deposits to exchanges", &["/v1/exchange/flows", "/v1/exchange/flows/summary"]),
-    ("is this address safe to pay", &["/v1/risk-check/{address}", "/v1/wallets/{address}/trust-safety"]),
+    ("is this address safe to pay", &["/v1/risk-check/{address}", "wallet_trust_safety"]),
     ("what will the next block contain", &["projected_blocks"]),
     ("transactions of an address", &["wallet_transactions"]),
     ("balances of several addresses at once", &["batch_overview"]),
@@ -88,7 +88,7 @@ const HELD_OUT: &[Judged] = &[
         &["/v1/chain/awakenings", "/v1/dormancy/whale-wakeups", "/v1/dormancy/watchlist"],
     ),
     ("weekly report on old coins", &["/v1/dormancy/weekly.json", "/v1/dormancy/weekly.md"]),
-    ("who sent money to this wallet", &["/v1/wallets/{address}/contributors"]),
+    ("who sent money to this wallet", &["wallet_transactions", "/v1/wallets/{address}/flow-graph"]),
     ("evidence for an investigation", &["/v1/wallets/{address}/evidence-pack"]),
     ("merged many small coins", &["/v1/pulse/consolidations"]),
     ("what do miners sell", &["/v1/miner/flows"]),

@@ -19,6 +19,7 @@ pub const MOST_OF_A_LIST: usize = 64;
 /// Most documents of a list that are looked through for the one that held at a time.
 const MOST_VERSIONS: usize = 64;
 
+const BEFORE_ALL: ListVersion = ListVersion { retrieved_at: 0, document: [0; 8] };
 const AFTER_ALL: ListVersion = ListVersion { retrieved_at: u32::MAX, document: [0xff; 8] };
 
 /// What a list says of a script.
@@ -91,6 +92,22 @@ impl View<'_> {
             next = walk.seek(&encode_key::<Claims>(&past))?.filter(|key| key.list != first.list);
         }
         Ok(found)
+    }
+
+    /// What one list says of a script now, by the SHA-256 of the script. If nothing is said, the filter saves the read.
+    ///
+    /// # Errors
+    /// The database cannot be read, or a row is damaged.
+    pub fn claims_of_list(&self, script: &[u8; 32], list: &ListKey) -> Result<Option<ListClaims>, ReadError> {
+        let first = ClaimKey { script: *script, list: list.clone(), version: BEFORE_ALL, row: 0 };
+        let mut filtered = self.prefix_iterator::<Claims>()?;
+        filtered.seek(encode_key::<Claims>(&first));
+        self.count()?;
+        filtered.status().map_err(|e| ReadError::of_table(Claims::NAME, e))?;
+        let first = filtered.key().filter(|key| key.starts_with(script)).map(Claims::decode_key).transpose()?;
+        let Some(first) = first.filter(|first| first.list == *list) else { return Ok(None) };
+        let mut walk = Walk { rows: self.raw_iterator::<Claims>()?, view: self, script };
+        Ok(walk.list(&first, None)?.0)
     }
 
     /// The document of a claim, by the first bytes of its hash; `None` if there is none. Three row reads.

@@ -2,7 +2,7 @@
 
 use bitcoin::hashes::{Hash, sha256};
 use cairn_events::{Claim, ClaimList, Provenance};
-use cairn_reader::ScriptClaims;
+use cairn_reader::ListClaims;
 use cairn_tables::{
     claims::{ClaimKey, ClaimLists, Claims, ListDocument, ListKey, ListSize, ListVersion},
     events::{CLAIMS_PER_ROW, EventRow, Events},
@@ -45,9 +45,9 @@ pub(crate) fn list_size(before: Option<ListSize>, claims: &[Claim]) -> ListSize 
 }
 
 /// True if a list says the same of the script already, in whatever row.
-fn repeats(said: &ScriptClaims, list: &ListKey, claim: &Claim) -> bool {
-    let of = said.lists.iter().find(|of| of.list == *list && of.ended_at.is_none());
-    of.is_some_and(|of| of.claims.iter().any(|before| Claim { row: claim.row, ..before.clone() } == *claim))
+fn repeats(said: Option<&ListClaims>, claim: &Claim) -> bool {
+    let said = said.filter(|of| of.ended_at.is_none());
+    said.is_some_and(|of| of.claims.iter().any(|before| Claim { row: claim.row, ..before.clone() } == *claim))
 }
 
 impl Taking<'_> {
@@ -66,9 +66,14 @@ impl Taking<'_> {
         let mut order: Vec<usize> = (0..claims.len()).collect();
         order.sort_unstable_by_key(|at| &keys[*at].script);
         let mut repeat = vec![false; claims.len()];
+        // What the list says of one script, for as long as the claims are about it.
+        let mut said: Option<([u8; 32], Option<ListClaims>)> = None;
         for at in order {
-            let said = self.view.claims_of_hash(&keys[at].script, None)?;
-            repeat[at] = repeats(&said, &own, &claims[at]);
+            let script = keys[at].script;
+            if said.as_ref().is_none_or(|(of, _)| *of != script) {
+                said = Some((script, self.view.claims_of_list(&script, &own)?));
+            }
+            repeat[at] = repeats(said.as_ref().and_then(|(_, said)| said.as_ref()), &claims[at]);
             if state.withdrawn == 0 {
                 batch.put_row::<Claims>(&keys[at], &claims[at]);
             }

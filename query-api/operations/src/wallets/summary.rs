@@ -53,12 +53,12 @@ pub(crate) struct SummaryOutput {
 
 impl Operation for Summary {
     const INFO: Info = Info {
-        summary: "Who an address is said to belong to, in a few fields and sentences",
+        summary: "Likely entity of an address, in a few fields and sentences",
         description: "The best supported claim about an address, how many claims and independent origins there are, and a short \
             explanation. `trust-safety` has the whole judgement, `detail` every claim with its source. The answer is evidence \
             and no verdict.",
         freshness: &[TIP, CLAIMS],
-        compact: &["examined", "caveats", "short_explanation", "definition"],
+        compact: &["confidence", "label_count", "examined", "caveats", "short_explanation", "definition"],
         tool: Tool::reads(
             "asked in short who an address may belong to",
             "lists of sanctions, conflicts and flags (wallet_trust_safety), or the balance (wallet_overview)",
@@ -95,7 +95,7 @@ impl Operation for Summary {
 
 impl Batched for Summary {
     const BATCH: Info = Info {
-        summary: "Who each of up to 100 addresses is said to belong to",
+        summary: "Likely entities of up to 100 addresses at once",
         description: "The summary of each address, in the order of the request, all at the same tip. An invalid address gets a \
             row with its own `error`; the other rows are not affected.",
         tool: Tool::reads("asked who several addresses may belong to", "a single address (wallet_summary)"),

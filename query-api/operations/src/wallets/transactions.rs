@@ -142,7 +142,7 @@ impl Operation for Transactions {
         ],
         errors: &[ErrorCode::WalletSessionRequired, ErrorCode::CursorExpired],
         tool: Tool::reads(
-            "asked for the individual transactions of an address, newest first, or to page through its history",
+            "asked for the history of a wallet's incoming and outgoing payments, who sent money to it, or when it was paid",
             "totals and the current balance (wallet_overview), the daily balance (wallet_balance_history), or one known transaction (tx_lookup)",
         ),
         ..and_mempool(index_get("wallet_transactions", "/v1/wallets/{address}/transactions", "wallets"))

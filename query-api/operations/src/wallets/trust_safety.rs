@@ -217,7 +217,7 @@ impl Operation for TrustSafety {
             "definition",
         ],
         tool: Tool::reads(
-            "asked who or what an address is said to be, whether a label can be trusted, or if a list of sanctions has it",
+            "asked who owns an address, whether to pay to it, whether a label can be trusted, or if a list of sanctions has it",
             "all claims with their sources (wallet_detail), or balance and activity (wallet_overview)",
         ),
         ..index_get("wallet_trust_safety", "/v1/wallets/{address}/trust-safety", "wallets")
