@@ -300,7 +300,11 @@ fn add_version(ctx: &Ctx<'_>, pinned: Option<&PinnedMempool>, what: Freshness, v
         }
         PRICE => price_now::add_dollars(ctx, versions),
         MARKET => price_now::add_market(ctx, versions),
-        CLAIMS => versions.add(&(ctx.now() / 86_400).to_be_bytes()),
+        CLAIMS => {
+            versions.add(&(ctx.now() / 86_400).to_be_bytes());
+            // Labels follow from claims a moment after the document is taken.
+            versions.add(&[ctx.index.map_or(2, |view| view.has_labels_due().map_or(2, u8::from))]);
+        }
         Freshness(other) => {
             debug_assert!(false, "unknown freshness input {other}");
             versions.add(&ctx.call.now_ms.to_be_bytes());
