@@ -83,6 +83,7 @@ mod rules {
         clusters::{ClusterChildren, ClusterDays, ClusterOf, Clusters},
         coins::{Coins, CoinsByScript},
         daily::Daily,
+        entities::{EntityFacets, EntityScripts, EntityTotals},
         events::{Documents, Events, QuoteVersions, Quotes},
         facts::Facts,
         format::Format,
@@ -90,6 +91,7 @@ mod rules {
         heights::{HeightByHash, HeightByTime},
         history::{History, HistoryIndex},
         journal::{Collisions, OverwrittenCoins},
+        labels::{LabelDue, Labels},
         live_quotes::LiveQuotes,
         mempool::{KeptMempool, MempoolSamples},
         prevouts::Prevouts,
@@ -312,6 +314,31 @@ mod rules {
 
     /// Compared with the ledger.
     impl Verified for ClaimLists {
+        const REPAIR: Repair = Repair::Ledger;
+    }
+
+    /// Compared script by script with what follows from the claims.
+    impl Verified for Labels {
+        const REPAIR: Repair = Repair::Ledger;
+    }
+
+    /// Compared script by script with what follows from the claims.
+    impl Verified for LabelDue {
+        const REPAIR: Repair = Repair::Ledger;
+    }
+
+    /// Compared script by script with what follows from the claims.
+    impl Verified for EntityScripts {
+        const REPAIR: Repair = Repair::Ledger;
+    }
+
+    /// Compared script by script with what follows from the claims.
+    impl Verified for EntityTotals {
+        const REPAIR: Repair = Repair::Ledger;
+    }
+
+    /// Compared script by script with what follows from the claims.
+    impl Verified for EntityFacets {
         const REPAIR: Repair = Repair::Ledger;
     }
 
