@@ -182,7 +182,10 @@ async fn activity_is_every_transaction_once() {
             assert_eq!((&row["txid"], &row["height"]), (&of.txid.clone().into(), &of.height.into()));
             assert_eq!((&row["received_sats"], &row["sent_sats"]), (&of.received.into(), &of.sent.into()), "{row}");
             assert_eq!(row["net_sats"], of.received as i64 - of.sent as i64);
-            assert_eq!((&row["member_count"], &row["time_unix"]), (&of.members.into(), &block_time(world, of.height).into()));
+            assert_eq!(
+                (&row["member_count"], &row["time_unix"]),
+                (&of.members.into(), &block_time(world, of.height).into())
+            );
             assert_eq!(row["provisional"], tip + 1 - of.height < 6);
         }
     };
@@ -197,7 +200,8 @@ async fn activity_is_every_transaction_once() {
     let wanted: Vec<_> = expected.into_iter().take_while(|of| of.height >= since).take(100).collect();
     let body = get_ok(&router, ACTIVITY, &format!("{}?limit=100&since={since}", path(ACTIVITY, "abc"))).await;
     check(&body, &wanted);
-    let first = (0..=tip).find(|height| world.oracle.monotone_time(*height) >= world.oracle.monotone_time(since)).unwrap();
+    let first =
+        (0..=tip).find(|height| world.oracle.monotone_time(*height) >= world.oracle.monotone_time(since)).unwrap();
     let at = time(world.oracle.monotone_time(since));
     let body = get_ok(&router, ACTIVITY, &format!("{}?since={at}", path(ACTIVITY, "abc"))).await;
     assert_eq!(body["since_height"], first);
@@ -221,7 +225,8 @@ async fn lists_are_sorted_filtered_and_paged() {
     take(world, "first", now() - 5, false, &said);
     let whole = get_ok(&router, LIST, LIST).await;
     assert_eq!((&whole["total"], whole["entities"].as_array().unwrap().len()), (&9.into(), 9));
-    for (sort, key) in [("balance", "balance_sats"), ("addresses", "address_count"), ("activity", "last_activity_unix")] {
+    for (sort, key) in [("balance", "balance_sats"), ("addresses", "address_count"), ("activity", "last_activity_unix")]
+    {
         let body = get_ok(&router, LIST, &format!("{LIST}?sort={sort}")).await;
         let keys: Vec<u64> = body["entities"].as_array().unwrap().iter().map(|of| of[key].as_u64().unwrap()).collect();
         assert!(keys.is_sorted_by(|a, b| a >= b), "{sort}: {keys:?}");
@@ -245,7 +250,8 @@ async fn lists_are_sorted_filtered_and_paged() {
     assert!(csv.text.lines().nth(1).unwrap().starts_with("e0,E0,exchange,seed_only,1,1,"), "{}", csv.text);
     assert_eq!(csv.text.lines().count(), 10);
 
-    let sum = |rows: &Value, key: &str| rows.as_array().unwrap().iter().map(|of| of[key].as_u64().unwrap()).sum::<u64>();
+    let sum =
+        |rows: &Value, key: &str| rows.as_array().unwrap().iter().map(|of| of[key].as_u64().unwrap()).sum::<u64>();
     let categories = get_ok(&router, CATEGORIES, CATEGORIES).await;
     let directory = get_ok(&router, DIRECTORY, &format!("{DIRECTORY}?per_category=2")).await;
     for body in [&categories, &directory] {
@@ -257,7 +263,10 @@ async fn lists_are_sorted_filtered_and_paged() {
     }
     for part in directory["categories"].as_array().unwrap() {
         let shown = part["entities"].as_array().unwrap();
-        assert_eq!((shown.len() as u64 + part["more"].as_u64().unwrap(), shown.len()), (part["entity_count"].as_u64().unwrap(), 2));
+        assert_eq!(
+            (shown.len() as u64 + part["more"].as_u64().unwrap(), shown.len()),
+            (part["entity_count"].as_u64().unwrap(), 2)
+        );
         assert!(shown[0]["balance_sats"].as_u64() >= shown[1]["balance_sats"].as_u64());
     }
     assert_eq!(categories["categories"][0]["largest"], directory["categories"][0]["entities"][0]["name"]);
@@ -268,7 +277,8 @@ async fn names_have_other_spellings() {
     let world = &everything_world();
     let router = world.open_router();
     let all = scripts(world);
-    let written = |script: &ScriptBuf, entity: &str, name: &str| Claim { entity_name: name.into(), ..claim(script, entity) };
+    let written =
+        |script: &ScriptBuf, entity: &str, name: &str| Claim { entity_name: name.into(), ..claim(script, entity) };
     let said = [
         written(&all[0], "htx", "Huobi Global"),
         written(&all[1], "htx", "HTX"),
@@ -279,7 +289,10 @@ async fn names_have_other_spellings() {
     take(world, "first", now() - 5, false, &said);
     for (name, by) in [("htx", "name"), ("HTX", "name"), ("Huobi%20Global", "alias"), ("huobi-global", "alias")] {
         let found = get_ok(&router, LOOKUP, &path(LOOKUP, name)).await;
-        assert_eq!((&found["name"], &found["found_by"], &found["display_name"]), (&"htx".into(), &by.into(), &"HTX".into()));
+        assert_eq!(
+            (&found["name"], &found["found_by"], &found["display_name"]),
+            (&"htx".into(), &by.into(), &"HTX".into())
+        );
         let activity = get_ok(&router, ACTIVITY, &path(ACTIVITY, name)).await;
         assert_eq!((&activity["name"], &activity["found_by"]), (&"htx".into(), &by.into()));
     }
@@ -293,7 +306,8 @@ async fn natural_persons_are_found_by_their_exact_name_only() {
     let world = &everything_world();
     let router = world.open_router();
     let all = scripts(world);
-    let person = |script: &ScriptBuf| Claim { is_person: true, entity_name: "Jane Doe".into(), ..claim(script, "jane-doe-1") };
+    let person =
+        |script: &ScriptBuf| Claim { is_person: true, entity_name: "Jane Doe".into(), ..claim(script, "jane-doe-1") };
     take(world, "first", now() - 5, false, &[person(&all[0]), person(&all[1]), claim(&all[2], "abc")]);
     let found = get_ok(&router, LOOKUP, &path(LOOKUP, "jane-doe-1")).await;
     assert_eq!((&found["is_person"], &found["address_count"]), (&true.into(), &2.into()));
@@ -321,7 +335,8 @@ async fn coverage_follows_the_holders_own_list() {
     take(world, "own-new", now() - 80 * day, true, &[own("new")]);
     take(world, "own-old", now() - 100 * day, true, &[Claim { script: all[1].as_bytes().into(), ..own("old") }]);
     take(world, "own-part", now() - day, false, &[Claim { script: all[2].as_bytes().into(), ..own("part") }]);
-    for (name, status, is_complete) in [("new", "full", true), ("old", "seed_only", true), ("part", "seed_only", false)] {
+    for (name, status, is_complete) in [("new", "full", true), ("old", "seed_only", true), ("part", "seed_only", false)]
+    {
         let found = get_ok(&router, LOOKUP, &path(LOOKUP, name)).await;
         assert_eq!(found["coverage_status"], status, "{found}");
         assert_eq!(found["own_lists"][0]["complete_at"].is_string(), is_complete, "{found}");

@@ -9,8 +9,8 @@ use cairn_reader::{Damages, NAMELESS, ReadError, Reader, View};
 use crate::{
     config::ChainConfig,
     context::{
-        CLAIMS, Ctx, LABELS, MARKET, MEMPOOL, MempoolView, PRICE, PriceAccess, TIP, has_gap, lacks_blocks, reads_live_quotes,
-        reads_mempool,
+        CLAIMS, Ctx, LABELS, MARKET, MEMPOOL, MempoolView, PRICE, PriceAccess, TIP, has_gap, lacks_blocks,
+        reads_live_quotes, reads_mempool,
     },
     node::NodeAccess,
     node_bytes::{Brought, NodeBytes, Wanted},

@@ -273,9 +273,9 @@ impl<'v> OwnLists<'v> {
         if let Some(known) = self.known.get(list) {
             return Ok(*known);
         }
-        let key = list.split_once('/').and_then(|(source, list)| {
-            Some(ListKey { source: source.parse().ok()?, list: list.parse().ok()? })
-        });
+        let key = list
+            .split_once('/')
+            .and_then(|(source, list)| Some(ListKey { source: source.parse().ok()?, list: list.parse().ok()? }));
         let at = key.map(|key| self.newest_of(&key)).transpose()?.flatten();
         self.known.insert(list.to_owned(), at);
         Ok(at)
@@ -315,12 +315,7 @@ pub(crate) struct RegisterSlot {
 impl RegisterSlot {
     /// The entities of a view, which is one of this reader. They are read again only after a block or a document, or of
     /// another reader, by one request at a time. Those rows do not count as the request's; its processor time does.
-    pub(crate) fn of(
-        &self,
-        reader: &Arc<Reader>,
-        view: &View<'_>,
-        work: &Work,
-    ) -> Result<Arc<Register>, ReadError> {
+    pub(crate) fn of(&self, reader: &Arc<Reader>, view: &View<'_>, work: &Work) -> Result<Arc<Register>, ReadError> {
         let is_pending = view.has_labels_due()?;
         if let Some(found) = self.kept(reader, view.tip(), is_pending) {
             return Ok(found);

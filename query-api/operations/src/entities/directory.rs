@@ -4,11 +4,12 @@ use cairn_http::{ApiError, Info, Tool};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::facts::{Basis, EntityBrief, by_category, warn_if_cut};
+use super::facts::{Basis, EntityBrief, Total, by_category, warn_if_cut};
 use crate::{
     context::{CLAIMS, Ctx, LABELS, TIP, index_get},
     definitions::ENTITIES,
     operation::Operation,
+    register::Entry,
     values::Btc,
 };
 
@@ -78,7 +79,7 @@ impl Operation for Directory {
         let all = ctx.entities()?;
         warn_if_cut(ctx, &all);
         let limit = input.per_category as usize;
-        let part = |(category, total, entries): (_, super::facts::Total, Vec<_>)| DirectoryPart {
+        let part = |(category, total, entries): (_, Total, Vec<&Entry>)| DirectoryPart {
             category,
             entity_count: total.entities,
             address_count: total.members,

@@ -23,7 +23,7 @@ pub(crate) struct EntityList;
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct ListInput {
     /// Only entities of this category.
-    #[schemars(example = "exchange")]
+    #[schemars(example = &"exchange")]
     category: Option<CategoryParam>,
     /// Only entities with so many members or more.
     #[serde(default)]
@@ -110,7 +110,8 @@ impl Operation for EntityList {
         let view = ctx.view()?;
         let all = ctx.entities()?;
         warn_if_cut(ctx, &all);
-        let of_category = |entry: &Entry| input.category.is_none_or(|CategoryParam(category)| entry.category == category);
+        let of_category =
+            |entry: &Entry| input.category.is_none_or(|CategoryParam(category)| entry.category == category);
         let fits = |entry: &&Entry| of_category(entry) && entry.evidence.members >= u64::from(input.min_members);
         let found: Vec<&Entry> = all.sorted(input.sort.order()).filter(fits).collect();
         let category = input.category.map_or("", |CategoryParam(category)| word(category));

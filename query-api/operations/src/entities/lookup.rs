@@ -255,7 +255,10 @@ fn sort(counted: &mut [(String, u64)]) {
 fn categories(row: &EntityRow) -> Vec<CategoryOf> {
     let mut counted = row.categories.clone();
     counted.sort_by_key(|(category, scripts)| (std::cmp::Reverse(*scripts), *category));
-    let of = |(category, address_count): (cairn_events::Category, u64)| CategoryOf { category: category.as_str(), address_count };
+    let of = |(category, address_count): (cairn_events::Category, u64)| CategoryOf {
+        category: category.as_str(),
+        address_count,
+    };
     counted.into_iter().map(of).collect()
 }
 

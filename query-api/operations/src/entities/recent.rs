@@ -137,8 +137,8 @@ impl Merge<'_> {
     fn take(&mut self, tx_num: TxNum) -> Result<EntityTx, ApiError> {
         let mut tx = EntityTx { tx_num, members: 0, sums: Some((0, 0)) };
         let mut at = Vec::new();
-        while let Some((_, history)) = self.heap.pop_if(|(next, _)| *next == tx_num) {
-            at.push(history);
+        while self.heap.peek().is_some_and(|(next, _)| *next == tx_num) {
+            at.extend(self.heap.pop().map(|(_, history)| history));
         }
         loop {
             let mut new = Vec::new();
@@ -162,9 +162,9 @@ impl Merge<'_> {
             let Some(history) = self.histories.get_mut(place) else { continue };
             if let Some(entry) = history.newest_before(self.view, after)?.filter(|entry| entry.tx_num == tx_num) {
                 tx.members += 1;
-                tx.sums = tx.sums.map(|(received, sent)| {
-                    (received.saturating_add(entry.received), sent.saturating_add(entry.sent))
-                });
+                tx.sums = tx
+                    .sums
+                    .map(|(received, sent)| (received.saturating_add(entry.received), sent.saturating_add(entry.sent)));
             }
             if let Some(entry) = history.newest_before(self.view, tx_num)? {
                 self.heap.push((entry.tx_num, place));

@@ -95,7 +95,8 @@ mod tests {
         assert_eq!(parse("30d"), Ok(SinceParam::Days(30)));
         assert_eq!(parse("2024-01-01"), Ok(SinceParam::Time(1_704_067_200)));
         assert_eq!(parse("2024-01-01T00:00:01Z"), Ok(SinceParam::Time(1_704_067_201)));
-        for text in ["", "d", "-1", "+5", "0d", "36501d", "99999999999", "1 d", "30D", "now", "2024-13-01", "\u{661}d"] {
+        for text in ["", "d", "-1", "+5", "0d", "36501d", "99999999999", "1 d", "30D", "now", "2024-13-01", "\u{661}d"]
+        {
             assert!(parse(text).is_err(), "{text}");
         }
     }
