@@ -22,6 +22,8 @@ pub enum Repair {
     Dropped,
     /// The documents of the ledger that can be read are taken in again.
     Ledger,
+    /// Its rows are made again from claims and blocks.
+    Labels,
     /// The block file is copied again, or the node repairs it.
     BlockFile,
 }
@@ -41,6 +43,7 @@ impl Repair {
                 them again, or a file of `cairn events export`"
                     .to_owned()
             }
+            Repair::Labels => "its rows are made again from the claims and the blocks".to_owned(),
             Repair::BlockFile => "not part of the index: copy the file again, or run bitcoind -reindex".to_owned(),
         }
     }
@@ -83,6 +86,7 @@ mod rules {
         clusters::{ClusterChildren, ClusterDays, ClusterOf, Clusters},
         coins::{Coins, CoinsByScript},
         daily::Daily,
+        entities::{EntityFacets, EntityScripts, EntityTotals},
         events::{Documents, Events, QuoteVersions, Quotes},
         facts::Facts,
         format::Format,
@@ -90,6 +94,7 @@ mod rules {
         heights::{HeightByHash, HeightByTime},
         history::{History, HistoryIndex},
         journal::{Collisions, OverwrittenCoins},
+        labels::{LabelDue, Labels},
         live_quotes::LiveQuotes,
         mempool::{KeptMempool, MempoolSamples},
         prevouts::Prevouts,
@@ -313,6 +318,40 @@ mod rules {
     /// Compared with the ledger.
     impl Verified for ClaimLists {
         const REPAIR: Repair = Repair::Ledger;
+    }
+
+    /// Compared script by script.
+    impl Verified for Labels {
+        const REPAIR: Repair = Repair::Labels;
+    }
+
+    /// A mark too many does no harm, and one that is missing shows in the label.
+    impl Verified for LabelDue {
+        const REPAIR: Repair = Repair::Labels;
+    }
+
+    impl Verified for EntityScripts {
+        const REPAIR: Repair = Repair::Labels;
+
+        fn note(key: &Self::Key, (): &Self::Value, tallies: &mut Tallies) {
+            tallies.find_row::<Self>(key, &());
+        }
+    }
+
+    impl Verified for EntityTotals {
+        const REPAIR: Repair = Repair::Labels;
+
+        fn note(entity: &Self::Key, sums: &Self::Value, tallies: &mut Tallies) {
+            tallies.find_sums::<Self>(entity, sums);
+        }
+    }
+
+    impl Verified for EntityFacets {
+        const REPAIR: Repair = Repair::Labels;
+
+        fn note(facet: &Self::Key, sums: &Self::Value, tallies: &mut Tallies) {
+            tallies.find_sums::<Self>(facet, sums);
+        }
     }
 
     /// Nothing to compare with.
