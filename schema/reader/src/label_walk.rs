@@ -21,14 +21,6 @@ pub struct LabelWalk<'v> {
 }
 
 impl View<'_> {
-    /// True if any script has a label or an entity. One row read.
-    ///
-    /// # Errors
-    /// The database cannot be read, or the row is damaged.
-    pub fn has_labels(&self) -> Result<bool, ReadError> {
-        Ok(self.scan::<Labels>(None)?.next().transpose()?.is_some())
-    }
-
     /// Begins to look up labels by the prefixes of their scripts' ids.
     ///
     /// # Errors

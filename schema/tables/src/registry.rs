@@ -33,6 +33,8 @@ macro_rules! for_each_table {
             events: Events, Documents, QuoteVersions, Quotes;
             live_quotes: LiveQuotes;
             claims: Claims, ClaimLists;
+            labels: Labels, LabelDue;
+            entities: EntityScripts, EntityTotals, EntityFacets;
         }
     };
 }

@@ -28,11 +28,7 @@ pub(crate) struct Judged {
 ///
 /// # Errors
 /// The database cannot be read, or a row is damaged.
-pub(crate) fn judge(
-    view: &View<'_>,
-    hash: &ScriptHash,
-    before: Option<&ScriptLabel>,
-) -> Result<Judged, ReadError> {
+pub(crate) fn judge(view: &View<'_>, hash: &ScriptHash, before: Option<&ScriptLabel>) -> Result<Judged, ReadError> {
     let mut label = together(&view.claims_of_hash(&hash.0, None)?);
     let found = match label.as_ref().or(before) {
         Some(of) => view.find_script(&of.script)?,

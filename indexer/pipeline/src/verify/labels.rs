@@ -91,7 +91,10 @@ fn next_said(claims: &mut Scan<'_, '_, Claims>, said: Option<ScriptHash>) -> Res
 }
 
 /// Takes the row of a script, passing over those before it.
-fn take<T: Table<Key = ScriptHash>>(rows: &mut Stream<'_, '_, T>, of: ScriptHash) -> Result<Option<T::Value>, ReadError> {
+fn take<T: Table<Key = ScriptHash>>(
+    rows: &mut Stream<'_, '_, T>,
+    of: ScriptHash,
+) -> Result<Option<T::Value>, ReadError> {
     while let Some(row) = rows.next_if(|row| row.as_ref().map_or(true, |(script, _)| *script <= of)) {
         let (script, value) = row?;
         if script == of {

@@ -23,6 +23,9 @@ pub enum Origin {
     Events,
     /// A fold over the input events of this index: the same rows for the same events, in whatever order they came.
     FoldedEvents,
+    /// Blocks and input events together: the same rows for the same chain and events, in whatever order they came. No stage
+    /// owns them, and an index has its own.
+    Joined,
 }
 
 /// A typed table.
@@ -127,7 +130,7 @@ impl TableInfo {
     pub const fn is_of(&self, stage: &str) -> bool {
         match self.origin {
             Origin::Stage(owner) => same(owner, stage),
-            Origin::Index | Origin::Observations | Origin::Events | Origin::FoldedEvents => false,
+            Origin::Index | Origin::Observations | Origin::Events | Origin::FoldedEvents | Origin::Joined => false,
         }
     }
 }

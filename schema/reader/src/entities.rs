@@ -1,0 +1,140 @@
+//! Entities, as they are kept beside the chain.
+
+use cairn_events::{Category, EntityName};
+use cairn_model::Sats;
+use cairn_tables::{
+    entities::{
+        EntityFacet, EntityFacets, EntityScript, EntityScripts, EntitySum, EntityTotals, FacetKind, Newest, ScriptClass,
+    },
+    labels::ScriptHash,
+    sums::Sums,
+};
+
+use crate::{ReadError, View};
+
+/// The sums of an entity.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct EntityRow {
+    /// The entity.
+    pub name: EntityName,
+    /// Scripts that count as its own.
+    pub members: u64,
+    /// Those of them that a block has.
+    pub seen: u64,
+    /// Scripts whose label names it without making them members.
+    pub named: u64,
+    /// Members and named scripts whose label is about a natural person.
+    pub persons: u64,
+    /// What members received.
+    pub funded: Sats,
+    /// What of it was spent.
+    pub spent: Sats,
+    /// Coins that members received.
+    pub funded_count: u64,
+    /// Their coins that were spent.
+    pub spent_count: u64,
+    /// How many members and named scripts have each category in their label, ascending by category.
+    pub categories: Vec<(Category, u64)>,
+}
+
+impl EntityRow {
+    /// Unspent satoshis of the members.
+    #[must_use]
+    pub fn balance(&self) -> Sats {
+        self.funded.saturating_sub(self.spent)
+    }
+
+    fn of(name: EntityName, sums: &Sums) -> Result<Self, ReadError> {
+        let at = |position: u32| {
+            let sum = u64::try_from(sums.get(position));
+            sum.map_err(|_| ReadError::Broken(format!("a sum of entity {name} is below zero or too large")))
+        };
+        let of = |sum: EntitySum| at(sum.position());
+        let mut categories = Vec::new();
+        for category in Category::ALL {
+            let count = at(EntitySum::of_category(*category))?;
+            categories.extend(Some((*category, count)).filter(|(_, count)| *count > 0));
+        }
+        Ok(EntityRow {
+            members: of(EntitySum::Members)?,
+            seen: of(EntitySum::Seen)?,
+            named: of(EntitySum::Named)?,
+            persons: of(EntitySum::Persons)?,
+            funded: of(EntitySum::Funded)?,
+            spent: of(EntitySum::Spent)?,
+            funded_count: of(EntitySum::FundedCount)?,
+            spent_count: of(EntitySum::SpentCount)?,
+            categories,
+            name,
+        })
+    }
+}
+
+impl View<'_> {
+    /// An entity's sums; `None` if no label names it. One row read.
+    ///
+    /// # Errors
+    /// The database cannot be read, or the row is damaged.
+    pub fn entity(&self, name: &EntityName) -> Result<Option<EntityRow>, ReadError> {
+        self.get::<EntityTotals>(name)?.map(|sums| EntityRow::of(name.clone(), &sums)).transpose()
+    }
+
+    /// Entities in the order of their names, from `from` (or the first) on, at most so many.
+    ///
+    /// # Errors
+    /// The database cannot be read, or a row is damaged.
+    pub fn entities(&self, from: Option<&EntityName>, limit: usize) -> Result<Vec<EntityRow>, ReadError> {
+        let rows = self.scan::<EntityTotals>(from)?.take(limit);
+        rows.map(|row| row.and_then(|(name, sums)| EntityRow::of(name, &sums))).collect()
+    }
+
+    /// Texts of a kind about an entity with the number of scripts that each rests on, ascending by text, at most so many.
+    ///
+    /// # Errors
+    /// The database cannot be read, or a row is damaged.
+    pub fn entity_facets(
+        &self,
+        name: &EntityName,
+        kind: FacetKind,
+        limit: usize,
+    ) -> Result<Vec<(String, u64)>, ReadError> {
+        let from = EntityFacet::new(name.clone(), kind, "");
+        let mut found = Vec::new();
+        for row in self.scan::<EntityFacets>(Some(&from))?.take(limit) {
+            let (facet, sums) = row?;
+            if (&facet.entity, facet.kind) != (name, kind) {
+                break;
+            }
+            let count = u64::try_from(sums.get(0));
+            found.push((facet.text, count.map_err(|_| self.broken("a count of entity_facets is below zero"))?));
+        }
+        Ok(found)
+    }
+
+    /// Scripts of an entity, those with the newest transaction first, after a script that an earlier call gave, at most so
+    /// many.
+    ///
+    /// # Errors
+    /// The database cannot be read, or a row is damaged.
+    pub fn entity_scripts(
+        &self,
+        name: &EntityName,
+        class: ScriptClass,
+        after: Option<&EntityScript>,
+        limit: usize,
+    ) -> Result<Vec<EntityScript>, ReadError> {
+        let newest = Newest(Some(cairn_model::TxNum(cairn_model::TxNum::LIMIT - 1)));
+        let first = EntityScript { entity: name.clone(), class, last: newest, script: ScriptHash([0; 32]) };
+        let mut found = Vec::new();
+        for row in self.scan::<EntityScripts>(Some(after.unwrap_or(&first)))? {
+            let (script, ()) = row?;
+            if found.len() == limit || (&script.entity, script.class) != (name, class) {
+                break;
+            }
+            if after != Some(&script) {
+                found.push(script);
+            }
+        }
+        Ok(found)
+    }
+}

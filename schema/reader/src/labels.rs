@@ -1,0 +1,100 @@
+//! Labels of scripts, as they are kept beside the chain.
+
+use bitcoin::hashes::{Hash, sha256};
+use cairn_model::ScriptId;
+use cairn_tables::{
+    Table, encode_key,
+    labels::{LabelDue, Labels, ScriptHash, ScriptLabel},
+};
+
+use crate::{ReadError, View};
+
+impl View<'_> {
+    /// The label of a script by the SHA-256 of the script; `None` if no claim gives one. One row read, which the filter mostly
+    /// saves.
+    ///
+    /// # Errors
+    /// The database cannot be read, or the row is damaged.
+    pub fn label(&self, script: &ScriptHash) -> Result<Option<ScriptLabel>, ReadError> {
+        self.get::<Labels>(script)
+    }
+
+    /// The labels of many scripts, in their order, in one look-up. A script may stand more than once.
+    ///
+    /// # Errors
+    /// The database cannot be read, or a row is damaged.
+    pub fn labels(&self, scripts: &[ScriptHash]) -> Result<Vec<Option<ScriptLabel>>, ReadError> {
+        let mut sorted = scripts.to_vec();
+        sorted.sort_unstable();
+        sorted.dedup();
+        let rows = self.bytes_of_many::<Labels>(&sorted)?;
+        let decoded = rows.iter().map(|row| row.as_ref().map(|bytes| Labels::decode_value(bytes)).transpose());
+        let labels = decoded.collect::<Result<Vec<_>, _>>()?;
+        let of = |script| sorted.binary_search(script).ok().and_then(|at| labels.get(at)?.clone());
+        Ok(scripts.iter().map(of).collect())
+    }
+
+    /// As [`View::labels`], by the scripts themselves.
+    ///
+    /// # Errors
+    /// As [`View::labels`].
+    pub fn labels_of<'s>(
+        &self,
+        scripts: impl IntoIterator<Item = &'s [u8]>,
+    ) -> Result<Vec<Option<ScriptLabel>>, ReadError> {
+        let hashes = scripts.into_iter().map(|script| ScriptHash(sha256::Hash::hash(script).to_byte_array()));
+        self.labels(&hashes.collect::<Vec<_>>())
+    }
+
+    /// The label of a script by its id, with the hash of the script. A row read for each label with the prefix of the id:
+    /// mostly none, since the filter tells.
+    ///
+    /// # Errors
+    /// The database cannot be read, or a row is damaged.
+    pub fn label_of_id(&self, id: ScriptId) -> Result<Option<(ScriptHash, ScriptLabel)>, ReadError> {
+        let mut rows = self.prefix_iterator::<Labels>()?;
+        rows.seek(id.prefix.0);
+        loop {
+            self.count()?;
+            rows.status().map_err(|e| ReadError::of_table(Labels::NAME, e))?;
+            let Some((key, value)) = rows.item().filter(|(key, _)| key.starts_with(&id.prefix.0)) else {
+                return Ok(None);
+            };
+            self.count_bytes(value)?;
+            let (hash, label) = (Labels::decode_key(key)?, Labels::decode_value(value)?);
+            if label.id(&hash) == Some(id) {
+                return Ok(Some((hash, label)));
+            }
+            rows.next();
+        }
+    }
+
+    /// The scripts that are to be judged again, ascending, at most so many. Until there is none, labels and entities do not
+    /// follow from all claims that were imported.
+    ///
+    /// # Errors
+    /// The database cannot be read, or a row is damaged.
+    pub fn labels_due(&self, limit: usize) -> Result<Vec<ScriptHash>, ReadError> {
+        self.scan::<LabelDue>(None)?.take(limit).map(|row| row.map(|(script, ())| script)).collect()
+    }
+
+    /// True if a script is to be judged again. One row read.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub fn has_labels_due(&self) -> Result<bool, ReadError> {
+        Ok(!self.labels_due(1)?.is_empty())
+    }
+
+    /// True if a script has a label. One row read.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub fn has_labels(&self) -> Result<bool, ReadError> {
+        let mut rows = self.raw_iterator::<Labels>()?;
+        rows.seek(encode_key::<Labels>(&ScriptHash([0; 32])));
+        self.count()?;
+        rows.status().map_err(|e| ReadError::of_table(Labels::NAME, e))?;
+        Ok(rows.valid())
+    }
+}

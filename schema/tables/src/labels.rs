@@ -1,0 +1,273 @@
+//! What the claims say of each script together, kept beside the chain.
+//!
+//! ```text
+//! labels     SHA-256 of the script (32) →
+//!              length │ script │ flags [│ ordinal (1) │ last TxNum (5)] [│ label] [│ member]
+//!   flags    1 the chain has it │ 2 label │ 4 member
+//!   label    type │ tier │ level │ category │ behaviour │ flags │ then │ entity │ name │ words
+//!     flags  1 votes conflict │ 2 contested │ 4 natural person
+//!   member   level │ entity │ origins │ origin… │ own lists │ (source │ list)…
+//! label_due  'w' ‖ SHA-256 of the script (32) → ∅
+//! ```
+//!
+//! Texts have their length in front; category and behaviour are 0 if there is none. A row follows from the claims of its
+//! script, judged for the end of time, and from the newest transaction of the script: so it is the same in whatever order
+//! blocks and documents came, and no clock changes it. A claim that says when it ends gives no label here. Scripts in
+//! `label_due` have claims that their row, if there is one, does not follow from yet.
+
+use std::sync::Arc;
+
+use cairn_events::{
+    Behaviour, Category, ClaimType, EntityName, EvidenceTier,
+    claim::{MAX_NAME, MAX_SCRIPT},
+};
+use cairn_model::{ScriptId, ScriptPrefix, TxNum};
+
+use crate::{
+    claims::ListKey,
+    codec::{DecodeError, Input, KeyCodec, ValueCodec, put_varint},
+    table::{Home, Origin, Table, Tuning},
+};
+
+/// The labels.
+pub struct Labels;
+
+impl Table for Labels {
+    const NAME: &'static str = "labels";
+    // Texts that repeat. Blocks are looked up by the ids of their scripts, of which nearly none has a label: the filter
+    // covers what the id has of the hash.
+    const HOME: Home = Home::Own(Tuning { block_size: 8 << 10, filter_bits: 10, filter_prefix: 8, ..Tuning::SHORT });
+    const ORIGIN: Origin = Origin::Joined;
+    type Key = ScriptHash;
+    type Value = ScriptLabel;
+}
+
+/// Scripts that are to be judged again.
+pub struct LabelDue;
+
+impl Table for LabelDue {
+    const NAME: &'static str = "label_due";
+    const HOME: Home = Home::Shared(b'w');
+    const ORIGIN: Origin = Origin::Joined;
+    type Key = ScriptHash;
+    type Value = ();
+}
+
+/// SHA-256 of a script.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct ScriptHash(pub [u8; 32]);
+
+impl ScriptHash {
+    /// What ids of scripts have of it.
+    #[must_use]
+    pub fn prefix(&self) -> ScriptPrefix {
+        ScriptPrefix(std::array::from_fn(|at| self.0[at]))
+    }
+}
+
+impl KeyCodec for ScriptHash {
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.0);
+    }
+
+    fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
+        Ok(ScriptHash(b.array()?))
+    }
+}
+
+/// What is said of a script, and what the chain has of it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ScriptLabel {
+    /// The scriptPubKey.
+    pub script: Arc<[u8]>,
+    /// `None` while no block has it.
+    pub seen: Option<SeenScript>,
+    /// Who or what it is said to be.
+    pub label: Option<Label>,
+    /// Whose it counts as.
+    pub member: Option<Member>,
+}
+
+/// What the chain has of a script.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SeenScript {
+    /// The ordinal of its id.
+    pub ordinal: u8,
+    /// Its newest transaction.
+    pub last: TxNum,
+}
+
+/// The claim that a card would show.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Label {
+    /// What is said.
+    pub claim_type: ClaimType,
+    /// What it rests on.
+    pub tier: EvidenceTier,
+    /// Confidence, 0 to 100.
+    pub level: u8,
+    /// What kind of entity.
+    pub category: Option<Category>,
+    /// What it is said to do.
+    pub behaviour: Option<Behaviour>,
+    /// When it was asserted, else when its document was retrieved, in seconds since 1970.
+    pub then: u32,
+    /// Who; `None` if the claim names nobody.
+    pub entity: Option<EntityName>,
+    /// The entity's name as people write it; may be empty.
+    pub name: Arc<str>,
+    /// The source's own words; may be empty.
+    pub words: Arc<str>,
+    /// True if no entity has three quarters of the votes.
+    pub is_conflicted: bool,
+    /// True if the claim is contested.
+    pub is_contested: bool,
+    /// True if it is about a natural person.
+    pub is_person: bool,
+}
+
+/// Whose a script counts as.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Member {
+    /// The entity.
+    pub entity: EntityName,
+    /// The highest level of a claim that makes it a member, 40 to 100.
+    pub level: u8,
+    /// The origins of those claims, ascending.
+    pub origins: Vec<Arc<str>>,
+    /// Lists on which the entity itself says so, ascending.
+    pub own_lists: Vec<ListKey>,
+}
+
+impl ScriptLabel {
+    /// Its id, once a block has it.
+    #[must_use]
+    pub fn id(&self, hash: &ScriptHash) -> Option<ScriptId> {
+        self.seen.map(|seen| ScriptId { prefix: hash.prefix(), ordinal: seen.ordinal })
+    }
+}
+
+fn put_text(out: &mut Vec<u8>, text: &str) {
+    put_varint(out, text.len() as u64);
+    out.extend_from_slice(text.as_bytes());
+}
+
+fn text(b: &mut Input<'_>, most: usize) -> Result<Arc<str>, DecodeError> {
+    let length = usize::try_from(b.varint()?).ok().filter(|length| *length <= most);
+    let length = length.ok_or_else(|| b.error("text too long"))?;
+    let bytes = b.take(length)?;
+    str::from_utf8(bytes).map(Into::into).map_err(|_| b.error("not UTF-8"))
+}
+
+fn word<W>(b: &mut Input<'_>, of_code: impl Fn(u8) -> Option<W>) -> Result<W, DecodeError> {
+    let code = b.byte()?;
+    of_code(code).ok_or_else(|| b.error("word of a label"))
+}
+
+fn optional<W>(b: &mut Input<'_>, of_code: impl Fn(u8) -> Option<W>) -> Result<Option<W>, DecodeError> {
+    word(b, |code| if code == 0 { Some(None) } else { of_code(code).map(Some) })
+}
+
+fn level(b: &mut Input<'_>) -> Result<u8, DecodeError> {
+    word(b, |level| Some(level).filter(|level| *level <= 100))
+}
+
+fn flags(b: &mut Input<'_>) -> Result<u8, DecodeError> {
+    word(b, |flags| Some(flags).filter(|flags| flags >> 3 == 0))
+}
+
+fn name(b: &mut Input<'_>) -> Result<Option<EntityName>, DecodeError> {
+    let text = text(b, EntityName::MAX)?;
+    let name = Some(&text).filter(|text| !text.is_empty()).map(|text| text.parse()).transpose();
+    name.map_err(|_| b.error("name of an entity"))
+}
+
+/// Values that ascend.
+fn ascending<V: Ord>(
+    b: &mut Input<'_>,
+    one: impl Fn(&mut Input<'_>) -> Result<V, DecodeError>,
+) -> Result<Vec<V>, DecodeError> {
+    let count = b.count()?;
+    let mut all = Vec::new();
+    for _ in 0..count {
+        let next = one(b)?;
+        if all.last().is_some_and(|last| *last >= next) {
+            return Err(b.error("order"));
+        }
+        all.push(next);
+    }
+    Ok(all)
+}
+
+impl Label {
+    fn encode(&self, out: &mut Vec<u8>) {
+        let [category, behaviour] =
+            [self.category.map_or(0, Category::code), self.behaviour.map_or(0, Behaviour::code)];
+        let flags = [self.is_conflicted, self.is_contested, self.is_person];
+        let flags = (0..).zip(flags).fold(0, |flags, (at, is_set)| flags | u8::from(is_set) << at);
+        out.extend([self.claim_type.code(), self.tier.code(), self.level, category, behaviour, flags]);
+        put_varint(out, self.then.into());
+        let entity = self.entity.as_ref().map_or("", EntityName::as_str);
+        [entity, &self.name, &self.words].into_iter().for_each(|text| put_text(out, text));
+    }
+
+    fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
+        let (claim_type, tier, level) = (word(b, ClaimType::of_code)?, word(b, EvidenceTier::of_code)?, level(b)?);
+        let (category, behaviour) = (optional(b, Category::of_code)?, optional(b, Behaviour::of_code)?);
+        let (flags, then) = (flags(b)?, b.varint32()?);
+        let (entity, name, words) = (name(b)?, text(b, MAX_NAME)?, text(b, MAX_NAME)?);
+        let [is_conflicted, is_contested, is_person] = [1, 2, 4].map(|flag| flags & flag != 0);
+        #[rustfmt::skip]
+        let label = Label {
+            claim_type, tier, level, category, behaviour, then, entity, name, words, is_conflicted, is_contested, is_person,
+        };
+        Ok(label)
+    }
+}
+
+impl Member {
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.push(self.level);
+        put_text(out, self.entity.as_str());
+        put_varint(out, self.origins.len() as u64);
+        self.origins.iter().for_each(|origin| put_text(out, origin));
+        put_varint(out, self.own_lists.len() as u64);
+        self.own_lists.iter().for_each(|list| list.encode(out));
+    }
+
+    fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
+        let (level, entity) = (level(b)?, name(b)?.ok_or_else(|| b.error("name of an entity"))?);
+        let origins = ascending(b, |b| text(b, EntityName::MAX))?;
+        Ok(Member { entity, level, origins, own_lists: ascending(b, ListKey::decode)? })
+    }
+}
+
+impl ValueCodec for ScriptLabel {
+    fn encode(&self, out: &mut Vec<u8>) {
+        put_varint(out, self.script.len() as u64);
+        out.extend_from_slice(&self.script);
+        let parts = [self.seen.is_some(), self.label.is_some(), self.member.is_some()];
+        out.push((0..).zip(parts).fold(0, |flags, (at, is_there)| flags | u8::from(is_there) << at));
+        if let Some(SeenScript { ordinal, last }) = self.seen {
+            out.push(ordinal);
+            out.extend_from_slice(&last.to_be5());
+        }
+        self.label.iter().for_each(|label| label.encode(out));
+        self.member.iter().for_each(|member| member.encode(out));
+    }
+
+    fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
+        let length = usize::try_from(b.varint()?).ok().filter(|length| (1..=MAX_SCRIPT).contains(length));
+        let length = length.ok_or_else(|| b.error("length of a script"))?;
+        let script = b.take(length)?.into();
+        let flags = flags(b)?;
+        let part = |flag: u8| flags & flag != 0;
+        let seen = if part(1) { Some(SeenScript { ordinal: b.byte()?, last: b.tx_num()? }) } else { None };
+        let label = if part(2) { Some(Label::decode(b)?) } else { None };
+        let member = if part(4) { Some(Member::decode(b)?) } else { None };
+        match (&label, &member) {
+            (None, None) => Err(b.error("neither label nor member")),
+            _ => Ok(ScriptLabel { script, seen, label, member }),
+        }
+    }
+}
