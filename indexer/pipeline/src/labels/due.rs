@@ -138,10 +138,11 @@ impl Engine {
             }
         }
         marks.finish()?;
-        Ok(self.writer.commit::<WriteError>(|batch| {
+        self.writer.commit::<WriteError>(|batch| {
             put_checkpoint(batch, tip);
             Ok(())
-        })?)
+        })?;
+        Ok(self.writer.flush()?)
     }
 
     /// Judges all scripts that are marked. Returns whether there were any.

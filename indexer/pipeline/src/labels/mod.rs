@@ -24,7 +24,7 @@ pub(crate) use self::{
     blocks::{OfBlock, of_block},
     due::{Marks, forget},
     judge::{Judged, judge},
-    rows::{Moved, Place, Rows, rows_of},
+    rows::{Moved, Rows, rows_of},
 };
 
 /// Name of their checkpoint.
