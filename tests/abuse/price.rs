@@ -42,7 +42,7 @@ fn cases() -> Vec<Case> {
         paths.extend(["trust-safety", "trust-safety?as_of=3", "summary", "detail?limit=200", "contributors"].map(of));
         paths.extend([format!("/v1/wallets/{wallet}"), format!("/v1/address/{wallet}/overview")]);
     }
-    // One has every script of the largest transactions.
+    // One has the script of the largest transactions.
     let entities =
         ["categories", "directory?per_category=50", "list?limit=500", "many?member_limit=200", "nobody-has-it"];
     let of_many = ["many/activity", "many/activity?limit=100", "many/activity?since=1d"];

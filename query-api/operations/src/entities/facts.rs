@@ -32,6 +32,8 @@ pub(crate) struct EntityBrief {
     pub(super) coverage_status: &'static str,
     /// Scripts that count as the entity's: its members.
     pub(super) address_count: u64,
+    /// Scripts that are listed, reported or mentioned under its name and are no members.
+    pub(super) named_count: u64,
     /// Independent origins of the claims that make them members; 64 are counted at most.
     pub(super) origin_count: u64,
     /// Balance of its members.
@@ -51,6 +53,7 @@ impl EntityBrief {
             category: word(entry.category),
             coverage_status: coverage(entry, now).as_str(),
             address_count: entry.evidence.members,
+            named_count: entry.named,
             origin_count: entry.evidence.origins,
             balance_sats: entry.balance,
             balance_btc: Btc::of(entry.balance),

@@ -8,7 +8,7 @@
 use std::collections::{BinaryHeap, VecDeque};
 
 use cairn_events::EntityName;
-use cairn_http::ApiError;
+use cairn_http::{ApiError, Work};
 use cairn_model::{Sats, TxNum};
 use cairn_reader::{FoundScript, View};
 use cairn_tables::{
@@ -78,7 +78,7 @@ impl History {
 
 /// The merge.
 struct Merge<'m> {
-    ctx: &'m Ctx<'m>,
+    work: &'m Work,
     view: &'m View<'m>,
     name: &'m EntityName,
     /// Members that no history is read of yet, the newest first.
@@ -100,7 +100,8 @@ pub(super) fn recent(
     limit: usize,
 ) -> Result<Recent, ApiError> {
     let (heap, histories) = (BinaryHeap::new(), Vec::new());
-    let mut merge = Merge { ctx, view, name, waiting: VecDeque::new(), after: None, is_end: false, histories, heap };
+    let mut merge =
+        Merge { work: &ctx.work, view, name, waiting: VecDeque::new(), after: None, is_end: false, histories, heap };
     let mut found = Recent::default();
     while found.txs.len() < limit {
         let Some(next) = merge.next()?.filter(|next| *next >= first) else { break };
@@ -158,7 +159,7 @@ impl Merge<'_> {
         }
         let after = TxNum(tx_num.0.saturating_add(1));
         for place in at {
-            self.ctx.work.poll()?;
+            self.work.poll()?;
             let Some(history) = self.histories.get_mut(place) else { continue };
             if let Some(entry) = history.newest_before(self.view, after)?.filter(|entry| entry.tx_num == tx_num) {
                 tx.members += 1;
@@ -177,7 +178,7 @@ impl Merge<'_> {
     fn too_many(&mut self, tx: EntityTx, known: usize) -> Result<EntityTx, ApiError> {
         let mut members = known;
         while members < MOST_MEMBERS && self.front()?.is_some_and(|script| script.last.0 == Some(tx.tx_num)) {
-            self.ctx.work.poll()?;
+            self.work.poll()?;
             self.waiting.pop_front();
             members += 1;
         }
