@@ -230,7 +230,7 @@ fn unit(phase: Phase) -> &'static str {
     match phase {
         Phase::Survey => "files",
         Phase::Link | Phase::Coins | Phase::Fold | Phase::Connect | Phase::Unwind => "blocks",
-        Phase::Join | Phase::Tables | Phase::Ingest => "parts",
+        Phase::Join | Phase::Tables | Phase::Ingest | Phase::Labels => "parts",
         Phase::Verify => "KiB",
     }
 }

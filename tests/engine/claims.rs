@@ -72,8 +72,8 @@ fn of_list(key: &ListKey, documents: &[Listed<'_>], script: &[u8], at: Option<u3
     Some((ListClaims { list: key.clone(), version, claims, first_at, ended_at }, is_cut))
 }
 
-/// Compares what is said of every script with what follows from the documents by hand.
-pub(crate) fn assert_claims(index: &Index, documents: &[Document], what: &str) {
+/// The documents of each list that are not withdrawn, in order.
+fn lists_of(documents: &[Document]) -> BTreeMap<ListKey, Vec<Listed<'_>>> {
     let is_withdrawn = |hash: &DocumentHash| {
         documents.iter().any(|of| matches!(&of.body, Body::Withdrawal { document, .. } if document == hash))
     };
@@ -85,6 +85,18 @@ pub(crate) fn assert_claims(index: &Index, documents: &[Document], what: &str) {
         }
     }
     lists.values_mut().for_each(|of| of.sort_by_key(|(version, ..)| *version));
+    lists
+}
+
+/// What each list says of a script now, by hand.
+pub(crate) fn said(documents: &[Document], script: &[u8]) -> Vec<ListClaims> {
+    let lists = lists_of(documents);
+    lists.iter().filter_map(|(key, of)| of_list(key, of, script, None)).map(|(of, _)| of).collect()
+}
+
+/// Compares what is said of every script with what follows from the documents by hand.
+pub(crate) fn assert_claims(index: &Index, documents: &[Document], what: &str) {
+    let lists = lists_of(documents);
     index.view(|view| {
         for script in (0..=SCRIPTS).map(|last| [0x51, last]) {
             for at in [None, Some(1_800_000_002), Some(1_799_999_999)] {

@@ -27,6 +27,7 @@ mod interrupted;
 mod kept;
 mod kept_damaged;
 mod kernel;
+mod labels;
 mod ledger;
 mod memory;
 mod outpoints;

@@ -292,19 +292,21 @@ impl Engine {
         collisions: &mut Collisions,
     ) -> Result<(), PipelineError> {
         let stages: Vec<&dyn Stage> = self.stages.iter().map(AsRef::as_ref).collect();
-        let (block, times) = if place.height == 0 {
-            (unresolved(&mut decoded, place), ChainIndex::default())
+        let (block, times, labels) = if place.height == 0 {
+            (unresolved(&mut decoded, place), ChainIndex::default(), None)
         } else {
             let view = self.reader.view()?;
             let follows = decoded.header[4..36] == view.tip().hash.0 && view.tip().tx_end == place.first_tx;
             if !follows || view.tip().height + 1 != place.height {
                 return Err(ReadError::Broken(format!("block {} does not follow the tip", decoded.hash)).into());
             }
-            (resolve(&self.reader, &view, &mut decoded, place, collisions)?, view.chain().clone())
+            let block = resolve(&self.reader, &view, &mut decoded, place, collisions)?;
+            let labels = self.labels_of_block(&view, &block, FoldDirection::Forward)?;
+            (block, view.chain().clone(), labels)
         };
         let times = IndexTimes(times);
         let context = self.context(&times);
-        tip::apply(&self.writer, &stages, &context, &block, FoldDirection::Forward, Some(collisions))
+        tip::apply(&self.writer, &stages, &context, &block, FoldDirection::Forward, (collisions, labels))
     }
 
     /// Connects a block without a file position to the tip. Visible at once, durable with the next [`Engine::settle`].
@@ -372,12 +374,13 @@ impl Engine {
             let view = self.reader.view()?;
             let block =
                 view.journal_block(height)?.ok_or_else(|| ReadError::Broken("a block is missing".to_owned()))?;
+            let labels = self.labels_of_block(&view, &block, FoldDirection::Back)?;
             let times = IndexTimes(view.chain().clone());
             drop(view);
             let prefixes = block.outputs.iter().filter(|o| o.spendable).map(|o| o.id.prefix);
             collisions.forget_from(block.first_tx, prefixes);
             let context = self.context(&times);
-            tip::apply(&self.writer, &stages, &context, &block, FoldDirection::Back, Some(&mut collisions))?;
+            tip::apply(&self.writer, &stages, &context, &block, FoldDirection::Back, (&mut collisions, labels))?;
             let done = u64::from(tip - height) + 1;
             progress.step(ProgressStep {
                 phase: Phase::Unwind,

@@ -7,6 +7,7 @@ mod engine;
 mod error;
 mod groups;
 mod kept;
+mod labels;
 mod ledger;
 mod open;
 mod progress;

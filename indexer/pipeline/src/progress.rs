@@ -23,6 +23,8 @@ pub enum Phase {
     Connect,
     /// Disconnecting blocks.
     Unwind,
+    /// Judging scripts by claims about them.
+    Labels,
     /// Auditing.
     Verify,
 }
@@ -41,6 +43,7 @@ impl Phase {
             Phase::Ingest => "ingest",
             Phase::Connect => "connect",
             Phase::Unwind => "unwind",
+            Phase::Labels => "labels",
             Phase::Verify => "verify",
         }
     }

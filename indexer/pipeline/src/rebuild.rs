@@ -9,7 +9,7 @@ use crate::{Engine, PipelineError, Progress, bulk, repair};
 
 impl Engine {
     /// Rebuilds stages without a checkpoint, of another version, built on another version of a dependency, or not at the
-    /// journal's tip. Does not change an empty index, whose working files are still
+    /// journal's tip; then the joined tables follow the claims. Does not change an empty index, whose working files are still
     /// needed.
     pub(crate) fn repair(&mut self, progress: &dyn Progress) -> Result<(), PipelineError> {
         let Some((height, hash)) = self.tip()? else { return Ok(()) };
@@ -22,6 +22,9 @@ impl Engine {
             }
         }
         self.rebuild(&lacking, progress)?;
+        if self.follow_claims(progress)? {
+            self.writer.flush()?;
+        }
         // What is still there was committed; a run that was killed right then could not clean up.
         bulk::remove_dir(&self.bulk_dir())
     }

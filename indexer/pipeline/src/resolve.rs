@@ -61,7 +61,7 @@ pub(crate) fn unresolved(decoded: &mut Decoded, place: ChainPosition) -> Block {
 const LEAST_PIECE: usize = 32;
 
 /// Looks things up on all threads, in order.
-fn look_up<T: Sync, R: Send>(
+pub(crate) fn look_up<T: Sync, R: Send>(
     reader: &Reader,
     things: &[T],
     one: impl Fn(&View<'_>, &T) -> Result<R, PipelineError> + Sync,

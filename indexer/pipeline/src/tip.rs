@@ -20,6 +20,7 @@ use crate::{
     collisions::Collisions,
     error::unwrap_stage,
     groups::{fold_group, same_group},
+    labels::OfBlock,
     records::{Sorted, put_record},
 };
 
@@ -83,7 +84,7 @@ impl Rows for Writes {
 }
 
 /// The newest block of the stages' tables, once a block is connected or disconnected.
-fn newest_after(block: &Block, direction: FoldDirection) -> (Height, BlockHash) {
+pub(crate) fn newest_after(block: &Block, direction: FoldDirection) -> (Height, BlockHash) {
     match direction {
         FoldDirection::Forward => (block.height, block.hash),
         FoldDirection::Back => (block.height - 1, block.previous()),
@@ -218,7 +219,8 @@ fn is_among(stages: &[&dyn Stage], wanted: &dyn Stage) -> bool {
 }
 
 /// Applies a block to `stages` and moves their checkpoints, in one batch. The journal's own stage among them also
-/// writes what changed in `collisions`. Not durable until the writer flushes.
+/// writes what changed in `collisions`, and `labels` what the block changes of the joined tables. Not durable until the
+/// writer flushes.
 ///
 /// # Errors
 /// The block contradicts the tables, or the database fails; nothing is written then.
@@ -228,7 +230,7 @@ pub(crate) fn apply(
     context: &MapContext<'_>,
     block: &Block,
     direction: FoldDirection,
-    collisions: Option<&mut Collisions>,
+    (collisions, labels): (&mut Collisions, Option<OfBlock>),
 ) -> Result<(), PipelineError> {
     let (height, hash) = newest_after(block, direction);
     let times = TimesUpTo { chain: context.times, block };
@@ -256,13 +258,13 @@ pub(crate) fn apply(
             let checkpoint = Checkpoint::of(&stage, height, hash).with_events(&stage, seq);
             batch.put_row::<Checkpoints>(&stage.name.to_owned(), &checkpoint);
         }
-        for (prefix, row) in collisions.map(Collisions::take_changes).unwrap_or_default() {
+        for (prefix, row) in collisions.take_changes() {
             match row {
                 Some(row) => batch.put_row::<CollisionsTable>(&prefix, &row),
                 None => batch.delete_row::<CollisionsTable>(&prefix),
             }
         }
-        Ok(())
+        labels.map_or(Ok(()), |labels| labels.write(writer, batch))
     })
 }
 

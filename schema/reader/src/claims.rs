@@ -78,7 +78,7 @@ impl View<'_> {
         if filtered.key().is_none_or(|key| !key.starts_with(script)) {
             return Ok(found);
         }
-        let mut walk = Walk { rows: self.raw_iterator::<Claims>()?, view: self, script };
+        let mut walk = Walk { rows: self.raw_iterator::<Claims>()?, view: self, script, most: MOST_OF_A_LIST };
         let mut next = walk.seek(script)?;
         while let Some(first) = next {
             if found.lists.len() == MOST_LISTS {
@@ -94,11 +94,17 @@ impl View<'_> {
         Ok(found)
     }
 
-    /// What one list says of a script now, by the SHA-256 of the script. If nothing is said, the filter saves the read.
+    /// What one list says of a script now, at most so many claims, by the SHA-256 of the script. If nothing is said, the
+    /// filter saves the read.
     ///
     /// # Errors
     /// The database cannot be read, or a row is damaged.
-    pub fn claims_of_list(&self, script: &[u8; 32], list: &ListKey) -> Result<Option<ListClaims>, ReadError> {
+    pub fn claims_of_list(
+        &self,
+        script: &[u8; 32],
+        list: &ListKey,
+        most: usize,
+    ) -> Result<Option<ListClaims>, ReadError> {
         let first = ClaimKey { script: *script, list: list.clone(), version: BEFORE_ALL, row: 0 };
         let mut filtered = self.prefix_iterator::<Claims>()?;
         filtered.seek(encode_key::<Claims>(&first));
@@ -106,7 +112,7 @@ impl View<'_> {
         filtered.status().map_err(|e| ReadError::of_table(Claims::NAME, e))?;
         let first = filtered.key().filter(|key| key.starts_with(script)).map(Claims::decode_key).transpose()?;
         let Some(first) = first.filter(|first| first.list == *list) else { return Ok(None) };
-        let mut walk = Walk { rows: self.raw_iterator::<Claims>()?, view: self, script };
+        let mut walk = Walk { rows: self.raw_iterator::<Claims>()?, view: self, script, most };
         Ok(walk.list(&first, None)?.0)
     }
 
@@ -165,6 +171,8 @@ struct Walk<'w> {
     rows: DBRawIteratorWithThreadMode<'w, Db>,
     view: &'w View<'w>,
     script: &'w [u8; 32],
+    /// Most claims that are read of a list.
+    most: usize,
 }
 
 impl Walk<'_> {
@@ -225,7 +233,7 @@ impl Walk<'_> {
         let (mut claims, mut read) = (Vec::new(), 0);
         let mut key = self.seek(&encode_key::<Claims>(&self.key(list, version, 0)))?;
         while key.is_some_and(|key| (&key.list, key.version) == (list, version)) {
-            if read == MOST_OF_A_LIST {
+            if read == self.most {
                 return Ok((claims, true));
             }
             read += 1;

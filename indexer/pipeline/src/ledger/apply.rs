@@ -14,7 +14,7 @@ use cairn_tables::{
 use cairn_writer::Batch;
 
 use super::claims::ClaimsTakenBack;
-use crate::{Engine, PipelineError};
+use crate::{Engine, NoProgress, PipelineError};
 
 /// What became of a document.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -80,17 +80,24 @@ pub(crate) fn prefix(hash: &DocumentHash) -> [u8; 8] {
 }
 
 impl Engine {
-    /// Takes a document into the ledger, at `now` in seconds since 1970, in one durable commit.
+    /// Takes a document into the ledger, at `now` in seconds since 1970, in one durable commit. Then the labels follow, in
+    /// further ones.
     ///
     /// # Errors
-    /// The document breaks a rule, the index is empty, or the disk fails; nothing is written then.
+    /// The document breaks a rule or the index is empty: nothing is written then. Or the index or the disk fails: if the
+    /// document is in the ledger by then, it stays.
     pub fn take_document(&self, document: &Document, now: u32) -> Result<Applied, LedgerError> {
         document.check()?;
         let view = self.reader.view()?;
         let taking = Taking { view: &view, document, now, seq: self.writer.last_event()? + 1 };
         if let Some(known) = taking.known()? {
+            // If it was killed then, there is still something to follow.
+            if self.follow_claims(&NoProgress)? {
+                self.writer.flush()?;
+            }
             return Ok(known);
         }
+        taking.mark_ended(&self.writer)?;
         let mut applied = None;
         self.writer.commit::<LedgerError>(|batch| {
             let (taken, last) = taking.write(batch)?;
@@ -98,7 +105,9 @@ impl Engine {
             let tip = view.tip();
             taking.checkpoint(batch, (tip.height, tip.hash), last)
         })?;
+        let followed = self.follow_claims(&NoProgress);
         self.writer.flush()?;
+        followed?;
         Ok(applied.ok_or_else(|| ReadError::Broken("a commit wrote nothing".to_owned()))?)
     }
 

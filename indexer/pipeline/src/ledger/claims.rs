@@ -1,11 +1,17 @@
 //! Takes a document of claims in, and takes it back.
 
+use std::collections::HashSet;
+
 use bitcoin::hashes::{Hash, sha256};
-use cairn_events::{Claim, ClaimList, Provenance};
-use cairn_reader::ListClaims;
+use cairn_events::{
+    Claim, ClaimList, Provenance,
+    claim::{Shared, put_claim},
+};
+use cairn_reader::{ReadError, View};
 use cairn_tables::{
     claims::{ClaimKey, ClaimLists, Claims, ListDocument, ListKey, ListSize, ListVersion},
     events::{CLAIMS_PER_ROW, EventRow, Events},
+    labels::{LabelDue, ScriptHash},
 };
 use cairn_writer::Batch;
 
@@ -15,12 +21,12 @@ use super::{
 };
 
 /// The list of a document.
-fn list_key(provenance: &Provenance, list: &ClaimList) -> ListKey {
+pub(super) fn list_key(provenance: &Provenance, list: &ClaimList) -> ListKey {
     ListKey { source: provenance.source.clone(), list: list.name.clone() }
 }
 
 /// The document among those of its list.
-fn version(provenance: &Provenance) -> ListVersion {
+pub(super) fn version(provenance: &Provenance) -> ListVersion {
     ListVersion { retrieved_at: provenance.retrieved_at, document: prefix(&provenance.document) }
 }
 
@@ -44,10 +50,17 @@ pub(crate) fn list_size(before: Option<ListSize>, claims: &[Claim]) -> ListSize 
     }
 }
 
-/// True if a list says the same of the script already, in whatever row.
-fn repeats(said: Option<&ListClaims>, claim: &Claim) -> bool {
-    let said = said.filter(|of| of.ended_at.is_none());
-    said.is_some_and(|of| of.claims.iter().any(|before| Claim { row: claim.row, ..before.clone() } == *claim))
+/// A claim, in whatever row.
+fn without_row(claim: &Claim) -> [u8; 32] {
+    let mut bytes = Vec::new();
+    put_claim(&mut bytes, &mut Shared::default(), &Claim { row: 0, ..claim.clone() });
+    sha256::Hash::hash(&bytes).to_byte_array()
+}
+
+/// What a list says of a script already, in whatever rows: a document may say any number of things of one script.
+fn said(view: &View<'_>, script: &[u8; 32], list: &ListKey) -> Result<HashSet<[u8; 32]>, ReadError> {
+    let said = view.claims_of_list(script, list, usize::MAX)?.filter(|of| of.ended_at.is_none());
+    Ok(said.iter().flat_map(|of| &of.claims).map(without_row).collect())
 }
 
 impl Taking<'_> {
@@ -67,13 +80,16 @@ impl Taking<'_> {
         order.sort_unstable_by_key(|at| &keys[*at].script);
         let mut repeat = vec![false; claims.len()];
         // What the list says of one script, for as long as the claims are about it.
-        let mut said: Option<([u8; 32], Option<ListClaims>)> = None;
+        let mut before: Option<([u8; 32], HashSet<[u8; 32]>)> = None;
         for at in order {
             let script = keys[at].script;
-            if said.as_ref().is_none_or(|(of, _)| *of != script) {
-                said = Some((script, self.view.claims_of_list(&script, &own)?));
+            if before.as_ref().is_none_or(|(of, _)| *of != script) {
+                before = Some((script, said(self.view, &script, &own)?));
+                if state.withdrawn == 0 {
+                    batch.put_row::<LabelDue>(&ScriptHash(script), &());
+                }
             }
-            repeat[at] = repeats(said.as_ref().and_then(|(_, said)| said.as_ref()), &claims[at]);
+            repeat[at] = before.as_ref().is_some_and(|(_, said)| said.contains(&without_row(&claims[at])));
             if state.withdrawn == 0 {
                 batch.put_row::<Claims>(&keys[at], &claims[at]);
             }
@@ -115,6 +131,9 @@ impl ClaimsTakenBack {
             batch.delete_row::<ClaimLists>(&list_document(provenance, list));
             self.is_listed = true;
         }
-        claims.iter().for_each(|claim| batch.delete_row::<Claims>(&claim_key(provenance, list, claim)));
+        for key in claims.iter().map(|claim| claim_key(provenance, list, claim)) {
+            batch.put_row::<LabelDue>(&ScriptHash(key.script), &());
+            batch.delete_row::<Claims>(&key);
+        }
     }
 }

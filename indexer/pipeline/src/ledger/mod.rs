@@ -6,6 +6,7 @@
 
 mod apply;
 mod claims;
+mod ended;
 mod inbox;
 
 pub use apply::{Applied, LedgerError};

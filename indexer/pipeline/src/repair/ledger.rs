@@ -17,7 +17,7 @@ use cairn_tables::{
 use cairn_writer::Writer;
 
 use super::MendError;
-use crate::{Engine, PipelineError, ledger::put_into_inbox};
+use crate::{Engine, PipelineError, labels, ledger::put_into_inbox};
 
 /// What became of the documents.
 pub(crate) struct Mended {
@@ -66,6 +66,8 @@ pub(crate) fn save(writer: &Writer, datadir: &Path) -> Result<(Option<PathBuf>, 
 /// Makes the ledger's tables again, at `now` in seconds since 1970.
 pub(crate) fn mend(engine: &Engine, now: u32) -> Result<Mended, MendError> {
     let (path, mended) = save(&engine.writer, &engine.datadir)?;
+    // Documents may be lost: labels are made again from what is left.
+    labels::forget(&engine.writer)?;
     engine.writer.make_anew(Events::FAMILY)?;
     engine.writer.make_anew(QuoteVersions::FAMILY)?;
     engine.writer.make_anew(Claims::FAMILY)?;

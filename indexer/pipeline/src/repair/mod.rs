@@ -26,7 +26,7 @@ use cairn_writer::{WriteError, Writer};
 use self::shared::Shared;
 pub use self::source::{BlockSource, FileBlocks, FoundBlock};
 use crate::{
-    BulkSizes, Engine, PipelineError, Progress, bulk,
+    BulkSizes, Engine, PipelineError, Progress, bulk, labels,
     verify::{Audit, RawCheck, Repair, audit_index},
 };
 
@@ -269,7 +269,7 @@ impl Mending<'_> {
             .filter_map(|(place, repair)| match repair {
                 Repair::Stage(stage) => Some((stage, None)),
                 Repair::LookUp | Repair::Dropped | Repair::Index => Some((place, Some(repair == Repair::LookUp))),
-                Repair::Blocks | Repair::BlockFile | Repair::Ledger => None,
+                Repair::Blocks | Repair::BlockFile | Repair::Ledger | Repair::Labels => None,
             })
             .collect();
         let stages: Vec<&str> = tables.iter().filter(|(_, look_up)| look_up.is_none()).map(|(name, _)| *name).collect();
@@ -288,6 +288,12 @@ impl Mending<'_> {
                 ),
             };
             self.done.push(told);
+        }
+        if audit.damages.iter().any(|damage| damage.repair == Repair::Labels) {
+            labels::forget(&engine.writer)?;
+            engine.follow_claims(self.progress)?;
+            engine.settle()?;
+            self.done.push("labels and entities: made again from the claims and the blocks".to_owned());
         }
         for (name, look_up) in tables {
             match look_up {

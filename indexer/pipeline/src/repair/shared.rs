@@ -19,6 +19,7 @@ use cairn_tables::{
 use cairn_writer::Writer;
 
 use super::{Cannot, MendError, swap::Replacement};
+use crate::labels;
 
 /// Rows of the shared family that no stage but the journal's own makes.
 pub(crate) struct Shared {
@@ -51,9 +52,10 @@ fn derived() -> impl Iterator<Item = (&'static StageInfo, u8)> {
     stages.flat_map(|stage| stage.tables.iter().filter_map(move |table| Some((stage, table.tag?))))
 }
 
-/// Whether a row is of one of their tables.
+/// Whether a row is of one of their tables, or of a joined one: these may have many rows, too.
 fn is_derived(key: &[u8]) -> bool {
-    key.first().is_some_and(|first| derived().any(|(_, tag)| tag == *first))
+    let joined = || labels::tables().filter_map(|table| table.tag);
+    key.first().is_some_and(|first| derived().any(|(_, tag)| tag == *first) || joined().any(|tag| tag == *first))
 }
 
 impl Shared {
@@ -97,7 +99,7 @@ impl Shared {
     }
 
     /// Replaces the family by what was read, with look-ups made from the headers, and with `facts` if they are lost. Rows of
-    /// stages stay; but if rows were lost, every stage that has a table here is rebuilt later, since its rows may have been
+    /// stages and joined tables stay; but if rows were lost, every stage that has a table here and the joined tables are rebuilt later, since its rows may have been
     /// among them, and readers wait until the rest is made.
     pub(crate) fn replace(
         mut self,
@@ -128,6 +130,7 @@ impl Shared {
             for (stage, _) in derived() {
                 self.rows.remove(&encode_key::<Checkpoints>(&stage.name.to_owned()));
             }
+            self.rows.remove(&encode_key::<Checkpoints>(&labels::LABELS.to_owned()));
             self.put::<FactsTable>(&Facts::REPAIRING.to_owned(), &Fact("collisions".to_owned()));
         }
         let mut replacement = Replacement::begin(datadir, Family::SHARED)?;

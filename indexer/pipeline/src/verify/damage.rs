@@ -22,6 +22,8 @@ pub enum Repair {
     Dropped,
     /// The documents of the ledger that can be read are taken in again.
     Ledger,
+    /// Its rows are made again from claims and blocks.
+    Labels,
     /// The block file is copied again, or the node repairs it.
     BlockFile,
 }
@@ -41,6 +43,7 @@ impl Repair {
                 them again, or a file of `cairn events export`"
                     .to_owned()
             }
+            Repair::Labels => "its rows are made again from the claims and the blocks".to_owned(),
             Repair::BlockFile => "not part of the index: copy the file again, or run bitcoind -reindex".to_owned(),
         }
     }
@@ -317,29 +320,38 @@ mod rules {
         const REPAIR: Repair = Repair::Ledger;
     }
 
-    /// Compared script by script with what follows from the claims.
+    /// Compared script by script.
     impl Verified for Labels {
-        const REPAIR: Repair = Repair::Ledger;
+        const REPAIR: Repair = Repair::Labels;
     }
 
-    /// Compared script by script with what follows from the claims.
+    /// A mark too many does no harm, and one that is missing shows in the label.
     impl Verified for LabelDue {
-        const REPAIR: Repair = Repair::Ledger;
+        const REPAIR: Repair = Repair::Labels;
     }
 
-    /// Compared script by script with what follows from the claims.
     impl Verified for EntityScripts {
-        const REPAIR: Repair = Repair::Ledger;
+        const REPAIR: Repair = Repair::Labels;
+
+        fn note(key: &Self::Key, (): &Self::Value, tallies: &mut Tallies) {
+            tallies.find_row::<Self>(key, &());
+        }
     }
 
-    /// Compared script by script with what follows from the claims.
     impl Verified for EntityTotals {
-        const REPAIR: Repair = Repair::Ledger;
+        const REPAIR: Repair = Repair::Labels;
+
+        fn note(entity: &Self::Key, sums: &Self::Value, tallies: &mut Tallies) {
+            tallies.find_sums::<Self>(entity, sums);
+        }
     }
 
-    /// Compared script by script with what follows from the claims.
     impl Verified for EntityFacets {
-        const REPAIR: Repair = Repair::Ledger;
+        const REPAIR: Repair = Repair::Labels;
+
+        fn note(facet: &Self::Key, sums: &Self::Value, tallies: &mut Tallies) {
+            tallies.find_sums::<Self>(facet, sums);
+        }
     }
 
     /// Nothing to compare with.

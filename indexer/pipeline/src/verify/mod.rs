@@ -8,6 +8,7 @@ mod clusters;
 mod damage;
 mod events;
 mod files;
+mod labels;
 mod meter;
 mod raw;
 mod scripts;
@@ -206,6 +207,7 @@ fn audit_with(
     tables::audit(view, &mut meter, &mut tallies, &mut damages)?;
     checks.extend(compare(&tallies, &mut damages));
     checks.push(events::audit(view, &mut damages)?);
+    checks.push(labels::audit(view, &mut meter, &mut tallies, &mut damages)?);
     blame(&checks, &mut damages);
     if let Some(reader) = reader {
         files::audit(reader, &mut meter, &mut damages)?;

@@ -16,6 +16,7 @@ use cairn_tables::{
 };
 
 use super::clusters::ClusterTally;
+use crate::labels::Rows;
 
 /// A table, or what is compared of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -131,6 +132,12 @@ impl Tallies {
     /// A row of sums.
     pub(crate) fn find_sums<T: Table<Value = Sums>>(&mut self, key: &T::Key, value: &Sums) {
         self.sums(T::NAME, &encode_key::<T>(key), value, -1);
+    }
+
+    /// The rows that follow from a label.
+    pub(crate) fn expect_rows(&mut self, rows: &Rows) {
+        rows.keys.iter().for_each(|place| self.row(place.table, &place.key, &[], 1));
+        rows.sums.iter().for_each(|(place, sums)| self.sums(place.table, &place.key, sums, 1));
     }
 
     fn row(&mut self, table: &str, key: &[u8], value: &[u8], times: u64) {

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     blocks::{CoinbaseTag, coinbase_tag},
-    context::{BlockRef, CLAIMS, Ctx, MEMPOOL, MempoolView, TIP, and_mempool, confirmations, first_seen, index_get},
+    context::{BlockRef, CLAIMS, Ctx, LABELS, MEMPOOL, MempoolView, TIP, and_mempool, confirmations, first_seen, index_get},
     mempool::tx::EtaRow,
     node_bytes::Wanted,
     operation::Operation,
@@ -145,7 +145,7 @@ impl Operation for TxLookup {
             `raw_reason` says why. For a transaction that recently left the mempool, the 404 has the reason in \
             `departed`. Inputs and outputs have the label that sources give their script; `trust-safety` says what it rests on.",
         errors: &[ErrorCode::TxNotFound],
-        freshness: &[TIP, MEMPOOL, CLAIMS],
+        freshness: &[TIP, MEMPOOL, CLAIMS, LABELS],
         tool: Tool::reads(
             "asked about a transaction: its inputs, outputs, fee, sizes, and what spends its outputs",
             "only its confirmation (tx_status), checking a payment (tx_verify), or text inside it (op_return_decode)",

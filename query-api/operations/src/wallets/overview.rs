@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     batch::Batched,
-    context::{CLAIMS, Ctx, MEMPOOL, PRICE, TIP, and_mempool, index_get, index_post, lacks},
+    context::{CLAIMS, Ctx, LABELS, MEMPOOL, PRICE, TIP, and_mempool, index_get, index_post, lacks},
     operation::Operation,
     parameters::identifier::AddressParam,
     price_now::{self, Dollars},
@@ -167,7 +167,7 @@ impl Operation for Overview {
             no_history`, even if unconfirmed transactions pay to it. Use `transactions` for single transactions and \
             `balance-history` for the confirmed balance over time.",
         aliases: &["/v1/address/{address}/overview"],
-        freshness: &[TIP, MEMPOOL, PRICE, CLAIMS],
+        freshness: &[TIP, MEMPOOL, PRICE, CLAIMS, LABELS],
         needs_tip: true,
         compact: &[
             "balance.confirmed_btc",

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Wallet, counterparties::Counterparties, page::page};
 use crate::{
-    context::{CLAIMS, Ctx, MEMPOOL, MempoolView, TIP, and_mempool, block_refs, confirmations, first_seen, index_get, lacks},
+    context::{CLAIMS, Ctx, LABELS, MEMPOOL, MempoolView, TIP, and_mempool, block_refs, confirmations, first_seen, index_get, lacks},
     operation::Operation,
     parameters::identifier::AddressParam,
     values::{Btc, rfc3339_ms},
@@ -131,7 +131,7 @@ impl Operation for Transactions {
             appear twice, but is never omitted. After a reorg, an old cursor returns `cursor_expired`. Pages after the \
             first need a wallet session, except for showcase addresses.",
         conditional: true,
-        freshness: &[TIP, MEMPOOL, CLAIMS],
+        freshness: &[TIP, MEMPOOL, CLAIMS, LABELS],
         compact: &[
             "limit",
             "offset",

@@ -19,6 +19,8 @@ pub struct ShortLabel<'a> {
     pub is_conflicted: bool,
     /// True if the claim is contested.
     pub is_contested: bool,
+    /// The claim.
+    pub best: Stated<'a>,
 }
 
 /// The label of a script with these claims, as its card has it. `None` if nothing says who or what it may be.
@@ -34,5 +36,6 @@ pub fn short_label<'a>(stated: &[Stated<'a>], at: At) -> Option<ShortLabel<'a>> 
         inherited: best.inherited,
         is_conflicted: votes.is_conflicted,
         is_contested: best.contested(),
+        best,
     })
 }

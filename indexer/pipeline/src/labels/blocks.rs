@@ -1,0 +1,158 @@
+//! What a block does to the joined tables, forward and back.
+
+use cairn_model::{Block, OutputMeta, ScriptId, ScriptPrefix, SpentCoin, TxNum};
+use cairn_reader::{ReadError, View};
+use cairn_stages::FoldDirection;
+use cairn_tables::{
+    Table,
+    labels::{ScriptHash, ScriptLabel, SeenScript},
+    totals::TotalsTable,
+};
+use cairn_writer::{Batch, Writer};
+
+use super::{LABELS, Moved, is_current, put_checkpoint, rows::Changes};
+use crate::{PipelineError, tip::newest_after};
+
+/// What a block does to them.
+pub(crate) struct OfBlock {
+    changes: Changes,
+    tip: (cairn_model::Height, cairn_model::BlockHash),
+}
+
+impl OfBlock {
+    /// Writes it, with their checkpoint.
+    ///
+    /// # Errors
+    /// A row is damaged, or the database cannot be read.
+    pub(crate) fn write(self, writer: &Writer, batch: &mut Batch<'_>) -> Result<(), PipelineError> {
+        put_checkpoint(batch, self.tip);
+        self.changes.write(writer, batch)
+    }
+}
+
+/// What a block does to a script.
+struct Touched<'b> {
+    id: ScriptId,
+    moved: Moved,
+    /// Its transactions in the block.
+    txs: u64,
+    /// The newest of them.
+    last: TxNum,
+    /// An output that pays it, if there is one.
+    output: Option<&'b OutputMeta>,
+}
+
+impl<'b> Touched<'b> {
+    fn spent(coin: &SpentCoin, tx: TxNum) -> Self {
+        let moved = Moved { spent: coin.value.into(), spent_count: 1, ..Moved::default() };
+        Touched { id: coin.script, moved, txs: 1, last: tx, output: None }
+    }
+
+    fn paid(output: &'b OutputMeta, tx: TxNum) -> Self {
+        let moved = Moved { funded: output.value.into(), funded_count: 1, ..Moved::default() };
+        Touched { id: output.id, moved, txs: 1, last: tx, output: Some(output) }
+    }
+
+    /// Adds what a coin of the same script or a later one does.
+    fn add(&mut self, other: &Touched<'b>) {
+        self.moved.funded += other.moved.funded;
+        self.moved.spent += other.moved.spent;
+        self.moved.funded_count += other.moved.funded_count;
+        self.moved.spent_count += other.moved.spent_count;
+        self.txs += u64::from(other.last != self.last);
+        self.last = other.last;
+        self.output = self.output.or(other.output);
+    }
+}
+
+/// Every script that the block touches, ascending.
+fn touched(block: &Block) -> Vec<Touched<'_>> {
+    let mut all = Vec::with_capacity(block.inputs.len() + block.outputs.len());
+    for (i, tx) in block.txs.iter().enumerate() {
+        let tx_num = block.tx_num(i);
+        let gone = block.overwritten.iter().filter(|gone| gone.by as usize == i).map(|gone| &gone.coin);
+        all.extend(gone.chain(block.inputs_of(tx)).map(|coin| Touched::spent(coin, tx_num)));
+        let outputs = block.outputs_of(tx).iter().filter(|output| output.spendable);
+        all.extend(outputs.map(|output| Touched::paid(output, tx_num)));
+    }
+    // Stable: of each script the transactions stay in order.
+    all.sort_by_key(|touched| touched.id);
+    all.dedup_by(|next, kept| {
+        let is_same = next.id == kept.id;
+        if is_same {
+            kept.add(next);
+        }
+        is_same
+    });
+    all
+}
+
+/// What the block changes, once it is connected or disconnected. The view is of the index before that. `None` if the tables
+/// are not made up to there: they are made as a whole later.
+///
+/// # Errors
+/// The database cannot be read, or the tables contradict the block.
+pub(crate) fn of_block(
+    view: &View<'_>,
+    block: &Block,
+    direction: FoldDirection,
+) -> Result<Option<OfBlock>, PipelineError> {
+    let before = view.tip();
+    if !is_current(view.checkpoint(LABELS)?.as_ref(), (before.height, before.hash)) {
+        return Ok(None);
+    }
+    let mut changes = Changes::default();
+    if view.has_labels()? {
+        let mut walk = view.label_walk()?;
+        for same_prefix in touched(block).chunk_by(|a, b| a.id.prefix == b.id.prefix) {
+            let Some(first) = same_prefix.first() else { continue };
+            let labels = walk.of_prefix(&first.id.prefix)?;
+            if labels.is_empty() {
+                continue;
+            }
+            for touched in same_prefix {
+                if let Some((hash, label)) = labels.iter().find(|(_, label)| is_of(block, touched, label)) {
+                    change(view, (block, direction), touched, (*hash, label), &mut changes)?;
+                }
+            }
+        }
+    }
+    Ok(Some(OfBlock { changes, tip: newest_after(block, direction) }))
+}
+
+/// True if a label with the prefix of a script is that of the script. One that no block had before has no ordinal yet: but
+/// then the block pays it.
+fn is_of(block: &Block, touched: &Touched<'_>, label: &ScriptLabel) -> bool {
+    match (touched.output, label.seen) {
+        (Some(output), _) => block.script(output) == &label.script[..],
+        (None, Some(seen)) => seen.ordinal == touched.id.ordinal,
+        (None, None) => false,
+    }
+}
+
+/// Notes what the block changes for a script with a label.
+fn change(
+    view: &View<'_>,
+    (_, direction): (&Block, FoldDirection),
+    touched: &Touched<'_>,
+    (hash, before): (ScriptHash, &ScriptLabel),
+    changes: &mut Changes,
+) -> Result<(), PipelineError> {
+    let (seen, moved) = match direction {
+        FoldDirection::Forward => (Some(touched.last), touched.moved),
+        FoldDirection::Back => (last_before(view, touched)?, touched.moved.negated()),
+    };
+    let seen = seen.map(|last| SeenScript { ordinal: touched.id.ordinal, last });
+    let after = ScriptLabel { seen, ..before.clone() };
+    changes.replace(hash, Some((before, Moved::default())), Some((&after, moved)))
+}
+
+/// The newest transaction of a script before those of the block, out of tables that have the block.
+fn last_before(view: &View<'_>, touched: &Touched<'_>) -> Result<Option<TxNum>, PipelineError> {
+    let lacks = || {
+        let ScriptId { prefix: ScriptPrefix(prefix), ordinal } = touched.id;
+        ReadError::Lacks { table: TotalsTable::NAME, what: format!("script {prefix:02x?} {ordinal}") }
+    };
+    let found = view.script_by_id(touched.id)?.ok_or_else(lacks)?;
+    Ok(view.history(&found, touched.txs, 1)?.first().map(|entry| entry.tx_num))
+}

@@ -1,0 +1,114 @@
+//! What the claims say of a script together, for the end of time: no clock changes it, and a claim that says when it ends
+//! gives nothing.
+
+use std::sync::Arc;
+
+use cairn_domain::claims::{At, Standing, Stated, membership, short_label, standings};
+use cairn_events::{DocumentHash, EvidenceTier};
+use cairn_reader::{ReadError, ScriptClaims, View};
+use cairn_tables::{
+    claims::{ListKey, ListVersion},
+    labels::{Label, Member, ScriptHash, ScriptLabel, SeenScript},
+};
+
+use super::Moved;
+
+/// What holds of a script now.
+#[derive(Debug)]
+pub(crate) struct Judged {
+    /// Its label; `None` if there is none.
+    pub(crate) label: Option<ScriptLabel>,
+    /// What the chain has of it.
+    pub(crate) seen: Option<SeenScript>,
+    /// Its sums.
+    pub(crate) sums: Moved,
+}
+
+/// Judges a script by its claims and the chain. `before` is the row that it has.
+///
+/// # Errors
+/// The database cannot be read, or a row is damaged.
+pub(crate) fn judge(view: &View<'_>, hash: &ScriptHash, before: Option<&ScriptLabel>) -> Result<Judged, ReadError> {
+    let mut label = together(&view.claims_of_hash(&hash.0, None)?);
+    let found = match label.as_ref().or(before) {
+        Some(of) => view.find_script(&of.script)?,
+        None => None,
+    };
+    let seen = found.map(|of| SeenScript { ordinal: of.id.ordinal, last: of.totals.last });
+    label.iter_mut().for_each(|label| label.seen = seen);
+    Ok(Judged { label, seen, sums: found.map(|of| Moved::of(&of.totals)).unwrap_or_default() })
+}
+
+/// The document of a version. The ledger has no two documents whose hashes begin alike, so these bytes tell them apart, and
+/// in the same order.
+fn document(version: &ListVersion) -> DocumentHash {
+    let mut hash = [0; 32];
+    hash.iter_mut().zip(version.document).for_each(|(to, byte)| *to = byte);
+    DocumentHash(hash)
+}
+
+/// The label that follows from the claims. Those that were not read, because there are too many, have no part in it: which
+/// these are follows from the claims, too.
+fn together(said: &ScriptClaims) -> Option<ScriptLabel> {
+    let documents: Vec<DocumentHash> = said.lists.iter().map(|of| document(&of.version)).collect();
+    let mut lists: Vec<&ListKey> = Vec::new();
+    let mut stated: Vec<Stated<'_>> = Vec::new();
+    for (of, document) in said.lists.iter().zip(&documents) {
+        for claim in &of.claims {
+            lists.push(&of.list);
+            stated.push(Stated {
+                claim,
+                source: &of.list.source,
+                // No judgement asks for it, and it would take reads.
+                licence: &of.list.source,
+                document,
+                retrieved_at: of.version.retrieved_at,
+                ended_at: of.ended_at,
+                is_contested: false,
+                inherited: false,
+            });
+        }
+    }
+    let at = At::time(u32::MAX);
+    let label = short_label(&stated, at).map(|short| {
+        let (best, claim) = (short.best, short.best.claim);
+        Label {
+            claim_type: claim.claim_type,
+            tier: best.tier(),
+            level: best.level(),
+            category: claim.category,
+            behaviour: claim.behaviour,
+            then: best.then(),
+            entity: claim.entity.clone(),
+            name: Arc::clone(&claim.entity_name),
+            words: Arc::clone(&claim.label),
+            is_conflicted: short.is_conflicted,
+            is_contested: short.is_contested,
+            is_person: claim.is_person,
+        }
+    });
+    let member = member(&stated, &lists, at);
+    let script = Arc::clone(&stated.first()?.claim.script);
+    (label.is_some() || member.is_some()).then_some(ScriptLabel { script, seen: None, label, member })
+}
+
+/// Whose the script counts as; `lists` are those of the claims.
+fn member(stated: &[Stated<'_>], lists: &[&ListKey], at: At) -> Option<Member> {
+    let entity = membership(stated, at)?.entity;
+    let mut member = Member { entity: entity.clone(), level: 0, origins: Vec::new(), own_lists: Vec::new() };
+    for ((stated, list), standing) in stated.iter().zip(lists).zip(standings(stated, at)) {
+        if standing != Standing::Stands || stated.entity() != Some(entity) || !stated.makes_member() {
+            continue;
+        }
+        member.level = member.level.max(stated.level());
+        member.origins.push(stated.origin().into());
+        if matches!(stated.tier(), EvidenceTier::SelfDisclosed | EvidenceTier::KeySigned) {
+            member.own_lists.push((*list).clone());
+        }
+    }
+    member.origins.sort_unstable();
+    member.origins.dedup();
+    member.own_lists.sort_unstable();
+    member.own_lists.dedup();
+    Some(member)
+}

@@ -1,0 +1,55 @@
+//! The joined tables: what the claims say of each script together, and the scripts and sums of entities.
+//!
+//! Two things change them. A block moves the sums of the scripts that it touches, in its own commit (`blocks`). A document
+//! only marks the scripts that it may say something new of, and what it ends; these are judged again afterwards, some at a
+//! time (`due`). A script without a mark has the rows that follow from its claims and from the chain up to the tip, in
+//! whatever order blocks and documents came.
+//!
+//! Their checkpoint is like that of a stage: where it is missing, of another version or behind, all rows are made again.
+
+mod blocks;
+mod due;
+mod judge;
+mod rows;
+
+use cairn_model::{BlockHash, Height};
+use cairn_tables::{
+    Origin, TABLES, TableInfo,
+    checkpoints::{Checkpoint, Checkpoints},
+    stages::SCRIPTS,
+};
+use cairn_writer::Batch;
+
+pub(crate) use self::{
+    blocks::{OfBlock, of_block},
+    due::{Marks, forget},
+    judge::{Judged, judge},
+    rows::{Moved, Rows, rows_of},
+};
+
+/// Name of their checkpoint.
+pub(crate) const LABELS: &str = "labels";
+
+/// Version of their rows, and of the rules that these follow from: another one makes them again.
+const VERSION: u32 = 1;
+
+/// The tables.
+pub(crate) fn tables() -> impl Iterator<Item = &'static TableInfo> {
+    TABLES.iter().filter(|table| table.origin == Origin::Joined)
+}
+
+/// Their checkpoint at a block.
+fn checkpoint((height, hash): (Height, BlockHash)) -> Checkpoint {
+    let dependencies = vec![(SCRIPTS.name.to_owned(), SCRIPTS.version)];
+    Checkpoint { version: VERSION, height, hash, seq: 0, dependencies, further: Vec::new() }
+}
+
+/// True if this is their checkpoint at a block.
+pub(crate) fn is_current(found: Option<&Checkpoint>, tip: (Height, BlockHash)) -> bool {
+    let expected = checkpoint(tip);
+    found.is_some_and(|found| Checkpoint { seq: 0, further: Vec::new(), ..found.clone() } == expected)
+}
+
+fn put_checkpoint(batch: &mut Batch<'_>, tip: (Height, BlockHash)) {
+    batch.put_row::<Checkpoints>(&LABELS.to_owned(), &checkpoint(tip));
+}

@@ -1,0 +1,230 @@
+//! The rows that follow from the label of one script, and what changes of them.
+
+use std::collections::BTreeMap;
+
+use cairn_events::EntityName;
+use cairn_reader::ReadError;
+use cairn_tables::{
+    DecodeError, Family, Table, ValueCodec,
+    codec::Input,
+    encode_key,
+    entities::{
+        EntityFacet, EntityFacets, EntityScript, EntityScripts, EntitySum, EntityTotals, FacetKind, Newest, ScriptClass,
+    },
+    labels::{Label, Labels, ScriptHash, ScriptLabel},
+    sums::{SumOverflow, Sums},
+    totals::Totals,
+};
+use cairn_writer::{Batch, Writer};
+
+use crate::PipelineError;
+
+/// Sums of a script, or by how much a block changes them.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Moved {
+    /// Satoshis that it received.
+    pub(crate) funded: i128,
+    /// Satoshis of its coins that were spent.
+    pub(crate) spent: i128,
+    /// Coins that it received.
+    pub(crate) funded_count: i128,
+    /// Its coins that were spent.
+    pub(crate) spent_count: i128,
+}
+
+impl Moved {
+    /// All that a script ever did.
+    pub(crate) fn of(totals: &Totals) -> Self {
+        Moved {
+            funded: totals.funded.into(),
+            spent: totals.spent.into(),
+            funded_count: totals.funded_count.into(),
+            spent_count: totals.spent_count.into(),
+        }
+    }
+
+    /// The same with every sign changed.
+    pub(crate) fn negated(self) -> Self {
+        let Moved { funded, spent, funded_count, spent_count } = self;
+        Moved { funded: -funded, spent: -spent, funded_count: -funded_count, spent_count: -spent_count }
+    }
+}
+
+/// Where a row is.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Place {
+    /// The table's name.
+    pub(crate) table: &'static str,
+    family: Family,
+    /// The key, with the tag of a shared family.
+    pub(crate) key: Vec<u8>,
+}
+
+impl Place {
+    fn of<T: Table>(key: &T::Key) -> Self {
+        Place { table: T::NAME, family: T::FAMILY, key: encode_key::<T>(key) }
+    }
+}
+
+/// The rows that follow from a label, besides its own.
+#[derive(Default, Debug)]
+pub(crate) struct Rows {
+    /// Rows without a value.
+    pub(crate) keys: Vec<Place>,
+    /// What it adds to rows of sums.
+    pub(crate) sums: Vec<(Place, Sums)>,
+}
+
+impl Rows {
+    fn key<T: Table<Value = ()>>(&mut self, key: &T::Key) {
+        self.keys.push(Place::of::<T>(key));
+    }
+
+    fn add<T: Table<Value = Sums>>(
+        &mut self,
+        key: &T::Key,
+        sums: impl IntoIterator<Item = (u32, i128)>,
+    ) -> Result<(), SumOverflow> {
+        self.sums.push((Place::of::<T>(key), Sums::of(sums)?));
+        Ok(())
+    }
+
+    fn facet(&mut self, entity: &EntityName, kind: FacetKind, text: &str) -> Result<(), SumOverflow> {
+        self.add::<EntityFacets>(&EntityFacet::new(entity.clone(), kind, text), [(0, 1)])
+    }
+
+    /// What both members and scripts that are only named have.
+    fn entity(
+        &mut self,
+        hash: &ScriptHash,
+        of: &ScriptLabel,
+        entity: &EntityName,
+        class: ScriptClass,
+    ) -> Result<Vec<(u32, i128)>, SumOverflow> {
+        let last = Newest(of.seen.map(|seen| seen.last));
+        self.key::<EntityScripts>(&EntityScript { entity: entity.clone(), class, last, script: *hash });
+        let mut sums = Vec::new();
+        if let Some(label) = of.label.as_ref().filter(|label| label.entity.as_ref() == Some(entity)) {
+            let Label { category, is_person, name, .. } = label;
+            sums.push((EntitySum::Persons.position(), (*is_person).into()));
+            sums.extend(category.map(|category| (EntitySum::of_category(category), 1)));
+            if !name.is_empty() {
+                self.facet(entity, FacetKind::Name, name)?;
+            }
+        }
+        Ok(sums)
+    }
+}
+
+/// The rows that follow from a label and the sums of its script.
+///
+/// # Errors
+/// A sum has more than 128 bits.
+pub(crate) fn rows_of(hash: &ScriptHash, label: &ScriptLabel, moved: &Moved) -> Result<Rows, SumOverflow> {
+    let mut rows = Rows::default();
+    let owner = label.member.as_ref().map(|member| &member.entity);
+    if let Some(member) = &label.member {
+        let mut sums = rows.entity(hash, label, &member.entity, ScriptClass::Member)?;
+        sums.extend([
+            (EntitySum::Members.position(), 1),
+            (EntitySum::Seen.position(), label.seen.is_some().into()),
+            (EntitySum::Funded.position(), moved.funded),
+            (EntitySum::Spent.position(), moved.spent),
+            (EntitySum::FundedCount.position(), moved.funded_count),
+            (EntitySum::SpentCount.position(), moved.spent_count),
+        ]);
+        rows.add::<EntityTotals>(&member.entity, sums)?;
+        for origin in &member.origins {
+            rows.facet(&member.entity, FacetKind::Origin, origin)?;
+        }
+        for list in &member.own_lists {
+            rows.facet(&member.entity, FacetKind::OwnList, &format!("{}/{}", list.source, list.list))?;
+        }
+    }
+    let named = label.label.as_ref().and_then(|label| label.entity.as_ref());
+    if let Some(entity) = named.filter(|entity| owner != Some(entity)) {
+        let mut sums = rows.entity(hash, label, entity, ScriptClass::Named)?;
+        sums.push((EntitySum::Named.position(), 1));
+        rows.add::<EntityTotals>(entity, sums)?;
+    }
+    Ok(rows)
+}
+
+/// Changes of rows, of some scripts together.
+#[derive(Default, Debug)]
+pub(crate) struct Changes {
+    labels: BTreeMap<ScriptHash, Option<ScriptLabel>>,
+    /// Above zero to put, below zero to delete.
+    keys: BTreeMap<Place, i32>,
+    sums: BTreeMap<Place, Sums>,
+}
+
+fn overflow(_: SumOverflow) -> PipelineError {
+    ReadError::Broken("a sum of an entity exceeds 128 bits".to_owned()).into()
+}
+
+impl Changes {
+    /// Replaces the rows of one script, each side with its sums. Both together may leave out a part of the sums that they
+    /// have in common.
+    ///
+    /// # Errors
+    /// A sum has more than 128 bits, which only damage makes.
+    pub(crate) fn replace(
+        &mut self,
+        hash: ScriptHash,
+        before: Option<(&ScriptLabel, Moved)>,
+        after: Option<(&ScriptLabel, Moved)>,
+    ) -> Result<(), PipelineError> {
+        for ((label, moved), times) in before.map(|of| (of, -1)).into_iter().chain(after.map(|of| (of, 1))) {
+            let Rows { keys, sums } = rows_of(&hash, label, &moved).map_err(overflow)?;
+            for place in keys {
+                *self.keys.entry(place).or_default() += times;
+            }
+            for (place, sums) in sums {
+                let sums = if times < 0 { sums.negated().map_err(overflow)? } else { sums };
+                self.sums.entry(place).or_default().add_all(&sums).map_err(overflow)?;
+            }
+        }
+        if before.map(|of| of.0) != after.map(|of| of.0) {
+            self.labels.insert(hash, after.map(|of| of.0.clone()));
+        }
+        Ok(())
+    }
+
+    /// Writes them.
+    ///
+    /// # Errors
+    /// A row is damaged, or the database cannot be read.
+    pub(crate) fn write(self, writer: &Writer, batch: &mut Batch<'_>) -> Result<(), PipelineError> {
+        for (hash, label) in self.labels {
+            match label {
+                Some(label) => batch.put_row::<Labels>(&hash, &label),
+                None => batch.delete_row::<Labels>(&hash),
+            }
+        }
+        for (place, times) in self.keys {
+            match times {
+                0 => {}
+                1.. => batch.put(place.family, &place.key, &[]),
+                _ => batch.delete(place.family, &place.key),
+            }
+        }
+        for (place, change) in self.sums.into_iter().filter(|(_, change)| !change.is_zero()) {
+            let stored = writer.get(place.family, &place.key)?;
+            let mut sums = stored.map(|bytes| decoded(place.table, &bytes)).transpose()?.unwrap_or_default();
+            sums.add_all(&change).map_err(overflow)?;
+            if sums.is_zero() {
+                batch.delete(place.family, &place.key);
+                continue;
+            }
+            let mut bytes = Vec::new();
+            sums.encode(&mut bytes);
+            batch.put(place.family, &place.key, &bytes);
+        }
+        Ok(())
+    }
+}
+
+fn decoded(table: &'static str, bytes: &[u8]) -> Result<Sums, DecodeError> {
+    Sums::decode(&mut Input::new(table, bytes))
+}

@@ -1,0 +1,168 @@
+//! Compares the joined tables with what they follow from: every script that has claims, and every one that has a label, is
+//! judged again. The rows of entities are added up again from the labels.
+
+use std::iter::Peekable;
+
+use cairn_reader::{ReadError, Scan, StageStatus, View};
+use cairn_tables::{
+    DecodeError, Table,
+    claims::{ClaimLists, Claims},
+    encode_value,
+    labels::{LabelDue, Labels, ScriptHash, ScriptLabel},
+    stages::SCRIPTS,
+};
+
+use super::{
+    Check, Finding,
+    damage::{Damages, repair_of},
+    meter::{Meter, place},
+    tally::Tallies,
+};
+use crate::{
+    PipelineError,
+    labels::{Judged, LABELS, is_current, judge, rows_of, tables},
+};
+
+/// Name of the check.
+const NAME: &str = "labels and entities match claims and chain";
+
+/// Scripts between two steps of progress.
+const STEP: u64 = 256;
+
+/// Compares them, if they are made. What cannot be read is damage of its own, and is not compared.
+pub(crate) fn audit(
+    view: &View<'_>,
+    meter: &mut Meter<'_>,
+    tallies: &mut Tallies,
+    damages: &mut Damages,
+) -> Result<Check, PipelineError> {
+    let not_compared = |why: &str, ok| Ok(Check { name: NAME, ok, detail: format!("not compared: {why}") });
+    let tip = view.tip();
+    let scripts = view.stages()?.iter().any(|of| of.stage.name == SCRIPTS.name && of.status == StageStatus::Finished);
+    // A command that writes makes them before anything else.
+    if !scripts || !is_current(view.checkpoint(LABELS)?.as_ref(), (tip.height, tip.hash)) {
+        return not_compared("they are not made yet", true);
+    }
+    let is_of = |place: &str| [Claims::NAME, ClaimLists::NAME].contains(&place) || tables().any(|of| of.name == place);
+    if damages.listed.iter().any(|damage| is_of(&damage.place)) {
+        return not_compared("rows are damaged", false);
+    }
+    // A label that lacks what the chain has is wrong; one that the chain cannot be asked for is not.
+    if damages.has_blocks() || damages.listed.iter().any(|damage| damage.repair == repair_of("totals")) {
+        return not_compared("the chain's tables are damaged", true);
+    }
+    meter.begin(&[Claims::FAMILY, Labels::FAMILY]);
+    let mut finding = Finding::new(NAME);
+    match compare(view, meter, tallies, &mut finding)? {
+        Ok(figures) => {
+            if let Some(first) = &finding.first {
+                damages.differs(Labels::NAME, first.clone());
+            }
+            // Rows of entities follow from the labels: they are compared with right ones only.
+            let rows = tables().filter(|table| finding.first.is_none() && tallies.row_difference(table.name).is_some());
+            for table in rows.collect::<Vec<_>>() {
+                let what = "it has other rows than follow from the labels".to_owned();
+                finding.expect(false, || format!("{}: {what}", table.name));
+                damages.differs(table.name, what);
+            }
+            Ok(finding.into_check(figures))
+        }
+        Err(error) => {
+            let detail = error.to_string();
+            damages.take(error, Labels::NAME, None)?;
+            Ok(Check { name: NAME, ok: false, detail })
+        }
+    }
+}
+
+/// Rows of a table whose keys are hashes of scripts, ascending.
+type Stream<'v, 'r, T> = Peekable<Scan<'v, 'r, T>>;
+
+/// The hash of the next script that has claims; those of `said` are passed over.
+fn next_said(claims: &mut Scan<'_, '_, Claims>, said: Option<ScriptHash>) -> Result<Option<ScriptHash>, ReadError> {
+    while let Some((key, _)) = claims.next_bytes()? {
+        let short = DecodeError { table: Claims::NAME, what: "too short" };
+        let script = ScriptHash(*key.first_chunk::<32>().ok_or(short)?);
+        if said != Some(script) {
+            return Ok(Some(script));
+        }
+    }
+    Ok(None)
+}
+
+/// Takes the row of a script, passing over those before it.
+fn take<T: Table<Key = ScriptHash>>(
+    rows: &mut Stream<'_, '_, T>,
+    of: ScriptHash,
+) -> Result<Option<T::Value>, ReadError> {
+    while let Some(row) = rows.next_if(|row| row.as_ref().map_or(true, |(script, _)| *script <= of)) {
+        let (script, value) = row?;
+        if script == of {
+            return Ok(Some(value));
+        }
+    }
+    Ok(None)
+}
+
+/// Figures, or the damage that ended it.
+fn compare(
+    view: &View<'_>,
+    meter: &Meter<'_>,
+    tallies: &mut Tallies,
+    finding: &mut Finding,
+) -> Result<Result<String, ReadError>, PipelineError> {
+    macro_rules! read {
+        ($result:expr) => {
+            match $result {
+                Ok(value) => value,
+                Err(error) => return Ok(Err(ReadError::from(error))),
+            }
+        };
+    }
+    let mut claims = read!(view.scan::<Claims>(None));
+    let mut labels = read!(view.scan::<Labels>(None)).peekable();
+    let mut due = read!(view.scan::<LabelDue>(None)).peekable();
+    let mut said = read!(next_said(&mut claims, None));
+    let (mut scripts, mut labelled, mut waiting) = (0u64, 0u64, 0u64);
+    loop {
+        let label = labels.peek().and_then(|row| row.as_ref().ok()).map(|(script, _)| *script);
+        let Some(script) = [said, label].into_iter().flatten().min() else { break };
+        let stored = read!(take(&mut labels, script));
+        let is_due = read!(take(&mut due, script)).is_some();
+        let now = read!(judge(view, &script, stored.as_ref()));
+        let wrong = differs(stored.as_ref(), &now, is_due);
+        finding.expect(wrong.is_none(), || format!("script {}: {}", hex::encode(script.0), wrong.unwrap_or_default()));
+        if let Some(stored) = &stored {
+            let rows = rows_of(&script, stored, &now.sums).map_err(|e| ReadError::Broken(e.to_string()));
+            tallies.expect_rows(&read!(rows));
+        }
+        scripts += 1;
+        labelled += u64::from(stored.is_some());
+        waiting += u64::from(is_due);
+        if said == Some(script) {
+            said = read!(next_said(&mut claims, said));
+        }
+        if scripts.is_multiple_of(STEP) {
+            meter.at(place(&script.0), 1 << 16)?;
+        }
+    }
+    // What ended the walk may be a row that cannot be read.
+    if let Some(row) = labels.next() {
+        read!(row);
+    }
+    let waits = if waiting > 0 { format!(", {waiting} wait to be judged") } else { String::new() };
+    Ok(Ok(format!("{labelled} labels of {scripts} scripts{waits}")))
+}
+
+/// What is wrong with a label. One that waits to be judged may say what does not hold any more; the chain's part must be right.
+fn differs(stored: Option<&ScriptLabel>, now: &Judged, is_due: bool) -> Option<&'static str> {
+    let bytes = |label: &ScriptLabel| encode_value::<Labels>(label);
+    match (stored, &now.label) {
+        (Some(stored), _) if stored.seen != now.seen => Some("its label has another newest transaction than the chain"),
+        _ if is_due => None,
+        (None, None) => None,
+        (Some(_), None) => Some("it has a label that no claim gives"),
+        (None, Some(_)) => Some("its label is missing"),
+        (Some(stored), Some(now)) => (bytes(stored) != bytes(now)).then_some("its claims give another label"),
+    }
+}
