@@ -66,11 +66,12 @@ struct Listed {
 
 fn listed(view: &View<'_>, seq: u64, row: &EventRow) -> Result<Option<Listed>, Failure> {
     let (kind, provenance, received_at, rows, repeated_rows) = match row {
-        EventRow::Quotes { .. } | EventRow::Claims { .. } => return Ok(None),
+        EventRow::Quotes { .. } | EventRow::Claims { .. } | EventRow::PoolTags { .. } => return Ok(None),
         EventRow::Document { provenance, received_at, rows, repeated, .. } => {
             // Its rows tell what it is.
             let kind = match view.event(seq + 1)? {
                 Some((_, EventRow::Claims { .. })) => "claims",
+                Some((_, EventRow::PoolTags { .. })) => "pool_tags",
                 _ => "quotes",
             };
             (kind, provenance, *received_at, *rows, *repeated)
@@ -170,6 +171,22 @@ struct ShownClaim {
     claim: ClaimRow,
 }
 
+/// A tag of a mining pool, as `--json` prints it. Texts are what the source says.
+#[derive(Serialize)]
+struct ShownTag {
+    seq: u64,
+    document_seq: u64,
+    list: String,
+    row: u32,
+    tag: String,
+    pool: String,
+    name: String,
+    link: Option<String>,
+    /// True if it repeats what the list said last.
+    repeats: bool,
+    untrusted_content: bool,
+}
+
 fn show(args: &EventsShow) -> Result<Exit, Failure> {
     let reader = open(args.index.datadir()?)?;
     let view = reader.view()?;
@@ -210,6 +227,22 @@ fn show(args: &EventsShow) -> Result<Exit, Failure> {
                 repeats: *repeats,
                 list_is_complete: list.is_complete,
                 claim: ClaimRow::of(*document, &list.name, claim, view.facts().network),
+            })?
+        }
+        EventRow::PoolTags { document, list, repeats, tags } => {
+            let at = usize::try_from(seq - first).unwrap_or(usize::MAX);
+            let (tag, repeats) = tags.get(at).zip(repeats.get(at)).ok_or_else(none)?;
+            json(&ShownTag {
+                seq,
+                document_seq: *document,
+                list: list.to_string(),
+                row: tag.row,
+                tag: harmless(&tag.tag),
+                pool: tag.pool.to_string(),
+                name: harmless(&tag.name),
+                link: Some(harmless(&tag.link)).filter(|link| !link.is_empty()),
+                repeats: *repeats,
+                untrusted_content: true,
             })?
         }
         EventRow::Document { .. } | EventRow::Withdrawal { .. } => json(&listed(&view, first, &row)?)?,

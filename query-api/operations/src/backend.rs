@@ -15,6 +15,7 @@ use crate::{
     node::NodeAccess,
     node_bytes::{Brought, NodeBytes, Wanted},
     operation::Runner,
+    pools::TagSlot,
     price_now,
     series::SeriesSlot,
     values::{rfc3339, rfc3339_ms},
@@ -32,6 +33,7 @@ pub(crate) struct ChainBackend {
     pub(crate) node: Option<Arc<dyn NodeAccess>>,
     pub(crate) damages: Arc<Damages>,
     pub(crate) series: SeriesSlot,
+    pub(crate) pool_tags: TagSlot,
     /// By index in the list of operations.
     pub(crate) runners: Vec<Runner>,
 }
@@ -94,6 +96,7 @@ impl ChainBackend {
                 live: if reads_live_quotes(info) { self.index.live_quotes() } else { Arc::default() },
                 dollars: OnceCell::new(),
             },
+            pool_tags: &self.pool_tags,
             damages: &self.damages,
             chain: &self.config,
         };

@@ -27,6 +27,7 @@ use crate::{
     config::ChainConfig,
     node::NodeAccess,
     node_bytes::NodeBytes,
+    pools::TagSlot,
     series::SeriesSlot,
     values::{rfc3339, rfc3339_ms},
 };
@@ -123,6 +124,8 @@ pub(crate) struct Ctx<'a> {
     pub(crate) node_bytes: NodeBytes<'a>,
     /// Prices of the moment, and what the index has.
     pub(crate) prices: PriceAccess<'a>,
+    /// The tags of mining pools that the index has.
+    pub(crate) pool_tags: &'a TagSlot,
     /// What is found damaged.
     pub(crate) damages: &'a Damages,
     /// Configuration of the operations.

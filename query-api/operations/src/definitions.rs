@@ -4,6 +4,8 @@ use cairn_http::Definition;
 
 /// Id of the definition of claims.
 pub(crate) const CLAIMS: &str = "claims";
+/// Id of the definition of mining pools.
+pub(crate) const MINING_POOLS: &str = "mining-pools";
 
 /// All of them.
 pub(crate) const DEFINITIONS: &[Definition] = &[
@@ -270,6 +272,26 @@ pub(crate) const DEFINITIONS: &[Definition] = &[
             "The assessment is the first that holds: not_examined (no labels are loaded), contested, conflicted, labeled (a direct \
              claim of level 40 or more), inferred, observed_only, no_history (the chain has never seen it), examined_no_match. That \
              nothing was found proves nothing: no list has everything.",
+        ],
+    },
+    Definition {
+        id: MINING_POOLS,
+        title: "Mining pools",
+        text: &[
+            "A block is a pool's if its coinbase pays a script that claims name as the pool's: claims of control \
+             (coinbase_payout_of, controlled_by) of the category mining_pool that stand now, one vote for each origin. A script \
+             counts for nobody if no pool has three quarters of the votes. Of the 8 largest spendable outputs, the first one \
+             with a pool decides.",
+            "Else it is the pool's whose tag stands in the scriptSig of the coinbase, byte for byte. The longest tag counts; of \
+             equally long ones that of the list that was retrieved last, then by the pool's name. Of a list the newest document \
+             holds. Anybody can write any tag: the answer says which blocks have no better evidence. If a block pays one pool and \
+             has the tag of another, it is the pool's that is paid, and both are told.",
+            "Windows are numbers of newest blocks, as many as there are in that time at ten minutes each: a day has 144. So they \
+             do not depend on clocks. The genesis block is none of them. Shares are millionths that add up to 1, those of \
+             blocks of no known pool included: rounded down, and what is left goes to the largest remainders.",
+            "The hash rate of a pool is its share of the blocks times the network's hash rate over the same window: the expected \
+             work of its blocks, from their targets, divided by their monotone block time. Few blocks tell little: of n \
+             blocks the chance error is about 1 in the square root of n.",
         ],
     },
 ];

@@ -33,6 +33,8 @@ macro_rules! for_each_table {
             events: Events, Documents, QuoteVersions, Quotes;
             live_quotes: LiveQuotes;
             claims: Claims, ClaimLists;
+            payouts: Payouts;
+            pool_tags: PoolTags;
         }
     };
 }
@@ -51,6 +53,7 @@ macro_rules! for_each_stage {
             AGES = ages::AgesStage { version: 1, depends_on: [] }
             SCRIPT_DAYS = script_days::ScriptDaysStage { version: 1, depends_on: [SCRIPTS] }
             CLUSTERS = clusters::ClustersStage { version: 2, depends_on: [SCRIPTS] }
+            PAYOUTS = payouts::PayoutsStage { version: 1, depends_on: [] }
         }
     };
 }

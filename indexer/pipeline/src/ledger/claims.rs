@@ -20,7 +20,7 @@ fn list_key(provenance: &Provenance, list: &ClaimList) -> ListKey {
 }
 
 /// The document among those of its list.
-fn version(provenance: &Provenance) -> ListVersion {
+pub(super) fn version(provenance: &Provenance) -> ListVersion {
     ListVersion { retrieved_at: provenance.retrieved_at, document: prefix(&provenance.document) }
 }
 

@@ -92,10 +92,12 @@ mod rules {
         journal::{Collisions, OverwrittenCoins},
         live_quotes::LiveQuotes,
         mempool::{KeptMempool, MempoolSamples},
+        payouts::Payouts,
+        pool_tags::PoolTags,
         prevouts::Prevouts,
         script_days::ScriptDays,
         spenders::Spenders,
-        stages::{AGES, CLUSTERS, COINS, SCRIPT_DAYS, SCRIPTS, SPENDS},
+        stages::{AGES, CLUSTERS, COINS, PAYOUTS, SCRIPT_DAYS, SCRIPTS, SPENDS},
         totals::TotalsTable,
         tx_nums::TxNums,
         tx_sums::TxSums,
@@ -270,6 +272,14 @@ mod rules {
         }
     }
 
+    impl Verified for Payouts {
+        const REPAIR: Repair = Repair::Stage(PAYOUTS.name);
+
+        fn note(key: &Self::Key, row: &Self::Value, tallies: &mut Tallies) {
+            tallies.find_row::<Self>(key, row);
+        }
+    }
+
     /// Compared with the stages.
     impl Verified for Checkpoints {
         const REPAIR: Repair = Repair::Index;
@@ -312,6 +322,11 @@ mod rules {
 
     /// Compared with the ledger.
     impl Verified for ClaimLists {
+        const REPAIR: Repair = Repair::Ledger;
+    }
+
+    /// Compared with the ledger.
+    impl Verified for PoolTags {
         const REPAIR: Repair = Repair::Ledger;
     }
 

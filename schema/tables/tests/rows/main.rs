@@ -8,6 +8,7 @@ mod golden_ages;
 mod golden_claims;
 mod golden_clusters;
 mod golden_events;
+mod golden_pools;
 mod identity;
 mod observations;
 mod registry;
