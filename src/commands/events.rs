@@ -20,7 +20,12 @@ use cairn_writer::WriteError;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use super::{claims::ClaimRow, db::open, feedback::harmless, keys::time};
+use super::{
+    claims::{ClaimRow, TagRow},
+    db::open,
+    feedback::harmless,
+    keys::time,
+};
 use crate::{
     cli::{EventsCommand, EventsExport, EventsImport, EventsList, EventsShow, EventsWithdraw},
     exit::{Exit, Failure},
@@ -171,20 +176,14 @@ struct ShownClaim {
     claim: ClaimRow,
 }
 
-/// A tag of a mining pool, as `--json` prints it. Texts are what the source says.
+/// A tag of a mining pool, as `--json` prints it.
 #[derive(Serialize)]
 struct ShownTag {
     seq: u64,
-    document_seq: u64,
-    list: String,
-    row: u32,
-    tag: String,
-    pool: String,
-    name: String,
-    link: Option<String>,
     /// True if it repeats what the list said last.
     repeats: bool,
-    untrusted_content: bool,
+    #[serde(flatten)]
+    tag: TagRow,
 }
 
 fn show(args: &EventsShow) -> Result<Exit, Failure> {
@@ -232,18 +231,7 @@ fn show(args: &EventsShow) -> Result<Exit, Failure> {
         EventRow::PoolTags { document, list, repeats, tags } => {
             let at = usize::try_from(seq - first).unwrap_or(usize::MAX);
             let (tag, repeats) = tags.get(at).zip(repeats.get(at)).ok_or_else(none)?;
-            json(&ShownTag {
-                seq,
-                document_seq: *document,
-                list: list.to_string(),
-                row: tag.row,
-                tag: harmless(&tag.tag),
-                pool: tag.pool.to_string(),
-                name: harmless(&tag.name),
-                link: Some(harmless(&tag.link)).filter(|link| !link.is_empty()),
-                repeats: *repeats,
-                untrusted_content: true,
-            })?
+            json(&ShownTag { seq, repeats: *repeats, tag: TagRow::of(*document, list, tag) })?
         }
         EventRow::Document { .. } | EventRow::Withdrawal { .. } => json(&listed(&view, first, &row)?)?,
     };

@@ -196,7 +196,7 @@ fn the_main_network_begins_with_prices() {
     assert!(audited(&world).contains(", 5695 quotes, 0 claims"), "{}", audited(&world));
     // And with labels, which have the genesis block's address.
     world.run(both).success();
-    assert!(audited(&world).contains(", 41768 claims"), "{}", audited(&world));
+    assert!(audited(&world).contains(", 41768 claims, 187 tags of pools"), "{}", audited(&world));
     let genesis = world.stdout("labels show --datadir data 1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa");
     assert!(genesis.contains("satoshi-nakamoto") && genesis.contains("onchain_verified"), "{genesis}");
     let licences = world.stdout("labels licences --datadir data");

@@ -78,6 +78,40 @@ fn of_open(open: &mut Open, seq: u64, document: u64, rows: u64) -> Result<&Prove
     }
 }
 
+/// The number of quotes that hold, or the first table that differs and what is said of it.
+fn compare_quotes(view: &View<'_>, expected: &Sum) -> Result<Result<u64, (&'static str, &'static str)>, ReadError> {
+    let (mut found, mut chosen) = (Sum::default(), Sum::default());
+    let mut candle: Option<(Candle, Versions)> = None;
+    let mut close = |candle: Option<(Candle, Versions)>| {
+        if let Some((candle, versions)) = candle
+            && let Some(quote) = choose(&newest(&versions))
+        {
+            chosen.add::<Quotes>(&candle, &quote);
+        }
+    };
+    for row in view.scan::<QuoteVersions>(None)? {
+        let (version, quote) = row?;
+        found.add::<QuoteVersions>(&version, &quote);
+        if candle.as_ref().is_none_or(|(of, _)| *of != version.candle) {
+            close(candle.replace((version.candle, Versions::new())));
+        }
+        if let Some((_, versions)) = &mut candle {
+            versions.entry(version.source).or_default().push((version.retrieved_at, version.document, quote));
+        }
+    }
+    close(candle);
+    if found != *expected {
+        return Ok(Err((QuoteVersions::NAME, "it has other rows than the ledger")));
+    }
+    let (mut rows, mut held) = (0u64, Sum::default());
+    for row in view.scan::<Quotes>(None)? {
+        let (candle, quote) = row?;
+        held.add::<Quotes>(&candle, &quote);
+        rows += 1;
+    }
+    Ok(if held == chosen { Ok(rows) } else { Err((Quotes::NAME, "it has other quotes than follow from the ledger")) })
+}
+
 /// The number of claims, or the first table that differs and what is said of it.
 fn compare_claims(
     view: &View<'_>,
@@ -111,7 +145,7 @@ fn compare_tags(view: &View<'_>, tags: &Sum) -> Result<Option<u64>, ReadError> {
 fn compare(view: &View<'_>) -> Result<(Option<&'static str>, String), ReadError> {
     let states = view.scan::<Documents>(None)?.collect::<Result<BTreeMap<DocumentHash, DocumentState>, _>>()?;
     let differs = |table, what: String| Ok((Some(table), what));
-    let (mut expected, mut found) = (Sum::default(), Sum::default());
+    let mut expected = Sum::default();
     let (mut claims, mut lists) = (Sum::default(), BTreeMap::<ListDocument, ListSize>::new());
     let mut tags = Sum::default();
     let mut open: Open = None;
@@ -192,38 +226,10 @@ fn compare(view: &View<'_>) -> Result<(Option<&'static str>, String), ReadError>
     if named != documents || come != documents {
         return differs(Documents::NAME, format!("{documents} documents are in the ledger, and {come} are listed"));
     }
-    let mut chosen = Sum::default();
-    let mut candle: Option<(Candle, Versions)> = None;
-    let mut close = |candle: Option<(Candle, Versions)>| {
-        if let Some((candle, versions)) = candle
-            && let Some(quote) = choose(&newest(&versions))
-        {
-            chosen.add::<Quotes>(&candle, &quote);
-        }
+    let rows = match compare_quotes(view, &expected)? {
+        Ok(rows) => rows,
+        Err((table, what)) => return differs(table, what.to_owned()),
     };
-    for row in view.scan::<QuoteVersions>(None)? {
-        let (version, quote) = row?;
-        found.add::<QuoteVersions>(&version, &quote);
-        if candle.as_ref().is_none_or(|(of, _)| *of != version.candle) {
-            close(candle.replace((version.candle, Versions::new())));
-        }
-        if let Some((_, versions)) = &mut candle {
-            versions.entry(version.source).or_default().push((version.retrieved_at, version.document, quote));
-        }
-    }
-    close(candle);
-    if found != expected {
-        return differs(QuoteVersions::NAME, "it has other rows than the ledger".to_owned());
-    }
-    let (mut rows, mut held) = (0u64, Sum::default());
-    for row in view.scan::<Quotes>(None)? {
-        let (candle, quote) = row?;
-        held.add::<Quotes>(&candle, &quote);
-        rows += 1;
-    }
-    if held != chosen {
-        return differs(Quotes::NAME, "it has other quotes than follow from the ledger".to_owned());
-    }
     let said = match compare_claims(view, &claims, &lists)? {
         Ok(said) => said,
         Err((table, what)) => return differs(table, what.to_owned()),
