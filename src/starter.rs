@@ -1,9 +1,9 @@
-//! Hands the prices and labels that ship with Cairn to the index of the main network, once.
+//! Hands the prices, labels and tags of mining pools that ship with Cairn to the index of the main network, once.
 
 use std::path::Path;
 
 use cairn_events::{Document, DocumentHash};
-use cairn_inputs::{STARTER_LABELS, STARTERS, StarterError};
+use cairn_inputs::{STARTER_LABELS, STARTER_TAGS, STARTERS, StarterError};
 use cairn_pipeline::{Engine, INBOX, put_into_inbox};
 
 use crate::{
@@ -18,8 +18,10 @@ type Shipped = (&'static str, DocumentHash, Box<dyn Fn() -> Result<Document, Sta
 fn shipped(of: Starters) -> Vec<Shipped> {
     let prices = STARTERS.iter().filter(|_| of.starter_prices);
     let labels = STARTER_LABELS.iter().filter(|_| of.starter_labels);
+    let tags = STARTER_TAGS.iter().filter(|_| of.starter_labels);
     let prices = prices.map(|of| -> Shipped { (of.name, of.hash(), Box::new(|| of.document())) });
-    prices.chain(labels.map(|of| -> Shipped { (of.source, of.hash(), Box::new(|| of.document())) })).collect()
+    let labels = labels.map(|of| -> Shipped { (of.source, of.hash(), Box::new(|| of.document())) });
+    prices.chain(labels).chain(tags.map(|of| -> Shipped { (of.name, of.hash(), Box::new(|| of.document())) })).collect()
 }
 
 /// Puts those into the inbox that the ledger has neither taken nor withdrawn. The follower takes them, once there are blocks.

@@ -88,7 +88,7 @@ pub(crate) struct PoolsArgs {
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum PoolsCommand {
-    /// Reads a list of mining pools (pools-v2.json or pools.json) and takes their payout addresses into the ledger. The file is
+    /// Reads a list of mining pools (pools-v2.json or pools.json) and takes their payout addresses and tags into the ledger. The file is
     /// the whole list.
     Import(PoolsImport),
 }

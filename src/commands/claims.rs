@@ -1,7 +1,7 @@
-//! A claim of the ledger, as `cairn events show` and `cairn labels show` print it.
+//! A claim of the ledger, as `cairn events show` and `cairn labels show` print it, and a tag of a mining pool.
 
 use cairn_domain::address_of;
-use cairn_events::{Claim, Slug};
+use cairn_events::{Claim, PoolTag, Slug};
 use cairn_model::Network;
 use serde::Serialize;
 
@@ -61,6 +61,34 @@ impl ClaimRow {
             valid_to: when(claim.valid_to),
             may_be_inherited: claim.is_inherited,
             is_person: claim.is_person,
+            untrusted_content: true,
+        }
+    }
+}
+
+/// A tag of a mining pool, as JSON. Texts are what the source says.
+#[derive(Serialize)]
+pub(super) struct TagRow {
+    document_seq: u64,
+    list: String,
+    row: u32,
+    tag: String,
+    pool: String,
+    name: String,
+    link: Option<String>,
+    untrusted_content: bool,
+}
+
+impl TagRow {
+    pub(super) fn of(document_seq: u64, list: &Slug, tag: &PoolTag) -> Self {
+        TagRow {
+            document_seq,
+            list: list.to_string(),
+            row: tag.row,
+            tag: harmless(&tag.tag),
+            pool: tag.pool.to_string(),
+            name: harmless(&tag.name),
+            link: Some(harmless(&tag.link)).filter(|link| !link.is_empty()),
             untrusted_content: true,
         }
     }

@@ -20,7 +20,12 @@ use cairn_writer::WriteError;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use super::{claims::ClaimRow, db::open, feedback::harmless, keys::time};
+use super::{
+    claims::{ClaimRow, TagRow},
+    db::open,
+    feedback::harmless,
+    keys::time,
+};
 use crate::{
     cli::{EventsCommand, EventsExport, EventsImport, EventsList, EventsShow, EventsWithdraw},
     exit::{Exit, Failure},
@@ -66,11 +71,12 @@ struct Listed {
 
 fn listed(view: &View<'_>, seq: u64, row: &EventRow) -> Result<Option<Listed>, Failure> {
     let (kind, provenance, received_at, rows, repeated_rows) = match row {
-        EventRow::Quotes { .. } | EventRow::Claims { .. } => return Ok(None),
+        EventRow::Quotes { .. } | EventRow::Claims { .. } | EventRow::PoolTags { .. } => return Ok(None),
         EventRow::Document { provenance, received_at, rows, repeated, .. } => {
             // Its rows tell what it is.
             let kind = match view.event(seq + 1)? {
                 Some((_, EventRow::Claims { .. })) => "claims",
+                Some((_, EventRow::PoolTags { .. })) => "pool_tags",
                 _ => "quotes",
             };
             (kind, provenance, *received_at, *rows, *repeated)
@@ -170,6 +176,16 @@ struct ShownClaim {
     claim: ClaimRow,
 }
 
+/// A tag of a mining pool, as `--json` prints it.
+#[derive(Serialize)]
+struct ShownTag {
+    seq: u64,
+    /// True if it repeats what the list said last.
+    repeats: bool,
+    #[serde(flatten)]
+    tag: TagRow,
+}
+
 fn show(args: &EventsShow) -> Result<Exit, Failure> {
     let reader = open(args.index.datadir()?)?;
     let view = reader.view()?;
@@ -211,6 +227,11 @@ fn show(args: &EventsShow) -> Result<Exit, Failure> {
                 list_is_complete: list.is_complete,
                 claim: ClaimRow::of(*document, &list.name, claim, view.facts().network),
             })?
+        }
+        EventRow::PoolTags { document, list, repeats, tags } => {
+            let at = usize::try_from(seq - first).unwrap_or(usize::MAX);
+            let (tag, repeats) = tags.get(at).zip(repeats.get(at)).ok_or_else(none)?;
+            json(&ShownTag { seq, repeats: *repeats, tag: TagRow::of(*document, list, tag) })?
         }
         EventRow::Document { .. } | EventRow::Withdrawal { .. } => json(&listed(&view, first, &row)?)?,
     };

@@ -170,17 +170,33 @@ fn take(
     let (source, licence) = (from.source.clone(), args.licence.clone());
     let whole =
         Provenance { source, licence, origin: from.origin.clone(), retrieved_at: from.retrieved_at, document: hash };
-    let count = bodies.len();
-    let first = part_of(&whole, 0, count).document;
+    let count = bodies.iter().filter(|body| !matches!(body, Body::PoolTags { .. })).count();
+    let provenance = |part: u32, body: &Body| match body {
+        Body::PoolTags { .. } => tags_of(&whole),
+        _ => part_of(&whole, part, count),
+    };
+    let first = bodies.first().map_or(whole.document, |body| provenance(0, body).document);
     let submitted = submit(datadir, |add| {
         for (part, body) in (0u32..).zip(bodies) {
-            let document = Document { provenance: part_of(&whole, part, count), received_at: None, body };
+            let document = Document { provenance: provenance(part, &body), received_at: None, body };
             document.check().map_err(|error| wrong(&error))?;
             add(&document)?;
         }
         Ok(())
     })?;
     Ok((first, submitted.tell()?))
+}
+
+/// Where the tags of a file of pools come from: its payout addresses are the document that has the hash of the file.
+fn tags_of(whole: &Provenance) -> Provenance {
+    let mut hasher = Sha256::new();
+    hasher.update(whole.document.0);
+    hasher.update(b"tags of pools");
+    Provenance {
+        origin: format!("{} (tags of coinbases, SHA-256 of the file: {})", whole.origin, whole.document),
+        document: DocumentHash(hasher.finalize().into()),
+        ..whole.clone()
+    }
 }
 
 /// Where a part of a long file comes from. The hash of a part is that of the file and its number.

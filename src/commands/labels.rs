@@ -135,7 +135,11 @@ fn import_claims(from: &Import, source: &Slug, what: What) -> Result<Exit, Failu
             ))?;
         }
         let list = ClaimList { name: what.list.clone(), is_complete };
-        Ok(parts.into_iter().map(|rows| Body::Claims { list: list.clone(), rows }).collect())
+        let mut bodies: Vec<Body> = parts.into_iter().map(|rows| Body::Claims { list: list.clone(), rows }).collect();
+        if !report.tags.is_empty() {
+            bodies.push(Body::PoolTags { list: list.name, rows: report.tags });
+        }
+        Ok(bodies)
     })
 }
 
@@ -180,6 +184,10 @@ fn told(report: &ClaimReport) -> String {
     }
     if report.persons > 0 {
         text += &format!("  {} are about natural persons: no directory lists them\n", thousands(report.persons));
+    }
+    if !report.tags.is_empty() {
+        text +=
+            &format!("  {} tags of coinbases taken: a document of their own\n", thousands(report.tags.len() as u64));
     }
     if let Some(newest) = report.newest {
         text += &format!("  the newest is of {}\n", time(newest.into()));

@@ -13,6 +13,7 @@ use serde_json::{Map, Value, json};
 use crate::{
     claims,
     discovery::world_router_with,
+    pools,
     priced::{DAY, now, row, series, take, whole_row},
     support::{DOCUMENT, Reply, assert_valid, everything_world, get, send},
 };
@@ -82,6 +83,7 @@ async fn the_server_takes_every_example() {
     let document = get(&router, "/openapi.json").await.body;
     let parameters = &document["paths"]["/v1/wallets/{address}/trust-safety"]["get"]["parameters"];
     claims::take_example(world, parameters[0]["example"].as_str().unwrap());
+    pools::take_example(world);
     let mut answers: Map<String, Value> = Map::new();
     for (method, path, op) in operations(&document) {
         if path == "/v1/qr" {

@@ -28,6 +28,7 @@ mod mempool_ops;
 mod network;
 mod onchain;
 mod onchain_ledger;
+mod pools;
 mod price_history;
 mod price_now;
 mod priced;

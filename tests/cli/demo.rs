@@ -37,7 +37,7 @@ fn demo_serves_its_actors_and_is_made_once() {
     assert_eq!(health["_meta"]["tip"]["height"], DEMO_BLOCKS, "{health}");
     has_a_dashboard(&address);
     let documents = world.stdout("events list --datadir demo --json");
-    assert_eq!(documents.matches("\"source\":\"demo-invented\"").count(), 2, "{documents}");
+    assert_eq!(documents.matches("\"source\":\"demo-invented\"").count(), 3, "{documents}");
 
     // The actors' balances are those of a ledger over the same blocks.
     let (chain, made) = chain_and_mempool(1).unwrap();

@@ -24,7 +24,7 @@ fn index_stages_reindex_unwind_verify() {
 
     let stages = rows(&world.stdout("stages --datadir data"));
     let names: Vec<&str> = stages.iter().map(|row| row[0].as_str()).collect();
-    assert_eq!(names, ["chain", "spends", "coins", "scripts", "ages", "script_days", "clusters"]);
+    assert_eq!(names, ["chain", "spends", "coins", "scripts", "ages", "script_days", "clusters", "payouts"]);
     for stage in &stages {
         assert_eq!(stage.last().unwrap(), &tip.hash().to_string());
     }
@@ -48,7 +48,7 @@ fn index_stages_reindex_unwind_verify() {
     fs::rename(world.path("blocks"), world.path("away")).unwrap();
     assert_eq!(world.stdout("reindex --datadir data --stage all").lines().count(), 6);
     assert_eq!(checksum(), straight);
-    for stage in ["spends", "coins", "scripts", "ages", "script_days", "clusters", "coins,script_days"] {
+    for stage in ["spends", "coins", "scripts", "ages", "script_days", "clusters", "payouts", "coins,script_days"] {
         world.run(&format!("reindex --datadir data --stage {stage}")).success();
         assert_eq!(checksum(), straight, "{stage}");
     }

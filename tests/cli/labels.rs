@@ -141,3 +141,35 @@ fn what_is_no_list_is_refused_with_a_reason() {
     fs::write(world.path("main.txt"), "1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa\n").unwrap();
     fails(world.run("sanctions import --datadir data --licence x main.txt"), 1, &["no row can be taken"]);
 }
+
+#[test]
+fn a_list_of_pools_becomes_two_documents() {
+    let world = World::small(20);
+    world.index();
+    let pools = format!(
+        "[{{\"id\":1,\"name\":\"A Pool\",\"addresses\":[\"{}\"],\"tags\":[\"/p/\",\"/q/\"],\"link\":\"\"}}]",
+        wallet(4)
+    );
+    fs::write(world.path("pools.json"), pools).unwrap();
+    let import = "pools import --datadir data --licence mit --source pools-test";
+    let text = world.stdout(&format!("{import} --dry-run pools.json"));
+    assert!(text.contains("1 taken") && text.contains("2 tags of coinbases") && text.contains("nothing is"), "{text}");
+    let text = world.stdout(&format!("{import} pools.json"));
+    assert!(text.contains("document 1: 1 new") && text.contains("document 3: 2 new"), "{text}");
+    assert_eq!(world.stdout(&format!("{import} pools.json")).matches("was there before").count(), 2);
+    let listed = world.stdout("events list --datadir data --json --kind pool_tags");
+    let tags: Value = serde_json::from_str(listed.trim()).unwrap();
+    assert_eq!((&tags["seq"], &tags["rows"], &tags["source"]), (&3.into(), &2.into(), &"pools-test".into()));
+    let shown: Value = serde_json::from_str(&world.stdout("events show --datadir data 5")).unwrap();
+    assert_eq!((&shown["tag"], &shown["pool"], &shown["name"]), (&"/q/".into(), &"a-pool".into(), &"A Pool".into()));
+    assert!(world.stdout("verify --datadir data").contains("1 claims, 2 tags of pools"));
+    // They are in the backup, and come back with it.
+    world.stdout("events export --datadir data backup.events");
+    let hash = tags["document"].as_str().unwrap();
+    world.stdout(&format!("events withdraw --datadir data --reason wrong {hash}"));
+    assert!(world.stdout("verify --datadir data").contains("1 claims, 0 tags of pools"));
+    fs::rename(world.path("data"), world.path("old")).unwrap();
+    world.index();
+    world.stdout("events import --datadir data backup.events");
+    assert!(world.stdout("verify --datadir data").contains("1 claims, 2 tags of pools"));
+}

@@ -35,7 +35,7 @@ fn listed(world: &World) -> Vec<Value> {
 /// The line of the audit about the ledger.
 fn audited(world: &World) -> String {
     let text = world.stdout("verify --datadir data");
-    text.lines().find(|line| line.contains("quotes and claims match the ledger")).unwrap().to_owned()
+    text.lines().find(|line| line.contains("quotes, claims and tags of pools match the ledger")).unwrap().to_owned()
 }
 
 fn etag(address: &str) -> String {
@@ -196,7 +196,7 @@ fn the_main_network_begins_with_prices() {
     assert!(audited(&world).contains(", 5695 quotes, 0 claims"), "{}", audited(&world));
     // And with labels, which have the genesis block's address.
     world.run(both).success();
-    assert!(audited(&world).contains(", 41768 claims"), "{}", audited(&world));
+    assert!(audited(&world).contains(", 41768 claims, 187 tags of pools"), "{}", audited(&world));
     let genesis = world.stdout("labels show --datadir data 1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa");
     assert!(genesis.contains("satoshi-nakamoto") && genesis.contains("onchain_verified"), "{genesis}");
     let licences = world.stdout("labels licences --datadir data");

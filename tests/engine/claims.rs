@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cairn_events::{Body, Claim, ClaimList, ClaimType, Document, DocumentHash, EvidenceTier, Provenance};
+use cairn_events::{Body, Claim, ClaimList, ClaimType, Document, DocumentHash, EvidenceTier, PoolTag, Provenance};
 use cairn_reader::{ListClaims, ScriptClaims};
 use cairn_tables::claims::{ListKey, ListVersion};
 use rand::Rng;
@@ -39,11 +39,55 @@ fn claim(rng: &mut ChaCha8Rng, row: u32) -> Claim {
 
 /// The body of a document of claims.
 pub(crate) fn body(rng: &mut ChaCha8Rng) -> Body {
+    if rng.random_ratio(1, 4) {
+        return pool_tags(rng);
+    }
     let name = ["x", "y"][rng.random_range(0..2)].parse().unwrap();
     let list = ClaimList { name, is_complete: rng.random() };
     // Some are longer than a row of the ledger.
     let count = if rng.random_ratio(1, 6) { 300 } else { rng.random_range(1..6) };
     Body::Claims { list, rows: (1..=count).map(|row| claim(rng, row * 2)).collect() }
+}
+
+/// A list of tags of pools. Some are longer than a row of the ledger.
+fn pool_tags(rng: &mut ChaCha8Rng) -> Body {
+    let list = ["x", "y"][rng.random_range(0..2)].parse().unwrap();
+    let count = if rng.random_ratio(1, 6) { 300 } else { rng.random_range(1..6) };
+    let tag = |row: u32| PoolTag {
+        row: row * 2,
+        tag: format!("/{}/", rng.random_range(0..4)).into(),
+        pool: ["one", "two"][rng.random_range(0..2)].parse().unwrap(),
+        name: "A Pool".into(),
+        link: "".into(),
+    };
+    Body::PoolTags { list, rows: (1..=count).map(tag).collect() }
+}
+
+/// Compares the tags that hold with what follows from the documents by hand: those of the newest document of each list.
+pub(crate) fn assert_pool_tags(index: &Index, documents: &[Document], what: &str) {
+    let is_withdrawn = |hash: &DocumentHash| {
+        documents.iter().any(|of| matches!(&of.body, Body::Withdrawal { document, .. } if document == hash))
+    };
+    let mut newest: BTreeMap<ListKey, (ListVersion, &[PoolTag])> = BTreeMap::new();
+    for document in documents.iter().filter(|of| !is_withdrawn(&of.provenance.document)) {
+        if let Body::PoolTags { list, rows } = &document.body {
+            let key = ListKey { source: document.provenance.source.clone(), list: list.clone() };
+            let new = (version(&document.provenance), &rows[..]);
+            if newest.get(&key).is_none_or(|(before, _)| *before < new.0) {
+                newest.insert(key, new);
+            }
+        }
+    }
+    index.view(|view| {
+        let found = view.pool_tags().unwrap();
+        assert!(!found.is_cut);
+        let found: Vec<_> = found.lists.iter().map(|of| (&of.list, of.version, &of.tags[..])).collect();
+        let expected: Vec<_> = newest.iter().map(|(list, (version, tags))| (list, *version, *tags)).collect();
+        assert_eq!(found, expected, "{what}");
+        for (list, (_, tags)) in &newest {
+            assert_eq!(view.pool_tags_of(list).unwrap().unwrap().tags, *tags, "{what}");
+        }
+    });
 }
 
 fn version(provenance: &Provenance) -> ListVersion {

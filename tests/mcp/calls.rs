@@ -94,6 +94,8 @@ impl Subjects {
             "mempool_stats" => get(json!({}), "/v1/mempool/stats".to_owned()),
             "fee_distribution" => get(json!({}), "/v1/mempool/fee-distribution".to_owned()),
             "mempool_tx" => get(json!({"txid": self.waiting}), format!("/v1/mempool/tx/{}", self.waiting)),
+            "pool_list" => get(json!({"window": "1m"}), "/v1/pools/list?window=1m".to_owned()),
+            "mining_pool_info" => get(json!({"pool_name": "example-pool"}), "/v1/pools/example-pool".to_owned()),
             "fees_recommended" => get(json!({}), "/v1/fees/recommended".to_owned()),
             "network_intelligence" => get(json!({}), "/v1/network/summary".to_owned()),
             "bitcoin_price" => get(json!({"currency": "EUR"}), "/v1/price?currency=EUR".to_owned()),

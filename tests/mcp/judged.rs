@@ -38,7 +38,7 @@ const TUNED: &[Judged] = &[
     ("is the server synced", &["health", "health_full"]),
     ("rate limits of the service", &["capabilities"]),
     ("current bitcoin price in dollars", &["price"]),
-    ("which mining pools are largest", &["/v1/pools/list"]),
+    ("which mining pools are largest", &["pool_list"]),
     ("profit and loss of a wallet", &["/v1/wallets/{address}/pnl"]),
     ("coins that moved after ten years", &["/v1/chain/awakenings", "/v1/chain/dormant-movements", "/v1/pulse/dormant"]),
     ("large whale transactions", &["/v1/chain/whale-alerts", "/v1/pulse/whales", "/v1/chain/whale-alerts/labeled"]),
@@ -73,7 +73,7 @@ const HELD_OUT: &[Judged] = &[
     ("which components of the server are unhealthy", &["health_full", "health"]),
     ("exchange rate between euro and dollar", &["fx_history"]),
     ("addresses of a known exchange", &["entity_lookup", "entity_list", "entity_directory"]),
-    ("blocks found by a pool", &["/v1/pools/{pool_name}", "/v1/pools/list"]),
+    ("blocks found by a pool", &["mining_pool_info", "pool_list"]),
     ("rich list", &["supply_distribution"]),
     (
         "is an address on the OFAC list",

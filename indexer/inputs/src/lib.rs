@@ -22,6 +22,7 @@ mod report;
 mod seen;
 mod starter;
 mod starter_labels;
+mod starter_tags;
 mod time;
 mod words;
 
@@ -37,4 +38,5 @@ pub use read::{read_quotes, sorted};
 pub use report::{BadRow, Code, Gap, Gaps, MAX_LISTED, Report, SeriesReport};
 pub use starter::{STARTERS, Starter, StarterError};
 pub use starter_labels::{STARTER_LABELS, StarterLabels};
+pub use starter_tags::{STARTER_TAGS, StarterTags};
 pub use words::{IntervalError, Pair, PairError, ZoneError, parse_interval, parse_zone};

@@ -166,7 +166,7 @@ macro_rules! shipped {
 }
 
 /// All of them.
-pub const STARTER_LABELS: [StarterLabels; 35] = [
+pub static STARTER_LABELS: [StarterLabels; 35] = [
     shipped!(GRAPHSENSE, "gs_bitinfocharts", "b0ba5b0953c1cde2b3322c740ce16e388ec369d4a49fa34eb0ec979b1debd1f3"),
     shipped!(GRAPHSENSE, "gs_chaininfo", "c436ae4a74899d00a5a87bdc54fd429fb0e66239c892bb38f974718bb0e19415"),
     shipped!(GRAPHSENSE, "gs_checksig", "21a3c79fa9425eaf812acd84378c92a56cfda640dff497ed5e56ff33f06810dc"),
@@ -205,7 +205,7 @@ pub const STARTER_LABELS: [StarterLabels; 35] = [
 ];
 
 /// Bytes of 64 hexadecimal digits in small letters: the compiler reads them, and refuses others.
-const fn digest(digits: &str) -> [u8; 32] {
+pub(crate) const fn digest(digits: &str) -> [u8; 32] {
     const fn nibble(digit: u8) -> u8 {
         match digit {
             b'0'..=b'9' => digit - b'0',

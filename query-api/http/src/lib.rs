@@ -34,6 +34,7 @@ pub use contract::{
     format::{BadText, Look, TextFormat},
     input::{Field, InputSpec, Members, Raw},
     method::Method,
+    nearest::nearest,
     offer::{Agreed, Offer, Package, Tier, Unit},
     operation::{Detail, Freshness, Info, NoInput, Registered},
     output::{CSV, File, Format, Formatted, JSON, MARKDOWN, Media, Output, Parts, Png, Table, Written},

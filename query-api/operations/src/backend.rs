@@ -15,6 +15,7 @@ use crate::{
     node::NodeAccess,
     node_bytes::{Brought, NodeBytes, Wanted},
     operation::Runner,
+    pools::TagSlot,
     price_now,
     register::RegisterSlot,
     series::SeriesSlot,
@@ -34,6 +35,7 @@ pub(crate) struct ChainBackend {
     pub(crate) damages: Arc<Damages>,
     pub(crate) series: SeriesSlot,
     pub(crate) register: RegisterSlot,
+    pub(crate) pool_tags: TagSlot,
     /// By index in the list of operations.
     pub(crate) runners: Vec<Runner>,
 }
@@ -97,6 +99,7 @@ impl ChainBackend {
                 dollars: OnceCell::new(),
             },
             register: &self.register,
+            pool_tags: &self.pool_tags,
             damages: &self.damages,
             chain: &self.config,
         };

@@ -27,6 +27,7 @@ use crate::{
     config::ChainConfig,
     node::NodeAccess,
     node_bytes::NodeBytes,
+    pools::TagSlot,
     register::RegisterSlot,
     series::SeriesSlot,
     values::{rfc3339, rfc3339_ms},
@@ -128,6 +129,8 @@ pub(crate) struct Ctx<'a> {
     pub(crate) prices: PriceAccess<'a>,
     /// The entities of the index.
     pub(crate) register: &'a RegisterSlot,
+    /// The tags of mining pools that the index has.
+    pub(crate) pool_tags: &'a TagSlot,
     /// What is found damaged.
     pub(crate) damages: &'a Damages,
     /// Configuration of the operations.

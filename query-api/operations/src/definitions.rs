@@ -6,6 +6,8 @@ use cairn_http::Definition;
 pub(crate) const CLAIMS: &str = "claims";
 /// Id of the definition of entities.
 pub(crate) const ENTITIES: &str = "entities";
+/// Id of the definition of mining pools.
+pub(crate) const MINING_POOLS: &str = "mining-pools";
 
 /// All of them.
 pub(crate) const DEFINITIONS: &[Definition] = &[
@@ -285,6 +287,26 @@ pub(crate) const DEFINITIONS: &[Definition] = &[
             "A claim that says when it ends gives no member here, whenever it ends: the address's own card judges it by its dates.",
             "Activity is every transaction that pays a member or spends from one, with the sums over all members: what they received,              what they sent, and the difference. A transaction between members alone has the fee as its difference.",
             "Entities that are natural persons, or of whose addresses a tenth or more are said to be a natural person's, are left out of              lists, directory, categories and suggestions. They are found by their exact name alone.",
+        ],
+    },
+    Definition {
+        id: MINING_POOLS,
+        title: "Mining pools",
+        text: &[
+            "A block is a pool's if its coinbase pays a script that claims name as the pool's: claims of control \
+             (coinbase_payout_of, controlled_by) of the category mining_pool that stand now, one vote for each origin. A script \
+             counts for nobody if no pool has three quarters of the votes. Of the 8 largest spendable outputs, the first one \
+             with a pool decides.",
+            "Else it is the pool's whose tag stands in the scriptSig of the coinbase, byte for byte. The longest tag counts; of \
+             equally long ones that of the list that was retrieved last, then by the pool's name. Of a list the newest document \
+             holds. Anybody can write any tag: the answer says which blocks have no better evidence. If a block pays one pool and \
+             has the tag of another, it is the pool's that is paid, and both are told.",
+            "Windows are numbers of newest blocks, as many as there are in that time at ten minutes each: a day has 144. So they \
+             do not depend on clocks. The genesis block is none of them. Shares are millionths that add up to 1, those of \
+             blocks of no known pool included: rounded down, and what is left goes to the largest remainders.",
+            "The hash rate of a pool is its share of the blocks times the network's hash rate over the same window: the expected \
+             work of its blocks, from their targets, divided by their monotone block time. Few blocks tell little: of n \
+             blocks the chance error is about 1 in the square root of n.",
         ],
     },
 ];

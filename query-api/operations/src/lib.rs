@@ -21,6 +21,7 @@ mod node_bytes;
 mod operation;
 mod pages;
 mod parameters;
+mod pools;
 mod price_now;
 mod qr;
 mod raw_tx;

@@ -5,7 +5,9 @@ use std::sync::LazyLock;
 
 use cairn_http::Agreed;
 
-use crate::{blocks, chain, entities, fees, market, mempool, network, operation::Line, qr, service, tx, wallets};
+use crate::{
+    blocks, chain, entities, fees, market, mempool, network, operation::Line, pools, qr, service, tx, wallets,
+};
 
 /// The operations of the interface as it was agreed upon, with their tiers and prices: built or not.
 pub(crate) static AGREED: LazyLock<Vec<Agreed>> = LazyLock::new(|| {
@@ -29,6 +31,7 @@ pub(crate) fn operations() -> Vec<Line> {
         (fees::OPERATIONS, fees::BATCHES),
         (network::OPERATIONS, network::BATCHES),
         (market::OPERATIONS, market::BATCHES),
+        (pools::OPERATIONS, pools::BATCHES),
         (qr::OPERATIONS, qr::BATCHES),
     ];
     let operations = areas.iter().flat_map(|(operations, _)| *operations);

@@ -16,6 +16,7 @@ mod key;
 pub mod mempool;
 pub mod onchain;
 mod op_return;
+pub mod pools;
 pub mod price;
 mod script;
 mod supply;

@@ -97,7 +97,11 @@ impl<'b> Bytes<'b> {
         str::from_utf8(self.take(length)?).map_err(|_| Malformed("not UTF-8"))
     }
 
-    pub(crate) fn slug(&mut self) -> Result<Slug, Malformed> {
+    /// A short name.
+    ///
+    /// # Errors
+    /// The bytes are none.
+    pub fn slug(&mut self) -> Result<Slug, Malformed> {
         self.text()?.parse().map_err(|_| Malformed("not a short name"))
     }
 

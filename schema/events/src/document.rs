@@ -1,6 +1,6 @@
 //! What an operator imports, or a fetcher brings, at one time.
 
-use crate::{Claim, ClaimList, DocumentHash, Provenance, QuoteRow, codec::MAX_TEXT};
+use crate::{Claim, ClaimList, DocumentHash, MAX_POOL_TAGS, PoolTag, Provenance, QuoteRow, Slug, codec::MAX_TEXT};
 
 /// A document.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -32,6 +32,13 @@ pub enum Body {
         /// The claims.
         rows: Vec<Claim>,
     },
+    /// Tags of mining pools: ascending by row. A document is the whole list as of its time of retrieval.
+    PoolTags {
+        /// The list's name among those of the source.
+        list: Slug,
+        /// The tags.
+        rows: Vec<PoolTag>,
+    },
 }
 
 /// Most rows of a document: it is taken in one step, in memory. A longer file becomes several documents.
@@ -57,6 +64,15 @@ pub enum BadDocument {
     /// A claim breaks a rule.
     #[error("claim {0} of the document has {1}")]
     Claim(usize, &'static str),
+    /// Its tags are not in order, or two are of the same row.
+    #[error("tag {0} of the document does not follow the one before: sort the tags by row, one for each row")]
+    TagRow(usize),
+    /// A tag breaks a rule.
+    #[error("tag {0} of the document has {1}")]
+    Tag(usize, &'static str),
+    /// It has too many tags.
+    #[error("the document has {0} tags of pools; at most {MAX_POOL_TAGS} are taken: split the list")]
+    Tags(usize),
     /// It has none.
     #[error("the document has no rows")]
     Empty,
@@ -86,6 +102,7 @@ impl Document {
             Body::Withdrawal { .. } => Ok(()),
             Body::Quotes(rows) => check_count(rows.len()).and_then(|()| check_quotes(rows)),
             Body::Claims { rows, .. } => check_count(rows.len()).and_then(|()| check_claims(rows)),
+            Body::PoolTags { rows, .. } => check_count(rows.len()).and_then(|()| check_pool_tags(rows)),
         }
     }
 
@@ -95,6 +112,7 @@ impl Document {
         match &self.body {
             Body::Quotes(rows) => rows.len(),
             Body::Claims { rows, .. } => rows.len(),
+            Body::PoolTags { rows, .. } => rows.len(),
             Body::Withdrawal { .. } => 0,
         }
     }
@@ -104,7 +122,7 @@ impl Document {
     pub fn rows(&self) -> &[QuoteRow] {
         match &self.body {
             Body::Quotes(rows) => rows,
-            Body::Claims { .. } | Body::Withdrawal { .. } => &[],
+            Body::Claims { .. } | Body::PoolTags { .. } | Body::Withdrawal { .. } => &[],
         }
     }
 }
@@ -141,6 +159,21 @@ fn check_claims(rows: &[Claim]) -> Result<(), BadDocument> {
         }
         before = claim.row;
         claim.check().map_err(|what| BadDocument::Claim(at, what))?;
+    }
+    Ok(())
+}
+
+fn check_pool_tags(rows: &[PoolTag]) -> Result<(), BadDocument> {
+    if rows.len() > MAX_POOL_TAGS {
+        return Err(BadDocument::Tags(rows.len()));
+    }
+    let mut before = 0;
+    for (at, tag) in (1..).zip(rows) {
+        if tag.row <= before {
+            return Err(BadDocument::TagRow(at));
+        }
+        before = tag.row;
+        tag.check().map_err(|what| BadDocument::Tag(at, what))?;
     }
     Ok(())
 }

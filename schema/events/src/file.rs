@@ -3,10 +3,11 @@
 //! ```text
 //! "cairn-events" │ version (1 byte) │ documents… │ 0 │ SHA-256 of all before (32)
 //!   document   1 │ length (varint) │ its bytes:
-//!     kind (1: quotes, 2: withdrawal, 3: claims) │ provenance │ when an index took it first (varint; 0: none has) │
+//!     kind (1: quotes, 2: withdrawal, 3: claims, 4: tags of pools) │ provenance │ when an index took it first (varint; 0: none has) │
 //!       quotes      series after series: series │ count │ rows
 //!       withdrawal  hash (32) │ reason
 //!       claims      list │ claims
+//!       tags        list │ tags
 //! ```
 
 use std::io::{self, Read, Write};
@@ -18,6 +19,7 @@ use crate::{
     claim::{Shared, put_claim, put_list},
     codec::{Bytes, Malformed, put_provenance, put_rows, put_text, put_varint},
     document::BadDocument,
+    pool_tag::put_pool_tag,
 };
 
 const MAGIC: &[u8; 12] = b"cairn-events";
@@ -92,6 +94,14 @@ pub fn encode(document: &Document) -> Vec<u8> {
             let mut shared = Shared::default();
             rows.iter().for_each(|claim| put_claim(&mut out, &mut shared, claim));
         }
+        Body::PoolTags { list, rows } => {
+            out.push(4);
+            put_provenance(&mut out, &document.provenance);
+            put_varint(&mut out, received_at);
+            put_text(&mut out, list.as_str());
+            let befores = std::iter::once(0).chain(rows.iter().map(|tag| tag.row));
+            befores.zip(rows).for_each(|(before, tag)| put_pool_tag(&mut out, before, tag));
+        }
     }
     out
 }
@@ -116,6 +126,15 @@ fn decode(bytes: &[u8]) -> Result<Document, Malformed> {
                 rows.push(bytes.claim(&mut shared)?);
             }
             Body::Claims { list, rows }
+        }
+        4 => {
+            let (list, mut rows, mut before) = (bytes.slug()?, Vec::new(), 0);
+            while !bytes.is_empty() {
+                let tag = bytes.pool_tag(before)?;
+                before = tag.row;
+                rows.push(tag);
+            }
+            Body::PoolTags { list, rows }
         }
         _ => return Err(Malformed("kind of document")),
     };
@@ -259,7 +278,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        Behaviour, Category, Claim, ClaimList, ClaimType, Currency, EvidenceTier, Interval, Provenance, Quote,
+        Behaviour, Category, Claim, ClaimList, ClaimType, Currency, EvidenceTier, Interval, PoolTag, Provenance, Quote,
         QuoteRow, Range, Series,
     };
 
@@ -287,6 +306,17 @@ mod tests {
         }
     }
 
+    fn pool_tag(rng: &mut ChaCha8Rng, row: u32) -> PoolTag {
+        let link = ["", "https://example.org/ä"][rng.random_range(0..2usize)].into();
+        PoolTag {
+            row: row * 3,
+            tag: "/Mined by ä/".into(),
+            pool: "a-pool".parse().unwrap(),
+            name: "A Pool".into(),
+            link,
+        }
+    }
+
     fn document(rng: &mut ChaCha8Rng) -> Document {
         let provenance = Provenance {
             source: "some-source".parse().unwrap(),
@@ -303,6 +333,11 @@ mod tests {
             let list = ClaimList { name: "por".parse().unwrap(), is_complete: rng.random() };
             let rows = (1..rng.random_range(2..30)).map(|row| claim(rng, row)).collect();
             return Document { provenance, received_at: None, body: Body::Claims { list, rows } };
+        }
+        if rng.random_ratio(1, 3) {
+            let rows = (1..rng.random_range(2..9)).map(|row| pool_tag(rng, row)).collect();
+            let body = Body::PoolTags { list: "pools".parse().unwrap(), rows };
+            return Document { provenance, received_at: None, body };
         }
         let mut rows = Vec::new();
         for quote in [Currency::EUR, Currency::USD] {
@@ -410,5 +445,21 @@ mod tests {
         assert!(said.contains("claim 2") && said.contains("note"), "{said}");
         assert!(claims(&|rows| rows[1].script = [].into()).is_err());
         assert!(claims(&|rows| rows[1].tier = EvidenceTier::ClusterInherited).is_err());
+
+        let tags = |change: &dyn Fn(&mut Vec<PoolTag>)| {
+            let mut rng = ChaCha8Rng::seed_from_u64(5);
+            let mut rows: Vec<PoolTag> = (1..4).map(|row| pool_tag(&mut rng, row)).collect();
+            change(&mut rows);
+            Document { body: Body::PoolTags { list: "pools".parse().unwrap(), rows }, ..whole.clone() }.check()
+        };
+        assert_eq!(tags(&|_| ()), Ok(()));
+        assert_eq!(tags(&Vec::clear), Err(BadDocument::Empty));
+        assert_eq!(tags(&|rows| rows.swap(0, 1)), Err(BadDocument::TagRow(2)));
+        for bad in ["", "a\u{0}", &"x".repeat(101)] {
+            assert!(matches!(tags(&|rows| rows[2].tag = bad.into()), Err(BadDocument::Tag(3, _))), "{bad:?}");
+        }
+        let many =
+            |rows: &mut Vec<PoolTag>| *rows = (1..=10_001).map(|row| PoolTag { row, ..rows[0].clone() }).collect();
+        assert_eq!(tags(&many), Err(BadDocument::Tags(10_001)));
     }
 }

@@ -1,4 +1,5 @@
-//! Input events: what enters the journal and is no block: prices, exchange rates, and claims about scripts.
+//! Input events: what enters the journal and is no block: prices, exchange rates, claims about scripts, and
+//! tags of mining pools.
 //!
 //! Plain data, without storage, network or clock. A [`Document`] is what an operator imports or a fetcher brings at one
 //! time: where it comes from ([`Provenance`]), and its rows. [`file`] has the form of documents in a file.
@@ -9,6 +10,7 @@ pub mod codec;
 mod document;
 pub mod file;
 mod live;
+mod pool_tag;
 mod provenance;
 mod quote;
 
@@ -16,5 +18,6 @@ pub use choose::{Chosen, choose};
 pub use claim::{Behaviour, Category, Claim, ClaimList, ClaimType, EntityName, EvidenceTier};
 pub use document::{BadDocument, Body, Document, MAX_ROWS};
 pub use live::{LiveQuote, MAX_LIVE_QUOTES, put_live_quotes, read_live_quotes};
+pub use pool_tag::{MAX_POOL_TAGS, MAX_TAG, PoolTag, put_pool_tag};
 pub use provenance::{DocumentHash, Provenance, Slug, SlugError};
 pub use quote::{Currency, CurrencyError, Interval, Quote, QuoteRow, Range, Series};

@@ -207,11 +207,15 @@ impl Assembler {
             }
             EventRow::Quotes { document, rows, .. } => self.add(document, count, |body| match body {
                 Body::Quotes(all) => all.extend(rows),
-                Body::Claims { .. } | Body::Withdrawal { .. } => {}
+                Body::Claims { .. } | Body::PoolTags { .. } | Body::Withdrawal { .. } => {}
             }),
             EventRow::Claims { document, list, claims, .. } => self.add(document, count, |body| match body {
                 Body::Claims { rows, .. } => rows.extend(claims),
                 body => *body = Body::Claims { list, rows: claims },
+            }),
+            EventRow::PoolTags { document, list, tags, .. } => self.add(document, count, |body| match body {
+                Body::PoolTags { rows, .. } => rows.extend(tags),
+                body => *body = Body::PoolTags { list, rows: tags },
             }),
             EventRow::Withdrawal { received_at, provenance, document, reason } => {
                 self.drop_open();

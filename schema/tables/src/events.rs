@@ -6,6 +6,7 @@
 //!   2 quotes        seq of the document │ bits: rows that repeat │ series │ count │ rows (at most 256)
 //!   3 withdrawal    received at │ provenance │ hash of the document (32) │ reason
 //!   4 claims        seq of the document │ list │ bits: rows that repeat │ count │ claims (at most 128)
+//!   5 tags of pools seq of the document │ list │ bits: rows that repeat │ count │ tags (at most 128)
 //! documents       'e' ‖ SHA-256 of a document    → its seq, 0 if it has not come │ seq of its withdrawal, 0 if there is none
 //! quote_versions  series (14) ‖ closes at (4) ‖ source ‖ 0 ‖ retrieved at (4) ‖ first bytes of the document's hash (8) → quote
 //! quotes          'q' ‖ series (14) ‖ closes at (4) → the quote that holds
@@ -18,9 +19,10 @@
 //! `events` and `documents` cannot be rebuilt. The other two are functions of the documents, in whatever order they came.
 
 use cairn_events::{
-    Chosen, Claim, ClaimList, DocumentHash, Provenance, Quote, QuoteRow, Series, Slug,
+    Chosen, Claim, ClaimList, DocumentHash, PoolTag, Provenance, Quote, QuoteRow, Series, Slug,
     claim::{Shared, put_claim, put_list},
     codec::{self, Bytes, Malformed},
+    put_pool_tag,
 };
 
 use crate::{
@@ -33,6 +35,9 @@ pub const QUOTES_PER_ROW: usize = 256;
 
 /// Most claims that one row of the ledger has.
 pub const CLAIMS_PER_ROW: usize = 128;
+
+/// Most tags of mining pools that one row of the ledger has.
+pub const TAGS_PER_ROW: usize = 128;
 
 /// The ledger.
 pub struct Events;
@@ -93,6 +98,17 @@ pub enum EventRow {
         /// The claims, ascending by row.
         claims: Vec<Claim>,
     },
+    /// Some tags of mining pools of a document.
+    PoolTags {
+        /// Sequence number of the document.
+        document: u64,
+        /// The list that they are on.
+        list: Slug,
+        /// For each tag, whether it repeats what the list said last.
+        repeats: Vec<bool>,
+        /// The tags, ascending by row.
+        tags: Vec<PoolTag>,
+    },
 }
 
 impl EventRow {
@@ -103,6 +119,7 @@ impl EventRow {
             EventRow::Document { .. } | EventRow::Withdrawal { .. } => 1,
             EventRow::Quotes { rows, .. } => rows.len() as u64,
             EventRow::Claims { claims, .. } => claims.len() as u64,
+            EventRow::PoolTags { tags, .. } => tags.len() as u64,
         }
     }
 }
@@ -161,6 +178,15 @@ impl ValueCodec for EventRow {
                 let mut shared = Shared::default();
                 claims.iter().for_each(|claim| put_claim(out, &mut shared, claim));
             }
+            EventRow::PoolTags { document, list, repeats, tags } => {
+                out.push(5);
+                put(out, *document);
+                codec::put_text(out, list.as_str());
+                put_bits(out, repeats);
+                put(out, tags.len() as u64);
+                let befores = std::iter::once(0).chain(tags.iter().map(|tag| tag.row));
+                befores.zip(tags).for_each(|(before, tag)| put_pool_tag(out, before, tag));
+            }
             EventRow::Withdrawal { received_at, provenance, document, reason } => {
                 out.push(3);
                 put(out, (*received_at).into());
@@ -205,6 +231,21 @@ impl ValueCodec for EventRow {
                 let (repeats, mut shared) = (unpack_bits(bits, count)?, Shared::default());
                 let claims = (0..count).map(|_| b.claim(&mut shared)).collect::<Result<_, _>>()?;
                 Ok(EventRow::Claims { document, list, repeats, claims })
+            }
+            [5] => {
+                let (document, list) = (b.number()?, b.slug()?);
+                let [count] = b.array::<1>()?;
+                let bits = b.take(count.into())?;
+                let count = Some(b.number()?).filter(|count| (1..=TAGS_PER_ROW).contains(count));
+                let count = count.ok_or(Malformed("number of rows"))?;
+                let (repeats, mut before) = (unpack_bits(bits, count)?, 0);
+                let mut next = || {
+                    let tag = b.pool_tag(before)?;
+                    before = tag.row;
+                    Ok(tag)
+                };
+                let tags = (0..count).map(|_| next()).collect::<Result<_, _>>()?;
+                Ok(EventRow::PoolTags { document, list, repeats, tags })
             }
             _ => Err(Malformed("kind of event")),
         })

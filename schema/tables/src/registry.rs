@@ -35,6 +35,8 @@ macro_rules! for_each_table {
             claims: Claims, ClaimLists;
             labels: Labels, LabelDue;
             entities: EntityScripts, EntityTotals, EntityFacets;
+            payouts: Payouts;
+            pool_tags: PoolTags;
         }
     };
 }
@@ -53,6 +55,7 @@ macro_rules! for_each_stage {
             AGES = ages::AgesStage { version: 1, depends_on: [] }
             SCRIPT_DAYS = script_days::ScriptDaysStage { version: 1, depends_on: [SCRIPTS] }
             CLUSTERS = clusters::ClustersStage { version: 2, depends_on: [SCRIPTS] }
+            PAYOUTS = payouts::PayoutsStage { version: 1, depends_on: [] }
         }
     };
 }

@@ -18,7 +18,7 @@ use cairn_pipeline::{INBOX, put_into_inbox};
 use cairn_reader::Reader;
 use serde::{Deserialize, Serialize};
 
-use super::{generator, mempool, prices};
+use super::{generator, mempool, pools, prices};
 use crate::{
     commands::db,
     config::{Limits, Starters},
@@ -111,7 +111,11 @@ impl DemoFolder {
         let seconds = round(started.elapsed().as_secs_f64());
         tracing::info!(blocks = made.arrivals().len(), unconfirmed = waiting.len(), seconds, "block files written");
         let (sources, cancel) = (Sources::files(blocks), signals.cancel_token());
-        put_into_inbox::<Failure>(&self.dir, |add| Ok(prices::documents(SEED)?.iter().try_for_each(add)?))?;
+        put_into_inbox::<Failure>(&self.dir, |add| {
+            let mut documents = prices::documents(SEED)?;
+            documents.push(pools::document(END_TIME)?);
+            Ok(documents.iter().try_for_each(add)?)
+        })?;
         let (memory, none) = (Limits::default().into(), Starters::NONE);
         let indexing = Indexing::open(network, &self.dir, sources, memory, none, screen, cancel)?;
         let exit = indexing.follow(Until::Tip { to: None })?;
@@ -175,5 +179,7 @@ impl DemoFolder {
 fn identity() -> Result<String, Failure> {
     let showcase = showcase().map_err(generator)?.map(|s| s.address.to_string()).join(" ");
     let version = env!("CARGO_PKG_VERSION");
-    Ok(format!("cairn {version} seed {SEED} blocks {DEMO_BLOCKS} until {END_TIME} a mempool and prices {showcase}"))
+    Ok(format!(
+        "cairn {version} seed {SEED} blocks {DEMO_BLOCKS} until {END_TIME} a mempool, prices and pools {showcase}"
+    ))
 }

@@ -2,6 +2,7 @@
 
 mod folder;
 mod mempool;
+mod pools;
 mod prices;
 
 use std::{path::PathBuf, sync::Arc};

@@ -1,6 +1,6 @@
 //! The demo's invented prices, as documents for its ledger.
 
-use cairn_events::{Body, Currency, Document, DocumentHash, Interval, Provenance, Quote, QuoteRow, Series};
+use cairn_events::{Body, Currency, Document, DocumentHash, Interval, Provenance, Quote, QuoteRow, Series, Slug};
 use cairn_inputs::sorted;
 use rust_decimal::Decimal;
 use sha2::{Digest, Sha256};
@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use crate::exit::{Exit, Failure};
 
 /// What answers name as their source.
-const SOURCE: &str = "demo-invented";
+pub(super) const SOURCE: &str = "demo-invented";
 
 /// Daily prices of bitcoin, and what a euro costs on business days.
 ///
@@ -30,8 +30,12 @@ pub(super) fn documents(seed: u64) -> Result<Vec<Document>, Failure> {
         .collect()
 }
 
+/// A short name.
+pub(super) fn slug(text: &str) -> Result<Slug, Failure> {
+    text.parse().map_err(|_| Failure::new(Exit::Other, format!("{text} is no short name")))
+}
+
 fn document(what: &str, rows: Vec<QuoteRow>) -> Result<Document, Failure> {
-    let slug = |text: &str| text.parse().map_err(|_| Failure::new(Exit::Other, format!("{text} is no short name")));
     let mut hasher = Sha256::new();
     hasher.update(what);
     for row in &rows {

@@ -2,17 +2,23 @@
 //!
 //! Two layouts: the array of `{id, name, addresses, tags, link}` that mempool publishes as `pools-v2.json`, and the older
 //! `{"coinbase_tags": {tag: {name, link}}, "payout_addresses": {address: {name, link}}}`. Each address is an entry and
-//! becomes `coinbase_payout_of` the pool; tags are no claims, and counted.
+//! becomes `coinbase_payout_of` the pool. Tags are no claims: they are handed over with the report.
 
 use std::{fmt, io::Read, marker::PhantomData};
 
-use cairn_events::{Category, ClaimType, EntityName, EvidenceTier};
+use cairn_events::{
+    Category, ClaimType, EntityName, EvidenceTier, MAX_POOL_TAGS, PoolTag,
+    claim::{MAX_NAME, MAX_NOTE, plain},
+};
 use serde::{
     Deserialize, Deserializer,
     de::{MapAccess, Visitor},
 };
 
-use super::collect::{Collector, Draft};
+use super::{
+    collect::{Collector, Draft},
+    report::ClaimCode,
+};
 use crate::error::InputError;
 
 /// Most bytes of a file.
@@ -34,7 +40,8 @@ struct Pool {
 #[derive(Deserialize)]
 struct Older {
     #[serde(default)]
-    coinbase_tags: Pairs<serde::de::IgnoredAny>,
+    coinbase_tags: Pairs<Named>,
+    #[serde(default)]
     payout_addresses: Pairs<Named>,
 }
 
@@ -90,7 +97,9 @@ pub(super) fn read(input: impl Read, collector: &mut Collector<'_>) -> Result<()
     if bytes.trim_ascii_start().starts_with(b"[") {
         let pools: Vec<Pool> = serde_json::from_slice(&bytes).map_err(wrong)?;
         for pool in &pools {
-            collector.report.tags = collector.report.tags.saturating_add(pool.tags.len() as u64);
+            for text in &pool.tags {
+                tag(text, &pool.name, &pool.link, collector)?;
+            }
             for address in &pool.addresses {
                 row += 1;
                 payout(row, address, &pool.name, &pool.link, collector)?;
@@ -98,7 +107,9 @@ pub(super) fn read(input: impl Read, collector: &mut Collector<'_>) -> Result<()
         }
     } else {
         let older: Older = serde_json::from_slice(&bytes).map_err(wrong)?;
-        collector.report.tags = older.coinbase_tags.0.len() as u64;
+        for (text, pool) in &older.coinbase_tags.0 {
+            tag(text, &pool.name, &pool.link, collector)?;
+        }
         for (address, pool) in &older.payout_addresses.0 {
             row += 1;
             payout(row, address, &pool.name, &pool.link, collector)?;
@@ -109,7 +120,7 @@ pub(super) fn read(input: impl Read, collector: &mut Collector<'_>) -> Result<()
 
 fn payout(row: u64, address: &str, name: &str, link: &str, collector: &mut Collector<'_>) -> Result<(), InputError> {
     let row = collector.row(row)?;
-    let entity = EntityName::from_words(name);
+    let entity = entity_of(name);
     let draft = Draft {
         address: address.trim(),
         claim_type: Some(ClaimType::CoinbasePayoutOf),
@@ -122,4 +133,64 @@ fn payout(row: u64, address: &str, name: &str, link: &str, collector: &mut Colle
         ..Draft::default()
     };
     collector.take(row, &draft)
+}
+
+/// Names of pools, as they follow from what lists write, and as the labels that ship with Cairn have them: lists that name
+/// one pool in two ways would contradict each other.
+const SAME: &[(&str, &str)] = &[
+    ("21-inc.", "21-inc"),
+    ("bcpool.io", "bcpool"),
+    ("bitcoin.com", "bitcoin-com-pool"),
+    ("bitcoinindia", "bitcoin-india"),
+    ("bitfufupool", "bitfufu"),
+    ("btc.com", "btc-com-pool"),
+    ("btc.top", "btc-top"),
+    ("btcc", "btcc-pool"),
+    ("bwpool", "bw-com"),
+    ("canoe", "canoepool"),
+    ("exx-bw", "xbtc-exx-com-bw"),
+    ("ghash.io", "ghash-io"),
+    ("huobi.pool", "huobi-pool"),
+    ("kanopool", "kano"),
+    ("lubian.com", "lubian"),
+    ("okpool.top", "okpool-top"),
+    ("phash.io", "phash"),
+    ("sigmapool.com", "sigmapool"),
+    ("simplecoin.us", "simplecoin"),
+    ("telco-214", "telco214"),
+    ("tiger", "tigerpool"),
+    ("tigerpool.net", "tigerpool"),
+    ("ultimuspool", "ultimus-pool"),
+    ("wayi.cn", "wayi"),
+    ("yourbtc.net", "yourbtc"),
+];
+
+/// The pool of a name as a list writes it.
+fn entity_of(name: &str) -> Option<EntityName> {
+    let entity = EntityName::from_words(name)?;
+    let same = SAME.iter().find(|(written, _)| *written == entity.as_str());
+    same.map_or(Some(entity), |(_, shipped)| shipped.parse().ok())
+}
+
+/// Takes a tag, or notes what is wrong with it: what is left out is no row of claims.
+fn tag(text: &str, name: &str, link: &str, collector: &mut Collector<'_>) -> Result<(), InputError> {
+    let tags = &mut collector.report.tags;
+    if tags.len() == MAX_POOL_TAGS {
+        let what = format!("a list of pools has at most {MAX_POOL_TAGS} tags");
+        return Err(InputError::Malformed { line: 1, what });
+    }
+    let row = u32::try_from(tags.len()).unwrap_or(u32::MAX).saturating_add(1);
+    let link =
+        if link.starts_with("https://") || link.starts_with("http://") { plain(link, MAX_NOTE) } else { "".into() };
+    let of = |pool| PoolTag { row, tag: text.into(), pool, name: plain(name, MAX_NAME), link };
+    match entity_of(name).map(of).filter(|tag| tag.check().is_ok()) {
+        Some(tag) => {
+            let is_there = tags.iter().any(|of| of.tag == tag.tag && of.pool == tag.pool);
+            if !is_there {
+                tags.push(tag);
+            }
+        }
+        None => collector.report.tell(row.into(), Some("tags"), ClaimCode::BadTag, text),
+    }
+    Ok(())
 }

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt};
 
-use cairn_events::claim::plain;
+use cairn_events::{PoolTag, claim::plain};
 
 use super::options::ClaimLayout;
 use crate::{
@@ -83,6 +83,8 @@ codes! {
     Cleaned => "cleaned", "control or direction characters; left out";
     /// A text begins like a formula of a spreadsheet. The row is taken: it stays a text.
     Formula => "formula", "begins like a formula of a spreadsheet; kept as text";
+    /// A tag of a pool that cannot be looked for, or whose pool has no name. It is left out.
+    BadTag => "bad_tag", "no tag of 1 to 100 bytes without control characters, or a pool without a name; left out";
     /// The row has more or fewer cells than it should.
     ColumnCount => "column_count", "wrong number of columns";
     /// The row is longer than 64 KiB.
@@ -106,6 +108,7 @@ impl ClaimCode {
                 | ClaimCode::Shortened
                 | ClaimCode::Cleaned
                 | ClaimCode::Formula
+                | ClaimCode::BadTag
         )
     }
 
@@ -178,8 +181,8 @@ pub struct ClaimReport {
     pub sources: BTreeMap<String, u64>,
     /// Rows by the column `licence` of [`ClaimLayout::Facts`], as the file has it.
     pub licences: BTreeMap<String, u64>,
-    /// Coinbase tags of pools, which are no claims.
-    pub tags: u64,
+    /// Tags that pools write into coinbases, by ascending row: at most 10,000. They are no claims, and no rows.
+    pub tags: Vec<PoolTag>,
     /// Whether such a file is the whole list of its publisher.
     pub is_complete_by_nature: bool,
 }
@@ -199,7 +202,7 @@ impl ClaimReport {
             newest: None,
             sources: BTreeMap::new(),
             licences: BTreeMap::new(),
-            tags: 0,
+            tags: Vec::new(),
             is_complete_by_nature: layout.is_complete(),
         }
     }

@@ -1,9 +1,14 @@
 //! Addresses one a line, pools, and what a file is.
 
 use cairn_events::ClaimType;
-use cairn_inputs::{ClaimDefaults, ClaimLayout, ClaimOptions, InputError};
+use cairn_inputs::{ClaimDefaults, ClaimLayout, ClaimOptions, ClaimReport, InputError};
 
 use crate::support::{A, B, C, error, layout, options, read, shown, told, try_read};
+
+/// Tags as short text.
+fn tagged(report: &ClaimReport) -> Vec<String> {
+    report.tags.iter().map(|tag| format!("{} {} {} {}", tag.row, tag.tag, tag.pool, tag.link)).collect()
+}
 
 #[test]
 fn a_list_of_sanctions() {
@@ -34,16 +39,28 @@ fn pools_of_both_layouts() {
     let payout = |row, name| format!("{row} coinbase_payout_of community 10 {name} mining_pool -");
     assert_eq!(shown(&claims), [payout(1, "some-pool"), payout(3, "other"), payout(4, "other")]);
     assert_eq!(
-        (report.layout, report.tags, told(&report)),
-        (ClaimLayout::Pools, 2, vec!["2 address invalid_address".to_owned()])
+        (report.layout, tagged(&report), told(&report)),
+        (
+            ClaimLayout::Pools,
+            vec!["1 /a/ some-pool https://p.example".to_owned(), "2 b some-pool https://p.example".to_owned()],
+            vec!["2 address invalid_address".to_owned()]
+        )
     );
     assert_eq!((&*claims[0].source_url, &*claims[0].entity_name), ("https://p.example", "Some Pool"));
     let older = format!(
-        r#"{{"coinbase_tags":{{"/a/":{{"name":"P","link":""}}}},"payout_addresses":{{"{B}":{{"name":"P","link":"https://p.example"}},"{A}":{{"name":"Q","link":""}}}}}}"#
+        r#"{{"coinbase_tags":{{"/a/":{{"name":"BTC.com","link":"x"}},"\u0000":{{"name":"P","link":""}},"b ":{{"name":"P","link":""}}}},"payout_addresses":{{"{B}":{{"name":"P","link":"https://p.example"}},"{A}":{{"name":"Q","link":""}}}}}}"#
     );
     let (claims, report) = read(&older, &options());
     assert_eq!(shown(&claims), [payout(1, "p"), payout(2, "q")]);
-    assert_eq!(report.tags, 1);
+    // The same name as that of the labels that ship; white space belongs to a tag.
+    assert_eq!(tagged(&report), ["1 /a/ btc-com-pool ", "2 b  p "]);
+    assert_eq!(told(&report), ["2 tags bad_tag"]);
+    let only = r#"{"coinbase_tags":{"/a/":{"name":"P","link":""}}}"#;
+    let (claims, report) = read(only, &options());
+    assert_eq!((claims.len(), report.tags.len()), (0, 1));
+    let tags = (0..=10_000).map(|n| format!("\"{n}\"")).collect::<Vec<_>>().join(",");
+    let many = format!(r#"[{{"name":"P","tags":[{tags}]}}]"#);
+    assert!(error(many, &options()).contains("at most 10000 tags"));
     assert!(error("[{\"name\":1}]", &options()).contains("line 1: not a list of pools"));
     assert!(error(format!("[{}", " ".repeat(17 << 20)), &options()).contains("at most 16777216 bytes"));
 }

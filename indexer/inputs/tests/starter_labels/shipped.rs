@@ -5,8 +5,8 @@ use std::{
     io::Read,
 };
 
-use cairn_events::{Category, ClaimType, DocumentHash, EvidenceTier, Slug, claim::is_plain};
-use cairn_inputs::STARTER_LABELS;
+use cairn_events::{Body, Category, ClaimType, DocumentHash, EvidenceTier, Slug, claim::is_plain};
+use cairn_inputs::{STARTER_LABELS, STARTER_TAGS};
 use sha2::{Digest, Sha256};
 
 use crate::facts::FACTS;
@@ -169,4 +169,33 @@ fn the_notice_names_every_source() {
         assert!(row.replace(',', "").contains(&format!("| {} |", facts.len())), "{row}");
         assert!(row.ends_with(&format!("| {} |", labels.licence)), "{row}");
     }
+}
+
+#[test]
+fn tags_of_pools_are_sound_and_name_pools_as_the_labels_do() {
+    let named: BTreeSet<&str> =
+        FACTS.iter().flat_map(|(_, facts)| facts.iter().map(|fact| fact.cell("entity"))).collect();
+    for tags in &STARTER_TAGS {
+        let (mut file, labels) = (Vec::new(), tags.labels().unwrap());
+        tags.file().read_to_end(&mut file).unwrap();
+        assert_eq!(tags.hash(), DocumentHash(Sha256::digest(&file).into()), "{}", tags.name);
+        let path = format!("{}/starter/tags/{}.gz", env!("CARGO_MANIFEST_DIR"), tags.name);
+        assert_eq!(std::fs::read(path).unwrap()[..8], [0x1f, 0x8b, 8, 0, 0, 0, 0, 0], "{}", tags.name);
+        let document = tags.document().unwrap();
+        document.check().unwrap();
+        assert_eq!((document.provenance.source.as_str(), document.provenance.licence.as_str()), (labels.source, "mit"));
+        let Body::PoolTags { rows, .. } = &document.body else { panic!("no tags") };
+        assert_eq!(rows.len(), 187);
+        // Most pools have a payout address among the labels, under the same name.
+        let pools: BTreeSet<&str> = rows.iter().map(|tag| tag.pool.as_str()).collect();
+        let (known, unknown): (BTreeSet<&str>, BTreeSet<&str>) = pools.iter().partition(|pool| named.contains(*pool));
+        assert!(known.len() > 100 && unknown.len() < 40, "{unknown:?}");
+        for person in
+            ["wiz", "wk057", "shawnp0wers", "mononaut", "rijndael", "emzy", "knorrium", "drdetroit", "nymkappa"]
+        {
+            assert!(!pools.contains(person), "{person}");
+        }
+    }
+    let sources = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/starter/SOURCES.md")).unwrap();
+    assert!(STARTER_TAGS.iter().all(|tags| sources.contains(tags.name)));
 }

@@ -8,8 +8,10 @@ mod apply;
 mod claims;
 mod ended;
 mod inbox;
+mod pool_tags;
 
 pub use apply::{Applied, LedgerError};
 pub(crate) use apply::{newest, prefix};
 pub(crate) use claims::{claim_key, list_document, list_size};
 pub use inbox::{Drained, INBOX, Refused, put_into_inbox};
+pub(crate) use pool_tags::pool_tag_key;

@@ -13,6 +13,7 @@ use cairn_tables::{
     checkpoints::{Checkpoint, Checkpoints},
     claims::{ClaimLists, Claims},
     events::{Documents, Events, QuoteVersions, Quotes},
+    pool_tags::PoolTags,
 };
 use cairn_writer::Writer;
 
@@ -72,6 +73,7 @@ pub(crate) fn mend(engine: &Engine, now: u32) -> Result<Mended, MendError> {
     engine.writer.make_anew(QuoteVersions::FAMILY)?;
     engine.writer.make_anew(Claims::FAMILY)?;
     engine.writer.clear(&TableInfo::of::<ClaimLists>())?;
+    engine.writer.clear(&TableInfo::of::<PoolTags>())?;
     engine.writer.clear(&TableInfo::of::<Documents>())?;
     engine.writer.clear(&TableInfo::of::<Quotes>())?;
     if let Some(checkpoint) = engine.writer.checkpoint(cairn_stages::CHAIN)? {

@@ -97,10 +97,12 @@ mod rules {
         labels::{LabelDue, Labels},
         live_quotes::LiveQuotes,
         mempool::{KeptMempool, MempoolSamples},
+        payouts::Payouts,
+        pool_tags::PoolTags,
         prevouts::Prevouts,
         script_days::ScriptDays,
         spenders::Spenders,
-        stages::{AGES, CLUSTERS, COINS, SCRIPT_DAYS, SCRIPTS, SPENDS},
+        stages::{AGES, CLUSTERS, COINS, PAYOUTS, SCRIPT_DAYS, SCRIPTS, SPENDS},
         totals::TotalsTable,
         tx_nums::TxNums,
         tx_sums::TxSums,
@@ -275,6 +277,14 @@ mod rules {
         }
     }
 
+    impl Verified for Payouts {
+        const REPAIR: Repair = Repair::Stage(PAYOUTS.name);
+
+        fn note(key: &Self::Key, row: &Self::Value, tallies: &mut Tallies) {
+            tallies.find_row::<Self>(key, row);
+        }
+    }
+
     /// Compared with the stages.
     impl Verified for Checkpoints {
         const REPAIR: Repair = Repair::Index;
@@ -352,6 +362,11 @@ mod rules {
         fn note(facet: &Self::Key, sums: &Self::Value, tallies: &mut Tallies) {
             tallies.find_sums::<Self>(facet, sums);
         }
+    }
+
+    /// Compared with the ledger.
+    impl Verified for PoolTags {
+        const REPAIR: Repair = Repair::Ledger;
     }
 
     /// Nothing to compare with.

@@ -12,20 +12,21 @@ use cairn_tables::{
     claims::{ClaimLists, Claims, ListDocument, ListSize},
     encode_key, encode_value,
     events::{Candle, DocumentState, Documents, EventRow, Events, QuoteVersion, QuoteVersions, Quotes},
+    pool_tags::PoolTags,
 };
 
 use super::{Check, damage::Damages};
 use crate::{
     PipelineError,
-    ledger::{claim_key, list_document, list_size, newest, prefix},
+    ledger::{claim_key, list_document, list_size, newest, pool_tag_key, prefix},
 };
 
 /// Name of the check.
-const NAME: &str = "quotes and claims match the ledger";
+const NAME: &str = "quotes, claims and tags of pools match the ledger";
 
 /// The tables that are compared.
-const LEDGER: [&str; 6] =
-    [Events::NAME, Documents::NAME, QuoteVersions::NAME, Quotes::NAME, Claims::NAME, ClaimLists::NAME];
+const LEDGER: [&str; 7] =
+    [Events::NAME, Documents::NAME, QuoteVersions::NAME, Quotes::NAME, Claims::NAME, ClaimLists::NAME, PoolTags::NAME];
 
 /// Sum of rows: equal for equal rows, in whatever order they are added.
 #[derive(Default, PartialEq, Eq)]
@@ -77,6 +78,40 @@ fn of_open(open: &mut Open, seq: u64, document: u64, rows: u64) -> Result<&Prove
     }
 }
 
+/// The number of quotes that hold, or the first table that differs and what is said of it.
+fn compare_quotes(view: &View<'_>, expected: &Sum) -> Result<Result<u64, (&'static str, &'static str)>, ReadError> {
+    let (mut found, mut chosen) = (Sum::default(), Sum::default());
+    let mut candle: Option<(Candle, Versions)> = None;
+    let mut close = |candle: Option<(Candle, Versions)>| {
+        if let Some((candle, versions)) = candle
+            && let Some(quote) = choose(&newest(&versions))
+        {
+            chosen.add::<Quotes>(&candle, &quote);
+        }
+    };
+    for row in view.scan::<QuoteVersions>(None)? {
+        let (version, quote) = row?;
+        found.add::<QuoteVersions>(&version, &quote);
+        if candle.as_ref().is_none_or(|(of, _)| *of != version.candle) {
+            close(candle.replace((version.candle, Versions::new())));
+        }
+        if let Some((_, versions)) = &mut candle {
+            versions.entry(version.source).or_default().push((version.retrieved_at, version.document, quote));
+        }
+    }
+    close(candle);
+    if found != *expected {
+        return Ok(Err((QuoteVersions::NAME, "it has other rows than the ledger")));
+    }
+    let (mut rows, mut held) = (0u64, Sum::default());
+    for row in view.scan::<Quotes>(None)? {
+        let (candle, quote) = row?;
+        held.add::<Quotes>(&candle, &quote);
+        rows += 1;
+    }
+    Ok(if held == chosen { Ok(rows) } else { Err((Quotes::NAME, "it has other quotes than follow from the ledger")) })
+}
+
 /// The number of claims, or the first table that differs and what is said of it.
 fn compare_claims(
     view: &View<'_>,
@@ -95,12 +130,24 @@ fn compare_claims(
     Ok(if stored == *claims { Ok(said) } else { Err((Claims::NAME, "it has other claims than the ledger")) })
 }
 
+/// The number of tags; `None` if they differ.
+fn compare_tags(view: &View<'_>, tags: &Sum) -> Result<Option<u64>, ReadError> {
+    let (mut said, mut stored) = (0u64, Sum::default());
+    for row in view.scan::<PoolTags>(None)? {
+        let (key, tag) = row?;
+        stored.add::<PoolTags>(&key, &tag);
+        said += 1;
+    }
+    Ok((stored == *tags).then_some(said))
+}
+
 /// The first table that differs, if there is one, and what is said of it.
 fn compare(view: &View<'_>) -> Result<(Option<&'static str>, String), ReadError> {
     let states = view.scan::<Documents>(None)?.collect::<Result<BTreeMap<DocumentHash, DocumentState>, _>>()?;
     let differs = |table, what: String| Ok((Some(table), what));
-    let (mut expected, mut found) = (Sum::default(), Sum::default());
+    let mut expected = Sum::default();
     let (mut claims, mut lists) = (Sum::default(), BTreeMap::<ListDocument, ListSize>::new());
+    let mut tags = Sum::default();
     let mut open: Open = None;
     let (mut next, mut named, mut documents) = (1, 0, 0u64);
     for row in view.scan::<Events>(None)? {
@@ -156,6 +203,16 @@ fn compare(view: &View<'_>) -> Result<(Option<&'static str>, String), ReadError>
                 lists.insert(of, size);
                 rows.iter().for_each(|claim| claims.add::<Claims>(&claim_key(provenance, list, claim), claim));
             }
+            EventRow::PoolTags { document, list, tags: rows, .. } => {
+                let provenance = match of_open(&mut open, seq, *document, rows.len() as u64) {
+                    Ok(provenance) => provenance,
+                    Err(what) => return differs(Events::NAME, what),
+                };
+                if states.get(&provenance.document).is_some_and(|state| state.withdrawn != 0) {
+                    continue;
+                }
+                rows.iter().for_each(|tag| tags.add::<PoolTags>(&pool_tag_key(provenance, list, tag), tag));
+            }
         }
     }
     if open.is_some_and(|(.., left)| left > 0) {
@@ -169,41 +226,18 @@ fn compare(view: &View<'_>) -> Result<(Option<&'static str>, String), ReadError>
     if named != documents || come != documents {
         return differs(Documents::NAME, format!("{documents} documents are in the ledger, and {come} are listed"));
     }
-    let mut chosen = Sum::default();
-    let mut candle: Option<(Candle, Versions)> = None;
-    let mut close = |candle: Option<(Candle, Versions)>| {
-        if let Some((candle, versions)) = candle
-            && let Some(quote) = choose(&newest(&versions))
-        {
-            chosen.add::<Quotes>(&candle, &quote);
-        }
+    let rows = match compare_quotes(view, &expected)? {
+        Ok(rows) => rows,
+        Err((table, what)) => return differs(table, what.to_owned()),
     };
-    for row in view.scan::<QuoteVersions>(None)? {
-        let (version, quote) = row?;
-        found.add::<QuoteVersions>(&version, &quote);
-        if candle.as_ref().is_none_or(|(of, _)| *of != version.candle) {
-            close(candle.replace((version.candle, Versions::new())));
-        }
-        if let Some((_, versions)) = &mut candle {
-            versions.entry(version.source).or_default().push((version.retrieved_at, version.document, quote));
-        }
-    }
-    close(candle);
-    if found != expected {
-        return differs(QuoteVersions::NAME, "it has other rows than the ledger".to_owned());
-    }
-    let (mut rows, mut held) = (0u64, Sum::default());
-    for row in view.scan::<Quotes>(None)? {
-        let (candle, quote) = row?;
-        held.add::<Quotes>(&candle, &quote);
-        rows += 1;
-    }
-    if held != chosen {
-        return differs(Quotes::NAME, "it has other quotes than follow from the ledger".to_owned());
-    }
     let said = match compare_claims(view, &claims, &lists)? {
         Ok(said) => said,
         Err((table, what)) => return differs(table, what.to_owned()),
     };
-    Ok((None, format!("{documents} documents, {} events, {rows} quotes, {said} claims", next - 1)))
+    let Some(known) = compare_tags(view, &tags)? else {
+        return differs(PoolTags::NAME, "it has other tags than the ledger".to_owned());
+    };
+    let detail =
+        format!("{documents} documents, {} events, {rows} quotes, {said} claims, {known} tags of pools", next - 1);
+    Ok((None, detail))
 }

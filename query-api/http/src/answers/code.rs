@@ -72,6 +72,9 @@ error_codes! {
     BlockNotFound, 404, "block_not_found", "Block not found", "The active chain has no such block.";
     EntityNotFound, 404, "entity_not_found", "Entity not found",
         "No entity has the name. `did_you_mean` has names that are near it.";
+    PoolNotFound, 404, "pool_not_found", "Mining pool not found",
+        "No list of mining pools has a tag of such a pool, and none of the blocks that were looked at is its. `did_you_mean` names \
+         the nearest pools.";
     McpSessionNotFound, 404, "mcp_session_not_found", "Stream not found",
         "The message names no open stream of the legacy MCP transport. Open one with GET.";
     MethodNotAllowed, 405, "method_not_allowed", "Method not allowed",

@@ -20,7 +20,7 @@ pub(crate) fn path_distance(path: &str, template: &str) -> usize {
 }
 
 /// The nearest name, if it is near enough.
-pub(crate) fn nearest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+pub fn nearest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let best = names.map(|n| (distance(&name.to_lowercase(), n), n)).min()?;
     (best.0 <= 1 + name.chars().count() / 4).then_some(best.1)
 }

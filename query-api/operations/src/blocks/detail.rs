@@ -10,9 +10,10 @@ use serde::{Deserialize, Serialize};
 
 use super::{CoinbaseTag, block_rates, coinbase_tag};
 use crate::{
-    context::{Ctx, block_ref, confirmations, index_get, lacks},
+    context::{CLAIMS, Ctx, TIP, block_ref, confirmations, index_get, lacks},
     operation::Operation,
     parameters::identifier::BlockParam,
+    pools::{BlockPool, Judge},
     values::{Btc, SatVb, rfc3339, sat_vb},
     vocabulary::cursor::{CURSOR, Cursor},
 };
@@ -66,8 +67,8 @@ pub(crate) struct BlockDetailOutput {
     /// Weight units.
     weight: u32,
     tx_count: u32,
-    /// Mining pool; null without a pool list.
-    pool: Option<String>,
+    /// Mining pool; null if none is recognised.
+    pool: Option<BlockPool>,
     /// Why `pool` is null; otherwise null.
     pool_reason: Option<&'static str>,
     coinbase: Coinbase,
@@ -158,6 +159,7 @@ impl Operation for BlockDetail {
             "a list of the newest blocks (recent_blocks), or future blocks (projected_blocks)",
         ),
         cost: Cost::Heavy,
+        freshness: &[TIP, CLAIMS],
         ..index_get("block_detail", "/v1/blocks/{height_or_hash}", "blocks")
     };
     type Input = BlockDetailInput;
@@ -189,6 +191,7 @@ impl Operation for BlockDetail {
             true => Some(block_ref(view, height + 1)?.hash),
             false => None,
         };
+        let (pool, pool_reason) = BlockPool::find(&mut Judge::new(ctx)?, height, &row.coinbase_script)?;
         let percentiles = fee_percentiles(&mut block_rates(view, height)?);
         let shown_to = input.tx_offset.saturating_add(input.tx_limit).min(row.tx_count);
         Ok(BlockDetailOutput {
@@ -209,8 +212,8 @@ impl Operation for BlockDetail {
             size: row.size,
             weight: row.weight,
             tx_count: row.tx_count,
-            pool: None,
-            pool_reason: Some("no pool list is loaded"),
+            pool,
+            pool_reason,
             coinbase: coinbase(view, height, &row)?,
             totals: BlockTotals {
                 input_count: row.input_count,

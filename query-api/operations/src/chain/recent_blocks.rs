@@ -8,8 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     blocks::{CoinbaseTag, FeeRange, block_rates, coinbase_tag, fee_range},
-    context::{Ctx, index_get, lacks},
+    context::{CLAIMS, Ctx, TIP, index_get, lacks},
     operation::Operation,
+    pools::{BlockPool, Judge},
     values::{SatVb, rfc3339, sat_vb},
     vocabulary::cursor::{CURSOR, Cursor},
 };
@@ -65,8 +66,10 @@ pub(crate) struct RecentBlock {
     average_fee_rate_sat_vb: Option<SatVb>,
     /// Null if the block has only its coinbase.
     fee_range: Option<FeeRange>,
-    /// Mining pool; null without a pool list.
-    pool: Option<String>,
+    /// Mining pool; null if none is recognised.
+    pool: Option<BlockPool>,
+    /// Why `pool` is null; otherwise null.
+    pool_reason: Option<&'static str>,
     coinbase: CoinbaseTag,
 }
 
@@ -76,6 +79,7 @@ impl Operation for RecentBlocks {
         description: "Size, fees, feerates and coinbase text of the newest blocks of the active chain. Page back to \
             genesis with `cursor`. For the transactions of a block use block_detail.",
         needs_tip: true,
+        freshness: &[TIP, CLAIMS],
         errors: &[ErrorCode::CursorExpired],
         tool: Tool::reads(
             "asked what the newest blocks are, or to walk back through blocks",
@@ -96,17 +100,21 @@ impl Operation for RecentBlocks {
             None => all,
         };
         let start = end.saturating_sub(input.limit.into());
-        ctx.warn("no_pool_list", "no pool list is loaded: pool is null");
-        let blocks = (start..end).rev().map(|height| block(view, height)).collect::<Result<_, _>>()?;
+        let mut judge = Judge::new(ctx)?;
+        if !judge.is_loaded()? {
+            ctx.warn("no_pool_list", "no list of mining pools is loaded: pool is null");
+        }
+        let blocks = (start..end).rev().map(|height| block(view, &mut judge, height)).collect::<Result<_, _>>()?;
         let next_cursor = (start > 0).then(|| Cursor { position: start }.token(view, &filters));
         Ok(RecentBlocksOutput { limit: input.limit, blocks, next_cursor })
     }
 }
 
-fn block(view: &View<'_>, height: u64) -> Result<RecentBlock, ApiError> {
+fn block(view: &View<'_>, judge: &mut Judge<'_, '_>, height: u64) -> Result<RecentBlock, ApiError> {
     // Heights up to the tip fit.
     let height = u32::try_from(height).unwrap_or(u32::MAX);
     let row = view.header(height)?.ok_or_else(|| lacks::<Headers>(format!("block {height}")))?;
+    let (pool, pool_reason) = BlockPool::find(judge, height, &row.coinbase_script)?;
     let mut rates = block_rates(view, height)?;
     let weight: u64 = rates.iter().map(|(_, weight)| *weight).sum();
     Ok(RecentBlock {
@@ -122,7 +130,8 @@ fn block(view: &View<'_>, height: u64) -> Result<RecentBlock, ApiError> {
         reward_sats: row.coinbase_sats,
         average_fee_rate_sat_vb: sat_vb(row.fees, weight.div_ceil(4)),
         fee_range: fee_range(&mut rates),
-        pool: None,
+        pool,
+        pool_reason,
         coinbase: coinbase_tag(&row.coinbase_script),
     })
 }

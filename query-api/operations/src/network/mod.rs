@@ -7,3 +7,5 @@ crate::area::area! {
     summary::NetworkSummary,
     stress::MempoolStress,
 }
+
+pub(crate) use summary::{Exahashes, hashrate_of};

@@ -23,6 +23,11 @@ pub(crate) enum Caveat {
         /// When the price was known.
         as_of: String,
     },
+    /// Blocks are told to be a pool's by a text in their coinbase, which any miner can write.
+    PoolTagUnauthenticated {
+        /// How many of the blocks.
+        blocks: u32,
+    },
     /// The transaction has fewer confirmations than needed to count as settled.
     ProvisionalConfirmations {
         confirmations: u32,
@@ -41,6 +46,11 @@ impl Caveat {
             }
             Caveat::SourceStale { as_of, .. } => {
                 format!("The newest price is of {as_of}: price and value are out of date.")
+            }
+            Caveat::PoolTagUnauthenticated { blocks } => {
+                format!(
+                    "The pool of {blocks} blocks is told by a text in their coinbase alone. Any miner can write any pool's text."
+                )
             }
             Caveat::ProvisionalConfirmations { confirmations: 0, .. } => {
                 "The transaction is unconfirmed. It may be replaced, even if it does not signal replaceability."

@@ -1,17 +1,18 @@
 //! As `golden`, for input events.
 
 use cairn_events::{
-    Chosen, ClaimList, Currency, DocumentHash, Interval, LiveQuote, Provenance, Quote, QuoteRow, Range, Series, Slug,
+    Chosen, ClaimList, Currency, DocumentHash, Interval, LiveQuote, PoolTag, Provenance, Quote, QuoteRow, Range,
+    Series, Slug,
 };
 use cairn_tables::events::{
     CLAIMS_PER_ROW, Candle, DocumentState, Documents, EventRow, Events, QUOTES_PER_ROW, QuoteVersion, QuoteVersions,
-    Quotes,
+    Quotes, TAGS_PER_ROW,
 };
 use cairn_tables::live_quotes::{LiveQuotes, LiveRow};
 use proptest::{collection::vec, option, prelude::*, sample::select, strategy::BoxedStrategy};
 use rust_decimal::Decimal;
 
-use crate::{Tested, golden::Golden, golden_claims, values};
+use crate::{Tested, golden::Golden, golden_claims, golden_pools, values};
 
 fn series() -> impl Strategy<Value = Series> + Clone {
     let currency = || select(vec![Currency::BTC, Currency::USD, Currency::EUR, "USDT".parse().unwrap()]);
@@ -103,7 +104,14 @@ impl Tested for Events {
                 EventRow::Claims { document, list, repeats: bits[..claims.len()].to_vec(), claims }
             },
         );
-        prop_oneof![document, quotes, withdrawal, claims].boxed()
+        let some =
+            prop_oneof![4 => vec(golden_pools::pool_tag(), 1..9), 1 => vec(golden_pools::pool_tag(), TAGS_PER_ROW)];
+        let tags =
+            (any::<u64>(), slug(), some, any::<[bool; TAGS_PER_ROW]>()).prop_map(|(document, list, mut tags, bits)| {
+                tags.iter_mut().zip(1..).for_each(|(tag, row)| tag.row = row);
+                EventRow::PoolTags { document, list, repeats: bits[..tags.len()].to_vec(), tags }
+            });
+        prop_oneof![document, quotes, withdrawal, claims, tags].boxed()
     }
 
     fn golden() -> Golden<Self> {
@@ -136,7 +144,20 @@ impl Tested for Events {
             repeats: vec![false, true],
             claims: vec![golden_claims::listed(), again],
         };
+        let other = PoolTag { row: 4, tag: "b".into(), link: "".into(), ..golden_pools::tagged() };
+        let tags = EventRow::PoolTags {
+            document: 7,
+            list: "por".parse().unwrap(),
+            repeats: vec![false, true],
+            tags: vec![golden_pools::tagged(), other],
+        };
         vec![
+            (
+                12,
+                tags,
+                "000000000000000c",
+                "05 07 03706f72 01 02 02 03 052f6162632f 03616263 03414243 0175 01 0162 03616263 03414243 00",
+            ),
             (
                 11,
                 claims,
