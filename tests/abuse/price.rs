@@ -42,6 +42,11 @@ fn cases() -> Vec<Case> {
         paths.extend(["trust-safety", "trust-safety?as_of=3", "summary", "detail?limit=200", "contributors"].map(of));
         paths.extend([format!("/v1/wallets/{wallet}"), format!("/v1/address/{wallet}/overview")]);
     }
+    // One has the script of the largest transactions.
+    let entities =
+        ["categories", "directory?per_category=50", "list?limit=500", "many?member_limit=200", "nobody-has-it"];
+    let of_many = ["many/activity", "many/activity?limit=100", "many/activity?since=1d"];
+    paths.extend(entities.iter().chain(&of_many).map(|rest| format!("/v1/entities/{rest}")));
     let tip = worst.payouts;
     paths.extend([format!("/v1/blocks/{tip}"), format!("/v1/blocks/{}", tip - 1), format!("/v1/qr?data={busy}")]);
     paths.push(format!("/v1/qr?data={}", "Z".repeat(1_200)));

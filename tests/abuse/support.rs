@@ -121,6 +121,7 @@ fn make() -> World {
     for source in 0..70 {
         engine.take_document(&claims(source, &script(1)), 1_900_000_000).unwrap();
     }
+    engine.take_document(&members(), 1_900_000_000).unwrap();
     let busy_address = by_hash(&script(1));
     let worst = Worst { outputs, inputs, witness, pushes, carriers, payouts, quiet: script(9), busy_address };
     let slot = Arc::new(IndexSlot::with(engine.reader()));
@@ -151,7 +152,7 @@ fn prices() -> Document {
 /// More claims of one script than an answer takes, with texts as long as they may be.
 fn claims(source: u8, script: &ScriptBuf) -> Document {
     let provenance = Provenance {
-        document: DocumentHash([100 + source; 32]),
+        document: DocumentHash([source.wrapping_add(100); 32]),
         source: format!("source-{source}").parse().unwrap(),
         licence: "cc0-1.0".parse().unwrap(),
         origin: "a test".to_owned(),
@@ -179,6 +180,25 @@ fn claims(source: u8, script: &ScriptBuf) -> Document {
     };
     let list = ClaimList { name: "list".parse().unwrap(), is_complete: true };
     Document { provenance, received_at: None, body: Body::Claims { list, rows: (1..=70).map(claim).collect() } }
+}
+
+/// Members of one entity: the script of the largest transactions, some with a short history, and thousands that no block
+/// has.
+fn members() -> Document {
+    let scripts = [anyone()].into_iter().chain((2..=10).map(script)).chain((10_000..14_000).map(script));
+    let mut document = claims(200, &anyone());
+    if let Body::Claims { rows, .. } = &mut document.body {
+        let first = rows[0].clone();
+        let member = |(row, script): (u32, ScriptBuf)| Claim {
+            row,
+            script: script.as_bytes().into(),
+            entity: "many".parse().ok(),
+            note: "".into(),
+            ..first.clone()
+        };
+        *rows = (1..).zip(scripts).map(member).collect();
+    }
+    document
 }
 
 /// The index. It is made once for all tests of the process.

@@ -18,7 +18,7 @@ const DETAIL: &str = "/v1/wallets/{address}/detail";
 const CONTRIBUTORS: &str = "/v1/wallets/{address}/contributors";
 
 /// A claim of control of level 40.
-fn claim(script: &ScriptBuf, entity: &str) -> Claim {
+pub fn claim(script: &ScriptBuf, entity: &str) -> Claim {
     Claim {
         row: 1,
         script: script.as_bytes().into(),
@@ -41,7 +41,7 @@ fn claim(script: &ScriptBuf, entity: &str) -> Claim {
     }
 }
 
-fn listed(script: &ScriptBuf) -> Claim {
+pub fn listed(script: &ScriptBuf) -> Claim {
     Claim {
         claim_type: ClaimType::ListedBy,
         tier: EvidenceTier::AuthorityListed,
@@ -55,7 +55,7 @@ fn listed(script: &ScriptBuf) -> Claim {
 }
 
 /// The ledger takes a list.
-fn take(world: &World, source: &str, retrieved_at: u32, is_complete: bool, claims: &[Claim]) {
+pub fn take(world: &World, source: &str, retrieved_at: u32, is_complete: bool, claims: &[Claim]) {
     let rows: Vec<Claim> = (1..).zip(claims).map(|(row, claim)| Claim { row, ..claim.clone() }).collect();
     let mut hash = [0u8; 32];
     let text = format!("{source} {retrieved_at} {rows:?}");
@@ -83,7 +83,7 @@ pub fn take_example(world: &World, parameter: &str) {
 }
 
 /// Scripts with an address, each with it.
-fn wallets(world: &World) -> Vec<(ScriptBuf, String)> {
+pub fn wallets(world: &World) -> Vec<(ScriptBuf, String)> {
     let mut found: Vec<(ScriptBuf, String)> =
         world.oracle.scripts().filter_map(|script| Some((script.to_owned(), address(script)?))).collect();
     found.sort();

@@ -17,6 +17,7 @@ mod day_values;
 mod description;
 mod discovery;
 mod endpoints;
+mod entities;
 mod errors;
 mod examples;
 mod feedback;

@@ -68,6 +68,16 @@ impl Subjects {
             "wallet_contributors" => get(json!({"address": script}), format!("/v1/wallets/{script}/contributors")),
             "batch_trust_safety" => post(json!({"addresses": [script, "x"]}), "/v1/batch/trust-safety"),
             "batch_summary" => post(json!({"addresses": [script, "x"]}), "/v1/batch/summary"),
+            "entity_categories" => get(json!({}), "/v1/entities/categories".to_owned()),
+            "entity_list" => get(json!({"sort": "name", "limit": 3}), "/v1/entities/list?sort=name&limit=3".to_owned()),
+            "entity_lookup" => get(
+                json!({"entity_name": "example-exchange", "member_limit": 3}),
+                "/v1/entities/example-exchange?member_limit=3".to_owned(),
+            ),
+            "entity_recent_activity" => get(
+                json!({"entity_name": "example-exchange", "since": "30d"}),
+                "/v1/entities/example-exchange/activity?since=30d".to_owned(),
+            ),
             "tx_lookup" => get(json!({"txid": txid}), format!("/v1/tx/{txid}")),
             "tx_status" => get(json!({"txid": txid}), format!("/v1/tx/{txid}/status")),
             "op_return_decode" => get(json!({"txid": txid}), format!("/v1/tx/{txid}/op-return")),

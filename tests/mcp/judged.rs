@@ -72,7 +72,7 @@ const HELD_OUT: &[Judged] = &[
     ("was my transaction replaced", &["mempool_tx", "tx_lookup", "tx_status"]),
     ("which components of the server are unhealthy", &["health_full", "health"]),
     ("exchange rate between euro and dollar", &["fx_history"]),
-    ("addresses of a known exchange", &["/v1/entities/{entity_name}", "/v1/entities/directory", "/v1/entities/list"]),
+    ("addresses of a known exchange", &["entity_lookup", "entity_list", "entity_directory"]),
     ("blocks found by a pool", &["/v1/pools/{pool_name}", "/v1/pools/list"]),
     ("rich list", &["supply_distribution"]),
     (

@@ -9,13 +9,14 @@ use cairn_reader::{Damages, NAMELESS, ReadError, Reader, View};
 use crate::{
     config::ChainConfig,
     context::{
-        CLAIMS, Ctx, MARKET, MEMPOOL, MempoolView, PRICE, PriceAccess, TIP, has_gap, lacks_blocks, reads_live_quotes,
-        reads_mempool,
+        CLAIMS, Ctx, LABELS, MARKET, MEMPOOL, MempoolView, PRICE, PriceAccess, TIP, has_gap, lacks_blocks,
+        reads_live_quotes, reads_mempool,
     },
     node::NodeAccess,
     node_bytes::{Brought, NodeBytes, Wanted},
     operation::Runner,
     price_now,
+    register::RegisterSlot,
     series::SeriesSlot,
     values::{rfc3339, rfc3339_ms},
 };
@@ -32,6 +33,7 @@ pub(crate) struct ChainBackend {
     pub(crate) node: Option<Arc<dyn NodeAccess>>,
     pub(crate) damages: Arc<Damages>,
     pub(crate) series: SeriesSlot,
+    pub(crate) register: RegisterSlot,
     /// By index in the list of operations.
     pub(crate) runners: Vec<Runner>,
 }
@@ -94,6 +96,7 @@ impl ChainBackend {
                 live: if reads_live_quotes(info) { self.index.live_quotes() } else { Arc::default() },
                 dollars: OnceCell::new(),
             },
+            register: &self.register,
             damages: &self.damages,
             chain: &self.config,
         };
@@ -301,6 +304,11 @@ fn add_version(ctx: &Ctx<'_>, pinned: Option<&PinnedMempool>, what: Freshness, v
         PRICE => price_now::add_dollars(ctx, versions),
         MARKET => price_now::add_market(ctx, versions),
         CLAIMS => versions.add(&(ctx.now() / 86_400).to_be_bytes()),
+        LABELS => match ctx.index.map(View::has_labels_due) {
+            None | Some(Ok(false)) => versions.add(b"settled"),
+            // Such an answer is not used again.
+            Some(_) => versions.add(&ctx.call.now_ms.to_be_bytes()),
+        },
         Freshness(other) => {
             debug_assert!(false, "unknown freshness input {other}");
             versions.add(&ctx.call.now_ms.to_be_bytes());

@@ -27,6 +27,7 @@ use crate::{
     config::ChainConfig,
     node::NodeAccess,
     node_bytes::NodeBytes,
+    register::RegisterSlot,
     series::SeriesSlot,
     values::{rfc3339, rfc3339_ms},
 };
@@ -42,6 +43,8 @@ pub(crate) const PRICE: Freshness = Freshness("price");
 pub(crate) const MARKET: Freshness = Freshness("market");
 /// Claims grow old: the day (UTC). What the ledger of input events has belongs to the tip.
 pub(crate) const CLAIMS: Freshness = Freshness("claims");
+/// What is kept of all claims together: while a document is being worked in, it changes without a tip.
+pub(crate) const LABELS: Freshness = Freshness("labels");
 
 /// Age in seconds at which the newest block is too old: on no public network do blocks stay away for a day.
 const OLD: u64 = 86_400;
@@ -123,6 +126,8 @@ pub(crate) struct Ctx<'a> {
     pub(crate) node_bytes: NodeBytes<'a>,
     /// Prices of the moment, and what the index has.
     pub(crate) prices: PriceAccess<'a>,
+    /// The entities of the index.
+    pub(crate) register: &'a RegisterSlot,
     /// What is found damaged.
     pub(crate) damages: &'a Damages,
     /// Configuration of the operations.

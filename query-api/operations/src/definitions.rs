@@ -4,6 +4,8 @@ use cairn_http::Definition;
 
 /// Id of the definition of claims.
 pub(crate) const CLAIMS: &str = "claims";
+/// Id of the definition of entities.
+pub(crate) const ENTITIES: &str = "entities";
 
 /// All of them.
 pub(crate) const DEFINITIONS: &[Definition] = &[
@@ -270,6 +272,19 @@ pub(crate) const DEFINITIONS: &[Definition] = &[
             "The assessment is the first that holds: not_examined (no labels are loaded), contested, conflicted, labeled (a direct \
              claim of level 40 or more), inferred, observed_only, no_history (the chain has never seen it), examined_no_match. That \
              nothing was found proves nothing: no list has everything.",
+        ],
+    },
+    Definition {
+        id: ENTITIES,
+        title: "Entities",
+        text: &[
+            "An entity is whom labels name: an exchange, a pool, a service, an organization. Its name for paths has small letters,              digits, dots, hyphens and underscores. Any spelling of it is accepted, and other names that sources write: of two              entities that are written alike, the one with more such addresses. The name and the category that an answer shows              are those that most of its addresses are said to have; they are what sources say.",
+            "A script is a member of the entity that has the votes of its claims, if a claim of control (controlled_by,              coinbase_payout_of) of level 40 or more names it; see claims. A script whose claims conflict is nobody's member. A              script that is listed, mentioned or reported under the name of an entity is named, and no member: it counts in no              sum. Each script counts for one entity at most.",
+            "Balance, received and sent are sums over the members, exact at the tip. Received and sent count every coin, also those that              members pay to each other. They cover known addresses only and are no estimate of all that the entity has. Members by              a claim about another script of the same cluster are not counted yet: inherited_balance_sats is null.",
+            "coverage_status describes the evidence, not which share of the addresses is known. full: the entity's own list, declared              complete and retrieved at most 90 days ago. substantial: two or more independent origins, and 100 or more members.              partial: 10 or more members. seed_only: fewer. The numbers 10 and 100 are ours.",
+            "A claim that says when it ends gives no member here, whenever it ends: the address's own card judges it by its dates.",
+            "Activity is every transaction that pays a member or spends from one, with the sums over all members: what they received,              what they sent, and the difference. A transaction between members alone has the fee as its difference.",
+            "Entities that are natural persons, or of whose addresses a tenth or more are said to be a natural person's, are left out of              lists, directory, categories and suggestions. They are found by their exact name alone.",
         ],
     },
 ];

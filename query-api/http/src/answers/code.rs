@@ -70,6 +70,8 @@ error_codes! {
         "No operation has this path. `did_you_mean` names the nearest ones.";
     TxNotFound, 404, "tx_not_found", "Transaction not found", "Neither the chain nor the mempool has the transaction.";
     BlockNotFound, 404, "block_not_found", "Block not found", "The active chain has no such block.";
+    EntityNotFound, 404, "entity_not_found", "Entity not found",
+        "No entity has the name. `did_you_mean` has names that are near it.";
     McpSessionNotFound, 404, "mcp_session_not_found", "Stream not found",
         "The message names no open stream of the legacy MCP transport. Open one with GET.";
     MethodNotAllowed, 405, "method_not_allowed", "Method not allowed",

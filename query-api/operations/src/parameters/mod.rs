@@ -4,6 +4,7 @@ pub(crate) mod amount;
 pub(crate) mod currency;
 pub(crate) mod date;
 pub(crate) mod identifier;
+pub(crate) mod since;
 #[cfg(test)]
 mod tests;
 pub(crate) mod time;
@@ -20,6 +21,7 @@ pub(crate) const FORMATS: &[TextFormat] = &[
     amount::AMOUNT,
     date::DATE,
     time::TIME,
+    since::SINCE,
     currency::CURRENCY,
     CURSOR,
 ];

@@ -30,7 +30,7 @@ pub(crate) struct TimeParam {
 
 const DAY: u32 = 86_400;
 
-fn parse(text: &str) -> Result<TimeParam, &'static str> {
+pub(super) fn parse(text: &str) -> Result<TimeParam, &'static str> {
     if let Ok(day) = date::parse(text) {
         let start = day.day().saturating_mul(DAY);
         let end = if day.is_before_all() { 0 } else { start.saturating_add(DAY) };

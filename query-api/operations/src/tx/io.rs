@@ -15,6 +15,7 @@ use serde::Serialize;
 use crate::{
     context::{Ctx, MempoolView, lacks},
     values::Btc,
+    vocabulary::label::{ShortLabel, Unlabeled},
 };
 
 /// An input.
@@ -24,8 +25,8 @@ pub(crate) struct InputRow {
     index: u32,
     /// The output that it spends; null for a coinbase.
     prevout: Option<Prevout>,
-    /// Label of the address; null, because no labels are loaded.
-    label: Option<String>,
+    /// Label of the script; null if no claim gives one.
+    label: Option<ShortLabel>,
     /// Full days (monotone block time) from the coin's block to this transaction's block, or to the tip if it is
     /// unconfirmed; null for a coinbase, and if the coin is unconfirmed.
     age_days: Option<u32>,
@@ -75,8 +76,8 @@ pub(crate) struct OutputRow {
     too_long_reason: Option<&'static str>,
     /// False if it can never be spent: OP_RETURN, oversized script, or genesis.
     spendable: bool,
-    /// Label of the address; null, because no labels are loaded.
-    label: Option<String>,
+    /// Label of the script; null if no claim gives one.
+    label: Option<ShortLabel>,
     /// The input that spends it, including unconfirmed inputs if there is a mempool; null while unspent.
     spent_by: Option<SpentBy>,
 }
@@ -204,9 +205,11 @@ pub(super) fn inputs(
     let spent_at = view.chain().get(tx.height).map(|b| b.mono_time);
     let coins = view.inputs(tx)?;
     let mut fundings = Fundings::of(view, &ctx.work);
-    part.of(ctx, coins.len() as u32, |at| {
+    let mut unlabeled = Unlabeled::default();
+    let listed = part.of(ctx, coins.len() as u32, |at| {
         let coin = &coins[at as usize];
         let (txid, script) = fundings.script(coin)?;
+        unlabeled.push(&script);
         let born_at = view.chain().get(coin.birth).map(|b| b.mono_time);
         let age = spent_at.zip(born_at).map(|(spent, born)| spent.saturating_sub(born) / 86_400);
         let prevout = Prevout {
@@ -215,7 +218,18 @@ pub(super) fn inputs(
             ..prevout(&txid, coin.outpoint.vout, coin.value, &script, view.network())
         };
         Ok(row(at, Some(prevout), age, raw_input(at)))
-    })
+    })?;
+    Ok(labeled(listed, unlabeled.look_up(ctx, view)?, |row, label| row.label = label))
+}
+
+/// The rows, each with its label.
+fn labeled<R>(
+    (mut rows, next): Listed<R>,
+    labels: Vec<Option<ShortLabel>>,
+    set: impl Fn(&mut R, Option<ShortLabel>),
+) -> Listed<R> {
+    rows.iter_mut().zip(labels).for_each(|(row, label)| set(row, label));
+    (rows, next)
 }
 
 /// The inputs of an unconfirmed transaction. Usually three row reads for each confirmed transaction that funds them.
@@ -228,8 +242,10 @@ pub(super) fn unconfirmed_inputs(
     part: Part,
 ) -> Result<Listed<InputRow>, ApiError> {
     let mut births: HashMap<Txid, Option<(u32, bool)>> = HashMap::new();
-    part.of(ctx, tx.inputs.len() as u32, |at| {
+    let mut unlabeled = Unlabeled::default();
+    let listed = part.of(ctx, tx.inputs.len() as u32, |at| {
         let input = &tx.inputs[at as usize];
+        unlabeled.push(&input.script);
         let born = match births.get(&input.prev_txid) {
             Some(known) => *known,
             None => *births.entry(input.prev_txid).or_insert(birth(view, mempool, input)?),
@@ -243,7 +259,8 @@ pub(super) fn unconfirmed_inputs(
         };
         let (row, bytes) = row(at, Some(prevout), age, raw.and_then(|r| r.input.get(at as usize)));
         Ok((InputRow { sequence: Some(input.sequence), ..row }, bytes))
-    })
+    })?;
+    Ok(labeled(listed, unlabeled.look_up(ctx, view)?, |row, label| row.label = label))
 }
 
 /// Height of a coin's block, and whether it is an output of the coinbase; `None` while it is unconfirmed. The
@@ -314,8 +331,10 @@ pub(super) fn outputs(
     let pending = ctx.unconfirmed().map(|pool| Spenders::of(pool, tx.txid()));
     // One transaction often spends many of them.
     let mut known: HashMap<TxNum, (Txid, u32)> = HashMap::new();
-    part.of(ctx, tx.outputs().len() as u32, |vout| {
+    let mut unlabeled = Unlabeled::default();
+    let listed = part.of(ctx, tx.outputs().len() as u32, |vout| {
         let output = &tx.outputs()[vout as usize];
+        unlabeled.push(tx.script(output));
         let spent_by = match spenders.get(&vout) {
             None => pending.as_ref().and_then(|pending| pending.spent_by(vout)),
             Some((by, vin)) => {
@@ -327,7 +346,8 @@ pub(super) fn outputs(
             }
         };
         Ok(output_row(vout, output.value, tx.script(output), output.spendable, spent_by, view.network()))
-    })
+    })?;
+    Ok(labeled(listed, unlabeled.look_up(ctx, view)?, |row, label| row.label = label))
 }
 
 /// Id and height of a transaction that a row of the index names.
@@ -346,14 +366,17 @@ pub(super) fn unconfirmed_outputs(
     pool: &MempoolView<'_>,
     tx: &MempoolTx,
     part: Part,
-    network: Network,
+    view: &View<'_>,
 ) -> Result<Listed<OutputRow>, ApiError> {
     let pending = Spenders::of(pool, tx.txid);
-    part.of(ctx, tx.outputs.len() as u32, |vout| {
+    let mut unlabeled = Unlabeled::default();
+    let listed = part.of(ctx, tx.outputs.len() as u32, |vout| {
         let output = &tx.outputs[vout as usize];
+        unlabeled.push(&output.script);
         let spendable = !is_unspendable(&output.script);
-        Ok(output_row(vout, output.value, &output.script, spendable, pending.spent_by(vout), network))
-    })
+        Ok(output_row(vout, output.value, &output.script, spendable, pending.spent_by(vout), view.network()))
+    })?;
+    Ok(labeled(listed, unlabeled.look_up(ctx, view)?, |row, label| row.label = label))
 }
 
 /// A row, and the bytes that its script takes.

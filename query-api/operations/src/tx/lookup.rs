@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     blocks::{CoinbaseTag, coinbase_tag},
-    context::{BlockRef, Ctx, MempoolView, and_mempool, confirmations, first_seen, index_get},
+    context::{BlockRef, CLAIMS, Ctx, LABELS, MEMPOOL, MempoolView, TIP, and_mempool, confirmations, first_seen, index_get},
     mempool::tx::EtaRow,
     node_bytes::Wanted,
     operation::Operation,
@@ -143,8 +143,9 @@ impl Operation for TxLookup {
             unconfirmed transaction also its first-seen time, the transactions that it replaced, its relatives and the \
             estimated confirmation. Fields that need the raw bytes are null if these are not available, and \
             `raw_reason` says why. For a transaction that recently left the mempool, the 404 has the reason in \
-            `departed`.",
+            `departed`. Inputs and outputs have the label that sources give their script; `trust-safety` says what it rests on.",
         errors: &[ErrorCode::TxNotFound],
+        freshness: &[TIP, MEMPOOL, CLAIMS, LABELS],
         tool: Tool::reads(
             "asked about a transaction: its inputs, outputs, fee, sizes, and what spends its outputs",
             "only its confirmation (tx_status), checking a payment (tx_verify), or text inside it (op_return_decode)",
@@ -250,7 +251,7 @@ fn unconfirmed(
     };
     let (listed_inputs, listed_outputs) = input.parts();
     let (inputs, next_inputs_from) = unconfirmed_inputs(ctx, view, pool.mempool, tx, raw.as_ref(), listed_inputs)?;
-    let (outputs, next_outputs_from) = unconfirmed_outputs(ctx, pool, tx, listed_outputs, view.network())?;
+    let (outputs, next_outputs_from) = unconfirmed_outputs(ctx, pool, tx, listed_outputs, view)?;
     // At most as many as fit into a block.
     let (input_count, output_count) = (tx.inputs.len() as u32, tx.outputs.len() as u32);
     let (replaces, replaces_truncated) = replaced(pool, &tx.txid);

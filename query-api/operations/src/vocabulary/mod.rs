@@ -5,3 +5,4 @@ pub(crate) mod assessment;
 pub(crate) mod caveat;
 pub(crate) mod claim_caveat;
 pub(crate) mod cursor;
+pub(crate) mod label;

@@ -1,6 +1,7 @@
 //! Wallets: everything about one script.
 
 mod claims;
+mod counterparties;
 mod page;
 mod related;
 mod subject;

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     batch::Batched,
-    context::{Ctx, MEMPOOL, PRICE, TIP, and_mempool, index_get, index_post, lacks},
+    context::{CLAIMS, Ctx, LABELS, MEMPOOL, PRICE, TIP, and_mempool, index_get, index_post, lacks},
     operation::Operation,
     parameters::identifier::AddressParam,
     price_now::{self, Dollars},
@@ -162,12 +162,12 @@ impl Operation for Overview {
             Counts and sums cover confirmed transactions, unless the name contains `unconfirmed`. Index and mempool \
             have the same tip, so `balance.total_sats` counts nothing twice. Without a mempool, the unconfirmed \
             fields are null and `balance.unconfirmed_reason` says why. `value_usd` is the confirmed balance at the newest \
-            known price, whose time and source `price` tells. Periods of `activity` end at the monotone time \
+            known price, whose time and source `price` tells. `assessment` has the label that sources give the address. Periods of `activity` end at the monotone time \
             of the tip. For an address that no block contains, the answer has zeros and `assessment.state: \
             no_history`, even if unconfirmed transactions pay to it. Use `transactions` for single transactions and \
             `balance-history` for the confirmed balance over time.",
         aliases: &["/v1/address/{address}/overview"],
-        freshness: &[TIP, MEMPOOL, PRICE],
+        freshness: &[TIP, MEMPOOL, PRICE, CLAIMS, LABELS],
         needs_tip: true,
         compact: &[
             "balance.confirmed_btc",
@@ -209,6 +209,7 @@ impl Operation for Overview {
         let last_seen = sums.map(|t| seen(view, t.last)).transpose()?;
         let activity = activity(view, wallet.found.as_ref())?;
         let (related_scripts, related_scripts_reason) = related(view, &wallet)?;
+        let assessment = Assessment::find(ctx, &wallet.script_hash, sums.is_some())?;
         let price = ctx.dollars()?;
         let caveat_codes = price_now::caveats(price, ctx.now());
         Ok(OverviewOutput {
@@ -237,7 +238,7 @@ impl Operation for Overview {
             price: price.ok().map(|price| Dollars::of(price, ctx.now())),
             value_usd: price.ok().and_then(|price| Fiat::of(balance, price.price)),
             activity,
-            assessment: Assessment::unlabeled(sums.is_some()),
+            assessment,
             related_scripts,
             related_scripts_reason,
             caveats: Caveat::sentences(&caveat_codes),

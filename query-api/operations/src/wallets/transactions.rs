@@ -8,13 +8,13 @@ use cairn_tables::{block_log::BlockLog, history::HistoryEntry};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Wallet, page::page};
+use super::{Wallet, counterparties::Counterparties, page::page};
 use crate::{
-    context::{Ctx, MempoolView, and_mempool, block_refs, confirmations, first_seen, index_get, lacks},
+    context::{CLAIMS, Ctx, LABELS, MEMPOOL, MempoolView, TIP, and_mempool, block_refs, confirmations, first_seen, index_get, lacks},
     operation::Operation,
     parameters::identifier::AddressParam,
     values::{Btc, rfc3339_ms},
-    vocabulary::cursor::CURSOR,
+    vocabulary::{cursor::CURSOR, label::ShortLabel},
 };
 
 /// Transactions of a script.
@@ -84,8 +84,9 @@ pub(crate) struct Movement {
     sent_sats: u64,
     /// Fee of the whole transaction; 0 for a coinbase.
     fee_sats: u64,
-    /// Labels of the counterparties; empty if no labels are loaded.
-    counterparties: Vec<String>,
+    /// Labels of the senders of an incoming transaction, of the receivers of an outgoing one; at most 8. The first 64 inputs
+    /// or outputs are looked at.
+    counterparties: Vec<ShortLabel>,
     status: MovementStatus,
     /// Time of the block's header; null while unconfirmed.
     time: Option<String>,
@@ -130,6 +131,7 @@ impl Operation for Transactions {
             appear twice, but is never omitted. After a reorg, an old cursor returns `cursor_expired`. Pages after the \
             first need a wallet session, except for showcase addresses.",
         conditional: true,
+        freshness: &[TIP, MEMPOOL, CLAIMS, LABELS],
         compact: &[
             "limit",
             "offset",
@@ -160,13 +162,15 @@ impl Operation for Transactions {
         if later_page && !wallet.is_showcase(ctx.chain) {
             ctx.need_session("wallet_transactions", SESSION)?;
         }
-        ctx.warn("no_label_source", "no labels are loaded: counterparties are unknown");
         let page = page(ctx, view, &wallet, input.limit, input.offset, input.cursor.as_deref())?;
+        let others = Counterparties::of(ctx, view, &wallet)?;
         let mut transactions = Vec::with_capacity(page.unconfirmed.len() + page.confirmed.len());
         if let Ok(pool) = &ctx.pool {
-            transactions.extend(page.unconfirmed.iter().filter_map(|effect| unconfirmed(pool, effect)));
+            for effect in &page.unconfirmed {
+                transactions.extend(unconfirmed(pool, &others, effect)?);
+            }
         }
-        confirmed(ctx, view, &page.confirmed, &mut transactions)?;
+        confirmed(ctx, view, &others, &page.confirmed, &mut transactions)?;
         Ok(TransactionsOutput {
             address: wallet.address,
             total: page.confirmed_total,
@@ -203,9 +207,13 @@ fn movement(txid: &Txid, effect: &Effect, fee_sats: u64, status: MovementStatus)
     }
 }
 
-fn unconfirmed(pool: &MempoolView<'_>, effect: &ScriptEffect) -> Option<Movement> {
+fn unconfirmed(
+    pool: &MempoolView<'_>,
+    others: &Counterparties<'_>,
+    effect: &ScriptEffect,
+) -> Result<Option<Movement>, ApiError> {
     // A script's list names only existing transactions.
-    let tx = pool.mempool.get(&effect.txid)?;
+    let Some(tx) = pool.mempool.get(&effect.txid) else { return Ok(None) };
     let effect = Effect {
         received: effect.received_sats,
         sent: effect.sent_sats,
@@ -214,12 +222,15 @@ fn unconfirmed(pool: &MempoolView<'_>, effect: &ScriptEffect) -> Option<Movement
     };
     let status = MovementStatus { state: "mempool", height: None, hash: None, confirmations: 0 };
     let first_seen = Some(rfc3339_ms(tx.first_seen_ms));
-    Some(Movement { mempool_first_seen: first_seen, ..movement(&tx.txid, &effect, tx.fee_sats, status) })
+    let counterparties = others.of_unconfirmed(tx, &effect)?;
+    let row = movement(&tx.txid, &effect, tx.fee_sats, status);
+    Ok(Some(Movement { mempool_first_seen: first_seen, counterparties, ..row }))
 }
 
 fn confirmed(
     ctx: &Ctx<'_>,
     view: &View<'_>,
+    others: &Counterparties<'_>,
     entries: &[HistoryEntry],
     rows: &mut Vec<Movement>,
 ) -> Result<(), ApiError> {
@@ -246,6 +257,7 @@ fn confirmed(
             time: Some(block.time),
             time_unix: Some(block.time_unix),
             mempool_first_seen: first_seen(ctx, &tx.txid()),
+            counterparties: others.of_confirmed(&tx, &effect)?,
             ..movement(&tx.txid(), &effect, tx.fee_sats(), status)
         });
     }

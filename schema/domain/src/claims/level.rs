@@ -69,9 +69,21 @@ pub fn inherited_level(level: u8) -> u8 {
 /// shows, a signature of the script's own key and that a list has a script do not.
 #[must_use]
 pub fn is_stale(stated: &Stated<'_>, now: u32) -> bool {
-    let lasts = matches!(stated.claim.tier, EvidenceTier::OnchainVerified | EvidenceTier::KeySigned)
-        || stated.claim.claim_type == ClaimType::ListedBy;
-    !lasts && now.saturating_sub(stated.then()) > STALE_AFTER
+    grows_stale(stated.claim.tier, stated.claim.claim_type, stated.then(), now)
+}
+
+fn grows_stale(tier: EvidenceTier, claim_type: ClaimType, then: u32, now: u32) -> bool {
+    let lasts =
+        matches!(tier, EvidenceTier::OnchainVerified | EvidenceTier::KeySigned) || claim_type == ClaimType::ListedBy;
+    !lasts && now.saturating_sub(then) > STALE_AFTER
+}
+
+/// As [`confidence_tier`], for a claim about the script itself of which only this is known: its level (0 to 100), what it
+/// rests on, what it says, and when it was asserted, else retrieved (seconds since 1970).
+#[must_use]
+pub fn kept_confidence_tier(level: u8, tier: EvidenceTier, claim_type: ClaimType, then: u32, now: u32) -> Confidence {
+    let word = Confidence::of(level);
+    if grows_stale(tier, claim_type, then, now) { word.lowered() } else { word }
 }
 
 /// The word of a claim's level after inheritance, one lower if the claim is stale.

@@ -22,7 +22,7 @@ pub use consensus::{Basis, Consensus, ConsensusState, Membership, Tally, consens
 pub use contributors::{CategoryShare, Contributors, OriginDepth, contributors};
 pub use detail::{Detail, Evidence, EvidenceGroup, detail};
 pub use flags::{HistoricalFlag, Listing, Risk, historical_flags, is_flag, listings};
-pub use level::{Confidence, STALE_AFTER, Strength, confidence_tier, inherited_level, is_stale};
+pub use level::{Confidence, STALE_AFTER, Strength, confidence_tier, inherited_level, is_stale, kept_confidence_tier};
 pub use origins::{authority, origin_group};
 pub use short::{ShortLabel, short_label};
 pub use standing::{At, Standing, Stated, standings};

@@ -1,0 +1,85 @@
+//! `GET /v1/entities/categories`.
+
+use cairn_http::{ApiError, Info, Tool};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::facts::{Basis, by_category, warn_if_cut};
+use crate::{
+    context::{CLAIMS, Ctx, LABELS, TIP, index_get},
+    definitions::ENTITIES,
+    operation::Operation,
+    values::Btc,
+};
+
+/// The categories of entities.
+pub(crate) struct Categories;
+
+/// No parameters.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct CategoriesInput {}
+
+/// The categories of entities.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct CategoriesOutput {
+    /// Entities of all categories. Natural persons are left out.
+    entity_count: u64,
+    /// Those that have an entity, the one with the largest balance first.
+    categories: Vec<CategoryRow>,
+    basis: Basis,
+    /// Id of the definition, explained at `/api/reference/definitions/<id>`.
+    definition: &'static str,
+}
+
+/// A category.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "EntityCategoryRow")]
+pub(crate) struct CategoryRow {
+    /// `unlabeled` if no source gives one.
+    category: &'static str,
+    entity_count: u64,
+    /// Members of its entities.
+    address_count: u64,
+    /// Their balance.
+    balance_sats: u64,
+    balance_btc: Btc,
+    /// Name of the entity with the largest balance.
+    largest: Option<String>,
+}
+
+impl Operation for Categories {
+    const INFO: Info = Info {
+        summary: "Categories of labelled entities, each with its entities, addresses and balance",
+        description: "What kinds of entities the loaded labels name: exchanges, mining pools, mixers and so on, with the number \
+            of entities, of addresses that count as theirs, and the sum of their balances. An entity has the category that most \
+            of its addresses are said to have. The sums cover known addresses only, and are no estimate of all.",
+        freshness: &[TIP, CLAIMS, LABELS],
+        tool: Tool::reads(
+            "asked which kinds of entities are known, or how many exchanges, pools or mixers have labels",
+            "the entities themselves (entity_list), or one of them (entity_lookup)",
+        ),
+        ..index_get("entity_categories", "/v1/entities/categories", "entities")
+    };
+    type Input = CategoriesInput;
+    type Output = CategoriesOutput;
+
+    fn run(ctx: &Ctx<'_>, _: CategoriesInput) -> Result<CategoriesOutput, ApiError> {
+        let view = ctx.view()?;
+        let all = ctx.entities()?;
+        warn_if_cut(ctx, &all);
+        let rows = by_category(&all).into_iter().map(|(category, total, entries)| CategoryRow {
+            category,
+            entity_count: total.entities,
+            address_count: total.members,
+            balance_sats: total.balance,
+            balance_btc: Btc::of(total.balance),
+            largest: entries.first().map(|entry| entry.name.to_string()),
+        });
+        Ok(CategoriesOutput {
+            entity_count: all.entries().len() as u64,
+            categories: rows.collect(),
+            basis: Basis::of(ctx, view)?,
+            definition: ENTITIES,
+        })
+    }
+}

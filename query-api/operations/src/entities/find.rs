@@ -1,0 +1,83 @@
+//! Finds the entity that a request names: by its name for paths, else by one of those that people write.
+
+use std::sync::Arc;
+
+use cairn_domain::entities::nearest_names;
+use cairn_events::EntityName;
+use cairn_http::{ApiError, ErrorCode};
+use cairn_reader::{EntityRow, View};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::{
+    context::Ctx,
+    register::{Register, is_a_person},
+};
+
+/// Most names that a failure suggests.
+const MOST_SUGGESTED: usize = 5;
+
+/// How an entity was found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum FoundBy {
+    /// By its name.
+    Name,
+    /// By another spelling of it, or another name that sources write.
+    Alias,
+}
+
+/// The entity of a request.
+pub(super) struct Found {
+    pub(super) row: EntityRow,
+    pub(super) by: FoundBy,
+}
+
+impl Ctx<'_> {
+    /// All entities, from memory where they are known.
+    ///
+    /// # Errors
+    /// The index is empty or cannot be read.
+    pub(super) fn entities(&self) -> Result<Arc<Register>, ApiError> {
+        let view = self.view()?;
+        let reader = self.prices.reader.ok_or_else(ApiError::internal)?;
+        Ok(self.register.of(reader, view, &self.work)?)
+    }
+}
+
+impl Found {
+    /// Looks an entity up. One row read if the name is its own.
+    ///
+    /// # Errors
+    /// 404 if no entity has the name; it suggests near ones.
+    pub(super) fn find(ctx: &Ctx<'_>, view: &View<'_>, asked: &str) -> Result<Self, ApiError> {
+        let own: Option<EntityName> = asked.trim().to_lowercase().parse().ok();
+        if let Some(row) = own.as_ref().map(|name| view.entity(name)).transpose()?.flatten() {
+            return Ok(Found { row, by: FoundBy::Name });
+        }
+        // Natural persons are found by their exact name only.
+        let spelled = EntityName::from_words(asked).filter(|name| Some(name) != own.as_ref());
+        let of_alias = spelled.as_ref().map(|name| view.entity(name)).transpose()?.flatten();
+        if let Some(row) = of_alias.filter(|row| !is_a_person(row)) {
+            return Ok(Found { row, by: FoundBy::Alias });
+        }
+        let all = ctx.entities()?;
+        let written = EntityName::from_words(asked);
+        let known = written.as_ref().and_then(|name| all.alias(name)).map(|entry| &entry.name);
+        if let Some(row) = known.map(|name| view.entity(name)).transpose()?.flatten() {
+            return Ok(Found { row, by: FoundBy::Alias });
+        }
+        Err(unknown(ctx, &all, written.as_ref()))
+    }
+}
+
+fn unknown(ctx: &Ctx<'_>, all: &Register, asked: Option<&EntityName>) -> ApiError {
+    let detail = match asked {
+        _ if all.entries().is_empty() => "no entity is known: no labels are loaded that name one".to_owned(),
+        Some(name) => format!("no entity has the name {name}; /v1/entities/list has all names"),
+        None => "no entity has this name; names have letters and digits: /v1/entities/list has them".to_owned(),
+    };
+    let names = all.entries().iter().map(|entry| entry.name.as_str());
+    let near = asked.map(|asked| nearest_names(asked.as_str(), names, MOST_SUGGESTED)).unwrap_or_default();
+    ctx.missing(ErrorCode::EntityNotFound, detail).with("did_you_mean", near)
+}

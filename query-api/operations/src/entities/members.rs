@@ -1,0 +1,142 @@
+//! Pages of the scripts of an entity, the newest activity first.
+
+use cairn_domain::{address_of, claims::Confidence, script_type};
+use cairn_events::EntityName;
+use cairn_http::{ApiError, Location};
+use cairn_model::TxNum;
+use cairn_reader::View;
+use cairn_tables::{
+    entities::{EntityScript, Newest, ScriptClass},
+    labels::{Labels, ScriptHash, ScriptLabel},
+};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::facts::block_time;
+use crate::{
+    context::{Ctx, lacks},
+    values::{Btc, rfc3339},
+    vocabulary::cursor::{Cursor, KEY_DIGITS, NO_FIT},
+};
+
+/// A script of an entity.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct EntityAddress {
+    /// Its address, or `scripthash:<hex>` if it has none. Other operations take both.
+    address: String,
+    /// Script type as Bitcoin Core names it.
+    script_type: &'static str,
+    /// What the claim that its card shows says, for example `controlled_by` or `listed_by`; null if it has no card.
+    claim_type: Option<&'static str>,
+    /// What that claim rests on; null if it has no card.
+    evidence_tier: Option<&'static str>,
+    /// Level of the claim, 0 to 100; of a member, of the claim that makes it one.
+    confidence_level: u8,
+    /// The word of that level.
+    confidence: &'static str,
+    balance_sats: u64,
+    balance_btc: Btc,
+    tx_count: u64,
+    /// Time of the block with its newest transaction; null if the chain does not have the script.
+    last_activity_at: Option<String>,
+    last_activity_unix: Option<u32>,
+}
+
+/// A page of the scripts of an entity.
+pub(super) struct Page {
+    pub(super) rows: Vec<EntityAddress>,
+    /// Cursor of the next page; `None` at the end.
+    pub(super) next_cursor: Option<String>,
+}
+
+/// The scripts of a class after a cursor, at most so many. A row read for each and one more, two for its label and its sums.
+pub(super) fn page(
+    ctx: &Ctx<'_>,
+    view: &View<'_>,
+    name: &EntityName,
+    class: ScriptClass,
+    cursor: Option<&str>,
+    limit: usize,
+) -> Result<Page, ApiError> {
+    let filters: [&[u8]; 3] = [b"entity_members", name.as_str().as_bytes(), &[class as u8]];
+    let (after, shown) = match cursor {
+        None => (None, 0),
+        Some(token) => {
+            let bad = || ApiError::validation(Location::Query, "cursor", NO_FIT);
+            let (head, key) = token.split_once('-').ok_or_else(bad)?;
+            let shown = Cursor::read(head, view, &filters)?.position;
+            let (last, script) = key_of(key).ok_or_else(bad)?;
+            (Some(EntityScript { entity: name.clone(), class, last, script }), shown)
+        }
+    };
+    let mut scripts = view.entity_scripts(name, class, after.as_ref(), limit.saturating_add(1))?;
+    let is_last = scripts.len() <= limit;
+    scripts.truncate(limit);
+    let hashes: Vec<ScriptHash> = scripts.iter().map(|script| script.script).collect();
+    let mut rows = Vec::with_capacity(scripts.len());
+    for (script, label) in scripts.iter().zip(view.labels(&hashes)?) {
+        ctx.work.poll()?;
+        let what = || format!("the label of script {}", hex::encode(script.script.0));
+        rows.push(row(view, script, &label.ok_or_else(|| lacks::<Labels>(what()))?)?);
+    }
+    let next_cursor = scripts.last().filter(|_| !is_last).map(|last| {
+        let head = Cursor { position: shown.saturating_add(rows.len() as u64) }.token(view, &filters);
+        format!("{head}-{}", key(last))
+    });
+    Ok(Page { rows, next_cursor })
+}
+
+fn row(view: &View<'_>, script: &EntityScript, label: &ScriptLabel) -> Result<EntityAddress, ApiError> {
+    let found = label.id(&script.script).map(|id| view.script_by_id(id)).transpose()?.flatten();
+    let (balance, tx_count) = found.map_or((0, 0), |of| {
+        let totals = &of.totals;
+        (totals.funded.saturating_sub(totals.spent), totals.tx_count)
+    });
+    let last = script.last.0.and_then(|last| block_time(view, last));
+    let level = label.member.as_ref().map(|member| member.level).or(label.label.as_ref().map(|label| label.level));
+    let address = address_of(&label.script, view.network());
+    Ok(EntityAddress {
+        address: address.unwrap_or_else(|| format!("scripthash:{}", hex::encode(script.script.0))),
+        script_type: script_type(&label.script).name(),
+        claim_type: label.label.as_ref().map(|label| label.claim_type.as_str()),
+        evidence_tier: label.label.as_ref().map(|label| label.tier.as_str()),
+        confidence_level: level.unwrap_or(0),
+        confidence: Confidence::of(level.unwrap_or(0)).as_str(),
+        balance_sats: balance,
+        balance_btc: Btc::of(balance),
+        tx_count,
+        last_activity_at: last.map(rfc3339),
+        last_activity_unix: last,
+    })
+}
+
+/// The place of a script in the list, as a cursor has it.
+fn key(script: &EntityScript) -> String {
+    // Scripts that no block has are last.
+    let last = script.last.0.map_or(0, |last| last.0);
+    format!("{last:016x}{}", hex::encode(script.script.0))
+}
+
+fn key_of(text: &str) -> Option<(Newest, ScriptHash)> {
+    let bytes = (text.len() == KEY_DIGITS).then(|| hex::decode(text).ok())??;
+    let (last, hash) = bytes.split_first_chunk::<8>()?;
+    let last = Some(u64::from_be_bytes(*last)).filter(|last| *last > 0);
+    let fits = last.is_none_or(|last| last < TxNum::LIMIT);
+    fits.then_some((Newest(last.map(TxNum)), ScriptHash(hash.try_into().ok()?)))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    proptest::proptest! {
+        #[test]
+        fn places_are_read_or_refused(text in "[0-9a-f\u{e9}]{0,90}", last: Option<u32>, hash: [u8; 32]) {
+            proptest::prop_assert!(key_of(&text).is_none() || text.len() == KEY_DIGITS && text.starts_with("000000"));
+            let last = Newest(last.map(|last| TxNum(1 + u64::from(last))));
+            let (entity, class, script) = ("abc".parse().unwrap(), ScriptClass::Member, ScriptHash(hash));
+            proptest::prop_assert_eq!(key_of(&key(&EntityScript { entity, class, last, script })), Some((last, script)));
+        }
+    }
+}

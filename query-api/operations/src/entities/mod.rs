@@ -1,0 +1,14 @@
+//! Entities: whom labels name, with what is known of their scripts together.
+
+mod facts;
+mod find;
+mod members;
+mod recent;
+
+crate::area::area! {
+    categories::Categories,
+    directory::Directory,
+    list::EntityList,
+    lookup::Lookup,
+    activity::Activity,
+}

@@ -1,0 +1,93 @@
+//! Whom the transactions of a script have on their other side.
+
+use cairn_domain::{Direction, Effect, direction};
+use cairn_http::ApiError;
+use cairn_model::{MempoolTx, ScriptId};
+use cairn_reader::{StoredTx, View};
+use cairn_tables::labels::ScriptLabel;
+
+use super::Wallet;
+use crate::{context::Ctx, vocabulary::label::ShortLabel};
+
+/// Inputs or outputs of a transaction that are looked at.
+const MOST_LOOKED_AT: usize = 64;
+/// Labels that are told of a transaction.
+const MOST_TOLD: usize = 8;
+
+/// Looks up the labels of those who send to a script, or receive from it.
+pub(super) struct Counterparties<'c> {
+    ctx: &'c Ctx<'c>,
+    view: &'c View<'c>,
+    wallet: &'c Wallet,
+    /// False in an index without labels: nothing is looked up then.
+    has_labels: bool,
+}
+
+impl<'c> Counterparties<'c> {
+    pub(super) fn of(ctx: &'c Ctx<'c>, view: &'c View<'c>, wallet: &'c Wallet) -> Result<Self, ApiError> {
+        let has_labels = view.has_labels()?;
+        if !has_labels {
+            ctx.warn("no_label_source", "no labels are loaded: counterparties are unknown");
+        }
+        Ok(Counterparties { ctx, view, wallet, has_labels })
+    }
+
+    /// Of a confirmed transaction: a row read for its inputs if it pays the script, and a look-up for each input or output,
+    /// which the filter mostly saves.
+    pub(super) fn of_confirmed(&self, tx: &StoredTx, effect: &Effect) -> Result<Vec<ShortLabel>, ApiError> {
+        if !self.has_labels {
+            return Ok(Vec::new());
+        }
+        let ids: Vec<ScriptId> = match direction(effect) {
+            Direction::In if tx.is_coinbase() => Vec::new(),
+            Direction::In => {
+                let coins = self.view.inputs(tx)?;
+                coins.iter().take(MOST_LOOKED_AT).map(|coin| coin.script).collect()
+            }
+            Direction::Out => {
+                let spendable = tx.outputs().iter().filter(|output| output.spendable);
+                spendable.take(MOST_LOOKED_AT).map(|output| output.id).collect()
+            }
+            Direction::OwnTransfer => Vec::new(),
+        };
+        let own = self.wallet.found.map(|found| found.id);
+        let mut told = Vec::new();
+        for id in distinct(ids.into_iter().filter(|id| Some(*id) != own)) {
+            self.ctx.work.poll()?;
+            self.tell(&mut told, self.view.label_of_id(id)?.map(|(_, label)| label).as_ref());
+        }
+        Ok(told)
+    }
+
+    /// Of an unconfirmed transaction.
+    pub(super) fn of_unconfirmed(&self, tx: &MempoolTx, effect: &Effect) -> Result<Vec<ShortLabel>, ApiError> {
+        if !self.has_labels {
+            return Ok(Vec::new());
+        }
+        let scripts: Vec<&[u8]> = match direction(effect) {
+            Direction::In => tx.inputs.iter().take(MOST_LOOKED_AT).map(|input| &input.script[..]).collect(),
+            Direction::Out => tx.outputs.iter().take(MOST_LOOKED_AT).map(|output| &output.script[..]).collect(),
+            Direction::OwnTransfer => Vec::new(),
+        };
+        let own = self.wallet.script.as_deref();
+        let others = distinct(scripts.into_iter().filter(|script| Some(*script) != own));
+        self.ctx.work.poll()?;
+        let mut told = Vec::new();
+        self.view.labels_of(others)?.iter().for_each(|label| self.tell(&mut told, label.as_ref()));
+        Ok(told)
+    }
+
+    fn tell(&self, told: &mut Vec<ShortLabel>, label: Option<&ScriptLabel>) {
+        let label = label.and_then(|label| ShortLabel::of(label, self.ctx.now()));
+        let news = label.filter(|label| told.len() < MOST_TOLD && !told.iter().any(|before| before.is_same(label)));
+        told.extend(news);
+    }
+}
+
+/// Each once, ascending.
+fn distinct<V: Ord>(all: impl Iterator<Item = V>) -> Vec<V> {
+    let mut all: Vec<V> = all.collect();
+    all.sort_unstable();
+    all.dedup();
+    all
+}
