@@ -254,8 +254,9 @@ fn many_claims_of_one_script_repeat() {
     let (_blocks, _chain, index, ..) = world(11, 1);
     let rng = &mut ChaCha8Rng::seed_from_u64(1);
     let script: Script = [0x52].into();
-    let rows: Vec<Claim> =
-        (1..=300).map(|row| Claim { level: (row % 100) as u8, ..claim(rng, row, &[script.clone()]) }).collect();
+    let rows: Vec<Claim> = (1..=300)
+        .map(|row| Claim { level: (row % 100) as u8, ..claim(rng, row, std::slice::from_ref(&script)) })
+        .collect();
     let list = ClaimList { name: "many".parse().unwrap(), is_complete: false };
     let mut one = document(rng, Body::Claims { list, rows });
     index.engine.take_document(&one, 1).unwrap();
