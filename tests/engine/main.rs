@@ -28,6 +28,7 @@ mod kept;
 mod kept_damaged;
 mod kernel;
 mod labels;
+mod labels_by_hand;
 mod ledger;
 mod memory;
 mod outpoints;

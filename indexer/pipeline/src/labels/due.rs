@@ -128,11 +128,8 @@ impl Engine {
         let mut marks = Marks::new(&self.writer);
         let mut claims = view.scan::<Claims>(None)?;
         while let Some((key, _)) = claims.next_bytes()? {
-            let script = key
-                .first_chunk::<32>()
-                .copied()
-                .ok_or_else(|| DecodeError { table: Claims::NAME, what: "too short" })?;
-            marks.add(ScriptHash(script))?;
+            let short = DecodeError { table: Claims::NAME, what: "too short" };
+            marks.add(ScriptHash(*key.first_chunk::<32>().ok_or(short)?))?;
             if progress.cancel_token().is_cancelled() {
                 return Err(PipelineError::Stopped);
             }
