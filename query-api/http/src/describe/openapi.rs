@@ -183,8 +183,8 @@ fn describe_extras(schemas: &mut Map<String, Value>) {
     if let Some(members) = schemas.get_mut("Problem").and_then(|problem| problem["properties"].as_object_mut()) {
         members.insert(
             "did_you_mean".to_owned(),
-            json!({"type": "array", "items": route,
-                "description": "The nearest routes; only with `route_not_found`."}),
+            json!({"type": "array", "items": {"anyOf": [route, {"type": "string"}]},
+                "description": "With `route_not_found` the nearest routes, with other errors near names."}),
         );
         members.insert(
             "links".to_owned(),
