@@ -35,6 +35,7 @@ macro_rules! for_each_table {
             claims: Claims, ClaimLists;
             labels: Labels, LabelDue;
             entities: EntityScripts, EntityTotals, EntityFacets;
+            names: Names;
         }
     };
 }

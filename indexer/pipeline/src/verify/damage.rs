@@ -94,6 +94,7 @@ mod rules {
         labels::{LabelDue, Labels},
         live_quotes::LiveQuotes,
         mempool::{KeptMempool, MempoolSamples},
+        names::Names,
         prevouts::Prevouts,
         script_days::ScriptDays,
         spenders::Spenders,
@@ -339,6 +340,11 @@ mod rules {
 
     /// Compared script by script with what follows from the claims.
     impl Verified for EntityFacets {
+        const REPAIR: Repair = Repair::Ledger;
+    }
+
+    /// Compared script by script with what follows from the claims.
+    impl Verified for Names {
         const REPAIR: Repair = Repair::Ledger;
     }
 

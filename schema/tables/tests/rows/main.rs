@@ -9,6 +9,7 @@ mod golden_claims;
 mod golden_clusters;
 mod golden_events;
 mod golden_labels;
+mod golden_names;
 mod identity;
 mod observations;
 mod registry;
