@@ -29,6 +29,7 @@ mod kept_damaged;
 mod kernel;
 mod ledger;
 mod memory;
+mod names;
 mod outpoints;
 mod owners;
 mod rarities;
