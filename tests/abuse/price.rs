@@ -42,6 +42,8 @@ fn cases() -> Vec<Case> {
         paths.extend(["trust-safety", "trust-safety?as_of=3", "summary", "detail?limit=200", "contributors"].map(of));
         paths.extend([format!("/v1/wallets/{wallet}"), format!("/v1/address/{wallet}/overview")]);
     }
+    let names = ["q=a", "q=source&limit=100", "q=xxxxxxxxxxxx%20yyyyyyyy", "q=many&limit=100&format=csv"];
+    paths.extend(names.map(|query| format!("/v1/labels/search?{query}")));
     let tip = worst.payouts;
     paths.extend([format!("/v1/blocks/{tip}"), format!("/v1/blocks/{}", tip - 1), format!("/v1/qr?data={busy}")]);
     paths.push(format!("/v1/qr?data={}", "Z".repeat(1_200)));

@@ -12,6 +12,7 @@ mod config;
 mod context;
 mod definitions;
 mod fees;
+mod labels;
 mod market;
 mod mempool;
 mod network;
