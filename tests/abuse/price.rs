@@ -47,6 +47,8 @@ fn cases() -> Vec<Case> {
         ["categories", "directory?per_category=50", "list?limit=500", "many?member_limit=200", "nobody-has-it"];
     let of_many = ["many/activity", "many/activity?limit=100", "many/activity?since=1d"];
     paths.extend(entities.iter().chain(&of_many).map(|rest| format!("/v1/entities/{rest}")));
+    let names = ["q=a", "q=source&limit=100", "q=xxxxxxxxxxxx%20yyyyyyyy", "q=many&limit=100&format=csv"];
+    paths.extend(names.map(|query| format!("/v1/labels/search?{query}")));
     let tip = worst.payouts;
     paths.extend([format!("/v1/blocks/{tip}"), format!("/v1/blocks/{}", tip - 1), format!("/v1/qr?data={busy}")]);
     paths.push(format!("/v1/qr?data={}", "Z".repeat(1_200)));

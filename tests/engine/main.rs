@@ -31,6 +31,7 @@ mod labels;
 mod labels_by_hand;
 mod ledger;
 mod memory;
+mod names;
 mod outpoints;
 mod owners;
 mod rarities;

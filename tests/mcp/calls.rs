@@ -66,6 +66,7 @@ impl Subjects {
                 get(json!({"address": script, "limit": 3}), format!("/v1/wallets/{script}/detail?limit=3"))
             }
             "wallet_contributors" => get(json!({"address": script}), format!("/v1/wallets/{script}/contributors")),
+            "labels_search" => get(json!({"q": "example exch"}), "/v1/labels/search?q=example%20exch".to_owned()),
             "batch_trust_safety" => post(json!({"addresses": [script, "x"]}), "/v1/batch/trust-safety"),
             "batch_summary" => post(json!({"addresses": [script, "x"]}), "/v1/batch/summary"),
             "entity_categories" => get(json!({}), "/v1/entities/categories".to_owned()),

@@ -27,6 +27,7 @@ pub(crate) fn about(config: &ApiConfig) -> About {
         areas: &[
             ("blocks", "Single blocks and their transactions."),
             ("chain", "Lists of the newest blocks and of the projected next blocks."),
+            ("labels", "Names that sources give to addresses: look for them."),
             ("market", "Prices of bitcoin and exchange rates, with their sources and their age."),
             ("mempool", "Unconfirmed transactions, and the feerates needed to confirm soon."),
             ("network", "The state of the whole network in a few figures."),

@@ -13,6 +13,7 @@ mod context;
 mod definitions;
 mod entities;
 mod fees;
+mod labels;
 mod market;
 mod mempool;
 mod network;

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use cairn_http::Agreed;
 
 use crate::{
-    blocks, chain, entities, fees, market, mempool, network, operation::Line, pools, qr, service, tx, wallets,
+    blocks, chain, entities, fees, labels, market, mempool, network, operation::Line, pools, qr, service, tx, wallets,
 };
 
 /// The operations of the interface as it was agreed upon, with their tiers and prices: built or not.
@@ -24,6 +24,7 @@ pub(crate) fn operations() -> Vec<Line> {
         (service::OPERATIONS, service::BATCHES),
         (wallets::OPERATIONS, wallets::BATCHES),
         (entities::OPERATIONS, entities::BATCHES),
+        (labels::OPERATIONS, labels::BATCHES),
         (tx::OPERATIONS, tx::BATCHES),
         (blocks::OPERATIONS, blocks::BATCHES),
         (chain::OPERATIONS, chain::BATCHES),

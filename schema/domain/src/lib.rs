@@ -14,6 +14,7 @@ mod feerate;
 mod inscription;
 mod key;
 pub mod mempool;
+pub mod names;
 pub mod onchain;
 mod op_return;
 pub mod pools;

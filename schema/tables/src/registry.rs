@@ -37,6 +37,7 @@ macro_rules! for_each_table {
             entities: EntityScripts, EntityTotals, EntityFacets;
             payouts: Payouts;
             pool_tags: PoolTags;
+            names: Names;
         }
     };
 }

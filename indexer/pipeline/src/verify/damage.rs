@@ -97,6 +97,7 @@ mod rules {
         labels::{LabelDue, Labels},
         live_quotes::LiveQuotes,
         mempool::{KeptMempool, MempoolSamples},
+        names::Names,
         payouts::Payouts,
         pool_tags::PoolTags,
         prevouts::Prevouts,
@@ -366,6 +367,11 @@ mod rules {
 
     /// Compared with the ledger.
     impl Verified for PoolTags {
+        const REPAIR: Repair = Repair::Ledger;
+    }
+
+    /// Compared script by script with what follows from the claims.
+    impl Verified for Names {
         const REPAIR: Repair = Repair::Ledger;
     }
 

@@ -9,6 +9,7 @@ mod golden_claims;
 mod golden_clusters;
 mod golden_events;
 mod golden_labels;
+mod golden_names;
 mod golden_pools;
 mod identity;
 mod observations;

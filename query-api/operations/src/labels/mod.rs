@@ -1,0 +1,7 @@
+//! Labels of many scripts.
+
+mod words;
+
+crate::area::area! {
+    search::LabelsSearch,
+}
