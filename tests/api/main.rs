@@ -31,6 +31,7 @@ mod price_history;
 mod price_now;
 mod priced;
 mod reference;
+mod sanctions;
 mod sessions;
 mod supply;
 mod support;

@@ -66,6 +66,8 @@ impl Subjects {
                 get(json!({"address": script, "limit": 3}), format!("/v1/wallets/{script}/detail?limit=3"))
             }
             "wallet_contributors" => get(json!({"address": script}), format!("/v1/wallets/{script}/contributors")),
+            "ofac_compliance_tier" => get(json!({"limit": 5}), "/v1/sanctions/ofac/compliance-tier?limit=5".to_owned()),
+            "ofac_coverage" => get(json!({}), "/v1/sanctions/ofac/coverage".to_owned()),
             "batch_trust_safety" => post(json!({"addresses": [script, "x"]}), "/v1/batch/trust-safety"),
             "batch_summary" => post(json!({"addresses": [script, "x"]}), "/v1/batch/summary"),
             "tx_lookup" => get(json!({"txid": txid}), format!("/v1/tx/{txid}")),

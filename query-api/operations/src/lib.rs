@@ -24,6 +24,7 @@ mod price_now;
 mod qr;
 mod raw_tx;
 mod registry;
+mod sanctions;
 mod series;
 mod service;
 mod start;
@@ -32,6 +33,6 @@ mod values;
 mod vocabulary;
 mod wallets;
 
-pub use config::{ApiConfig, Featured};
+pub use config::{ApiConfig, Featured, SanctionsConfig};
 pub use node::{NodeAccess, Refused, Unreachable};
 pub use start::{ApiState, admin_router, openapi_document, router, router_with, serve};

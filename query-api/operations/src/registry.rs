@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use cairn_http::Agreed;
 
-use crate::{blocks, chain, fees, market, mempool, network, operation::Line, qr, service, tx, wallets};
+use crate::{blocks, chain, fees, market, mempool, network, operation::Line, qr, sanctions, service, tx, wallets};
 
 /// The operations of the interface as it was agreed upon, with their tiers and prices: built or not.
 pub(crate) static AGREED: LazyLock<Vec<Agreed>> = LazyLock::new(|| {
@@ -21,6 +21,7 @@ pub(crate) fn operations() -> Vec<Line> {
     let areas = [
         (service::OPERATIONS, service::BATCHES),
         (wallets::OPERATIONS, wallets::BATCHES),
+        (sanctions::OPERATIONS, sanctions::BATCHES),
         (tx::OPERATIONS, tx::BATCHES),
         (blocks::OPERATIONS, blocks::BATCHES),
         (chain::OPERATIONS, chain::BATCHES),

@@ -16,6 +16,7 @@ pub mod mempool;
 pub mod onchain;
 mod op_return;
 pub mod price;
+pub mod sanctions;
 mod script;
 mod supply;
 mod text;
