@@ -13,7 +13,7 @@ use bitcoin::{Address, Network, PubkeyHash, hashes::Hash};
 use serde_json::Value;
 
 use crate::{
-    common::{Running, World, fails, get},
+    common::{Running, World, fails, get, wait_until},
     server::{Reply, Server},
 };
 
@@ -76,6 +76,12 @@ fn answer(address: &str, path: &str) -> Value {
     serde_json::from_str(&body).unwrap()
 }
 
+/// Waits until a server has the feed that the commands have.
+fn follow(world: &World, address: &str) {
+    let sha256 = status(world, "")["feed"]["sha256"].clone();
+    wait_until("the feed", || answer(address, "coverage")["feed"]["sha256"] == sha256);
+}
+
 fn served(address: &str) -> Vec<String> {
     let body = answer(address, "compliance-tier");
     let rows = body["addresses"].as_array().unwrap();
@@ -107,6 +113,7 @@ fn rows_are_approved_and_served_at_once() {
     let address = server.address();
     assert_eq!(answer(&address, "compliance-tier")["feed"], Value::Null);
     assert!(import(&world, "first.xml").contains("3 taken"));
+    follow(&world, &address);
     let of = status(&world, "");
     assert_eq!(counts(&of), [3, 0, 3, 0]);
     assert_eq!((&of["feed"]["invalid"], &of["feed"]["listed_under_other_asset"]), (&1.into(), &2.into()), "{of}");
@@ -157,8 +164,9 @@ fn two_operators_must_approve_if_the_settings_say_so() {
     sdn(&world, "list.xml", 0, &[(7, "ACME", &xbt(&[1]))]);
     import(&world, "list.xml");
     fs::write(world.path("cairn.toml"), "sanctions_four_eyes = true\n").unwrap();
-    let server = Running::start(world.command("serve --datadir data --listen 127.0.0.1:0"));
+    let mut server = Running::start(world.command("serve --datadir data --listen 127.0.0.1:0"));
     let address = server.address();
+    follow(&world, &address);
     let said = world.stdout(&format!("{APPROVE} --approver ann --all"));
     assert!(said.contains("another operator must approve it") && said.contains("0 of these 1 rows count"), "{said}");
     // The same person under another spelling is no second one.
@@ -177,10 +185,11 @@ fn two_operators_must_approve_if_the_settings_say_so() {
 fn a_new_feed_ends_what_it_drops_and_asks_again_for_what_it_changes() {
     let world = World::small(5);
     world.index();
-    let server = Running::start(world.command("serve --datadir data --listen 127.0.0.1:0"));
+    let mut server = Running::start(world.command("serve --datadir data --listen 127.0.0.1:0"));
     let address = server.address();
     sdn(&world, "old.xml", 9, &[(7, "ACME", &xbt(&[1, 2])), (8, "BOB LTD", &xbt(&[3]))]);
     import(&world, "old.xml");
+    follow(&world, &address);
     world.run(&format!("{APPROVE} --approver ann --all")).success();
     let old = answer(&address, "compliance-tier");
     assert_eq!((&old["feed"]["stale"], &old["caveat_codes"][0]["code"]), (&true.into(), &"feed_stale".into()), "{old}");
@@ -189,6 +198,7 @@ fn a_new_feed_ends_what_it_drops_and_asks_again_for_what_it_changes() {
     // The second address is gone, the third is another party's, the fourth is new.
     sdn(&world, "new.xml", 0, &[(7, "ACME", &xbt(&[1])), (9, "CAROL LTD", &xbt(&[3, 4]))]);
     import(&world, "new.xml");
+    follow(&world, &address);
     let of = status(&world, "--rows removed");
     assert_eq!((counts(&of), &of["feed"]["pending_party_changed"]), ([3, 1, 2, 1], &1.into()), "{of}");
     assert_eq!(of["rows"][0]["address"], wallet(2));
@@ -206,6 +216,7 @@ fn a_new_feed_ends_what_it_drops_and_asks_again_for_what_it_changes() {
     // If the newest is withdrawn, the one before holds again, with what was approved of it.
     let hash = new["feed"]["sha256"].as_str().unwrap();
     world.run(&format!("events withdraw --datadir data --reason wrong {hash}")).success();
+    follow(&world, &address);
     assert_eq!(served(&address), [wallet(1), wallet(2), wallet(3)]);
 }
 
