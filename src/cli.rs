@@ -10,8 +10,9 @@ mod events;
 mod import;
 mod labels;
 mod prices;
+mod sanctions;
 
-pub(crate) use self::{events::*, import::*, labels::*, prices::*};
+pub(crate) use self::{events::*, import::*, labels::*, prices::*, sanctions::*};
 use crate::{
     config::{
         All, BlocksDir, Chain, DemoDir, Http, IndexDir, Limits, Logging, MempoolMemory, Node, Prices, ReadCache, Scrub,
@@ -72,13 +73,14 @@ pub(crate) enum Command {
     Labels(LabelsArgs),
     /// Imports lists of mining pools. Works while another process writes the index.
     Pools(PoolsArgs),
-    /// Imports lists of sanctions. Works while another process writes the index.
+    /// Imports lists of sanctions, approves their rows, and shows what is approved. Works while another process writes the
+    /// index.
     Sanctions(SanctionsArgs),
     /// Issues, lists and revokes bridge keys and wallet sessions. Works while a server is running.
     Keys(Keys),
     /// Lists and closes the tickets that clients opened with POST /v1/feedback. Works while a server is running.
     Feedback(Feedback),
-    /// Backs up and checks the database of keys, sessions and feedback. Works while a server is running.
+    /// Backs up and checks the database of keys, sessions, feedback and approvals. Works while a server is running.
     State(StateArgs),
     /// Prints the settings in force and the source of each value.
     Config(Config),

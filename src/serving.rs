@@ -81,6 +81,7 @@ impl Server {
             showcase_addresses,
             featured: examples.featured,
             max_lag_blocks: http.max_lag_blocks,
+            sanctions: http.sanctions.config(),
         };
         if !local.ip().is_loopback() {
             tracing::warn!(address = %local, "listening on an address that other machines can reach");

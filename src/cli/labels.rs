@@ -101,25 +101,3 @@ pub(crate) struct PoolsImport {
     #[arg(long, value_name = "NAME")]
     pub(crate) source: Slug,
 }
-
-#[derive(Args, Debug)]
-pub(crate) struct SanctionsArgs {
-    #[command(subcommand)]
-    pub(crate) what: SanctionsCommand,
-}
-
-#[derive(Subcommand, Debug)]
-pub(crate) enum SanctionsCommand {
-    /// Reads a list of sanctions and takes its Bitcoin addresses into the ledger: OFAC's SDN list (sdn_advanced.xml), or a text
-    /// file with an address a line. The file is the whole list: what an older file has, and this one does not, is delisted.
-    Import(SanctionsImport),
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct SanctionsImport {
-    #[command(flatten)]
-    pub(crate) from: Import,
-    /// Whose list it is: a short name in small letters. Names that begin with ofac count as one origin.
-    #[arg(long, value_name = "NAME", default_value = "ofac-sdn")]
-    pub(crate) source: Slug,
-}

@@ -43,13 +43,22 @@ impl From<Failure> for Refused {
     }
 }
 
+/// What an import did.
+pub(super) struct Imported {
+    pub(super) exit: Exit,
+    /// The document that the file became, or the first one; `None` if nothing was to be written.
+    pub(super) document: Option<DocumentHash>,
+    /// When the publisher's file was last known to be this one, in seconds since 1970.
+    pub(super) checked_at: u32,
+}
+
 /// Imports a file or URL. `read` tells what it reads, and returns what the documents say that the file becomes, none if no
 /// row can be taken.
 pub(super) fn import(
     args: &Import,
     source: &Slug,
     read: impl FnOnce(&mut dyn Read) -> Result<Vec<Body>, Refused>,
-) -> Result<Exit, Failure> {
+) -> Result<Imported, Failure> {
     match url_of(&args.file)? {
         Some(url) => import_url(args, source, &url, read),
         None => import_file(args, source, read),
@@ -67,14 +76,15 @@ fn import_file(
     args: &Import,
     source: &Slug,
     read: impl FnOnce(&mut dyn Read) -> Result<Vec<Body>, Refused>,
-) -> Result<Exit, Failure> {
+) -> Result<Imported, Failure> {
     let path = &args.file;
     let file = File::open(path).map_err(Failure::io(path))?;
     let modified = file.metadata().and_then(|of| of.modified()).map_err(Failure::io(path))?;
     let modified = modified.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let retrieved_at = u32::try_from(modified).unwrap_or(u32::MAX).min(now());
     let from = Place { origin: path.display().to_string(), retrieved_at, source };
-    Ok(take(args, BufReader::new(file), from, read)?.1)
+    let (document, exit) = take(args, BufReader::new(file), from, read)?;
+    Ok(Imported { exit, document: (!args.dry_run).then_some(document), checked_at: retrieved_at })
 }
 
 fn import_url(
@@ -82,7 +92,7 @@ fn import_url(
     source: &Slug,
     url: &Url,
     read: impl FnOnce(&mut dyn Read) -> Result<Vec<Body>, Refused>,
-) -> Result<Exit, Failure> {
+) -> Result<Imported, Failure> {
     let datadir = args.index.datadir()?;
     let signals = Signals::take_over()?;
     let client = Client::new(signals.cancel_token(), args.addresses.allow_private_addresses);
@@ -93,9 +103,10 @@ fn import_url(
     let answer = match client.fetch(url, limits, &validators)? {
         Fetched::Document(answer) => answer,
         Fetched::Unchanged => {
-            let since = last.map(|last| time(last.fetched_at.into())).unwrap_or_default();
+            let since = last.as_ref().map(|last| time(last.fetched_at.into())).unwrap_or_default();
             print(&format!("{url} has not changed since it was fetched at {since}: nothing has changed\n"))?;
-            return Ok(Exit::Done);
+            let document = last.map(|last| last.document);
+            return Ok(Imported { exit: Exit::Done, document, checked_at: now() });
         }
     };
     let fetched_at = now();
@@ -109,7 +120,7 @@ fn import_url(
             tracing::warn!(%error, "what the server told of the file cannot be kept");
         }
     }
-    Ok(exit)
+    Ok(Imported { exit, document: (!args.dry_run).then_some(document), checked_at: fetched_at })
 }
 
 /// True if the ledger has the document of the last fetch.

@@ -1,10 +1,10 @@
-//! `cairn labels`, `cairn pools` and `cairn sanctions`: claims about scripts.
+//! `cairn labels` and `cairn pools`, and what imports of claims have in common.
 
 use std::collections::BTreeMap;
 
 use cairn_clock::now_secs;
 use cairn_domain::{Subject, parse_address, script_sha256};
-use cairn_events::{Behaviour, Body, Claim, ClaimList, ClaimType, EvidenceTier, MAX_ROWS, Slug, SlugError};
+use cairn_events::{Body, Claim, ClaimList, MAX_ROWS, Slug, SlugError};
 use cairn_inputs::{ClaimDefaults, ClaimLayout, ClaimMap, ClaimOptions, ClaimReport, STARTER_LABELS, read_claims};
 use cairn_reader::View;
 use serde::Serialize;
@@ -13,11 +13,11 @@ use super::{
     claims::ClaimRow,
     db::open,
     events::now,
-    import::{Refused, import},
+    import::{Imported, Refused, import},
     keys::time,
 };
 use crate::{
-    cli::{Import, LabelsCommand, LabelsImport, LabelsShow, LabelsStatus, PoolsCommand, SanctionsCommand},
+    cli::{Import, LabelsCommand, LabelsImport, LabelsShow, LabelsStatus, PoolsCommand},
     config::IndexDir,
     exit::{Exit, Failure},
     out::{print, table, thousands},
@@ -40,39 +40,23 @@ pub(crate) fn labels(command: &LabelsCommand) -> Result<Exit, Failure> {
 pub(crate) fn pools(command: &PoolsCommand) -> Result<Exit, Failure> {
     let PoolsCommand::Import(args) = command;
     let what = What { layout: Some(ClaimLayout::Pools), ..What::named("pools")? };
-    import_claims(&args.from, &args.source, what)
+    Ok(import_claims(&args.from, &args.source, what)?.0.exit)
 }
-
-/// Runs a subcommand of `cairn sanctions`.
-pub(crate) fn sanctions(command: &SanctionsCommand) -> Result<Exit, Failure> {
-    let SanctionsCommand::Import(args) = command;
-    let defaults = ClaimDefaults {
-        claim_type: Some(ClaimType::ListedBy),
-        tier: Some(EvidenceTier::AuthorityListed),
-        behaviour: Some(Behaviour::Sanctioned),
-        ..ClaimDefaults::default()
-    };
-    let what = What { among: SANCTIONS, defaults, ..What::named("sanctions")? };
-    import_claims(&args.from, &args.source, what)
-}
-
-/// The layouts of lists of sanctions.
-const SANCTIONS: &[ClaimLayout] = &[ClaimLayout::SdnAdvanced, ClaimLayout::AddressList];
 
 /// What is imported.
-struct What {
-    list: Slug,
-    is_complete: bool,
-    layout: Option<ClaimLayout>,
+pub(super) struct What {
+    pub(super) list: Slug,
+    pub(super) is_complete: bool,
+    pub(super) layout: Option<ClaimLayout>,
     /// Layouts that are allowed; all if there is none.
-    among: &'static [ClaimLayout],
-    map: Option<ClaimMap>,
-    defaults: ClaimDefaults,
+    pub(super) among: &'static [ClaimLayout],
+    pub(super) map: Option<ClaimMap>,
+    pub(super) defaults: ClaimDefaults,
 }
 
 impl What {
     /// A list of this name; the rest is as the file says.
-    fn named(list: &str) -> Result<Self, Failure> {
+    pub(super) fn named(list: &str) -> Result<Self, Failure> {
         let list = list.parse().map_err(|error: SlugError| Failure::new(Exit::Other, error.to_string()))?;
         Ok(What { list, is_complete: false, layout: None, among: &[], map: None, defaults: ClaimDefaults::default() })
     }
@@ -94,7 +78,7 @@ fn import_labels(args: &LabelsImport) -> Result<Exit, Failure> {
     };
     let (layout, map) = (args.layout, args.map.clone());
     let what = What { list, is_complete: args.complete, layout, among: &[], map, defaults };
-    import_claims(&args.from, &args.source, what)
+    Ok(import_claims(&args.from, &args.source, what)?.0.exit)
 }
 
 /// The name of the list that follows from the name of the file.
@@ -107,9 +91,15 @@ fn list_of(from: &Import) -> Result<Slug, Failure> {
     name.parse().map_err(|_| Failure::usage("the file has no name that could name the list: give --list".to_owned()))
 }
 
-fn import_claims(from: &Import, source: &Slug, what: What) -> Result<Exit, Failure> {
+/// Imports a file or URL; what was read of it, unless it was not read again.
+pub(super) fn import_claims(
+    from: &Import,
+    source: &Slug,
+    what: What,
+) -> Result<(Imported, Option<ClaimReport>), Failure> {
     let network = open(from.index.datadir()?)?.facts().network;
-    import(from, source, |input| {
+    let mut read = None;
+    let imported = import(from, source, |input| {
         let options = ClaimOptions {
             now: now(),
             network,
@@ -137,10 +127,12 @@ fn import_claims(from: &Import, source: &Slug, what: What) -> Result<Exit, Failu
         let list = ClaimList { name: what.list.clone(), is_complete };
         let mut bodies: Vec<Body> = parts.into_iter().map(|rows| Body::Claims { list: list.clone(), rows }).collect();
         if !report.tags.is_empty() {
-            bodies.push(Body::PoolTags { list: list.name, rows: report.tags });
+            bodies.push(Body::PoolTags { list: list.name, rows: report.tags.clone() });
         }
+        read = Some(report);
         Ok(bodies)
-    })
+    })?;
+    Ok((imported, read))
 }
 
 /// Most documents that one file becomes.
@@ -348,6 +340,8 @@ fn licences(index: &IndexDir) -> Result<Exit, Failure> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, clippy::panic)]
+    use cairn_events::{Behaviour, ClaimType, EvidenceTier};
+
     use super::*;
 
     fn claim(row: u32, script: u32) -> Claim {

@@ -13,6 +13,7 @@ mod keys;
 mod labels;
 mod prices;
 mod repair;
+mod sanctions;
 mod serve;
 mod state;
 mod upkeep;
@@ -50,7 +51,7 @@ pub(crate) fn run(command: Command, context: &Context) -> Result<Exit, Failure> 
         Command::Prices(args) => prices::prices(&args.what),
         Command::Labels(args) => labels::labels(&args.what),
         Command::Pools(args) => labels::pools(&args.what),
-        Command::Sanctions(args) => labels::sanctions(&args.what),
+        Command::Sanctions(args) => sanctions::sanctions(&args.what),
         Command::Keys(args) => keys::keys(&args.what),
         Command::Feedback(args) => feedback::feedback(&args.what),
         Command::State(args) => state::state(&args.what),

@@ -13,13 +13,14 @@ use crate::{
 /// Runs a subcommand.
 pub(crate) fn prices(command: &PricesCommand) -> Result<Exit, Failure> {
     let PricesCommand::Import(args) = command;
-    import(&args.from, &args.source, |input| {
+    let imported = import(&args.from, &args.source, |input| {
         let options = options(args);
         let mut rows: Vec<QuoteRow> = Vec::new();
         let report = read_quotes(input, &options, &mut |row| rows.push(row)).map_err(|error| error.to_string())?;
         print(&told(&report))?;
         Ok(sorted(rows).chunks(MAX_ROWS).map(|rows| Body::Quotes(rows.to_vec())).collect())
-    })
+    })?;
+    Ok(imported.exit)
 }
 
 fn options(args: &PricesImport) -> Options {

@@ -1,4 +1,4 @@
-//! `cairn state`: backup and check of the database of keys, sessions and feedback.
+//! `cairn state`: backup and check of the database of keys, sessions, feedback and approvals.
 
 use cairn_state::{StateError, backup, check};
 
@@ -54,6 +54,9 @@ async fn checked(at: &KeysAt) -> Result<Exit, Failure> {
         return Ok(Exit::Difference);
     }
     let version = found.version.unwrap_or_default();
-    print(&format!("ok: schema version {version}, {} keys and sessions, {} tickets\n", found.keys, found.tickets))?;
+    let (keys, tickets, approvals) = (found.keys, found.tickets, found.approvals);
+    print(&format!(
+        "ok: schema version {version}, {keys} keys and sessions, {tickets} tickets, {approvals} approvals\n"
+    ))?;
     Ok(Exit::Done)
 }

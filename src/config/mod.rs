@@ -11,6 +11,7 @@ mod limits;
 mod node;
 mod prices;
 mod reference;
+mod sanctions;
 mod scrub;
 mod show;
 mod starter;
@@ -29,6 +30,7 @@ pub(crate) use limits::{LEAST as LEAST_MEMORY, Limits, Memory, MempoolMemory, Re
 pub(crate) use node::Node;
 pub(crate) use prices::{Addresses, Prices};
 pub(crate) use reference::reference;
+pub(crate) use sanctions::Sanctions;
 pub(crate) use scrub::Scrub;
 pub(crate) use show::show;
 pub(crate) use starter::Starters;
@@ -145,6 +147,8 @@ pub(crate) struct Http {
     /// Maximum number of requests that wait. Further requests get 503 at once.
     #[arg(long, env = "CAIRN_MAX_QUEUED_REQUESTS", value_name = "N", default_value = "256")]
     pub(crate) max_queued_requests: u16,
+    #[command(flatten)]
+    pub(crate) sanctions: Sanctions,
     #[command(flatten)]
     pub(crate) limits: ClientLimits,
     /// Address and port of the admin listener: /metrics (Prometheus), /livez and /readyz. Default: no admin listener.

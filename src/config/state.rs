@@ -11,7 +11,7 @@ use crate::exit::Failure;
 /// The database of the service state.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct StateDb {
-    /// Database of the service state (keys, sessions and feedback): sqlite:FILE or
+    /// Database of the service state (keys, sessions, feedback and approvals): sqlite:FILE or
     /// postgres://user:password@host/database. Default: state.sqlite in the data folder. If the URL has a password, set
     /// it in the environment or in cairn.toml: other users can see the command line.
     #[arg(long, env = "CAIRN_STATE_URL", value_name = "URL", hide_env_values = true)]

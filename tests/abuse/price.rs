@@ -56,6 +56,7 @@ fn cases() -> Vec<Case> {
     let others = ["/v1/chain/recent-blocks", "/v1/network/summary", "/api/health", "/api/health/full", "/livez"];
     paths.push("/v1/chain/supply-distribution".to_owned());
     paths.push("/v1/onchain".to_owned());
+    paths.extend(["compliance-tier?limit=500", "coverage"].map(|rest| format!("/v1/sanctions/ofac/{rest}")));
     paths.extend(others.map(str::to_owned));
     let market = [
         "market/price-history?limit=5000",

@@ -33,6 +33,7 @@ mod price_history;
 mod price_now;
 mod priced;
 mod reference;
+mod sanctions;
 mod search;
 mod sessions;
 mod supply;

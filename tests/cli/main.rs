@@ -24,6 +24,7 @@ mod labels;
 mod ledger;
 mod memory;
 mod repair;
+mod sanctions;
 mod scrub;
 #[allow(dead_code)]
 #[path = "../../indexer/fetch/tests/fetch/server.rs"]

@@ -24,7 +24,10 @@ fn mode(world: &World, name: &str) -> u32 {
 fn damage_is_told_and_a_backup_restores_the_keys() {
     let (world, secret) = with_key();
     let id = secret[10..22].to_owned();
-    assert_eq!(world.stdout("state check --datadir data"), "ok: schema version 2, 1 keys and sessions, 0 tickets\n");
+    assert_eq!(
+        world.stdout("state check --datadir data"),
+        "ok: schema version 3, 1 keys and sessions, 0 tickets, 0 approvals\n"
+    );
     let said = world.stdout("state backup --datadir data copy.sqlite");
     assert!(said.contains("copy.sqlite") && said.contains("only its owner"), "{said}");
     assert_eq!(mode(&world, "copy.sqlite"), 0o600);
@@ -35,7 +38,7 @@ fn damage_is_told_and_a_backup_restores_the_keys() {
     assert!(!world.path("copy.sqlite.part").exists());
     assert_eq!(
         world.stdout("state check --state-url sqlite:copy.sqlite"),
-        "ok: schema version 2, 1 keys and sessions, 0 tickets\n"
+        "ok: schema version 3, 1 keys and sessions, 0 tickets, 0 approvals\n"
     );
     // Every page but the first is damaged, or the file is cut off, or it is something else.
     let file = world.path("data/state.sqlite");
@@ -59,7 +62,10 @@ fn damage_is_told_and_a_backup_restores_the_keys() {
     for side in ["-wal", "-shm"] {
         let _ = fs::remove_file(world.path(&format!("data/state.sqlite{side}")));
     }
-    assert_eq!(world.stdout("state check --datadir data"), "ok: schema version 2, 1 keys and sessions, 0 tickets\n");
+    assert_eq!(
+        world.stdout("state check --datadir data"),
+        "ok: schema version 3, 1 keys and sessions, 0 tickets, 0 approvals\n"
+    );
     assert!(world.stdout("keys list --datadir data").contains(&format!("{id}  ")));
     assert!(world.stdout(&format!("keys revoke --datadir data {secret}")).contains(&id));
 }

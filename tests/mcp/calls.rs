@@ -67,6 +67,8 @@ impl Subjects {
             }
             "wallet_contributors" => get(json!({"address": script}), format!("/v1/wallets/{script}/contributors")),
             "labels_search" => get(json!({"q": "example exch"}), "/v1/labels/search?q=example%20exch".to_owned()),
+            "ofac_compliance_tier" => get(json!({"limit": 5}), "/v1/sanctions/ofac/compliance-tier?limit=5".to_owned()),
+            "ofac_coverage" => get(json!({}), "/v1/sanctions/ofac/coverage".to_owned()),
             "batch_trust_safety" => post(json!({"addresses": [script, "x"]}), "/v1/batch/trust-safety"),
             "batch_summary" => post(json!({"addresses": [script, "x"]}), "/v1/batch/summary"),
             "entity_categories" => get(json!({}), "/v1/entities/categories".to_owned()),

@@ -20,7 +20,7 @@ const TUNED: &[Judged] = &[
             "/v1/wallets/{address}/risk-signals",
             "/v1/wallets/{address}/sanctions-exposure",
             "/v1/wallets/{address}/trust-safety",
-            "/v1/sanctions/ofac/coverage",
+            "ofac_coverage",
         ],
     ),
     ("price history", &["price_history"]),
@@ -77,11 +77,7 @@ const HELD_OUT: &[Judged] = &[
     ("rich list", &["supply_distribution"]),
     (
         "is an address on the OFAC list",
-        &[
-            "/v1/sanctions/ofac/coverage",
-            "/v1/sanctions/ofac/compliance-tier",
-            "/v1/wallets/{address}/sanctions-exposure",
-        ],
+        &["ofac_coverage", "ofac_compliance_tier", "/v1/wallets/{address}/sanctions-exposure"],
     ),
     (
         "sleeping addresses that woke up",

@@ -1,6 +1,7 @@
 //! Configuration of the operations.
 
 use cairn_http::HttpConfig;
+use cairn_tables::claims::ListKey;
 
 /// The part of the configuration that operations use.
 #[derive(Clone, Debug)]
@@ -11,6 +12,25 @@ pub(crate) struct ChainConfig {
     pub(crate) featured: Vec<Featured>,
     /// Maximum lag of the index behind the best known chain, in blocks, for requests that need the tip.
     pub(crate) max_lag_blocks: u32,
+    /// Lists of sanctions.
+    pub(crate) sanctions: SanctionsConfig,
+}
+
+/// Configuration of the operations about lists of sanctions.
+#[derive(Clone, Debug)]
+pub struct SanctionsConfig {
+    /// The list whose newest complete document is the current feed; `None`: no list is.
+    pub list: Option<ListKey>,
+    /// True if two operators must approve a row.
+    pub four_eyes: bool,
+}
+
+/// What `cairn sanctions import` brings without further flags.
+impl Default for SanctionsConfig {
+    fn default() -> Self {
+        let list = "ofac-sdn".parse().ok().zip("sanctions".parse().ok());
+        SanctionsConfig { list: list.map(|(source, list)| ListKey { source, list }), four_eyes: false }
+    }
 }
 
 /// Configuration of the API.
@@ -24,6 +44,8 @@ pub struct ApiConfig {
     pub featured: Vec<Featured>,
     /// Maximum lag of the index behind the best known chain, in blocks, for requests that need the tip.
     pub max_lag_blocks: u32,
+    /// Lists of sanctions.
+    pub sanctions: SanctionsConfig,
 }
 
 impl Default for ApiConfig {
@@ -35,7 +57,8 @@ impl Default for ApiConfig {
 /// The default operations with this server configuration.
 impl From<HttpConfig> for ApiConfig {
     fn from(http: HttpConfig) -> Self {
-        ApiConfig { http, showcase_addresses: Vec::new(), featured: Vec::new(), max_lag_blocks: 6 }
+        let sanctions = SanctionsConfig::default();
+        ApiConfig { http, showcase_addresses: Vec::new(), featured: Vec::new(), max_lag_blocks: 6, sanctions }
     }
 }
 
@@ -59,6 +82,7 @@ impl ApiConfig {
             showcase_addresses: self.showcase_addresses.clone(),
             featured: self.featured.clone(),
             max_lag_blocks: self.max_lag_blocks,
+            sanctions: self.sanctions.clone(),
         }
     }
 }

@@ -8,6 +8,8 @@ pub(crate) const CLAIMS: &str = "claims";
 pub(crate) const ENTITIES: &str = "entities";
 /// Id of the definition of mining pools.
 pub(crate) const MINING_POOLS: &str = "mining-pools";
+/// Id of the definition of what operators approve of a list of sanctions.
+pub(crate) const OFAC_TIER: &str = "ofac-tier";
 
 /// All of them.
 pub(crate) const DEFINITIONS: &[Definition] = &[
@@ -249,6 +251,23 @@ pub(crate) const DEFINITIONS: &[Definition] = &[
             "One unit of A is (units of B for one euro) ÷ (units of A for one euro) units of B, both of the same day: the last \
              one that has both. So US dollars become euros by 1 ÷ the dollar's rate, and other currencies by the quotient \
              of two rates.",
+        ],
+    },
+    Definition {
+        id: OFAC_TIER,
+        title: "OFAC tier",
+        text: &[
+            "Rows of OFAC's list of sanctions that operators of this server approved, and that the current feed still has. The feed \
+             is the newest complete document of the list that this server imported; copies of the list whose date is unknown are \
+             none. A row stands for an address and a party. An approval is for both, as the operator saw them in a document whose \
+             hash is kept: if the list later has the address under another number or name of a party, the row is pending again. A \
+             server can ask for two approvals by different operators.",
+            "Removed is an address that was approved and that the feed no longer has. Invalid is a row of the file of which no address \
+             of this network could be read. Listed under another asset is a row whose address is not of the asset that it says.",
+            "The date of the feed is the day on which its document was retrieved. It is stale if it was last known to be the \
+             publisher's list more than 48 hours ago. A listing is dated by the first snapshot with the address that this server \
+             imported; the date of the party's own entry only says that the address was not listed before. An address that the list \
+             lacks may belong to a listed party all the same: the list is not exhaustive.",
         ],
     },
     Definition {

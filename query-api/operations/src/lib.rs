@@ -28,6 +28,7 @@ mod qr;
 mod raw_tx;
 mod register;
 mod registry;
+mod sanctions;
 mod series;
 mod service;
 mod start;
@@ -36,6 +37,6 @@ mod values;
 mod vocabulary;
 mod wallets;
 
-pub use config::{ApiConfig, Featured};
+pub use config::{ApiConfig, Featured, SanctionsConfig};
 pub use node::{NodeAccess, Refused, Unreachable};
 pub use start::{ApiState, admin_router, openapi_document, router, router_with, serve};

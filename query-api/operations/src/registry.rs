@@ -6,7 +6,8 @@ use std::sync::LazyLock;
 use cairn_http::Agreed;
 
 use crate::{
-    blocks, chain, entities, fees, labels, market, mempool, network, operation::Line, pools, qr, service, tx, wallets,
+    blocks, chain, entities, fees, labels, market, mempool, network, operation::Line, pools, qr, sanctions, service,
+    tx, wallets,
 };
 
 /// The operations of the interface as it was agreed upon, with their tiers and prices: built or not.
@@ -25,6 +26,7 @@ pub(crate) fn operations() -> Vec<Line> {
         (wallets::OPERATIONS, wallets::BATCHES),
         (entities::OPERATIONS, entities::BATCHES),
         (labels::OPERATIONS, labels::BATCHES),
+        (sanctions::OPERATIONS, sanctions::BATCHES),
         (tx::OPERATIONS, tx::BATCHES),
         (blocks::OPERATIONS, blocks::BATCHES),
         (chain::OPERATIONS, chain::BATCHES),

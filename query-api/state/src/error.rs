@@ -64,6 +64,15 @@ pub enum StateError {
         message = MAX_MESSAGE_CHARS, text = MAX_TEXT_CHARS
     )]
     Feedback,
+    /// An invalid name of an approver.
+    #[error(
+        "invalid name of an approver: 1 to {max} letters from a to z, digits, spaces and . - _ @ + are allowed",
+        max = crate::MAX_APPROVER_CHARS
+    )]
+    Approver,
+    /// Too many approvals.
+    #[error("there would be more than {max} approvals: withdraw those that are no longer needed", max = crate::MAX_APPROVALS)]
+    TooManyApprovals,
     /// A time that cannot be stored.
     #[error("a time is out of range")]
     Time,

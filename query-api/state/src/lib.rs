@@ -1,9 +1,10 @@
 //! Service state: data of users and operators, in SQL, separate from the index. Default: a SQLite file. A URL selects
 //! PostgreSQL, with the same statements.
 //!
-//! It stores bridge keys and wallet sessions ([`Key`], only their hashes), and feedback of clients about data and labels
-//! ([`Ticket`]).
+//! It stores bridge keys and wallet sessions ([`Key`], only their hashes), feedback of clients about data and labels
+//! ([`Ticket`]), and approvals of rows of lists of sanctions ([`Approvals`]).
 
+mod approvals;
 mod error;
 mod feedback;
 mod keys;
@@ -16,6 +17,9 @@ mod upkeep;
 mod url;
 mod uses;
 
+pub use approvals::{
+    Approval, Approvals, ApprovedRow, Approver, FeedCheck, MAX_APPROVALS, MAX_APPROVER_CHARS, SeenRow,
+};
 pub use error::{MAX_LABEL_CHARS, MAX_MESSAGE_CHARS, MAX_TEXT_CHARS, StateError};
 pub use feedback::{
     CLIENT_WINDOW, Closing, MAX_OPEN_TICKETS, MAX_TICKETS_OF_CLIENT, NewTicket, Submission, Ticket, TicketKind,

@@ -15,6 +15,7 @@ struct Migration {
 const MIGRATIONS: &[Migration] = &[
     Migration { version: 1, name: "access_keys", sql: include_str!("../migrations/0001_access_keys.sql") },
     Migration { version: 2, name: "feedback", sql: include_str!("../migrations/0002_feedback.sql") },
+    Migration { version: 3, name: "sanctions", sql: include_str!("../migrations/0003_sanctions.sql") },
 ];
 
 impl Migration {
@@ -104,6 +105,22 @@ pub(crate) const TABLES: &[(&str, &[&str])] = &[
             "note",
         ],
     ),
+    (
+        "sanction_approvals",
+        &[
+            "list",
+            "script_sha256",
+            "party_uid",
+            "party_name",
+            "address",
+            "feed_sha256",
+            "approver",
+            "approved_at",
+            "withdrawn_at",
+            "withdrawn_by",
+        ],
+    ),
+    ("sanction_feeds", &["list", "sha256", "checked_at", "issued_at", "invalid", "listed_under_other_asset"]),
 ];
 
 /// The newest version of the schema.
@@ -177,6 +194,7 @@ mod tests {
     const RELEASED: &[&str] = &[
         "b356abf05f2c42490713674fd4ae0c67b2ae6003df65046b69ba6b52b4772144",
         "31ce2983a89a9040a8e7f7e88f5d83f016ce416bfabb95725e60cfa9a61863ae",
+        "571b1d181ff340ea6da533fb073eb6ce77deb793a2dd3bca49a21a63c683db40",
     ];
 
     #[test]

@@ -15,7 +15,9 @@ use sqlx::{
 use tokio::sync::OnceCell;
 
 use crate::{
-    StateError, StateUrl, migrations,
+    StateError, StateUrl,
+    approvals::Cached,
+    migrations,
     pool::{SqlPool, on},
     url::Target,
     uses::Uses,
@@ -39,6 +41,7 @@ pub struct State {
     /// do not take them all.
     pub(crate) reads: SqlPool,
     pub(crate) uses: Arc<Uses>,
+    pub(crate) approvals: Arc<Cached>,
     url: StateUrl,
     ready: Arc<OnceCell<()>>,
 }
@@ -62,7 +65,7 @@ impl State {
                 (pool.clone(), pool)
             }
         };
-        State { pool, reads, uses: Arc::default(), url: url.clone(), ready: Arc::default() }
+        State { pool, reads, uses: Arc::default(), approvals: Arc::default(), url: url.clone(), ready: Arc::default() }
     }
 
     /// Connects to the state at a URL and migrates its schema.

@@ -22,6 +22,8 @@ const KEYS: &str = "SELECT count(*) FROM (SELECT id, kind, secret_sha256, label,
     WHERE length(secret_sha256) = 64) AS rows_read";
 const TICKETS: &str = "SELECT count(*) FROM (SELECT id, kind, message, state, created_at FROM feedback \
     WHERE length(content_sha256) = 64) AS rows_read";
+const APPROVALS: &str = "SELECT count(*) FROM (SELECT list, party_uid, party_name, address, approver, approved_at \
+    FROM sanction_approvals WHERE length(script_sha256) = 64 AND withdrawn_at IS NULL) AS rows_read";
 
 /// What a check has found.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -34,6 +36,8 @@ pub struct Checked {
     pub keys: u64,
     /// Tickets.
     pub tickets: u64,
+    /// Approvals of rows of lists of sanctions that are not withdrawn.
+    pub approvals: u64,
 }
 
 /// Checks a database: that it is whole, that it has the tables of its version, and that its rows can be read. It changes
@@ -89,8 +93,8 @@ async fn checked(state: &State) -> Result<Checked, StateError> {
 
 /// Reads all rows.
 async fn rows(state: &State, found: &mut Checked) -> Result<(), StateError> {
-    let mut counts = [0; 2];
-    for (count, sql) in counts.iter_mut().zip([KEYS, TICKETS]) {
+    let mut counts = [0; 3];
+    for (count, sql) in counts.iter_mut().zip([KEYS, TICKETS, APPROVALS]) {
         let read: Result<i64, sqlx::Error> = match &state.pool {
             SqlPool::Sqlite(pool) => sqlx::query_scalar(sql).fetch_one(pool).await,
             SqlPool::Postgres(pool) => sqlx::query_scalar(sql).fetch_one(pool).await,
@@ -100,7 +104,7 @@ async fn rows(state: &State, found: &mut Checked) -> Result<(), StateError> {
             Err(error) => found.problems.push(problem(error)?),
         }
     }
-    [found.keys, found.tickets] = counts;
+    [found.keys, found.tickets, found.approvals] = counts;
     Ok(())
 }
 

@@ -19,6 +19,7 @@ pub mod onchain;
 mod op_return;
 pub mod pools;
 pub mod price;
+pub mod sanctions;
 mod script;
 mod supply;
 mod text;

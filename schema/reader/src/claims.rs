@@ -134,6 +134,41 @@ impl View<'_> {
         }
     }
 
+    /// The newest complete document of a list; `None` if there is none. One row read.
+    ///
+    /// # Errors
+    /// The database cannot be read, or a row is damaged.
+    pub fn newest_complete(&self, list: &ListKey) -> Result<Option<(ListVersion, ListSize)>, ReadError> {
+        let mut rows = self.raw_iterator::<ClaimLists>()?;
+        let last = ListDocument { list: list.clone(), is_complete: true, version: AFTER_ALL };
+        rows.seek_for_prev(encode_key::<ClaimLists>(&last));
+        self.count()?;
+        rows.status().map_err(|e| ReadError::of_table(ClaimLists::NAME, e))?;
+        let Some((key, value)) = rows.item().filter(|(key, _)| key.first() == ClaimLists::TAG.as_ref()) else {
+            return Ok(None);
+        };
+        let found = ClaimLists::decode_key(key)?;
+        if (&found.list, found.is_complete) != (list, true) {
+            return Ok(None);
+        }
+        Ok(Some((found.version, ClaimLists::decode_value(value)?)))
+    }
+
+    /// Claims of a document, ascending by row, from the one at a place on (the first has place 0): as many as stand together in
+    /// the ledger, at most [`cairn_tables::events::CLAIMS_PER_ROW`]. None if there are no more. Two row reads.
+    ///
+    /// # Errors
+    /// The database cannot be read, or a row is damaged.
+    pub fn claims_from(&self, document: &ClaimDocument, place: u64) -> Result<Vec<Claim>, ReadError> {
+        let seq = document.seq.saturating_add(1).saturating_add(place);
+        Ok(match self.event(seq)? {
+            Some((first, EventRow::Claims { document: of, claims, .. })) if of == document.seq => {
+                claims.into_iter().skip(usize::try_from(seq - first).unwrap_or(usize::MAX)).collect()
+            }
+            _ => Vec::new(),
+        })
+    }
+
     /// When the first complete document of a list after this one was retrieved; `None` if there is none. One row read.
     fn complete_after(&self, list: &ListKey, version: &ListVersion) -> Result<Option<ListVersion>, ReadError> {
         let of = ListDocument { list: list.clone(), is_complete: true, version: *version };

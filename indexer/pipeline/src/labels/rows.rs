@@ -12,6 +12,7 @@ use cairn_tables::{
         EntityFacet, EntityFacets, EntityScript, EntityScripts, EntitySum, EntityTotals, FacetKind, Newest, ScriptClass,
     },
     labels::{Label, Labels, ScriptHash, ScriptLabel},
+    names::{self, Names},
     sums::{SumOverflow, Sums},
     totals::Totals,
 };
@@ -147,6 +148,7 @@ pub(crate) fn rows_of(hash: &ScriptHash, label: &ScriptLabel, moved: &Moved) -> 
         sums.push((EntitySum::Named.position(), 1));
         rows.add::<EntityTotals>(entity, sums)?;
     }
+    rows.sums.extend(names::rows_of(hash, label)?.into_iter().map(|(key, sums)| (Place::of::<Names>(&key), sums)));
     Ok(rows)
 }
 

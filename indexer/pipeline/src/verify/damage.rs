@@ -370,9 +370,12 @@ mod rules {
         const REPAIR: Repair = Repair::Ledger;
     }
 
-    /// Compared script by script with what follows from the claims.
     impl Verified for Names {
-        const REPAIR: Repair = Repair::Ledger;
+        const REPAIR: Repair = Repair::Labels;
+
+        fn note(key: &Self::Key, sums: &Self::Value, tallies: &mut Tallies) {
+            tallies.find_sums::<Self>(key, sums);
+        }
     }
 
     /// Nothing to compare with.

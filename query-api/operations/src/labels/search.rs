@@ -200,13 +200,13 @@ impl Operation for LabelsSearch {
     fn run(ctx: &Ctx<'_>, input: LabelsSearchInput) -> Result<Formatted<LabelsSearchOutput>, ApiError> {
         let view = ctx.view()?;
         let has_labels = view.has_labels()?;
-        let query = NameQuery::new(&input.q, input.limit as usize).map(|query| NameQuery {
-            kind: input.kind.map(Kind::name_kind),
-            category: input.category.map(|word| word.0),
-            behaviour: input.behaviour.map(|word| word.0),
-            fuzzy: input.fuzzy,
-            ..query
-        });
+        let query = NameQuery::new(&input.q, input.limit as usize).map(|mut query| {
+query.kind = input.kind.map(Kind::name_kind);
+query.category = input.category.map(|word| word.0);
+query.behaviour = input.behaviour.map(|word| word.0);
+query.fuzzy = input.fuzzy;
+query
+});
         let reason = match &query {
             _ if !has_labels => Some(NO_LABELS),
             None => Some(NO_WORDS),

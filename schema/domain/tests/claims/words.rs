@@ -1,6 +1,9 @@
 //! The sentences: who says what, and no verdict.
 
-use cairn_domain::claims::{ClaimCaveat, Facts, card, date, explanation, headline};
+use cairn_domain::{
+    claims::{ClaimCaveat, Facts, card, date, explanation, headline},
+    sanctions::{party, programmes, statement},
+};
 use cairn_events::{Behaviour, Category, ClaimType, EntityName, EvidenceTier};
 
 use crate::said::{DAY, FACTS, NOW, Said, control, listed, reported, said, stated};
@@ -130,6 +133,23 @@ fn every_caveat_has_its_code_and_a_sentence_without_a_verdict() {
     }
     let named = caveats[8].sentence();
     assert_eq!(named, "Claims name different entities: okx, htx and 1 more.");
+}
+
+#[test]
+fn statements_of_lists_of_sanctions_give_no_verdict() {
+    let mut row = listed("ofac-sdn", None).claim;
+    (row.entity_name, row.note) = ("ACME".into(), "SDN uid 12, programmes CYBER2, DPRK3".into());
+    let of = party(&row);
+    assert_eq!((of.uid, of.name), ("12", "ACME"));
+    assert_eq!(programmes(&row).collect::<Vec<_>>(), ["CYBER2", "DPRK3"]);
+    let text = statement("OFAC (US Treasury)", NOW, &of);
+    assert_eq!(text, "listed by OFAC (US Treasury) in the snapshot of 2026-04-01 under the name ACME");
+    assert_eq!(banned(&text, &[]), Vec::<String>::new());
+    // Notes of others tell no party, and a placeholder is what the list says.
+    for note in ["", "SDN uid", "SDN uid twelve", "uid 12, programmes A"] {
+        (row.entity_name, row.label, row.note) = ("".into(), "Unknown".into(), note.into());
+        assert_eq!((party(&row).uid, party(&row).name, programmes(&row).count()), ("", "Unknown", 0), "{note}");
+    }
 }
 
 #[test]

@@ -1,0 +1,129 @@
+//! `cairn sanctions approve`.
+
+use std::collections::BTreeMap;
+
+use cairn_clock::now_secs;
+use cairn_domain::{Subject, parse_address, sanctions::Approval, script_sha256};
+use cairn_model::Network;
+use cairn_state::{SeenRow, State};
+
+use super::{
+    super::{db, keys},
+    feed::{Feed, IMPORT, party_of},
+};
+use crate::{
+    cli::{SanctionsApprove, Seen},
+    exit::{Exit, Failure},
+    out::{print, thousands},
+};
+
+pub(super) async fn approve(args: &SanctionsApprove) -> Result<Exit, Failure> {
+    // A wrong folder is told before a database is made.
+    let reader = db::open(args.index.datadir()?)?;
+    let state = keys::open(args.state.url(&args.index)?).await?;
+    let done = match args.withdraw {
+        true => withdraw(args, &state, reader.facts().network).await,
+        false => match Feed::find(&reader, &state, &args.sanctions).await {
+            Ok(Some(feed)) => give(args, &state, &feed, reader.facts().network).await,
+            Ok(None) => {
+                let message = format!("there is no current feed: no complete document of {}", args.sanctions.name());
+                Err(Failure::new(Exit::Other, message).hint(IMPORT))
+            }
+            Err(error) => Err(error),
+        },
+    };
+    state.close().await;
+    done.map(|()| Exit::Done)
+}
+
+/// The SHA-256 of an address's script.
+fn script_of(address: &str, network: Network) -> Result<[u8; 32], Failure> {
+    match parse_address(address, Some(network)).map_err(|error| Failure::usage(format!("{address}: {error}")))? {
+        Subject::Script(script) => Ok(script_sha256(&script)),
+        Subject::ScriptHash(hash) => Ok(hash),
+    }
+}
+
+async fn give(args: &SanctionsApprove, state: &State, feed: &Feed, network: Network) -> Result<(), Failure> {
+    if let Seen::Document(hash) = args.feed
+        && hash != feed.hash
+    {
+        let message = format!("the current feed is {}, not {hash}: nothing is approved", feed.hash);
+        return Err(Failure::new(Exit::Other, message)
+            .hint("look at `cairn sanctions status --rows pending`, then approve the current feed"));
+    }
+    let rows: Vec<SeenRow> = match args.all {
+        true => feed.rows.iter().map(|row| row.seen.clone()).collect(),
+        false => chosen(args, feed, network)?,
+    };
+    let new = state.approve(&feed.list, &rows, &feed.hash.0, &args.approver, now_secs()).await?;
+    let approvals = state.approvals().await?;
+    let (mut text, mut given, mut counts) = (String::new(), 0u64, 0u64);
+    for (row, is_new) in rows.iter().zip(&new) {
+        let all = approvals.of(&feed.list, &row.script, &row.party_uid, &row.party_name).len();
+        let needed = Approval::needed(args.sanctions.sanctions_four_eyes);
+        given += u64::from(*is_new);
+        counts += u64::from(all >= needed);
+        if *is_new {
+            let missing = if all < needed { ": another operator must approve it, too" } else { "" };
+            text += &format!("approved {} {}{missing}\n", row.address, party_of(row));
+        }
+    }
+    let (before, by) = (rows.len() as u64 - given, args.approver.as_str());
+    text += &format!(
+        "{} new approvals by {by}, {} were there before; {} of these {} rows count as approved\n",
+        thousands(given),
+        thousands(before),
+        thousands(counts),
+        thousands(rows.len() as u64)
+    );
+    text += &format!("feed {} of {}\n", feed.hash, keys::time(feed.retrieved_at.into()));
+    if feed.is_stale() {
+        let checked = keys::time(feed.checked_at.into());
+        text += &format!("the feed is stale: it was last checked at {checked}; import the list again\n");
+    }
+    print(&text)
+}
+
+/// The rows of the addresses on the command line: all of them, or the reason why one is none.
+fn chosen(args: &SanctionsApprove, feed: &Feed, network: Network) -> Result<Vec<SeenRow>, Failure> {
+    let mut by_script: BTreeMap<[u8; 32], Vec<&SeenRow>> = BTreeMap::new();
+    feed.rows.iter().for_each(|row| by_script.entry(row.seen.script).or_default().push(&row.seen));
+    let (mut rows, mut missing) = (Vec::new(), Vec::new());
+    for address in &args.addresses {
+        // Named twice, it is one row.
+        match by_script.get(&script_of(address, network)?) {
+            Some(found) => rows
+                .extend(found.iter().filter(|row| !rows.contains(**row)).map(|row| (*row).clone()).collect::<Vec<_>>()),
+            None => missing.push(address.as_str()),
+        }
+    }
+    if missing.is_empty() {
+        return Ok(rows);
+    }
+    let message = format!("the feed {} does not have {}: nothing is approved", feed.hash, missing.join(", "));
+    Err(Failure::new(Exit::Other, message).hint("`cairn sanctions status --rows pending` prints what can be approved"))
+}
+
+async fn withdraw(args: &SanctionsApprove, state: &State, network: Network) -> Result<(), Failure> {
+    let (list, approvals) = (args.sanctions.name(), state.approvals().await?);
+    let mut scripts: BTreeMap<[u8; 32], String> = BTreeMap::new();
+    if args.all {
+        scripts.extend(approvals.rows(&list).map(|of| (of.row.script, of.row.address.clone())));
+    }
+    for address in &args.addresses {
+        scripts.insert(script_of(address, network)?, address.clone());
+    }
+    let hashes: Vec<[u8; 32]> = scripts.keys().copied().collect();
+    let withdrawn = state.withdraw_approvals(&list, &hashes, &args.approver, now_secs()).await?;
+    let mut text = String::new();
+    for (address, count) in scripts.values().zip(&withdrawn) {
+        text += &match count {
+            0 => format!("{address} has no approval\n"),
+            1 => format!("withdrew the approval of {address}\n"),
+            count => format!("withdrew {count} approvals of {address}\n"),
+        };
+    }
+    let count: u64 = withdrawn.iter().sum();
+    print(&(text + &format!("{} approvals withdrawn by {}\n", thousands(count), args.approver.as_str())))
+}

@@ -1,0 +1,83 @@
+//! `cairn sanctions`: lists of sanctions are imported, and their rows approved. It works while another process writes the
+//! index, and while a server uses the same database of the service state.
+
+mod approve;
+mod feed;
+mod status;
+
+use cairn_events::{Behaviour, ClaimType, EvidenceTier};
+use cairn_inputs::{ClaimCode, ClaimDefaults, ClaimLayout, ClaimReport};
+use cairn_state::{FeedCheck, State};
+
+use super::{
+    import::Imported,
+    labels::{What, import_claims},
+};
+use crate::{
+    cli::{SanctionsCommand, SanctionsImport},
+    exit::{Exit, Failure},
+};
+
+/// Runs a subcommand.
+pub(crate) fn sanctions(command: &SanctionsCommand) -> Result<Exit, Failure> {
+    match command {
+        SanctionsCommand::Import(args) => import(args),
+        SanctionsCommand::Approve(args) => in_runtime(approve::approve(args)),
+        SanctionsCommand::Status(args) => in_runtime(status::status(args)),
+    }
+}
+
+fn in_runtime<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(work)
+}
+
+/// The layouts of lists of sanctions.
+const LAYOUTS: &[ClaimLayout] = &[ClaimLayout::SdnAdvanced, ClaimLayout::AddressList];
+/// The name of the list among those of its source.
+const LIST: &str = "sanctions";
+
+fn import(args: &SanctionsImport) -> Result<Exit, Failure> {
+    let defaults = ClaimDefaults {
+        claim_type: Some(ClaimType::ListedBy),
+        tier: Some(EvidenceTier::AuthorityListed),
+        behaviour: Some(Behaviour::Sanctioned),
+        ..ClaimDefaults::default()
+    };
+    let what = What { among: LAYOUTS, defaults, ..What::named(LIST)? };
+    let (imported, report) = import_claims(&args.from, &args.source, what)?;
+    let exit = imported.exit;
+    // The list is in the ledger whatever happens here.
+    if let Err(error) = in_runtime(note(args, imported, report)) {
+        tracing::warn!(%error, "when the list was checked cannot be kept, nor what was left out of it: import it again");
+    }
+    Ok(exit)
+}
+
+/// Keeps when the list was checked, and how many rows were left out.
+async fn note(args: &SanctionsImport, imported: Imported, report: Option<ClaimReport>) -> Result<(), Failure> {
+    let Some(document) = imported.document else { return Ok(()) };
+    let list = format!("{}/{LIST}", args.source);
+    let state = State::open(&args.state.url(&args.from.index)?).await?;
+    let noted = state.feed_was_checked(&list, &document.0, check(imported.checked_at, report.as_ref())).await;
+    state.close().await;
+    Ok(noted?)
+}
+
+fn check(checked_at: u32, report: Option<&ClaimReport>) -> FeedCheck {
+    // Of a text file that is no list of OFAC's, nothing tells the date.
+    let issued_at = report.filter(|of| of.layout == ClaimLayout::SdnAdvanced).and_then(|of| of.newest).map(u64::from);
+    // Addresses of other assets are no fault, nor is a row that stands there twice.
+    let is_other = |code: ClaimCode| {
+        matches!(code, ClaimCode::OtherAsset | ClaimCode::ListedUnderOtherAsset | ClaimCode::Repeated)
+    };
+    let invalid = |of: &ClaimReport| {
+        of.by_code.iter().filter(|(code, _)| code.is_refused() && !is_other(**code)).map(|(_, count)| count).sum()
+    };
+    let other = |of: &ClaimReport| of.by_code.get(&ClaimCode::ListedUnderOtherAsset).copied().unwrap_or_default();
+    FeedCheck {
+        checked_at: checked_at.into(),
+        issued_at,
+        invalid: report.map(invalid),
+        listed_under_other_asset: report.map(other),
+    }
+}
