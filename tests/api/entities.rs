@@ -143,7 +143,7 @@ async fn an_entity_is_the_sum_of_its_members() {
     assert_eq!((&rows[30]["address"], &rows[30]["last_activity_at"]), (&script_hash(&unseen).into(), &Value::Null));
     for row in &rows[..30] {
         let (script, _) = wallets(world).into_iter().find(|(_, address)| row["address"] == **address).unwrap();
-        let (received, sent) = sums(world, &[script.clone()]);
+        let (received, sent) = sums(world, std::slice::from_ref(&script));
         assert_eq!((&row["balance_sats"], &row["confidence_level"]), (&(received - sent).into(), &40.into()));
         assert_eq!(row["tx_count"], world.oracle.history(&script).len());
     }

@@ -46,7 +46,7 @@ fn index_stages_reindex_unwind_verify() {
 
     // Rebuilding needs no block files.
     fs::rename(world.path("blocks"), world.path("away")).unwrap();
-    assert_eq!(world.stdout("reindex --datadir data --stage all").lines().count(), 6);
+    assert_eq!(world.stdout("reindex --datadir data --stage all").lines().count(), 7);
     assert_eq!(checksum(), straight);
     for stage in ["spends", "coins", "scripts", "ages", "script_days", "clusters", "payouts", "coins,script_days"] {
         world.run(&format!("reindex --datadir data --stage {stage}")).success();

@@ -201,12 +201,12 @@ impl Operation for LabelsSearch {
         let view = ctx.view()?;
         let has_labels = view.has_labels()?;
         let query = NameQuery::new(&input.q, input.limit as usize).map(|mut query| {
-query.kind = input.kind.map(Kind::name_kind);
-query.category = input.category.map(|word| word.0);
-query.behaviour = input.behaviour.map(|word| word.0);
-query.fuzzy = input.fuzzy;
-query
-});
+            query.kind = input.kind.map(Kind::name_kind);
+            query.category = input.category.map(|word| word.0);
+            query.behaviour = input.behaviour.map(|word| word.0);
+            query.fuzzy = input.fuzzy;
+            query
+        });
         let reason = match &query {
             _ if !has_labels => Some(NO_LABELS),
             None => Some(NO_WORDS),

@@ -181,7 +181,8 @@ impl Operation for PoolList {
         let mut pools = Vec::with_capacity(shown);
         for (rank, (place, sum)) in (1..).zip(listed) {
             let Some(pool) = scanned.pools.get(*place) else { continue };
-            let mut places = PayoutAddress::of(&judge, pool, scanned.blocks.iter().filter(|block| block.pool == Some(*place)));
+            let mut places =
+                PayoutAddress::of(&judge, pool, scanned.blocks.iter().filter(|block| block.pool == Some(*place)));
             let payout_address_count = places.len();
             places.truncate(SHOWN);
             pools.push(PoolRow {

@@ -186,7 +186,9 @@ fn page(
                 if rows.len() == limit {
                     return Ok((rows, Some(Cursor { position: place }.token(view, &filters))));
                 }
-                let first = view.claims_of_list(&judged.script, &feed.list, cairn_reader::MOST_OF_A_LIST)?.map(|of| of.first_at);
+                let first = view
+                    .claims_of_list(&judged.script, &feed.list, cairn_reader::MOST_OF_A_LIST)?
+                    .map(|of| of.first_at);
                 rows.push(listed(view.network(), feed, &claim, &judged, first));
             }
             place = place.saturating_add(1);

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use cairn_domain::{
     claims::ClaimCaveat,
-    sanctions::{CoveredEntity, Coverage},
+    sanctions::{Coverage, CoveredEntity},
 };
 use cairn_http::{ApiError, ErrorCode, Freshness, Info, NoInput, Tool};
 use schemars::JsonSchema;
@@ -164,9 +164,8 @@ fn counted(ctx: &Ctx<'_>, feed: &CurrentFeed<'_>) -> Result<(Counts, Vec<Covered
     let (invalid, listed_under_other_asset) =
         feed.check.map_or((None, None), |check| (check.invalid, check.listed_under_other_asset));
     let unknown = invalid.is_none() || listed_under_other_asset.is_none();
-    let import_reason = unknown.then_some(
-        "the database of the service state lacks what the import counted: import the list again",
-    );
+    let import_reason =
+        unknown.then_some("the database of the service state lacks what the import counted: import the list again");
     let of_import = Counts { invalid, listed_under_other_asset, import_reason, ..Counts::default() };
     loop {
         ctx.work.poll()?;

@@ -15,7 +15,9 @@ use super::{
 };
 use crate::{
     blocks::{CoinbaseTag, coinbase_tag},
-    context::{BlockRef, CLAIMS, Ctx, LABELS, MEMPOOL, MempoolView, TIP, and_mempool, confirmations, first_seen, index_get},
+    context::{
+        BlockRef, CLAIMS, Ctx, LABELS, MEMPOOL, MempoolView, TIP, and_mempool, confirmations, first_seen, index_get,
+    },
     mempool::tx::EtaRow,
     node_bytes::Wanted,
     operation::Operation,

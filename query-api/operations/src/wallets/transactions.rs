@@ -10,7 +10,10 @@ use serde::{Deserialize, Serialize};
 
 use super::{Wallet, counterparties::Counterparties, page::page};
 use crate::{
-    context::{CLAIMS, Ctx, LABELS, MEMPOOL, MempoolView, TIP, and_mempool, block_refs, confirmations, first_seen, index_get, lacks},
+    context::{
+        CLAIMS, Ctx, LABELS, MEMPOOL, MempoolView, TIP, and_mempool, block_refs, confirmations, first_seen, index_get,
+        lacks,
+    },
     operation::Operation,
     parameters::identifier::AddressParam,
     values::{Btc, rfc3339_ms},
