@@ -1,6 +1,6 @@
 //! The tip driver: one block at a time, connected or disconnected, all stages in one commit.
 
-use cairn_model::{Block, BlockHash, Height};
+use cairn_model::Block;
 use std::cell::RefCell;
 
 use cairn_stages::{
@@ -21,6 +21,7 @@ use crate::{
     error::unwrap_stage,
     groups::{fold_group, same_group},
     labels::OfBlock,
+    newest::newest_after,
     records::{Sorted, put_record},
 };
 
@@ -80,14 +81,6 @@ impl Rows for Writes {
     fn delete(&mut self, family: Family, key: &[u8]) -> Result<(), StageError> {
         self.0.push((family, key.to_vec(), None));
         Ok(())
-    }
-}
-
-/// The newest block of the stages' tables, once a block is connected or disconnected.
-pub(crate) fn newest_after(block: &Block, direction: FoldDirection) -> (Height, BlockHash) {
-    match direction {
-        FoldDirection::Forward => (block.height, block.hash),
-        FoldDirection::Back => (block.height - 1, block.previous()),
     }
 }
 

@@ -11,7 +11,7 @@ use cairn_tables::{
 use cairn_writer::{Batch, Writer};
 
 use super::{LABELS, Moved, is_current, put_checkpoint, rows::Changes};
-use crate::{PipelineError, tip::newest_after};
+use crate::{PipelineError, newest::newest_after};
 
 /// What a block does to them.
 pub(crate) struct OfBlock {

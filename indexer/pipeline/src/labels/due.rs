@@ -1,26 +1,18 @@
 //! Marks of scripts that are to be judged again, and the work that they are marked for.
 
-use cairn_model::{Block, BlockHash, Height};
 use cairn_reader::{ReadError, View};
-use cairn_stages::FoldDirection;
 use cairn_tables::{
-    DecodeError, Table,
     checkpoints::Checkpoints,
-    claims::Claims,
-    labels::{LabelDue, Labels, ScriptHash},
-    stages::SCRIPTS,
+    labels::{LabelDue, ScriptHash},
 };
 use cairn_writer::{WriteError, Writer};
 
-use super::{LABELS, OfBlock, is_current, judge, of_block, put_checkpoint, rows::Changes, tables};
-use crate::{Engine, Phase, PipelineError, Progress, ProgressStep, resolve::look_up};
+use super::LABELS;
 
 /// Scripts that are judged in one commit.
 const AT_ONCE: usize = 1_000;
 /// Marks that are set in one commit.
 const MARKS_AT_ONCE: usize = 16_384;
-/// Commits between two flushes.
-const FLUSH_COMMITS: u64 = 64;
 
 /// Sets marks, some at a time. A mark too many does no harm.
 pub(crate) struct Marks<'w> {
@@ -74,107 +66,10 @@ pub(crate) fn forget(writer: &Writer) -> Result<(), WriteError> {
 }
 
 /// Some marks, ascending, after one.
-fn marked(view: &View<'_>, after: Option<&ScriptHash>) -> Result<Vec<ScriptHash>, ReadError> {
+///
+/// # Errors
+/// The database cannot be read.
+pub(crate) fn marked(view: &View<'_>, after: Option<&ScriptHash>) -> Result<Vec<ScriptHash>, ReadError> {
     let is_after = |row: &Result<ScriptHash, ReadError>| row.as_ref().map_or(true, |row| after != Some(row));
     view.scan::<LabelDue>(after)?.map(|row| Ok(row?.0)).filter(is_after).take(AT_ONCE).collect()
-}
-
-impl Engine {
-    /// True if the engine has the stage that the joined tables read.
-    fn has_scripts(&self) -> bool {
-        self.stages.iter().any(|stage| stage.name() == SCRIPTS.name)
-    }
-
-    /// What a block changes of the joined tables; the view is of the index before that.
-    ///
-    /// # Errors
-    /// The database cannot be read, or the tables contradict the block.
-    pub(crate) fn labels_of_block(
-        &self,
-        view: &View<'_>,
-        block: &Block,
-        direction: FoldDirection,
-    ) -> Result<Option<OfBlock>, PipelineError> {
-        // Without the stage they stay behind, and are made again once it is back.
-        if self.has_scripts() { of_block(view, block, direction) } else { Ok(None) }
-    }
-
-    /// Brings the joined tables to what claims and chain say: makes them again if they must be, then judges what is marked.
-    /// Does nothing while the tables that it reads are not at the tip. Returns whether it wrote anything, which is durable
-    /// with the next flush.
-    ///
-    /// # Errors
-    /// The database fails, or a row is damaged. [`PipelineError::Stopped`] if cancelled: what is marked stays marked.
-    pub(crate) fn follow_claims(&self, progress: &dyn Progress) -> Result<bool, PipelineError> {
-        let Some(tip) = self.tip()? else { return Ok(false) };
-        let scripts = self.writer.checkpoint(SCRIPTS.name)?;
-        let is_there = scripts.is_some_and(|found| found.is_of(&SCRIPTS) && (found.height, found.hash) == tip);
-        if !self.has_scripts() || !is_there {
-            return Ok(false);
-        }
-        let is_made = is_current(self.writer.checkpoint(LABELS)?.as_ref(), tip);
-        if !is_made {
-            self.mark_all(tip, progress)?;
-        }
-        Ok(self.judge_marked(progress)? || !is_made)
-    }
-
-    /// Empties the joined tables and marks every script that has claims.
-    fn mark_all(&self, tip: (Height, BlockHash), progress: &dyn Progress) -> Result<(), PipelineError> {
-        // Without the checkpoint, a run that is interrupted is known as such.
-        forget(&self.writer)?;
-        tables().try_for_each(|table| self.writer.clear(table))?;
-        let view = self.reader.view()?;
-        let mut marks = Marks::new(&self.writer);
-        let mut claims = view.scan::<Claims>(None)?;
-        while let Some((key, _)) = claims.next_bytes()? {
-            let short = DecodeError { table: Claims::NAME, what: "too short" };
-            marks.add(ScriptHash(*key.first_chunk::<32>().ok_or(short)?))?;
-            if progress.cancel_token().is_cancelled() {
-                return Err(PipelineError::Stopped);
-            }
-        }
-        marks.finish()?;
-        self.writer.commit::<WriteError>(|batch| {
-            put_checkpoint(batch, tip);
-            Ok(())
-        })?;
-        Ok(self.writer.flush()?)
-    }
-
-    /// Judges all scripts that are marked. Returns whether there were any.
-    fn judge_marked(&self, progress: &dyn Progress) -> Result<bool, PipelineError> {
-        let (mut last, mut commits) = (None, 0u64);
-        loop {
-            let due = marked(&self.reader.view()?, last.as_ref())?;
-            let (Some(from), Some(to)) = (due.first(), due.last()) else { break };
-            if progress.cancel_token().is_cancelled() {
-                self.writer.flush()?;
-                return Err(PipelineError::Stopped);
-            }
-            let judged = look_up(&self.reader, &due, |view, hash| {
-                let before = view.get::<Labels>(hash)?;
-                let now = judge(view, hash, before.as_ref())?;
-                Ok((*hash, before, now))
-            })?;
-            let mut changes = Changes::default();
-            for (hash, before, now) in &judged {
-                let (before, after) = (before.as_ref(), now.label.as_ref());
-                changes.replace(*hash, before.map(|of| (of, now.sums)), after.map(|of| (of, now.sums)))?;
-            }
-            self.writer.commit::<PipelineError>(|batch| {
-                batch.delete_range::<LabelDue>(from, to);
-                changes.write(&self.writer, batch)
-            })?;
-            last = Some(*to);
-            commits += 1;
-            if commits.is_multiple_of(FLUSH_COMMITS) {
-                self.writer.flush()?;
-            }
-            // Hashes are spread evenly, so the last one tells how much is done.
-            let done = u64::from(u16::from_be_bytes([to.0[0], to.0[1]])) + 1;
-            progress.step(ProgressStep { phase: Phase::Labels, done, total: 1 << 16, bytes: 0, of_bytes: 0 });
-        }
-        Ok(commits > 0)
-    }
 }

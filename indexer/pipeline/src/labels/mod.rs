@@ -22,9 +22,9 @@ use cairn_writer::Batch;
 
 pub(crate) use self::{
     blocks::{OfBlock, of_block},
-    due::{Marks, forget},
+    due::{Marks, forget, marked},
     judge::{Judged, judge},
-    rows::{Moved, Rows, rows_of},
+    rows::{Changes, Moved, Rows, rows_of},
 };
 
 /// Name of their checkpoint.
@@ -50,6 +50,7 @@ pub(crate) fn is_current(found: Option<&Checkpoint>, tip: (Height, BlockHash)) -
     found.is_some_and(|found| Checkpoint { seq: 0, further: Vec::new(), ..found.clone() } == expected)
 }
 
-fn put_checkpoint(batch: &mut Batch<'_>, tip: (Height, BlockHash)) {
+/// Writes it.
+pub(crate) fn put_checkpoint(batch: &mut Batch<'_>, tip: (Height, BlockHash)) {
     batch.put_row::<Checkpoints>(&LABELS.to_owned(), &checkpoint(tip));
 }
