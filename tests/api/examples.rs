@@ -35,7 +35,8 @@ async fn ask(router: &Router, (method, path, op): (&str, &str, &Value), optional
         if parameter["in"] == "path" {
             target = target.replace(&format!("{{{name}}}"), &text(example));
         } else if !example.is_null() && (optional || parameter["required"] == true) {
-            query.push(format!("{name}={}", text(example).replace('?', "%3F").replace('=', "%3D")));
+            let value = text(example).replace('?', "%3F").replace('=', "%3D").replace(' ', "%20");
+            query.push(format!("{name}={value}"));
         }
     }
     let mut request = Request::builder().method(method.to_uppercase().as_str());

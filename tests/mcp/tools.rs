@@ -132,7 +132,7 @@ async fn the_order_is_the_same_every_time() {
     let (one, other) = (app(world, Options::default()), app(world, Options::default()));
     assert_eq!(tools(&one).await, tools(&other).await);
     let text = Value::Array(tools(&one).await).to_string();
-    assert_eq!(text.matches("\"name\"").count(), tools(&one).await.len());
+    assert_eq!(text.matches("\"name\":\"").count(), tools(&one).await.len());
 }
 
 /// Bytes of JSON in a token, about.

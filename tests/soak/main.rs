@@ -25,6 +25,7 @@ mod ask;
 mod course;
 mod gauges;
 mod happen;
+mod lists;
 mod operations;
 
 use std::{
@@ -42,6 +43,7 @@ use crate::{
     course::Course,
     gauges::Gauges,
     happen::Happening,
+    lists::Lists,
     operations::Load,
 };
 
@@ -68,6 +70,7 @@ fn everything_stays_flat_under_load() {
     let load = Load::of(&mut cast.client());
     let mut happening = Happening::new(number("CAIRN_SEED", 1), &node, &course);
     course.settle(&node, &cast);
+    let mut lists = Lists::new(&cast);
     let (mut gauges, began) = (Gauges::default(), Instant::now());
     thread::scope(|scope| {
         // Whatever ends this ends the clients.
@@ -98,6 +101,7 @@ fn everything_stays_flat_under_load() {
                     }
                 });
             }
+            lists.go_on(&cast);
             gauges.look(began.elapsed(), &cast);
             if let Some(fault) = course.fault() {
                 panic!("{fault}\n{}", cast.said());

@@ -6,14 +6,14 @@ use cairn_stages::FoldDirection;
 use cairn_tables::{
     DecodeError, Table,
     claims::Claims,
-    labels::{LabelDue, Labels, ScriptHash},
+    labels::{JOINED, LabelDue, Labels, ScriptHash},
     stages::SCRIPTS,
 };
 use cairn_writer::WriteError;
 
 use crate::{
     Engine, Phase, PipelineError, Progress, ProgressStep,
-    labels::{Changes, LABELS, Marks, OfBlock, forget, is_current, judge, marked, of_block, put_checkpoint, tables},
+    labels::{Changes, Marks, OfBlock, forget, is_current, judge, marked, of_block, put_checkpoint, tables},
     resolve::look_up,
 };
 
@@ -53,7 +53,7 @@ impl Engine {
         if !self.has_scripts() || !is_there {
             return Ok(false);
         }
-        let is_made = is_current(self.writer.checkpoint(LABELS)?.as_ref(), tip);
+        let is_made = is_current(self.writer.checkpoint(JOINED)?.as_ref(), tip);
         if !is_made {
             self.mark_all(tip, progress)?;
         }

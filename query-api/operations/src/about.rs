@@ -27,10 +27,16 @@ pub(crate) fn about(config: &ApiConfig) -> About {
         areas: &[
             ("blocks", "Single blocks and their transactions."),
             ("chain", "Lists of the newest blocks and of the projected next blocks."),
+            (
+                "entities",
+                "Exchanges, services and others that sources name: lists of them, their addresses and their activity.",
+            ),
             ("labels", "Names that sources give to addresses: look for them."),
             ("market", "Prices of bitcoin and exchange rates, with their sources and their age."),
             ("mempool", "Unconfirmed transactions, and the feerates needed to confirm soon."),
             ("network", "The state of the whole network in a few figures."),
+            ("pools", "Mining pools: their shares of the blocks, and the blocks of one."),
+            ("sanctions", "The list of sanctions that is loaded: what it covers, how old it is, who has checked it."),
             ("service", "This server: its health, capabilities and prices, and small utilities."),
             ("transactions", "Single transactions: look up, track, verify, broadcast."),
             ("wallets", "Balances and transactions of addresses and scripts."),

@@ -307,8 +307,8 @@ fn add_version(ctx: &Ctx<'_>, pinned: Option<&PinnedMempool>, what: Freshness, v
         PRICE => price_now::add_dollars(ctx, versions),
         MARKET => price_now::add_market(ctx, versions),
         CLAIMS => versions.add(&(ctx.now() / 86_400).to_be_bytes()),
-        LABELS => match ctx.index.map(View::has_labels_due) {
-            None | Some(Ok(false)) => versions.add(b"settled"),
+        LABELS => match ctx.index.map(View::labels_are_settled) {
+            None | Some(Ok(true)) => versions.add(b"settled"),
             // Such an answer is not used again.
             Some(_) => versions.add(&ctx.call.now_ms.to_be_bytes()),
         },

@@ -8,6 +8,10 @@ pub const MAX_LABEL_CHARS: usize = 200;
 pub const MAX_MESSAGE_CHARS: usize = 2_000;
 /// Maximum length of the other texts of a ticket in characters.
 pub const MAX_TEXT_CHARS: usize = 500;
+/// Maximum length of an approver's name in characters.
+pub const MAX_APPROVER_CHARS: usize = 64;
+/// Maximum number of approvals that are not withdrawn. At the limit, no more are taken.
+pub const MAX_APPROVALS: usize = 50_000;
 
 /// An error of the service state.
 #[derive(Debug, thiserror::Error)]
@@ -67,11 +71,11 @@ pub enum StateError {
     /// An invalid name of an approver.
     #[error(
         "invalid name of an approver: 1 to {max} letters from a to z, digits, spaces and . - _ @ + are allowed",
-        max = crate::MAX_APPROVER_CHARS
+        max = MAX_APPROVER_CHARS
     )]
     Approver,
     /// Too many approvals.
-    #[error("there would be more than {max} approvals: withdraw those that are no longer needed", max = crate::MAX_APPROVALS)]
+    #[error("there would be more than {max} approvals: withdraw those that are no longer needed", max = MAX_APPROVALS)]
     TooManyApprovals,
     /// A time that cannot be stored.
     #[error("a time is out of range")]

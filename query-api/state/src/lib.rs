@@ -4,6 +4,7 @@
 //! It stores bridge keys and wallet sessions ([`Key`], only their hashes), feedback of clients about data and labels
 //! ([`Ticket`]), and approvals of rows of lists of sanctions ([`Approvals`]).
 
+mod approval;
 mod approvals;
 mod error;
 mod feedback;
@@ -17,10 +18,8 @@ mod upkeep;
 mod url;
 mod uses;
 
-pub use approvals::{
-    Approval, Approvals, ApprovedRow, Approver, FeedCheck, MAX_APPROVALS, MAX_APPROVER_CHARS, SeenRow,
-};
-pub use error::{MAX_LABEL_CHARS, MAX_MESSAGE_CHARS, MAX_TEXT_CHARS, StateError};
+pub use approval::{Approval, Approvals, ApprovedRow, Approver, FeedCheck, SeenRow};
+pub use error::{MAX_APPROVALS, MAX_APPROVER_CHARS, MAX_LABEL_CHARS, MAX_MESSAGE_CHARS, MAX_TEXT_CHARS, StateError};
 pub use feedback::{
     CLIENT_WINDOW, Closing, MAX_OPEN_TICKETS, MAX_TICKETS_OF_CLIENT, NewTicket, Submission, Ticket, TicketKind,
     TicketState,

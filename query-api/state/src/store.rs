@@ -16,7 +16,7 @@ use tokio::sync::OnceCell;
 
 use crate::{
     StateError, StateUrl,
-    approvals::Cached,
+    approval::CachedApprovals,
     migrations,
     pool::{SqlPool, on},
     url::Target,
@@ -41,7 +41,7 @@ pub struct State {
     /// do not take them all.
     pub(crate) reads: SqlPool,
     pub(crate) uses: Arc<Uses>,
-    pub(crate) approvals: Arc<Cached>,
+    pub(crate) approvals: Arc<CachedApprovals>,
     url: StateUrl,
     ready: Arc<OnceCell<()>>,
 }

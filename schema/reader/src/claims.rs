@@ -192,11 +192,14 @@ impl View<'_> {
         self.scan::<ClaimLists>(None)?.take(limit).collect()
     }
 
-    /// True if there is any claim. One row read.
+    /// True if there is any claim. No row is read: a reader looks once for each tip.
     ///
     /// # Errors
     /// The database cannot be read, or a row is damaged.
     pub fn has_claims(&self) -> Result<bool, ReadError> {
+        if let Some(any) = self.any_claim {
+            return Ok(any);
+        }
         Ok(self.scan::<ClaimLists>(None)?.next().transpose()?.is_some())
     }
 }

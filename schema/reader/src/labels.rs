@@ -4,7 +4,7 @@ use bitcoin::hashes::{Hash, sha256};
 use cairn_model::ScriptId;
 use cairn_tables::{
     Table, encode_key,
-    labels::{LabelDue, Labels, ScriptHash, ScriptLabel},
+    labels::{JOINED, LabelDue, Labels, ScriptHash, ScriptLabel, is_joined_at},
 };
 
 use crate::{ReadError, View};
@@ -78,12 +78,20 @@ impl View<'_> {
         self.scan::<LabelDue>(None)?.take(limit).map(|row| row.map(|(script, ())| script)).collect()
     }
 
-    /// True if a script is to be judged again. One row read.
+    /// True if labels and entities follow from all claims and from the chain up to the tip. Else they are being made, or
+    /// documents are being worked in. No row is read if they did at this tip before; else up to two.
     ///
     /// # Errors
-    /// The database cannot be read.
-    pub fn has_labels_due(&self) -> Result<bool, ReadError> {
-        Ok(!self.labels_due(1)?.is_empty())
+    /// The database cannot be read, or a row is damaged.
+    pub fn labels_are_settled(&self) -> Result<bool, ReadError> {
+        if self.settled {
+            return Ok(true);
+        }
+        let tip = self.tip();
+        // Without an input event there is no claim.
+        let is_made =
+            tip.seq == 0 || self.checkpoint(JOINED)?.is_some_and(|found| is_joined_at(&found, tip.height, tip.hash));
+        Ok(is_made && self.labels_due(1)?.is_empty())
     }
 
     /// True if a script has a label. One row read.

@@ -138,7 +138,10 @@ impl Reader {
 
     /// The same, beginning with the chain in memory that another reader of this index has: the two share it.
     pub(crate) fn beginning_with(self, chain: Arc<ChainIndex>) -> Self {
-        Reader { seen: RwLock::new(Some(Seen { tip: None, chain, checkpoints: None })), ..self }
+        Reader {
+            seen: RwLock::new(Some(Seen { tip: None, chain, checkpoints: None, any_claim: None, settled: false })),
+            ..self
+        }
     }
 
     /// The same, a secondary instance that may catch up as long as families were dropped so often. See `families`.
@@ -190,9 +193,11 @@ impl Reader {
     pub fn view(&self) -> Result<View<'_>, ReadError> {
         let seen = self.seen.read().unwrap_or_else(PoisonError::into_inner).clone();
         let known = seen.as_ref().and_then(|seen| Some((seen.tip?, seen.checkpoints.is_some())));
-        let view = View::open(&self.db, self.pinned, &self.facts, self.raw.as_ref(), seen)?;
+        let mut view = View::open(&self.db, self.pinned, &self.facts, self.raw.as_ref(), seen)?;
         if known != Some((*view.tip(), !self.pinned)) {
-            *self.seen.write().unwrap_or_else(PoisonError::into_inner) = Some(view.seen());
+            let seen = view.seen();
+            (view.any_claim, view.settled) = (seen.any_claim, seen.settled);
+            *self.seen.write().unwrap_or_else(PoisonError::into_inner) = Some(seen);
         }
         Ok(view)
     }
@@ -200,7 +205,7 @@ impl Reader {
     /// The handle has caught up with its writer: the next view reads the checkpoints again.
     pub(crate) fn changed(&self) {
         if let Some(seen) = self.seen.write().unwrap_or_else(PoisonError::into_inner).as_mut() {
-            seen.checkpoints = None;
+            (seen.checkpoints, seen.any_claim, seen.settled) = (None, None, false);
         }
     }
 }

@@ -54,6 +54,10 @@ pub struct View<'r> {
     chain: Arc<ChainIndex>,
     /// Checkpoints that need no read.
     pub(crate) checkpoints: Option<Arc<Checkpointed>>,
+    /// True if there is any claim; `None` if it needs a read.
+    pub(crate) any_claim: Option<bool>,
+    /// True if the labels were settled at this tip: they stay so.
+    pub(crate) settled: bool,
     rows_read: Cell<u64>,
     /// Counts what is read, and ends it.
     work: Option<Rc<Work>>,
@@ -75,6 +79,10 @@ pub(crate) struct Seen {
     pub(crate) chain: Arc<ChainIndex>,
     /// `None` if the handle may change: then the next view reads whether the tip is still this one.
     pub(crate) checkpoints: Option<Arc<Checkpointed>>,
+    /// True if there is any claim at that tip; `None` if that could not be read.
+    pub(crate) any_claim: Option<bool>,
+    /// True if the labels were settled at that tip.
+    pub(crate) settled: bool,
 }
 
 /// An error if the checkpoint has another version of the stage.
@@ -104,22 +112,28 @@ impl<'r> View<'r> {
             tip: Tip { height: 0, hash: BlockHash::default(), time: 0, mono_time: 0, tx_end: TxNum(0), seq: 0 },
             chain: Arc::default(),
             checkpoints: None,
+            any_claim: None,
+            settled: false,
             rows_read: Cell::new(0),
             work: None,
             finished: RefCell::default(),
             log_rows: RefCell::default(),
         };
-        if let Some(Seen { tip: Some(tip), chain, checkpoints: Some(checkpoints) }) = seen {
+        if let Some(Seen { tip: Some(tip), chain, checkpoints: Some(checkpoints), any_claim, settled }) = seen {
             (view.tip, view.chain, view.checkpoints) = (tip, chain, Some(checkpoints));
+            (view.any_claim, view.settled) = (any_claim, settled);
             return Ok(view);
         }
         let checkpoint = view.checkpoint(CHAIN.name)?.ok_or(ReadError::Empty)?;
         check_version(&CHAIN, &checkpoint)?;
         let is_at = |tip: &Tip| tip.height == checkpoint.height && tip.hash == checkpoint.hash;
         match seen {
-            Some(Seen { tip: Some(tip), chain, .. }) if is_at(&tip) => {
+            Some(Seen { tip: Some(tip), chain, any_claim, settled, .. }) if is_at(&tip) => {
                 // Events may have come in between blocks.
                 (view.tip, view.chain) = (Tip { seq: checkpoint.seq, ..tip }, chain);
+                if checkpoint.seq == tip.seq {
+                    (view.any_claim, view.settled) = (any_claim, settled);
+                }
             }
             other => {
                 view.tip = view.tip_at(&checkpoint)?;
@@ -148,13 +162,18 @@ impl<'r> View<'r> {
     }
 
     /// What the next view need not read again: the checkpoints too, if the handle does not change. A damaged one leaves
-    /// them to the views, which fail where they need it.
+    /// them to the views, which fail where they need it. What is read for the next views is no row of this one.
     pub(crate) fn seen(&self) -> Seen {
+        let rows_read = self.rows_read.get();
         let read = || -> Result<Checkpointed, ReadError> {
             STAGES.iter().map(|stage| Ok((stage.name, self.checkpoint(stage.name)?))).collect()
         };
         let checkpoints = if self.snapshot.is_none() { read().ok().map(Arc::new) } else { None };
-        Seen { tip: Some(self.tip), chain: Arc::clone(&self.chain), checkpoints }
+        // Without an input event there is no claim.
+        let any_claim = if self.tip.seq == 0 { Some(false) } else { self.has_claims().ok() };
+        let settled = self.labels_are_settled().unwrap_or(false);
+        self.rows_read.set(rows_read);
+        Seen { tip: Some(self.tip), chain: Arc::clone(&self.chain), checkpoints, any_claim, settled }
     }
 
     /// Updates a chain index to this view's tip.

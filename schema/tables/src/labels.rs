@@ -21,11 +21,13 @@ use cairn_events::{
     Behaviour, Category, ClaimType, EntityName, EvidenceTier,
     claim::{MAX_NAME, MAX_SCRIPT},
 };
-use cairn_model::{ScriptId, ScriptPrefix, TxNum};
+use cairn_model::{BlockHash, Height, ScriptId, ScriptPrefix, TxNum};
 
 use crate::{
+    checkpoints::Checkpoint,
     claims::ListKey,
     codec::{DecodeError, Input, KeyCodec, ValueCodec, put_varint},
+    stages::SCRIPTS,
     table::{Home, Origin, Table, Tuning},
 };
 
@@ -51,6 +53,26 @@ impl Table for LabelDue {
     const ORIGIN: Origin = Origin::Joined;
     type Key = ScriptHash;
     type Value = ();
+}
+
+/// Name of the checkpoint of the joined tables: those that are kept with both chain and claims.
+pub const JOINED: &str = "labels";
+
+/// Version of their rows, and of the rules that these follow from: another one makes them again.
+const JOINED_VERSION: u32 = 1;
+
+/// Their checkpoint at a block.
+#[must_use]
+pub fn joined_at(height: Height, hash: BlockHash) -> Checkpoint {
+    let dependencies = vec![(SCRIPTS.name.to_owned(), SCRIPTS.version)];
+    Checkpoint { version: JOINED_VERSION, height, hash, seq: 0, dependencies, further: Vec::new() }
+}
+
+/// True if this is their checkpoint at a block: then all rows follow from the chain up to there, but those of scripts in
+/// [`LabelDue`].
+#[must_use]
+pub fn is_joined_at(found: &Checkpoint, height: Height, hash: BlockHash) -> bool {
+    Checkpoint { seq: 0, further: Vec::new(), ..found.clone() } == joined_at(height, hash)
 }
 
 /// SHA-256 of a script.

@@ -5,12 +5,12 @@ use cairn_reader::{ReadError, View};
 use cairn_stages::FoldDirection;
 use cairn_tables::{
     Table,
-    labels::{ScriptHash, ScriptLabel, SeenScript},
+    labels::{JOINED, ScriptHash, ScriptLabel, SeenScript},
     totals::TotalsTable,
 };
 use cairn_writer::{Batch, Writer};
 
-use super::{LABELS, Moved, is_current, put_checkpoint, rows::Changes};
+use super::{Moved, is_current, put_checkpoint, rows::Changes};
 use crate::{PipelineError, newest::newest_after};
 
 /// What a block does to them.
@@ -98,7 +98,7 @@ pub(crate) fn of_block(
     direction: FoldDirection,
 ) -> Result<Option<OfBlock>, PipelineError> {
     let before = view.tip();
-    if !is_current(view.checkpoint(LABELS)?.as_ref(), (before.height, before.hash)) {
+    if !is_current(view.checkpoint(JOINED)?.as_ref(), (before.height, before.hash)) {
         return Ok(None);
     }
     let mut changes = Changes::default();

@@ -3,11 +3,9 @@
 use cairn_reader::{ReadError, View};
 use cairn_tables::{
     checkpoints::Checkpoints,
-    labels::{LabelDue, ScriptHash},
+    labels::{JOINED, LabelDue, ScriptHash},
 };
 use cairn_writer::{WriteError, Writer};
-
-use super::LABELS;
 
 /// Scripts that are judged in one commit.
 const AT_ONCE: usize = 1_000;
@@ -59,7 +57,7 @@ impl<'w> Marks<'w> {
 /// The disk fails.
 pub(crate) fn forget(writer: &Writer) -> Result<(), WriteError> {
     writer.commit::<WriteError>(|batch| {
-        batch.delete_row::<Checkpoints>(&LABELS.to_owned());
+        batch.delete_row::<Checkpoints>(&JOINED.to_owned());
         Ok(())
     })?;
     writer.flush()

@@ -16,7 +16,7 @@ use cairn_model::{BlockHash, Height};
 use cairn_tables::{
     Origin, TABLES, TableInfo,
     checkpoints::{Checkpoint, Checkpoints},
-    stages::SCRIPTS,
+    labels::{JOINED, is_joined_at, joined_at},
 };
 use cairn_writer::Batch;
 
@@ -27,30 +27,17 @@ pub(crate) use self::{
     rows::{Changes, Moved, Rows, rows_of},
 };
 
-/// Name of their checkpoint.
-pub(crate) const LABELS: &str = "labels";
-
-/// Version of their rows, and of the rules that these follow from: another one makes them again.
-const VERSION: u32 = 1;
-
 /// The tables.
 pub(crate) fn tables() -> impl Iterator<Item = &'static TableInfo> {
     TABLES.iter().filter(|table| table.origin == Origin::Joined)
 }
 
-/// Their checkpoint at a block.
-fn checkpoint((height, hash): (Height, BlockHash)) -> Checkpoint {
-    let dependencies = vec![(SCRIPTS.name.to_owned(), SCRIPTS.version)];
-    Checkpoint { version: VERSION, height, hash, seq: 0, dependencies, further: Vec::new() }
-}
-
 /// True if this is their checkpoint at a block.
-pub(crate) fn is_current(found: Option<&Checkpoint>, tip: (Height, BlockHash)) -> bool {
-    let expected = checkpoint(tip);
-    found.is_some_and(|found| Checkpoint { seq: 0, further: Vec::new(), ..found.clone() } == expected)
+pub(crate) fn is_current(found: Option<&Checkpoint>, (height, hash): (Height, BlockHash)) -> bool {
+    found.is_some_and(|found| is_joined_at(found, height, hash))
 }
 
-/// Writes it.
-pub(crate) fn put_checkpoint(batch: &mut Batch<'_>, tip: (Height, BlockHash)) {
-    batch.put_row::<Checkpoints>(&LABELS.to_owned(), &checkpoint(tip));
+/// Writes their checkpoint.
+pub(crate) fn put_checkpoint(batch: &mut Batch<'_>, (height, hash): (Height, BlockHash)) {
+    batch.put_row::<Checkpoints>(&JOINED.to_owned(), &joined_at(height, hash));
 }

@@ -14,6 +14,7 @@ use cairn_tables::{
     headers::HeaderRow,
     heights::{HeightByHash, HeightByTime},
     keys::HashPrefix,
+    labels::JOINED,
     stages::{CHAIN, STAGES, StageInfo},
 };
 use cairn_writer::Writer;
@@ -130,7 +131,7 @@ impl Shared {
             for (stage, _) in derived() {
                 self.rows.remove(&encode_key::<Checkpoints>(&stage.name.to_owned()));
             }
-            self.rows.remove(&encode_key::<Checkpoints>(&labels::LABELS.to_owned()));
+            self.rows.remove(&encode_key::<Checkpoints>(&JOINED.to_owned()));
             self.put::<FactsTable>(&Facts::REPAIRING.to_owned(), &Fact("collisions".to_owned()));
         }
         let mut replacement = Replacement::begin(datadir, Family::SHARED)?;

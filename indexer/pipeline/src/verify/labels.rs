@@ -8,7 +8,7 @@ use cairn_tables::{
     DecodeError, Table,
     claims::{ClaimLists, Claims},
     encode_value,
-    labels::{LabelDue, Labels, ScriptHash, ScriptLabel},
+    labels::{JOINED, LabelDue, Labels, ScriptHash, ScriptLabel},
     stages::SCRIPTS,
 };
 
@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     PipelineError,
-    labels::{Judged, LABELS, is_current, judge, rows_of, tables},
+    labels::{Judged, is_current, judge, rows_of, tables},
 };
 
 /// Name of the check.
@@ -40,7 +40,7 @@ pub(crate) fn audit(
     let tip = view.tip();
     let scripts = view.stages()?.iter().any(|of| of.stage.name == SCRIPTS.name && of.status == StageStatus::Finished);
     // A command that writes makes them before anything else.
-    if !scripts || !is_current(view.checkpoint(LABELS)?.as_ref(), (tip.height, tip.hash)) {
+    if !scripts || !is_current(view.checkpoint(JOINED)?.as_ref(), (tip.height, tip.hash)) {
         return not_compared("they are not made yet", true);
     }
     let is_of = |place: &str| [Claims::NAME, ClaimLists::NAME].contains(&place) || tables().any(|of| of.name == place);

@@ -337,6 +337,9 @@ pub(crate) fn leave_out_null(schema: &mut Value) {
     if let [only] = kinds.as_array().map_or(&[][..], Vec::as_slice) {
         *kinds = only.clone();
     }
+    if let Some(words) = schema.get_mut("enum").and_then(Value::as_array_mut) {
+        words.retain(|word| !word.is_null());
+    }
 }
 
 fn body_schema(op: &Registered) -> Value {

@@ -53,8 +53,8 @@ pub(crate) struct LabelsSearchInput {
     #[serde(default = "default_limit")]
     #[schemars(range(min = 1, max = 100))]
     limit: u32,
-    /// True to look for words with typos as well, unless `limit` names are found without: one typo in words of 4 letters and
-    /// more, two from 8 letters on.
+    /// True to look for words with typos as well, unless `limit` names are found without: one typo from 4 letters on, two from
+    /// 8 letters on.
     #[serde(default = "default_fuzzy")]
     fuzzy: bool,
     /// Format of the answer: a JSON object, or only the names, as CSV or as a Markdown table.
@@ -183,9 +183,9 @@ impl Operation for LabelsSearch {
     const INFO: Info = Info {
         summary: "Search of labels: names of entities and labels of addresses by words, beginnings of words, or with typos",
         description: "Names that label sources give to addresses, found by their words: whole, cut short, or with typos. \
-            Each comes with how it matches, its category, how many addresses have it, and some of them. Labels about natural \
+            Each with how it matches, its category, how many addresses have it, and some of them. Labels about natural \
             persons are left out. If `q` is an address, its label is answered too. A name says only that some source gives \
-            it: `trust-safety` and `detail` of an address say which, and on what evidence.",
+            it: `trust-safety` of an address says which, and on what evidence.",
         freshness: &[TIP, CLAIMS],
         tool: Tool::reads(
             "asked which addresses a named exchange, service, group or scam is said to have, or how a name is spelled in the \

@@ -1,13 +1,8 @@
-//! Assessment of the owner of an address.
+//! States of an assessment of the owner of an address.
 
 use cairn_domain::claims;
-use cairn_http::ApiError;
-use cairn_tables::labels::ScriptHash;
 use schemars::JsonSchema;
 use serde::Serialize;
-
-use super::label::ShortLabel;
-use crate::context::Ctx;
 
 /// State of an assessment: the first that applies.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
@@ -58,32 +53,5 @@ impl AssessmentState {
             AssessmentState::NoHistory => "never seen in a block",
             AssessmentState::ExaminedNoMatch => "no label found",
         }
-    }
-}
-
-/// What is known about the owner.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct Assessment {
-    /// The state of the label; without one `no_history` if no block has a transaction of it (unconfirmed ones do not count),
-    /// `not_examined` if no labels are loaded, otherwise `examined_no_match`. `trust-safety` says what it rests on.
-    state: AssessmentState,
-    /// Who or what sources say it is; null if no claim tells.
-    label: Option<ShortLabel>,
-}
-
-impl Assessment {
-    /// The assessment that follows from the label that is kept of a script. One row read, or two without a label.
-    pub(crate) fn find(ctx: &Ctx<'_>, script: &[u8; 32], has_history: bool) -> Result<Self, ApiError> {
-        let view = ctx.view()?;
-        let kept = view.label(&ScriptHash(*script))?;
-        let label = kept.and_then(|kept| ShortLabel::of(&kept, ctx.now()));
-        let state = match &label {
-            Some(label) => label.state(),
-            None if !has_history => AssessmentState::NoHistory,
-            // Without an input event there is no claim.
-            None if view.tip().seq == 0 || !view.has_claims()? => AssessmentState::NotExamined,
-            None => AssessmentState::ExaminedNoMatch,
-        };
-        Ok(Assessment { state, label })
     }
 }

@@ -6,3 +6,4 @@ pub(crate) mod caveat;
 pub(crate) mod claim_caveat;
 pub(crate) mod cursor;
 pub(crate) mod label;
+pub(crate) mod owner;

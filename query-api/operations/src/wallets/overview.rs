@@ -18,7 +18,7 @@ use crate::{
     parameters::identifier::AddressParam,
     price_now::{self, Dollars},
     values::{Btc, Fiat, rfc3339},
-    vocabulary::{assessment::Assessment, caveat::Caveat},
+    vocabulary::{caveat::Caveat, owner::Assessment},
 };
 
 /// Balance and activity of a script.
@@ -162,7 +162,8 @@ impl Operation for Overview {
             Counts and sums cover confirmed transactions, unless the name contains `unconfirmed`. Index and mempool \
             have the same tip, so `balance.total_sats` counts nothing twice. Without a mempool, the unconfirmed \
             fields are null and `balance.unconfirmed_reason` says why. `value_usd` is the confirmed balance at the newest \
-            known price, whose time and source `price` tells. `assessment` has the label that sources give the address. Periods of `activity` end at the monotone time \
+            known price, whose time and source `price` tells. `assessment` has the label that sources give the address. \
+            Periods of `activity` end at the monotone time \
             of the tip. For an address that no block contains, the answer has zeros and `assessment.state: \
             no_history`, even if unconfirmed transactions pay to it. Use `transactions` for single transactions and \
             `balance-history` for the confirmed balance over time.",

@@ -13,7 +13,7 @@ use super::{FoundName, NameMatch, NameQuery, OF_A_WORD};
 use crate::{Db, ReadError, View};
 
 /// Above the end of a word, and below any letter.
-const PAST: u8 = 1;
+const PAST: char = '\u{1}';
 
 /// A search on its way.
 pub(super) struct Walk<'w> {
@@ -84,14 +84,14 @@ impl<'w> Walk<'w> {
 
     /// Names with a word that is longer than this one and begins with it. Of each such word some names.
     pub(super) fn with_prefix(&mut self, prefix: &str) -> Result<(), ReadError> {
-        let mut next = self.seek(&[prefix.as_bytes(), &[PAST]])?;
+        let mut next = self.seek(&[prefix.as_bytes(), &[PAST as u8]])?;
         let (mut word, mut names) = (String::new(), 0);
         while let Some(posting) = next.filter(|posting| posting.word.starts_with(prefix)) {
             names = if posting.word == word { names + 1 } else { 1 };
             word = posting.word;
             if names > OF_A_WORD {
                 self.is_cut = true;
-                next = self.seek(&[word.as_bytes(), &[PAST]])?;
+                next = self.seek(&[word.as_bytes(), &[PAST as u8]])?;
                 continue;
             }
             self.keep(&posting.name, NameMatch::Prefix, 0)?;
@@ -104,9 +104,9 @@ impl<'w> Walk<'w> {
     pub(super) fn close_to(&mut self, typos: &Typos, distance: u8, others: &[(&str, Typos)]) -> Result<(), ReadError> {
         let mut from = typos.next("");
         while let Some(target) = from {
-            // A zero at the end stands for any letter, but it would also be the end of the word before.
-            let (target, rest) = target.strip_suffix('\0').map_or((&target[..], &[][..]), |word| (word, &[PAST]));
-            let Some(posting) = self.seek(&[target.as_bytes(), rest])? else { return Ok(()) };
+            // A zero stands for the least letter, but in a key it is the end of a word: the names of that word would be next.
+            let target = target.replace('\0', PAST.encode_utf8(&mut [0]));
+            let Some(posting) = self.seek(&[target.as_bytes()])? else { return Ok(()) };
             let word = posting.word.clone();
             // Without typos it may be one of many words of which another one has some.
             let of = typos.distance(&word);

@@ -1,0 +1,35 @@
+//! Assessment of the owner of an address, as its kept label has it.
+
+use cairn_http::ApiError;
+use cairn_tables::labels::ScriptHash;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::{assessment::AssessmentState, label::ShortLabel};
+use crate::context::Ctx;
+
+/// What is known about the owner.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Assessment {
+    /// The state of the label; without one `no_history` if no block has a transaction of it (unconfirmed ones do not count),
+    /// `not_examined` if no labels are loaded, otherwise `examined_no_match`. `trust-safety` says what it rests on.
+    state: AssessmentState,
+    /// Who or what sources say it is; null if no claim tells.
+    label: Option<ShortLabel>,
+}
+
+impl Assessment {
+    /// The assessment that follows from the label that is kept of a script. One row read.
+    pub(crate) fn find(ctx: &Ctx<'_>, script: &[u8; 32], has_history: bool) -> Result<Self, ApiError> {
+        let view = ctx.view()?;
+        let kept = view.label(&ScriptHash(*script))?;
+        let label = kept.and_then(|kept| ShortLabel::of(&kept, ctx.now()));
+        let state = match &label {
+            Some(label) => label.state(),
+            None if !has_history => AssessmentState::NoHistory,
+            None if !view.has_claims()? => AssessmentState::NotExamined,
+            None => AssessmentState::ExaminedNoMatch,
+        };
+        Ok(Assessment { state, label })
+    }
+}
