@@ -56,7 +56,7 @@ fn index_stages_reindex_unwind_verify() {
         crate::common::fails(
             world.run(&format!("reindex --datadir data --stage {stage}")),
             2,
-            &["hint: use one of spends, coins, scripts, ages, script_days, clusters, or all"],
+            &["hint: use one of spends, coins, scripts, ages, script_days, clusters, payouts, or all"],
         );
     }
 
