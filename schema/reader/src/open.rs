@@ -194,7 +194,8 @@ impl Reader {
         let seen = self.seen.read().unwrap_or_else(PoisonError::into_inner).clone();
         let known = seen.as_ref().and_then(|seen| Some((seen.tip?, seen.checkpoints.is_some())));
         let mut view = View::open(&self.db, self.pinned, &self.facts, self.raw.as_ref(), seen)?;
-        if known != Some((*view.tip(), !self.pinned)) {
+        // Labels settle without another tip.
+        if known != Some((*view.tip(), !self.pinned)) || !view.settled && view.find_settled() {
             let seen = view.seen();
             (view.any_claim, view.settled) = (seen.any_claim, seen.settled);
             *self.seen.write().unwrap_or_else(PoisonError::into_inner) = Some(seen);

@@ -162,18 +162,29 @@ impl<'r> View<'r> {
     }
 
     /// What the next view need not read again: the checkpoints too, if the handle does not change. A damaged one leaves
-    /// them to the views, which fail where they need it. What is read for the next views is no row of this one.
+    /// them to the views, which fail where they need it.
     pub(crate) fn seen(&self) -> Seen {
-        let rows_read = self.rows_read.get();
         let read = || -> Result<Checkpointed, ReadError> {
             STAGES.iter().map(|stage| Ok((stage.name, self.checkpoint(stage.name)?))).collect()
         };
         let checkpoints = if self.snapshot.is_none() { read().ok().map(Arc::new) } else { None };
         // Without an input event there is no claim.
-        let any_claim = if self.tip.seq == 0 { Some(false) } else { self.has_claims().ok() };
-        let settled = self.labels_are_settled().unwrap_or(false);
-        self.rows_read.set(rows_read);
+        let any_claim = if self.tip.seq == 0 { Some(false) } else { self.uncounted(Self::has_claims).ok() };
+        let settled = self.find_settled();
         Seen { tip: Some(self.tip), chain: Arc::clone(&self.chain), checkpoints, any_claim, settled }
+    }
+
+    /// True if the labels are settled. What is read for that is no row of this view.
+    pub(crate) fn find_settled(&self) -> bool {
+        self.uncounted(Self::labels_are_settled).unwrap_or(false)
+    }
+
+    /// Reads what no request asked for.
+    fn uncounted<T>(&self, read: impl FnOnce(&Self) -> T) -> T {
+        let rows_read = self.rows_read.get();
+        let result = read(self);
+        self.rows_read.set(rows_read);
+        result
     }
 
     /// Updates a chain index to this view's tip.
