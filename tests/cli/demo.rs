@@ -38,6 +38,9 @@ fn demo_serves_its_actors_and_is_made_once() {
     has_a_dashboard(&address);
     let documents = world.stdout("events list --datadir demo --json");
     assert_eq!(documents.matches("\"source\":\"demo-invented\"").count(), 3, "{documents}");
+    assert_eq!(documents.matches("\"kind\":\"claims\"").count(), 9, "{documents}");
+
+    says_who_they_are(&address);
 
     // The actors' balances are those of a ledger over the same blocks.
     let (chain, made) = chain_and_mempool(1).unwrap();
@@ -87,6 +90,40 @@ fn demo_serves_its_actors_and_is_made_once() {
         shows_what_waits(&address, &made);
     }
     world.run("verify --datadir demo").success();
+}
+
+/// The labels of the actors: sources that agree, two that do not, one that took its word back; and the pool's payouts.
+fn says_who_they_are(address: &str) {
+    let all = actors().unwrap();
+    let of = |name: &str, at: usize| all.iter().find(|of| of.name == name).unwrap().addresses[at].to_string();
+    let card = |wallet: &str| get_json(address, &format!("/v1/wallets/{wallet}/trust-safety"));
+    let state = |wallet: &str| card(wallet)["assessment"]["state"].clone();
+    assert_eq!((state(&of("exchange", 0)), state(&of("sleeper", 0))), ("labeled".into(), "conflicted".into()));
+    let (delisted, listed) = (card(&of("whale", 0)), card(&of("mixer", 0)));
+    let codes = |card: &Value| card["caveat_codes"].to_string();
+    assert!(codes(&delisted).contains("\"delisted\""), "{delisted}");
+    assert!(!codes(&listed).contains("\"delisted\"") && listed.to_string().contains("sanctioned"), "{listed}");
+    let detail = get_json(address, &format!("/v1/wallets/{}/detail", of("exchange", 1))).to_string();
+    assert!(detail.contains("key_signed") && detail.contains("self_disclosed"), "{detail}");
+
+    let exchange = get_json(address, "/v1/entities/cairn-exchange");
+    assert_eq!((&exchange["category"], &exchange["address_count"]), (&"exchange".into(), &4.into()), "{exchange}");
+    let sats: i64 = (0..4)
+        .map(|at| {
+            get_json(address, &format!("/v1/wallets/{}/overview", of("exchange", at)))["balance"]["confirmed_sats"]
+                .as_i64()
+                .unwrap()
+        })
+        .sum();
+    assert_eq!(exchange["balance_sats"], sats, "{exchange}");
+    let found = get_json(address, "/v1/labels/search?q=cairn%20exchnage");
+    assert_eq!(found["results"][0]["entity"], "cairn-exchange", "{found}");
+    let blocks = get_json(address, "/v1/chain/recent-blocks?limit=50");
+    let pools = blocks["blocks"].as_array().unwrap().iter().map(|block| block["pool"].to_string());
+    let (payout, tag) = pools.fold((0, 0), |(payout, tag), pool| {
+        (payout + usize::from(pool.contains("payout")), tag + usize::from(pool.contains("trailhead-mining")))
+    });
+    assert!(payout > 0 && tag > 0, "{payout} by payout, {tag} of the other pool");
 }
 
 /// It is computed without being asked for, and health tells its age.

@@ -64,7 +64,8 @@ fn everything_stays_flat_under_load() {
     let node = StandIn::start(StandInOptions { premine: 130, ..StandInOptions::default() }).unwrap();
     node.world().fan_out(60, 3_000_000).unwrap();
     // Caches that are soon full, so that what grows on is no cache.
-    let mut cast = Cast::new(&node, Form::Two).with("--memory 256M", "--cache 16M");
+    let mut cast =
+        Cast::new(&node, Form::Two).with("--memory 256M --mempool-memory 32M", "--cache 16M --mempool-memory 32M");
     cast.start_all();
     let course = Course::new(cast.served.clone());
     let load = Load::of(&mut cast.client());

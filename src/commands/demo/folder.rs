@@ -8,7 +8,7 @@ use std::{
 };
 
 use cairn_demo::{
-    DEMO_BLOCKS, END_TIME, chain_and_mempool,
+    DEMO_BLOCKS, END_TIME, actors, chain_and_mempool,
     corefiles::{FileOptions, Layout, write_chain},
     showcase,
 };
@@ -18,7 +18,7 @@ use cairn_pipeline::{INBOX, put_into_inbox};
 use cairn_reader::Reader;
 use serde::{Deserialize, Serialize};
 
-use super::{generator, mempool, pools, prices};
+use super::{generator, labels, mempool, pools, prices};
 use crate::{
     commands::db,
     config::{Limits, Starters},
@@ -114,6 +114,7 @@ impl DemoFolder {
         put_into_inbox::<Failure>(&self.dir, |add| {
             let mut documents = prices::documents(SEED)?;
             documents.push(pools::document(END_TIME)?);
+            documents.extend(labels::documents(&actors().map_err(generator)?)?);
             Ok(documents.iter().try_for_each(add)?)
         })?;
         let (memory, none) = (Limits::default().into(), Starters::NONE);
@@ -180,6 +181,6 @@ fn identity() -> Result<String, Failure> {
     let showcase = showcase().map_err(generator)?.map(|s| s.address.to_string()).join(" ");
     let version = env!("CARGO_PKG_VERSION");
     Ok(format!(
-        "cairn {version} seed {SEED} blocks {DEMO_BLOCKS} until {END_TIME} a mempool, prices and pools {showcase}"
+        "cairn {version} seed {SEED} blocks {DEMO_BLOCKS} until {END_TIME} a mempool, prices, pools and labels {showcase}"
     ))
 }

@@ -1,6 +1,7 @@
 //! `cairn demo`: the generated chain, with the same file format, engine and server as any other chain, and a mempool.
 
 mod folder;
+mod labels;
 mod mempool;
 mod pools;
 mod prices;
@@ -107,6 +108,10 @@ fn welcome(url: &str, what: &str, height: u32, actors: &[Actor], showcase: &[Sho
         format!("/v1/wallets/{}/overview", of("exchange")),
         format!("/v1/wallets/{}/transactions?limit=5", of("merchant")),
         format!("/v1/wallets/{}/balance-history", showcase.get(1).map(|s| s.address.to_string()).unwrap_or_default()),
+        format!("/v1/wallets/{}/trust-safety", of("sleeper")),
+        "/v1/entities/cairn-exchange".to_owned(),
+        "/v1/labels/search?q=exchange".to_owned(),
+        "/v1/pools/list".to_owned(),
         format!("/v1/blocks/{height}"),
         "/v1/chain/recent-blocks?limit=3".to_owned(),
         "/v1/chain/projected-blocks".to_owned(),

@@ -1,0 +1,216 @@
+//! The demo's invented labels, as documents for its ledger: what made-up sources say of its actors. Every tier of evidence is
+//! there, sources that agree, two that do not, and an address that a list no longer has.
+
+use cairn_demo::{Actor, END_TIME};
+use cairn_events::{
+    Behaviour, Body, Category, Claim, ClaimList,
+    ClaimType::{self, BehavesAs, CoinbasePayoutOf, ControlledBy, ListedBy, ParticipatedIn},
+    Document, DocumentHash,
+    EvidenceTier::{
+        self, AuthorityListed, AuthorityRecord, Behavioral, Community, Investigated, KeySigned, OnchainVerified,
+        SelfDisclosed, ThirdParty,
+    },
+    Provenance,
+};
+use sha2::{Digest, Sha256};
+
+use super::prices::slug;
+use crate::exit::{Exit, Failure};
+
+const DAY: u32 = 86_400;
+
+/// A document: source, list, days before the end of the chain, whether it is the whole list, what it says.
+type Said = (&'static str, &'static str, u32, bool, &'static [Fact]);
+
+/// What is said of an actor's address.
+struct Fact {
+    /// The actor, and which of its addresses.
+    of: (&'static str, usize),
+    what: ClaimType,
+    tier: EvidenceTier,
+    /// Short name, and name; empty if nobody is named.
+    who: (&'static str, &'static str),
+    category: Option<Category>,
+    behaviour: Option<Behaviour>,
+    /// In the source's words.
+    words: &'static str,
+}
+
+impl Fact {
+    const fn of(actor: &'static str, at: usize, what: ClaimType, tier: EvidenceTier) -> Self {
+        Fact { of: (actor, at), what, tier, who: ("", ""), category: None, behaviour: None, words: "" }
+    }
+
+    const fn is(self, short: &'static str, name: &'static str, category: Category) -> Self {
+        Fact { who: (short, name), category: Some(category), ..self }
+    }
+
+    const fn does(self, behaviour: Behaviour) -> Self {
+        Fact { behaviour: Some(behaviour), ..self }
+    }
+
+    const fn says(self, words: &'static str) -> Self {
+        Fact { words, ..self }
+    }
+}
+
+const fn exchange(fact: Fact) -> Fact {
+    fact.is("cairn-exchange", "Cairn Exchange", Category::Exchange)
+}
+
+const fn mixer(fact: Fact) -> Fact {
+    fact.is("joint-path", "Joint Path", Category::Mixer)
+}
+
+const fn shop(fact: Fact) -> Fact {
+    fact.is("waystone-shop", "Waystone Shop", Category::Shop)
+}
+
+const fn pool(fact: Fact) -> Fact {
+    fact.is("stone-pool", "Stone Pool", Category::MiningPool)
+}
+
+const fn listed(actor: &'static str, words: &'static str) -> Fact {
+    Fact::of(actor, 0, ListedBy, AuthorityListed).does(Behaviour::Sanctioned).says(words)
+}
+
+/// What the sources say, the oldest first.
+const DOCUMENTS: [Said; 9] = [
+    // What the later document of the list leaves out is delisted.
+    (
+        "demo-authority",
+        "list",
+        700,
+        true,
+        &[listed("mixer", "entry 1: Joint Path"), listed("whale", "entry 2: buyer of large pieces")],
+    ),
+    (
+        "demo-register",
+        "shops",
+        600,
+        true,
+        &[
+            shop(Fact::of("merchant", 0, ControlledBy, AuthorityRecord)).says("register of shops, number 7"),
+            shop(Fact::of("merchant", 1, ControlledBy, AuthorityRecord)).says("register of shops, number 7"),
+        ],
+    ),
+    (
+        "demo-study",
+        "early-coins",
+        500,
+        false,
+        &[
+            mixer(Fact::of("mixer", 0, ControlledBy, Investigated)).says("collects the coordinator's fee"),
+            Fact::of("mixer", 0, ParticipatedIn, OnchainVerified)
+                .does(Behaviour::Mixing)
+                .says("joint transactions with equal outputs pay it"),
+            Fact::of("sleeper", 0, ControlledBy, ThirdParty)
+                .is("first-weeks-mining", "First Weeks Mining", Category::Miner)
+                .says("mined in the first weeks"),
+        ],
+    ),
+    (
+        "demo-tags",
+        "tags",
+        400,
+        false,
+        &[
+            exchange(Fact::of("exchange", 0, ControlledBy, ThirdParty)).says("Cairn Exchange: hot wallet"),
+            exchange(Fact::of("exchange", 2, ControlledBy, ThirdParty)).says("Cairn Exchange: deposit"),
+            exchange(Fact::of("exchange", 3, ControlledBy, ThirdParty)).says("Cairn Exchange: deposit"),
+            // Another source names somebody else.
+            Fact::of("sleeper", 0, ControlledBy, ThirdParty)
+                .is("old-timer", "Old Timer", Category::Miner)
+                .says("awake after thirteen years"),
+            shop(Fact::of("merchant", 0, ControlledBy, ThirdParty)).says("donations of the Waystone Shop"),
+        ],
+    ),
+    (
+        "demo-exchange",
+        "own-addresses",
+        90,
+        true,
+        &[
+            exchange(Fact::of("exchange", 0, ControlledBy, SelfDisclosed)).does(Behaviour::HotWallet),
+            exchange(Fact::of("exchange", 1, ControlledBy, SelfDisclosed)).does(Behaviour::ColdWallet),
+        ],
+    ),
+    (
+        "demo-exchange",
+        "signed",
+        89,
+        false,
+        &[exchange(Fact::of("exchange", 1, ControlledBy, KeySigned)).says("proof of reserves")],
+    ),
+    ("demo-pools", "pools", 60, true, &[pool(Fact::of("pool", 0, CoinbasePayoutOf, Community))]),
+    (
+        "demo-patterns",
+        "behaviour",
+        30,
+        true,
+        &[
+            Fact::of("exchange", 0, BehavesAs, Behavioral).does(Behaviour::HotWallet).says("many pay it, it pays many"),
+            Fact::of("whale", 0, BehavesAs, Behavioral).does(Behaviour::ColdWallet).says("receives, and hardly spends"),
+        ],
+    ),
+    ("demo-authority", "list", 10, true, &[listed("mixer", "entry 1: Joint Path")]),
+];
+
+/// What is said of these actors.
+///
+/// # Errors
+/// An actor or an address that is named is not there.
+pub(super) fn documents(actors: &[Actor]) -> Result<Vec<Document>, Failure> {
+    DOCUMENTS.iter().map(|said| document(said, actors)).collect()
+}
+
+fn document(&(source, list, days, is_complete, facts): &Said, actors: &[Actor]) -> Result<Document, Failure> {
+    let rows = (1..).zip(facts).map(|(row, fact)| claim(row, fact, actors)).collect::<Result<Vec<_>, _>>()?;
+    let mut hasher = Sha256::new();
+    hasher.update(format!("{source} {list} {days}"));
+    for (claim, fact) in rows.iter().zip(facts) {
+        hasher.update(&claim.script);
+        hasher.update(format!("{} {} {} {}", claim.claim_type, claim.tier, fact.who.0, fact.words));
+    }
+    let provenance = Provenance {
+        source: slug(source)?,
+        licence: slug("cc0-1.0")?,
+        origin: format!("invented for the demo chain: the list {list:?} of {source}"),
+        retrieved_at: END_TIME - days * DAY,
+        document: DocumentHash(hasher.finalize().into()),
+    };
+    let list = ClaimList { name: slug(list)?, is_complete };
+    Ok(Document { provenance, received_at: None, body: Body::Claims { list, rows } })
+}
+
+fn claim(row: u32, fact: &Fact, actors: &[Actor]) -> Result<Claim, Failure> {
+    let (actor, at) = fact.of;
+    let address = actors.iter().find(|of| of.name == actor).and_then(|of| of.addresses.get(at));
+    let lacks = || Failure::new(Exit::Other, format!("the demo has no address {at} of its {actor}"));
+    let script = address.ok_or_else(lacks)?.script_pubkey();
+    let (short, name) = fact.who;
+    let entity = match short {
+        "" => None,
+        short => Some(short.parse().map_err(|_| Failure::new(Exit::Other, format!("{short} is no entity's name")))?),
+    };
+    Ok(Claim {
+        row,
+        script: script.as_bytes().into(),
+        claim_type: fact.what,
+        tier: fact.tier,
+        level: fact.tier.level(),
+        entity,
+        entity_name: name.into(),
+        category: fact.category,
+        behaviour: fact.behaviour,
+        label: fact.words.into(),
+        source_url: "".into(),
+        origin_url: "".into(),
+        note: "invented for the demo chain".into(),
+        asserted_at: None,
+        valid_from: None,
+        valid_to: None,
+        is_inherited: false,
+        is_person: false,
+    })
+}
