@@ -1,7 +1,13 @@
 //! What was seen of the mempool is kept beside the chain: it survives restarts, rebuilds and reorganizations, and changes
 //! nothing of the chain's rows.
 
-use std::{fs, path::Path, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::SystemTime,
+};
 
 use bitcoin::consensus::serialize;
 use cairn_model::{MempoolInput, MempoolOutput, MempoolSample, MempoolTx, Network, Txid};
@@ -63,28 +69,42 @@ fn times(samples: &[MempoolSample]) -> Vec<u64> {
     samples.iter().map(|s| s.time_unix).collect()
 }
 
-/// The index as a machine that loses its power now would find it again: files as they are, nothing closed.
-fn after_power_loss(index: &Index) -> Index {
-    fn copy(from: &Path, to: &Path) {
-        fs::create_dir_all(to).unwrap();
-        for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
-            let to = to.join(entry.file_name());
-            if entry.file_type().unwrap().is_dir() {
-                copy(&entry.path(), &to);
-            } else if entry.file_name() != "LOCK" {
-                match fs::copy(entry.path(), to) {
-                    // The database removes files that it no longer needs at any time.
-                    Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-                    copied => {
-                        copied.unwrap();
-                    }
-                }
+/// The files in a folder, with length and time of the last change.
+fn files(folder: &Path) -> BTreeMap<PathBuf, (u64, SystemTime)> {
+    let mut found = BTreeMap::new();
+    for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
+        match entry.metadata() {
+            // The database removes files that it no longer needs at any time.
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Ok(about) if about.is_dir() => found.extend(files(&entry.path())),
+            about => {
+                let about = about.unwrap();
+                found.insert(entry.path(), (about.len(), about.modified().unwrap()));
             }
         }
     }
-    let dir = scratch();
-    copy(index.path(), dir.path());
-    Index { engine: Engine::open_existing(dir.path()).unwrap(), dir }
+    found
+}
+
+/// The index as a machine that loses its power now would find it again: files as they are, nothing closed.
+fn after_power_loss(index: &Index) -> Index {
+    loop {
+        let (dir, before) = (scratch(), files(index.path()));
+        for path in before.keys().filter(|path| !path.ends_with("LOCK")) {
+            let to = dir.path().join(path.strip_prefix(index.path()).unwrap());
+            fs::create_dir_all(to.parent().unwrap()).unwrap();
+            match fs::copy(path, to) {
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                copied => {
+                    copied.unwrap();
+                }
+            }
+        }
+        // Tables are merged in the background: a copy from before and after is what no machine ever had.
+        if files(index.path()) == before {
+            return Index { engine: Engine::open_existing(dir.path()).unwrap(), dir };
+        }
+    }
 }
 
 pub fn world(seed: u64) -> (TempDir, cairn_chaingen::Chain) {
