@@ -52,7 +52,7 @@ fn cases() -> Vec<Case> {
     let tip = worst.payouts;
     paths.extend([format!("/v1/blocks/{tip}"), format!("/v1/blocks/{}", tip - 1), format!("/v1/qr?data={busy}")]);
     paths.push(format!("/v1/qr?data={}", "Z".repeat(1_200)));
-    paths.extend(["list?window=1y&limit=200", "example-pool?limit=100"].map(|rest| format!("/v1/pools/{rest}")));
+    paths.extend(["list?window=1y&limit=200", "stone-pool?limit=100"].map(|rest| format!("/v1/pools/{rest}")));
     let others = ["/v1/chain/recent-blocks", "/v1/network/summary", "/api/health", "/api/health/full", "/livez"];
     paths.push("/v1/chain/supply-distribution".to_owned());
     paths.push("/v1/onchain".to_owned());

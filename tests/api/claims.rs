@@ -77,7 +77,7 @@ pub fn take(world: &World, source: &str, retrieved_at: u32, is_complete: bool, c
 pub fn take_example(world: &World, parameter: &str) {
     let script = world.oracle.scripts().find(|script| script_hash(script) == parameter).unwrap().to_owned();
     for source in ["example-list", "example-study"] {
-        let of = Claim { asserted_at: Some(1_300_000_000), ..claim(&script, "example-exchange") };
+        let of = Claim { asserted_at: Some(1_300_000_000), ..claim(&script, "cairn-exchange") };
         take(world, source, 1_760_000_000, true, &[of]);
     }
 }

@@ -54,6 +54,7 @@ fn every_reference_leads_somewhere_and_every_parameter_is_described() {
         .flat_map(|(path, methods)| methods.as_object().unwrap().values().map(move |operation| (path, operation)));
     for (path, operation) in operations {
         let parameters = operation["parameters"].as_array().unwrap();
+        assert!(operation["summary"].as_str().is_some_and(|line| line.len() < 100), "{path}");
         for parameter in parameters {
             assert!(parameter["description"].is_string(), "{path}: {parameter}");
             // No address of a request says null.
@@ -61,6 +62,9 @@ fn every_reference_leads_somewhere_and_every_parameter_is_described() {
         }
         let in_path = parameters.iter().filter(|p| p["in"] == "path").count();
         assert_eq!(in_path, path.matches('{').count(), "{path}");
+        // A height may be above the tip.
+        let is_as_of = parameters.iter().any(|p| p["name"] == "as_of");
+        assert!(!is_as_of || operation["responses"]["404"].is_object(), "{path}");
         for status in ["200", "500", "503"] {
             assert!(operation["responses"][status].is_object(), "{path}: {status}");
         }

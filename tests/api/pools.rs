@@ -40,7 +40,7 @@ fn tag(row: u32, text: &str, pool: &str) -> PoolTag {
 /// What the examples of the description show: a pool that is known by a tag.
 pub fn take_example(world: &World) {
     let list = "pools".parse().unwrap();
-    take(world, 0xee, Body::PoolTags { list, rows: vec![tag(1, "/example/", "example-pool")] });
+    take(world, 0xee, Body::PoolTags { list, rows: vec![tag(1, "/example/", "stone-pool")] });
 }
 
 /// What a test knows of pools.

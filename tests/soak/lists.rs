@@ -25,7 +25,7 @@ impl Lists {
         lists.go_on(cast);
         let address = SUBJECTS.lock().unwrap().addresses[0].clone();
         let pool = format!(
-            "[{{\"id\":1,\"name\":\"Example Pool\",\"addresses\":[\"{address}\"],\"tags\":[\"/example/\"],\"link\":\"\"}}]"
+            "[{{\"id\":1,\"name\":\"Stone Pool\",\"addresses\":[\"{address}\"],\"tags\":[\"/Stone Pool/\"],\"link\":\"\"}}]"
         );
         fs::write(cast.world.path("pools.json"), pool).unwrap();
         cast.world.stdout("pools import --datadir data --licence mit --source soak-pools pools.json");
@@ -46,7 +46,7 @@ impl Lists {
         addresses.truncate(ADDRESSES);
         let row = |address: &String| {
             format!(
-                "{address},example-exchange,Example Exchange,exchange,,controlled_by,self_disclosed,s,https://example.org,,2024-05-06,MIT,\n"
+                "{address},cairn-exchange,Cairn Exchange,exchange,,controlled_by,self_disclosed,s,https://example.org,,2024-05-06,MIT,\n"
             )
         };
         let head = "address,entity,entity_name,category,behaviour,claim_type,evidence_tier,source_id,source_url,origin_url,\

@@ -33,7 +33,7 @@ pub(crate) struct Activity;
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct ActivityInput {
     /// Name of the entity, in any spelling, or another name that sources write.
-    #[schemars(length(min = 1, max = 100), example = "example-exchange")]
+    #[schemars(length(min = 1, max = 100), example = "cairn-exchange")]
     entity_name: String,
     /// Transactions.
     #[serde(default = "default_limit")]

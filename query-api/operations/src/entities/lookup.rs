@@ -37,7 +37,7 @@ pub(crate) struct Lookup;
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct LookupInput {
     /// Name of the entity, in any spelling, or another name that sources write.
-    #[schemars(length(min = 1, max = 100), example = "example-exchange")]
+    #[schemars(length(min = 1, max = 100), example = "cairn-exchange")]
     entity_name: String,
     /// Members per page.
     #[serde(default = "default_limit")]

@@ -181,7 +181,7 @@ pub(crate) struct AddressLabel {
 
 impl Operation for LabelsSearch {
     const INFO: Info = Info {
-        summary: "Search of labels: names of entities and labels of addresses by words, beginnings of words, or with typos",
+        summary: "Search of labels: names by words, beginnings of words, or with typos",
         description: "Names that label sources give to addresses, found by their words: whole, cut short, or with typos. \
             Each with how it matches, its category, how many addresses have it, and some of them. Labels about natural \
             persons are left out. If `q` is an address, its label is answered too. A name says only that some source gives \

@@ -34,7 +34,7 @@ pub(crate) struct PoolDetail;
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct PoolDetailInput {
     /// The pool's `slug`, or its name; capitals do not matter.
-    #[schemars(length(min = 1, max = 200), example = "example-pool")]
+    #[schemars(length(min = 1, max = 200), example = "stone-pool")]
     pool_name: String,
     /// Blocks per page.
     #[serde(default = "default_limit")]

@@ -1,7 +1,7 @@
 //! `GET /v1/wallets/{address}/contributors`.
 
 use cairn_domain::claims::contributors;
-use cairn_http::{ApiError, Info, Tool};
+use cairn_http::{ApiError, ErrorCode, Info, Tool};
 use cairn_model::Height;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -74,6 +74,7 @@ impl Operation for Contributors {
         description: "The origins of the claims about an address that stand now: which sources repeat one origin, how many \
             claims each has, the highest level and the newest date, and the categories that they name. `trust-safety` says \
             what follows from them, `detail` has every claim.",
+        errors: &[ErrorCode::BlockNotFound],
         freshness: &[TIP, CLAIMS],
         tool: Tool::reads(
             "asked how many independent sources say something of an address, and which",

@@ -2,7 +2,7 @@
 
 use cairn_domain::claims::{Evidence, EvidenceGroup, Standing, authority, detail, is_stale};
 use cairn_events::EntityName;
-use cairn_http::{ApiError, Info, Location, Tool};
+use cairn_http::{ApiError, ErrorCode, Info, Location, Tool};
 use cairn_model::Height;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -182,6 +182,7 @@ impl Operation for WalletDetail {
         description: "What each list of each source says of the address, also what no longer stands, with everything needed to \
             look it up: source, origin, list, document, row, dates and licence. Claims are grouped by entity and by what they \
             say. `trust-safety` says what follows from them.",
+        errors: &[ErrorCode::BlockNotFound],
         freshness: &[TIP, CLAIMS],
         tool: Tool::reads(
             "asked for all labels of an address with their sources, or where a label comes from",

@@ -1,7 +1,7 @@
 //! `GET /v1/wallets/{address}/summary`.
 
 use cairn_domain::claims::{card, explanation};
-use cairn_http::{ApiError, Info, Tool};
+use cairn_http::{ApiError, ErrorCode, Info, Tool};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -57,6 +57,7 @@ impl Operation for Summary {
         description: "The best supported claim about an address, how many claims and independent origins there are, and a short \
             explanation. `trust-safety` has the whole judgement, `detail` every claim with its source. The answer is evidence \
             and no verdict.",
+        errors: &[ErrorCode::BlockNotFound],
         freshness: &[TIP, CLAIMS],
         compact: &["confidence", "label_count", "examined", "caveats", "short_explanation", "definition"],
         tool: Tool::reads(

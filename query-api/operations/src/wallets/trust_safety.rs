@@ -2,7 +2,7 @@
 
 use cairn_domain::claims::{Card, HistoricalFlag, Listing, Stated, authority, card, headline};
 use cairn_events::EntityName;
-use cairn_http::{ApiError, Info, Tool};
+use cairn_http::{ApiError, ErrorCode, Info, Tool};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -204,6 +204,7 @@ impl Operation for TrustSafety {
             origin count once. Every claim names its source; `detail` has all of them. The answer is evidence and no verdict: \
             it gives no score, and that nothing was found proves nothing. Claims of other scripts of the same cluster are not \
             looked up yet.",
+        errors: &[ErrorCode::BlockNotFound],
         freshness: &[TIP, CLAIMS],
         compact: &[
             "evidence_strength",
