@@ -31,12 +31,17 @@ pub(crate) enum SinceParam {
 }
 
 const DAY: u32 = 86_400;
+/// Most bytes of the parameter: more than any moment has.
+const MOST_BYTES: usize = 40;
 /// Most days; a hundred years.
 const MOST_DAYS: u32 = 36_500;
 
 fn parse(text: &str) -> Result<SinceParam, &'static str> {
     const EXPECTED: &str =
         "expected a height, a date as YYYY-MM-DD, a time as in RFC 3339, or days before the newest block as in 30d";
+    if text.len() > MOST_BYTES {
+        return Err(EXPECTED);
+    }
     let number = |digits: &str| {
         let digits = Some(digits).filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()));
         digits.and_then(|digits| digits.parse::<u32>().ok())
@@ -95,8 +100,21 @@ mod tests {
         assert_eq!(parse("30d"), Ok(SinceParam::Days(30)));
         assert_eq!(parse("2024-01-01"), Ok(SinceParam::Time(1_704_067_200)));
         assert_eq!(parse("2024-01-01T00:00:01Z"), Ok(SinceParam::Time(1_704_067_201)));
-        for text in ["", "d", "-1", "+5", "0d", "36501d", "99999999999", "1 d", "30D", "now", "2024-13-01", "\u{661}d"]
-        {
+        for text in [
+            "",
+            "d",
+            "-1",
+            "+5",
+            "0d",
+            "36501d",
+            "99999999999",
+            "1 d",
+            "30D",
+            "now",
+            "2024-13-01",
+            "\u{661}d",
+            &"0".repeat(41),
+        ] {
             assert!(parse(text).is_err(), "{text}");
         }
     }
