@@ -346,24 +346,8 @@ mod tests {
 
     fn claim(row: u32, script: u32) -> Claim {
         Claim {
-            row,
-            script: script.to_be_bytes().into(),
-            claim_type: ClaimType::ReportedAs,
-            tier: EvidenceTier::Community,
-            level: 1,
-            entity: None,
-            entity_name: "".into(),
-            category: None,
             behaviour: Some(Behaviour::Scam),
-            label: "".into(),
-            source_url: "".into(),
-            origin_url: "".into(),
-            note: "".into(),
-            asserted_at: None,
-            valid_from: None,
-            valid_to: None,
-            is_inherited: false,
-            is_person: false,
+            ..Claim::bare(row, script.to_be_bytes().into(), ClaimType::ReportedAs, EvidenceTier::Community)
         }
     }
 

@@ -20,24 +20,13 @@ const CONTRIBUTORS: &str = "/v1/wallets/{address}/contributors";
 /// A claim of control of level 40.
 pub fn claim(script: &ScriptBuf, entity: &str) -> Claim {
     Claim {
-        row: 1,
-        script: script.as_bytes().into(),
-        claim_type: ClaimType::ControlledBy,
-        tier: EvidenceTier::ThirdParty,
         level: 40,
         entity: Some(entity.parse().unwrap()),
         entity_name: entity.to_uppercase().into(),
         category: Some(Category::Exchange),
-        behaviour: None,
-        label: "".into(),
         source_url: "https://example.org/list".into(),
-        origin_url: "".into(),
-        note: "".into(),
-        asserted_at: None,
-        valid_from: None,
-        valid_to: None,
         is_inherited: true,
-        is_person: false,
+        ..Claim::bare(1, script.as_bytes().into(), ClaimType::ControlledBy, EvidenceTier::ThirdParty)
     }
 }
 

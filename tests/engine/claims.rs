@@ -15,25 +15,15 @@ const SCRIPTS: u8 = 8;
 
 fn claim(rng: &mut ChaCha8Rng, row: u32) -> Claim {
     let entity = ["one", "two"][rng.random_range(0..2)];
+    let script = [0x51, rng.random_range(0..SCRIPTS)].into();
     Claim {
-        row,
-        script: [0x51, rng.random_range(0..SCRIPTS)].into(),
-        claim_type: ClaimType::ControlledBy,
-        tier: EvidenceTier::ThirdParty,
         level: 40,
         entity: Some(entity.parse().unwrap()),
         entity_name: entity.into(),
-        category: None,
-        behaviour: None,
-        label: "".into(),
         source_url: "https://example.org/list".into(),
-        origin_url: "".into(),
-        note: "".into(),
         asserted_at: rng.random::<bool>().then(|| 1_800_000_000 + rng.random_range(0..6)),
-        valid_from: None,
-        valid_to: None,
         is_inherited: true,
-        is_person: false,
+        ..Claim::bare(row, script, ClaimType::ControlledBy, EvidenceTier::ThirdParty)
     }
 }
 

@@ -15,6 +15,7 @@ use cairn_tables::{
     checkpoints::Checkpoints,
     entities::{EntityFacets, EntityScripts, EntitySum, EntityTotals},
     labels::{LabelDue, Labels, ScriptLabel, SeenScript},
+    names::Names,
 };
 use cairn_testkit::temp_dir;
 use cairn_writer::{Batch, WriteError, Writer};
@@ -246,6 +247,41 @@ fn labels_follow_what_a_repair_leaves() {
     let index = open(dir);
     assert_rows(&index, &chain, &documents, &scripts, "small tables made again");
     index.assert_sound();
+}
+
+/// What a long list leaves behind when it ends would have to be stepped over by every search.
+#[test]
+fn a_list_that_ends_leaves_no_deleted_rows() {
+    let (_blocks, _chain, index, ..) = world(12, 1);
+    let rng = &mut ChaCha8Rng::seed_from_u64(1);
+    let list = |rng: &mut ChaCha8Rng, count: u32, retrieved_at: u32| {
+        let rows = (1..=count).map(|row| Claim {
+            claim_type: ClaimType::ControlledBy,
+            valid_to: None,
+            ..claim(rng, row, &[[vec![0x53], row.to_be_bytes().to_vec()].concat().into()])
+        });
+        let rows = rows.collect();
+        let list = ClaimList { name: "long".parse().unwrap(), is_complete: true };
+        let mut one = document(rng, Body::Claims { list, rows });
+        one.provenance.source = "long".parse().unwrap();
+        one.provenance.retrieved_at = retrieved_at;
+        one
+    };
+    for document in [list(rng, 20_000, 1), list(rng, 1, 2)] {
+        index.engine.take_document(&document, 9).unwrap();
+    }
+    index.assert_sound();
+    let labels = index.view(|view| view.scan::<Labels>(None).unwrap().count());
+    assert!((1..1_000).contains(&labels), "{labels}");
+    let dir = close(index);
+    let writer = Writer::open(&dir.path().join("index")).unwrap();
+    let files = writer.db().live_files().unwrap();
+    for family in [Labels::FAMILY, EntityScripts::FAMILY, Names::FAMILY] {
+        let own = files.iter().filter(|file| file.column_family_name == family.name());
+        let (rows, deleted) =
+            own.fold((0, 0), |(rows, deleted), file| (rows + file.num_entries, deleted + file.num_deletions));
+        assert!(rows > 0 && deleted == 0 && rows < 10_000, "{}: {rows} rows, {deleted} deleted", family.name());
+    }
 }
 
 /// However many claims a document has of one script: the same again is nothing new.

@@ -74,25 +74,19 @@ pub(crate) fn claim(rng: &mut ChaCha8Rng, row: u32, scripts: &[Script]) -> Claim
     let is_named = rng.random_ratio(5, 6);
     let claim_type =
         [ControlledBy, ControlledBy, ControlledBy, ListedBy, ReportedAs, BehavesAs][rng.random_range(0..6)];
+    let script = Arc::clone(&scripts[rng.random_range(0..scripts.len())]);
+    let tier = [EvidenceTier::ThirdParty, EvidenceTier::SelfDisclosed][rng.random_range(0..2)];
     Claim {
-        row,
-        script: Arc::clone(&scripts[rng.random_range(0..scripts.len())]),
-        claim_type,
-        tier: [EvidenceTier::ThirdParty, EvidenceTier::SelfDisclosed][rng.random_range(0..2)],
         level: [10, 39, 40, 90][rng.random_range(0..4)],
         entity: is_named.then(|| entity.parse().unwrap()),
         entity_name: if is_named && rng.random() { entity.to_uppercase().into() } else { "".into() },
         category: rng.random::<bool>().then_some(Category::ALL[rng.random_range(0..3)]),
-        behaviour: None,
         label: "words".into(),
-        source_url: "".into(),
-        origin_url: "".into(),
-        note: "".into(),
         asserted_at: rng.random::<bool>().then(|| 1_800_000_000 + rng.random_range(0..6)),
-        valid_from: None,
         valid_to: rng.random_ratio(1, 10).then_some(1_800_000_003),
         is_inherited: rng.random(),
         is_person: rng.random_ratio(1, 6),
+        ..Claim::bare(row, script, claim_type, tier)
     }
 }
 

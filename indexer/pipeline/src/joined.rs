@@ -20,6 +20,11 @@ use crate::{
 /// Commits between two flushes.
 const FLUSH_COMMITS: u64 = 64;
 
+/// Fewer replaced labels leave too few deleted rows to matter to a scan.
+const MANY_REPLACED: usize = 16_384;
+/// As soon as one of so many labels was replaced, the tables are written anew.
+const REPLACED_SHARE: usize = 8;
+
 impl Engine {
     /// True if the engine has the stage that the joined tables read.
     fn has_scripts(&self) -> bool {
@@ -57,7 +62,34 @@ impl Engine {
         if !is_made {
             self.mark_all(tip, progress)?;
         }
-        Ok(self.judge_marked(progress)? || !is_made)
+        let judged = self.judge_marked(progress)?;
+        self.merge_after(judged.replaced)?;
+        Ok(judged.any || !is_made)
+    }
+
+    /// Writes the joined tables anew after many labels were replaced: every replaced one leaves deleted rows in each, and
+    /// searches and lists would step over them one by one.
+    fn merge_after(&self, replaced: usize) -> Result<(), PipelineError> {
+        if replaced < MANY_REPLACED {
+            return Ok(());
+        }
+        let many = replaced.saturating_mul(REPLACED_SHARE);
+        if self.has_more_labels(many)? {
+            return Ok(());
+        }
+        // What is not flushed yet is not in a file.
+        self.writer.flush()?;
+        Ok(tables().try_for_each(|table| self.writer.merge(table))?)
+    }
+
+    /// True if there are more labels than that.
+    fn has_more_labels(&self, than: usize) -> Result<bool, PipelineError> {
+        let view = self.reader.view()?;
+        let (mut labels, mut rows) = (0, view.scan::<Labels>(None)?);
+        while labels <= than && rows.next_bytes()?.is_some() {
+            labels += 1;
+        }
+        Ok(labels > than)
     }
 
     /// Empties the joined tables and marks every script that has claims.
@@ -83,9 +115,9 @@ impl Engine {
         Ok(self.writer.flush()?)
     }
 
-    /// Judges all scripts that are marked. Returns whether there were any.
-    fn judge_marked(&self, progress: &dyn Progress) -> Result<bool, PipelineError> {
-        let (mut last, mut commits) = (None, 0u64);
+    /// Judges all scripts that are marked.
+    fn judge_marked(&self, progress: &dyn Progress) -> Result<JudgedMarks, PipelineError> {
+        let (mut last, mut commits, mut replaced) = (None, 0u64, 0);
         loop {
             let due = marked(&self.reader.view()?, last.as_ref())?;
             let (Some(from), Some(to)) = (due.first(), due.last()) else { break };
@@ -101,6 +133,7 @@ impl Engine {
             let mut changes = Changes::default();
             for (hash, before, now) in &judged {
                 let (before, after) = (before.as_ref(), now.label.as_ref());
+                replaced += usize::from(before.is_some() && before != after);
                 changes.replace(*hash, before.map(|of| (of, now.sums)), after.map(|of| (of, now.sums)))?;
             }
             self.writer.commit::<PipelineError>(|batch| {
@@ -116,6 +149,14 @@ impl Engine {
             let done = u64::from(u16::from_be_bytes([to.0[0], to.0[1]])) + 1;
             progress.step(ProgressStep { phase: Phase::Labels, done, total: 1 << 16, bytes: 0, of_bytes: 0 });
         }
-        Ok(commits > 0)
+        Ok(JudgedMarks { any: commits > 0, replaced })
     }
+}
+
+/// What came of judging all marks.
+struct JudgedMarks {
+    /// True if there were any.
+    any: bool,
+    /// Labels that were replaced or ended.
+    replaced: usize,
 }

@@ -255,6 +255,22 @@ impl Writer {
         Ok(())
     }
 
+    /// Writes a table anew without its deleted rows. What a read in progress still sees stays until a later time.
+    ///
+    /// Until then every scan steps over each deleted row, and RocksDB itself merges only where levels grow.
+    ///
+    /// # Errors
+    /// The index has no such family.
+    pub fn merge(&self, table: &TableInfo) -> Result<(), WriteError> {
+        let mut options = CompactOptions::default();
+        // Deleted rows of the lowest level go only if asked for; what this call has just written stays as it is.
+        options.set_bottommost_level_compaction(BottommostLevelCompaction::ForceOptimized);
+        options.set_exclusive_manual_compaction(false);
+        let (from, to) = (table.tag.map(|tag| [tag]), table.tag.map(|tag| [tag + 1]));
+        self.db.compact_range_cf_opt(&self.handle(table.family)?, from, to, &options);
+        Ok(())
+    }
+
     /// Removes replaced files now, since bulk work leaves large ones.
     fn remove_files(&self) -> Result<(), WriteError> {
         let mut since = self.kept_since.lock().unwrap_or_else(PoisonError::into_inner);

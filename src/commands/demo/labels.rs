@@ -194,23 +194,12 @@ fn claim(row: u32, fact: &Fact, actors: &[Actor]) -> Result<Claim, Failure> {
         short => Some(short.parse().map_err(|_| Failure::new(Exit::Other, format!("{short} is no entity's name")))?),
     };
     Ok(Claim {
-        row,
-        script: script.as_bytes().into(),
-        claim_type: fact.what,
-        tier: fact.tier,
-        level: fact.tier.level(),
         entity,
         entity_name: name.into(),
         category: fact.category,
         behaviour: fact.behaviour,
         label: fact.words.into(),
-        source_url: "".into(),
-        origin_url: "".into(),
         note: "invented for the demo chain".into(),
-        asserted_at: None,
-        valid_from: None,
-        valid_to: None,
-        is_inherited: false,
-        is_person: false,
+        ..Claim::bare(row, script.as_bytes().into(), fact.what, fact.tier)
     })
 }

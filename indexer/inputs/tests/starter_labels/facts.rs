@@ -58,25 +58,18 @@ impl Fact {
 
     pub(crate) fn claim(&self) -> Claim {
         let tier: EvidenceTier = self.word("evidence_tier").unwrap();
+        let claim_type = self.word("claim_type").unwrap();
         Claim {
-            row: self.line,
-            script: self.script().into(),
-            claim_type: self.word("claim_type").unwrap(),
-            tier,
-            level: tier.level(),
             entity: self.word("entity"),
             entity_name: self.cell("entity_name").into(),
             category: self.word("category"),
             behaviour: self.word("behaviour"),
-            label: "".into(),
             source_url: self.cell("source_url").into(),
             origin_url: self.cell("origin_url").into(),
             note: self.cell("note").into(),
             asserted_at: Some(self.asserted_at()),
-            valid_from: None,
-            valid_to: None,
-            is_inherited: false,
             is_person: self.word("is_person").unwrap(),
+            ..Claim::bare(self.line, self.script().into(), claim_type, tier)
         }
     }
 }

@@ -105,6 +105,8 @@ impl Engine {
             let tip = view.tip();
             taking.checkpoint(batch, (tip.height, tip.hash), last)
         })?;
+        // What a view sees is kept when tables are written anew.
+        drop(view);
         let followed = self.follow_claims(&NoProgress);
         self.writer.flush()?;
         followed?;

@@ -74,24 +74,10 @@ impl Said {
 /// A claim of a source, ten days old, with the level of its tier.
 pub(crate) fn said(source: &str, claim_type: ClaimType, tier: EvidenceTier, entity: Option<&str>) -> Said {
     let claim = Claim {
-        row: 1,
-        script: vec![0x51, 0x20].into(),
-        claim_type,
-        tier,
-        level: tier.level(),
         entity: entity.map(|name| name.parse().unwrap()),
         entity_name: entity.map_or(String::new(), str::to_uppercase).into(),
-        category: None,
-        behaviour: None,
-        label: "".into(),
-        source_url: "".into(),
-        origin_url: "".into(),
-        note: "".into(),
         asserted_at: Some(NOW - 10 * DAY),
-        valid_from: None,
-        valid_to: None,
-        is_inherited: false,
-        is_person: false,
+        ..Claim::bare(1, vec![0x51, 0x20].into(), claim_type, tier)
     };
     let (source, licence) = (source.parse().unwrap(), "mit".parse().unwrap());
     let document = DocumentHash([7; 32]);

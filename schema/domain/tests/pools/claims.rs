@@ -8,24 +8,11 @@ use cairn_events::{Category, Claim, ClaimType, DocumentHash, EvidenceTier, Slug}
 
 fn claim(pool: &str, level: u8) -> Claim {
     Claim {
-        row: 1,
-        script: [0x51].into(),
-        claim_type: ClaimType::CoinbasePayoutOf,
-        tier: EvidenceTier::Community,
         level,
         entity: Some(pool.parse().unwrap()),
         entity_name: pool.to_uppercase().into(),
         category: Some(Category::MiningPool),
-        behaviour: None,
-        label: "".into(),
-        source_url: "".into(),
-        origin_url: "".into(),
-        note: "".into(),
-        asserted_at: None,
-        valid_from: None,
-        valid_to: None,
-        is_inherited: false,
-        is_person: false,
+        ..Claim::bare(1, [0x51].into(), ClaimType::CoinbasePayoutOf, EvidenceTier::Community)
     }
 }
 

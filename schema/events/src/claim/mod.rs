@@ -128,6 +128,33 @@ pub struct ClaimList {
 }
 
 impl Claim {
+    /// What a source says of a script, with the level of its tier and nothing else: at least one of entity, category,
+    /// behaviour and label is still to come.
+    #[must_use]
+    pub fn bare(row: u32, script: Arc<[u8]>, claim_type: ClaimType, tier: EvidenceTier) -> Self {
+        let none: Arc<str> = "".into();
+        Claim {
+            row,
+            script,
+            claim_type,
+            tier,
+            level: tier.level(),
+            entity: None,
+            entity_name: Arc::clone(&none),
+            category: None,
+            behaviour: None,
+            label: Arc::clone(&none),
+            source_url: Arc::clone(&none),
+            origin_url: Arc::clone(&none),
+            note: none,
+            asserted_at: None,
+            valid_from: None,
+            valid_to: None,
+            is_inherited: false,
+            is_person: false,
+        }
+    }
+
     /// When it acts: when it was asserted, else when its document was retrieved.
     #[must_use]
     pub fn then(&self, retrieved_at: u32) -> u32 {
