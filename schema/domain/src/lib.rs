@@ -21,6 +21,7 @@ pub mod pools;
 pub mod price;
 pub mod sanctions;
 mod script;
+pub mod signed;
 mod supply;
 mod text;
 
