@@ -3,6 +3,10 @@
 
 mod bip137;
 mod bip322;
+mod bounds;
+mod properties;
+mod rules;
+mod signer;
 
 use bitcoin::{Address, ScriptBuf, address::NetworkUnchecked};
 use cairn_domain::signed::{Verdict, verify_signed};
