@@ -8,6 +8,7 @@ mod eta;
 mod exit;
 mod fetching;
 mod gateway;
+mod inbox;
 mod indexing;
 mod lifetime;
 mod logs;

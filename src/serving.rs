@@ -2,6 +2,7 @@
 
 use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener},
+    path::Path,
     sync::Arc,
     time::Duration,
 };
@@ -9,7 +10,7 @@ use std::{
 use cairn_http::{HttpConfig, Metrics};
 use cairn_link::IndexSource;
 use cairn_model::CancelToken;
-use cairn_operations::{ApiConfig, ApiState, Featured, NodeAccess};
+use cairn_operations::{ApiConfig, ApiState, Featured, LedgerAccess, NodeAccess};
 use cairn_reader::Damages;
 use cairn_state::StateUrl;
 use prometheus::Registry;
@@ -17,6 +18,7 @@ use prometheus::Registry;
 use crate::{
     config::Http,
     exit::{Exit, Failure},
+    inbox::Inbox,
     service,
 };
 
@@ -33,6 +35,7 @@ pub(crate) struct Server {
     admin: Option<TcpListener>,
     config: ApiConfig,
     node: Option<Arc<dyn NodeAccess>>,
+    ledger: Option<Arc<dyn LedgerAccess>>,
     state: Option<StateUrl>,
     metrics: Metrics,
     damages: Arc<Damages>,
@@ -87,12 +90,17 @@ impl Server {
             tracing::warn!(address = %local, "listening on an address that other machines can reach");
         }
         let (metrics, damages) = (Metrics::default(), Arc::default());
-        Ok(Server { listener, admin, config, node, state: None, metrics, damages })
+        Ok(Server { listener, admin, config, node, ledger: None, state: None, metrics, damages })
     }
 
     /// Sets the service state. Without one, no client has a session.
     pub(crate) fn with_state(self, url: StateUrl) -> Self {
         Server { state: Some(url), ..self }
+    }
+
+    /// Lets requests add to the ledger of this data folder. Without it, they cannot.
+    pub(crate) fn with_ledger(self, datadir: &Path) -> Self {
+        Server { ledger: Some(Arc::new(Inbox::of(datadir.to_owned()))), ..self }
     }
 
     /// Registers its metrics in this registry.
@@ -121,8 +129,8 @@ impl Server {
             let listener = tokio::net::TcpListener::from_std(self.listener)?;
             tracing::info!(url = self.config.http.base_url, "serving");
             let metrics = Arc::new(self.metrics);
-            let (node, damages) = (self.node, self.damages);
-            let state = ApiState { node, state: service, metrics, damages, ..ApiState::new(index, self.config) };
+            let (node, ledger, damages) = (self.node, self.ledger, self.damages);
+            let state = ApiState { node, ledger, state: service, metrics, damages, ..ApiState::new(index, self.config) };
             if let Some(admin) = self.admin {
                 let admin = tokio::net::TcpListener::from_std(admin)?;
                 tracing::info!(address = %admin.local_addr()?, "serving operators");

@@ -1,6 +1,6 @@
 //! The command line of labels, mining pools and lists of sanctions.
 
-use cairn_events::{Behaviour, Category, ClaimType, EntityName, EvidenceTier, Slug};
+use cairn_events::{Behaviour, Category, ClaimId, ClaimType, EntityName, EvidenceTier, Slug};
 use cairn_inputs::{ClaimLayout, ClaimMap};
 use clap::{Args, Subcommand};
 
@@ -24,6 +24,14 @@ pub(crate) enum LabelsCommand {
     Status(LabelsStatus),
     /// Prints the sources of claims with their licences, and what these ask to be said.
     Licences(IndexDir),
+    /// Contests what a claim says. The claim stays visible, marked as contested, and makes no member of an entity. What a list
+    /// of an authority has, or the chain shows, is not changed by it.
+    Dispute(LabelsContest),
+    /// Ends a contest: what the claim says counts again.
+    Resolve(LabelsContest),
+    /// Blanks what a claim says, everywhere and for good: in the ledger, in all tables, and wherever a later file of the list
+    /// repeats it. Its hash and the reason are kept. Copies and exports that were made before still have it.
+    Redact(LabelsContest),
 }
 
 #[derive(Args, Debug)]
@@ -69,6 +77,17 @@ pub(crate) struct LabelsShow {
     pub(crate) index: IndexDir,
     /// Address on the network of the index, or scripthash:<hex> with SHA-256(scriptPubKey) in natural byte order.
     pub(crate) address: String,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct LabelsContest {
+    #[command(flatten)]
+    pub(crate) index: IndexDir,
+    /// Why. The ledger keeps it, and answers show it.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) reason: String,
+    /// Id of the claim, from `cairn labels show` or from the claim_id of an answer.
+    pub(crate) claim: ClaimId,
 }
 
 #[derive(Args, Debug)]

@@ -32,6 +32,8 @@ pub(super) struct ClaimRow {
     valid_to: Option<String>,
     may_be_inherited: bool,
     is_person: bool,
+    /// True if the operator has blanked it: `script` is the SHA-256 of what it was.
+    is_redacted: bool,
     untrusted_content: bool,
 }
 
@@ -61,6 +63,7 @@ impl ClaimRow {
             valid_to: when(claim.valid_to),
             may_be_inherited: claim.is_inherited,
             is_person: claim.is_person,
+            is_redacted: claim.is_redacted,
             untrusted_content: true,
         }
     }

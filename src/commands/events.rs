@@ -22,6 +22,7 @@ use sha2::{Digest, Sha256};
 
 use super::{
     claims::{ClaimRow, TagRow},
+    contests::ShownContest,
     db::open,
     feedback::harmless,
     keys::time,
@@ -82,6 +83,7 @@ fn listed(view: &View<'_>, seq: u64, row: &EventRow) -> Result<Option<Listed>, F
             (kind, provenance, *received_at, *rows, *repeated)
         }
         EventRow::Withdrawal { provenance, received_at, .. } => ("withdrawal", provenance, *received_at, 0, 0),
+        EventRow::Contest { provenance, received_at, .. } => ("contest", provenance, *received_at, 0, 0),
     };
     let (withdraws, reason) = match row {
         EventRow::Withdrawal { document, reason, .. } => (Some(document.to_string()), Some(reason.clone())),
@@ -233,6 +235,9 @@ fn show(args: &EventsShow) -> Result<Exit, Failure> {
             let (tag, repeats) = tags.get(at).zip(repeats.get(at)).ok_or_else(none)?;
             json(&ShownTag { seq, repeats: *repeats, tag: TagRow::of(*document, list, tag) })?
         }
+        EventRow::Contest { received_at, provenance, contest } => {
+            json(&ShownContest::of(seq, (provenance, *received_at), contest))?
+        }
         EventRow::Document { .. } | EventRow::Withdrawal { .. } => json(&listed(&view, first, &row)?)?,
     };
     print(&text)?;
@@ -289,7 +294,7 @@ fn withdraw(args: &EventsWithdraw) -> Result<Exit, Failure> {
 }
 
 /// The source and licence of what the operator says.
-fn operator() -> Result<cairn_events::Slug, Failure> {
+pub(super) fn operator() -> Result<cairn_events::Slug, Failure> {
     "operator".parse().map_err(|error: cairn_events::SlugError| Failure::new(Exit::Other, error.to_string()))
 }
 

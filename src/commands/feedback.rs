@@ -49,11 +49,14 @@ fn paragraph(ticket: &Ticket) -> String {
     let mut text =
         format!("{} {} {} {}\n", ticket.id, ticket.state.name(), feedback.kind.name(), time(ticket.created_at));
     let closed = ticket.closed_at.map(time);
+    let signed = feedback.is_signed.then(|| "by the key of the address".to_owned());
     let members = [
         ("address", &feedback.address),
         ("suggested label", &feedback.suggested_label),
         ("suggested category", &feedback.suggested_category),
         ("source", &feedback.source_url),
+        ("claim", &feedback.claim_id),
+        ("signed", &signed),
         ("closed", &closed),
         ("note", &ticket.note),
     ];
@@ -117,6 +120,8 @@ mod tests {
             suggested_label: Some("A\u{202e}B".to_owned()),
             suggested_category: None,
             source_url: None,
+            claim_id: None,
+            is_signed: false,
         };
         let id = "fb_0123456789abcdef".to_owned();
         Ticket { id, feedback, state: TicketState::Open, created_at: 0, closed_at: None, note: None }

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 
 use cairn_clock::now_secs;
 use cairn_domain::{Subject, parse_address, script_sha256};
-use cairn_events::{Body, Claim, ClaimList, MAX_ROWS, Slug, SlugError};
+use cairn_events::{Body, Claim, ClaimId, ClaimList, ContestAct, MAX_ROWS, Slug, SlugError};
 use cairn_inputs::{ClaimDefaults, ClaimLayout, ClaimMap, ClaimOptions, ClaimReport, STARTER_LABELS, read_claims};
 use cairn_reader::View;
 use serde::Serialize;
 
 use super::{
     claims::ClaimRow,
+    contests::{ContestRow, contest},
     db::open,
     events::now,
     import::{Imported, Refused, import},
@@ -33,6 +34,9 @@ pub(crate) fn labels(command: &LabelsCommand) -> Result<Exit, Failure> {
         LabelsCommand::Show(args) => show(args),
         LabelsCommand::Status(args) => status(args),
         LabelsCommand::Licences(index) => licences(index),
+        LabelsCommand::Dispute(args) => contest(args, ContestAct::Contests),
+        LabelsCommand::Resolve(args) => contest(args, ContestAct::Settles),
+        LabelsCommand::Redact(args) => contest(args, ContestAct::Redacts),
     }
 }
 
@@ -204,7 +208,17 @@ struct Shown {
     first_retrieved_at: String,
     /// When a later, complete document no longer had it; null if it stands.
     ended_at: Option<String>,
-    claims: Vec<ClaimRow>,
+    claims: Vec<ShownClaim>,
+}
+
+/// A claim, as `labels show` prints it.
+#[derive(Serialize)]
+struct ShownClaim {
+    claim_id: String,
+    /// Null if nobody has contested what it says.
+    contest: Option<ContestRow>,
+    #[serde(flatten)]
+    claim: ClaimRow,
 }
 
 fn show(args: &LabelsShow) -> Result<Exit, Failure> {
@@ -219,8 +233,13 @@ fn show(args: &LabelsShow) -> Result<Exit, Failure> {
     for of in &found.lists {
         let missing = || Failure::new(Exit::Index, "the ledger lacks a document").hint("run `cairn repair`");
         let document = view.claim_document(&of.version)?.ok_or_else(missing)?;
-        let row = |claim| ClaimRow::of(document.seq, &of.list.list, claim, network);
-        let claims = of.claims.iter().map(row).collect();
+        let mut claims = Vec::with_capacity(of.claims.len());
+        for claim in &of.claims {
+            let contest = of.contest_of(claim).map(|contest| ContestRow::find(&view, contest)).transpose()?;
+            let claim_id = ClaimId { document: document.provenance.document, row: claim.row }.to_string();
+            let claim = ClaimRow::of(document.seq, &of.list.list, claim, network);
+            claims.push(ShownClaim { claim_id, contest, claim });
+        }
         let shown = Shown {
             source: of.list.source.to_string(),
             licence: document.provenance.licence.to_string(),

@@ -2,6 +2,7 @@
 
 mod claims;
 mod cluster;
+mod contests;
 mod context;
 mod db;
 mod demo;

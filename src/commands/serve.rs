@@ -64,6 +64,7 @@ pub(crate) fn serve(args: &Serve) -> Result<Exit, Failure> {
     let followed = Arc::new(followed.with_mempool_memory(args.mempool.mempool_memory));
     let node = Gateway::of(&args.node)?;
     let server = Server::bind(&args.http, Examples::default(), node)?.with_state(args.state.url(&args.index)?);
+    let server = server.with_ledger(datadir);
     let threads = followed.follow(datadir, signals.cancel_token())?;
     let scrubber = Scrubber::start(&index, &args.scrub, server.damages(), signals.cancel_token())?;
     server.serve(followed, signals.cancel_token())?;
@@ -82,7 +83,7 @@ pub(crate) fn run(args: &Run, context: &Context) -> Result<Exit, Failure> {
     // Operators see on one page what indexes and what serves.
     let registry = Registry::new();
     let server = Server::bind(&args.http, Examples::default(), Gateway::of(&args.node)?)?;
-    let server = server.with_state(state).with_registry(&registry);
+    let server = server.with_state(state).with_ledger(datadir).with_registry(&registry);
     let sources = Sources::of(network, &args.blocks, &args.node)?;
     let memory = Memory { limits: args.limits, cache: args.cache.cache, mempool: args.mempool.mempool_memory };
     let indexing =

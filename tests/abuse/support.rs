@@ -159,24 +159,16 @@ fn claims(source: u8, script: &ScriptBuf) -> Document {
         retrieved_at: 1,
     };
     let claim = |row: u32| Claim {
-        row,
-        script: script.as_bytes().into(),
-        claim_type: ClaimType::ControlledBy,
-        tier: EvidenceTier::ThirdParty,
         level: 40,
         entity: format!("entity-{row}-{source}").parse().ok(),
         entity_name: "N".repeat(200).into(),
         category: Some(Category::Exchange),
-        behaviour: None,
         label: "L".repeat(200).into(),
         source_url: "u".repeat(1_000).into(),
         origin_url: "o".repeat(1_000).into(),
         note: "n".repeat(1_000).into(),
-        asserted_at: None,
-        valid_from: None,
-        valid_to: None,
         is_inherited: true,
-        is_person: false,
+        ..Claim::bare(row, script.as_bytes().into(), ClaimType::ControlledBy, EvidenceTier::ThirdParty)
     };
     let list = ClaimList { name: "list".parse().unwrap(), is_complete: true };
     Document { provenance, received_at: None, body: Body::Claims { list, rows: (1..=70).map(claim).collect() } }

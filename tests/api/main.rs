@@ -9,6 +9,7 @@ mod browsers;
 mod claims;
 mod compact;
 mod connections;
+mod contests;
 mod corpus;
 #[path = "../engine/cospending.rs"]
 mod cospending;

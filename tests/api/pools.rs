@@ -67,24 +67,11 @@ impl Lists {
 
     fn take(&self, world: &World) {
         let claim = Claim {
-            row: 1,
-            script: self.script.as_bytes().into(),
-            claim_type: ClaimType::CoinbasePayoutOf,
-            tier: EvidenceTier::Community,
             level: 10,
             entity: Some("payer".parse().unwrap()),
             entity_name: "The Payer".into(),
             category: Some(Category::MiningPool),
-            behaviour: None,
-            label: "".into(),
-            source_url: "".into(),
-            origin_url: "".into(),
-            note: "".into(),
-            asserted_at: None,
-            valid_from: None,
-            valid_to: None,
-            is_inherited: false,
-            is_person: false,
+            ..Claim::bare(1, self.script.as_bytes().into(), ClaimType::CoinbasePayoutOf, EvidenceTier::Community)
         };
         let list = ClaimList { name: "pools".parse().unwrap(), is_complete: true };
         take(world, 1, Body::Claims { list, rows: vec![claim] });

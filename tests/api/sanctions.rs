@@ -75,24 +75,13 @@ fn take_as(world: &World, source: &str, list: &str, number: u8, retrieved_at: u3
 /// A row of OFAC's list, as its importer writes it.
 fn row(script: &ScriptBuf, uid: u32, name: &str) -> Claim {
     Claim {
-        row: 1,
-        script: script.as_bytes().into(),
-        claim_type: ClaimType::ListedBy,
-        tier: EvidenceTier::AuthorityListed,
         level: 100,
         entity: EntityName::from_words(name),
         entity_name: name.into(),
-        category: None,
         behaviour: Some("sanctioned".parse().unwrap()),
-        label: "".into(),
-        source_url: "".into(),
-        origin_url: "".into(),
         note: format!("SDN uid {uid}, programmes CYBER2, DPRK3").into(),
-        asserted_at: None,
         valid_from: Some(1_543_363_200),
-        valid_to: None,
-        is_inherited: false,
-        is_person: false,
+        ..Claim::bare(1, script.as_bytes().into(), ClaimType::ListedBy, EvidenceTier::AuthorityListed)
     }
 }
 

@@ -90,6 +90,106 @@ fn a_list_is_imported_shown_and_ended() {
     assert_eq!(world.stdout(&format!("labels show --datadir data {}", wallet(3))), before);
 }
 
+/// A contest is of what is said: a newer file that repeats it does not end it, the operator does.
+#[test]
+fn a_claim_is_contested_until_the_operator_ends_it() {
+    let world = World::small(20);
+    facts(&world, "list.csv", &[(1, "abc"), (2, "abc")]);
+    world.index();
+    let import = |file: &str| world.stdout(&format!("{IMPORT} --source abc --list por --complete {file}"));
+    import("list.csv");
+    let contest = |what: &str, id: &str| world.run(&format!("labels {what} --datadir data --reason sold {id}"));
+    let claim = |number: u8| shown(&world, number)[0]["claims"][0].clone();
+    let id = claim(1)["claim_id"].as_str().unwrap().to_owned();
+    assert_eq!(claim(1)["contest"], Value::Null);
+    contest("dispute", &id).success();
+    let contested = claim(1)["contest"].clone();
+    assert_eq!((&contested["act"], &contested["by"]), (&"contests".into(), &"operator".into()), "{contested}");
+    assert_eq!((&contested["reason"], &claim(2)["contest"]), (&"sold".into(), &Value::Null), "{contested}");
+    let (document, row) = id.split_once(':').unwrap();
+    fails(contest("dispute", &format!("{document}:{row}9")), 1, &["no claim in row"]);
+    fails(contest("dispute", &format!("{}:1", "0".repeat(64))), 1, &["has no document"]);
+    fails(contest("dispute", "abc:1"), 2, &["the id of a claim"]);
+
+    std::thread::sleep(Duration::from_millis(1_100));
+    facts(&world, "newer.csv", &[(3, "abc"), (2, "abc"), (1, "abc")]);
+    assert!(import("newer.csv").contains("1 new, 2 repeat"));
+    assert_ne!(claim(1)["claim_id"], id);
+    assert_eq!(claim(1)["contest"], contested);
+    let mut running = world.start("serve --datadir data --listen 127.0.0.1:0");
+    let address = running.address();
+    let card = |number: u8| {
+        let (status, body) = get(&address, &format!("/v1/wallets/{}/trust-safety", wallet(number)));
+        assert_eq!(status, 200, "{body}");
+        serde_json::from_str::<Value>(&body).unwrap()["assessment"]["state"].clone()
+    };
+    assert_eq!((card(1), card(2)), ("contested".into(), "labeled".into()));
+    let listed = world.stdout("events list --datadir data --kind contest --json");
+    let listed: Value = serde_json::from_str(listed.trim()).unwrap();
+    let event = world.stdout(&format!("events show --datadir data {}", listed["seq"]));
+    assert!(event.contains(&id) && event.contains("\"list\": \"por\""), "{event}");
+    assert!(world.stdout("verify --datadir data").contains("1 contests"));
+
+    contest("resolve", &id).success();
+    assert_eq!(claim(1)["contest"]["act"], "settles");
+    wait_until("the contest to end", || card(1) == "labeled");
+    // The contest of a document that is withdrawn is as if nobody had contested it.
+    let hash = listed["document"].as_str().unwrap();
+    world.run(&format!("events withdraw --datadir data --reason wrong {hash}")).success();
+    assert!(world.stdout("verify --datadir data").contains("1 contests"));
+    let before = world.stdout(&format!("labels show --datadir data {}", wallet(1)));
+    world.run("events export --datadir data all.events").success();
+    fs::rename(world.path("data"), world.path("old")).unwrap();
+    world.index();
+    world.run("events import --datadir data all.events").success();
+    assert_eq!(world.stdout(&format!("labels show --datadir data {}", wallet(1))), before);
+}
+
+/// The bytes of all files of the index.
+fn index_bytes(world: &World) -> Vec<u8> {
+    let files = fs::read_dir(world.path("data/index")).unwrap();
+    files.flat_map(|file| fs::read(file.unwrap().path()).unwrap()).collect()
+}
+
+/// What is blanked is in no file any more, and does not come back.
+#[test]
+fn a_claim_is_blanked_for_good() {
+    let world = World::small(20);
+    facts(&world, "list.csv", &[(1, "jane-doe-of-nowhere"), (2, "abc")]);
+    world.index();
+    let import = |file: &str| world.stdout(&format!("{IMPORT} --source abc --list por --complete {file}"));
+    import("list.csv");
+    let has_name = || {
+        // Files that were replaced are removed when the index is opened next.
+        let nothing = "e".repeat(64);
+        world.run(&format!("events withdraw --datadir data --reason x --unseen {nothing}")).success();
+        let (bytes, name) = (index_bytes(&world), b"jane-doe-of-nowhere");
+        bytes.windows(name.len()).any(|window| window == name)
+    };
+    assert!(has_name());
+    let id = shown(&world, 1)[0]["claims"][0]["claim_id"].as_str().unwrap().to_owned();
+    let redact = || world.run(&format!("labels redact --datadir data --reason order {id}"));
+    redact().success();
+    assert!(world.stdout(&format!("labels show --datadir data {}", wallet(1))).contains("no list says anything"));
+    assert!(!has_name());
+    fails(redact(), 1, &["blanked already"]);
+    let event: Value = serde_json::from_str(&world.stdout("events show --datadir data 2")).unwrap();
+    assert_eq!((&event["is_redacted"], &event["entity"]), (&true.into(), &Value::Null), "{event}");
+    // A newer file repeats it, and says something else of another address.
+    std::thread::sleep(Duration::from_millis(1_100));
+    facts(&world, "newer.csv", &[(2, "abcd"), (1, "jane-doe-of-nowhere")]);
+    import("newer.csv");
+    assert!(shown(&world, 1).is_empty() && !has_name());
+    assert_eq!(shown(&world, 2)[0]["claims"][0]["entity"], "abcd");
+    assert!(world.stdout("verify --datadir data").contains(" 2 claims"));
+    world.run("events export --datadir data all.events").success();
+    fs::rename(world.path("data"), world.path("old")).unwrap();
+    world.index();
+    world.run("events import --datadir data all.events").success();
+    assert!(shown(&world, 1).is_empty());
+    assert!(world.stdout("verify --datadir data").contains(" 2 claims"));
+}
+
 #[test]
 fn a_server_answers_with_an_import_within_a_second() {
     let world = World::small(20);

@@ -25,7 +25,7 @@ use rand::{Rng, seq::SliceRandom};
 use rand_chacha::ChaCha8Rng;
 use sha2::{Digest, Sha256};
 
-use crate::{claims, support::*};
+use crate::{claims, contests::contest, support::*};
 
 /// A script.
 pub(crate) type Script = Arc<[u8]>;
@@ -111,6 +111,8 @@ pub(crate) fn documents(rng: &mut ChaCha8Rng, count: usize, scripts: &[Script]) 
             let known = all.get(rng.random_range(0..all.len().max(1))).map(|of| of.provenance.document);
             let document = known.filter(|_| rng.random_ratio(9, 10)).unwrap_or(DocumentHash(rng.random()));
             Body::Withdrawal { document, reason: "it was wrong".to_owned() }
+        } else if let Some(body) = Some(rng.random_ratio(1, 4)).filter(|is| *is).and_then(|_| contest(rng, &all)) {
+            body
         } else {
             let name = ["x", "y"][rng.random_range(0..2)].parse().unwrap();
             let count = if rng.random_ratio(1, 8) { 200 } else { rng.random_range(1..12) };
@@ -129,8 +131,15 @@ struct Standing<'s> {
 }
 
 impl Standing<'_> {
+    fn contested(&self) -> bool {
+        self.claim.claim_type != ClaimType::ListedBy && self.of.is_contested(self.claim)
+    }
+
     fn makes_member(&self) -> bool {
-        self.claim.claim_type == ClaimType::ControlledBy && self.claim.level >= 40 && self.claim.entity.is_some()
+        !self.contested()
+            && self.claim.claim_type == ClaimType::ControlledBy
+            && self.claim.level >= 40
+            && self.claim.entity.is_some()
     }
 
     fn then(&self) -> u32 {
@@ -155,8 +164,13 @@ fn judged(said: &[ListClaims]) -> (Option<Label>, Option<Member>) {
     let all = standing(said);
     let labels: Vec<&Standing<'_>> = all.iter().filter(|one| one.claim.claim_type != ClaimType::BehavesAs).collect();
     let control = labels.iter().any(|one| one.makes_member());
+    let only_contested = labels.iter().filter(|one| one.claim.entity.is_some()).all(|one| one.contested());
     let mut votes: BTreeMap<(&EntityName, &str), u32> = BTreeMap::new();
-    for one in labels.iter().filter(|one| !control || one.claim.claim_type == ClaimType::ControlledBy) {
+    for one in labels
+        .iter()
+        .filter(|one| only_contested || !one.contested())
+        .filter(|one| !control || one.claim.claim_type == ClaimType::ControlledBy)
+    {
         let Some(entity) = &one.claim.entity else { continue };
         let vote = votes.entry((entity, one.of.list.source.as_str())).or_default();
         *vote = (*vote).max(one.claim.level.into());
@@ -167,7 +181,7 @@ fn judged(said: &[ListClaims]) -> (Option<Label>, Option<Member>) {
     let is_conflicted = winner.is_some_and(|(_, sum)| sum * 4 < sums.values().sum::<u32>() * 3);
     let of_winner = |one: &Standing<'_>| winner.is_none_or(|(name, _)| one.claim.entity.as_ref() == Some(name));
     let best = labels.iter().filter(|one| of_winner(one)).min_by_key(|one| {
-        let weight = (Reverse(one.claim.level), one.claim.tier, Reverse(one.then()));
+        let weight = (one.contested(), Reverse(one.claim.level), one.claim.tier, Reverse(one.then()));
         (weight, &one.of.list.source, one.of.version.document, one.claim.row)
     });
     let label = best.map(|best| Label {
@@ -181,7 +195,7 @@ fn judged(said: &[ListClaims]) -> (Option<Label>, Option<Member>) {
         name: Arc::clone(&best.claim.entity_name),
         words: Arc::clone(&best.claim.label),
         is_conflicted,
-        is_contested: false,
+        is_contested: best.contested(),
         is_person: best.claim.is_person,
     });
     let making: Vec<&Standing<'_>> = all.iter().filter(|one| one.makes_member() && of_winner(one)).collect();

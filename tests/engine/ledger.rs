@@ -13,6 +13,7 @@ use cairn_pipeline::{
 use cairn_tables::{
     TableInfo,
     claims::{ClaimLists, Claims},
+    contests::Contests,
     events::{Candle, QuoteVersions, Quotes},
 };
 use cairn_testkit::temp_dir;
@@ -21,7 +22,7 @@ use rand::{Rng, SeedableRng, seq::SliceRandom};
 use rand_chacha::ChaCha8Rng;
 use rust_decimal::Decimal;
 
-use crate::{claims, support::*};
+use crate::{claims, contests::contest, support::*};
 
 const DAY: u32 = 86_400;
 
@@ -61,6 +62,8 @@ fn documents(rng: &mut ChaCha8Rng, count: usize) -> Vec<Document> {
             let known = all.get(rng.random_range(0..all.len().max(1))).map(|of| of.provenance.document);
             let document = known.filter(|_| rng.random_ratio(9, 10)).unwrap_or(DocumentHash(rng.random()));
             Body::Withdrawal { document, reason: "it was wrong".to_owned() }
+        } else if let Some(body) = Some(rng.random_ratio(1, 5)).filter(|is| *is).and_then(|_| contest(rng, &all)) {
+            body
         } else if rng.random() {
             claims::body(rng)
         } else {
@@ -111,12 +114,13 @@ fn quotes(index: &Index) -> BTreeMap<(Series, u32), Chosen> {
     })
 }
 
-fn checksums(index: &Index) -> [[u8; 32]; 4] {
+fn checksums(index: &Index) -> [[u8; 32]; 5] {
     let tables = [
         TableInfo::of::<QuoteVersions>(),
         TableInfo::of::<Quotes>(),
         TableInfo::of::<Claims>(),
         TableInfo::of::<ClaimLists>(),
+        TableInfo::of::<Contests>(),
     ];
     index.view(|view| tables.each_ref().map(|table| view.checksum(table).unwrap().sha256))
 }

@@ -11,6 +11,7 @@ mod collisions;
 mod compare;
 mod compare_clusters;
 mod compare_days;
+mod contests;
 mod cospending;
 mod damaged;
 mod damaged_sums;

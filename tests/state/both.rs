@@ -25,6 +25,7 @@ on_both!(
     texts_are_kept_as_they_are,
     what_cannot_be_kept_is_refused,
     damaged_rows_are_errors,
+    servers_share_the_keys_of_the_service,
     feedback_is_kept_listed_and_closed,
     the_same_feedback_is_one_ticket_while_it_is_open,
     feedback_has_limits,
@@ -47,7 +48,7 @@ async fn an_empty_database_is_made_ready_and_found_again(database: &TestDatabase
     // Even without being told to be ready.
     let lazy = State::of(&database.state_url());
     assert_eq!(lazy.keys().await.unwrap().len(), 1);
-    assert_eq!(database.text("SELECT CAST(count(*) AS TEXT) FROM cairn_schema").await, "3");
+    assert_eq!(database.text("SELECT CAST(count(*) AS TEXT) FROM cairn_schema").await, "4");
 }
 
 async fn many_that_open_at_once_agree(database: &TestDatabase) {
@@ -72,7 +73,7 @@ async fn a_newer_schema_is_refused_in_words(database: &TestDatabase) {
     database.open().await.close().await;
     database.execute("INSERT INTO cairn_schema (version, name, sha256) VALUES (99, 'later', 'x')").await;
     let error = State::open(&database.state_url()).await.unwrap_err();
-    assert!(matches!(error, StateError::Newer { found: 99, known: 3 }), "{error:?}");
+    assert!(matches!(error, StateError::Newer { found: 99, known: 4 }), "{error:?}");
     assert!(error.to_string().contains("schema version 99, made by a newer Cairn"), "{error}");
     assert!(!error.may_pass());
     // And it stays refused for whoever does not look.
@@ -236,6 +237,8 @@ fn feedback(message: &str) -> NewTicket {
         suggested_label: Some("'; DROP TABLE feedback; --".to_owned()),
         suggested_category: None,
         source_url: Some("https://example.com/日本語".to_owned()),
+        claim_id: Some("ab:1".to_owned()),
+        is_signed: false,
     }
 }
 
@@ -244,6 +247,23 @@ async fn received(state: &State, message: &str, client: Option<&str>, now: u64) 
         Submission::Received(ticket) => ticket,
         other => panic!("{other:?}"),
     }
+}
+
+async fn servers_share_the_keys_of_the_service(database: &TestDatabase) {
+    let (one, other) = (database.open().await, database.open().await);
+    let all = (0..8).map(|at| {
+        let state = [&one, &other][at % 2].clone();
+        tokio::spawn(async move { state.service_secret("contest").await.unwrap() })
+    });
+    let mut found = Vec::new();
+    for secret in all.collect::<Vec<_>>() {
+        found.push(secret.await.unwrap());
+    }
+    assert!(found.iter().all(|secret| *secret == found[0]));
+    assert_eq!(format!("{:?}", found[0]), "ServiceSecret");
+    assert_ne!(one.service_secret("other").await.unwrap(), found[0]);
+    database.execute("UPDATE service_secrets SET secret = secret || ''").await;
+    assert_eq!(one.service_secret("contest").await.unwrap(), found[0]);
 }
 
 async fn feedback_is_kept_listed_and_closed(database: &TestDatabase) {
@@ -288,6 +308,13 @@ async fn the_same_feedback_is_one_ticket_while_it_is_open(database: &TestDatabas
     let moved =
         NewTicket { suggested_category: feedback("").suggested_label, suggested_label: None, ..feedback("same") };
     assert!(matches!(state.submit(moved, None, 2_000).await.unwrap(), Submission::Received(_)));
+    for other in [
+        NewTicket { claim_id: None, ..feedback("same") },
+        NewTicket { claim_id: Some("ab:2".to_owned()), ..feedback("same") },
+        NewTicket { is_signed: true, ..feedback("same") },
+    ] {
+        assert!(matches!(state.submit(other, None, 2_000).await.unwrap(), Submission::Received(_)));
+    }
     state.close_ticket(&ticket.id, true, None, 3_000).await.unwrap();
     assert_ne!(received(&state, "same", Some("a"), 4_000).await.id, ticket.id);
     // Of those who say it at the same time, one opens the ticket.
@@ -362,11 +389,27 @@ async fn an_older_database_is_extended(database: &TestDatabase) {
     let state = database.open().await;
     let (key, _) = state.issue(new_key(KeyKind::Bridge, None), 1_000).await.unwrap();
     state.close().await;
-    for table in ["feedback", "sanction_approvals", "sanction_feeds"] {
+    for table in ["feedback", "sanction_approvals", "sanction_feeds", "service_secrets"] {
         database.execute(&format!("DROP TABLE {table}")).await;
     }
     database.execute("DELETE FROM cairn_schema WHERE version >= 2").await;
     let again = database.open().await;
     assert_eq!(again.keys().await.unwrap(), [key]);
     received(&again, "m", None, 1).await;
+    again.close().await;
+    // Tickets of before they could be about a claim.
+    for change in ["DROP TABLE feedback", "DROP TABLE service_secrets", "DELETE FROM cairn_schema WHERE version >= 4"] {
+        database.execute(change).await;
+    }
+    database.execute(include_str!("../../query-api/state/migrations/0002_feedback.sql")).await;
+    database
+        .execute(&format!(
+            "INSERT INTO feedback (id, kind, message, content_sha256, state, created_at) \
+             VALUES ('fb_0', 'general', 'm', '{}', 'open', 1)",
+            "0".repeat(64)
+        ))
+        .await;
+    let tickets = database.open().await.tickets(None, 9).await.unwrap();
+    let of: Vec<_> = tickets.iter().map(|of| (of.id.as_str(), of.feedback.is_signed, &of.feedback.claim_id)).collect();
+    assert_eq!(of, [("fb_0", false, &None)]);
 }

@@ -12,6 +12,7 @@ use crate::{
         CLAIMS, Ctx, LABELS, MARKET, MEMPOOL, MempoolView, PRICE, PriceAccess, TIP, has_gap, lacks_blocks,
         reads_live_quotes, reads_mempool,
     },
+    ledger::LedgerAccess,
     node::NodeAccess,
     node_bytes::{Brought, NodeBytes, Wanted},
     operation::Runner,
@@ -32,6 +33,7 @@ pub(crate) struct ChainBackend {
     pub(crate) index: Arc<dyn IndexSource>,
     pub(crate) config: ChainConfig,
     pub(crate) node: Option<Arc<dyn NodeAccess>>,
+    pub(crate) ledger: Option<Arc<dyn LedgerAccess>>,
     pub(crate) damages: Arc<Damages>,
     pub(crate) series: SeriesSlot,
     pub(crate) register: RegisterSlot,
@@ -91,6 +93,7 @@ impl ChainBackend {
             source: source.as_ref(),
             slot,
             node: self.node.as_deref(),
+            ledger: self.ledger.as_deref(),
             node_bytes: NodeBytes::with(brought),
             prices: PriceAccess {
                 reader: reader.as_ref(),

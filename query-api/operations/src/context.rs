@@ -25,6 +25,7 @@ use serde::Serialize;
 
 use crate::{
     config::ChainConfig,
+    ledger::LedgerAccess,
     node::NodeAccess,
     node_bytes::NodeBytes,
     pools::TagSlot,
@@ -123,6 +124,8 @@ pub(crate) struct Ctx<'a> {
     pub(crate) slot: &'a MempoolSlot,
     /// The node, if one is configured. Operations that have `pool` do not call it: its answers may take seconds.
     pub(crate) node: Option<&'a dyn NodeAccess>,
+    /// The ledger, if this server can hand something in.
+    pub(crate) ledger: Option<&'a dyn LedgerAccess>,
     /// Bytes from the node, for operations that hold `pool`.
     pub(crate) node_bytes: NodeBytes<'a>,
     /// Prices of the moment, and what the index has.

@@ -14,6 +14,7 @@ mod definitions;
 mod entities;
 mod fees;
 mod labels;
+mod ledger;
 mod market;
 mod mempool;
 mod network;
@@ -38,5 +39,6 @@ mod vocabulary;
 mod wallets;
 
 pub use config::{ApiConfig, Featured, SanctionsConfig};
+pub use ledger::{LedgerAccess, NotTaken};
 pub use node::{NodeAccess, Refused, Unreachable};
 pub use start::{ApiState, admin_router, openapi_document, router, router_with, serve};

@@ -13,6 +13,7 @@ use crate::{
     about::about,
     backend::ChainBackend,
     config::ApiConfig,
+    ledger::LedgerAccess,
     node::NodeAccess,
     pages,
     parameters::FORMATS,
@@ -32,6 +33,8 @@ pub struct ApiState {
     pub config: ApiConfig,
     /// A node for requests that neither index nor mempool can answer.
     pub node: Option<Arc<dyn NodeAccess>>,
+    /// The ledger of the index; `None`: nothing can be handed in.
+    pub ledger: Option<Arc<dyn LedgerAccess>>,
     /// The service state: sessions, keys and what users write. `None`: no client has a session or key.
     pub state: Option<cairn_state::State>,
     /// Metrics of requests; keep a clone to read them.
@@ -50,13 +53,21 @@ impl ApiState {
     /// With new metrics, without a node and without service state.
     #[must_use]
     pub fn new(index: Arc<dyn IndexSource>, config: ApiConfig) -> Self {
-        ApiState { index, config, node: None, state: None, metrics: Arc::default(), damages: Arc::default() }
+        ApiState {
+            index,
+            config,
+            node: None,
+            ledger: None,
+            state: None,
+            metrics: Arc::default(),
+            damages: Arc::default(),
+        }
     }
 
     /// The service of these operations.
     #[must_use]
     pub fn into_service(self) -> Service {
-        let ApiState { index, config, node, state, metrics, damages } = self;
+        let ApiState { index, config, node, ledger, state, metrics, damages } = self;
         let (registered, runners): (Vec<_>, Vec<_>) =
             operations().into_iter().map(|line| (line.registered, line.runner)).unzip();
         let chain = config.chain();
@@ -71,6 +82,7 @@ impl ApiState {
                 index,
                 config: chain,
                 node,
+                ledger,
                 damages,
                 series: SeriesSlot::default(),
                 register: RegisterSlot::default(),

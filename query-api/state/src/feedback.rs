@@ -80,6 +80,10 @@ pub struct NewTicket {
     pub suggested_category: Option<String>,
     /// URL of public evidence.
     pub source_url: Option<String>,
+    /// The claim that it is about.
+    pub claim_id: Option<String>,
+    /// True if the holder of the address's key has signed that it contests the claim.
+    pub is_signed: bool,
 }
 
 /// A ticket. All times are in seconds since 1970.
@@ -125,17 +129,17 @@ pub enum Closing {
 
 // One statement, so that concurrent requests cannot exceed the limits.
 const INSERT: &str = "INSERT INTO feedback (id, kind, address, message, suggested_label, suggested_category, source_url, \
-    content_sha256, client, state, created_at) \
-    SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, 'open', $10 \
+    content_sha256, client, state, created_at, claim_id, is_signed) \
+    SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, 'open', $10, $14, $15 \
     WHERE (SELECT count(*) FROM feedback WHERE state = 'open') < $11 \
     AND (SELECT count(*) FROM feedback WHERE client = $9 AND created_at > $12) < $13 \
     ON CONFLICT DO NOTHING";
 const SAME: &str = "SELECT id FROM feedback WHERE content_sha256 = $1 AND state = 'open'";
 const COUNT_OPEN: &str = "SELECT count(*) FROM feedback WHERE state = 'open'";
 const ONE: &str = "SELECT id, kind, address, message, suggested_label, suggested_category, source_url, state, created_at, \
-    closed_at, note FROM feedback WHERE id = $1";
+    closed_at, note, claim_id, is_signed FROM feedback WHERE id = $1";
 const LIST: &str = "SELECT id, kind, address, message, suggested_label, suggested_category, source_url, state, created_at, \
-    closed_at, note FROM feedback WHERE $1 IS NULL OR state = $1 ORDER BY created_at, id LIMIT $2";
+    closed_at, note, claim_id, is_signed FROM feedback WHERE $1 IS NULL OR state = $1 ORDER BY created_at, id LIMIT $2";
 const CLOSE: &str = "UPDATE feedback SET state = $1, closed_at = $2, note = $3 WHERE id = $4 AND state = 'open'";
 
 /// A stored row.
@@ -151,30 +155,39 @@ type StoredTicket = (
     i64,
     Option<i64>,
     Option<String>,
+    Option<String>,
+    i64,
 );
 
 fn ticket_of(row: StoredTicket) -> Result<Ticket, StateError> {
-    let (id, kind, address, message, suggested_label, suggested_category, source_url, state, created, closed, note) =
-        row;
+    let (note, claim_id, is_signed) = (row.10.clone(), row.11.clone(), row.12 != 0);
+    let (id, kind, address, message, suggested_label, suggested_category, source_url, state, created, closed, ..) = row;
     let bad = |what: String| StateError::Row(format!("ticket {id} {what}"));
     let time = |time: i64| u64::try_from(time).map_err(|_| bad(format!("has an invalid time: {time}")));
     let kind = TicketKind::named(&kind).ok_or_else(|| bad(format!("has an unknown kind: {kind:?}")))?;
     let state = TicketState::named(&state).ok_or_else(|| bad(format!("has an unknown state: {state:?}")))?;
     let (created_at, closed_at) = (time(created)?, closed.map(time).transpose()?);
-    let feedback = NewTicket { kind, address, message, suggested_label, suggested_category, source_url };
+    let feedback =
+        NewTicket { kind, address, message, suggested_label, suggested_category, source_url, claim_id, is_signed };
     Ok(Ticket { id, feedback, state, created_at, closed_at, note })
 }
 
 impl NewTicket {
     /// All texts except the message.
-    fn others(&self) -> [Option<&str>; 4] {
-        [&self.address, &self.suggested_label, &self.suggested_category, &self.source_url].map(Option::as_deref)
+    fn others(&self) -> [Option<&str>; 5] {
+        [&self.address, &self.suggested_label, &self.suggested_category, &self.source_url, &self.claim_id]
+            .map(Option::as_deref)
     }
 
     /// SHA-256 of the content in hex. Each part is prefixed with its length.
     fn content_sha256(&self) -> String {
         let mut hash = Sha256::new();
-        for part in [Some(self.kind.name()), Some(self.message.as_str())].into_iter().chain(self.others()) {
+        let [others @ .., claim_id] = self.others();
+        let signed = self.is_signed.then_some("signed");
+        // Tickets of before these two have the hash that they would have now.
+        let later = [claim_id, signed].into_iter().filter(Option::is_some);
+        let first = [Some(self.kind.name()), Some(self.message.as_str())];
+        for part in first.into_iter().chain(others).chain(later) {
             // An absent text has another hash than an empty one.
             hash.update(part.map_or(u64::MAX, |part| part.len() as u64).to_be_bytes());
             hash.update(part.unwrap_or_default());
@@ -228,6 +241,7 @@ impl State {
             let insert = insert.bind(&new.suggested_label).bind(&new.suggested_category).bind(&new.source_url);
             let insert = insert.bind(&hash).bind(client).bind(created_at).bind(i64::from(MAX_OPEN_TICKETS));
             let insert = insert.bind(since).bind(i64::from(MAX_TICKETS_OF_CLIENT));
+            let insert = insert.bind(&new.claim_id).bind(i64::from(new.is_signed));
             insert.execute(pool).await.map(|done| done.rows_affected())
         })
         .map_err(failed())?;

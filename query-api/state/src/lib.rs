@@ -2,7 +2,8 @@
 //! PostgreSQL, with the same statements.
 //!
 //! It stores bridge keys and wallet sessions ([`Key`], only their hashes), feedback of clients about data and labels
-//! ([`Ticket`]), and approvals of rows of lists of sanctions ([`Approvals`]).
+//! ([`Ticket`]), approvals of rows of lists of sanctions ([`Approvals`]), and keys by which a service knows again what it has
+//! given out.
 
 mod approval;
 mod approvals;
@@ -13,6 +14,7 @@ mod last_use;
 mod migrations;
 mod pool;
 mod secret;
+mod service_secret;
 mod store;
 mod upkeep;
 mod url;
@@ -26,6 +28,7 @@ pub use feedback::{
 };
 pub use keys::{Key, KeyState, NewKey, Revocation, Verdict};
 pub use secret::{BadSecret, KeyKind, Secret};
+pub use service_secret::ServiceSecret;
 pub use store::State;
 pub use upkeep::{Checked, backup, check};
 pub use url::StateUrl;

@@ -16,6 +16,7 @@ const MIGRATIONS: &[Migration] = &[
     Migration { version: 1, name: "access_keys", sql: include_str!("../migrations/0001_access_keys.sql") },
     Migration { version: 2, name: "feedback", sql: include_str!("../migrations/0002_feedback.sql") },
     Migration { version: 3, name: "sanctions", sql: include_str!("../migrations/0003_sanctions.sql") },
+    Migration { version: 4, name: "contests", sql: include_str!("../migrations/0004_contests.sql") },
 ];
 
 impl Migration {
@@ -103,6 +104,8 @@ pub(crate) const TABLES: &[(&str, &[&str])] = &[
             "created_at",
             "closed_at",
             "note",
+            "claim_id",
+            "is_signed",
         ],
     ),
     (
@@ -121,6 +124,7 @@ pub(crate) const TABLES: &[(&str, &[&str])] = &[
         ],
     ),
     ("sanction_feeds", &["list", "sha256", "checked_at", "issued_at", "invalid", "listed_under_other_asset"]),
+    ("service_secrets", &["name", "secret"]),
 ];
 
 /// The newest version of the schema.
@@ -195,6 +199,7 @@ mod tests {
         "b356abf05f2c42490713674fd4ae0c67b2ae6003df65046b69ba6b52b4772144",
         "31ce2983a89a9040a8e7f7e88f5d83f016ce416bfabb95725e60cfa9a61863ae",
         "571b1d181ff340ea6da533fb073eb6ce77deb793a2dd3bca49a21a63c683db40",
+        "f593467af57ff3d2640702aadafccd2203b60269bf23980efc03a8474aabe811",
     ];
 
     #[test]

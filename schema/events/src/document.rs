@@ -1,6 +1,9 @@
 //! What an operator imports, or a fetcher brings, at one time.
 
-use crate::{Claim, ClaimList, DocumentHash, MAX_POOL_TAGS, PoolTag, Provenance, QuoteRow, Slug, codec::MAX_TEXT};
+use crate::{
+    Claim, ClaimList, Contest, ContestAct, DocumentHash, MAX_POOL_TAGS, PoolTag, Provenance, QuoteRow, Slug,
+    codec::MAX_TEXT,
+};
 
 /// A document.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -39,6 +42,8 @@ pub enum Body {
         /// The tags.
         rows: Vec<PoolTag>,
     },
+    /// Somebody contests a statement, or the operator ends a contest.
+    Contest(Box<Contest>),
 }
 
 /// Most rows of a document: it is taken in one step, in memory. A longer file becomes several documents.
@@ -73,6 +78,9 @@ pub enum BadDocument {
     /// It has too many tags.
     #[error("the document has {0} tags of pools; at most {MAX_POOL_TAGS} are taken: split the list")]
     Tags(usize),
+    /// A contest breaks a rule.
+    #[error("the contest has {0}")]
+    Contest(&'static str),
     /// It has none.
     #[error("the document has no rows")]
     Empty,
@@ -85,6 +93,14 @@ pub enum BadDocument {
     /// A text is too long.
     #[error("the {0} of the document is longer than {MAX_TEXT} bytes")]
     Text(&'static str),
+}
+
+impl Body {
+    /// True if it blanks what other documents say.
+    #[must_use]
+    pub fn redacts(&self) -> bool {
+        matches!(self, Body::Contest(contest) if contest.act == ContestAct::Redacts)
+    }
 }
 
 impl Document {
@@ -103,17 +119,18 @@ impl Document {
             Body::Quotes(rows) => check_count(rows.len()).and_then(|()| check_quotes(rows)),
             Body::Claims { rows, .. } => check_count(rows.len()).and_then(|()| check_claims(rows)),
             Body::PoolTags { rows, .. } => check_count(rows.len()).and_then(|()| check_pool_tags(rows)),
+            Body::Contest(contest) => contest.check().map_err(BadDocument::Contest),
         }
     }
 
-    /// Number of rows; 0 if it is a withdrawal.
+    /// Number of rows; 0 if it is a withdrawal or a contest.
     #[must_use]
     pub fn count(&self) -> usize {
         match &self.body {
             Body::Quotes(rows) => rows.len(),
             Body::Claims { rows, .. } => rows.len(),
             Body::PoolTags { rows, .. } => rows.len(),
-            Body::Withdrawal { .. } => 0,
+            Body::Withdrawal { .. } | Body::Contest(_) => 0,
         }
     }
 
@@ -122,7 +139,7 @@ impl Document {
     pub fn rows(&self) -> &[QuoteRow] {
         match &self.body {
             Body::Quotes(rows) => rows,
-            Body::Claims { .. } | Body::PoolTags { .. } | Body::Withdrawal { .. } => &[],
+            Body::Claims { .. } | Body::PoolTags { .. } | Body::Withdrawal { .. } | Body::Contest(_) => &[],
         }
     }
 }

@@ -3,11 +3,13 @@
 //! ```text
 //! "cairn-events" │ version (1 byte) │ documents… │ 0 │ SHA-256 of all before (32)
 //!   document   1 │ length (varint) │ its bytes:
-//!     kind (1: quotes, 2: withdrawal, 3: claims, 4: tags of pools) │ provenance │ when an index took it first (varint; 0: none has) │
+//!     kind (1: quotes, 2: withdrawal, 3: claims, 4: tags of pools, 5: contest) │ provenance │
+//!       when an index took it first (varint; 0: none has) │
 //!       quotes      series after series: series │ count │ rows
 //!       withdrawal  hash (32) │ reason
 //!       claims      list │ claims
 //!       tags        list │ tags
+//!       contest     SHA-256 of the script (32) │ source │ list │ statement (32) │ claim │ act │ party │ reason │ message and signature of a holder
 //! ```
 
 use std::io::{self, Read, Write};
@@ -18,6 +20,7 @@ use crate::{
     Body, Document, DocumentHash,
     claim::{Shared, put_claim, put_list},
     codec::{Bytes, Malformed, put_provenance, put_rows, put_text, put_varint},
+    contest::put_contest,
     document::BadDocument,
     pool_tag::put_pool_tag,
 };
@@ -102,6 +105,12 @@ pub fn encode(document: &Document) -> Vec<u8> {
             let befores = std::iter::once(0).chain(rows.iter().map(|tag| tag.row));
             befores.zip(rows).for_each(|(before, tag)| put_pool_tag(&mut out, before, tag));
         }
+        Body::Contest(contest) => {
+            out.push(5);
+            put_provenance(&mut out, &document.provenance);
+            put_varint(&mut out, received_at);
+            put_contest(&mut out, contest);
+        }
     }
     out
 }
@@ -136,6 +145,7 @@ fn decode(bytes: &[u8]) -> Result<Document, Malformed> {
             }
             Body::PoolTags { list, rows }
         }
+        5 => Body::Contest(Box::new(bytes.contest()?)),
         _ => return Err(Malformed("kind of document")),
     };
     if bytes.is_empty() { Ok(Document { provenance, received_at, body }) } else { Err(Malformed("too long")) }
@@ -303,6 +313,7 @@ mod tests {
             valid_to: rng.random::<bool>().then(|| rng.random()),
             is_inherited: rng.random(),
             is_person: rng.random(),
+            is_redacted: false,
         }
     }
 

@@ -1,5 +1,5 @@
-//! Input events: what enters the journal and is no block: prices, exchange rates, claims about scripts, and
-//! tags of mining pools.
+//! Input events: what enters the journal and is no block: prices, exchange rates, claims about scripts,
+//! contests of them, and tags of mining pools.
 //!
 //! Plain data, without storage, network or clock. A [`Document`] is what an operator imports or a fetcher brings at one
 //! time: where it comes from ([`Provenance`]), and its rows. [`file`] has the form of documents in a file.
@@ -7,6 +7,7 @@
 mod choose;
 pub mod claim;
 pub mod codec;
+mod contest;
 mod document;
 pub mod file;
 mod live;
@@ -15,7 +16,8 @@ mod provenance;
 mod quote;
 
 pub use choose::{Chosen, choose};
-pub use claim::{Behaviour, Category, Claim, ClaimList, ClaimType, EntityName, EvidenceTier};
+pub use claim::{Behaviour, Category, Claim, ClaimList, ClaimType, ContestAct, ContestParty, EntityName, EvidenceTier};
+pub use contest::{ClaimId, ClaimIdError, Contest, SignedText, StatementHash, put_contest};
 pub use document::{BadDocument, Body, Document, MAX_ROWS};
 pub use live::{LiveQuote, MAX_LIVE_QUOTES, put_live_quotes, read_live_quotes};
 pub use pool_tag::{MAX_POOL_TAGS, MAX_TAG, PoolTag, put_pool_tag};

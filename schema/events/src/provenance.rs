@@ -13,6 +13,28 @@ impl fmt::Display for DocumentHash {
     }
 }
 
+/// Not a hash.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not the SHA-256 of a document: write 64 small hexadecimal digits")]
+pub struct DocumentHashError;
+
+impl FromStr for DocumentHash {
+    type Err = DocumentHashError;
+
+    fn from_str(text: &str) -> Result<Self, DocumentHashError> {
+        let small = text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+        if text.len() != 64 || !small {
+            return Err(DocumentHashError);
+        }
+        let mut hash = [0; 32];
+        for (to, digits) in hash.iter_mut().zip(text.as_bytes().chunks(2)) {
+            let digits = str::from_utf8(digits).map_err(|_| DocumentHashError)?;
+            *to = u8::from_str_radix(digits, 16).map_err(|_| DocumentHashError)?;
+        }
+        Ok(DocumentHash(hash))
+    }
+}
+
 /// Short name of a source or licence: 1 to 32 small letters, digits, dots, hyphens and underscores.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Slug(String);

@@ -1,16 +1,16 @@
 //! Claims about scripts: what the lists of sources say of one.
 
 use bitcoin::hashes::{Hash, sha256};
-use cairn_events::{Claim, DocumentHash, Provenance};
+use cairn_events::{Claim, ContestAct, DocumentHash, Provenance};
 use cairn_tables::{
     Table,
     claims::{ClaimKey, ClaimLists, Claims, ListDocument, ListKey, ListSize, ListVersion},
     encode_key,
-    events::{Documents, EventRow},
+    events::{DocumentState, Documents, EventRow},
 };
 use rocksdb::DBRawIteratorWithThreadMode;
 
-use crate::{Db, ReadError, View};
+use crate::{ContestOf, Db, ReadError, View, contests::newest_of};
 
 /// Most lists of which a script's claims are read.
 pub const MOST_LISTS: usize = 64;
@@ -35,6 +35,27 @@ pub struct ListClaims {
     pub first_at: u32,
     /// When a later, complete document of the list no longer said it; `None` if none has.
     pub ended_at: Option<u32>,
+    /// What was last done to each of its statements, ascending by statement; empty if nothing was.
+    pub contests: Vec<ContestOf>,
+}
+
+impl ListClaims {
+    /// What was last done to what a claim of it says; `None` if nothing was.
+    #[must_use]
+    pub fn contest_of(&self, claim: &Claim) -> Option<&ContestOf> {
+        // Hardly any script has one: without, no hash is computed.
+        if self.contests.is_empty() {
+            return None;
+        }
+        let statement = claim.statement();
+        self.contests.iter().find(|of| of.statement == statement)
+    }
+
+    /// True if what a claim of it says is contested.
+    #[must_use]
+    pub fn is_contested(&self, claim: &Claim) -> bool {
+        self.contest_of(claim).is_some_and(|of| of.state.act == ContestAct::Contests)
+    }
 }
 
 /// What is said of a script.
@@ -42,7 +63,8 @@ pub struct ListClaims {
 pub struct ScriptClaims {
     /// By list, ascending by source and name.
     pub lists: Vec<ListClaims>,
-    /// True if more is said than is read: more than [`MOST_LISTS`] lists, or [`MOST_OF_A_LIST`] claims of one.
+    /// True if more is said than is read: more than [`MOST_LISTS`] lists, [`MOST_OF_A_LIST`] claims of one, or
+    /// [`crate::MOST_CONTESTS`] contests.
     pub is_cut: bool,
 }
 
@@ -57,7 +79,7 @@ pub struct ClaimDocument {
 
 impl View<'_> {
     /// What is said of a script by all lists; with a time, what was asserted by then. If nothing is, the filter saves the
-    /// read; else some four row reads a list, and one for each claim.
+    /// read; else some four row reads a list, one for each claim, and one for what is contested.
     ///
     /// # Errors
     /// The database cannot be read, or a row is damaged.
@@ -91,6 +113,11 @@ impl View<'_> {
             let past = walk.key(&first.list, AFTER_ALL, u32::MAX);
             next = walk.seek(&encode_key::<Claims>(&past))?.filter(|key| key.list != first.list);
         }
+        let (contests, is_cut) = self.contests_of(script, at)?;
+        found.is_cut |= is_cut;
+        for of in &mut found.lists {
+            of.contests = newest_of(&contests, &of.list);
+        }
         Ok(found)
     }
 
@@ -121,17 +148,22 @@ impl View<'_> {
     /// # Errors
     /// The database cannot be read, or a row is damaged.
     pub fn claim_document(&self, version: &ListVersion) -> Result<Option<ClaimDocument>, ReadError> {
-        let mut from = [0; 32];
-        from[..8].copy_from_slice(&version.document);
-        let Some(row) = self.scan::<Documents>(Some(&DocumentHash(from)))?.next() else { return Ok(None) };
-        let (hash, state) = row?;
-        if !hash.0.starts_with(&version.document) || state.seq == 0 {
-            return Ok(None);
-        }
+        let Some((hash, state)) = self.document_beginning(&version.document)? else { return Ok(None) };
         match self.event(state.seq)? {
             Some((seq, EventRow::Document { provenance, .. })) => Ok(Some(ClaimDocument { seq, provenance })),
             _ => Err(ReadError::Lacks { table: "events", what: format!("document {hash}") }),
         }
+    }
+
+    /// The document of the ledger whose hash begins so. One row read.
+    pub(crate) fn document_beginning(
+        &self,
+        begin: &[u8; 8],
+    ) -> Result<Option<(DocumentHash, DocumentState)>, ReadError> {
+        let mut from = [0; 32];
+        from[..8].copy_from_slice(begin);
+        let found = self.scan::<Documents>(Some(&DocumentHash(from)))?.next().transpose()?;
+        Ok(found.filter(|(hash, state)| hash.0.starts_with(begin) && state.seq != 0))
     }
 
     /// The newest complete document of a list; `None` if there is none. One row read.
@@ -250,7 +282,8 @@ impl Walk<'_> {
                 let ended = complete.filter(|complete| following.is_none_or(|following| *complete < following));
                 let ended_at = ended.map(|of| of.retrieved_at);
                 let first_at = first.version.retrieved_at;
-                return Ok((Some(ListClaims { list: list.clone(), version, claims, first_at, ended_at }), is_cut));
+                let of = ListClaims { list: list.clone(), version, claims, first_at, ended_at, contests: Vec::new() };
+                return Ok((Some(of), is_cut));
             }
             following = Some(version);
             match self.before(list, version, 0)?.filter(|before| *before < version) {

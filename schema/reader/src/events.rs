@@ -207,7 +207,7 @@ impl Assembler {
             }
             EventRow::Quotes { document, rows, .. } => self.add(document, count, |body| match body {
                 Body::Quotes(all) => all.extend(rows),
-                Body::Claims { .. } | Body::PoolTags { .. } | Body::Withdrawal { .. } => {}
+                Body::Claims { .. } | Body::PoolTags { .. } | Body::Withdrawal { .. } | Body::Contest(_) => {}
             }),
             EventRow::Claims { document, list, claims, .. } => self.add(document, count, |body| match body {
                 Body::Claims { rows, .. } => rows.extend(claims),
@@ -217,6 +217,10 @@ impl Assembler {
                 Body::PoolTags { rows, .. } => rows.extend(tags),
                 body => *body = Body::PoolTags { list, rows: tags },
             }),
+            EventRow::Contest { received_at, provenance, contest } => {
+                self.drop_open();
+                Some(Document { provenance, received_at: Some(received_at), body: Body::Contest(contest) })
+            }
             EventRow::Withdrawal { received_at, provenance, document, reason } => {
                 self.drop_open();
                 let body = Body::Withdrawal { document, reason };

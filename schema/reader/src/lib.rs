@@ -5,6 +5,7 @@ mod chain_index;
 mod claims;
 mod clusters;
 mod coins;
+mod contests;
 mod damages;
 mod days;
 mod db;
@@ -39,6 +40,7 @@ pub use clusters::{
     MemberPlace, Membership, SUSPECT_TRANSACTIONS, Step, Tie,
 };
 pub use coins::UnspentCoin;
+pub use contests::{ContestOf, MOST_CONTESTS};
 pub use damages::{Damages, NAMELESS, ScrubState, Scrubbed};
 pub use days::{BirthChange, BornOn, DaySums};
 pub use db::{Db, damaged_db_options, db_options, family_options, family_options_within};

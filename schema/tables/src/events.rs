@@ -7,6 +7,7 @@
 //!   3 withdrawal    received at │ provenance │ hash of the document (32) │ reason
 //!   4 claims        seq of the document │ list │ bits: rows that repeat │ count │ claims (at most 128)
 //!   5 tags of pools seq of the document │ list │ bits: rows that repeat │ count │ tags (at most 128)
+//!   6 contest       received at │ provenance │ contest
 //! documents       'e' ‖ SHA-256 of a document    → its seq, 0 if it has not come │ seq of its withdrawal, 0 if there is none
 //! quote_versions  series (14) ‖ closes at (4) ‖ source ‖ 0 ‖ retrieved at (4) ‖ first bytes of the document's hash (8) → quote
 //! quotes          'q' ‖ series (14) ‖ closes at (4) → the quote that holds
@@ -19,10 +20,10 @@
 //! `events` and `documents` cannot be rebuilt. The other two are functions of the documents, in whatever order they came.
 
 use cairn_events::{
-    Chosen, Claim, ClaimList, DocumentHash, PoolTag, Provenance, Quote, QuoteRow, Series, Slug,
+    Chosen, Claim, ClaimList, Contest, DocumentHash, PoolTag, Provenance, Quote, QuoteRow, Series, Slug,
     claim::{Shared, put_claim, put_list},
     codec::{self, Bytes, Malformed},
-    put_pool_tag,
+    put_contest, put_pool_tag,
 };
 
 use crate::{
@@ -109,6 +110,15 @@ pub enum EventRow {
         /// The tags, ascending by row.
         tags: Vec<PoolTag>,
     },
+    /// Somebody contests a statement, or the operator ends a contest.
+    Contest {
+        /// When this index took it, in seconds since 1970.
+        received_at: u32,
+        /// Where it comes from.
+        provenance: Provenance,
+        /// The contest.
+        contest: Box<Contest>,
+    },
 }
 
 impl EventRow {
@@ -116,7 +126,7 @@ impl EventRow {
     #[must_use]
     pub fn events(&self) -> u64 {
         match self {
-            EventRow::Document { .. } | EventRow::Withdrawal { .. } => 1,
+            EventRow::Document { .. } | EventRow::Withdrawal { .. } | EventRow::Contest { .. } => 1,
             EventRow::Quotes { rows, .. } => rows.len() as u64,
             EventRow::Claims { claims, .. } => claims.len() as u64,
             EventRow::PoolTags { tags, .. } => tags.len() as u64,
@@ -187,6 +197,12 @@ impl ValueCodec for EventRow {
                 let befores = std::iter::once(0).chain(tags.iter().map(|tag| tag.row));
                 befores.zip(tags).for_each(|(before, tag)| put_pool_tag(out, before, tag));
             }
+            EventRow::Contest { received_at, provenance, contest } => {
+                out.push(6);
+                put(out, (*received_at).into());
+                codec::put_provenance(out, provenance);
+                put_contest(out, contest);
+            }
             EventRow::Withdrawal { received_at, provenance, document, reason } => {
                 out.push(3);
                 put(out, (*received_at).into());
@@ -247,6 +263,11 @@ impl ValueCodec for EventRow {
                 let tags = (0..count).map(|_| next()).collect::<Result<_, _>>()?;
                 Ok(EventRow::PoolTags { document, list, repeats, tags })
             }
+            [6] => Ok(EventRow::Contest {
+                received_at: b.number()?,
+                provenance: b.provenance()?,
+                contest: Box::new(b.contest()?),
+            }),
             _ => Err(Malformed("kind of event")),
         })
     }

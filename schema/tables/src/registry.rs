@@ -38,6 +38,7 @@ macro_rules! for_each_table {
             payouts: Payouts;
             pool_tags: PoolTags;
             names: Names;
+            contests: Contests;
         }
     };
 }

@@ -1,11 +1,13 @@
 //! The demo's invented labels, as documents for its ledger: what made-up sources say of its actors. Every tier of evidence is
-//! there, sources that agree, two that do not, and an address that a list no longer has.
+//! there, sources that agree, two that do not, a claim that is contested, and an
+//! address that a list no longer has.
 
 use cairn_demo::{Actor, END_TIME};
+use cairn_domain::script_sha256;
 use cairn_events::{
-    Behaviour, Body, Category, Claim, ClaimList,
+    Behaviour, Body, Category, Claim, ClaimId, ClaimList,
     ClaimType::{self, BehavesAs, CoinbasePayoutOf, ControlledBy, ListedBy, ParticipatedIn},
-    Document, DocumentHash,
+    Contest, ContestAct, ContestParty, Document, DocumentHash,
     EvidenceTier::{
         self, AuthorityListed, AuthorityRecord, Behavioral, Community, Investigated, KeySigned, OnchainVerified,
         SelfDisclosed, ThirdParty,
@@ -161,7 +163,40 @@ const DOCUMENTS: [Said; 9] = [
 /// # Errors
 /// An actor or an address that is named is not there.
 pub(super) fn documents(actors: &[Actor]) -> Result<Vec<Document>, Failure> {
-    DOCUMENTS.iter().map(|said| document(said, actors)).collect()
+    let mut all = DOCUMENTS.iter().map(|said| document(said, actors)).collect::<Result<Vec<_>, _>>()?;
+    all.push(contest(&all)?);
+    Ok(all)
+}
+
+/// The operator contests that one of the addresses is the exchange's.
+fn contest(documents: &[Document]) -> Result<Document, Failure> {
+    let lacks = || Failure::new(Exit::Other, "the demo has no claim to contest");
+    let said = documents.iter().find_map(|document| match &document.body {
+        Body::Claims { list, rows } if document.provenance.source.as_str() == "demo-tags" => {
+            Some((&document.provenance, list, rows.get(2)?))
+        }
+        _ => None,
+    });
+    let (provenance, list, claim) = said.ok_or_else(lacks)?;
+    let contest = Contest {
+        script: script_sha256(&claim.script),
+        source: provenance.source.clone(),
+        list: list.name.clone(),
+        statement: claim.statement(),
+        claim: ClaimId { document: provenance.document, row: claim.row },
+        act: ContestAct::Contests,
+        by: ContestParty::Operator,
+        reason: "the exchange says that this deposit address is a customer's own".to_owned(),
+        signed: None,
+    };
+    let provenance = Provenance {
+        source: slug("operator")?,
+        licence: slug("operator")?,
+        origin: "invented for the demo chain: a contest of the operator".to_owned(),
+        retrieved_at: END_TIME - 5 * DAY,
+        document: DocumentHash(Sha256::digest(claim.statement().0).into()),
+    };
+    Ok(Document { provenance, received_at: None, body: Body::Contest(Box::new(contest)) })
 }
 
 fn document(&(source, list, days, is_complete, facts): &Said, actors: &[Actor]) -> Result<Document, Failure> {

@@ -204,6 +204,7 @@ impl<'a> Collector<'a> {
             valid_to,
             is_inherited: draft.is_inherited.unwrap_or(claim_type.makes_members() && level >= 40),
             is_person: draft.is_person,
+            is_redacted: false,
         })
     }
 

@@ -64,7 +64,7 @@ fn together(said: &ScriptClaims) -> Option<ScriptLabel> {
                 document,
                 retrieved_at: of.version.retrieved_at,
                 ended_at: of.ended_at,
-                is_contested: false,
+                is_contested: of.is_contested(claim),
                 inherited: false,
             });
         }

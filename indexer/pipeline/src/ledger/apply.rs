@@ -13,7 +13,7 @@ use cairn_tables::{
 };
 use cairn_writer::Batch;
 
-use super::{claims::ClaimsTakenBack, pool_tags};
+use super::{claims::ClaimsTakenBack, contests, pool_tags, redaction};
 use crate::{Engine, NoProgress, PipelineError};
 
 /// What became of a document.
@@ -110,6 +110,9 @@ impl Engine {
         let followed = self.follow_claims(&NoProgress);
         self.writer.flush()?;
         followed?;
+        if document.body.redacts() {
+            redaction::merge(&self.writer)?;
+        }
         Ok(applied.ok_or_else(|| ReadError::Broken("a commit wrote nothing".to_owned()))?)
     }
 
@@ -139,7 +142,7 @@ impl Taking<'_> {
         self.document.provenance.document
     }
 
-    fn received_at(&self) -> u32 {
+    pub(super) fn received_at(&self) -> u32 {
         self.document.received_at.unwrap_or(self.now)
     }
 
@@ -182,6 +185,7 @@ impl Taking<'_> {
             Body::Quotes(rows) => self.write_quotes(batch, rows),
             Body::Claims { list, rows } => self.write_claims(batch, list, rows),
             Body::PoolTags { list, rows } => self.write_pool_tags(batch, list, rows),
+            Body::Contest(contest) => self.write_contest(batch, contest),
             Body::Withdrawal { document, reason } => self.write_withdrawal(batch, document, reason),
         }
     }
@@ -278,9 +282,14 @@ impl Taking<'_> {
 
     /// Removes what a document said, and chooses again.
     fn take_back(&self, batch: &mut Batch<'_>, hash: &DocumentHash, seq: u64) -> Result<(), LedgerError> {
-        let Some((_, EventRow::Document { provenance, rows, .. })) = self.view.event(seq)? else {
+        let (provenance, rows) = match self.view.event(seq)? {
+            Some((_, EventRow::Document { provenance, rows, .. })) => (provenance, rows),
+            Some((_, EventRow::Contest { provenance, contest, .. })) => {
+                contests::take_back(batch, &provenance, &contest);
+                return Ok(());
+            }
             // A withdrawal that is withdrawn still holds.
-            return Ok(());
+            _ => return Ok(()),
         };
         let mut walk = self.view.quote_versions()?;
         let mut left = u64::from(rows);

@@ -44,8 +44,9 @@ pub(crate) fn list_document(provenance: &Provenance, list: &ClaimList) -> ListDo
 /// What a document of a list has, after some more claims.
 pub(crate) fn list_size(before: Option<ListSize>, claims: &[Claim]) -> ListSize {
     let newest = claims.iter().filter_map(|claim| claim.asserted_at).max();
+    let said = claims.iter().filter(|claim| !claim.is_redacted).count();
     ListSize {
-        claims: before.map_or(0, |before| before.claims).saturating_add(count(claims.len())),
+        claims: before.map_or(0, |before| before.claims).saturating_add(count(said)),
         newest: newest.max(before.and_then(|before| before.newest)),
     }
 }
@@ -74,9 +75,10 @@ impl Taking<'_> {
         let provenance = &self.document.provenance;
         let state = self.state(&self.hash())?;
         let own = list_key(provenance, list);
+        let claims = &self.without_redacted(&own, claims)?[..];
         let keys: Vec<ClaimKey> = claims.iter().map(|claim| claim_key(provenance, list, claim)).collect();
         // In the order of the table: neighbours are read from the same block.
-        let mut order: Vec<usize> = (0..claims.len()).collect();
+        let mut order: Vec<usize> = (0..claims.len()).filter(|at| !claims[*at].is_redacted).collect();
         order.sort_unstable_by_key(|at| &keys[*at].script);
         let mut repeat = vec![false; claims.len()];
         // What the list says of one script, for as long as the claims are about it.
@@ -131,7 +133,8 @@ impl ClaimsTakenBack {
             batch.delete_row::<ClaimLists>(&list_document(provenance, list));
             self.is_listed = true;
         }
-        for key in claims.iter().map(|claim| claim_key(provenance, list, claim)) {
+        let said = claims.iter().filter(|claim| !claim.is_redacted);
+        for key in said.map(|claim| claim_key(provenance, list, claim)) {
             batch.put_row::<LabelDue>(&ScriptHash(key.script), &());
             batch.delete_row::<Claims>(&key);
         }

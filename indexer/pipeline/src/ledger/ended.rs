@@ -27,7 +27,7 @@ impl Taking<'_> {
                 Some((self.document.provenance.clone(), list.clone()))
             }
             Body::Withdrawal { document, .. } => self.list_of(document)?,
-            Body::Claims { .. } | Body::Quotes(_) | Body::PoolTags { .. } => None,
+            Body::Claims { .. } | Body::Quotes(_) | Body::PoolTags { .. } | Body::Contest(_) => None,
         };
         let Some((provenance, list)) = ends.filter(|(_, list)| list.is_complete) else { return Ok(()) };
         let mut marks = Marks::new(writer);
@@ -81,7 +81,7 @@ fn mark(view: &View<'_>, of: &ListVersion, marks: &mut Marks<'_>) -> Result<(), 
     for row in view.scan::<Events>(Some(&(document.seq + 1)))? {
         match row? {
             (_, EventRow::Claims { document: seq, list, claims, .. }) if seq == document.seq => {
-                for claim in &claims {
+                for claim in claims.iter().filter(|claim| !claim.is_redacted) {
                     marks.add(ScriptHash(claim_key(&document.provenance, &list, claim).script))?;
                 }
             }

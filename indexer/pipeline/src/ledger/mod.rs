@@ -6,12 +6,15 @@
 
 mod apply;
 mod claims;
+mod contests;
 mod ended;
 mod inbox;
 mod pool_tags;
+mod redaction;
 
 pub use apply::{Applied, LedgerError};
 pub(crate) use apply::{newest, prefix};
 pub(crate) use claims::{claim_key, list_document, list_size};
+pub(crate) use contests::{contest_key, contest_state};
 pub use inbox::{Drained, INBOX, Refused, put_into_inbox};
 pub(crate) use pool_tags::pool_tag_key;

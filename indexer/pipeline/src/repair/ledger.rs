@@ -12,6 +12,7 @@ use cairn_tables::{
     Table, TableInfo,
     checkpoints::{Checkpoint, Checkpoints},
     claims::{ClaimLists, Claims},
+    contests::Contests,
     events::{Documents, Events, QuoteVersions, Quotes},
     pool_tags::PoolTags,
 };
@@ -74,6 +75,7 @@ pub(crate) fn mend(engine: &Engine, now: u32) -> Result<Mended, MendError> {
     engine.writer.make_anew(Claims::FAMILY)?;
     engine.writer.clear(&TableInfo::of::<ClaimLists>())?;
     engine.writer.clear(&TableInfo::of::<PoolTags>())?;
+    engine.writer.clear(&TableInfo::of::<Contests>())?;
     engine.writer.clear(&TableInfo::of::<Documents>())?;
     engine.writer.clear(&TableInfo::of::<Quotes>())?;
     if let Some(checkpoint) = engine.writer.checkpoint(cairn_stages::CHAIN)? {

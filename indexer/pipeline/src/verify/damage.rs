@@ -85,6 +85,7 @@ mod rules {
         claims::{ClaimLists, Claims},
         clusters::{ClusterChildren, ClusterDays, ClusterOf, Clusters},
         coins::{Coins, CoinsByScript},
+        contests::Contests,
         daily::Daily,
         entities::{EntityFacets, EntityScripts, EntityTotals},
         events::{Documents, Events, QuoteVersions, Quotes},
@@ -367,6 +368,11 @@ mod rules {
 
     /// Compared with the ledger.
     impl Verified for PoolTags {
+        const REPAIR: Repair = Repair::Ledger;
+    }
+
+    /// Compared with the ledger.
+    impl Verified for Contests {
         const REPAIR: Repair = Repair::Ledger;
     }
 

@@ -5,11 +5,12 @@ use std::{
     hash::{DefaultHasher, Hash, Hasher},
 };
 
-use cairn_events::{DocumentHash, Provenance, choose};
+use cairn_events::{ContestAct, DocumentHash, Provenance, choose};
 use cairn_reader::{ReadError, Versions, View, last_seq_of};
 use cairn_tables::{
     Table,
     claims::{ClaimLists, Claims, ListDocument, ListSize},
+    contests::Contests,
     encode_key, encode_value,
     events::{Candle, DocumentState, Documents, EventRow, Events, QuoteVersion, QuoteVersions, Quotes},
     pool_tags::PoolTags,
@@ -18,15 +19,23 @@ use cairn_tables::{
 use super::{Check, damage::Damages};
 use crate::{
     PipelineError,
-    ledger::{claim_key, list_document, list_size, newest, pool_tag_key, prefix},
+    ledger::{claim_key, contest_key, contest_state, list_document, list_size, newest, pool_tag_key, prefix},
 };
 
 /// Name of the check.
-const NAME: &str = "quotes, claims and tags of pools match the ledger";
+const NAME: &str = "quotes, claims, contests and tags of pools match the ledger";
 
 /// The tables that are compared.
-const LEDGER: [&str; 7] =
-    [Events::NAME, Documents::NAME, QuoteVersions::NAME, Quotes::NAME, Claims::NAME, ClaimLists::NAME, PoolTags::NAME];
+const LEDGER: [&str; 8] = [
+    Events::NAME,
+    Documents::NAME,
+    QuoteVersions::NAME,
+    Quotes::NAME,
+    Claims::NAME,
+    ClaimLists::NAME,
+    PoolTags::NAME,
+    Contests::NAME,
+];
 
 /// Sum of rows: equal for equal rows, in whatever order they are added.
 #[derive(Default, PartialEq, Eq)]
@@ -121,24 +130,18 @@ fn compare_claims(
     if view.scan::<ClaimLists>(None)?.collect::<Result<BTreeMap<_, _>, _>>()? != *lists {
         return Ok(Err((ClaimLists::NAME, "it has other documents than the ledger")));
     }
-    let (mut said, mut stored) = (0u64, Sum::default());
-    for row in view.scan::<Claims>(None)? {
-        let (key, claim) = row?;
-        stored.add::<Claims>(&key, &claim);
-        said += 1;
-    }
-    Ok(if stored == *claims { Ok(said) } else { Err((Claims::NAME, "it has other claims than the ledger")) })
+    Ok(compare_rows::<Claims>(view, claims)?.ok_or((Claims::NAME, "it has other claims than the ledger")))
 }
 
-/// The number of tags; `None` if they differ.
-fn compare_tags(view: &View<'_>, tags: &Sum) -> Result<Option<u64>, ReadError> {
+/// The number of rows of a table; `None` if they differ.
+fn compare_rows<T: Table>(view: &View<'_>, expected: &Sum) -> Result<Option<u64>, ReadError> {
     let (mut said, mut stored) = (0u64, Sum::default());
-    for row in view.scan::<PoolTags>(None)? {
-        let (key, tag) = row?;
-        stored.add::<PoolTags>(&key, &tag);
+    for row in view.scan::<T>(None)? {
+        let (key, value) = row?;
+        stored.add::<T>(&key, &value);
         said += 1;
     }
-    Ok((stored == *tags).then_some(said))
+    Ok((stored == *expected).then_some(said))
 }
 
 /// The first table that differs, if there is one, and what is said of it.
@@ -147,7 +150,7 @@ fn compare(view: &View<'_>) -> Result<(Option<&'static str>, String), ReadError>
     let differs = |table, what: String| Ok((Some(table), what));
     let mut expected = Sum::default();
     let (mut claims, mut lists) = (Sum::default(), BTreeMap::<ListDocument, ListSize>::new());
-    let mut tags = Sum::default();
+    let (mut tags, mut contests) = (Sum::default(), Sum::default());
     let mut open: Open = None;
     let (mut next, mut named, mut documents) = (1, 0, 0u64);
     for row in view.scan::<Events>(None)? {
@@ -158,7 +161,7 @@ fn compare(view: &View<'_>) -> Result<(Option<&'static str>, String), ReadError>
         next = last_seq_of(seq, &row) + 1;
         let left = open.as_ref().map_or(0, |(.., left)| *left);
         match &row {
-            EventRow::Document { .. } | EventRow::Withdrawal { .. } if left > 0 => {
+            EventRow::Document { .. } | EventRow::Withdrawal { .. } | EventRow::Contest { .. } if left > 0 => {
                 return differs(Events::NAME, format!("{left} rows of a document are missing before event {seq}"));
             }
             EventRow::Document { provenance, rows, .. } => {
@@ -171,6 +174,15 @@ fn compare(view: &View<'_>) -> Result<(Option<&'static str>, String), ReadError>
                 let is_noted = states.get(document).is_some_and(|state| state.withdrawn != 0);
                 named += u64::from(states.get(&provenance.document).is_some_and(|state| state.seq == seq) && is_noted);
                 open = None;
+            }
+            EventRow::Contest { provenance, contest, .. } => {
+                documents += 1;
+                let state = states.get(&provenance.document).copied().unwrap_or_default();
+                named += u64::from(state.seq == seq);
+                open = None;
+                if state.withdrawn == 0 || contest.act == ContestAct::Redacts {
+                    contests.add::<Contests>(&contest_key(provenance, contest), &contest_state(contest));
+                }
             }
             EventRow::Quotes { document, rows, .. } => {
                 let provenance = match of_open(&mut open, seq, *document, rows.len() as u64) {
@@ -201,7 +213,8 @@ fn compare(view: &View<'_>) -> Result<(Option<&'static str>, String), ReadError>
                 let of = list_document(provenance, list);
                 let size = list_size(lists.get(&of).copied(), rows);
                 lists.insert(of, size);
-                rows.iter().for_each(|claim| claims.add::<Claims>(&claim_key(provenance, list, claim), claim));
+                let said = rows.iter().filter(|claim| !claim.is_redacted);
+                said.for_each(|claim| claims.add::<Claims>(&claim_key(provenance, list, claim), claim));
             }
             EventRow::PoolTags { document, list, tags: rows, .. } => {
                 let provenance = match of_open(&mut open, seq, *document, rows.len() as u64) {
@@ -234,10 +247,15 @@ fn compare(view: &View<'_>) -> Result<(Option<&'static str>, String), ReadError>
         Ok(said) => said,
         Err((table, what)) => return differs(table, what.to_owned()),
     };
-    let Some(known) = compare_tags(view, &tags)? else {
+    let Some(known) = compare_rows::<PoolTags>(view, &tags)? else {
         return differs(PoolTags::NAME, "it has other tags than the ledger".to_owned());
     };
-    let detail =
-        format!("{documents} documents, {} events, {rows} quotes, {said} claims, {known} tags of pools", next - 1);
+    let Some(contested) = compare_rows::<Contests>(view, &contests)? else {
+        return differs(Contests::NAME, "it has other contests than the ledger".to_owned());
+    };
+    let detail = format!(
+        "{documents} documents, {} events, {rows} quotes, {said} claims, {known} tags of pools, {contested} contests",
+        next - 1
+    );
     Ok((None, detail))
 }

@@ -138,7 +138,7 @@ impl<'c, 'a> Judge<'c, 'a> {
                 document: &document.provenance.document,
                 retrieved_at: document.provenance.retrieved_at,
                 ended_at: of.ended_at,
-                is_contested: false,
+                is_contested: of.is_contested(claim),
                 inherited: false,
             }));
         }

@@ -8,6 +8,7 @@ use cairn_state::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::contest::{ContestOutput, Contested, signed_text};
 use crate::{context::Ctx, operation::Operation, parameters::identifier::AddressParam, values::rfc3339_ms};
 
 /// Accepts feedback about labels and data.
@@ -40,6 +41,17 @@ pub(crate) struct FeedbackInput {
     /// A web page with public evidence.
     #[schemars(length(min = 1, max = MAX_TEXT_CHARS), extend("pattern" = "^https?://"))]
     source_url: Option<String>,
+    /// The claim that a `label_correction` is about: a `claim_id` of an answer about the address. The answer then has a message
+    /// that the holder of the address's key can sign, to contest the claim at once.
+    #[schemars(extend("pattern" = "^[0-9a-f]{64}:[1-9][0-9]{0,9}$"))]
+    claim_id: Option<String>,
+    /// The `message_to_sign` of an earlier answer, as it was signed.
+    #[schemars(length(min = 1, max = MAX_SIGNED_CHARS))]
+    signed_message: Option<String>,
+    /// The signature of `signed_message` by the key of `address`, in base64: BIP 322 (simple or full, with or without its
+    /// prefix) or BIP 137.
+    #[schemars(length(min = 1, max = MAX_SIGNED_CHARS))]
+    signature: Option<String>,
 }
 
 /// Type of feedback.
@@ -81,15 +93,22 @@ pub(crate) struct FeedbackOutput {
     received_at: String,
     /// True if an open ticket with the same content already existed; `ticket_id` is that ticket.
     already_received: bool,
+    /// What the holder of the address's key can do about the claim, or has done; null without a `claim_id`.
+    contest: Option<ContestOutput>,
 }
+
+/// Maximum length of a signed message and of a signature, in characters.
+const MAX_SIGNED_CHARS: usize = 2_000;
 
 impl Operation for SubmitFeedback {
     const INFO: Info = Info {
         method: Method::Post,
         summary: "Report a wrong or missing label, or another problem with the data",
         description: "Opens a ticket for the operator of this server and returns its id. Feedback is not published and \
-            does not change any answer: labels change only if the operator accepts the evidence. If an open ticket \
-            has the same content, that ticket is returned. A client can open 20 tickets in 24 hours.",
+            does not change any answer: labels change only if the operator accepts the evidence. Only the holder of an address's \
+            key can do more: with the `claim_id` of a claim the answer has a message to sign, and its signature, sent \
+            with the same request, marks what the claim says as contested at once, until the operator decides. If an open \
+            ticket has the same content, that ticket is returned. A client can open 20 tickets in 24 hours.",
         cost: Cost::Heavy,
         source: "service",
         freshness: &[Freshness::NOW],
@@ -100,6 +119,7 @@ impl Operation for SubmitFeedback {
             ErrorCode::RateLimited,
             ErrorCode::StateUnavailable,
             ErrorCode::FeedbackFull,
+            ErrorCode::IndexSyncing,
         ],
         tool: Tool::reads(
             "the user wants to report a wrong label, a missing label or wrong data to the operator",
@@ -116,6 +136,19 @@ impl Operation for SubmitFeedback {
             // Validation of the input ensures that both are given.
             return Err(ApiError::internal());
         };
+        let signed = signed_text(input.signed_message, input.signature)?;
+        let contested = match (&input.claim_id, &input.address, kind) {
+            (Some(id), Some(address), FeedbackType::LabelCorrection) => Some(Contested::find(ctx, address, id)?),
+            (Some(_), ..) => {
+                let message = "needs an address and the type label_correction";
+                return Err(ApiError::validation(Location::Body, "claim_id", message));
+            }
+            (None, ..) if signed.is_some() => {
+                return Err(ApiError::validation(Location::Body, "claim_id", "is required with a signature"));
+            }
+            (None, ..) => None,
+        };
+        let judged = contested.as_ref().map(|of| of.judge(ctx, signed)).transpose()?;
         let address = input.address.map(|address| address.text);
         let new = NewTicket {
             kind: kind.into(),
@@ -124,8 +157,11 @@ impl Operation for SubmitFeedback {
             suggested_label: input.suggested_label,
             suggested_category: input.suggested_category,
             source_url: input.source_url,
+            claim_id: input.claim_id,
+            is_signed: judged.as_ref().is_some_and(|of| of.signed.is_some()),
         };
         check(&new)?;
+        let reason = new.message.clone();
         let client = ctx.client();
         let now = ctx.now_ms / 1_000;
         let submission = ctx.with_state(async |state| state.submit(new, client.as_deref(), now).await)?;
@@ -151,6 +187,7 @@ impl Operation for SubmitFeedback {
             address,
             received_at: rfc3339_ms(ticket.created_at.saturating_mul(1_000)),
             already_received,
+            contest: contested.zip(judged).map(|(of, judged)| of.hand_in(ctx, judged, &reason)),
         })
     }
 }

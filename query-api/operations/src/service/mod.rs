@@ -1,6 +1,7 @@
 //! The service itself.
 
 pub(crate) mod catalog;
+mod contest;
 mod details;
 pub(crate) mod posture;
 mod vault;

@@ -105,7 +105,7 @@ impl Said {
                 document: &provenance.document,
                 retrieved_at: provenance.retrieved_at,
                 ended_at: of.ended_at,
-                is_contested: false,
+                is_contested: of.is_contested(claim),
                 inherited: false,
             }));
         }

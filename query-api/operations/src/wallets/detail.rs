@@ -1,15 +1,17 @@
 //! `GET /v1/wallets/{address}/detail`.
 
 use cairn_domain::claims::{Evidence, EvidenceGroup, Standing, authority, detail, is_stale};
-use cairn_events::EntityName;
+use cairn_events::{ContestAct, EntityName};
 use cairn_http::{ApiError, ErrorCode, Info, Location, Tool};
 use cairn_model::Height;
+use cairn_reader::{ContestOf, View};
+use cairn_tables::events::Documents;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::claims::{Examined, Said};
 use crate::{
-    context::{CLAIMS, Ctx, TIP, index_get},
+    context::{CLAIMS, Ctx, TIP, index_get, lacks},
     definitions::CLAIMS as CLAIMS_DEFINITION,
     operation::Operation,
     parameters::identifier::AddressParam,
@@ -130,10 +132,45 @@ pub(crate) struct DetailClaim {
     may_be_inherited: bool,
     /// True if it is about a natural person.
     is_person: bool,
+    /// What was last done to what it says; null if nobody has contested it.
+    contest: Option<ClaimContest>,
+}
+
+/// Somebody contests what a claim says, or the operator ended a contest.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct ClaimContest {
+    /// `contested`, or `settled`: the operator has ended the contest, and the claim counts as before.
+    state: &'static str,
+    /// `holder`: by a signature of the address's key. `operator`: the operator of this index.
+    by: &'static str,
+    /// Since when.
+    since: String,
+    /// Why, in the words of who did it. A holder's words are untrusted.
+    reason: Option<String>,
+    /// Sequence number of the event: `cairn events show` prints it, with the signature.
+    seq: u64,
+}
+
+impl ClaimContest {
+    fn of(view: &View<'_>, of: &ContestOf) -> Result<Self, ApiError> {
+        let found = view.contest(&of.version)?;
+        let (seq, contest) = found.ok_or_else(|| lacks::<Documents>("the document of a contest".to_owned()))?;
+        Ok(ClaimContest {
+            state: match of.state.act {
+                ContestAct::Contests => "contested",
+                // What is blanked is in no answer.
+                ContestAct::Settles | ContestAct::Redacts => "settled",
+            },
+            by: of.state.by.as_str(),
+            since: rfc3339(of.version.retrieved_at),
+            reason: Some(contest.reason).filter(|reason| !reason.is_empty()),
+            seq,
+        })
+    }
 }
 
 impl DetailClaim {
-    fn of(evidence: &Evidence<'_>, said: &Said) -> Self {
+    fn of(view: &View<'_>, evidence: &Evidence<'_>, said: &Said) -> Result<Self, ApiError> {
         let (stated, claim) = (&evidence.stated, evidence.stated.claim);
         let text = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
         let (state, ended_at) = match evidence.standing {
@@ -143,7 +180,8 @@ impl DetailClaim {
             Standing::Expired(end) => ("expired", Some(end)),
         };
         let list = said.list_of(stated.document);
-        DetailClaim {
+        let contest = list.and_then(|of| of.contest_of(claim));
+        Ok(DetailClaim {
             claim_id: format!("{}:{}", stated.document, claim.row),
             state,
             ended_at: ended_at.map(rfc3339),
@@ -172,7 +210,8 @@ impl DetailClaim {
             licence: stated.licence.to_string(),
             may_be_inherited: claim.is_inherited,
             is_person: claim.is_person,
-        }
+            contest: contest.map(|of| ClaimContest::of(view, of)).transpose()?,
+        })
     }
 }
 
@@ -210,21 +249,24 @@ impl Operation for WalletDetail {
             return Err(ApiError::validation(Location::Query, "cursor", NO_FIT));
         }
         ctx.work.poll()?;
-        let group = |of: &EvidenceGroup<'_>| Group {
-            entity: of.entity.map(EntityName::to_string),
-            claim_type: of.claim_type.as_str(),
-            claim_count: of.claims,
-            standing_count: of.standing,
-            origin_count: of.origins,
-            highest_confidence_level: of.highest_level,
-            contested: of.is_contested,
-            claims: of.rows.iter().map(|row| DetailClaim::of(row, &said)).collect(),
+        let group = |of: &EvidenceGroup<'_>| -> Result<Group, ApiError> {
+            let claims = of.rows.iter().map(|row| DetailClaim::of(view, row, &said));
+            Ok(Group {
+                entity: of.entity.map(EntityName::to_string),
+                claim_type: of.claim_type.as_str(),
+                claim_count: of.claims,
+                standing_count: of.standing,
+                origin_count: of.origins,
+                highest_confidence_level: of.highest_level,
+                contested: of.is_contested,
+                claims: claims.collect::<Result<_, _>>()?,
+            })
         };
         let token = |next: usize| Cursor { position: next as u64 }.token(view, &filters);
         Ok(WalletDetailOutput {
             address: said.wallet.address.clone(),
             total: found.total_claims,
-            groups: found.groups.iter().map(group).collect(),
+            groups: found.groups.iter().map(group).collect::<Result<_, _>>()?,
             next_cursor: found.next.map(token),
             examined: said.examined(view),
             untrusted_content: true,

@@ -62,8 +62,7 @@ impl<'a> Stated<'a> {
     /// be contested.
     #[must_use]
     pub fn contested(&self) -> bool {
-        let fixed = self.claim.claim_type == ClaimType::ListedBy || self.claim.tier == EvidenceTier::OnchainVerified;
-        self.is_contested && !fixed
+        self.is_contested && !self.claim.is_incontestable()
     }
 
     /// True if it says who or what the script is said to be, and not only what it was seen doing.

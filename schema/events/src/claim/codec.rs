@@ -3,7 +3,7 @@
 //! ```text
 //! rows after the one before │ length │ script │ type │ tier │ level │ category │ behaviour │ flags │ texts (6) │ times
 //!   text   0: as before; else length + 1 │ bytes
-//!   flags  1 asserted at │ 2 valid from │ 4 valid to │ 8 inherited │ 16 person
+//!   flags  1 asserted at │ 2 valid from │ 4 valid to │ 8 inherited │ 16 person │ 32 redacted
 //! ```
 
 use std::sync::Arc;
@@ -37,7 +37,8 @@ pub fn put_claim(out: &mut Vec<u8>, shared: &mut Shared, claim: &Claim) {
     out.extend([claim.claim_type.code(), claim.tier.code(), claim.level, category, behaviour]);
     let times = [claim.asserted_at, claim.valid_from, claim.valid_to];
     let flags = (0..).zip(times).fold(0, |flags, (at, time)| flags | u8::from(time.is_some()) << at);
-    out.push(flags | u8::from(claim.is_inherited) << 3 | u8::from(claim.is_person) << 4);
+    let facts = [claim.is_inherited, claim.is_person, claim.is_redacted];
+    out.push((3..).zip(facts).fold(flags, |flags, (at, fact)| flags | u8::from(fact) << at));
     for (before, text) in shared.texts.iter_mut().zip(texts_of(claim)) {
         if before.as_deref().unwrap_or_default() == &*text {
             out.push(0);
@@ -80,7 +81,7 @@ impl Bytes<'_> {
         let length = Some(self.number()?).filter(|length| *length <= MAX_SCRIPT).ok_or(Malformed("script too long"))?;
         let script = self.take(length)?.into();
         let [claim_type, tier, level, category, behaviour, flags] = self.array()?;
-        if flags >> 5 != 0 {
+        if flags >> 6 != 0 {
             return Err(Malformed("flags of a claim"));
         }
         let mut text = |at: usize| -> Result<Arc<str>, Malformed> {
@@ -127,6 +128,7 @@ impl Bytes<'_> {
             valid_to,
             is_inherited: flags & 8 != 0,
             is_person: flags & 16 != 0,
+            is_redacted: flags & 32 != 0,
         };
         claim.check().map_err(Malformed)?;
         Ok(claim)
@@ -173,6 +175,7 @@ mod tests {
                 valid_to: times.2,
                 is_inherited: flags.0,
                 is_person: flags.1,
+                is_redacted: false,
             }
         }
     }

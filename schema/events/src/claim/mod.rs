@@ -7,8 +7,11 @@ use std::{fmt, str::FromStr, sync::Arc};
 
 pub use codec::{Shared, put_claim, put_list};
 pub use words::{
-    Behaviour, BehaviourError, Category, CategoryError, ClaimType, ClaimTypeError, EvidenceTier, EvidenceTierError,
+    Behaviour, BehaviourError, Category, CategoryError, ClaimType, ClaimTypeError, ContestAct, ContestActError,
+    ContestParty, ContestPartyError, EvidenceTier, EvidenceTierError,
 };
+
+use sha2::{Digest, Sha256};
 
 use crate::Slug;
 
@@ -116,6 +119,8 @@ pub struct Claim {
     pub is_inherited: bool,
     /// True if it is about a natural person.
     pub is_person: bool,
+    /// True if the operator has blanked it: it says nothing, and in place of the script it has the SHA-256 of what it was.
+    pub is_redacted: bool,
 }
 
 /// A list: what a source says in one place. The newest complete document of a list ends what it does not repeat.
@@ -152,7 +157,30 @@ impl Claim {
             valid_to: None,
             is_inherited: false,
             is_person: false,
+            is_redacted: false,
         }
+    }
+
+    /// What is left of it once it is blanked: its row, and the SHA-256 of its bytes.
+    #[must_use]
+    pub fn redacted(&self) -> Self {
+        let mut bytes = Vec::new();
+        put_claim(&mut bytes, &mut Shared::default(), self);
+        let hash: [u8; 32] = Sha256::digest(&bytes).into();
+        let blank = Claim::bare(self.row, hash.into(), ClaimType::MentionedIn, EvidenceTier::Community);
+        Claim { level: 0, is_redacted: true, ..blank }
+    }
+
+    /// True if a contest changes nothing of it: that a list has a script, or what the chain shows, cannot be contested.
+    #[must_use]
+    pub fn is_incontestable(&self) -> bool {
+        self.claim_type == ClaimType::ListedBy || self.tier == EvidenceTier::OnchainVerified
+    }
+
+    /// True if the operator can blank it: that a list of an authority has a script stays told.
+    #[must_use]
+    pub fn is_redactable(&self) -> bool {
+        !self.is_redacted && self.claim_type != ClaimType::ListedBy
     }
 
     /// When it acts: when it was asserted, else when its document was retrieved.
@@ -177,6 +205,14 @@ impl Claim {
             return Err(what);
         }
         match self {
+            Claim { is_redacted: true, script, .. } => {
+                let blank = Claim {
+                    script: Arc::clone(script),
+                    ..Claim::bare(self.row, [].into(), ClaimType::MentionedIn, EvidenceTier::Community)
+                };
+                let is_blank = script.len() == 32 && *self == Claim { level: 0, is_redacted: true, ..blank };
+                if is_blank { Ok(()) } else { Err("something beside the hash of what was blanked") }
+            }
             Claim { script, .. } if script.is_empty() || script.len() > MAX_SCRIPT => {
                 Err("a script that is empty or longer than 10,000 bytes")
             }

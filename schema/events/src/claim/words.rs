@@ -136,6 +136,28 @@ impl EvidenceTier {
 }
 
 words! {
+    /// What is done to a statement.
+    ContestAct, ContestActError("an act of a contest") {
+        /// It is said to be wrong.
+        Contests = 1 => "contests",
+        /// A contest of it is over: it holds as if nobody had contested it.
+        Settles = 2 => "settles",
+        /// It is blanked everywhere, and counts as never said, also where a later document repeats it.
+        Redacts = 3 => "redacts",
+    }
+}
+
+words! {
+    /// Who contests a statement, or ends a contest.
+    ContestParty, ContestPartyError("a party of a contest") {
+        /// The operator of the index.
+        Operator = 1 => "operator",
+        /// The holder of the key of the script, by a signature.
+        Holder = 2 => "holder",
+    }
+}
+
+words! {
     /// What kind of entity a claim names.
     Category, CategoryError("a category") {
         /// Exchange.

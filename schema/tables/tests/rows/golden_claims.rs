@@ -53,6 +53,7 @@ pub(crate) fn claim() -> impl Strategy<Value = Claim> + Clone {
             valid_to: times.2,
             is_inherited: flags.0,
             is_person: flags.1,
+            is_redacted: false,
         },
     )
 }
@@ -78,6 +79,7 @@ pub(crate) fn listed() -> Claim {
         valid_to: Some(2),
         is_inherited: true,
         is_person: false,
+        is_redacted: false,
     }
 }
 

@@ -12,7 +12,7 @@ use cairn_tables::live_quotes::{LiveQuotes, LiveRow};
 use proptest::{collection::vec, option, prelude::*, sample::select, strategy::BoxedStrategy};
 use rust_decimal::Decimal;
 
-use crate::{Tested, golden::Golden, golden_claims, golden_pools, values};
+use crate::{Tested, golden::Golden, golden_claims, golden_contests, golden_pools, values};
 
 fn series() -> impl Strategy<Value = Series> + Clone {
     let currency = || select(vec![Currency::BTC, Currency::USD, Currency::EUR, "USDT".parse().unwrap()]);
@@ -111,7 +111,14 @@ impl Tested for Events {
                 tags.iter_mut().zip(1..).for_each(|(tag, row)| tag.row = row);
                 EventRow::PoolTags { document, list, repeats: bits[..tags.len()].to_vec(), tags }
             });
-        prop_oneof![document, quotes, withdrawal, claims, tags].boxed()
+        let contest = (values::number(), provenance(), golden_contests::contest()).prop_map(
+            |(received_at, provenance, contest)| EventRow::Contest {
+                received_at,
+                provenance,
+                contest: Box::new(contest),
+            },
+        );
+        prop_oneof![document, quotes, withdrawal, claims, tags, contest].boxed()
     }
 
     fn golden() -> Golden<Self> {
@@ -133,8 +140,14 @@ impl Tested for Events {
             EventRow::Document { events: 2, received_at: 301, rows: 2, repeated: 1, provenance: provenance.clone() };
         let quotes = EventRow::Quotes { document: 7, repeats: vec![false, true], rows };
         let reason = "wrong".to_owned();
-        let withdrawal =
-            EventRow::Withdrawal { received_at: 302, provenance, document: DocumentHash([0xd2; 32]), reason };
+        let withdrawal = EventRow::Withdrawal {
+            received_at: 302,
+            provenance: provenance.clone(),
+            document: DocumentHash([0xd2; 32]),
+            reason,
+        };
+        let contest =
+            EventRow::Contest { received_at: 302, provenance, contest: Box::new(golden_contests::contested()) };
         let list = ClaimList { name: "por".parse().unwrap(), is_complete: true };
         let mut again = golden_claims::listed();
         (again.row, again.note) = (4, "n".into());
@@ -152,6 +165,14 @@ impl Tested for Events {
             tags: vec![golden_pools::tagged(), other],
         };
         vec![
+            (
+                13,
+                contest,
+                "000000000000000d",
+                "06 ae02 d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1 03656362 03656362 05612e637376 \
+                 ac02 c1c1c1c1c1c1c1c1c1c1c1c1c1c1c1c1c1c1c1c1c1c1c1c1c1c1c1c1c1c1c1c1 03616263 03706f72 e1e1e1e1e1e1e1e1e1e1e1e1e1e1e1e1e1e1e1e1e1e1e1e1e1e1e1e1e1e1e1e1 \
+                 d3d3d3d3d3d3d3d3d3d3d3d3d3d3d3d3d3d3d3d3d3d3d3d3d3d3d3d3d3d3d3d3 03 01 02 026e6f 016d 0441413d3d",
+            ),
             (
                 12,
                 tags,

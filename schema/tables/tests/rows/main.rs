@@ -7,6 +7,7 @@ mod golden;
 mod golden_ages;
 mod golden_claims;
 mod golden_clusters;
+mod golden_contests;
 mod golden_events;
 mod golden_labels;
 mod golden_names;

@@ -1,0 +1,106 @@
+//! Blanks what a list says of a script: in the ledger, in the tables that follow from it, and in files.
+
+use std::collections::{HashMap, HashSet, hash_map::Entry};
+
+use bitcoin::hashes::{Hash, sha256};
+use cairn_events::{Claim, ContestAct, Provenance, StatementHash};
+use cairn_tables::{
+    TableInfo,
+    claims::{ClaimLists, Claims, ListDocument, ListKey, ListSize},
+    contests::{ContestKey, Contests},
+    events::{EventRow, Events},
+};
+use cairn_writer::{Batch, WriteError, Writer};
+
+use super::{
+    LedgerError,
+    apply::Taking,
+    claims::{claim_key, list_document, list_key, list_size},
+};
+use crate::labels::tables;
+
+impl Taking<'_> {
+    /// The claims of a document, those blanked that say what is redacted.
+    pub(super) fn without_redacted(&self, list: &ListKey, claims: &[Claim]) -> Result<Vec<Claim>, LedgerError> {
+        let mut all = claims.to_vec();
+        // Hardly any index has one: then no statement is hashed.
+        if self.view.scan::<Contests>(None)?.next().transpose()?.is_none() {
+            return Ok(all);
+        }
+        let mut known: HashMap<[u8; 32], HashSet<StatementHash>> = HashMap::new();
+        for claim in all.iter_mut().filter(|claim| claim.is_redactable()) {
+            let script = sha256::Hash::hash(&claim.script).to_byte_array();
+            let redacted = match known.entry(script) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(new) => {
+                    let (contests, _) = self.view.contests_of(new.key(), None)?;
+                    let of_list = contests.iter().filter(|(key, _)| key.list == *list);
+                    let redacted = of_list.filter(|(_, state)| state.act == ContestAct::Redacts);
+                    new.insert(redacted.map(|(key, _)| key.statement).collect())
+                }
+            };
+            if redacted.contains(&claim.statement()) {
+                *claim = claim.redacted();
+            }
+        }
+        Ok(all)
+    }
+
+    /// Blanks a statement wherever the list says it, in withdrawn documents as well. Reads the whole ledger.
+    pub(super) fn redact(&self, batch: &mut Batch<'_>, of: &ContestKey) -> Result<(), LedgerError> {
+        let mut open: Option<Listing> = None;
+        for row in self.view.scan::<Events>(None)? {
+            match row? {
+                (_, EventRow::Document { provenance, .. }) => {
+                    self.close(batch, open.take())?;
+                    open = Some(Listing { provenance, of: None, is_changed: false });
+                }
+                (seq, EventRow::Claims { document, list, repeats, mut claims }) => {
+                    let Some(listing) = open.as_mut().filter(|open| list_key(&open.provenance, &list) == of.list)
+                    else {
+                        continue;
+                    };
+                    let mut is_changed = false;
+                    for claim in claims.iter_mut().filter(|claim| claim.is_redactable()) {
+                        if claim.statement() == of.statement {
+                            batch.delete_row::<Claims>(&claim_key(&listing.provenance, &list, claim));
+                            *claim = claim.redacted();
+                            is_changed = true;
+                        }
+                    }
+                    let size = list_size(listing.of.as_ref().map(|(_, size)| *size), &claims);
+                    listing.of = Some((list_document(&listing.provenance, &list), size));
+                    listing.is_changed |= is_changed;
+                    if is_changed {
+                        batch.put_row::<Events>(&seq, &EventRow::Claims { document, list, repeats, claims });
+                    }
+                }
+                _ => {}
+            }
+        }
+        self.close(batch, open)
+    }
+
+    /// Writes what a document still has.
+    fn close(&self, batch: &mut Batch<'_>, listing: Option<Listing>) -> Result<(), LedgerError> {
+        let Some(Listing { provenance, of: Some((key, size)), is_changed: true }) = listing else { return Ok(()) };
+        if self.state(&provenance.document)?.withdrawn == 0 {
+            batch.put_row::<ClaimLists>(&key, &size);
+        }
+        Ok(())
+    }
+}
+
+/// A document of claims whose rows are being read.
+struct Listing {
+    provenance: Provenance,
+    /// What it has up to here; `None` if it is of another list.
+    of: Option<(ListDocument, ListSize)>,
+    is_changed: bool,
+}
+
+/// Writes all tables anew that may have what was blanked: in files a row that was replaced is there until then.
+pub(super) fn merge(writer: &Writer) -> Result<(), WriteError> {
+    [TableInfo::of::<Events>(), TableInfo::of::<Claims>()].iter().try_for_each(|table| writer.merge(table))?;
+    tables().try_for_each(|table| writer.merge(table))
+}

@@ -1,0 +1,293 @@
+//! A holder contests a claim: the message to sign, and what a signature does.
+//!
+//! The message names the server, the network, the address, the claim, what it says, and until when it can be used. Its
+//! last line authenticates the lines before by a key of the service: so the server needs no memory of what it has given
+//! out, takes no message of its own making twice after its time, and none that somebody else made.
+
+use bitcoin::{
+    Script,
+    hashes::{Hash, HashEngine, Hmac, HmacEngine, sha256},
+};
+use cairn_domain::{
+    Subject, script_sha256,
+    signed::{Verdict, verify_signed},
+};
+use cairn_events::{
+    Body, Claim, ClaimId, Contest, ContestAct, ContestParty, Document, DocumentHash, Provenance, SignedText, Slug,
+};
+use cairn_http::{ApiError, ErrorCode, FieldError, Location};
+use cairn_reader::ListClaims;
+use cairn_state::ServiceSecret;
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+
+use crate::{context::Ctx, parameters::identifier::AddressParam, values::rfc3339};
+
+/// How long a message can be signed and sent back, in seconds.
+const VALID_SECS: u32 = 86_400;
+/// Name of the key of the service.
+const SECRET: &str = "contest";
+/// Begins the line that tells until when a message can be used.
+const UNTIL: &str = "Valid until: ";
+
+/// What became of a contest.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum ContestState {
+    /// Nothing is contested yet: sign `message_to_sign` with the key of the address and send it back.
+    CanBeSigned,
+    /// The signature is right, and the claim is contested. Answers show it once the process that writes the index has taken it:
+    /// within a second or two while it runs.
+    Contested,
+    /// What the claim says is contested already.
+    AlreadyContested,
+    /// The operator has ended a contest of what the claim says: a signature opens a ticket and changes nothing.
+    Settled,
+    /// The signature cannot be checked: the ticket is for the operator.
+    Inconclusive,
+    /// What a list of an authority has, or the chain shows, cannot be contested here.
+    Incontestable,
+    /// The signature is right, but this server cannot write to the ledger: the ticket is for the operator.
+    NotWritten,
+}
+
+/// The contest of a claim.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct ContestOutput {
+    /// The claim.
+    claim_id: String,
+    /// SHA-256 of what it says: the contest is of this, whichever document repeats it.
+    statement_sha256: String,
+    state: ContestState,
+    /// Why, in words.
+    explanation: String,
+    /// The message to sign, all lines of it, without a line break at the end; null if there is nothing to sign.
+    message_to_sign: Option<String>,
+    /// Until when it can be sent back with its signature; null if there is nothing to sign.
+    expires_at: Option<String>,
+}
+
+/// A claim that a request is about.
+pub(super) struct Contested {
+    id: ClaimId,
+    address: String,
+    list: ListClaims,
+    claim: Claim,
+}
+
+/// What follows from a request.
+pub(super) struct Judged {
+    pub(super) state: ContestState,
+    explanation: String,
+    message: Option<(String, u32)>,
+    /// What was signed, if the signature is right.
+    pub(super) signed: Option<SignedText>,
+}
+
+fn wrong(name: &str, message: impl Into<String>) -> ApiError {
+    ApiError::validation(Location::Body, name, message)
+}
+
+impl Contested {
+    /// The claim, among those that lists say of the address now.
+    pub(super) fn find(ctx: &Ctx<'_>, address: &AddressParam, id: &str) -> Result<Self, ApiError> {
+        let id: ClaimId =
+            id.parse().map_err(|error: cairn_events::ClaimIdError| wrong("claim_id", error.to_string()))?;
+        let view = ctx.view()?;
+        let found = match &address.subject {
+            Subject::Script(script) => view.claims_of(script, None)?,
+            Subject::ScriptHash(hash) => view.claims_of_hash(hash, None)?,
+        };
+        for list in found.lists {
+            if !id.document.0.starts_with(&list.version.document) || list.ended_at.is_some() {
+                continue;
+            }
+            if let Some(claim) = list.claims.iter().find(|claim| claim.row == id.row).cloned() {
+                return Ok(Contested { id, address: address.text.clone(), list, claim });
+            }
+        }
+        let message = "no list says this of the address now; wallet_detail has the ids of what is said";
+        Err(wrong("claim_id", message))
+    }
+
+    /// The message that contests it, with its last second, in seconds since 1970.
+    fn message(&self, ctx: &Ctx<'_>, until: u32, secret: &ServiceSecret) -> Result<String, ApiError> {
+        let lines = format!(
+            "I contest a label of my address.\nServer: {}\nNetwork: {}\nAddress: {}\nClaim: {}\nStatement: {}\n{UNTIL}{}",
+            ctx.config.base_url,
+            ctx.view()?.facts().network.name(),
+            self.address,
+            self.id,
+            self.claim.statement(),
+            rfc3339(until)
+        );
+        let mut mac = HmacEngine::<sha256::Hash>::new(secret.bytes());
+        mac.input(lines.as_bytes());
+        let mac = Hmac::<sha256::Hash>::from_engine(mac);
+        let nonce: String = mac.to_byte_array().iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+        Ok(format!("{lines}\nNonce: {nonce}"))
+    }
+
+    /// What follows from what was signed, if anything was.
+    pub(super) fn judge(&self, ctx: &Ctx<'_>, signed: Option<SignedText>) -> Result<Judged, ApiError> {
+        let plain = |state, explanation: &str| {
+            Ok(Judged { state, explanation: explanation.to_owned(), message: None, signed: None })
+        };
+        if self.claim.is_incontestable() {
+            let words = "a contest does not change that a list of an authority has an address, nor what the chain shows; \
+                ask the publisher of the list";
+            return plain(ContestState::Incontestable, words);
+        }
+        let last = self.list.contest_of(&self.claim).map(|of| of.state.act);
+        if last == Some(ContestAct::Contests) {
+            return plain(ContestState::AlreadyContested, "what the claim says is contested, and answers show it");
+        }
+        let secret = ctx.with_state(async |state| state.service_secret(SECRET).await)?;
+        let Some(signed) = signed else {
+            if last.is_some() {
+                let words = "the operator has ended a contest of what this claim says; the ticket is for the operator";
+                return plain(ContestState::Settled, words);
+            }
+            let until = ctx.now().saturating_add(VALID_SECS);
+            let message = self.message(ctx, until, &secret)?;
+            let words = "sign message_to_sign with the key of the address (BIP 322 or BIP 137) and send the same request \
+                again with signed_message and signature; without a signature only the ticket is opened";
+            let explanation = words.to_owned();
+            let message = Some((message, until));
+            return Ok(Judged { state: ContestState::CanBeSigned, explanation, message, signed: None });
+        };
+        let signed = self.checked_message(ctx, signed, &secret)?;
+        match verify_signed(Script::from_bytes(&self.claim.script), &signed.message, &signed.signature) {
+            Verdict::Invalid(reason) => {
+                Err(wrong("signature", format!("is not that of the address for signed_message: {reason}")))
+            }
+            Verdict::Inconclusive(reason) => {
+                let explanation =
+                    format!("the signature cannot be checked: {reason}; the ticket is for the operator to decide");
+                Ok(Judged { state: ContestState::Inconclusive, explanation, message: None, signed: None })
+            }
+            Verdict::Valid(_) if last.is_some() => {
+                let words = "the operator has ended a contest of what this claim says; the ticket says that you signed";
+                let explanation = words.to_owned();
+                Ok(Judged { state: ContestState::Settled, explanation, message: None, signed: Some(signed) })
+            }
+            Verdict::Valid(_) => {
+                let explanation = "the key of the address has signed: what the claim says is contested until the \
+                    operator ends the contest"
+                    .to_owned();
+                Ok(Judged { state: ContestState::Contested, explanation, message: None, signed: Some(signed) })
+            }
+        }
+    }
+
+    /// What was signed, if it is a message of this service for this claim that can still be used.
+    fn checked_message(
+        &self,
+        ctx: &Ctx<'_>,
+        signed: SignedText,
+        secret: &ServiceSecret,
+    ) -> Result<SignedText, ApiError> {
+        // Forms and tools change line ends, and add one at the end.
+        let message = signed.message.replace("\r\n", "\n").trim_end_matches('\n').to_owned();
+        let until = message.lines().find_map(|line| line.strip_prefix(UNTIL));
+        let until: Option<Timestamp> = until.and_then(|until| until.parse().ok());
+        let until = until.and_then(|until| u32::try_from(until.as_second()).ok());
+        let ours = match until {
+            Some(until) => self.message(ctx, until, secret)? == message,
+            None => false,
+        };
+        match until.filter(|_| ours) {
+            Some(until) if until >= ctx.now() => {
+                Ok(SignedText { message, signature: signed.signature.trim().to_owned() })
+            }
+            Some(_) => Err(wrong("signed_message", "is older than 24 hours: ask for a new one without it")),
+            None => {
+                let words = "is not the message_to_sign of this server for this address and claim: ask for it without \
+                    signed_message and signature";
+                Err(wrong("signed_message", words))
+            }
+        }
+    }
+
+    /// Hands a right signature in; what became of it.
+    pub(super) fn hand_in(&self, ctx: &Ctx<'_>, judged: Judged, reason: &str) -> ContestOutput {
+        let Judged { mut state, mut explanation, message, signed } = judged;
+        if let Some(signed) = signed.filter(|_| state == ContestState::Contested) {
+            let taken = self.document(ctx, signed, reason).zip(ctx.ledger).map(|(of, ledger)| ledger.hand_in(&of));
+            if taken != Some(Ok(())) {
+                state = ContestState::NotWritten;
+                explanation =
+                    "the key of the address has signed, but this server cannot write to the ledger; the ticket \
+                    tells the operator"
+                        .to_owned();
+            }
+        }
+        let (message_to_sign, expires_at) = message.unzip();
+        ContestOutput {
+            claim_id: self.id.to_string(),
+            statement_sha256: self.claim.statement().to_string(),
+            state,
+            explanation,
+            message_to_sign,
+            expires_at: expires_at.map(rfc3339),
+        }
+    }
+
+    /// The document of the ledger; `None` only if the names that it needs are none.
+    fn document(&self, ctx: &Ctx<'_>, signed: SignedText, reason: &str) -> Option<Document> {
+        let holder: Slug = "holder".parse().ok()?;
+        let mut hash = Sha256::new();
+        for part in ["contest", &signed.message, &signed.signature, reason] {
+            hash.update((part.len() as u64).to_be_bytes());
+            hash.update(part);
+        }
+        let provenance = Provenance {
+            source: holder.clone(),
+            licence: holder,
+            origin: "POST /v1/feedback".to_owned(),
+            retrieved_at: ctx.now(),
+            document: DocumentHash(hash.finalize().into()),
+        };
+        let contest = Contest {
+            script: script_sha256(&self.claim.script),
+            source: self.list.list.source.clone(),
+            list: self.list.list.list.clone(),
+            statement: self.claim.statement(),
+            claim: self.id,
+            act: ContestAct::Contests,
+            by: ContestParty::Holder,
+            // A ticket may be longer than an event, and have tabs.
+            reason: reason.lines().map(|line| cairn_events::claim::plain(line, 1_000)).fold(
+                String::new(),
+                |all, line| {
+                    if all.len() + line.len() > 1_500 || line.is_empty() { all } else { format!("{all}{line}\n") }
+                },
+            ),
+            signed: Some(signed),
+        };
+        let document = Document { provenance, received_at: None, body: Body::Contest(Box::new(contest)) };
+        document.check().is_ok().then_some(document)
+    }
+}
+
+/// What was signed; both parts or neither.
+pub(super) fn signed_text(message: Option<String>, signature: Option<String>) -> Result<Option<SignedText>, ApiError> {
+    match (message, signature) {
+        (Some(message), Some(signature)) => Ok(Some(SignedText { message, signature })),
+        (None, None) => Ok(None),
+        (message, _) => {
+            let (has, lacks) =
+                if message.is_some() { ("signed_message", "signature") } else { ("signature", "signed_message") };
+            let field = FieldError {
+                location: Location::Body,
+                name: lacks.to_owned(),
+                message: format!("is required with {has}"),
+                allowed: None,
+                example: None,
+            };
+            Err(ApiError::of_fields(ErrorCode::ValidationError, vec![field]))
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! Random keys of the service. What is authenticated by one is known again by every server of the same database, and needs
+//! no row of its own.
+
+use std::fmt;
+
+use crate::{State, StateError, pool::on};
+
+const INSERT: &str = "INSERT INTO service_secrets (name, secret) VALUES ($1, $2) ON CONFLICT DO NOTHING";
+const ONE: &str = "SELECT secret FROM service_secrets WHERE name = $1";
+
+/// A key. `Debug` does not show it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ServiceSecret([u8; 32]);
+
+impl ServiceSecret {
+    /// The key.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+impl fmt::Debug for ServiceSecret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ServiceSecret")
+    }
+}
+
+impl State {
+    /// The key with this name; the first call makes it.
+    ///
+    /// # Errors
+    /// The database fails, or the row is damaged.
+    pub async fn service_secret(&self, name: &str) -> Result<ServiceSecret, StateError> {
+        self.ready().await?;
+        let failed = || StateError::database("cannot read a key of the service");
+        let read = async || -> Result<Option<String>, StateError> {
+            on!(&self.reads, pool => sqlx::query_scalar(ONE).bind(name).fetch_optional(pool).await).map_err(failed())
+        };
+        let found = match read().await? {
+            Some(found) => found,
+            None => {
+                let mut random = [0u8; 32];
+                getrandom::fill(&mut random).map_err(|error| StateError::Random(error.to_string()))?;
+                let insert = on!(&self.pool, pool => {
+                    sqlx::query(INSERT).bind(name).bind(hex::encode(random)).execute(pool).await.map(|_| ())
+                });
+                insert.map_err(StateError::database("cannot write a key of the service"))?;
+                // Another server may have been first: its key holds.
+                read().await?.ok_or_else(|| StateError::Row(format!("the key {name} is gone")))?
+            }
+        };
+        let mut bytes = [0u8; 32];
+        hex::decode_to_slice(&found, &mut bytes).map_err(|_| StateError::Row(format!("the key {name} is damaged")))?;
+        Ok(ServiceSecret(bytes))
+    }
+}

@@ -1,0 +1,87 @@
+//! Contests of what is said of a script.
+
+use cairn_events::{Contest, StatementHash};
+use cairn_tables::{
+    Table,
+    claims::{ListKey, ListVersion},
+    contests::{ContestKey, ContestState, Contests},
+    events::EventRow,
+};
+
+use crate::{ReadError, View};
+
+/// Most rows of contests of one script that are read.
+pub const MOST_CONTESTS: usize = 1_024;
+
+/// What was last done to a statement.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ContestOf {
+    /// What is said.
+    pub statement: StatementHash,
+    /// What was done, and by whom.
+    pub state: ContestState,
+    /// The document that did it.
+    pub version: ListVersion,
+}
+
+/// What was last done to each statement of a list. The rows are in the order of the table.
+pub(crate) fn newest_of(rows: &[(ContestKey, ContestState)], list: &ListKey) -> Vec<ContestOf> {
+    let of_list = rows.iter().filter(|(key, _)| key.list == *list);
+    let mut newest: Vec<ContestOf> = Vec::new();
+    for (ContestKey { statement, version, .. }, state) in of_list {
+        let of = ContestOf { statement: *statement, state: *state, version: *version };
+        match newest.last_mut().filter(|last| last.statement == *statement) {
+            Some(last) => *last = of,
+            None => newest.push(of),
+        }
+    }
+    newest
+}
+
+impl View<'_> {
+    /// What documents do to what is said of a script, by the SHA-256 of the script, ascending; with a time, those that were
+    /// retrieved by then. And whether there are more than [`MOST_CONTESTS`]. One row read, and one for each.
+    ///
+    /// # Errors
+    /// The database cannot be read, or a row is damaged.
+    pub fn contests_of(
+        &self,
+        script: &[u8; 32],
+        at: Option<u32>,
+    ) -> Result<(Vec<(ContestKey, ContestState)>, bool), ReadError> {
+        let mut from: Vec<u8> = Contests::TAG.into_iter().collect();
+        from.extend_from_slice(script);
+        let mut rows = self.raw_iterator::<Contests>()?;
+        rows.seek(&from);
+        let mut found = Vec::new();
+        loop {
+            self.count()?;
+            rows.status().map_err(|e| ReadError::of_table(Contests::NAME, e))?;
+            let Some((key, value)) = rows.item().filter(|(key, _)| key.starts_with(&from)) else {
+                return Ok((found, false));
+            };
+            if found.len() == MOST_CONTESTS {
+                return Ok((found, true));
+            }
+            self.count_bytes(value)?;
+            let key = Contests::decode_key(key)?;
+            if at.is_none_or(|at| key.version.retrieved_at <= at) {
+                found.push((key, Contests::decode_value(value)?));
+            }
+            rows.next();
+        }
+    }
+
+    /// The contest of a document, with its sequence number; `None` if the ledger has no such contest. Three row reads.
+    ///
+    /// # Errors
+    /// The database cannot be read, or a row is damaged.
+    pub fn contest(&self, version: &ListVersion) -> Result<Option<(u64, Contest)>, ReadError> {
+        let Some((hash, state)) = self.document_beginning(&version.document)? else { return Ok(None) };
+        match self.event(state.seq)? {
+            Some((seq, EventRow::Contest { contest, .. })) => Ok(Some((seq, *contest))),
+            Some(_) => Ok(None),
+            None => Err(ReadError::Lacks { table: "events", what: format!("document {hash}") }),
+        }
+    }
+}

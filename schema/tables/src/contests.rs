@@ -1,0 +1,77 @@
+//! `contests`: which statements of sources are contested, by whom.
+//!
+//! ```text
+//! contests  'x' ‖ SHA-256 of the script (32) ‖ source ‖ 0 ‖ list ‖ 0 ‖ statement (32) ‖ retrieved at (4)
+//!             ‖ first bytes of the document's hash (8) → act (1) │ party (1)
+//! ```
+//!
+//! A row is what one document does to one statement. The last row of a statement holds, so the table is a function of the
+//! documents, in whatever order they came; the one that is asked for need not have come.
+
+use cairn_events::{ContestAct, ContestParty, StatementHash};
+
+use crate::{
+    claims::{ListKey, ListVersion},
+    codec::{DecodeError, Input, KeyCodec, ValueCodec},
+    table::{Home, Origin, Table},
+};
+
+/// What documents do to statements, unless they are withdrawn.
+pub struct Contests;
+
+impl Table for Contests {
+    const NAME: &'static str = "contests";
+    const HOME: Home = Home::Shared(b'x');
+    const ORIGIN: Origin = Origin::FoldedEvents;
+    type Key = ContestKey;
+    type Value = ContestState;
+}
+
+/// A statement, and a document that does something to it.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct ContestKey {
+    /// SHA-256 of the script.
+    pub script: [u8; 32],
+    /// The list that says it.
+    pub list: ListKey,
+    /// What is said.
+    pub statement: StatementHash,
+    /// The document.
+    pub version: ListVersion,
+}
+
+/// What a document does to a statement.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ContestState {
+    /// What it does.
+    pub act: ContestAct,
+    /// Who does it.
+    pub by: ContestParty,
+}
+
+impl KeyCodec for ContestKey {
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.script);
+        self.list.encode(out);
+        out.extend_from_slice(&self.statement.0);
+        self.version.encode(out);
+    }
+
+    fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
+        let (script, list) = (b.array()?, ListKey::decode(b)?);
+        Ok(ContestKey { script, list, statement: StatementHash(b.array()?), version: ListVersion::decode(b)? })
+    }
+}
+
+impl ValueCodec for ContestState {
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.extend([self.act.code(), self.by.code()]);
+    }
+
+    fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
+        let [act, by] = b.array()?;
+        let act = ContestAct::of_code(act).ok_or_else(|| b.error("act of a contest"))?;
+        let by = ContestParty::of_code(by).ok_or_else(|| b.error("party of a contest"))?;
+        Ok(ContestState { act, by })
+    }
+}
