@@ -19,12 +19,14 @@ const LEAST: usize = 12;
 /// Bytes of all files, at most.
 const MOST_BYTES: usize = 1 << 20;
 /// The part of the mutated cases that targets get which take longer for each.
-const SLOW: [(&str, u64); 7] = [
+const SLOW: [(&str, u64); 9] = [
     ("block_files", 20),
     ("undo_files", 20),
     ("cursors", 20),
     ("http", 20),
     ("mcp", 20),
+    ("labels", 4),
+    ("quotes", 4),
     ("rpc", 4),
     ("transactions", 4),
 ];
@@ -112,10 +114,14 @@ mutated! {
     mutated_addresses: "addresses",
     mutated_block_files: "block_files",
     mutated_cursors: "cursors",
+    mutated_event_files: "event_files",
     mutated_http: "http",
+    mutated_labels: "labels",
     mutated_link: "link",
     mutated_mcp: "mcp",
+    mutated_quotes: "quotes",
     mutated_rpc: "rpc",
+    mutated_signatures: "signatures",
     mutated_transactions: "transactions",
     mutated_undo_files: "undo_files",
     mutated_zmq: "zmq",

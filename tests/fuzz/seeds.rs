@@ -1,6 +1,7 @@
 //! The first files of the corpus: good and nearly good input of each target, from generated chains and by hand.
 //! Those that libFuzzer found lie beside them, under the names that it gave them.
 
+mod inputs;
 mod served;
 
 use std::{fs, path::Path};
@@ -13,16 +14,20 @@ use crate::targets::parsers::{Chain, REGTEST_MAGIC};
 
 /// Writes all of them; files of other names stay.
 pub fn write(folder: &Path) {
-    let all: [(&str, Vec<Vec<u8>>); 13] = [
+    let all: [(&str, Vec<Vec<u8>>); 17] = [
         ("addresses", addresses()),
         ("block_files", block_files()),
         ("blocks", blocks()),
         ("cursors", served::cursors()),
+        ("event_files", inputs::event_files()),
         ("http", served::http()),
+        ("labels", inputs::labels()),
         ("link", served::link()),
         ("mcp", served::mcp()),
+        ("quotes", inputs::quotes()),
         ("rows", rows()),
         ("rpc", rpc()),
+        ("signatures", inputs::signatures()),
         ("transactions", transactions()),
         ("undo", undo()),
         ("undo_files", undo_files()),

@@ -1,12 +1,16 @@
-//! Targets that need no index: files, messages of the node, rows.
+//! Targets that need no index: files, messages of the node and of strangers, rows.
 
 mod addresses;
 mod block_files;
 pub mod blocks;
 pub mod bounds;
 mod chain;
+mod event_files;
+mod labels;
+mod quotes;
 pub mod rows;
 mod rpc;
+mod signatures;
 mod transactions;
 pub mod undo;
 mod undo_files;
@@ -20,8 +24,12 @@ pub const TARGETS: &[Target] = &[
     ("addresses", addresses::run),
     ("block_files", block_files::run),
     ("blocks", blocks::run),
+    ("event_files", event_files::run),
+    ("labels", labels::run),
+    ("quotes", quotes::run),
     ("rows", rows::run),
     ("rpc", rpc::run),
+    ("signatures", signatures::run),
     ("transactions", transactions::run),
     ("undo", undo::run),
     ("undo_files", undo_files::run),
