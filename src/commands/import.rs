@@ -9,6 +9,11 @@ use std::{
 
 use cairn_events::{Body, Document, DocumentHash, Provenance, Slug};
 use cairn_fetch::{Answer, Client, FetchError, Fetched, Kept, Limits, Url, Validators, keep, kept, unpack};
+use cairn_reader::{ReadError, View};
+use cairn_tables::{
+    claims::ListKey,
+    events::{DocumentState, EventRow},
+};
 use sha2::{Digest, Sha256};
 
 use super::{
@@ -182,19 +187,31 @@ fn take(
     let whole =
         Provenance { source, licence, origin: from.origin.clone(), retrieved_at: from.retrieved_at, document: hash };
     let count = bodies.iter().filter(|body| !matches!(body, Body::PoolTags { .. })).count();
-    let provenance = |part: u32, body: &Body| match body {
-        Body::PoolTags { .. } => tags_of(&whole),
-        _ => part_of(&whole, part, count),
-    };
-    let first = bodies.first().map_or(whole.document, |body| provenance(0, body).document);
-    let submitted = submit(datadir, |add| {
+    let mut documents = Vec::with_capacity(bodies.len());
+    {
+        let reader = open(datadir)?;
+        // An index without blocks has no documents either.
+        let view = match reader.view() {
+            Err(ReadError::Empty) => None,
+            view => Some(view?),
+        };
         for (part, body) in (0u32..).zip(bodies) {
-            let document = Document { provenance: provenance(part, &body), received_at: None, body };
+            let provenance = match body {
+                Body::PoolTags { .. } => tags_of(&whole),
+                _ => part_of(&whole, part, count),
+            };
+            let provenance = match &view {
+                Some(view) => again_of(view, provenance, &body)?,
+                None => provenance,
+            };
+            let document = Document { provenance, received_at: None, body };
             document.check().map_err(|error| wrong(&error))?;
-            add(&document)?;
+            documents.push(document);
         }
-        Ok(())
-    })?;
+    }
+    let first = documents.first().map_or(whole.document, |document| document.provenance.document);
+    // Each is dropped once it is written.
+    let submitted = submit(datadir, |add| Ok(documents.into_iter().try_for_each(|document| add(&document))?))?;
     Ok((first, submitted.tell()?))
 }
 
@@ -208,6 +225,42 @@ fn tags_of(whole: &Provenance) -> Provenance {
         document: DocumentHash(hasher.finalize().into()),
         ..whole.clone()
     }
+}
+
+/// Where a list comes from that its publisher has changed and changed back: the ledger has the document, but a later one
+/// replaced it. As a document of its own it holds again. Everything else comes from where it is said to.
+fn again_of(view: &View<'_>, provenance: Provenance, body: &Body) -> Result<Provenance, Failure> {
+    let list = |name: &Slug| ListKey { source: provenance.source.clone(), list: name.clone() };
+    let newest = match body {
+        Body::Claims { list: of, .. } => view.newest_of_list(&list(&of.name))?,
+        Body::PoolTags { list: of, .. } => view.pool_tags_of(&list(of))?.map(|of| of.version),
+        Body::Quotes(_) | Body::Withdrawal { .. } | Body::Contest(_) => None,
+    };
+    let Some(newest) = newest else { return Ok(provenance) };
+    let DocumentState { seq, withdrawn } = view.document(&provenance.document)?.unwrap_or_default();
+    let before = match view.event(seq)? {
+        Some((first, EventRow::Document { provenance, .. })) if first == seq && withdrawn == 0 => {
+            provenance.retrieved_at
+        }
+        _ => return Ok(provenance),
+    };
+    if before >= newest.retrieved_at || provenance.retrieved_at <= newest.retrieved_at {
+        return Ok(provenance);
+    }
+    let again_at = |time: u32| {
+        let mut hasher = Sha256::new();
+        hasher.update(provenance.document.0);
+        hasher.update(b"again");
+        hasher.update(time.to_be_bytes());
+        DocumentHash(hasher.finalize().into())
+    };
+    // It may be the newest one, under the hash that it got then.
+    let newest_again = again_at(newest.retrieved_at);
+    if newest_again.0.starts_with(&newest.document) {
+        return Ok(Provenance { document: newest_again, ..provenance });
+    }
+    let origin = format!("{} (as it was before, SHA-256: {})", provenance.origin, provenance.document);
+    Ok(Provenance { origin, document: again_at(provenance.retrieved_at), ..provenance })
 }
 
 /// Where a part of a long file comes from. The hash of a part is that of the file and its number.

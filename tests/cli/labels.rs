@@ -145,6 +145,45 @@ fn a_claim_is_contested_until_the_operator_ends_it() {
     assert_eq!(world.stdout(&format!("labels show --datadir data {}", wallet(1))), before);
 }
 
+/// A publisher that goes back to an older file means it.
+#[test]
+fn a_list_that_becomes_what_it_was_holds_again() {
+    let world = World::small(20);
+    world.index();
+    let import = || world.stdout(&format!("{IMPORT} --source abc --list por --complete list.csv"));
+    // What the list says of two addresses, a second later each time.
+    let published = |rows: &[(u8, &str)]| {
+        std::thread::sleep(Duration::from_millis(1_100));
+        facts(&world, "list.csv", rows);
+        let text = import();
+        assert!(import().contains("was there before"));
+        let holds = |number: u8| {
+            let lists = shown(&world, number);
+            let of = lists.first().filter(|of| of["ended_at"].is_null());
+            of.map(|of| of["claims"][0]["entity"].as_str().unwrap().to_owned())
+        };
+        (text, holds(1), holds(2))
+    };
+    let (one, other): (&[(u8, &str)], &[(u8, &str)]) = (&[(1, "abc"), (2, "abc")], &[(1, "xyz")]);
+    let who = |name: &str| Some(name.to_owned());
+    let (text, ..) = published(one);
+    assert!(text.contains("document 1: 2 new"), "{text}");
+    let (_, first, second) = published(other);
+    assert_eq!((first, second), (who("xyz"), None));
+    let (text, first, second) = published(one);
+    assert!(text.contains("document 6: 2 new"), "{text}");
+    assert_eq!((first, second), (who("abc"), who("abc")));
+    let (_, first, second) = published(other);
+    assert_eq!((first, second), (who("xyz"), None));
+    // The same again, later, is the same.
+    let (text, first, _) = published(other);
+    assert!(text.contains("was there before"), "{text}");
+    assert_eq!(first, who("xyz"));
+    let listed = world.stdout("events list --datadir data --json");
+    assert!(listed.lines().nth(2).unwrap().contains("as it was before"), "{listed}");
+    assert!(world.stdout("verify --datadir data").contains(" 6 claims"));
+}
+
 /// The bytes of all files of the index.
 fn index_bytes(world: &World) -> Vec<u8> {
     let files = fs::read_dir(world.path("data/index")).unwrap();

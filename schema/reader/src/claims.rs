@@ -166,13 +166,30 @@ impl View<'_> {
         Ok(found.filter(|(hash, state)| hash.0.starts_with(begin) && state.seq != 0))
     }
 
+    /// The newest document of a list that is not withdrawn; `None` if there is none. Two row reads.
+    ///
+    /// # Errors
+    /// The database cannot be read, or a row is damaged.
+    pub fn newest_of_list(&self, list: &ListKey) -> Result<Option<ListVersion>, ReadError> {
+        let mut newest = None;
+        for is_complete in [false, true] {
+            newest = newest.max(self.last_of_list(list, is_complete)?.map(|(version, _)| version));
+        }
+        Ok(newest)
+    }
+
     /// The newest complete document of a list; `None` if there is none. One row read.
     ///
     /// # Errors
     /// The database cannot be read, or a row is damaged.
     pub fn newest_complete(&self, list: &ListKey) -> Result<Option<(ListVersion, ListSize)>, ReadError> {
+        self.last_of_list(list, true)
+    }
+
+    /// The newest document of a list, of the complete ones or of the others.
+    fn last_of_list(&self, list: &ListKey, is_complete: bool) -> Result<Option<(ListVersion, ListSize)>, ReadError> {
         let mut rows = self.raw_iterator::<ClaimLists>()?;
-        let last = ListDocument { list: list.clone(), is_complete: true, version: AFTER_ALL };
+        let last = ListDocument { list: list.clone(), is_complete, version: AFTER_ALL };
         rows.seek_for_prev(encode_key::<ClaimLists>(&last));
         self.count()?;
         rows.status().map_err(|e| ReadError::of_table(ClaimLists::NAME, e))?;
@@ -180,7 +197,7 @@ impl View<'_> {
             return Ok(None);
         };
         let found = ClaimLists::decode_key(key)?;
-        if (&found.list, found.is_complete) != (list, true) {
+        if (&found.list, found.is_complete) != (list, is_complete) {
             return Ok(None);
         }
         Ok(Some((found.version, ClaimLists::decode_value(value)?)))
