@@ -6,7 +6,7 @@ use cairn_clock::now_secs;
 use cairn_domain::{Subject, parse_address, script_sha256};
 use cairn_events::{Body, Claim, ClaimId, ClaimList, ContestAct, MAX_ROWS, Slug, SlugError};
 use cairn_inputs::{ClaimDefaults, ClaimLayout, ClaimMap, ClaimOptions, ClaimReport, STARTER_LABELS, read_claims};
-use cairn_reader::View;
+use cairn_reader::{SourceShare, View};
 use serde::Serialize;
 
 use super::{
@@ -277,6 +277,11 @@ struct ListStatus {
     is_complete: bool,
     /// True if it was retrieved more than 365 days ago.
     stale: bool,
+    /// Labelled scripts of which the source is one of those that label them, in whatever list; null while claims are being
+    /// worked in.
+    source_labelled_scripts: Option<u64>,
+    /// Their unspent satoshis.
+    source_labelled_sats: Option<u64>,
 }
 
 /// Days after which a list is stale (`definitions.md`, "Level by tier").
@@ -306,6 +311,8 @@ fn lists(view: &View<'_>) -> Result<Vec<ListStatus>, Failure> {
             newest_asserted_at: size.newest.map(|at| time(at.into())),
             is_complete: key.is_complete,
             stale: age_days > STALE_DAYS,
+            source_labelled_scripts: None,
+            source_labelled_sats: None,
         };
         if is_same {
             found.pop();
@@ -317,7 +324,16 @@ fn lists(view: &View<'_>) -> Result<Vec<ListStatus>, Failure> {
 
 fn status(args: &LabelsStatus) -> Result<Exit, Failure> {
     let reader = open(args.index.datadir()?)?;
-    let found = lists(&reader.view()?)?;
+    let view = reader.view()?;
+    let mut found = lists(&view)?;
+    let shares = if view.labels_are_settled()? { Some(view.label_shares()?) } else { None };
+    for of in &mut found {
+        let Some(shares) = &shares else { break };
+        let share =
+            shares.iter().find(|share| share.source.as_ref().is_some_and(|source| source.as_str() == of.source));
+        of.source_labelled_scripts = Some(share.map_or(0, |share| share.scripts));
+        of.source_labelled_sats = Some(share.map_or(0, |share| share.unspent));
+    }
     if args.json {
         let lines: Result<Vec<String>, _> = found.iter().map(serde_json::to_string).collect();
         let lines = lines.map_err(|error| Failure::new(Exit::Other, error.to_string()))?;
@@ -336,7 +352,27 @@ fn status(args: &LabelsStatus) -> Result<Exit, Failure> {
         .collect();
     let heads = ["source", "list", ">documents", ">claims", "complete", "retrieved", ">days old", "newest assertion"];
     print(&table(&heads, &rows))?;
+    match shares {
+        Some(shares) => print(&labelled(&shares, view.unspent()?)),
+        None => print("\nclaims are being worked in: what they label is not known yet\n"),
+    }?;
     Ok(Exit::Done)
+}
+
+/// How much of the chain each source labels, and all together.
+fn labelled(shares: &[SourceShare], supply: u64) -> String {
+    if shares.is_empty() {
+        return String::new();
+    }
+    let rows = shares.iter().map(|share| {
+        let source = share.source.as_ref().map_or_else(|| "all together".to_owned(), ToString::to_string);
+        // In millionths of the supply, rounded down.
+        let part = (u128::from(share.unspent) * 1_000_000).checked_div(supply.into()).unwrap_or(0);
+        let percent = format!("{}.{:04} %", part / 10_000, part % 10_000);
+        vec![source, thousands(share.scripts), thousands(share.unspent), percent]
+    });
+    let heads = ["labelled by", ">scripts", ">unspent satoshis", ">of all coins"];
+    format!("\n{}", table(&heads, &rows.collect::<Vec<_>>()))
 }
 
 fn licences(index: &IndexDir) -> Result<Exit, Failure> {

@@ -14,6 +14,7 @@ use crate::{
 
 const TRUST: &str = "/v1/wallets/{address}/trust-safety";
 const SUMMARY: &str = "/v1/wallets/{address}/summary";
+const SUPPLY: &str = "/v1/chain/supply-distribution";
 const DETAIL: &str = "/v1/wallets/{address}/detail";
 const CONTRIBUTORS: &str = "/v1/wallets/{address}/contributors";
 
@@ -107,11 +108,33 @@ async fn without_labels_nothing_was_examined() {
         body["components"].as_array().unwrap().iter().find(|of| of["name"] == "vault").unwrap().clone()
     };
     assert_eq!(vault().await["status"], "not_configured");
-    take(world, "old", now() - 400 * 86_400, false, &[claim(&wallets(world)[0].0, "abc")]);
+    let balance = |script: &ScriptBuf| world.oracle.totals(script).map_or(0, |of| of.funded_sats - of.spent_sats);
+    let mut held = wallets(world).into_iter().map(|(script, _)| (balance(&script), script));
+    let (first, second) = (held.find(|(sats, _)| *sats > 0).unwrap(), held.find(|(sats, _)| *sats > 0).unwrap());
+    take(world, "old", now() - 400 * 86_400, false, &[claim(&first.1, "abc")]);
     assert_eq!(vault().await["status"], "stale");
-    take(world, "new", now() - 5, false, &[claim(&wallets(world)[0].0, "abc")]);
+    take(world, "new", now() - 5, false, &[claim(&first.1, "abc")]);
     let found = vault().await;
     assert_eq!((&found["status"], &found["details"]["lists"]), (&"ok".into(), &2.into()));
+    // Both sources label the same script.
+    let supply = get_ok(&router, SUPPLY, SUPPLY).await["supply_sats"].as_u64().unwrap();
+    let details = &found["details"];
+    let share = |of: &Value| (of.as_f64().unwrap() * 1e6).round() as u64;
+    assert_eq!(details["labelled_scripts"], 1);
+    assert_eq!(share(&details["labelled_share_of_coins"]), first.0 * 1_000_000 / supply);
+    for source in details["sources"].as_array().unwrap() {
+        assert_eq!((&source["labelled_scripts"], &source["claims"]), (&1.into(), &1.into()));
+        assert_eq!(source["labelled_share_of_coins"], details["labelled_share_of_coins"]);
+        assert_eq!(source["stale"], source["source"] == "old");
+    }
+    assert_eq!((&details["labelled_reason"], &details["sources_omitted"]), (&Value::Null, &0.into()));
+    // Another names somebody else with as much weight: nobody labels it.
+    take(world, "other", now() - 4, false, &[claim(&first.1, "xyz"), claim(&second.1, "xyz")]);
+    take(world, "third", now() - 4, false, &[claim(&first.1, "xyz")]);
+    let details = vault().await["details"].clone();
+    assert_eq!(details["labelled_scripts"], 1);
+    assert_eq!(share(&details["labelled_share_of_coins"]), second.0 * 1_000_000 / supply);
+    assert_eq!(details["sources"][0]["source"], "other");
 }
 
 #[tokio::test]

@@ -107,8 +107,11 @@ fn says_who_they_are(address: &str) {
     assert!(detail.contains("key_signed") && detail.contains("self_disclosed"), "{detail}");
 
     let exchange = get_json(address, "/v1/entities/cairn-exchange");
-    assert_eq!((&exchange["category"], &exchange["address_count"]), (&"exchange".into(), &4.into()), "{exchange}");
-    let sats: i64 = (0..4)
+    assert_eq!((&exchange["category"], &exchange["address_count"]), (&"exchange".into(), &3.into()), "{exchange}");
+    let named = &exchange["named"][0];
+    assert_eq!((&named["address"], &named["contested"]), (&of("exchange", 3).into(), &true.into()), "{exchange}");
+    assert_eq!(state(&of("exchange", 3)), "contested");
+    let sats: i64 = (0..3)
         .map(|at| {
             get_json(address, &format!("/v1/wallets/{}/overview", of("exchange", at)))["balance"]["confirmed_sats"]
                 .as_i64()

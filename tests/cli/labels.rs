@@ -66,7 +66,9 @@ fn a_list_is_imported_shown_and_ended() {
     assert_eq!(shown(&world, 3)[0]["claims"][0]["entity"], "abc");
     let of = &status(&world)[0];
     assert_eq!((&of["documents"], &of["claims"], &of["is_complete"]), (&2.into(), &2.into(), &true.into()));
-    assert!(world.stdout("labels status --datadir data").contains("por"));
+    let text = world.stdout("labels status --datadir data");
+    assert!(text.contains("por") && text.contains("all together"), "{text}");
+    assert_eq!((&of["source_labelled_scripts"], &of["source_labelled_sats"]), (&2.into(), &0.into()));
     assert!(world.stdout("labels licences --datadir data").contains("mit"));
     assert!(world.stdout(&format!("labels show --datadir data {}", wallet(9))).contains("no list says anything"));
 

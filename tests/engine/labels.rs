@@ -14,6 +14,7 @@ use cairn_tables::{
     Table,
     checkpoints::Checkpoints,
     entities::{EntityFacets, EntityScripts, EntitySum, EntityTotals},
+    label_sources::{LabelSource, LabelSources},
     labels::{LabelDue, Labels, ScriptLabel, SeenScript},
     names::Names,
 };
@@ -211,6 +212,7 @@ fn wrong_labels_and_sums_are_found_and_made_again() {
         (EntityScripts::NAME, Box::new(move |batch| batch.delete_row::<EntityScripts>(&script))),
         (EntityTotals::NAME, Box::new(move |batch| batch.put_row::<EntityTotals>(&totals.0, &more))),
         (EntityFacets::NAME, Box::new(move |batch| batch.delete_row::<EntityFacets>(&facet.0))),
+        (LabelSources::NAME, Box::new(|batch| batch.delete_row::<LabelSources>(&LabelSource(None)))),
     ];
     let mut dir = close(index);
     for (round, (table, forge)) in forged.into_iter().enumerate() {

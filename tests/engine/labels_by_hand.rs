@@ -8,7 +8,7 @@ use std::{
 
 use cairn_chaingen::{Chain, Everything};
 use cairn_events::{
-    Body, Category, Claim, ClaimList, ClaimType, Document, DocumentHash, EntityName, EvidenceTier, Provenance,
+    Body, Category, Claim, ClaimList, ClaimType, Document, DocumentHash, EntityName, EvidenceTier, Provenance, Slug,
 };
 use cairn_model::Network;
 use cairn_reader::{ListClaims, View};
@@ -17,6 +17,7 @@ use cairn_tables::{
     entities::{
         EntityFacet, EntityFacets, EntityScript, EntityScripts, EntitySum, EntityTotals, FacetKind, Newest, ScriptClass,
     },
+    label_sources::{LabelSource, LabelSources, SourceSum},
     labels::{Label, LabelDue, Labels, Member, ScriptHash, ScriptLabel, SeenScript},
     sums::Sums as SumsRow,
 };
@@ -159,8 +160,8 @@ fn standing(said: &[ListClaims]) -> Vec<Standing<'_>> {
     all().filter(|one| one.of.ended_at.is_none() && one.claim.valid_to.is_none() && !delisted(one)).collect()
 }
 
-/// The label and the owner of a script, by hand.
-fn judged(said: &[ListClaims]) -> (Option<Label>, Option<Member>) {
+/// The label and the owner of a script, and who labels it, by hand.
+fn judged(said: &[ListClaims]) -> (Option<Label>, Option<Member>, BTreeSet<Slug>) {
     let all = standing(said);
     let labels: Vec<&Standing<'_>> = all.iter().filter(|one| one.claim.claim_type != ClaimType::BehavesAs).collect();
     let control = labels.iter().any(|one| one.makes_member());
@@ -210,7 +211,15 @@ fn judged(said: &[ListClaims]) -> (Option<Label>, Option<Member>) {
             own_lists: own_lists.into_iter().collect(),
         }
     });
-    (label, member)
+    let with_winner = |one: &Standing<'_>| {
+        one.claim.entity.is_none()
+            || one.claim.claim_type == ClaimType::ListedBy
+            || one.claim.entity.as_ref() == winner.map(|(name, _)| name)
+    };
+    let labelling = labels.iter().filter(|one| one.claim.level >= 40 && with_winner(one));
+    let is_disputed = is_conflicted || labels.iter().any(|one| one.contested());
+    let sources = labelling.filter(|_| !is_disputed).map(|one| one.of.list.source.clone()).collect();
+    (label, member, sources)
 }
 
 /// Rows of the joined tables, by table and key.
@@ -226,8 +235,9 @@ fn expected(view: &View<'_>, oracle: &Oracle, documents: &[Document], scripts: &
     let mut rows = Rows::new();
     let mut totals: BTreeMap<EntityName, Vec<(u32, i128)>> = BTreeMap::new();
     let mut facets: BTreeMap<EntityFacet, i128> = BTreeMap::new();
+    let mut shares: BTreeMap<LabelSource, Vec<(u32, i128)>> = BTreeMap::new();
     for script in scripts {
-        let (label, member) = judged(&claims::said(documents, script));
+        let (label, member, sources) = judged(&claims::said(documents, script));
         if label.is_none() && member.is_none() {
             continue;
         }
@@ -269,11 +279,25 @@ fn expected(view: &View<'_>, oracle: &Oracle, documents: &[Document], scripts: &
                 *facets.entry(EntityFacet::new(member.entity.clone(), kind, &text)).or_default() += 1;
             }
         }
-        let label = ScriptLabel { script: Arc::clone(script), seen, label, member };
+        let all = (!sources.is_empty()).then_some(None);
+        for source in all.into_iter().chain(sources.iter().map(|source| Some(source.clone()))) {
+            let of = shares.entry(LabelSource(source)).or_default();
+            of.push((SourceSum::Scripts.position(), 1));
+            if let Some(totals) = chain {
+                of.push((SourceSum::Seen.position(), 1));
+                of.push((SourceSum::Funded.position(), totals.funded_sats.into()));
+                of.push((SourceSum::Spent.position(), totals.spent_sats.into()));
+            }
+        }
+        let sources = sources.into_iter().collect();
+        let label = ScriptLabel { script: Arc::clone(script), seen, label, member, sources };
         put::<Labels>(&mut rows, &hash(script), &label);
     }
     totals.iter().for_each(|(entity, sums)| {
         put::<EntityTotals>(&mut rows, entity, &SumsRow::of(sums.iter().copied()).unwrap());
+    });
+    shares.iter().for_each(|(source, sums)| {
+        put::<LabelSources>(&mut rows, source, &SumsRow::of(sums.iter().copied()).unwrap());
     });
     facets
         .iter()
@@ -289,6 +313,7 @@ fn stored(view: &View<'_>) -> Rows {
         TableInfo::of::<EntityScripts>(),
         TableInfo::of::<EntityTotals>(),
         TableInfo::of::<EntityFacets>(),
+        TableInfo::of::<LabelSources>(),
     ];
     let mut rows = Rows::new();
     for table in &tables {

@@ -1,15 +1,61 @@
 //! Labels of scripts, as they are kept beside the chain.
 
 use bitcoin::hashes::{Hash, sha256};
-use cairn_model::ScriptId;
+use cairn_events::Slug;
+use cairn_model::{Sats, ScriptId, day_of};
 use cairn_tables::{
     Table, encode_key,
+    label_sources::{LabelSource, LabelSources, SourceSum},
     labels::{JOINED, LabelDue, Labels, ScriptHash, ScriptLabel, is_joined_at},
+    script_days::BANDS,
 };
 
 use crate::{ReadError, View};
 
+/// How much of the chain a source labels.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SourceShare {
+    /// The source; `None`: all together.
+    pub source: Option<Slug>,
+    /// Scripts that are labelled.
+    pub scripts: u64,
+    /// Their unspent satoshis.
+    pub unspent: Sats,
+}
+
+/// Most sources that are listed.
+pub const MOST_SOURCES: usize = 1_000;
+
 impl View<'_> {
+    /// How much of the chain is labelled: all together, then by source, ascending, at most [`MOST_SOURCES`]. A row read for
+    /// each.
+    ///
+    /// # Errors
+    /// The database cannot be read, or a row is damaged.
+    pub fn label_shares(&self) -> Result<Vec<SourceShare>, ReadError> {
+        let rows = self.scan::<LabelSources>(None)?.take(MOST_SOURCES + 1);
+        rows.map(|row| {
+            let (LabelSource(source), sums) = row?;
+            let of = |sum: SourceSum| {
+                let broken = || ReadError::Broken("a sum of a source is below zero or too large".to_owned());
+                u64::try_from(sums.get(sum.position())).map_err(|_| broken())
+            };
+            let unspent = of(SourceSum::Funded)?.saturating_sub(of(SourceSum::Spent)?);
+            Ok(SourceShare { source, scripts: of(SourceSum::Scripts)?, unspent })
+        })
+        .collect()
+    }
+
+    /// Unspent satoshis as of the tip: all coins but those that nobody can spend. Reads at most 57 rows.
+    ///
+    /// # Errors
+    /// The stage `script_days` is being rebuilt, the database cannot be read, or rows are damaged.
+    pub fn unspent(&self) -> Result<Sats, ReadError> {
+        let sums = self.scripts_by_day(day_of(self.tip().mono_time))?;
+        let held = (0..BANDS).map(|band| sums.get(BANDS + band)).sum::<i128>();
+        Sats::try_from(held).map_err(|_| ReadError::Broken(format!("scripts hold {held} satoshis")))
+    }
+
     /// The label of a script by the SHA-256 of the script; `None` if no claim gives one. One row read, which the filter mostly
     /// saves.
     ///

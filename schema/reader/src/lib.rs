@@ -52,6 +52,7 @@ pub use families::DroppingFamily;
 pub use format::{check_format, check_format_in};
 pub use journal::JournalBlocks;
 pub use label_walk::LabelWalk;
+pub use labels::{MOST_SOURCES, SourceShare};
 pub use memory::{ReadMemory, files_memory};
 pub use names::{FoundName, FoundNames, MOST_NAME_ROWS, NameMatch, NameQuery};
 pub use open::{Reader, facts_in};

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! labels     SHA-256 of the script (32) →
-//!              length │ script │ flags [│ ordinal (1) │ last TxNum (5)] [│ label] [│ member]
-//!   flags    1 the chain has it │ 2 label │ 4 member
+//!              length │ script │ flags [│ ordinal (1) │ last TxNum (5)] [│ label] [│ member] [│ sources │ source…]
+//!   flags    1 the chain has it │ 2 label │ 4 member │ 8 sources
 //!   label    type │ tier │ level │ category │ behaviour │ flags │ then │ entity │ name │ words
 //!     flags  1 votes conflict │ 2 contested │ 4 natural person
 //!   member   level │ entity │ origins │ origin… │ own lists │ (source │ list)…
@@ -18,7 +18,7 @@
 use std::sync::Arc;
 
 use cairn_events::{
-    Behaviour, Category, ClaimType, EntityName, EvidenceTier,
+    Behaviour, Category, ClaimType, EntityName, EvidenceTier, Slug,
     claim::{MAX_NAME, MAX_SCRIPT},
 };
 use cairn_model::{BlockHash, Height, ScriptId, ScriptPrefix, TxNum};
@@ -59,7 +59,7 @@ impl Table for LabelDue {
 pub const JOINED: &str = "labels";
 
 /// Version of their rows, and of the rules that these follow from: another one makes them again.
-const JOINED_VERSION: u32 = 1;
+const JOINED_VERSION: u32 = 2;
 
 /// Their checkpoint at a block.
 #[must_use]
@@ -74,6 +74,9 @@ pub fn joined_at(height: Height, hash: BlockHash) -> Checkpoint {
 pub fn is_joined_at(found: &Checkpoint, height: Height, hash: BlockHash) -> bool {
     Checkpoint { seq: 0, further: Vec::new(), ..found.clone() } == joined_at(height, hash)
 }
+
+/// Longest short name in bytes.
+const MAX_SLUG: usize = 32;
 
 /// SHA-256 of a script.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -108,6 +111,9 @@ pub struct ScriptLabel {
     pub label: Option<Label>,
     /// Whose it counts as.
     pub member: Option<Member>,
+    /// Who labels it, ascending: the sources of claims from level 40 on. Empty unless it is labelled: with a label from level 40
+    /// on that nobody contests, without a conflict of votes.
+    pub sources: Vec<Slug>,
 }
 
 /// What the chain has of a script.
@@ -194,8 +200,12 @@ fn level(b: &mut Input<'_>) -> Result<u8, DecodeError> {
     word(b, |level| Some(level).filter(|level| *level <= 100))
 }
 
-fn flags(b: &mut Input<'_>) -> Result<u8, DecodeError> {
-    word(b, |flags| Some(flags).filter(|flags| flags >> 3 == 0))
+fn flags(b: &mut Input<'_>, count: u32) -> Result<u8, DecodeError> {
+    word(b, |flags| Some(flags).filter(|flags| flags >> count == 0))
+}
+
+fn source(b: &mut Input<'_>) -> Result<Slug, DecodeError> {
+    text(b, MAX_SLUG)?.parse().map_err(|_| b.error("short name"))
 }
 
 fn name(b: &mut Input<'_>) -> Result<Option<EntityName>, DecodeError> {
@@ -236,7 +246,7 @@ impl Label {
     fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
         let (claim_type, tier, level) = (word(b, ClaimType::of_code)?, word(b, EvidenceTier::of_code)?, level(b)?);
         let (category, behaviour) = (optional(b, Category::of_code)?, optional(b, Behaviour::of_code)?);
-        let (flags, then) = (flags(b)?, b.varint32()?);
+        let (flags, then) = (flags(b, 3)?, b.varint32()?);
         let (entity, name, words) = (name(b)?, text(b, MAX_NAME)?, text(b, MAX_NAME)?);
         let [is_conflicted, is_contested, is_person] = [1, 2, 4].map(|flag| flags & flag != 0);
         #[rustfmt::skip]
@@ -268,7 +278,7 @@ impl ValueCodec for ScriptLabel {
     fn encode(&self, out: &mut Vec<u8>) {
         put_varint(out, self.script.len() as u64);
         out.extend_from_slice(&self.script);
-        let parts = [self.seen.is_some(), self.label.is_some(), self.member.is_some()];
+        let parts = [self.seen.is_some(), self.label.is_some(), self.member.is_some(), !self.sources.is_empty()];
         out.push((0..).zip(parts).fold(0, |flags, (at, is_there)| flags | u8::from(is_there) << at));
         if let Some(SeenScript { ordinal, last }) = self.seen {
             out.push(ordinal);
@@ -276,20 +286,26 @@ impl ValueCodec for ScriptLabel {
         }
         self.label.iter().for_each(|label| label.encode(out));
         self.member.iter().for_each(|member| member.encode(out));
+        if !self.sources.is_empty() {
+            put_varint(out, self.sources.len() as u64);
+            self.sources.iter().for_each(|source| put_text(out, source.as_str()));
+        }
     }
 
     fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
         let length = usize::try_from(b.varint()?).ok().filter(|length| (1..=MAX_SCRIPT).contains(length));
         let length = length.ok_or_else(|| b.error("length of a script"))?;
         let script = b.take(length)?.into();
-        let flags = flags(b)?;
+        let flags = flags(b, 4)?;
         let part = |flag: u8| flags & flag != 0;
         let seen = if part(1) { Some(SeenScript { ordinal: b.byte()?, last: b.tx_num()? }) } else { None };
         let label = if part(2) { Some(Label::decode(b)?) } else { None };
         let member = if part(4) { Some(Member::decode(b)?) } else { None };
+        let sources = if part(8) { ascending(b, source)? } else { Vec::new() };
         match (&label, &member) {
+            _ if part(8) && sources.is_empty() => Err(b.error("no source")),
             (None, None) => Err(b.error("neither label nor member")),
-            _ => Ok(ScriptLabel { script, seen, label, member }),
+            _ => Ok(ScriptLabel { script, seen, label, member, sources }),
         }
     }
 }

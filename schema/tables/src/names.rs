@@ -239,7 +239,7 @@ mod tests {
     }
 
     fn row(label: Label) -> ScriptLabel {
-        ScriptLabel { script: [0x51].into(), seen: None, label: Some(label), member: None }
+        ScriptLabel { script: [0x51].into(), seen: None, label: Some(label), member: None, sources: Vec::new() }
     }
 
     /// Words with names, and whether scripts are listed.

@@ -39,6 +39,7 @@ macro_rules! for_each_table {
             pool_tags: PoolTags;
             names: Names;
             contests: Contests;
+            label_sources: LabelSources;
         }
     };
 }

@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use cairn_domain::claims::{At, Standing, Stated, membership, short_label, standings};
-use cairn_events::{DocumentHash, EvidenceTier};
+use cairn_domain::claims::{At, Standing, Stated, labelling, membership, short_label, standings};
+use cairn_events::{DocumentHash, EvidenceTier, Slug};
 use cairn_reader::{ReadError, ScriptClaims, View};
 use cairn_tables::{
     claims::{ListKey, ListVersion},
@@ -89,7 +89,16 @@ fn together(said: &ScriptClaims) -> Option<ScriptLabel> {
     });
     let member = member(&stated, &lists, at);
     let script = Arc::clone(&stated.first()?.claim.script);
-    (label.is_some() || member.is_some()).then_some(ScriptLabel { script, seen: None, label, member })
+    let sources = sources(&stated, at);
+    (label.is_some() || member.is_some()).then_some(ScriptLabel { script, seen: None, label, member, sources })
+}
+
+/// Who labels the script, if it is labelled.
+fn sources(stated: &[Stated<'_>], at: At) -> Vec<Slug> {
+    let mut sources: Vec<Slug> = labelling(stated, at).iter().map(|stated| stated.source.clone()).collect();
+    sources.sort_unstable();
+    sources.dedup();
+    sources
 }
 
 /// Whose the script counts as; `lists` are those of the claims.

@@ -11,6 +11,7 @@ use cairn_tables::{
     entities::{
         EntityFacet, EntityFacets, EntityScript, EntityScripts, EntitySum, EntityTotals, FacetKind, Newest, ScriptClass,
     },
+    label_sources::{LabelSource, LabelSources, SourceSum},
     labels::{Label, Labels, ScriptHash, ScriptLabel},
     names::{self, Names},
     sums::{SumOverflow, Sums},
@@ -147,6 +148,19 @@ pub(crate) fn rows_of(hash: &ScriptHash, label: &ScriptLabel, moved: &Moved) -> 
         let mut sums = rows.entity(hash, label, entity, ScriptClass::Named)?;
         sums.push((EntitySum::Named.position(), 1));
         rows.add::<EntityTotals>(entity, sums)?;
+    }
+    // All together, and each source.
+    let sources = label.sources.iter().map(|source| Some(source.clone()));
+    for source in (!label.sources.is_empty()).then_some(None).into_iter().chain(sources) {
+        rows.add::<LabelSources>(
+            &LabelSource(source),
+            [
+                (SourceSum::Scripts.position(), 1),
+                (SourceSum::Seen.position(), label.seen.is_some().into()),
+                (SourceSum::Funded.position(), moved.funded),
+                (SourceSum::Spent.position(), moved.spent),
+            ],
+        )?;
     }
     rows.sums.extend(names::rows_of(hash, label)?.into_iter().map(|(key, sums)| (Place::of::<Names>(&key), sums)));
     Ok(rows)

@@ -95,6 +95,7 @@ mod rules {
         heights::{HeightByHash, HeightByTime},
         history::{History, HistoryIndex},
         journal::{Collisions, OverwrittenCoins},
+        label_sources::LabelSources,
         labels::{LabelDue, Labels},
         live_quotes::LiveQuotes,
         mempool::{KeptMempool, MempoolSamples},
@@ -355,6 +356,14 @@ mod rules {
 
         fn note(entity: &Self::Key, sums: &Self::Value, tallies: &mut Tallies) {
             tallies.find_sums::<Self>(entity, sums);
+        }
+    }
+
+    impl Verified for LabelSources {
+        const REPAIR: Repair = Repair::Labels;
+
+        fn note(source: &Self::Key, sums: &Self::Value, tallies: &mut Tallies) {
+            tallies.find_sums::<Self>(source, sums);
         }
     }
 

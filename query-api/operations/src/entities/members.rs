@@ -34,6 +34,8 @@ pub(crate) struct EntityAddress {
     confidence_level: u8,
     /// The word of that level.
     confidence: &'static str,
+    /// True if the claim that its card shows is contested: such a claim makes no member.
+    contested: bool,
     balance_sats: u64,
     balance_btc: Btc,
     tx_count: u64,
@@ -102,6 +104,7 @@ fn row(view: &View<'_>, script: &EntityScript, label: &ScriptLabel) -> Result<En
         evidence_tier: label.label.as_ref().map(|label| label.tier.as_str()),
         confidence_level: level.unwrap_or(0),
         confidence: Confidence::of(level.unwrap_or(0)).as_str(),
+        contested: label.label.as_ref().is_some_and(|label| label.is_contested),
         balance_sats: balance,
         balance_btc: Btc::of(balance),
         tx_count,

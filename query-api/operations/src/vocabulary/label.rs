@@ -1,6 +1,7 @@
 //! The label of a script in one line, for rows of answers that are about more than the script.
 
 use bitcoin::hashes::{Hash, sha256};
+use cairn_domain::claims::LABELS_FROM;
 use cairn_domain::claims::kept_confidence_tier;
 use cairn_events::{Behaviour, Category, EntityName};
 use cairn_http::ApiError;
@@ -11,8 +12,6 @@ use serde::Serialize;
 
 use crate::{context::Ctx, vocabulary::assessment::AssessmentState};
 
-/// Lowest level of a direct claim that labels a script.
-const LABELS_FROM: u8 = 40;
 /// Scripts whose labels are looked up at a time.
 const AT_A_TIME: usize = 256;
 

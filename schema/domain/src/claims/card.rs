@@ -1,6 +1,6 @@
 //! The trust card: what is said of a script, how much that weighs, and what to know before one relies on it.
 
-use cairn_events::{Behaviour, Category, ClaimType, EntityName, EvidenceTier};
+use cairn_events::{Behaviour, Category, ClaimType, EvidenceTier};
 
 use super::{
     At, ClaimCaveat, Confidence, Consensus, HistoricalFlag, Listing, Risk, Stated, Strength, best::best,
@@ -179,19 +179,13 @@ pub fn card<'a>(stated: &[Stated<'a>], facts: &Facts) -> Card<'a> {
 /// The first state that holds.
 fn assessment(standing: &[Stated<'_>], facts: &Facts, votes: &Consensus<'_>) -> Assessment {
     let labels = || standing.iter().filter(|stated| stated.is_label());
-    // A claim that only names who lost the vote labels nothing, unless it is a listing.
-    let with_winner = |entity: Option<&EntityName>| entity.is_none() || entity == votes.first();
-    let labeled = |stated: &Stated<'_>| {
-        let counts = with_winner(stated.entity()) || stated.claim.claim_type == ClaimType::ListedBy;
-        !stated.inherited && stated.level() >= 40 && counts
-    };
     if !facts.examined {
         Assessment::NotExamined
     } else if labels().any(Stated::contested) {
         Assessment::Contested
     } else if votes.is_conflicted {
         Assessment::Conflicted
-    } else if labels().any(labeled) {
+    } else if labels().any(|stated| stated.labels(votes.first())) {
         Assessment::Labeled
     } else if labels().next().is_some() {
         Assessment::Inferred

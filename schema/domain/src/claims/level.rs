@@ -7,6 +7,9 @@ use super::Stated;
 /// After how many seconds a claim is stale: 365 days.
 pub const STALE_AFTER: u32 = 365 * 86_400;
 
+/// Lowest level of a direct claim that labels a script.
+pub const LABELS_FROM: u8 = 40;
+
 /// A level as a word, the weakest first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Confidence {

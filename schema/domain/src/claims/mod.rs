@@ -22,8 +22,10 @@ pub use consensus::{Basis, Consensus, ConsensusState, Membership, Tally, consens
 pub use contributors::{CategoryShare, Contributors, OriginDepth, contributors};
 pub use detail::{Detail, Evidence, EvidenceGroup, detail};
 pub use flags::{HistoricalFlag, Listing, Risk, historical_flags, is_flag, listings};
-pub use level::{Confidence, STALE_AFTER, Strength, confidence_tier, inherited_level, is_stale, kept_confidence_tier};
+pub use level::{
+    Confidence, LABELS_FROM, STALE_AFTER, Strength, confidence_tier, inherited_level, is_stale, kept_confidence_tier,
+};
 pub use origins::{authority, origin_group};
-pub use short::{ShortLabel, short_label};
+pub use short::{ShortLabel, labelling, short_label};
 pub use standing::{At, Standing, Stated, standings};
 pub use wording::{date, explanation, headline};

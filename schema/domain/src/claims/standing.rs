@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use cairn_events::{Claim, ClaimType, DocumentHash, EntityName, EvidenceTier, Slug};
 
-use super::{inherited_level, origin_group};
+use super::{LABELS_FROM, inherited_level, origin_group};
 
 /// A claim as it is stated about a script: with where it comes from, and what became of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -79,6 +79,14 @@ impl<'a> Stated<'a> {
         let least = if self.inherited { 50 } else { 40 };
         let named = self.claim.entity.is_some() && self.claim.claim_type.makes_members();
         named && self.level() >= least && !self.contested()
+    }
+
+    /// True if it labels the script, given who has the votes: a direct claim of level 40 at least that names the winner or
+    /// nobody. One that names who lost the vote labels nothing, unless it is a listing.
+    pub(super) fn labels(&self, winner: Option<&EntityName>) -> bool {
+        let with_winner = self.entity().is_none() || self.entity() == winner;
+        let counts = with_winner || self.claim.claim_type == ClaimType::ListedBy;
+        !self.inherited && self.level() >= LABELS_FROM && counts
     }
 
     /// True if it may hold here: what is inherited must be meant to be, and a link of a cluster is no listing.

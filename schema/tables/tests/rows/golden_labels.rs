@@ -7,6 +7,7 @@ use cairn_tables::{
     entities::{
         EntityFacet, EntityFacets, EntityScript, EntityScripts, EntitySum, EntityTotals, FacetKind, Newest, ScriptClass,
     },
+    label_sources::{LabelSource, LabelSources, SourceSum},
     labels::{Label, LabelDue, Labels, Member, ScriptHash, ScriptLabel, SeenScript},
     sums::Sums,
 };
@@ -73,12 +74,14 @@ impl Tested for Labels {
     }
 
     fn values() -> BoxedStrategy<ScriptLabel> {
-        (vec(any::<u8>(), 1..40), option::of(seen()), option::of(label()), member())
-            .prop_map(|(script, seen, label, member)| ScriptLabel {
+        let sources = proptest::collection::btree_set("[a-z0-9._-]{1,32}", 0..4);
+        (vec(any::<u8>(), 1..40), option::of(seen()), option::of(label()), member(), sources)
+            .prop_map(|(script, seen, label, member, sources)| ScriptLabel {
                 script: script.into(),
                 seen,
                 member: (label.is_none() || member.level > 40).then_some(member),
                 label,
+                sources: sources.iter().map(|source| source.parse().unwrap()).collect(),
             })
             .boxed()
     }
@@ -108,14 +111,43 @@ impl Tested for Labels {
         let seen = Some(SeenScript { ordinal: 1, last: TxNum(0x0102) });
         vec![(
             ScriptHash([0xa5; 32]),
-            ScriptLabel { script: [0x51].into(), seen, label: Some(label), member: Some(member) },
+            ScriptLabel {
+                script: [0x51].into(),
+                seen,
+                label: Some(label),
+                member: Some(member),
+                sources: vec!["abc".parse().unwrap()],
+            },
             "a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5",
-            "01 51 07 01 0000000102 01 03 5a 01 00 02 ac02 03 616263 03 414243 00 5a 03 616263 02 03 616263 03 646566 01 \
-                 61626300 706f7200",
+            "01 51 0f 01 0000000102 01 03 5a 01 00 02 ac02 03 616263 03 414243 00 5a 03 616263 02 03 616263 03 646566 01 \
+                 61626300 706f7200 01 03 616263",
         )]
     }
 
     const FREE_BYTES: u64 = 4_096;
+}
+
+impl Tested for LabelSources {
+    fn keys() -> BoxedStrategy<LabelSource> {
+        option::of("[a-z0-9._-]{1,32}".prop_map(|text| text.parse().unwrap())).prop_map(LabelSource).boxed()
+    }
+
+    fn values() -> BoxedStrategy<Sums> {
+        golden_ages::sums().boxed()
+    }
+
+    fn golden() -> Golden<Self> {
+        let sums = Sums::of([
+            (SourceSum::Scripts.position(), 2),
+            (SourceSum::Seen.position(), 1),
+            (SourceSum::Funded.position(), 300),
+        ]);
+        let sums = sums.unwrap();
+        vec![
+            (LabelSource(Some("abc".parse().unwrap())), sums.clone(), "7a 616263", "00 04 00 02 00 d804"),
+            (LabelSource(None), sums, "7a", "00 04 00 02 00 d804"),
+        ]
+    }
 }
 
 impl Tested for LabelDue {
