@@ -91,7 +91,7 @@ impl ShownContest {
 /// Contests what a claim says, or ends a contest.
 pub(super) fn contest(args: &LabelsContest, act: ContestAct) -> Result<Exit, Failure> {
     let datadir = args.index.datadir()?;
-    let contest = {
+    let (contest, at) = {
         let reader = open(datadir)?;
         let view = reader.view()?;
         let (document, list, claim) = find(&view, &args.claim)?;
@@ -103,19 +103,26 @@ pub(super) fn contest(args: &LabelsContest, act: ContestAct) -> Result<Exit, Fai
             let what = "what a list of an authority has, or the chain shows, cannot be contested here";
             return Err(Failure::new(Exit::Other, what).hint("ask the publisher of the list"));
         }
-        Contest {
-            script: script_sha256(&claim.script),
+        let script = script_sha256(&claim.script);
+        let statement = claim.statement();
+        let (others, _) = view.contests_of(&script, None)?;
+        let same = others.iter().filter(|(key, _)| key.statement == statement && key.list.list == list);
+        // Of two of one second the hashes would decide: this one is to be the last word.
+        let at = same.map(|(key, _)| key.version.retrieved_at.saturating_add(1)).max().unwrap_or(0).max(now());
+        let contest = Contest {
+            script,
             source: document.provenance.source,
             list,
-            statement: claim.statement(),
+            statement,
             claim: args.claim,
             act,
             by: ContestParty::Operator,
             reason: args.reason.clone(),
             signed: None,
-        }
+        };
+        (contest, at)
     };
-    let document = document_of(contest, operator()?, "cairn labels");
+    let document = document_of(contest, at, operator()?);
     document.check().map_err(|error| Failure::usage(error.to_string()))?;
     let exit = submit(datadir, |add| Ok(add(&document)?))?.tell()?;
     let what = match act {
@@ -129,9 +136,8 @@ pub(super) fn contest(args: &LabelsContest, act: ContestAct) -> Result<Exit, Fai
     Ok(exit)
 }
 
-/// A document that says it, of this moment.
-fn document_of(contest: Contest, operator: Slug, origin: &str) -> Document {
-    let retrieved_at = now();
+/// A document that says it at a time.
+fn document_of(contest: Contest, retrieved_at: u32, operator: Slug) -> Document {
     let mut hasher = Sha256::new();
     hasher.update(b"contest");
     hasher.update(contest.statement.0);
@@ -142,7 +148,7 @@ fn document_of(contest: Contest, operator: Slug, origin: &str) -> Document {
     let provenance = Provenance {
         source: operator.clone(),
         licence: operator,
-        origin: origin.to_owned(),
+        origin: "cairn labels".to_owned(),
         retrieved_at,
         document: DocumentHash(hasher.finalize().into()),
     };

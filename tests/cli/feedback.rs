@@ -1,11 +1,22 @@
 //! `cairn feedback`: what clients send to a running server is listed and closed beside it.
 
 use std::{
+    fs,
     io::{Read, Write},
     net::TcpStream,
 };
 
-use crate::common::{Running, World, fails};
+use base64::{Engine as _, prelude::BASE64_STANDARD};
+use bitcoin::{
+    Address, CompressedPublicKey, Network, PrivateKey,
+    hashes::Hash,
+    key::Secp256k1,
+    secp256k1::{Message, SecretKey},
+    sign_message::{MessageSignature, signed_msg_hash},
+};
+use serde_json::{Value, json};
+
+use crate::common::{Running, World, fails, get, wait_until};
 
 /// Sends feedback; the whole answer.
 fn post(address: &str, body: &str) -> String {
@@ -65,4 +76,55 @@ fn tickets_are_listed_and_closed_beside_a_server() {
     server.signal("TERM");
     server.end();
     assert!(!server.said().contains("three"), "what clients write is in the log");
+}
+
+/// A holder's signature goes through a server that only reads to the process that writes the index.
+#[test]
+fn a_signed_contest_reaches_the_index_through_the_inbox() {
+    let secp = Secp256k1::new();
+    let key = SecretKey::from_slice(&[7; 32]).unwrap();
+    let public = CompressedPublicKey::from_private_key(&secp, &PrivateKey::new(key, Network::Regtest)).unwrap();
+    let wallet = Address::p2wpkh(&public, Network::Regtest).to_string();
+    let sign = |message: &str| {
+        let hash = Message::from_digest(signed_msg_hash(message).to_byte_array());
+        let signature = secp.sign_ecdsa_recoverable(&hash, &key);
+        BASE64_STANDARD.encode(MessageSignature::new(signature, true).serialize())
+    };
+
+    let world = World::small(20);
+    let mut writer = world.start("run --network regtest --datadir data --blocks-dir blocks --listen 127.0.0.1:0");
+    writer.wait_for("height=20");
+    fs::write(world.path("list.txt"), format!("{wallet}\n")).unwrap();
+    let says = "--claim-type controlled_by --evidence-tier third_party --entity abc";
+    world.run(&format!("labels import --datadir data --licence mit --source abc {says} list.txt")).success();
+    let mut server = world.start("serve --datadir data --listen 127.0.0.1:0");
+    let address = server.address();
+    let get = |path: &str| -> Value { serde_json::from_str(&get(&address, path).1).unwrap() };
+    let state = || get(&format!("/v1/wallets/{wallet}/trust-safety"))["assessment"]["state"].clone();
+    wait_until("the label", || state() == "labeled");
+    let detail = get(&format!("/v1/wallets/{wallet}/detail"));
+    let claim = &detail["groups"][0]["claims"][0]["claim_id"];
+    let ask = |more: Value| -> Value {
+        let mut body = json!({"type": "label_correction", "address": wallet, "message": "mine", "claim_id": claim});
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let answer = post(&address, &body.to_string());
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        assert!(head.starts_with("HTTP/1.1 200 "), "{answer}");
+        serde_json::from_str::<Value>(body).unwrap()["contest"].clone()
+    };
+    let message = ask(json!({}))["message_to_sign"].as_str().unwrap().to_owned();
+    let contest = ask(json!({"signed_message": message, "signature": sign(&message)}));
+    assert_eq!(contest["state"], "contested", "{contest}");
+    wait_until("the contest", || state() == "contested");
+    let listed = world.stdout("feedback list --datadir data");
+    assert_eq!(listed.matches("signed: by the key of the address").count(), 1, "{listed}");
+    let claim = claim.as_str().unwrap();
+    world.run(&format!("labels resolve --datadir data --reason checked {claim}")).success();
+    wait_until("the end of the contest", || state() == "labeled");
+    // The operator has decided: the same signature only opens a ticket.
+    let again = ask(json!({"signed_message": message, "signature": sign(&message)}));
+    assert_eq!(again["state"], "settled", "{again}");
+    writer.signal("TERM");
+    writer.end();
+    assert!(world.stdout("verify --datadir data").contains("2 contests"));
 }
