@@ -1,8 +1,10 @@
 //! `cairn labels`, `cairn pools` and `cairn sanctions`, with the real binary.
 
-use std::{fs, time::Duration};
+use std::{fs, process::Stdio, thread, time::Duration};
 
 use bitcoin::{Address, Network, PubkeyHash, hashes::Hash};
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
 use serde_json::Value;
 
 use crate::{
@@ -59,7 +61,7 @@ fn a_list_is_imported_shown_and_ended() {
     assert_eq!((&claim["asserted_at"], &claim["untrusted_content"]), (&"2024-05-06T00:00:00Z".into(), &true.into()));
 
     // A newer file without the second address, and with another name for the third.
-    std::thread::sleep(Duration::from_millis(1_100));
+    thread::sleep(Duration::from_millis(1_100));
     facts(&world, "newer.csv", &[(1, "abc"), (3, "abc")]);
     assert!(import("--complete", "newer.csv").contains("document 5: 1 new, 1 repeat"));
     assert!(shown(&world, 2)[0]["ended_at"].is_string());
@@ -113,7 +115,7 @@ fn a_claim_is_contested_until_the_operator_ends_it() {
     fails(contest("dispute", &format!("{}:1", "0".repeat(64))), 1, &["has no document"]);
     fails(contest("dispute", "abc:1"), 2, &["the id of a claim"]);
 
-    std::thread::sleep(Duration::from_millis(1_100));
+    thread::sleep(Duration::from_millis(1_100));
     facts(&world, "newer.csv", &[(3, "abc"), (2, "abc"), (1, "abc")]);
     assert!(import("newer.csv").contains("1 new, 2 repeat"));
     assert_ne!(claim(1)["claim_id"], id);
@@ -155,7 +157,7 @@ fn a_list_that_becomes_what_it_was_holds_again() {
     let import = || world.stdout(&format!("{IMPORT} --source abc --list por --complete list.csv"));
     // What the list says of two addresses, a second later each time.
     let published = |rows: &[(u8, &str)]| {
-        std::thread::sleep(Duration::from_millis(1_100));
+        thread::sleep(Duration::from_millis(1_100));
         facts(&world, "list.csv", rows);
         let text = import();
         assert!(import().contains("was there before"));
@@ -192,6 +194,44 @@ fn index_bytes(world: &World) -> Vec<u8> {
     files.flat_map(|file| fs::read(file.unwrap().path()).unwrap()).collect()
 }
 
+/// True if a file of the index has the words.
+fn has_words(world: &World, words: &str) -> bool {
+    // What waits is taken in when the index is opened next, and files that this replaces are removed with the next opening.
+    for _ in 0..2 {
+        let nothing = "e".repeat(64);
+        world.run(&format!("events withdraw --datadir data --reason x --unseen {nothing}")).success();
+    }
+    index_bytes(world).windows(words.len()).any(|window| window == words.as_bytes())
+}
+
+/// The command is killed at random moments: what it has handed in is blanked in files as well, by whoever opens the index
+/// next.
+#[test]
+fn a_redaction_that_is_killed_is_ended() {
+    let world = World::small(20);
+    facts(&world, "list.csv", &[(1, "jane-doe-of-nowhere"), (2, "abc")]);
+    let rng = &mut ChaCha8Rng::seed_from_u64(16);
+    for round in 0..12 {
+        let _ = fs::remove_dir_all(world.path("data"));
+        world.index();
+        world.run(&format!("{IMPORT} --source abc --list por --complete list.csv")).success();
+        assert!(has_words(&world, "jane-doe-of-nowhere"));
+        let id = shown(&world, 1)[0]["claims"][0]["claim_id"].as_str().unwrap().to_owned();
+        let redact = format!("labels redact --datadir data --reason order {id}");
+        let mut command = world.command(&redact);
+        let mut command = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        thread::sleep(Duration::from_millis(rng.random_range(0..150)));
+        command.kill().unwrap();
+        command.wait().unwrap();
+        let is_handed_in = !has_words(&world, "jane-doe-of-nowhere");
+        assert_eq!(
+            is_handed_in,
+            shown(&world, 1).is_empty(),
+            "round {round}: the words are gone, or nothing has happened"
+        );
+    }
+}
+
 /// What is blanked is in no file any more, and does not come back.
 #[test]
 fn a_claim_is_blanked_for_good() {
@@ -200,13 +240,7 @@ fn a_claim_is_blanked_for_good() {
     world.index();
     let import = |file: &str| world.stdout(&format!("{IMPORT} --source abc --list por --complete {file}"));
     import("list.csv");
-    let has_name = || {
-        // Files that were replaced are removed when the index is opened next.
-        let nothing = "e".repeat(64);
-        world.run(&format!("events withdraw --datadir data --reason x --unseen {nothing}")).success();
-        let (bytes, name) = (index_bytes(&world), b"jane-doe-of-nowhere");
-        bytes.windows(name.len()).any(|window| window == name)
-    };
+    let has_name = || has_words(&world, "jane-doe-of-nowhere");
     assert!(has_name());
     let id = shown(&world, 1)[0]["claims"][0]["claim_id"].as_str().unwrap().to_owned();
     let redact = || world.run(&format!("labels redact --datadir data --reason order {id}"));
@@ -217,7 +251,7 @@ fn a_claim_is_blanked_for_good() {
     let event: Value = serde_json::from_str(&world.stdout("events show --datadir data 2")).unwrap();
     assert_eq!((&event["is_redacted"], &event["entity"]), (&true.into(), &Value::Null), "{event}");
     // A newer file repeats it, and says something else of another address.
-    std::thread::sleep(Duration::from_millis(1_100));
+    thread::sleep(Duration::from_millis(1_100));
     facts(&world, "newer.csv", &[(2, "abcd"), (1, "jane-doe-of-nowhere")]);
     import("newer.csv");
     assert!(shown(&world, 1).is_empty() && !has_name());

@@ -6,7 +6,7 @@ use cairn_chaingen::Chain;
 use cairn_events::{Body, Claim, ClaimList, ClaimType, Document, DocumentHash};
 use cairn_model::Network;
 use cairn_pipeline::{
-    Applied, Driver, Engine, FileBlocks, NoProgress, Phase, Repaired, repair,
+    Applied, Driver, Engine, FileBlocks, LedgerError, NoProgress, Phase, Repaired, repair,
     verify::{RawCheck, Repair, audit_index},
 };
 use cairn_reader::Facts;
@@ -23,7 +23,7 @@ use cairn_writer::{Batch, WriteError, Writer};
 use rand::{Rng, SeedableRng, seq::SliceRandom};
 use rand_chacha::ChaCha8Rng;
 
-use crate::{labels_by_hand::*, support::*};
+use crate::{contests::contest, labels_by_hand::*, support::*};
 
 /// Documents in several orders, between blocks, reorganizations, rebuilds and restarts.
 fn any_order(seed: u64, script_prefix: usize, orders: usize) {
@@ -302,4 +302,56 @@ fn many_claims_of_one_script_repeat() {
     one.provenance.retrieved_at += 1;
     let again = index.engine.take_document(&one, 2).unwrap();
     assert!(matches!(again, Applied::Taken { events: 0, repeated: 300, .. }), "{again:?}");
+}
+
+/// What is blanked stays in files as long as a request may read it. The document that blanks it is not done until then, and
+/// whoever takes it again ends it.
+#[test]
+fn a_redaction_ends_in_files_once_nobody_reads_any_more() {
+    const WORDS: &str = "jane-doe-of-nowhere";
+    let (_blocks, _chain, index, ..) = world(13, 1);
+    let rng = &mut ChaCha8Rng::seed_from_u64(1);
+    let one = Claim {
+        claim_type: ClaimType::ControlledBy,
+        entity: Some(WORDS.parse().unwrap()),
+        valid_to: None,
+        is_redacted: false,
+        ..claim(rng, 1, &[[0x54].into()])
+    };
+    let list = ClaimList { name: "people".parse().unwrap(), is_complete: false };
+    let said = document(rng, Body::Claims { list, rows: vec![one] });
+    index.engine.take_document(&said, 9).unwrap();
+    let blanked = loop {
+        let body = contest(rng, std::slice::from_ref(&said)).unwrap();
+        if body.redacts() {
+            break document(rng, body);
+        }
+    };
+    let has_words = |dir: &Path| {
+        let files = std::fs::read_dir(dir.join("index")).unwrap();
+        let mut bytes = files.map(|file| std::fs::read(file.unwrap().path()).unwrap());
+        bytes.any(|bytes| bytes.windows(WORDS.len()).any(|window| window == WORDS.as_bytes()))
+    };
+    let reader = index.engine.reader();
+    let reads = reader.view().unwrap();
+    assert!(matches!(index.engine.take_document(&blanked, 10), Err(LedgerError::StillRead)));
+    let script = said_script(&said);
+    assert!(index.view(|view| view.claims_of(&script, None).unwrap().lists.is_empty()));
+    drop(reads);
+    drop(reader);
+    // Files that were replaced are removed when the index is opened next.
+    let index = index.reopened();
+    assert!(has_words(index.dir.path()));
+    assert!(matches!(index.engine.take_document(&blanked, 11), Ok(Applied::Known { .. })));
+    let index = index.reopened();
+    assert!(!has_words(index.dir.path()));
+    index.assert_sound();
+}
+
+/// The script of a document with one claim.
+fn said_script(document: &Document) -> Script {
+    match &document.body {
+        Body::Claims { rows, .. } => Arc::clone(&rows[0].script),
+        other => panic!("{other:?}"),
+    }
 }

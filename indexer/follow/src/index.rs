@@ -118,8 +118,8 @@ impl OpenIndex {
         }
         let now = u32::try_from(cairn_clock::now_secs()).unwrap_or(u32::MAX);
         let drained = match self.engine.drain_inbox(now) {
-            // A file that another user put there does not stop blocks.
-            Err(error @ LedgerError::Inbox { .. }) => {
+            // A file that another user put there does not stop blocks, nor does a request that takes long.
+            Err(error @ (LedgerError::Inbox { .. } | LedgerError::StillRead)) => {
                 tracing::error!(%error, "the inbox of events cannot be emptied; it is tried again in a minute");
                 self.inbox_waits.set(Instant::now().checked_add(INBOX_PAUSE));
                 return Ok(());

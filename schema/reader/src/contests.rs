@@ -1,6 +1,8 @@
 //! Contests of what is said of a script.
 
-use cairn_events::{Contest, StatementHash};
+use std::collections::HashSet;
+
+use cairn_events::{Contest, ContestAct, StatementHash};
 use cairn_tables::{
     Table,
     claims::{ListKey, ListVersion},
@@ -70,6 +72,26 @@ impl View<'_> {
             }
             rows.next();
         }
+    }
+
+    /// The statements of a list about a script that are blanked. One row read for each document that did something to one.
+    ///
+    /// # Errors
+    /// The database cannot be read, or a row is damaged.
+    pub fn redacted(&self, script: &[u8; 32], list: &ListKey) -> Result<HashSet<StatementHash>, ReadError> {
+        let version = ListVersion { retrieved_at: 0, document: [0; 8] };
+        let first = ContestKey { script: *script, list: list.clone(), statement: StatementHash([0; 32]), version };
+        let mut redacted = HashSet::new();
+        for row in self.scan::<Contests>(Some(&first))? {
+            let (key, state) = row?;
+            if key.script != *script || key.list != *list {
+                break;
+            }
+            if state.act == ContestAct::Redacts {
+                redacted.insert(key.statement);
+            }
+        }
+        Ok(redacted)
     }
 
     /// The contest of a document, with its sequence number; `None` if the ledger has no such contest. Three row reads.

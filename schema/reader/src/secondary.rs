@@ -20,8 +20,12 @@ use cairn_tables::Family;
 use rocksdb::ColumnFamilyDescriptor;
 
 use crate::{
-    ChainIndex, Db, ReadError, ReadMemory, Reader, Tip, check_format, db::readers_families, db::while_written,
-    db_options, families::FamiliesKept, family_options_within, files_memory, memory::chain_memory, open::lacking,
+    ChainIndex, Db, ReadError, ReadMemory, Reader, Tip, check_format,
+    db::{readers_families, secondary_options, while_written},
+    families::FamiliesKept,
+    family_options_within, files_memory,
+    memory::chain_memory,
+    open::lacking,
 };
 
 /// Attempts to catch up before the instance is reopened, and to open one that is not empty.
@@ -241,7 +245,7 @@ fn open_once(opening: &Opening<'_>, chain: Arc<ChainIndex>) -> Result<(Arc<Reade
             ColumnFamilyDescriptor::new(family.name(), family_options_within(family, Some(memory.cache())))
         };
         let families = readers_families().into_iter().map(options);
-        Db::open_cf_descriptors_as_secondary(&db_options(), dir, &own, families)
+        Db::open_cf_descriptors_as_secondary(&secondary_options(), dir, &own, families)
     });
     let db = db.map_err(|e| lacking(dir).unwrap_or_else(|| e.into()))?;
     let catches_up_after = (!kept.manifest_has_drops()).then(|| kept.dropped());

@@ -45,6 +45,9 @@ const MANIFEST_BYTES: usize = 4 << 20;
 /// opens them, which takes longer than the interval of commits; no file may disappear in that time.
 const KEEP_FILES: Duration = Duration::from_secs(10);
 
+/// The property of the database that says since when the oldest read in progress reads; 0 if there is none.
+const OLDEST_READ: &str = "rocksdb.oldest-snapshot-sequence";
+
 /// The index, open for writing. Only one process can have it.
 pub struct Writer {
     db: Arc<Db>,
@@ -269,6 +272,24 @@ impl Writer {
         let (from, to) = (table.tag.map(|tag| [tag]), table.tag.map(|tag| [tag + 1]));
         self.db.compact_range_cf_opt(&self.handle(table.family)?, from, to, &options);
         Ok(())
+    }
+
+    /// Waits until no read in progress sees less than all that is written now; false if one still does after `limit`.
+    ///
+    /// # Errors
+    /// The database cannot be asked.
+    pub fn wait_for_reads(&self, limit: Duration) -> Result<bool, WriteError> {
+        let (now, until) = (self.db.latest_sequence_number(), Instant::now() + limit);
+        loop {
+            let oldest = self.db.property_int_value(OLDEST_READ)?.unwrap_or_default();
+            if oldest == 0 || oldest >= now {
+                return Ok(true);
+            }
+            if Instant::now() >= until {
+                return Ok(false);
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
     }
 
     /// Removes replaced files now, since bulk work leaves large ones.

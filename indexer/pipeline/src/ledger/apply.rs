@@ -63,6 +63,12 @@ pub enum LedgerError {
         /// What the system says.
         error: io::Error,
     },
+    /// A request has been reading since before something was blanked. It is blanked in every answer; in files it stays until
+    /// the document is taken again.
+    #[error(
+        "a request still reads what is blanked, so that files keep it: take the document again when the request has ended; a running writer does that by itself"
+    )]
+    StillRead,
     /// The index or the disk.
     #[error(transparent)]
     Index(#[from] Box<PipelineError>),
@@ -91,10 +97,9 @@ impl Engine {
         let view = self.reader.view()?;
         let taking = Taking { view: &view, document, now, seq: self.writer.last_event()? + 1 };
         if let Some(known) = taking.known()? {
+            drop(view);
             // If it was killed then, there is still something to follow.
-            if self.follow_claims(&NoProgress)? {
-                self.writer.flush()?;
-            }
+            self.follow_document(document)?;
             return Ok(known);
         }
         taking.mark_ended(&self.writer)?;
@@ -105,15 +110,21 @@ impl Engine {
             let tip = view.tip();
             taking.checkpoint(batch, (tip.height, tip.hash), last)
         })?;
-        // What a view sees is kept when tables are written anew.
         drop(view);
+        self.follow_document(document)?;
+        Ok(applied.ok_or_else(|| ReadError::Broken("a commit wrote nothing".to_owned()))?)
+    }
+
+    /// What is to be done after a document is in the ledger. Doing it again changes nothing, so whoever was interrupted takes
+    /// the document again.
+    fn follow_document(&self, document: &Document) -> Result<(), LedgerError> {
         let followed = self.follow_claims(&NoProgress);
         self.writer.flush()?;
         followed?;
         if document.body.redacts() {
             redaction::merge(&self.writer)?;
         }
-        Ok(applied.ok_or_else(|| ReadError::Broken("a commit wrote nothing".to_owned()))?)
+        Ok(())
     }
 
     /// Sequence number of the newest input event; 0 if there is none.

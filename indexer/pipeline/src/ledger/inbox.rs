@@ -166,7 +166,7 @@ impl From<FileError> for Taken {
 impl From<LedgerError> for Taken {
     fn from(error: LedgerError) -> Self {
         match error {
-            LedgerError::Index(_) | LedgerError::Inbox { .. } => Taken::Failed(error),
+            LedgerError::Index(_) | LedgerError::Inbox { .. } | LedgerError::StillRead => Taken::Failed(error),
             LedgerError::Bad(_) | LedgerError::Alike { .. } => Taken::Not(error.to_string()),
         }
     }

@@ -1,16 +1,19 @@
 //! Blanks what a list says of a script: in the ledger, in the tables that follow from it, and in files.
 
-use std::collections::{HashMap, HashSet, hash_map::Entry};
+use std::{
+    collections::{HashMap, HashSet, hash_map::Entry},
+    time::Duration,
+};
 
 use bitcoin::hashes::{Hash, sha256};
-use cairn_events::{Claim, ContestAct, Provenance, StatementHash};
+use cairn_events::{Claim, Provenance, StatementHash};
 use cairn_tables::{
     TableInfo,
     claims::{ClaimLists, Claims, ListDocument, ListKey, ListSize},
     contests::{ContestKey, Contests},
     events::{EventRow, Events},
 };
-use cairn_writer::{Batch, WriteError, Writer};
+use cairn_writer::{Batch, Writer};
 
 use super::{
     LedgerError,
@@ -33,10 +36,8 @@ impl Taking<'_> {
             let redacted = match known.entry(script) {
                 Entry::Occupied(known) => known.into_mut(),
                 Entry::Vacant(new) => {
-                    let (contests, _) = self.view.contests_of(new.key(), None)?;
-                    let of_list = contests.iter().filter(|(key, _)| key.list == *list);
-                    let redacted = of_list.filter(|(_, state)| state.act == ContestAct::Redacts);
-                    new.insert(redacted.map(|(key, _)| key.statement).collect())
+                    let redacted = self.view.redacted(new.key(), list)?;
+                    new.insert(redacted)
                 }
             };
             if redacted.contains(&claim.statement()) {
@@ -99,8 +100,15 @@ struct Listing {
     is_changed: bool,
 }
 
-/// Writes all tables anew that may have what was blanked: in files a row that was replaced is there until then.
-pub(super) fn merge(writer: &Writer) -> Result<(), WriteError> {
+/// How long the writer waits for reads that began before. Blocks wait, too.
+const READS_END: Duration = Duration::from_secs(2);
+
+/// Writes all tables anew that may have what was blanked: in files a row that was replaced is there until then, and as long as
+/// a read in progress may see it.
+pub(super) fn merge(writer: &Writer) -> Result<(), LedgerError> {
+    if !writer.wait_for_reads(READS_END)? {
+        return Err(LedgerError::StillRead);
+    }
     [TableInfo::of::<Events>(), TableInfo::of::<Claims>()].iter().try_for_each(|table| writer.merge(table))?;
-    tables().try_for_each(|table| writer.merge(table))
+    Ok(tables().try_for_each(|table| writer.merge(table))?)
 }
