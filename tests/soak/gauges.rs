@@ -6,7 +6,7 @@ use crate::cast::Cast;
 
 /// What the memory of a process may grow by within the measured time, in KiB: at once, and for each minute.
 const GROWTH: u64 = 24 << 10;
-const GROWTH_PER_MINUTE: u64 = 512;
+const GROWTH_PER_MINUTE: u64 = 128;
 /// What a table file takes while it is open, in KiB. Each block at the tip brings new ones, until they are merged.
 const PER_TABLE: u64 = 160;
 /// What a process may hold in all, in KiB.
