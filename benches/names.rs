@@ -55,7 +55,15 @@ fn label(rng: &mut ChaCha8Rng, at: u64) -> ScriptLabel {
         is_contested: false,
         is_person: false,
     };
-    ScriptLabel { script: [0x51].into(), seen: None, label: Some(label), member: None, sources: Vec::new() }
+    ScriptLabel {
+        script: [0x51].into(),
+        seen: None,
+        label: Some(label),
+        member: None,
+        sources: Vec::new(),
+        is_heritable: false,
+        node: None,
+    }
 }
 
 fn put<T: Table>(writer: &Writer, rows: impl IntoIterator<Item = (T::Key, T::Value)>) {

@@ -6,14 +6,17 @@ use std::{
     sync::Arc,
 };
 
+use bitcoin::OutPoint;
 use cairn_chaingen::{Chain, Everything};
 use cairn_events::{
     Body, Category, Claim, ClaimList, ClaimType, Document, DocumentHash, EntityName, EvidenceTier, Provenance, Slug,
 };
-use cairn_model::Network;
-use cairn_reader::{ListClaims, View};
+use cairn_model::{Network, ScriptId};
+use cairn_reader::{ListClaims, Tie, View};
 use cairn_tables::{
-    Table, TableInfo, encode_key, encode_value,
+    Table, TableInfo,
+    cluster_claims::{ClaimChild, ClaimChildren, ClaimNodes, SCRIPTS_BELOW},
+    encode_key, encode_value,
     entities::{
         EntityFacet, EntityFacets, EntityScript, EntityScripts, EntitySum, EntityTotals, FacetKind, Newest, ScriptClass,
     },
@@ -60,12 +63,33 @@ pub(crate) fn scripts(rng: &mut ChaCha8Rng, chains: &[Chain]) -> Vec<Script> {
         found.extend(young[..20].iter().filter(|_| rng.random_ratio(1, 8)).map(|(script, _)| script.as_bytes().into()));
         let busy = oracle.all_totals().iter().filter(|(_, totals)| totals.tx_count > 2);
         found.extend(busy.filter(|_| rng.random_ratio(1, 40)).map(|(script, _)| script.as_bytes().into()));
+        let mut together = spent_together(chain);
+        together.shuffle(rng);
+        found.extend(together.into_iter().take(6));
     }
     let mut found: Vec<Script> = found.into_iter().filter(|script| !script.is_empty()).collect();
     found.shuffle(rng);
-    found.truncate(24);
+    found.truncate(30);
     found.push([0x51, 0x61].into());
     found
+}
+
+/// Scripts of which some transaction spends together with others, which makes clusters.
+fn spent_together(chain: &Chain) -> Vec<Script> {
+    let blocks = chain.active();
+    let all = || blocks.iter().flat_map(|mined| &mined.block.txdata);
+    let mut paid: BTreeMap<OutPoint, Script> = BTreeMap::new();
+    for tx in all() {
+        let txid = tx.compute_txid();
+        paid.extend(
+            (0..)
+                .zip(&tx.output)
+                .map(|(vout, output)| (OutPoint { txid, vout }, output.script_pubkey.as_bytes().into())),
+        );
+    }
+    let spends = all().filter(|tx| tx.input.len() > 1).flat_map(|tx| &tx.input);
+    let scripts: BTreeSet<Script> = spends.filter_map(|input| paid.get(&input.previous_output).cloned()).collect();
+    scripts.into_iter().collect()
 }
 
 /// A claim about one of the scripts.
@@ -222,6 +246,35 @@ fn judged(said: &[ListClaims]) -> (Option<Label>, Option<Member>, BTreeSet<Slug>
     (label, member, sources)
 }
 
+/// True if a claim that stands extends to other scripts of the cluster, by hand.
+fn is_heritable(said: &[ListClaims]) -> bool {
+    standing(said).iter().any(|one| one.claim.is_inherited && one.claim.claim_type != ClaimType::ListedBy)
+}
+
+/// Scripts whose claims extend to their cluster are found from every other script of it, at any height.
+fn assert_inherited(view: &View<'_>, documents: &[Document], scripts: &[Script], what: &str) {
+    let tip = view.tip().height;
+    let found: Vec<(ScriptId, &Script)> =
+        scripts.iter().filter_map(|script| Some((view.find_script(script).unwrap()?.id, script))).collect();
+    for height in [tip, tip.saturating_sub(3), tip / 2] {
+        let at = view.as_of(height).unwrap();
+        let of: Vec<_> = found.iter().map(|(id, _)| view.cluster_at(*id, at).unwrap()).collect();
+        for one in &of {
+            let same = of.iter().zip(&found).filter(|(other, _)| one.root.is_some() && other.root == one.root);
+            let heirs = same.filter(|(_, (_, script))| is_heritable(&claims::said(documents, script)));
+            let by_hand: BTreeSet<ScriptHash> = heirs.map(|(_, (_, script))| hash(script)).collect();
+            let read = view.claimed_in_cluster(one, at, 1_000).unwrap();
+            assert!(!read.is_cut && !read.has_suspect, "{what}");
+            let scripts: BTreeSet<ScriptHash> = read.scripts.iter().copied().collect();
+            assert_eq!(scripts.len(), read.scripts.len(), "{what}: a script came twice");
+            assert_eq!(scripts, by_hand, "{what}: as of {height}");
+            let most = read.scripts.len().saturating_sub(1);
+            let cut = view.claimed_in_cluster(one, at, most).unwrap();
+            assert_eq!((&cut.scripts[..], cut.is_cut), (&read.scripts[..most], most < read.scripts.len()), "{what}");
+        }
+    }
+}
+
 /// Rows of the joined tables, by table and key.
 type Rows = BTreeMap<(&'static str, Vec<u8>), Vec<u8>>;
 
@@ -236,9 +289,11 @@ fn expected(view: &View<'_>, oracle: &Oracle, documents: &[Document], scripts: &
     let mut totals: BTreeMap<EntityName, Vec<(u32, i128)>> = BTreeMap::new();
     let mut facets: BTreeMap<EntityFacet, i128> = BTreeMap::new();
     let mut shares: BTreeMap<LabelSource, Vec<(u32, i128)>> = BTreeMap::new();
+    let mut below: BTreeMap<ClaimChild, i128> = BTreeMap::new();
     for script in scripts {
-        let (label, member, sources) = judged(&claims::said(documents, script));
-        if label.is_none() && member.is_none() {
+        let said = claims::said(documents, script);
+        let ((label, member, sources), is_heritable) = (judged(&said), is_heritable(&said));
+        if label.is_none() && member.is_none() && !is_heritable {
             continue;
         }
         let chain = oracle.totals(bitcoin::Script::from_bytes(script));
@@ -290,7 +345,17 @@ fn expected(view: &View<'_>, oracle: &Oracle, documents: &[Document], scripts: &
             }
         }
         let sources = sources.into_iter().collect();
-        let label = ScriptLabel { script: Arc::clone(script), seen, label, member, sources };
+        let found = view.find_script(script).unwrap().filter(|_| is_heritable);
+        // The clusters themselves are compared with what follows by hand elsewhere.
+        let of = found.map(|found| view.cluster_at(found.id, view.as_of_tip()).unwrap());
+        let node = of.as_ref().and_then(|of| of.node);
+        if let Some(node) = node {
+            put::<ClaimNodes>(&mut rows, &(node, hash(script)), &());
+        }
+        for Tie { parent, by, child, .. } in of.into_iter().flat_map(|of| of.path) {
+            *below.entry(ClaimChild { parent, by, child }).or_default() += 1;
+        }
+        let label = ScriptLabel { script: Arc::clone(script), seen, label, member, sources, is_heritable, node };
         put::<Labels>(&mut rows, &hash(script), &label);
     }
     totals.iter().for_each(|(entity, sums)| {
@@ -298,6 +363,9 @@ fn expected(view: &View<'_>, oracle: &Oracle, documents: &[Document], scripts: &
     });
     shares.iter().for_each(|(source, sums)| {
         put::<LabelSources>(&mut rows, source, &SumsRow::of(sums.iter().copied()).unwrap());
+    });
+    below.iter().for_each(|(tie, count)| {
+        put::<ClaimChildren>(&mut rows, tie, &SumsRow::of([(SCRIPTS_BELOW, *count)]).unwrap());
     });
     facets
         .iter()
@@ -314,6 +382,8 @@ fn stored(view: &View<'_>) -> Rows {
         TableInfo::of::<EntityTotals>(),
         TableInfo::of::<EntityFacets>(),
         TableInfo::of::<LabelSources>(),
+        TableInfo::of::<ClaimNodes>(),
+        TableInfo::of::<ClaimChildren>(),
     ];
     let mut rows = Rows::new();
     for table in &tables {
@@ -336,5 +406,6 @@ pub(crate) fn assert_rows(index: &Index, chain: &Chain, documents: &[Document], 
         };
         let (wrong, right) = (differ(&found, &by_hand), differ(&by_hand, &found));
         assert!(wrong.is_empty() && right.is_empty(), "{what}: {wrong:#?}\ninstead of {right:#?}");
+        assert_inherited(view, documents, scripts, what);
     });
 }

@@ -306,7 +306,14 @@ impl Engine {
         };
         let times = IndexTimes(times);
         let context = self.context(&times);
-        tip::apply(&self.writer, &stages, &context, &block, FoldDirection::Forward, (collisions, labels))
+        tip::apply(
+            (&self.writer, &self.reader),
+            &stages,
+            &context,
+            &block,
+            FoldDirection::Forward,
+            (collisions, labels),
+        )
     }
 
     /// Connects a block without a file position to the tip. Visible at once, durable with the next [`Engine::settle`].
@@ -380,7 +387,14 @@ impl Engine {
             let prefixes = block.outputs.iter().filter(|o| o.spendable).map(|o| o.id.prefix);
             collisions.forget_from(block.first_tx, prefixes);
             let context = self.context(&times);
-            tip::apply(&self.writer, &stages, &context, &block, FoldDirection::Back, (&mut collisions, labels))?;
+            tip::apply(
+                (&self.writer, &self.reader),
+                &stages,
+                &context,
+                &block,
+                FoldDirection::Back,
+                (&mut collisions, labels),
+            )?;
             let done = u64::from(tip - height) + 1;
             progress.step(ProgressStep {
                 phase: Phase::Unwind,

@@ -7,13 +7,13 @@ use cairn_tables::{
     DecodeError, Table,
     claims::Claims,
     labels::{JOINED, LabelDue, Labels, ScriptHash},
-    stages::SCRIPTS,
+    stages::{CLUSTERS, SCRIPTS},
 };
 use cairn_writer::WriteError;
 
 use crate::{
     Engine, Phase, PipelineError, Progress, ProgressStep,
-    labels::{Changes, Marks, OfBlock, forget, is_current, judge, marked, of_block, put_checkpoint, tables},
+    labels::{Changes, Marks, OfBlock, Side, forget, is_current, judge, marked, of_block, put_checkpoint, tables},
     resolve::look_up,
 };
 
@@ -26,9 +26,9 @@ const MANY_REPLACED: usize = 16_384;
 const REPLACED_SHARE: usize = 8;
 
 impl Engine {
-    /// True if the engine has the stage that the joined tables read.
-    fn has_scripts(&self) -> bool {
-        self.stages.iter().any(|stage| stage.name() == SCRIPTS.name)
+    /// True if the engine has the stages that the joined tables read.
+    fn has_their_stages(&self) -> bool {
+        [SCRIPTS, CLUSTERS].iter().all(|wanted| self.stages.iter().any(|stage| stage.name() == wanted.name))
     }
 
     /// What a block changes of the joined tables; the view is of the index before that.
@@ -41,8 +41,8 @@ impl Engine {
         block: &Block,
         direction: FoldDirection,
     ) -> Result<Option<OfBlock>, PipelineError> {
-        // Without the stage they stay behind, and are made again once it is back.
-        if self.has_scripts() { of_block(view, block, direction) } else { Ok(None) }
+        // Without a stage they stay behind, and are made again once it is back.
+        if self.has_their_stages() { of_block(view, block, direction) } else { Ok(None) }
     }
 
     /// Brings the joined tables to what claims and chain say: makes them again if they must be, then judges what is marked.
@@ -53,9 +53,13 @@ impl Engine {
     /// The database fails, or a row is damaged. [`PipelineError::Stopped`] if cancelled: what is marked stays marked.
     pub(crate) fn follow_claims(&self, progress: &dyn Progress) -> Result<bool, PipelineError> {
         let Some(tip) = self.tip()? else { return Ok(false) };
-        let scripts = self.writer.checkpoint(SCRIPTS.name)?;
-        let is_there = scripts.is_some_and(|found| found.is_of(&SCRIPTS) && (found.height, found.hash) == tip);
-        if !self.has_scripts() || !is_there {
+        for stage in [SCRIPTS, CLUSTERS] {
+            let found = self.writer.checkpoint(stage.name)?;
+            if !found.is_some_and(|found| found.is_of(&stage) && (found.height, found.hash) == tip) {
+                return Ok(false);
+            }
+        }
+        if !self.has_their_stages() {
             return Ok(false);
         }
         let is_made = is_current(self.writer.checkpoint(JOINED)?.as_ref(), tip);
@@ -134,7 +138,8 @@ impl Engine {
             for (hash, before, now) in &judged {
                 let (before, after) = (before.as_ref(), now.label.as_ref());
                 replaced += usize::from(before.is_some() && before != after);
-                changes.replace(*hash, before.map(|of| (of, now.sums)), after.map(|of| (of, now.sums)))?;
+                let side = |label| Side { label, moved: now.sums, path: &now.path };
+                changes.replace(*hash, before.map(side), after.map(side))?;
             }
             self.writer.commit::<PipelineError>(|batch| {
                 batch.delete_range::<LabelDue>(from, to);

@@ -3,6 +3,7 @@
 use cairn_model::Block;
 use std::cell::RefCell;
 
+use cairn_reader::Reader;
 use cairn_stages::{
     Delta, FoldDirection, Group, HearContext, Lane, Listener, MapContext, Merge, PastBefore, Prior, PriorError,
     Reading, Rows, Stage, StageError, TimesUpTo,
@@ -20,7 +21,7 @@ use crate::{
     collisions::Collisions,
     error::unwrap_stage,
     groups::{fold_group, same_group},
-    labels::OfBlock,
+    labels::{ForestRow, OfBlock, is_forest},
     newest::newest_after,
     records::{Sorted, put_record},
 };
@@ -62,11 +63,15 @@ impl Prior for Remembered<'_> {
 struct Writes(Vec<Row>);
 
 impl Writes {
-    fn apply(self, batch: &mut Batch<'_>) {
+    /// Into the batch, and those of the forest of clusters into a list, if it is asked for.
+    fn apply(self, batch: &mut Batch<'_>, forest: &mut Option<Vec<ForestRow>>) {
         for (family, key, value) in self.0 {
-            match value {
-                Some(value) => batch.put(family, &key, &value),
+            match &value {
+                Some(value) => batch.put(family, &key, value),
                 None => batch.delete(family, &key),
+            }
+            if is_forest(family) {
+                forest.iter_mut().for_each(|forest| forest.push((family, key.clone(), value.clone())));
             }
         }
     }
@@ -140,7 +145,12 @@ struct Applying<'a> {
 
 impl Applying<'_> {
     /// Folds the deltas of a stage, and lets others hear them.
-    fn lanes(&self, mut deltas: Deltas<'_>, ears: &mut [Deltas<'_>], batch: &mut Batch<'_>) -> Result<(), StageError> {
+    fn lanes(
+        &self,
+        mut deltas: Deltas<'_>,
+        ears: &mut [Deltas<'_>],
+        (batch, forest): (&mut Batch<'_>, &mut Option<Vec<ForestRow>>),
+    ) -> Result<(), StageError> {
         let stage = deltas.stage;
         for (index, lane) in stage.lanes().iter().enumerate() {
             let records = std::mem::take(&mut deltas.lanes[index]);
@@ -151,7 +161,7 @@ impl Applying<'_> {
                 let (prior, mut writes) = (StoredRows(self.writer), Writes::default());
                 let (times, direction) = (&self.times, self.direction);
                 stage.fold_ordered(index, &sorted, direction, times, &prior, &mut writes, &mut emit)?;
-                writes.apply(batch);
+                writes.apply(batch, forest);
                 continue;
             }
             let hears = |ear: &Deltas<'_>| {
@@ -163,7 +173,7 @@ impl Applying<'_> {
             let pieces = pieces(lane, &sorted);
             let done = pieces.par_iter().map(|piece| self.piece(stage, index, piece, &who));
             for (writes, emitted) in done.collect::<Result<Vec<_>, _>>()? {
-                writes.apply(batch);
+                writes.apply(batch, forest);
                 for (ear, lanes) in ears.iter_mut().zip(emitted) {
                     ear.lanes.iter_mut().zip(lanes).for_each(|(all, more)| all.extend_from_slice(&more));
                 }
@@ -211,14 +221,14 @@ fn is_among(stages: &[&dyn Stage], wanted: &dyn Stage) -> bool {
     stages.iter().any(|stage| stage.name() == wanted.name())
 }
 
-/// Applies a block to `stages` and moves their checkpoints, in one batch. The journal's own stage among them also
+/// Applies a block to `stages` and moves their checkpoints, in one batch. The reader shares the writer's handle. The journal's own stage among them also
 /// writes what changed in `collisions`, and `labels` what the block changes of the joined tables. Not durable until the
 /// writer flushes.
 ///
 /// # Errors
 /// The block contradicts the tables, or the database fails; nothing is written then.
 pub(crate) fn apply(
-    writer: &Writer,
+    (writer, reader): (&Writer, &Reader),
     stages: &[&dyn Stage],
     context: &MapContext<'_>,
     block: &Block,
@@ -238,12 +248,13 @@ pub(crate) fn apply(
     let mapped: Vec<Deltas<'_>> = mapping.par_iter().map(|stage| Deltas::mapped(*stage, &context, block)).collect();
     let applying = Applying { writer, block, times, direction };
     writer.commit::<PipelineError>(|batch| {
+        let mut forest = labels.as_ref().filter(|labels| labels.needs_forest()).map(|_| Vec::new());
         let mut heard: Vec<Deltas<'_>> = hearing.iter().map(|stage| Deltas::none(*stage)).collect();
         for deltas in mapped {
-            applying.lanes(deltas, &mut heard, batch).map_err(unwrap_stage)?;
+            applying.lanes(deltas, &mut heard, (batch, &mut forest)).map_err(unwrap_stage)?;
         }
         for deltas in heard {
-            applying.lanes(deltas, &mut [], batch).map_err(unwrap_stage)?;
+            applying.lanes(deltas, &mut [], (batch, &mut forest)).map_err(unwrap_stage)?;
         }
         let seq = writer.last_event()?;
         for stage in stages {
@@ -257,7 +268,8 @@ pub(crate) fn apply(
                 None => batch.delete_row::<CollisionsTable>(&prefix),
             }
         }
-        labels.map_or(Ok(()), |labels| labels.write(writer, batch))
+        let forest = forest.unwrap_or_default();
+        labels.map_or(Ok(()), |labels| labels.write((writer, reader), &forest, batch))
     })
 }
 

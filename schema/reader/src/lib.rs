@@ -36,8 +36,8 @@ mod view;
 pub use chain_index::{Brief, ChainIndex};
 pub use claims::{ClaimDocument, ListClaims, MOST_LISTS, MOST_OF_A_LIST, ScriptClaims};
 pub use clusters::{
-    AsOf, ClusterRoot, ClusterSize, Explanation, MOST_COUNTED_CHILDREN, MOST_EXPLAINED_ROWS, MOST_STEPS, MemberPage,
-    MemberPlace, Membership, SUSPECT_TRANSACTIONS, Step, Tie,
+    AsOf, ClaimedScripts, ClusterRoot, ClusterSize, Explanation, MOST_COUNTED_CHILDREN, MOST_EXPLAINED_ROWS,
+    MOST_STEPS, MemberPage, MemberPlace, Membership, SUSPECT_TRANSACTIONS, Step, Tie,
 };
 pub use coins::UnspentCoin;
 pub use contests::{ContestOf, MOST_CONTESTS};

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! labels     SHA-256 of the script (32) →
-//!              length │ script │ flags [│ ordinal (1) │ last TxNum (5)] [│ label] [│ member] [│ sources │ source…]
-//!   flags    1 the chain has it │ 2 label │ 4 member │ 8 sources
+//!              length │ script │ flags [│ ordinal (1) │ last TxNum (5)] [│ label] [│ member] [│ sources │ source…] [│ node (5)]
+//!   flags    1 the chain has it │ 2 label │ 4 member │ 8 sources │ 16 heritable │ 32 node
 //!   label    type │ tier │ level │ category │ behaviour │ flags │ then │ entity │ name │ words
 //!     flags  1 votes conflict │ 2 contested │ 4 natural person
 //!   member   level │ entity │ origins │ origin… │ own lists │ (source │ list)…
@@ -27,7 +27,7 @@ use crate::{
     checkpoints::Checkpoint,
     claims::ListKey,
     codec::{DecodeError, Input, KeyCodec, ValueCodec, put_varint},
-    stages::SCRIPTS,
+    stages::{CLUSTERS, SCRIPTS},
     table::{Home, Origin, Table, Tuning},
 };
 
@@ -59,12 +59,12 @@ impl Table for LabelDue {
 pub const JOINED: &str = "labels";
 
 /// Version of their rows, and of the rules that these follow from: another one makes them again.
-const JOINED_VERSION: u32 = 2;
+const JOINED_VERSION: u32 = 3;
 
 /// Their checkpoint at a block.
 #[must_use]
 pub fn joined_at(height: Height, hash: BlockHash) -> Checkpoint {
-    let dependencies = vec![(SCRIPTS.name.to_owned(), SCRIPTS.version)];
+    let dependencies = [&CLUSTERS, &SCRIPTS].map(|stage| (stage.name.to_owned(), stage.version)).into();
     Checkpoint { version: JOINED_VERSION, height, hash, seq: 0, dependencies, further: Vec::new() }
 }
 
@@ -114,6 +114,10 @@ pub struct ScriptLabel {
     /// Who labels it, ascending: the sources of claims from level 40 on. Empty unless it is labelled: with a label from level 40
     /// on that nobody contests, without a conflict of votes.
     pub sources: Vec<Slug>,
+    /// True if a claim that stands extends to other scripts of its cluster.
+    pub is_heritable: bool,
+    /// Its node of the clusters, if it is heritable and has one.
+    pub node: Option<TxNum>,
 }
 
 /// What the chain has of a script.
@@ -279,6 +283,7 @@ impl ValueCodec for ScriptLabel {
         put_varint(out, self.script.len() as u64);
         out.extend_from_slice(&self.script);
         let parts = [self.seen.is_some(), self.label.is_some(), self.member.is_some(), !self.sources.is_empty()];
+        let parts = parts.into_iter().chain([self.is_heritable, self.node.is_some()]);
         out.push((0..).zip(parts).fold(0, |flags, (at, is_there)| flags | u8::from(is_there) << at));
         if let Some(SeenScript { ordinal, last }) = self.seen {
             out.push(ordinal);
@@ -290,22 +295,25 @@ impl ValueCodec for ScriptLabel {
             put_varint(out, self.sources.len() as u64);
             self.sources.iter().for_each(|source| put_text(out, source.as_str()));
         }
+        self.node.iter().for_each(|node| out.extend_from_slice(&node.to_be5()));
     }
 
     fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
         let length = usize::try_from(b.varint()?).ok().filter(|length| (1..=MAX_SCRIPT).contains(length));
         let length = length.ok_or_else(|| b.error("length of a script"))?;
         let script = b.take(length)?.into();
-        let flags = flags(b, 4)?;
+        let flags = flags(b, 6)?;
         let part = |flag: u8| flags & flag != 0;
         let seen = if part(1) { Some(SeenScript { ordinal: b.byte()?, last: b.tx_num()? }) } else { None };
         let label = if part(2) { Some(Label::decode(b)?) } else { None };
         let member = if part(4) { Some(Member::decode(b)?) } else { None };
         let sources = if part(8) { ascending(b, source)? } else { Vec::new() };
+        let (is_heritable, node) = (part(16), if part(32) { Some(b.tx_num()?) } else { None });
         match (&label, &member) {
             _ if part(8) && sources.is_empty() => Err(b.error("no source")),
-            (None, None) => Err(b.error("neither label nor member")),
-            _ => Ok(ScriptLabel { script, seen, label, member, sources }),
+            _ if node.is_some() && (!is_heritable || seen.is_none()) => Err(b.error("a node without claims or coins")),
+            (None, None) if !is_heritable => Err(b.error("neither label nor member")),
+            _ => Ok(ScriptLabel { script, seen, label, member, sources, is_heritable, node }),
         }
     }
 }

@@ -239,7 +239,15 @@ mod tests {
     }
 
     fn row(label: Label) -> ScriptLabel {
-        ScriptLabel { script: [0x51].into(), seen: None, label: Some(label), member: None, sources: Vec::new() }
+        ScriptLabel {
+            script: [0x51].into(),
+            seen: None,
+            label: Some(label),
+            member: None,
+            sources: Vec::new(),
+            is_heritable: false,
+            node: None,
+        }
     }
 
     /// Words with names, and whether scripts are listed.

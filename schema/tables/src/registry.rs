@@ -40,6 +40,7 @@ macro_rules! for_each_table {
             names: Names;
             contests: Contests;
             label_sources: LabelSources;
+            cluster_claims: ClaimNodes, ClaimChildren;
         }
     };
 }

@@ -1,7 +1,7 @@
 //! What a block does to the joined tables, forward and back.
 
-use cairn_model::{Block, OutputMeta, ScriptId, ScriptPrefix, SpentCoin, TxNum};
-use cairn_reader::{ReadError, View};
+use cairn_model::{Block, BlockHash, Height, OutputMeta, ScriptId, ScriptPrefix, SpentCoin, TxNum};
+use cairn_reader::{ReadError, Reader, View};
 use cairn_stages::FoldDirection;
 use cairn_tables::{
     Table,
@@ -10,22 +10,53 @@ use cairn_tables::{
 };
 use cairn_writer::{Batch, Writer};
 
-use super::{Moved, is_current, put_checkpoint, rows::Changes};
+use super::{
+    Moved, Side,
+    forest::{self, ForestRow, Heir},
+    is_current, put_checkpoint,
+    rows::Changes,
+};
 use crate::{PipelineError, newest::newest_after};
 
 /// What a block does to them.
 pub(crate) struct OfBlock {
     changes: Changes,
-    tip: (cairn_model::Height, cairn_model::BlockHash),
+    /// Scripts that the block may bring into a cluster.
+    heirs: Vec<Heir>,
+    /// True if there are claims of clusters.
+    has_cluster_claims: bool,
+    direction: FoldDirection,
+    first_tx: TxNum,
+    tip: (Height, BlockHash),
 }
 
 impl OfBlock {
-    /// Writes it, with their checkpoint.
+    /// True if it depends on what the block does to the clusters.
+    pub(crate) fn needs_forest(&self) -> bool {
+        self.has_cluster_claims || !self.heirs.is_empty()
+    }
+
+    /// Writes it, with their checkpoint. `forest` is what the block changes of the clusters, if it is needed; the reader has
+    /// the index before that.
     ///
     /// # Errors
     /// A row is damaged, or the database cannot be read.
-    pub(crate) fn write(self, writer: &Writer, batch: &mut Batch<'_>) -> Result<(), PipelineError> {
+    pub(crate) fn write(
+        mut self,
+        (writer, reader): (&Writer, &Reader),
+        forest: &[ForestRow],
+        batch: &mut Batch<'_>,
+    ) -> Result<(), PipelineError> {
         put_checkpoint(batch, self.tip);
+        if self.needs_forest() {
+            let view = reader.view()?;
+            match self.direction {
+                FoldDirection::Forward => {
+                    forest::connect(&view, self.first_tx, forest, &self.heirs, &mut self.changes)?;
+                }
+                FoldDirection::Back => forest::disconnect(&view, self.first_tx, forest, &mut self.changes)?,
+            }
+        }
         self.changes.write(writer, batch)
     }
 }
@@ -101,7 +132,7 @@ pub(crate) fn of_block(
     if !is_current(view.checkpoint(JOINED)?.as_ref(), (before.height, before.hash)) {
         return Ok(None);
     }
-    let mut changes = Changes::default();
+    let (mut changes, mut heirs) = (Changes::default(), Vec::new());
     if view.has_labels()? {
         let mut walk = view.label_walk()?;
         for same_prefix in touched(block).chunk_by(|a, b| a.id.prefix == b.id.prefix) {
@@ -112,12 +143,19 @@ pub(crate) fn of_block(
             }
             for touched in same_prefix {
                 if let Some((hash, label)) = labels.iter().find(|(_, label)| is_of(block, touched, label)) {
-                    change(view, (block, direction), touched, (*hash, label), &mut changes)?;
+                    heirs.extend(change(view, (block, direction), touched, (*hash, label), &mut changes)?);
                 }
             }
         }
     }
-    Ok(Some(OfBlock { changes, tip: newest_after(block, direction) }))
+    Ok(Some(OfBlock {
+        changes,
+        heirs,
+        has_cluster_claims: view.has_cluster_claims()?,
+        direction,
+        first_tx: block.first_tx,
+        tip: newest_after(block, direction),
+    }))
 }
 
 /// True if a label with the prefix of a script is that of the script. One that no block had before has no ordinal yet: but
@@ -130,21 +168,28 @@ fn is_of(block: &Block, touched: &Touched<'_>, label: &ScriptLabel) -> bool {
     }
 }
 
-/// Notes what the block changes for a script with a label.
+/// Notes what the block changes for a script with a label. Returned is one that the block may bring into a cluster.
 fn change(
     view: &View<'_>,
-    (_, direction): (&Block, FoldDirection),
+    (block, direction): (&Block, FoldDirection),
     touched: &Touched<'_>,
     (hash, before): (ScriptHash, &ScriptLabel),
     changes: &mut Changes,
-) -> Result<(), PipelineError> {
+) -> Result<Option<Heir>, PipelineError> {
     let (seen, moved) = match direction {
         FoldDirection::Forward => (Some(touched.last), touched.moved),
         FoldDirection::Back => (last_before(view, touched)?, touched.moved.negated()),
     };
     let seen = seen.map(|last| SeenScript { ordinal: touched.id.ordinal, last });
-    let after = ScriptLabel { seen, ..before.clone() };
-    changes.replace(hash, Some((before, Moved::default())), Some((&after, moved)))
+    // What a block brought into a cluster leaves it with the block.
+    let node = before.node.filter(|node| direction == FoldDirection::Forward || *node < block.first_tx);
+    let after = ScriptLabel { seen, node, ..before.clone() };
+    if direction == FoldDirection::Forward && before.is_heritable && node.is_none() && touched.moved.spent_count > 0 {
+        return Ok(Some(Heir { id: touched.id, hash, before: before.clone(), after, moved }));
+    }
+    let side = |label, moved| Side { label, moved, path: &[] };
+    changes.replace(hash, Some(side(before, Moved::default())), Some(side(&after, moved)))?;
+    Ok(None)
 }
 
 /// The newest transaction of a script before those of the block, out of tables that have the block.

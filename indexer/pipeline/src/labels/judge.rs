@@ -3,9 +3,10 @@
 
 use std::sync::Arc;
 
-use cairn_domain::claims::{At, Standing, Stated, labelling, membership, short_label, standings};
+use cairn_domain::claims::{At, Standing, Stated, heritable, labelling, membership, short_label, standings};
 use cairn_events::{DocumentHash, EvidenceTier, Slug};
-use cairn_reader::{ReadError, ScriptClaims, View};
+use cairn_model::TxNum;
+use cairn_reader::{ReadError, ScriptClaims, Tie, View};
 use cairn_tables::{
     claims::{ListKey, ListVersion},
     labels::{Label, Member, ScriptHash, ScriptLabel, SeenScript},
@@ -22,6 +23,10 @@ pub(crate) struct Judged {
     pub(crate) seen: Option<SeenScript>,
     /// Its sums.
     pub(crate) sums: Moved,
+    /// Its node of the clusters, if its claims extend to other scripts or did.
+    pub(crate) node: Option<TxNum>,
+    /// The way from the node to the root of its cluster.
+    pub(crate) path: Vec<Tie>,
 }
 
 /// Judges a script by its claims and the chain. `before` is the row that it has.
@@ -35,8 +40,16 @@ pub(crate) fn judge(view: &View<'_>, hash: &ScriptHash, before: Option<&ScriptLa
         None => None,
     };
     let seen = found.map(|of| SeenScript { ordinal: of.id.ordinal, last: of.totals.last });
-    label.iter_mut().for_each(|label| label.seen = seen);
-    Ok(Judged { label, seen, sums: found.map(|of| Moved::of(&of.totals)).unwrap_or_default() })
+    let is_heritable = label.as_ref().is_some_and(|label| label.is_heritable);
+    let (node, path) = match found.as_ref().filter(|_| is_heritable || before.is_some_and(|of| of.node.is_some())) {
+        Some(found) => {
+            let of = view.cluster_at(found.id, view.as_of_tip())?;
+            (of.node, of.path)
+        }
+        None => (None, Vec::new()),
+    };
+    label.iter_mut().for_each(|label| (label.seen, label.node) = (seen, node.filter(|_| is_heritable)));
+    Ok(Judged { label, seen, sums: found.map(|of| Moved::of(&of.totals)).unwrap_or_default(), node, path })
 }
 
 /// The document of a version. The ledger has no two documents whose hashes begin alike, so these bytes tell them apart, and
@@ -90,7 +103,9 @@ fn together(said: &ScriptClaims) -> Option<ScriptLabel> {
     let member = member(&stated, &lists, at);
     let script = Arc::clone(&stated.first()?.claim.script);
     let sources = sources(&stated, at);
-    (label.is_some() || member.is_some()).then_some(ScriptLabel { script, seen: None, label, member, sources })
+    let is_heritable = heritable(&stated, at);
+    let is_there = label.is_some() || member.is_some() || is_heritable;
+    is_there.then_some(ScriptLabel { script, seen: None, label, member, sources, is_heritable, node: None })
 }
 
 /// Who labels the script, if it is labelled.

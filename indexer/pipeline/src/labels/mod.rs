@@ -9,6 +9,7 @@
 
 mod blocks;
 mod due;
+mod forest;
 mod judge;
 mod rows;
 
@@ -23,8 +24,9 @@ use cairn_writer::Batch;
 pub(crate) use self::{
     blocks::{OfBlock, of_block},
     due::{Marks, forget, marked},
+    forest::{ForestRow, is_forest},
     judge::{Judged, judge},
-    rows::{Changes, Moved, Rows, rows_of},
+    rows::{Changes, Moved, Rows, Side, rows_of},
 };
 
 /// The tables.

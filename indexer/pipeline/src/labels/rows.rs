@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use cairn_events::EntityName;
-use cairn_reader::ReadError;
+use cairn_reader::{ReadError, Tie};
 use cairn_tables::{
     DecodeError, Family, Table, ValueCodec,
+    cluster_claims::{ClaimChild, ClaimChildren, ClaimNodes, SCRIPTS_BELOW},
     codec::Input,
     encode_key,
     entities::{
@@ -118,12 +119,33 @@ impl Rows {
     }
 }
 
-/// The rows that follow from a label and the sums of its script.
+/// A label with what its rows follow from besides.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Side<'l> {
+    pub(crate) label: &'l ScriptLabel,
+    /// Sums of the script.
+    pub(crate) moved: Moved,
+    /// The way from its node to the root of its cluster.
+    pub(crate) path: &'l [Tie],
+}
+
+/// The row of a tie.
+pub(crate) fn claim_child(tie: &Tie) -> ClaimChild {
+    ClaimChild { parent: tie.parent, by: tie.by, child: tie.child }
+}
+
+/// The rows that follow from a label, the sums of its script, and where it is in its cluster.
 ///
 /// # Errors
 /// A sum has more than 128 bits.
-pub(crate) fn rows_of(hash: &ScriptHash, label: &ScriptLabel, moved: &Moved) -> Result<Rows, SumOverflow> {
+pub(crate) fn rows_of(hash: &ScriptHash, &Side { label, moved, path }: &Side<'_>) -> Result<Rows, SumOverflow> {
     let mut rows = Rows::default();
+    if let Some(node) = label.node {
+        rows.key::<ClaimNodes>(&(node, *hash));
+        for tie in path {
+            rows.add::<ClaimChildren>(&claim_child(tie), [(SCRIPTS_BELOW, 1)])?;
+        }
+    }
     let owner = label.member.as_ref().map(|member| &member.entity);
     if let Some(member) = &label.member {
         let mut sums = rows.entity(hash, label, &member.entity, ScriptClass::Member)?;
@@ -180,19 +202,19 @@ fn overflow(_: SumOverflow) -> PipelineError {
 }
 
 impl Changes {
-    /// Replaces the rows of one script, each side with its sums. Both together may leave out a part of the sums that they
-    /// have in common.
+    /// Replaces the rows of one script. Both sides together may leave out a part of the sums and of the path that they have
+    /// in common.
     ///
     /// # Errors
     /// A sum has more than 128 bits, which only damage makes.
     pub(crate) fn replace(
         &mut self,
         hash: ScriptHash,
-        before: Option<(&ScriptLabel, Moved)>,
-        after: Option<(&ScriptLabel, Moved)>,
+        before: Option<Side<'_>>,
+        after: Option<Side<'_>>,
     ) -> Result<(), PipelineError> {
-        for ((label, moved), times) in before.map(|of| (of, -1)).into_iter().chain(after.map(|of| (of, 1))) {
-            let Rows { keys, sums } = rows_of(&hash, label, &moved).map_err(overflow)?;
+        for (side, times) in before.map(|of| (of, -1)).into_iter().chain(after.map(|of| (of, 1))) {
+            let Rows { keys, sums } = rows_of(&hash, &side).map_err(overflow)?;
             for place in keys {
                 *self.keys.entry(place).or_default() += times;
             }
@@ -201,10 +223,20 @@ impl Changes {
                 self.sums.entry(place).or_default().add_all(&sums).map_err(overflow)?;
             }
         }
-        if before.map(|of| of.0) != after.map(|of| of.0) {
-            self.labels.insert(hash, after.map(|of| of.0.clone()));
+        if before.map(|of| of.label) != after.map(|of| of.label) {
+            self.labels.insert(hash, after.map(|of| of.label.clone()));
         }
         Ok(())
+    }
+
+    /// A child below which there are so many scripts with claims joined a cluster; below zero: it no longer has.
+    ///
+    /// # Errors
+    /// As [`Changes::replace`].
+    pub(crate) fn tie(&mut self, tie: &Tie, scripts: i128) -> Result<(), PipelineError> {
+        let sums = Sums::of([(SCRIPTS_BELOW, scripts)]).map_err(overflow)?;
+        let place = Place::of::<ClaimChildren>(&claim_child(tie));
+        self.sums.entry(place).or_default().add_all(&sums).map_err(overflow)
     }
 
     /// Writes them.

@@ -83,6 +83,7 @@ mod rules {
         block_log::BlockLog,
         checkpoints::Checkpoints,
         claims::{ClaimLists, Claims},
+        cluster_claims::{ClaimChildren, ClaimNodes},
         clusters::{ClusterChildren, ClusterDays, ClusterOf, Clusters},
         coins::{Coins, CoinsByScript},
         contests::Contests,
@@ -364,6 +365,22 @@ mod rules {
 
         fn note(source: &Self::Key, sums: &Self::Value, tallies: &mut Tallies) {
             tallies.find_sums::<Self>(source, sums);
+        }
+    }
+
+    impl Verified for ClaimNodes {
+        const REPAIR: Repair = Repair::Labels;
+
+        fn note(key: &Self::Key, (): &Self::Value, tallies: &mut Tallies) {
+            tallies.find_row::<Self>(key, &());
+        }
+    }
+
+    impl Verified for ClaimChildren {
+        const REPAIR: Repair = Repair::Labels;
+
+        fn note(tie: &Self::Key, scripts: &Self::Value, tallies: &mut Tallies) {
+            tallies.find_sums::<Self>(tie, scripts);
         }
     }
 

@@ -9,7 +9,7 @@ use cairn_tables::{
     claims::{ClaimLists, Claims},
     encode_value,
     labels::{JOINED, LabelDue, Labels, ScriptHash, ScriptLabel},
-    stages::SCRIPTS,
+    stages::{CLUSTERS, SCRIPTS},
 };
 
 use super::{
@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     PipelineError,
-    labels::{Judged, is_current, judge, rows_of, tables},
+    labels::{Judged, Side, is_current, judge, rows_of, tables},
 };
 
 /// Name of the check.
@@ -38,9 +38,12 @@ pub(crate) fn audit(
 ) -> Result<Check, PipelineError> {
     let not_compared = |why: &str, ok| Ok(Check { name: NAME, ok, detail: format!("not compared: {why}") });
     let tip = view.tip();
-    let scripts = view.stages()?.iter().any(|of| of.stage.name == SCRIPTS.name && of.status == StageStatus::Finished);
+    let stages = view.stages()?;
+    let is_finished = |name: &str| stages.iter().any(|of| of.stage.name == name && of.status == StageStatus::Finished);
     // A command that writes makes them before anything else.
-    if !scripts || !is_current(view.checkpoint(JOINED)?.as_ref(), (tip.height, tip.hash)) {
+    if ![SCRIPTS, CLUSTERS].iter().all(|stage| is_finished(stage.name))
+        || !is_current(view.checkpoint(JOINED)?.as_ref(), (tip.height, tip.hash))
+    {
         return not_compared("they are not made yet", true);
     }
     let is_of = |place: &str| [Claims::NAME, ClaimLists::NAME].contains(&place) || tables().any(|of| of.name == place);
@@ -133,7 +136,8 @@ fn compare(
         let wrong = differs(stored.as_ref(), &now, is_due);
         finding.expect(wrong.is_none(), || format!("script {}: {}", hex::encode(script.0), wrong.unwrap_or_default()));
         if let Some(stored) = &stored {
-            let rows = rows_of(&script, stored, &now.sums).map_err(|e| ReadError::Broken(e.to_string()));
+            let side = Side { label: stored, moved: now.sums, path: &now.path };
+            let rows = rows_of(&script, &side).map_err(|e| ReadError::Broken(e.to_string()));
             tallies.expect_rows(&read!(rows));
         }
         scripts += 1;
@@ -159,6 +163,9 @@ fn differs(stored: Option<&ScriptLabel>, now: &Judged, is_due: bool) -> Option<&
     let bytes = |label: &ScriptLabel| encode_value::<Labels>(label);
     match (stored, &now.label) {
         (Some(stored), _) if stored.seen != now.seen => Some("its label has another newest transaction than the chain"),
+        (Some(stored), _) if stored.node.is_some_and(|node| now.node != Some(node)) => {
+            Some("its label has another node of the clusters than the chain")
+        }
         _ if is_due => None,
         (None, None) => None,
         (Some(_), None) => Some("it has a label that no claim gives"),

@@ -12,7 +12,8 @@ use crate::context::Ctx;
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Assessment {
     /// The state of the label; without one `no_history` if no block has a transaction of it (unconfirmed ones do not count),
-    /// `not_examined` if no labels are loaded, otherwise `examined_no_match`. `trust-safety` says what it rests on.
+    /// `not_examined` if no labels are loaded, otherwise `examined_no_match`. `trust-safety` says what it rests on, and also counts claims
+    /// that the address inherits from its cluster.
     state: AssessmentState,
     /// Who or what sources say it is; null if no claim tells.
     label: Option<ShortLabel>,

@@ -1,11 +1,16 @@
 //! What is said of a script, for the operations that judge it.
 
-use cairn_domain::claims::{At, Facts, Stated};
-use cairn_events::DocumentHash;
+use std::collections::BTreeMap;
+
+use cairn_domain::{
+    address_of,
+    claims::{At, Facts, Stated, is_heritable},
+};
+use cairn_events::Claim;
 use cairn_http::ApiError;
 use cairn_model::Height;
-use cairn_reader::{ClaimDocument, ListClaims, View};
-use cairn_tables::{events::Documents, headers::Headers};
+use cairn_reader::{ClaimDocument, ClaimedScripts, ListClaims, ReadError, View};
+use cairn_tables::{claims::ListVersion, events::Documents, headers::Headers};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -16,15 +21,28 @@ use crate::{
     values::rfc3339,
 };
 
-/// Why inherited claims are missing.
-const NOT_INHERITED: &str = "claims of other scripts of the cluster are not looked up yet";
+/// Most other scripts of the cluster whose claims are read.
+const MOST_INHERITED: usize = 16;
 
-/// The claims of a script, with their documents.
+/// Why inherited claims are missing.
+const UNFINISHED: &str = "the clusters are being made";
+
+/// What a list says of a script, or of another one of its cluster.
+pub(super) struct SaidList {
+    pub(super) of: ListClaims,
+    pub(super) document: ClaimDocument,
+    /// True if it is about another script of the cluster.
+    pub(super) is_inherited: bool,
+}
+
+/// The claims of a script and those that it inherits, with their documents.
 pub(super) struct Said {
     pub(super) wallet: Wallet,
-    lists: Vec<(ListClaims, ClaimDocument)>,
+    lists: Vec<SaidList>,
     /// True if there are more claims than were read.
     pub(super) is_cut: bool,
+    /// The scripts of the cluster with claims for the others; `None` while clusters are being made.
+    cluster: Option<ClaimedScripts>,
     pub(super) facts: Facts,
     as_of: Option<Height>,
 }
@@ -57,28 +75,34 @@ pub(crate) struct Examined {
     seq: u64,
     /// Lists that say something of the script, or did.
     lists: usize,
-    /// True if there are more claims than were read: 64 lists, and 64 claims of each, are read at most.
+    /// True if there are more claims than were read: 64 lists, and 64 claims of each, of the script, and as many of each of 16
+    /// other scripts of its cluster.
     truncated: bool,
-    /// Claims of other scripts of the same cluster: null, and why.
+    /// Claims about other scripts of the same cluster that extend to this one; null while the clusters are being made. Only
+    /// scripts that a list speaks of today are looked at.
     inherited_claims: Option<usize>,
-    inherited_claims_reason: &'static str,
+    inherited_claims_reason: Option<&'static str>,
+    /// True if claims beyond a merge of two large clusters were left out: such a merge may rest on a mistake.
+    suspect_merge: bool,
 }
 
 impl Said {
     /// Looks up what is said of an address. Two row reads for the script, some four for each list that says something, three
-    /// for its document.
+    /// for its document; some five for its cluster, and as many as for itself for each script whose claims it inherits.
     pub(super) fn find(ctx: &Ctx<'_>, address: AddressParam, as_of: Option<Height>) -> Result<Self, ApiError> {
         let view = ctx.view()?;
         let wallet = Wallet::find(view, None, address)?;
         let height = as_of.map(|height| ctx.as_of(Some(height))).transpose()?;
         let time = height.map(|height| time_of(view, height)).transpose()?;
-        let found = view.claims_of_hash(&wallet.script_hash, time)?;
-        let mut lists = Vec::with_capacity(found.lists.len());
-        for of in found.lists {
-            ctx.work.poll()?;
-            let document = view.claim_document(&of.version)?;
-            lists.push((of, document.ok_or_else(|| lacks::<Documents>("the document of a claim".to_owned()))?));
+        let mut reading = Reading { ctx, view, time, documents: BTreeMap::new(), lists: Vec::new(), is_cut: false };
+        reading.read(&wallet.script_hash, false)?;
+        let cluster = heirs(view, &wallet, ctx.as_of(height)?)?;
+        let others = || cluster.iter().flat_map(|of| &of.scripts).filter(|script| script.0 != wallet.script_hash);
+        for script in others().take(MOST_INHERITED) {
+            reading.read(&script.0, true)?;
         }
+        let has_more = others().count() > MOST_INHERITED;
+        let Reading { lists, is_cut, .. } = reading;
         let first = wallet.found.as_ref().map(|found| found.totals.first.tx_num);
         let seen =
             |height: Height| view.chain().get(height.saturating_add(1)).map_or(view.tip().tx_end, |b| b.first_tx);
@@ -90,13 +114,14 @@ impl Said {
             has_indirect_exposure: false,
             feed_checked_at: None,
         };
-        Ok(Said { wallet, lists, is_cut: found.is_cut, facts, as_of: height })
+        let is_cut = is_cut || has_more || cluster.as_ref().is_some_and(|of| of.is_cut);
+        Ok(Said { wallet, lists, is_cut, cluster, facts, as_of: height })
     }
 
     /// The claims, as they are judged.
     pub(super) fn stated(&self) -> Vec<Stated<'_>> {
-        let mut all = Vec::with_capacity(self.lists.iter().map(|(of, _)| of.claims.len()).sum());
-        for (of, document) in &self.lists {
+        let mut all = Vec::with_capacity(self.lists.iter().map(|list| list.of.claims.len()).sum());
+        for SaidList { of, document, is_inherited } in &self.lists {
             let provenance = &document.provenance;
             all.extend(of.claims.iter().map(|claim| Stated {
                 claim,
@@ -106,15 +131,15 @@ impl Said {
                 retrieved_at: provenance.retrieved_at,
                 ended_at: of.ended_at,
                 is_contested: of.is_contested(claim),
-                inherited: false,
+                inherited: *is_inherited,
             }));
         }
         all
     }
 
-    /// The list of a document.
-    pub(super) fn list_of(&self, document: &DocumentHash) -> Option<&ListClaims> {
-        self.lists.iter().find(|(_, of)| of.provenance.document == *document).map(|(of, _)| of)
+    /// The list of a claim of [`Said::stated`].
+    pub(super) fn list_of(&self, claim: &Claim) -> Option<&SaidList> {
+        self.lists.iter().find(|list| list.of.claims.iter().any(|of| std::ptr::eq(of, claim)))
     }
 
     /// What the answer is based on.
@@ -124,11 +149,76 @@ impl Said {
             as_of_height: self.as_of,
             as_of: rfc3339(self.facts.at.time),
             seq: view.tip().seq,
-            lists: self.lists.len(),
+            lists: self.lists.iter().filter(|list| !list.is_inherited).count(),
             truncated: self.is_cut,
-            inherited_claims: None,
-            inherited_claims_reason: NOT_INHERITED,
+            inherited_claims: self
+                .cluster
+                .is_some()
+                .then(|| self.lists.iter().filter(|list| list.is_inherited).map(|list| list.of.claims.len()).sum()),
+            inherited_claims_reason: self.cluster.is_none().then_some(UNFINISHED),
+            suspect_merge: self.cluster.as_ref().is_some_and(|of| of.has_suspect),
         }
+    }
+}
+
+impl SaidList {
+    /// The address that a claim of it is about, else its script; `None` if the claim is about the script that was asked for.
+    pub(super) fn inherited_from(&self, view: &View<'_>, claim: &Claim) -> Option<String> {
+        let script = || address_of(&claim.script, view.network()).unwrap_or_else(|| hex::encode(&claim.script));
+        self.is_inherited.then(script)
+    }
+}
+
+/// The scripts of the cluster of a wallet with claims for the others, one more than are read; `None` while clusters are being
+/// made.
+fn heirs(view: &View<'_>, wallet: &Wallet, height: Height) -> Result<Option<ClaimedScripts>, ApiError> {
+    let Some(found) = &wallet.found else { return Ok(Some(ClaimedScripts::default())) };
+    if !view.has_cluster_claims()? {
+        return Ok(Some(ClaimedScripts::default()));
+    }
+    let Some(at) = view.as_of(height) else { return Ok(Some(ClaimedScripts::default())) };
+    let of = match view.cluster_at(found.id, at) {
+        Err(ReadError::Unfinished(_)) => return Ok(None),
+        of => of?,
+    };
+    Ok(Some(view.claimed_in_cluster(&of, at, MOST_INHERITED + 1)?))
+}
+
+/// What is said of one script after another.
+struct Reading<'r, 'v> {
+    ctx: &'r Ctx<'r>,
+    view: &'r View<'v>,
+    time: Option<u32>,
+    /// Lists repeat their documents.
+    documents: BTreeMap<ListVersion, ClaimDocument>,
+    lists: Vec<SaidList>,
+    is_cut: bool,
+}
+
+impl Reading<'_, '_> {
+    fn read(&mut self, script: &[u8; 32], is_inherited: bool) -> Result<(), ApiError> {
+        let found = self.view.claims_of_hash(script, self.time)?;
+        self.is_cut |= found.is_cut;
+        for mut of in found.lists {
+            self.ctx.work.poll()?;
+            if is_inherited {
+                of.claims.retain(is_heritable);
+            }
+            if of.claims.is_empty() {
+                continue;
+            }
+            let document = match self.documents.get(&of.version) {
+                Some(known) => known.clone(),
+                None => {
+                    let found = self.view.claim_document(&of.version)?;
+                    let found = found.ok_or_else(|| lacks::<Documents>("the document of a claim".to_owned()))?;
+                    self.documents.insert(of.version, found.clone());
+                    found
+                }
+            };
+            self.lists.push(SaidList { of, document, is_inherited });
+        }
+        Ok(())
     }
 }
 

@@ -130,6 +130,8 @@ pub(crate) struct DetailClaim {
     licence: String,
     /// True if it may hold for other scripts of the same cluster.
     may_be_inherited: bool,
+    /// The address of the same cluster that it is about, or its script as hex; null if it is about the address asked for.
+    inherited_from: Option<String>,
     /// True if it is about a natural person.
     is_person: bool,
     /// What was last done to what it says; null if nobody has contested it.
@@ -179,7 +181,8 @@ impl DetailClaim {
             Standing::Delisted(end) => ("delisted", Some(end)),
             Standing::Expired(end) => ("expired", Some(end)),
         };
-        let list = said.list_of(stated.document);
+        let said_list = said.list_of(claim);
+        let list = said_list.map(|list| &list.of);
         let contest = list.and_then(|of| of.contest_of(claim));
         Ok(DetailClaim {
             claim_id: format!("{}:{}", stated.document, claim.row),
@@ -209,6 +212,7 @@ impl DetailClaim {
             row: claim.row,
             licence: stated.licence.to_string(),
             may_be_inherited: claim.is_inherited,
+            inherited_from: said_list.and_then(|list| list.inherited_from(view, claim)),
             is_person: claim.is_person,
             contest: contest.map(|of| ClaimContest::of(view, of)).transpose()?,
         })

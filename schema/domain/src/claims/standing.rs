@@ -91,8 +91,20 @@ impl<'a> Stated<'a> {
 
     /// True if it may hold here: what is inherited must be meant to be, and a link of a cluster is no listing.
     fn applies(&self) -> bool {
-        !self.inherited || (self.claim.is_inherited && self.claim.claim_type != ClaimType::ListedBy)
+        !self.inherited || is_heritable(self.claim)
     }
+}
+
+/// True if a claim is meant to extend to other scripts of the cluster. A link of a cluster is no listing.
+#[must_use]
+pub fn is_heritable(claim: &Claim) -> bool {
+    claim.is_inherited && claim.claim_type != ClaimType::ListedBy
+}
+
+/// True if one of the claims stands and extends to other scripts of the cluster.
+#[must_use]
+pub fn heritable(stated: &[Stated<'_>], at: At) -> bool {
+    standing_claims(stated, at).any(|stated| is_heritable(stated.claim))
 }
 
 /// The two clocks of a question.

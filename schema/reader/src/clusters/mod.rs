@@ -1,6 +1,7 @@
 //! Clusters as of any block: of which cluster a script is, what the cluster has, and who else is in it.
 
 mod explain;
+mod inherited;
 mod members;
 
 use std::collections::HashMap;
@@ -15,6 +16,7 @@ use cairn_tables::{
 
 pub use self::{
     explain::{Explanation, MOST_EXPLAINED_ROWS, MOST_STEPS, Step},
+    inherited::ClaimedScripts,
     members::{MemberPage, MemberPlace},
 };
 use crate::{ReadError, View};

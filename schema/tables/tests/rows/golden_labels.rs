@@ -4,6 +4,7 @@ use cairn_events::{Behaviour, Category, ClaimType, EntityName, EvidenceTier};
 use cairn_model::TxNum;
 use cairn_tables::{
     claims::ListKey,
+    cluster_claims::{ClaimChild, ClaimChildren, ClaimNodes, SCRIPTS_BELOW},
     entities::{
         EntityFacet, EntityFacets, EntityScript, EntityScripts, EntitySum, EntityTotals, FacetKind, Newest, ScriptClass,
     },
@@ -75,9 +76,12 @@ impl Tested for Labels {
 
     fn values() -> BoxedStrategy<ScriptLabel> {
         let sources = proptest::collection::btree_set("[a-z0-9._-]{1,32}", 0..4);
-        (vec(any::<u8>(), 1..40), option::of(seen()), option::of(label()), member(), sources)
-            .prop_map(|(script, seen, label, member, sources)| ScriptLabel {
+        let node = (any::<bool>(), option::of(values::tx_num()));
+        (vec(any::<u8>(), 1..40), option::of(seen()), option::of(label()), member(), sources, node)
+            .prop_map(|(script, seen, label, member, sources, (is_heritable, node))| ScriptLabel {
                 script: script.into(),
+                node: node.filter(|_| is_heritable && seen.is_some()),
+                is_heritable,
                 seen,
                 member: (label.is_none() || member.level > 40).then_some(member),
                 label,
@@ -117,10 +121,12 @@ impl Tested for Labels {
                 label: Some(label),
                 member: Some(member),
                 sources: vec!["abc".parse().unwrap()],
+                is_heritable: true,
+                node: Some(TxNum(0x0304)),
             },
             "a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5",
-            "01 51 0f 01 0000000102 01 03 5a 01 00 02 ac02 03 616263 03 414243 00 5a 03 616263 02 03 616263 03 646566 01 \
-                 61626300 706f7200 01 03 616263",
+            "01 51 3f 01 0000000102 01 03 5a 01 00 02 ac02 03 616263 03 414243 00 5a 03 616263 02 03 616263 03 646566 01 \
+                 61626300 706f7200 01 03 616263 0000000304",
         )]
     }
 
@@ -147,6 +153,38 @@ impl Tested for LabelSources {
             (LabelSource(Some("abc".parse().unwrap())), sums.clone(), "7a 616263", "00 04 00 02 00 d804"),
             (LabelSource(None), sums, "7a", "00 04 00 02 00 d804"),
         ]
+    }
+}
+
+impl Tested for ClaimNodes {
+    fn keys() -> BoxedStrategy<(TxNum, ScriptHash)> {
+        (values::tx_num(), hash()).boxed()
+    }
+
+    fn values() -> BoxedStrategy<()> {
+        Just(()).boxed()
+    }
+
+    fn golden() -> Golden<Self> {
+        let key = "6a 0000000102 a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5";
+        vec![((TxNum(0x0102), ScriptHash([0xa5; 32])), (), key, "")]
+    }
+}
+
+impl Tested for ClaimChildren {
+    fn keys() -> BoxedStrategy<ClaimChild> {
+        (values::tx_num(), values::tx_num(), values::tx_num())
+            .prop_map(|(parent, by, child)| ClaimChild { parent, by, child })
+            .boxed()
+    }
+
+    fn values() -> BoxedStrategy<Sums> {
+        golden_ages::sums().boxed()
+    }
+
+    fn golden() -> Golden<Self> {
+        let tie = ClaimChild { parent: TxNum(1), by: TxNum(0x0102), child: TxNum(2) };
+        vec![(tie, Sums::of([(SCRIPTS_BELOW, 2)]).unwrap(), "72 0000000001 0000000102 0000000002", "00 04")]
     }
 }
 
