@@ -88,6 +88,59 @@ fn codes(card: &Value) -> Vec<&str> {
     card["caveat_codes"].as_array().unwrap().iter().map(|of| of["code"].as_str().unwrap()).collect()
 }
 
+/// Two scripts of one cluster, each with its address.
+fn of_one_cluster(world: &World) -> [(ScriptBuf, String); 2] {
+    let reader = world.engine.lock().unwrap().reader();
+    let view = reader.view().unwrap();
+    let mut known = std::collections::HashMap::new();
+    for (script, wallet) in wallets(world) {
+        let Some(found) = view.find_script(script.as_bytes()).unwrap() else { continue };
+        let of = view.cluster_at(found.id, view.as_of_tip()).unwrap();
+        let Some(root) = of.root else { continue };
+        if let Some(other) = known.insert(root, (script.clone(), wallet.clone())) {
+            return [other, (script, wallet)];
+        }
+    }
+    panic!("the chain has no cluster of two scripts with addresses");
+}
+
+#[tokio::test]
+async fn a_claim_of_control_extends_to_the_cluster_and_a_listing_does_not() {
+    let world = &everything_world();
+    let router = world.open_router();
+    let [(script, wallet), (_, sibling)] = of_one_cluster(world);
+    let strong = Claim { level: 90, tier: EvidenceTier::SelfDisclosed, ..claim(&script, "okx") };
+    let reported =
+        Claim { claim_type: ClaimType::ReportedAs, behaviour: Some("scam".parse().unwrap()), ..claim(&script, "okx") };
+    take(world, "okx", 1_760_000_000, false, &[strong, reported, listed(&script)]);
+    let card = get_ok(&router, TRUST, &path(TRUST, &sibling)).await;
+    assert_eq!(card["assessment"]["state"], "inferred", "{card}");
+    assert_eq!((&card["label"]["entity"], &card["evidence_tier"]), (&"okx".into(), &"cluster_inherited".into()));
+    assert_eq!((&card["confidence_level"], &card["risk_indicator"]), (&90.into(), &"indirect_exposure".into()));
+    assert!(codes(&card).contains(&"cluster_inherited"), "{card}");
+    assert_eq!(card["listings"], json!([]));
+    let examined = &card["examined"];
+    assert_eq!((&examined["lists"], &examined["inherited_claims"]), (&0.into(), &2.into()));
+    assert_eq!((&examined["truncated"], &examined["suspect_merge"]), (&false.into(), &false.into()));
+    let summary = get_ok(&router, SUMMARY, &path(SUMMARY, &sibling)).await;
+    assert_eq!(summary["likely_entity"], "OKX");
+    let detail = get_ok(&router, DETAIL, &path(DETAIL, &sibling)).await;
+    assert_eq!(detail["total"], 2, "{detail}");
+    let from = |body: &Value| body["groups"][0]["claims"][0]["inherited_from"].clone();
+    assert_eq!(from(&detail), wallet.as_str());
+    assert_eq!(from(&get_ok(&router, DETAIL, &path(DETAIL, &wallet)).await), Value::Null);
+    let contributors = get_ok(&router, CONTRIBUTORS, &path(CONTRIBUTORS, &sibling)).await;
+    assert_eq!(contributors["examined"]["inherited_claims"], 2);
+    // Before the transaction that shows it, there was no cluster; and the list spoke later than any block.
+    let early = get_ok(&router, TRUST, &format!("{}?as_of=0", path(TRUST, &sibling))).await;
+    assert_eq!((&early["examined"]["inherited_claims"], &early["label"]["value"]), (&0.into(), &"unknown".into()));
+    // A claim of its own is the label.
+    let own = world.oracle.scripts().find(|script| address(script).as_ref() == Some(&sibling)).unwrap().to_owned();
+    take(world, "study", 1_760_000_001, false, &[Claim { level: 60, ..claim(&own, "okx") }]);
+    let card = get_ok(&router, TRUST, &path(TRUST, &sibling)).await;
+    assert_eq!((&card["assessment"]["state"], &card["evidence_tier"]), (&"labeled".into(), &"third_party".into()));
+}
+
 #[tokio::test]
 async fn without_labels_nothing_was_examined() {
     let world = &everything_world();
@@ -247,7 +300,7 @@ async fn compact_cards_are_at_most_half() {
         for template in [TRUST, SUMMARY] {
             let (full, compact) = (path(template, wallet), format!("{}?view=compact", path(template, wallet)));
             let (full, compact) = (get(&router, &full).await, get(&router, &compact).await);
-            assert!(compact.text.len() * 2 <= full.text.len(), "{template}: {}", compact.text);
+            assert!(compact.text.len() * 2 <= full.text.len(), "{template}: {}\n{}", compact.text, full.text);
             for name in ["address", "confidence_tier", "evidence_tier", "caveat_codes"] {
                 assert_eq!(compact.body[name], full.body[name], "{template}");
             }

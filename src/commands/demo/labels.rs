@@ -228,13 +228,16 @@ fn claim(row: u32, fact: &Fact, actors: &[Actor]) -> Result<Claim, Failure> {
         "" => None,
         short => Some(short.parse().map_err(|_| Failure::new(Exit::Other, format!("{short} is no entity's name")))?),
     };
+    let claim = Claim::bare(row, script.as_bytes().into(), fact.what, fact.tier);
     Ok(Claim {
+        // As lists that do not say so are read.
+        is_inherited: fact.what.makes_members() && claim.level >= 40,
         entity,
         entity_name: name.into(),
         category: fact.category,
         behaviour: fact.behaviour,
         label: fact.words.into(),
         note: "invented for the demo chain".into(),
-        ..Claim::bare(row, script.as_bytes().into(), fact.what, fact.tier)
+        ..claim
     })
 }

@@ -59,7 +59,15 @@ impl Operation for Summary {
             and no verdict.",
         errors: &[ErrorCode::BlockNotFound],
         freshness: &[TIP, CLAIMS],
-        compact: &["confidence", "label_count", "examined", "caveats", "short_explanation", "definition"],
+        compact: &[
+            "confidence",
+            "label_count",
+            "unique_contributors",
+            "examined",
+            "caveats",
+            "short_explanation",
+            "definition",
+        ],
         tool: Tool::reads(
             "asked in short who an address may belong to",
             "lists of sanctions, conflicts and flags (wallet_trust_safety), or the balance (wallet_overview)",
