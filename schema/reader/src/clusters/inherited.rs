@@ -12,8 +12,8 @@ use cairn_tables::{
 use super::{AsOf, Membership, SUSPECT_TRANSACTIONS};
 use crate::{ReadError, View};
 
-/// Most nodes that are visited for the claims of a cluster.
-const MOST_VISITED: usize = 1_000;
+/// Most steps down and up again for the claims of a cluster.
+const MOST_STEPS: usize = 1_000;
 
 const FIRST: ScriptHash = ScriptHash([0; 32]);
 
@@ -47,7 +47,7 @@ impl View<'_> {
     /// The database cannot be read, or a row is damaged.
     pub fn claims_below(&self, node: TxNum) -> Result<u64, ReadError> {
         let own = self.claimed_at(node, usize::MAX)?.len() as u64;
-        self.claimed_children(node)?.try_fold(own, |sum, child| Ok(sum + child?.1))
+        self.claimed_children(node, None)?.try_fold(own, |sum, child| Ok(sum + child?.1))
     }
 
     /// Scripts at a node, ascending, at most so many.
@@ -57,14 +57,16 @@ impl View<'_> {
         own.take(limit).map(|row| row.map(|((_, script), ())| script)).collect()
     }
 
-    /// Children of a node below which there are such scripts, and how many, in the order in which they joined.
+    /// Children of a node below which there are such scripts, and how many, in the order in which they joined, after one.
     fn claimed_children(
         &self,
         parent: TxNum,
+        last: Option<ClaimChild>,
     ) -> Result<impl Iterator<Item = Result<(ClaimChild, u64), ReadError>>, ReadError> {
-        let first = ClaimChild { parent, by: TxNum(0), child: TxNum(0) };
-        let rows = self.scan::<ClaimChildren>(Some(&first))?;
-        let own = rows.take_while(move |row| row.as_ref().map_or(true, |(tie, _)| tie.parent == parent));
+        let from = last.unwrap_or(ClaimChild { parent, by: TxNum(0), child: TxNum(0) });
+        let rows = self.scan::<ClaimChildren>(Some(&from))?;
+        let after = rows.skip_while(move |row| row.as_ref().is_ok_and(|(tie, _)| Some(*tie) == last));
+        let own = after.take_while(move |row| row.as_ref().map_or(true, |(tie, _)| tie.parent == parent));
         Ok(own.map(|row| {
             let (tie, sums) = row?;
             let below = u64::try_from(sums.get(SCRIPTS_BELOW));
@@ -73,7 +75,7 @@ impl View<'_> {
     }
 
     /// Scripts of a cluster with claims for the others, as of a block, at most so many. What is beyond a merge of two large
-    /// clusters is left out. Reads two rows for each node that has some at it or below, and one for each merge.
+    /// clusters is left out. Reads some four rows for each node that has some at it or below, and one for each merge.
     ///
     /// # Errors
     /// The database cannot be read, or a row is damaged.
@@ -87,30 +89,27 @@ impl View<'_> {
             }
             top = tie.parent;
         }
-        let (mut due, mut visited) = (vec![top], 0);
-        while let Some(node) = due.pop() {
+        // Nodes on the way down, each with the child that was last; nothing of a node is read before it is needed.
+        let (mut way, mut steps): (Vec<(TxNum, Option<ClaimChild>)>, usize) = (vec![(top, None)], 0);
+        while let Some((node, last)) = way.pop() {
             // One more tells if there are more.
             let room = (limit + 1).saturating_sub(found.scripts.len());
-            if room == 0 || visited == MOST_VISITED {
+            if room == 0 || steps == MOST_STEPS {
                 found.is_cut = true;
                 break;
             }
-            visited += 1;
-            found.scripts.extend(self.claimed_at(node, room)?);
-            let from = due.len();
-            for child in self.claimed_children(node)? {
-                let (tie, _) = child?;
-                // Of a child without scripts as of an earlier block no more are needed than are visited.
-                if tie.by >= at.tx_end || due.len() - from > MOST_VISITED {
-                    break;
-                }
-                if self.is_suspect(&tie)? {
-                    found.has_suspect = true;
-                } else {
-                    due.push(tie.child);
-                }
+            steps += 1;
+            if last.is_none() {
+                found.scripts.extend(self.claimed_at(node, room)?);
             }
-            due[from..].reverse();
+            let next = self.claimed_children(node, last)?.next().transpose()?;
+            let Some((tie, _)) = next.filter(|(tie, _)| tie.by < at.tx_end) else { continue };
+            way.push((node, Some(tie)));
+            if self.is_suspect(&tie)? {
+                found.has_suspect = true;
+            } else {
+                way.push((tie.child, None));
+            }
         }
         found.is_cut |= found.scripts.len() > limit;
         found.scripts.truncate(limit);
