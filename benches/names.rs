@@ -55,15 +55,7 @@ fn label(rng: &mut ChaCha8Rng, at: u64) -> ScriptLabel {
         is_contested: false,
         is_person: false,
     };
-    ScriptLabel {
-        script: [0x51].into(),
-        seen: None,
-        label: Some(label),
-        member: None,
-        sources: Vec::new(),
-        is_heritable: false,
-        node: None,
-    }
+    ScriptLabel { label: Some(label), ..ScriptLabel::bare([0x51].into()) }
 }
 
 fn put<T: Table>(writer: &Writer, rows: impl IntoIterator<Item = (T::Key, T::Value)>) {

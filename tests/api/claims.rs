@@ -1,8 +1,12 @@
 //! Operations about claims: what lists say of an address, and what follows from it.
 
-use bitcoin::ScriptBuf;
+use bitcoin::{
+    ScriptBuf,
+    hashes::{Hash, sha256},
+};
 use cairn_events::{
-    Body, Category, Claim, ClaimList, ClaimType, Document, DocumentHash, EvidenceTier, Provenance,
+    Body, Category, Claim, ClaimId, ClaimList, ClaimType, Contest, ContestAct, ContestParty, Document, DocumentHash,
+    EvidenceTier, Provenance,
     claim::{MAX_NAME, plain},
 };
 use serde_json::{Value, json};
@@ -61,6 +65,30 @@ pub fn take(world: &World, source: &str, retrieved_at: u32, is_complete: bool, c
     let document = Document { provenance, received_at: None, body };
     let engine = world.engine.lock().unwrap();
     engine.take_document(&document, 1_900_000_000).unwrap();
+}
+
+/// The operator contests what a list of [`take`] says.
+fn contest(world: &World, claim: &Claim, source: &str) {
+    let contest = Contest {
+        script: sha256::Hash::hash(&claim.script).to_byte_array(),
+        source: source.parse().unwrap(),
+        list: "main".parse().unwrap(),
+        statement: claim.statement(),
+        claim: ClaimId { document: DocumentHash([7; 32]), row: 1 },
+        act: ContestAct::Contests,
+        by: ContestParty::Operator,
+        reason: "it is another's".to_owned(),
+        signed: None,
+    };
+    let provenance = Provenance {
+        document: DocumentHash([8; 32]),
+        source: "operator".parse().unwrap(),
+        licence: "operator".parse().unwrap(),
+        origin: "a test".to_owned(),
+        retrieved_at: 1_760_000_100,
+    };
+    let document = Document { provenance, received_at: None, body: Body::Contest(Box::new(contest)) };
+    world.engine.lock().unwrap().take_document(&document, 1_900_000_000).unwrap();
 }
 
 /// What the examples of the description show: their address, as two sources name it. `parameter` is how they name it.
@@ -139,6 +167,20 @@ async fn a_claim_of_control_extends_to_the_cluster_and_a_listing_does_not() {
     take(world, "study", 1_760_000_001, false, &[Claim { level: 60, ..claim(&own, "okx") }]);
     let card = get_ok(&router, TRUST, &path(TRUST, &sibling)).await;
     assert_eq!((&card["assessment"]["state"], &card["evidence_tier"]), (&"labeled".into(), &"third_party".into()));
+}
+
+#[tokio::test]
+async fn what_is_contested_does_not_reach_the_cluster() {
+    let world = &everything_world();
+    let router = world.open_router();
+    let [(script, wallet), (_, sibling)] = of_one_cluster(world);
+    let one = claim(&script, "okx");
+    take(world, "okx", 1_760_000_000, false, std::slice::from_ref(&one));
+    let state = async |wallet: &str| get_ok(&router, TRUST, &path(TRUST, wallet)).await["assessment"]["state"].clone();
+    assert_eq!((state(&wallet).await, state(&sibling).await), ("labeled".into(), "inferred".into()));
+    contest(world, &one, "okx");
+    assert_eq!((state(&wallet).await, state(&sibling).await), ("contested".into(), "examined_no_match".into()));
+    assert_eq!(get_ok(&router, DETAIL, &path(DETAIL, &sibling)).await["total"], 0);
 }
 
 #[tokio::test]

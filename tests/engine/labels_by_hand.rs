@@ -248,7 +248,8 @@ fn judged(said: &[ListClaims]) -> (Option<Label>, Option<Member>, BTreeSet<Slug>
 
 /// True if a claim that stands extends to other scripts of the cluster, by hand.
 fn is_heritable(said: &[ListClaims]) -> bool {
-    standing(said).iter().any(|one| one.claim.is_inherited && one.claim.claim_type != ClaimType::ListedBy)
+    let extends = |one: &Standing<'_>| one.claim.is_inherited && one.claim.claim_type != ClaimType::ListedBy;
+    standing(said).iter().any(|one| extends(one) && !one.contested())
 }
 
 /// Scripts whose claims extend to their cluster are found from every other script of it, at any height.

@@ -33,15 +33,7 @@ fn label(entity: Option<&str>, name: &str, said: &str, category: Option<Category
         is_contested: false,
         is_person: false,
     };
-    ScriptLabel {
-        script: [0x51].into(),
-        seen: None,
-        label: Some(label),
-        member: None,
-        sources: Vec::new(),
-        is_heritable: false,
-        node: None,
-    }
+    ScriptLabel { label: Some(label), ..ScriptLabel::bare([0x51].into()) }
 }
 
 fn hash(at: usize) -> ScriptHash {

@@ -288,7 +288,7 @@ pub(crate) const DEFINITIONS: &[Definition] = &[
              name nobody, and placeholders such as unnamed, do not vote. Only claims of control (controlled_by, \
              coinbase_payout_of) of level 40 or more make a script a member of an entity.",
             "A claim that its source lets extend, which is the rule for claims of control, also counts for the other scripts of the same \
-             cluster: with six tenths of its level, 60 at most, and only if its script has it today. A listing never does. The claims of \
+             cluster: with six tenths of its level, 60 at most, and only if its script has it today. A listing never does, nor what is contested. The claims of \
              16 other scripts are read at most, those that joined the cluster first. Nothing is inherited over a merge of two clusters \
              of 10,000 transactions or more each. These numbers are ours.",
             "Of one list, the document that was retrieved last holds. If it is a complete list, what it no longer has ended then: \

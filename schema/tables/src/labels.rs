@@ -172,6 +172,20 @@ pub struct Member {
 }
 
 impl ScriptLabel {
+    /// A script that no block has, with nothing said of it yet.
+    #[must_use]
+    pub fn bare(script: Arc<[u8]>) -> Self {
+        ScriptLabel {
+            script,
+            seen: None,
+            label: None,
+            member: None,
+            sources: Vec::new(),
+            is_heritable: false,
+            node: None,
+        }
+    }
+
     /// Its id, once a block has it.
     #[must_use]
     pub fn id(&self, hash: &ScriptHash) -> Option<ScriptId> {

@@ -239,15 +239,7 @@ mod tests {
     }
 
     fn row(label: Label) -> ScriptLabel {
-        ScriptLabel {
-            script: [0x51].into(),
-            seen: None,
-            label: Some(label),
-            member: None,
-            sources: Vec::new(),
-            is_heritable: false,
-            node: None,
-        }
+        ScriptLabel { label: Some(label), ..ScriptLabel::bare([0x51].into()) }
     }
 
     /// Words with names, and whether scripts are listed.

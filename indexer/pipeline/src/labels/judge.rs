@@ -105,7 +105,7 @@ fn together(said: &ScriptClaims) -> Option<ScriptLabel> {
     let sources = sources(&stated, at);
     let is_heritable = heritable(&stated, at);
     let is_there = label.is_some() || member.is_some() || is_heritable;
-    is_there.then_some(ScriptLabel { script, seen: None, label, member, sources, is_heritable, node: None })
+    is_there.then(|| ScriptLabel { label, member, sources, is_heritable, ..ScriptLabel::bare(script) })
 }
 
 /// Who labels the script, if it is labelled.

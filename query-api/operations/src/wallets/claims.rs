@@ -202,7 +202,11 @@ impl Reading<'_, '_> {
         for mut of in found.lists {
             self.ctx.work.poll()?;
             if is_inherited {
-                of.claims.retain(is_heritable);
+                // What is contested does not extend to others.
+                let is_contested = |claim: &Claim| of.is_contested(claim) && !claim.is_incontestable();
+                let extends: Vec<Claim> =
+                    of.claims.iter().filter(|claim| is_heritable(claim) && !is_contested(claim)).cloned().collect();
+                of.claims = extends;
             }
             if of.claims.is_empty() {
                 continue;

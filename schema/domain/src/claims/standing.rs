@@ -89,9 +89,16 @@ impl<'a> Stated<'a> {
         !self.inherited && self.level() >= LABELS_FROM && counts
     }
 
+    /// True if it extends to other scripts of the cluster: it is meant to, and nobody contests it. Else the holder of one key
+    /// would contest what is said of all others.
+    #[must_use]
+    pub fn extends(&self) -> bool {
+        is_heritable(self.claim) && !self.contested()
+    }
+
     /// True if it may hold here: what is inherited must be meant to be, and a link of a cluster is no listing.
     fn applies(&self) -> bool {
-        !self.inherited || is_heritable(self.claim)
+        !self.inherited || self.extends()
     }
 }
 
@@ -104,7 +111,7 @@ pub fn is_heritable(claim: &Claim) -> bool {
 /// True if one of the claims stands and extends to other scripts of the cluster.
 #[must_use]
 pub fn heritable(stated: &[Stated<'_>], at: At) -> bool {
-    standing_claims(stated, at).any(|stated| is_heritable(stated.claim))
+    standing_claims(stated, at).any(|stated| stated.extends())
 }
 
 /// The two clocks of a question.

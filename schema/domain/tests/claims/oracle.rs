@@ -33,7 +33,7 @@ fn stands(one: &Stated<'_>, now: u32) -> bool {
     let asserted = one.claim.asserted_at.unwrap_or(one.retrieved_at);
     let begins = asserted.max(one.claim.valid_from.unwrap_or(0));
     let ends = one.ended_at.unwrap_or(u32::MAX).min(one.claim.valid_to.unwrap_or(u32::MAX));
-    let passes = one.claim.is_inherited && one.claim.claim_type != ClaimType::ListedBy;
+    let passes = one.claim.is_inherited && one.claim.claim_type != ClaimType::ListedBy && !contested(one);
     (begins..ends).contains(&now) && (passes || !one.inherited)
 }
 

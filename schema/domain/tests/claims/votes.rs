@@ -71,6 +71,9 @@ fn only_what_is_meant_to_be_is_inherited_and_a_listing_never() {
     assert_eq!(standings(&[one.stated()], At::time(NOW)), [Standing::NotInherited]);
     assert_eq!(member(&[one]), None);
     assert_eq!(standings(&[listed("ofac_a", None).inherited().stated()], At::time(NOW)), [Standing::NotInherited]);
+    // What the holder of one key contests does not reach the other scripts.
+    let contested = control("mine", "okx").inherited().contested();
+    assert_eq!(standings(&[contested.stated()], At::time(NOW)), [Standing::NotInherited]);
 }
 
 #[test]
