@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use bitcoin::hashes::{Hash, sha256};
 use cairn_events::{Body, Claim, ClaimList, ClaimType, Document, DocumentHash, EvidenceTier, PoolTag, Provenance};
 use cairn_reader::{ListClaims, ScriptClaims};
 use cairn_tables::claims::{ListKey, ListVersion};
@@ -139,14 +140,23 @@ pub(crate) fn said(documents: &[Document], script: &[u8]) -> Vec<ListClaims> {
 /// Compares what is said of every script with what follows from the documents by hand.
 pub(crate) fn assert_claims(index: &Index, documents: &[Document], what: &str) {
     let lists = lists_of(documents);
+    let mut scripts: Vec<[u8; 2]> = (0..=SCRIPTS).map(|last| [0x51, last]).collect();
+    scripts.sort_by_key(|script| sha256::Hash::hash(script));
     index.view(|view| {
-        for script in (0..=SCRIPTS).map(|last| [0x51, last]) {
-            for at in [None, Some(1_800_000_002), Some(1_799_999_999)] {
-                let by_hand = lists.iter().filter_map(|(key, of)| of_list(key, of, &script, at));
+        // One that goes back and forth, and one for each time, which only goes forward.
+        let mut any = view.claim_walk().unwrap();
+        let mut walks = [None, Some(1_800_000_002), Some(1_799_999_999)].map(|at| (at, view.claim_walk().unwrap()));
+        for script in &scripts {
+            let hash = sha256::Hash::hash(script).to_byte_array();
+            for (at, walk) in &mut walks {
+                let at = *at;
+                let by_hand = lists.iter().filter_map(|(key, of)| of_list(key, of, script, at));
                 let (lists, cut): (Vec<ListClaims>, Vec<bool>) =
-                    by_hand.map(|(of, cut)| (contested(of, documents, &script, at), cut)).unzip();
+                    by_hand.map(|(of, cut)| (contested(of, documents, script, at), cut)).unzip();
                 let by_hand = ScriptClaims { lists, is_cut: cut.contains(&true) };
-                assert_eq!(view.claims_of(&script, at).unwrap(), by_hand, "{what}: {at:?}");
+                assert_eq!(view.claims_of(script, at).unwrap(), by_hand, "{what}: {at:?}");
+                assert_eq!(any.of(&hash, at).unwrap(), by_hand, "{what}: {at:?}, walking");
+                assert_eq!(walk.of(&hash, at).unwrap(), by_hand, "{what}: {at:?}, walking forward");
             }
         }
         for (key, documents) in &lists {

@@ -6,15 +6,17 @@ use cairn_stages::FoldDirection;
 use cairn_tables::{
     DecodeError, Table,
     claims::Claims,
-    labels::{JOINED, LabelDue, Labels, ScriptHash},
+    labels::{JOINED, LabelDue, Labels, ScriptHash, ScriptLabel},
     stages::{CLUSTERS, SCRIPTS},
 };
 use cairn_writer::WriteError;
 
 use crate::{
     Engine, Phase, PipelineError, Progress, ProgressStep,
-    labels::{Changes, Marks, OfBlock, Side, forget, is_current, judge, marked, of_block, put_checkpoint, tables},
-    resolve::look_up,
+    labels::{
+        Changes, Judged, Marks, OfBlock, Side, forget, is_current, judge, marked, of_block, put_checkpoint, tables,
+    },
+    resolve::look_up_pieces,
 };
 
 /// Commits between two flushes.
@@ -119,33 +121,20 @@ impl Engine {
         Ok(self.writer.flush()?)
     }
 
-    /// Judges all scripts that are marked.
+    /// Judges all scripts that are marked. While some are written, the next ones are judged: no script's label depends on
+    /// that of another.
     fn judge_marked(&self, progress: &dyn Progress) -> Result<JudgedMarks, PipelineError> {
-        let (mut last, mut commits, mut replaced) = (None, 0u64, 0);
-        loop {
-            let due = marked(&self.reader.view()?, last.as_ref())?;
-            let (Some(from), Some(to)) = (due.first(), due.last()) else { break };
+        let (mut commits, mut replaced) = (0u64, 0);
+        let mut judged = self.judge_some(None)?;
+        while let (Some(from), Some(to)) = (judged.first().map(|of| of.hash), judged.last().map(|of| of.hash)) {
             if progress.cancel_token().is_cancelled() {
                 self.writer.flush()?;
                 return Err(PipelineError::Stopped);
             }
-            let judged = look_up(&self.reader, &due, |view, hash| {
-                let before = view.get::<Labels>(hash)?;
-                let now = judge(view, hash, before.as_ref())?;
-                Ok((*hash, before, now))
-            })?;
-            let mut changes = Changes::default();
-            for (hash, before, now) in &judged {
-                let (before, after) = (before.as_ref(), now.label.as_ref());
-                replaced += usize::from(before.is_some() && before != after);
-                let side = |label| Side { label, moved: now.sums, path: &now.path };
-                changes.replace(*hash, before.map(side), after.map(side))?;
-            }
-            self.writer.commit::<PipelineError>(|batch| {
-                batch.delete_range::<LabelDue>(from, to);
-                changes.write(&self.writer, batch)
-            })?;
-            last = Some(*to);
+            let (next, written) =
+                rayon::join(|| self.judge_some(Some(&to)), || self.write_judged((&from, &to), &judged));
+            replaced += written?;
+            judged = next?;
             commits += 1;
             if commits.is_multiple_of(FLUSH_COMMITS) {
                 self.writer.flush()?;
@@ -156,6 +145,48 @@ impl Engine {
         }
         Ok(JudgedMarks { any: commits > 0, replaced })
     }
+
+    /// Judges some scripts that are marked, ascending, after one.
+    fn judge_some(&self, after: Option<&ScriptHash>) -> Result<Vec<JudgedScript>, PipelineError> {
+        let due = marked(&self.reader.view()?, after)?;
+        look_up_pieces(&self.reader, &due, |view, due| {
+            let mut claims = view.claim_walk()?;
+            let one = |hash: &ScriptHash| {
+                let before = view.get::<Labels>(hash)?;
+                let now = judge(view, &mut claims, hash, before.as_ref())?;
+                Ok(JudgedScript { hash: *hash, before, now })
+            };
+            due.iter().map(one).collect()
+        })
+    }
+
+    /// Writes what was judged, and takes the marks away; returns how many labels were replaced or ended.
+    fn write_judged(
+        &self,
+        (from, to): (&ScriptHash, &ScriptHash),
+        judged: &[JudgedScript],
+    ) -> Result<usize, PipelineError> {
+        let (mut changes, mut replaced) = (Changes::default(), 0);
+        for JudgedScript { hash, before, now } in judged {
+            let (before, after) = (before.as_ref(), now.label.as_ref());
+            replaced += usize::from(before.is_some() && before != after);
+            let side = |label| Side { label, moved: now.sums, path: &now.path };
+            changes.replace(*hash, before.map(side), after.map(side))?;
+        }
+        self.writer.commit::<PipelineError>(|batch| {
+            batch.delete_range::<LabelDue>(from, to);
+            changes.write(&self.writer, batch)
+        })?;
+        Ok(replaced)
+    }
+}
+
+/// A script that was judged.
+struct JudgedScript {
+    hash: ScriptHash,
+    /// The row that it had.
+    before: Option<ScriptLabel>,
+    now: Judged,
 }
 
 /// What came of judging all marks.

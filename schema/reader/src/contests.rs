@@ -1,8 +1,6 @@
 //! Contests of what is said of a script.
 
-use std::collections::HashSet;
-
-use cairn_events::{Contest, ContestAct, StatementHash};
+use cairn_events::{Contest, StatementHash};
 use cairn_tables::{
     Table,
     claims::{ListKey, ListVersion},
@@ -10,7 +8,7 @@ use cairn_tables::{
     events::EventRow,
 };
 
-use crate::{ReadError, View};
+use crate::{ReadError, View, forward::Forward};
 
 /// Most rows of contests of one script that are read.
 pub const MOST_CONTESTS: usize = 1_024;
@@ -40,6 +38,34 @@ pub(crate) fn newest_of(rows: &[(ContestKey, ContestState)], list: &ListKey) -> 
     newest
 }
 
+/// As [`View::contests_of`], with an iterator over the table.
+pub(crate) fn of_script(
+    view: &View<'_>,
+    rows: &mut Forward<'_>,
+    script: &[u8; 32],
+    at: Option<u32>,
+) -> Result<(Vec<(ContestKey, ContestState)>, bool), ReadError> {
+    let mut from: Vec<u8> = Contests::TAG.into_iter().collect();
+    from.extend_from_slice(script);
+    rows.seek(&from);
+    let mut found = Vec::new();
+    loop {
+        view.count()?;
+        let Some((key, value)) = rows.row()?.filter(|(key, _)| key.starts_with(&from)) else {
+            return Ok((found, false));
+        };
+        if found.len() == MOST_CONTESTS {
+            return Ok((found, true));
+        }
+        view.count_bytes(value)?;
+        let key = Contests::decode_key(key)?;
+        if at.is_none_or(|at| key.version.retrieved_at <= at) {
+            found.push((key, Contests::decode_value(value)?));
+        }
+        rows.next();
+    }
+}
+
 impl View<'_> {
     /// What documents do to what is said of a script, by the SHA-256 of the script, ascending; with a time, those that were
     /// retrieved by then. And whether there are more than [`MOST_CONTESTS`]. One row read, and one for each.
@@ -51,47 +77,7 @@ impl View<'_> {
         script: &[u8; 32],
         at: Option<u32>,
     ) -> Result<(Vec<(ContestKey, ContestState)>, bool), ReadError> {
-        let mut from: Vec<u8> = Contests::TAG.into_iter().collect();
-        from.extend_from_slice(script);
-        let mut rows = self.raw_iterator::<Contests>()?;
-        rows.seek(&from);
-        let mut found = Vec::new();
-        loop {
-            self.count()?;
-            rows.status().map_err(|e| ReadError::of_table(Contests::NAME, e))?;
-            let Some((key, value)) = rows.item().filter(|(key, _)| key.starts_with(&from)) else {
-                return Ok((found, false));
-            };
-            if found.len() == MOST_CONTESTS {
-                return Ok((found, true));
-            }
-            self.count_bytes(value)?;
-            let key = Contests::decode_key(key)?;
-            if at.is_none_or(|at| key.version.retrieved_at <= at) {
-                found.push((key, Contests::decode_value(value)?));
-            }
-            rows.next();
-        }
-    }
-
-    /// The statements of a list about a script that are blanked. One row read for each document that did something to one.
-    ///
-    /// # Errors
-    /// The database cannot be read, or a row is damaged.
-    pub fn redacted(&self, script: &[u8; 32], list: &ListKey) -> Result<HashSet<StatementHash>, ReadError> {
-        let version = ListVersion { retrieved_at: 0, document: [0; 8] };
-        let first = ContestKey { script: *script, list: list.clone(), statement: StatementHash([0; 32]), version };
-        let mut redacted = HashSet::new();
-        for row in self.scan::<Contests>(Some(&first))? {
-            let (key, state) = row?;
-            if key.script != *script || key.list != *list {
-                break;
-            }
-            if state.act == ContestAct::Redacts {
-                redacted.insert(key.statement);
-            }
-        }
-        Ok(redacted)
+        of_script(self, &mut Forward::new::<Contests>(self)?, script, at)
     }
 
     /// The contest of a document, with its sequence number; `None` if the ledger has no such contest. Three row reads.

@@ -15,6 +15,7 @@ mod events;
 mod facts;
 mod families;
 mod format;
+mod forward;
 mod journal;
 mod label_walk;
 mod labels;
@@ -34,7 +35,7 @@ mod txs;
 mod view;
 
 pub use chain_index::{Brief, ChainIndex};
-pub use claims::{ClaimDocument, ListClaims, MOST_LISTS, MOST_OF_A_LIST, ScriptClaims};
+pub use claims::{ClaimDocument, ClaimWalk, ListClaims, MOST_LISTS, MOST_OF_A_LIST, ScriptClaims};
 pub use clusters::{
     AsOf, ClaimedScripts, ClusterRoot, ClusterSize, Explanation, MOST_COUNTED_CHILDREN, MOST_EXPLAINED_ROWS,
     MOST_STEPS, MemberPage, MemberPlace, Membership, SUSPECT_TRANSACTIONS, Step, Tie,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use cairn_domain::claims::{At, Standing, Stated, heritable, labelling, membership, short_label, standings};
 use cairn_events::{DocumentHash, EvidenceTier, Slug};
 use cairn_model::TxNum;
-use cairn_reader::{ReadError, ScriptClaims, Tie, View};
+use cairn_reader::{ClaimWalk, ReadError, ScriptClaims, Tie, View};
 use cairn_tables::{
     claims::{ListKey, ListVersion},
     labels::{Label, Member, ScriptHash, ScriptLabel, SeenScript},
@@ -29,12 +29,17 @@ pub(crate) struct Judged {
     pub(crate) path: Vec<Tie>,
 }
 
-/// Judges a script by its claims and the chain. `before` is the row that it has.
+/// Judges a script by its claims, which the walk reads, and the chain. `before` is the row that it has.
 ///
 /// # Errors
 /// The database cannot be read, or a row is damaged.
-pub(crate) fn judge(view: &View<'_>, hash: &ScriptHash, before: Option<&ScriptLabel>) -> Result<Judged, ReadError> {
-    let mut label = together(&view.claims_of_hash(&hash.0, None)?);
+pub(crate) fn judge(
+    view: &View<'_>,
+    claims: &mut ClaimWalk<'_>,
+    hash: &ScriptHash,
+    before: Option<&ScriptLabel>,
+) -> Result<Judged, ReadError> {
+    let mut label = together(&claims.of(&hash.0, None)?);
     let found = match label.as_ref().or(before) {
         Some(of) => view.find_script(&of.script)?,
         None => None,

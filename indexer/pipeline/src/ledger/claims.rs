@@ -7,7 +7,7 @@ use cairn_events::{
     Claim, ClaimList, Provenance,
     claim::{Shared, put_claim},
 };
-use cairn_reader::{ReadError, View};
+use cairn_reader::{ClaimWalk, ReadError};
 use cairn_tables::{
     claims::{ClaimKey, ClaimLists, Claims, ListDocument, ListKey, ListSize, ListVersion},
     events::{CLAIMS_PER_ROW, EventRow, Events},
@@ -59,8 +59,8 @@ fn without_row(claim: &Claim) -> [u8; 32] {
 }
 
 /// What a list says of a script already, in whatever rows: a document may say any number of things of one script.
-fn said(view: &View<'_>, script: &[u8; 32], list: &ListKey) -> Result<HashSet<[u8; 32]>, ReadError> {
-    let said = view.claims_of_list(script, list, usize::MAX)?.filter(|of| of.ended_at.is_none());
+fn said(claims: &mut ClaimWalk<'_>, script: &[u8; 32], list: &ListKey) -> Result<HashSet<[u8; 32]>, ReadError> {
+    let said = claims.of_list(script, list, usize::MAX)?.filter(|of| of.ended_at.is_none());
     Ok(said.iter().flat_map(|of| &of.claims).map(without_row).collect())
 }
 
@@ -83,15 +83,18 @@ impl Taking<'_> {
         let mut repeat = vec![false; claims.len()];
         // What the list says of one script, for as long as the claims are about it.
         let mut before: Option<([u8; 32], HashSet<[u8; 32]>)> = None;
+        let mut walk = self.view.claim_walk()?;
         for at in order {
             let script = keys[at].script;
             if before.as_ref().is_none_or(|(of, _)| *of != script) {
-                before = Some((script, said(self.view, &script, &own)?));
+                before = Some((script, said(&mut walk, &script, &own)?));
                 if state.withdrawn == 0 {
                     batch.put_row::<LabelDue>(&ScriptHash(script), &());
                 }
             }
-            repeat[at] = before.as_ref().is_some_and(|(_, said)| said.contains(&without_row(&claims[at])));
+            // Mostly nothing: then no hash is computed.
+            let said = before.as_ref().map(|(_, said)| said).filter(|said| !said.is_empty());
+            repeat[at] = said.is_some_and(|said| said.contains(&without_row(&claims[at])));
             if state.withdrawn == 0 {
                 batch.put_row::<Claims>(&keys[at], &claims[at]);
             }

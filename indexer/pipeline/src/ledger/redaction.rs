@@ -1,12 +1,9 @@
 //! Blanks what a list says of a script: in the ledger, in the tables that follow from it, and in files.
 
-use std::{
-    collections::{HashMap, HashSet, hash_map::Entry},
-    time::Duration,
-};
+use std::time::Duration;
 
 use bitcoin::hashes::{Hash, sha256};
-use cairn_events::{Claim, Provenance, StatementHash};
+use cairn_events::{Claim, Provenance};
 use cairn_tables::{
     TableInfo,
     claims::{ClaimLists, Claims, ListDocument, ListKey, ListSize},
@@ -26,22 +23,24 @@ impl Taking<'_> {
     /// The claims of a document, those blanked that say what is redacted.
     pub(super) fn without_redacted(&self, list: &ListKey, claims: &[Claim]) -> Result<Vec<Claim>, LedgerError> {
         let mut all = claims.to_vec();
-        // Hardly any index has one: then no statement is hashed.
+        // Hardly any index has one: then no script is hashed.
         if self.view.scan::<Contests>(None)?.next().transpose()?.is_none() {
             return Ok(all);
         }
-        let mut known: HashMap<[u8; 32], HashSet<StatementHash>> = HashMap::new();
+        let mut redactable: Vec<([u8; 32], &mut Claim)> = Vec::new();
         for claim in all.iter_mut().filter(|claim| claim.is_redactable()) {
-            let script = sha256::Hash::hash(&claim.script).to_byte_array();
-            let redacted = match known.entry(script) {
-                Entry::Occupied(known) => known.into_mut(),
-                Entry::Vacant(new) => {
-                    let redacted = self.view.redacted(new.key(), list)?;
-                    new.insert(redacted)
+            redactable.push((sha256::Hash::hash(&claim.script).to_byte_array(), claim));
+        }
+        // In the order of the table: then hardly any is sought.
+        redactable.sort_unstable_by_key(|(script, _)| *script);
+        let mut walk = self.view.claim_walk()?;
+        for of_script in redactable.chunk_by_mut(|(a, _), (b, _)| a == b) {
+            let Some((script, _)) = of_script.first() else { continue };
+            let redacted = walk.redacted(script, list)?;
+            for (_, claim) in of_script.iter_mut().filter(|_| !redacted.is_empty()) {
+                if redacted.contains(&claim.statement()) {
+                    **claim = claim.redacted();
                 }
-            };
-            if redacted.contains(&claim.statement()) {
-                *claim = claim.redacted();
             }
         }
         Ok(all)

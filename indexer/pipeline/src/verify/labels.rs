@@ -125,6 +125,7 @@ fn compare(
     let mut claims = read!(view.scan::<Claims>(None));
     let mut labels = read!(view.scan::<Labels>(None)).peekable();
     let mut due = read!(view.scan::<LabelDue>(None)).peekable();
+    let mut walk = read!(view.claim_walk());
     let mut said = read!(next_said(&mut claims, None));
     let (mut scripts, mut labelled, mut waiting) = (0u64, 0u64, 0u64);
     loop {
@@ -132,7 +133,7 @@ fn compare(
         let Some(script) = [said, label].into_iter().flatten().min() else { break };
         let stored = read!(take(&mut labels, script));
         let is_due = read!(take(&mut due, script)).is_some();
-        let now = read!(judge(view, &script, stored.as_ref()));
+        let now = read!(judge(view, &mut walk, &script, stored.as_ref()));
         let wrong = differs(stored.as_ref(), &now, is_due);
         finding.expect(wrong.is_none(), || format!("script {}: {}", hex::encode(script.0), wrong.unwrap_or_default()));
         if let Some(stored) = &stored {

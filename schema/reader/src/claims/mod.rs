@@ -4,13 +4,15 @@ use bitcoin::hashes::{Hash, sha256};
 use cairn_events::{Claim, ContestAct, DocumentHash, Provenance};
 use cairn_tables::{
     Table,
-    claims::{ClaimKey, ClaimLists, Claims, ListDocument, ListKey, ListSize, ListVersion},
+    claims::{ClaimLists, Claims, ListDocument, ListKey, ListSize, ListVersion},
     encode_key,
     events::{DocumentState, Documents, EventRow},
 };
-use rocksdb::DBRawIteratorWithThreadMode;
 
-use crate::{ContestOf, Db, ReadError, View, contests::newest_of};
+mod walk;
+
+pub use self::walk::ClaimWalk;
+use crate::{ContestOf, ReadError, View};
 
 /// Most lists of which a script's claims are read.
 pub const MOST_LISTS: usize = 64;
@@ -92,33 +94,16 @@ impl View<'_> {
     /// # Errors
     /// The database cannot be read, or a row is damaged.
     pub fn claims_of_hash(&self, script: &[u8; 32], at: Option<u32>) -> Result<ScriptClaims, ReadError> {
+        if self.has_claims_of(script)? { self.claim_walk()?.of(script, at) } else { Ok(ScriptClaims::default()) }
+    }
+
+    /// True if there are claims of a script. If there are none, the filter saves the read.
+    fn has_claims_of(&self, script: &[u8; 32]) -> Result<bool, ReadError> {
         let mut filtered = self.prefix_iterator::<Claims>()?;
         filtered.seek(script);
         self.count()?;
         filtered.status().map_err(|e| ReadError::of_table(Claims::NAME, e))?;
-        let mut found = ScriptClaims::default();
-        if filtered.key().is_none_or(|key| !key.starts_with(script)) {
-            return Ok(found);
-        }
-        let mut walk = Walk { rows: self.raw_iterator::<Claims>()?, view: self, script, most: MOST_OF_A_LIST };
-        let mut next = walk.seek(script)?;
-        while let Some(first) = next {
-            if found.lists.len() == MOST_LISTS {
-                found.is_cut = true;
-                break;
-            }
-            let (of, is_cut) = walk.list(&first, at)?;
-            found.lists.extend(of);
-            found.is_cut |= is_cut;
-            let past = walk.key(&first.list, AFTER_ALL, u32::MAX);
-            next = walk.seek(&encode_key::<Claims>(&past))?.filter(|key| key.list != first.list);
-        }
-        let (contests, is_cut) = self.contests_of(script, at)?;
-        found.is_cut |= is_cut;
-        for of in &mut found.lists {
-            of.contests = newest_of(&contests, &of.list);
-        }
-        Ok(found)
+        Ok(filtered.key().is_some_and(|key| key.starts_with(script)))
     }
 
     /// What one list says of a script now, at most so many claims, by the SHA-256 of the script. If nothing is said, the
@@ -132,15 +117,7 @@ impl View<'_> {
         list: &ListKey,
         most: usize,
     ) -> Result<Option<ListClaims>, ReadError> {
-        let first = ClaimKey { script: *script, list: list.clone(), version: BEFORE_ALL, row: 0 };
-        let mut filtered = self.prefix_iterator::<Claims>()?;
-        filtered.seek(encode_key::<Claims>(&first));
-        self.count()?;
-        filtered.status().map_err(|e| ReadError::of_table(Claims::NAME, e))?;
-        let first = filtered.key().filter(|key| key.starts_with(script)).map(Claims::decode_key).transpose()?;
-        let Some(first) = first.filter(|first| first.list == *list) else { return Ok(None) };
-        let mut walk = Walk { rows: self.raw_iterator::<Claims>()?, view: self, script, most };
-        Ok(walk.list(&first, None)?.0)
+        if self.has_claims_of(script)? { self.claim_walk()?.of_list(script, list, most) } else { Ok(None) }
     }
 
     /// The document of a claim, by the first bytes of its hash; `None` if there is none. Three row reads.
@@ -250,90 +227,5 @@ impl View<'_> {
             return Ok(any);
         }
         Ok(self.scan::<ClaimLists>(None)?.next().transpose()?.is_some())
-    }
-}
-
-/// A walk over the claims about a script.
-struct Walk<'w> {
-    rows: DBRawIteratorWithThreadMode<'w, Db>,
-    view: &'w View<'w>,
-    script: &'w [u8; 32],
-    /// Most claims that are read of a list.
-    most: usize,
-}
-
-impl Walk<'_> {
-    fn key(&self, list: &ListKey, version: ListVersion, row: u32) -> ClaimKey {
-        ClaimKey { script: *self.script, list: list.clone(), version, row }
-    }
-
-    /// The key of the row that the iterator is at, if it is about the script.
-    fn here(&self) -> Result<Option<ClaimKey>, ReadError> {
-        self.view.count()?;
-        self.rows.status().map_err(|e| ReadError::of_table(Claims::NAME, e))?;
-        let key = self.rows.key().filter(|key| key.starts_with(self.script));
-        Ok(key.map(Claims::decode_key).transpose()?)
-    }
-
-    fn seek(&mut self, key: &[u8]) -> Result<Option<ClaimKey>, ReadError> {
-        self.rows.seek(key);
-        self.here()
-    }
-
-    /// The last document of a list before `version` that says something of the script.
-    fn before(&mut self, list: &ListKey, version: ListVersion, row: u32) -> Result<Option<ListVersion>, ReadError> {
-        self.rows.seek_for_prev(encode_key::<Claims>(&self.key(list, version, row)));
-        Ok(self.here()?.filter(|key| key.list == *list).map(|key| key.version))
-    }
-
-    /// What a list says; `first` is the first row of it. `None` if nothing was asserted by the time that is asked for.
-    fn list(&mut self, first: &ClaimKey, at: Option<u32>) -> Result<(Option<ListClaims>, bool), ReadError> {
-        let list = &first.list;
-        let mut version = self.before(list, AFTER_ALL, u32::MAX)?.unwrap_or(first.version);
-        let mut following = None;
-        for _ in 0..MOST_VERSIONS {
-            let (claims, is_cut) = self.claims(list, version, at)?;
-            if !claims.is_empty() {
-                let complete = self.view.complete_after(list, &version)?;
-                // Where a later document says something of the script again, the first one was replaced, not ended.
-                let ended = complete.filter(|complete| following.is_none_or(|following| *complete < following));
-                let ended_at = ended.map(|of| of.retrieved_at);
-                let first_at = first.version.retrieved_at;
-                let of = ListClaims { list: list.clone(), version, claims, first_at, ended_at, contests: Vec::new() };
-                return Ok((Some(of), is_cut));
-            }
-            following = Some(version);
-            match self.before(list, version, 0)?.filter(|before| *before < version) {
-                Some(before) => version = before,
-                None => return Ok((None, false)),
-            }
-        }
-        Ok((None, true))
-    }
-
-    /// What a document says of the script.
-    fn claims(
-        &mut self,
-        list: &ListKey,
-        version: ListVersion,
-        at: Option<u32>,
-    ) -> Result<(Vec<Claim>, bool), ReadError> {
-        let (mut claims, mut read) = (Vec::new(), 0);
-        let mut key = self.seek(&encode_key::<Claims>(&self.key(list, version, 0)))?;
-        while key.is_some_and(|key| (&key.list, key.version) == (list, version)) {
-            if read == self.most {
-                return Ok((claims, true));
-            }
-            read += 1;
-            let value = self.rows.value().unwrap_or_default();
-            self.view.count_bytes(value)?;
-            let claim = Claims::decode_value(value)?;
-            if at.is_none_or(|at| claim.then(version.retrieved_at) <= at) {
-                claims.push(claim);
-            }
-            self.rows.next();
-            key = self.here()?;
-        }
-        Ok((claims, false))
     }
 }
