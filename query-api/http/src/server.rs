@@ -13,7 +13,7 @@ use crate::{
     contract::{format::TextFormat, offer::Agreed, operation::Registered},
     describe::{self, about::About},
     limits::{admission::Admission, budget::Budgets, memory::FlightMemory, session::Sessions},
-    requests::{ask::Backend, snapshot::SnapshotSlot},
+    requests::{ask::Backend, queue::WorkQueue, snapshot::SnapshotSlot},
     transport::{hosts::Hosts, metrics::Metrics},
 };
 
@@ -78,6 +78,8 @@ pub(crate) struct Server {
     /// Operations of the interface that are not implemented.
     pub(crate) planned: Vec<Agreed>,
     pub(crate) admission: Admission,
+    /// Threads for what was admitted.
+    pub(crate) queue: WorkQueue,
     /// One processor is left to short requests, if there are several.
     pub(crate) turns: Arc<Turns>,
     pub(crate) budgets: Budgets,
@@ -116,6 +118,7 @@ impl Server {
             snapshot: SnapshotSlot::default(),
             sessions: Sessions::of(service.state.clone(), service.config.session_cache, service.clock),
             state: service.state,
+            queue: WorkQueue::new(),
             admission: Admission::new(
                 service.config.max_concurrent_reads,
                 service.config.max_queued_requests,

@@ -9,7 +9,7 @@ use axum::{
 };
 use cairn_work::{Stopped, Work};
 use serde_json::json;
-use tokio::{runtime::Handle, task::spawn_blocking, time::timeout};
+use tokio::{runtime::Handle, time::timeout};
 
 use super::{
     ask::{Answer, Ask, Call},
@@ -113,7 +113,7 @@ async fn answer(server: &Arc<Server>, at: usize, input: Input, caller: Caller<'_
     let _waits = work.guard();
     let (shared, if_none_match) = (Arc::clone(server), caller.if_none_match);
     let (span, runtime) = (tracing::Span::current(), Handle::current());
-    let working = spawn_blocking(move || {
+    let working = server.queue.run(move || {
         // Held until the work ends, even if the client has disconnected.
         let _permit = permit;
         span.in_scope(|| {
@@ -163,11 +163,14 @@ async fn answer(server: &Arc<Server>, at: usize, input: Input, caller: Caller<'_
         })
     });
     match timeout(limit, working).await {
-        Ok(Ok(answer)) => answer,
-        Ok(Err(error)) => {
-            tracing::error!(%error, "an operation panicked");
+        Ok(Ok(Ok(answer))) => answer,
+        Ok(Ok(Err(panic))) => {
+            let error = panic.downcast_ref::<&str>().copied().or(panic.downcast_ref::<String>().map(String::as_str));
+            tracing::error!(error = error.unwrap_or_default(), "an operation panicked");
             Err(ApiError::internal())
         }
+        // The runtime ends.
+        Ok(Err(_)) => Err(ApiError::internal()),
         Err(_) => Err(Stopped::Late.into()),
     }
 }

@@ -7,4 +7,5 @@ pub(crate) mod http;
 pub(crate) mod inside;
 pub(crate) mod parameters;
 pub(crate) mod precompute;
+pub(crate) mod queue;
 pub(crate) mod snapshot;
