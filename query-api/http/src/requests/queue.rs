@@ -9,26 +9,35 @@ use std::{
     collections::{HashMap, VecDeque},
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    thread::{Result as ThreadResult, available_parallelism},
+    thread::{self, Result as ThreadResult, Thread, ThreadId, available_parallelism},
     time::{Duration, Instant},
 };
 
 use tokio::{
     runtime::Handle,
-    sync::oneshot::{self, error::RecvError},
+    sync::{
+        Notify,
+        oneshot::{self, error::RecvError},
+    },
     task::spawn_blocking,
     time::sleep,
 };
 
 /// Work that has taken so long is not short.
 const SHORT: Duration = Duration::from_millis(1);
+/// How long a thread waits for work before it ends.
+const IDLE: Duration = Duration::from_secs(10);
 
 type Job = Box<dyn FnOnce() + Send>;
 
 /// A queue of work, and the threads that take it: those of the runtime that may block.
 #[derive(Clone)]
-pub(crate) struct WorkQueue {
-    state: Arc<Mutex<State>>,
+pub(crate) struct WorkQueue(Arc<Shared>);
+
+struct Shared {
+    state: Mutex<State>,
+    /// Somebody has to look whether the queue moves.
+    watch: Notify,
     /// Most threads that take short work.
     most: usize,
 }
@@ -36,19 +45,33 @@ pub(crate) struct WorkQueue {
 #[derive(Default)]
 struct State {
     waiting: VecDeque<Job>,
-    /// When each thread took what it is at.
+    /// When each thread took what it is at, by its number.
     busy: HashMap<u64, Instant>,
-    /// Threads so far.
-    threads: u64,
+    /// Numbers so far: a thread that is called gets a new one.
+    numbers: u64,
+    /// Threads that wait, the one last that has waited for the shortest time: it is called first, so that others end.
+    idle: Vec<Thread>,
+    /// Threads that are called, with their numbers.
+    called: HashMap<ThreadId, u64>,
     /// Jobs that were taken so far.
     taken: u64,
-    /// True while somebody looks whether the queue moves.
+    /// True while there is a task that looks whether the queue moves.
+    has_watch: bool,
+    /// True while it looks.
     is_watched: bool,
+}
+
+/// A thread that has to come.
+enum Call {
+    /// One that waits, and is called.
+    Idle(Thread),
+    /// A new one, with its number.
+    New(u64),
 }
 
 /// What a push makes necessary.
 struct Needs {
-    thread: Option<u64>,
+    call: Option<Call>,
     watch: bool,
 }
 
@@ -58,27 +81,33 @@ impl State {
         let short = self.busy.values().filter(|began| now.duration_since(**began) < SHORT).count();
         // One job may wait for a thread that is at its end: it was mostly interrupted by the very client that asks again.
         let enough = if self.waiting.len() > 1 { most } else { 1 };
-        let thread = (short < enough).then(|| self.begin(now));
-        let watch = thread.is_none() && !self.is_watched;
+        let call = (short < enough).then(|| self.call(now));
+        let watch = call.is_none() && !self.is_watched;
         self.is_watched |= watch;
-        Needs { thread, watch }
+        Needs { call, watch }
     }
 
-    /// A thread is about to take something.
-    fn begin(&mut self, now: Instant) -> u64 {
-        self.threads += 1;
-        self.busy.insert(self.threads, now);
-        self.threads
+    /// Calls a thread, which counts as busy from now on.
+    fn call(&mut self, now: Instant) -> Call {
+        self.numbers += 1;
+        self.busy.insert(self.numbers, now);
+        match self.idle.pop() {
+            Some(thread) => {
+                self.called.insert(thread.id(), self.numbers);
+                Call::Idle(thread)
+            }
+            None => Call::New(self.numbers),
+        }
     }
 
-    /// What a thread takes next. If there is nothing, it ends.
-    fn take(&mut self, thread: u64) -> Option<Job> {
+    /// What a thread takes next. If there is nothing, it is not busy any more.
+    fn take(&mut self, number: u64) -> Option<Job> {
         let Some(job) = self.waiting.pop_front() else {
-            self.busy.remove(&thread);
+            self.busy.remove(&number);
             return None;
         };
         self.taken += 1;
-        self.busy.insert(thread, Instant::now());
+        self.busy.insert(number, Instant::now());
         Some(job)
     }
 }
@@ -90,11 +119,11 @@ impl WorkQueue {
     }
 
     fn with(most: usize) -> Self {
-        WorkQueue { state: Arc::default(), most }
+        WorkQueue(Arc::new(Shared { state: Mutex::default(), watch: Notify::new(), most }))
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Does work on a thread that may block. It is done even if nobody waits for it any more. Inside is what the work
@@ -108,42 +137,112 @@ impl WorkQueue {
     ) -> Result<ThreadResult<R>, RecvError> {
         let (done, waits) = oneshot::channel();
         let job = Box::new(move || drop(done.send(catch_unwind(AssertUnwindSafe(work)))));
-        let Needs { thread, watch } = self.state().push(job, self.most, Instant::now());
-        if let Some(thread) = thread {
-            self.start(thread);
-        } else if watch {
-            Handle::current().spawn(self.clone().watch());
+        let (Needs { call, watch }, is_first) = {
+            let mut state = self.state();
+            let is_first = !std::mem::replace(&mut state.has_watch, true);
+            (state.push(job, self.0.most, Instant::now()), is_first)
+        };
+        if is_first {
+            Handle::current().spawn(Watch(self.clone()).watch());
         }
+        if watch {
+            self.0.watch.notify_one();
+        }
+        call.into_iter().for_each(|call| self.come(call));
         waits.await
     }
 
-    fn start(&self, thread: u64) {
-        let queue = self.clone();
-        spawn_blocking(move || {
-            loop {
-                let Some(job) = queue.state().take(thread) else { break };
-                job();
+    /// Nothing is locked any more: whoever comes would wait for it.
+    fn come(&self, call: Call) {
+        match call {
+            Call::Idle(thread) => thread.unpark(),
+            Call::New(number) => {
+                let queue = self.clone();
+                spawn_blocking(move || queue.work(number));
             }
-        });
+        }
     }
 
+    /// What a thread does.
+    fn work(&self, mut number: u64) {
+        loop {
+            while let Some(job) = { self.state().take(number) } {
+                job();
+            }
+            match self.wait() {
+                Some(next) => number = next,
+                None => return,
+            }
+        }
+    }
+
+    /// Waits for a call; `None` if there is none for long, or the runtime ends.
+    fn wait(&self) -> Option<u64> {
+        let (this, ends) = (thread::current(), Instant::now() + IDLE);
+        {
+            let mut state = self.state();
+            // What was pushed since would not find it waiting.
+            if !state.waiting.is_empty() {
+                state.numbers += 1;
+                let number = state.numbers;
+                state.busy.insert(number, Instant::now());
+                return Some(number);
+            }
+            if !state.has_watch {
+                return None;
+            }
+            state.idle.push(this.clone());
+        }
+        loop {
+            let left = ends.saturating_duration_since(Instant::now());
+            thread::park_timeout(left);
+            let mut state = self.state();
+            if let Some(number) = state.called.remove(&this.id()) {
+                return Some(number);
+            }
+            if left.is_zero() || !state.has_watch {
+                state.idle.retain(|idle| idle.id() != this.id());
+                return None;
+            }
+        }
+    }
+}
+
+/// The task that looks whether the queue moves. When the runtime ends, it is dropped, and the threads that wait end.
+struct Watch(WorkQueue);
+
+impl Watch {
     /// Adds a thread whenever something waits and nothing was taken for a while.
     async fn watch(self) {
-        let mut taken = self.state().taken;
+        let queue = &self.0;
         loop {
-            sleep(SHORT).await;
-            let thread = {
-                let mut state = self.state();
-                if state.waiting.is_empty() {
-                    state.is_watched = false;
-                    return;
-                }
-                let stands = state.taken == taken;
-                taken = state.taken;
-                stands.then(|| state.begin(Instant::now()))
-            };
-            thread.into_iter().for_each(|thread| self.start(thread));
+            queue.0.watch.notified().await;
+            let mut taken = queue.state().taken;
+            loop {
+                sleep(SHORT).await;
+                let call = {
+                    let mut state = queue.state();
+                    if state.waiting.is_empty() {
+                        state.is_watched = false;
+                        break;
+                    }
+                    let stands = state.taken == taken;
+                    taken = state.taken;
+                    stands.then(|| state.call(Instant::now()))
+                };
+                call.into_iter().for_each(|call| queue.come(call));
+            }
         }
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        let mut state = self.0.state();
+        (state.has_watch, state.is_watched) = (false, false);
+        let idle = std::mem::take(&mut state.idle);
+        drop(state);
+        idle.iter().for_each(Thread::unpark);
     }
 }
 
@@ -195,8 +294,8 @@ mod tests {
     fn a_thread_is_woken_only_while_few_take_short_work() {
         let (mut state, now) = (State::default(), Instant::now());
         let mut push = |after| {
-            let Needs { thread, watch } = state.push(Box::new(|| ()), 2, now + after);
-            (thread.is_some(), watch)
+            let Needs { call, watch } = state.push(Box::new(|| ()), 2, now + after);
+            (call.is_some(), watch)
         };
         let most_short = SHORT - Duration::from_nanos(1);
         assert_eq!(push(Duration::ZERO), (true, false));
@@ -211,13 +310,13 @@ mod tests {
     #[test]
     fn one_job_waits_for_the_thread_that_is_at_short_work() {
         let (mut state, now) = (State::default(), Instant::now());
-        let thread = state.push(Box::new(|| ()), 2, now).thread.unwrap();
+        let Some(Call::New(thread)) = state.push(Box::new(|| ()), 2, now).call else { panic!("no thread waits") };
         assert!(state.take(thread).is_some());
         state.busy.insert(thread, now);
-        let Needs { thread: another, watch } = state.push(Box::new(|| ()), 2, now);
-        assert_eq!((another, watch), (None, true));
-        let Needs { thread: another, watch } = state.push(Box::new(|| ()), 2, now);
-        assert!(another.is_some() && !watch, "two wait");
+        let Needs { call, watch } = state.push(Box::new(|| ()), 2, now);
+        assert!(call.is_none() && watch);
+        let Needs { call, watch } = state.push(Box::new(|| ()), 2, now);
+        assert!(call.is_some() && !watch, "two wait");
         assert!(state.take(thread).is_some() && state.take(thread).is_some());
         assert!(state.take(thread).is_none());
         assert_eq!(state.busy.len(), 1, "the other one has not begun yet");

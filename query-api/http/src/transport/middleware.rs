@@ -37,8 +37,6 @@ const REFUSAL_PAUSE: Duration = Duration::from_millis(10);
 
 /// Outermost layer: assigns the request id, applies the rate limit, writes error bodies, counts.
 pub(crate) async fn outermost(State(server): State<Arc<Server>>, mut request: Request, next: Next) -> Response {
-    // A connection that sends many requests at once takes its turn for each of them.
-    tokio::task::yield_now().await;
     let began = Instant::now();
     let in_flight = server.metrics.begin();
     let id = server.new_id();
@@ -98,8 +96,13 @@ pub(crate) async fn outermost(State(server): State<Arc<Server>>, mut request: Re
     cors::open(response.headers_mut());
     weaken(response.headers_mut());
     // Answers of operations are counted where they are made.
-    if response.extensions().get::<Counted>().is_none() {
+    let is_counted = response.extensions().get::<Counted>().is_some();
+    if !is_counted {
         server.record(None, response.status(), began.elapsed(), 0, &id);
+    }
+    // A connection that sends many requests at once takes its turn for each of them. Operations have waited for their work.
+    if !is_counted || response.status().is_client_error() || response.status().is_server_error() {
+        tokio::task::yield_now().await;
     }
     drop(in_flight);
     if is_head {
