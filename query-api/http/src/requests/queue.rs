@@ -254,7 +254,7 @@ mod tests {
         atomic::{AtomicUsize, Ordering},
     };
 
-    use tokio::task::JoinSet;
+    use tokio::{runtime::Builder, task::JoinSet};
 
     use super::*;
 
@@ -342,6 +342,20 @@ mod tests {
         let queue = WorkQueue::with(1);
         assert!(queue.run(|| assert_eq!(1, 2, "on purpose")).await.unwrap().is_err());
         assert_eq!(queue.run(|| 7).await.unwrap().unwrap(), 7);
+    }
+
+    #[test]
+    fn threads_end_with_the_runtime_and_another_one_has_others() {
+        let queue = WorkQueue::with(1);
+        for _ in 0..2 {
+            let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+            assert_eq!(runtime.block_on(queue.run(|| 7)).unwrap().unwrap(), 7);
+            assert!(queue.state().has_watch);
+            // Waits for all of its threads.
+            drop(runtime);
+            let state = queue.state();
+            assert!(!state.has_watch && state.idle.is_empty() && state.busy.is_empty() && state.called.is_empty());
+        }
     }
 
     /// The client has gone, and the work is still done.
