@@ -51,7 +51,7 @@ fn overhead(criterion: &mut Criterion) {
     assert_eq!(status, 200);
     let cases = [
         // Layers and an error's body; no thread that may block.
-        ("unbuilt", "/v1/price", None, 501),
+        ("unknown", "/v1/nothing", None, 404),
         // The whole way, with a body of about a kilobyte.
         ("operation", "/v1/wallets", None, 200),
         // The whole way, without a body.

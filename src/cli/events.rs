@@ -34,8 +34,8 @@ pub(crate) struct EventsList {
     /// Prints documents of this source only.
     #[arg(long, value_name = "NAME")]
     pub(crate) source: Option<String>,
-    /// Prints documents of this kind only: quotes, claims, pool_tags, contest or withdrawal.
-    #[arg(long, value_name = "KIND", value_parser = ["quotes", "claims", "pool_tags", "contest", "withdrawal"])]
+    /// Prints documents of this kind only: quotes, claims, pool_tags, profiles, contest or withdrawal.
+    #[arg(long, value_name = "KIND", value_parser = ["quotes", "claims", "pool_tags", "profiles", "contest", "withdrawal"])]
     pub(crate) kind: Option<String>,
     /// Begins with this sequence number.
     #[arg(long, value_name = "SEQ", default_value_t = 0)]

@@ -15,8 +15,8 @@ pub(crate) struct LabelsArgs {
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum LabelsCommand {
-    /// Reads a file of labels and takes it into the ledger: a GraphSense TagPack, a CSV file of facts, or another CSV file
-    /// with a map of its columns.
+    /// Reads a file of labels and takes it into the ledger: a GraphSense TagPack or ActorPack, a CSV file of facts, or
+    /// another CSV file with a map of its columns.
     Import(Box<LabelsImport>),
     /// Prints what every list says of an address, as JSON.
     Show(LabelsShow),

@@ -1,7 +1,7 @@
-//! A claim of the ledger, as `cairn events show` and `cairn labels show` print it, and a tag of a mining pool.
+//! A claim of the ledger, as `cairn events show` and `cairn labels show` print it, and rows of lists.
 
 use cairn_domain::address_of;
-use cairn_events::{Claim, PoolTag, Slug};
+use cairn_events::{Claim, Listing, Slug};
 use cairn_model::Network;
 use serde::Serialize;
 
@@ -69,30 +69,61 @@ impl ClaimRow {
     }
 }
 
-/// A tag of a mining pool, as JSON. Texts are what the source says.
+/// A row of a list that its publisher replaces as a whole, as JSON. Texts are what the source says.
 #[derive(Serialize)]
-pub(super) struct TagRow {
+pub(super) struct ListedRow {
     document_seq: u64,
     list: String,
     row: u32,
-    tag: String,
-    pool: String,
-    name: String,
-    link: Option<String>,
+    #[serde(flatten)]
+    said: Said,
     untrusted_content: bool,
 }
 
-impl TagRow {
-    pub(super) fn of(document_seq: u64, list: &Slug, tag: &PoolTag) -> Self {
-        TagRow {
-            document_seq,
-            list: list.to_string(),
-            row: tag.row,
-            tag: harmless(&tag.tag),
-            pool: tag.pool.to_string(),
-            name: harmless(&tag.name),
-            link: Some(harmless(&tag.link)).filter(|link| !link.is_empty()),
-            untrusted_content: true,
-        }
+/// What it says.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Said {
+    /// A tag of a mining pool.
+    Tag { tag: String, pool: String, name: String, link: Option<String> },
+    /// A profile of an entity.
+    Profile {
+        entity: String,
+        name: String,
+        aliases: Vec<String>,
+        category: Option<&'static str>,
+        homepage: Option<String>,
+        jurisdictions: Vec<String>,
+        legal_name: Option<String>,
+        asserted_at: Option<String>,
+    },
+}
+
+impl ListedRow {
+    /// The row at a place; `None` if there is none.
+    pub(super) fn of(document_seq: u64, list: &Slug, rows: &Listing, at: usize) -> Option<Self> {
+        let text = |text: &str| Some(harmless(text)).filter(|text| !text.is_empty());
+        let (row, said) = match rows {
+            Listing::PoolTags(rows) => {
+                let of = rows.get(at)?;
+                let (tag, name, link) = (harmless(&of.tag), harmless(&of.name), text(&of.link));
+                (of.row, Said::Tag { tag, pool: of.pool.to_string(), name, link })
+            }
+            Listing::Profiles(rows) => {
+                let of = rows.get(at)?;
+                let said = Said::Profile {
+                    entity: of.entity.to_string(),
+                    name: harmless(&of.name),
+                    aliases: of.aliases.iter().map(|alias| harmless(alias)).collect(),
+                    category: of.category.map(|of| of.as_str()),
+                    homepage: text(&of.homepage),
+                    jurisdictions: of.jurisdictions.iter().map(ToString::to_string).collect(),
+                    legal_name: text(&of.legal_name),
+                    asserted_at: of.asserted_at.map(|at| time(at.into())),
+                };
+                (of.row, said)
+            }
+        };
+        Some(ListedRow { document_seq, list: list.to_string(), row, said, untrusted_content: true })
     }
 }

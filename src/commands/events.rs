@@ -21,7 +21,7 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use super::{
-    claims::{ClaimRow, TagRow},
+    claims::{ClaimRow, ListedRow},
     contests::ShownContest,
     db::open,
     feedback::harmless,
@@ -72,12 +72,12 @@ struct Listed {
 
 fn listed(view: &View<'_>, seq: u64, row: &EventRow) -> Result<Option<Listed>, Failure> {
     let (kind, provenance, received_at, rows, repeated_rows) = match row {
-        EventRow::Quotes { .. } | EventRow::Claims { .. } | EventRow::PoolTags { .. } => return Ok(None),
+        EventRow::Quotes { .. } | EventRow::Claims { .. } | EventRow::Listing { .. } => return Ok(None),
         EventRow::Document { provenance, received_at, rows, repeated, .. } => {
             // Its rows tell what it is.
             let kind = match view.event(seq + 1)? {
                 Some((_, EventRow::Claims { .. })) => "claims",
-                Some((_, EventRow::PoolTags { .. })) => "pool_tags",
+                Some((_, EventRow::Listing { rows, .. })) => rows.kind(),
                 _ => "quotes",
             };
             (kind, provenance, *received_at, *rows, *repeated)
@@ -178,14 +178,14 @@ struct ShownClaim {
     claim: ClaimRow,
 }
 
-/// A tag of a mining pool, as `--json` prints it.
+/// A tag of a mining pool or a profile, as `--json` prints it.
 #[derive(Serialize)]
-struct ShownTag {
+struct ShownListed {
     seq: u64,
     /// True if it repeats what the list said last.
     repeats: bool,
     #[serde(flatten)]
-    tag: TagRow,
+    row: ListedRow,
 }
 
 fn show(args: &EventsShow) -> Result<Exit, Failure> {
@@ -230,10 +230,10 @@ fn show(args: &EventsShow) -> Result<Exit, Failure> {
                 claim: ClaimRow::of(*document, &list.name, claim, view.facts().network),
             })?
         }
-        EventRow::PoolTags { document, list, repeats, tags } => {
+        EventRow::Listing { document, list, repeats, rows } => {
             let at = usize::try_from(seq - first).unwrap_or(usize::MAX);
-            let (tag, repeats) = tags.get(at).zip(repeats.get(at)).ok_or_else(none)?;
-            json(&ShownTag { seq, repeats: *repeats, tag: TagRow::of(*document, list, tag) })?
+            let row = ListedRow::of(*document, list, rows, at).ok_or_else(none)?;
+            json(&ShownListed { seq, repeats: *repeats.get(at).ok_or_else(none)?, row })?
         }
         EventRow::Contest { received_at, provenance, contest } => {
             json(&ShownContest::of(seq, (provenance, *received_at), contest))?

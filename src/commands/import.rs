@@ -7,12 +7,13 @@ use std::{
     time::UNIX_EPOCH,
 };
 
-use cairn_events::{Body, Document, DocumentHash, Provenance, Slug};
+use cairn_events::{Body, Document, DocumentHash, Listing, Provenance, Slug};
 use cairn_fetch::{Answer, Client, FetchError, Fetched, Kept, Limits, Url, Validators, keep, kept, unpack};
 use cairn_reader::{ReadError, View};
 use cairn_tables::{
     claims::ListKey,
     events::{DocumentState, EventRow},
+    listings::{PoolTags, Profiles},
 };
 use sha2::{Digest, Sha256};
 
@@ -186,7 +187,8 @@ fn take(
     let (source, licence) = (from.source.clone(), args.licence.clone());
     let whole =
         Provenance { source, licence, origin: from.origin.clone(), retrieved_at: from.retrieved_at, document: hash };
-    let count = bodies.iter().filter(|body| !matches!(body, Body::PoolTags { .. })).count();
+    let is_tags = |body: &Body| matches!(body, Body::Listing { rows: Listing::PoolTags(_), .. });
+    let count = bodies.iter().filter(|body| !is_tags(body)).count();
     let mut documents = Vec::with_capacity(bodies.len());
     {
         let reader = open(datadir)?;
@@ -196,10 +198,7 @@ fn take(
             view => Some(view?),
         };
         for (part, body) in (0u32..).zip(bodies) {
-            let provenance = match body {
-                Body::PoolTags { .. } => tags_of(&whole),
-                _ => part_of(&whole, part, count),
-            };
+            let provenance = if is_tags(&body) { tags_of(&whole) } else { part_of(&whole, part, count) };
             let provenance = match &view {
                 Some(view) => again_of(view, provenance, &body)?,
                 None => provenance,
@@ -233,7 +232,12 @@ fn again_of(view: &View<'_>, provenance: Provenance, body: &Body) -> Result<Prov
     let list = |name: &Slug| ListKey { source: provenance.source.clone(), list: name.clone() };
     let newest = match body {
         Body::Claims { list: of, .. } => view.newest_of_list(&list(&of.name))?,
-        Body::PoolTags { list: of, .. } => view.pool_tags_of(&list(of))?.map(|of| of.version),
+        Body::Listing { list: of, rows: Listing::PoolTags(_) } => {
+            view.listing::<PoolTags>(&list(of))?.map(|of| of.version)
+        }
+        Body::Listing { list: of, rows: Listing::Profiles(_) } => {
+            view.listing::<Profiles>(&list(of))?.map(|of| of.version)
+        }
         Body::Quotes(_) | Body::Withdrawal { .. } | Body::Contest(_) => None,
     };
     let Some(newest) = newest else { return Ok(provenance) };

@@ -131,7 +131,10 @@ pub(super) fn import_claims(
         let list = ClaimList { name: what.list.clone(), is_complete };
         let mut bodies: Vec<Body> = parts.into_iter().map(|rows| Body::Claims { list: list.clone(), rows }).collect();
         if !report.tags.is_empty() {
-            bodies.push(Body::PoolTags { list: list.name, rows: report.tags.clone() });
+            bodies.push(Body::Listing { list: list.name.clone(), rows: report.tags.clone().into() });
+        }
+        if !report.profiles.is_empty() {
+            bodies.push(Body::Listing { list: list.name, rows: report.profiles.clone().into() });
         }
         read = Some(report);
         Ok(bodies)
@@ -184,6 +187,9 @@ fn told(report: &ClaimReport) -> String {
     if !report.tags.is_empty() {
         text +=
             &format!("  {} tags of coinbases taken: a document of their own\n", thousands(report.tags.len() as u64));
+    }
+    if !report.profiles.is_empty() {
+        text += "  they are profiles of entities: what is said of an address stays as it is\n";
     }
     if let Some(newest) = report.newest {
         text += &format!("  the newest is of {}\n", time(newest.into()));

@@ -6,7 +6,7 @@ use bitcoin::{
 };
 use cairn_events::{
     Body, Category, Claim, ClaimId, ClaimList, ClaimType, Contest, ContestAct, ContestParty, Document, DocumentHash,
-    EvidenceTier, Provenance,
+    EvidenceTier, Profile, Provenance,
     claim::{MAX_NAME, plain},
 };
 use serde_json::{Value, json};
@@ -98,6 +98,32 @@ pub fn take_example(world: &World, parameter: &str) {
         let of = Claim { asserted_at: Some(1_300_000_000), ..claim(&script, "cairn-exchange") };
         take(world, source, 1_760_000_000, true, &[of]);
     }
+    let profile = Profile {
+        row: 1,
+        entity: "cairn-exchange".parse().unwrap(),
+        name: "Cairn Exchange".into(),
+        aliases: vec!["CairnX".into()],
+        category: Some(Category::Exchange),
+        homepage: "exchange.example".into(),
+        jurisdictions: vec!["VG".parse().unwrap()],
+        legal_name: "Cairn Exchange Ltd.".into(),
+        asserted_at: Some(1_300_000_000),
+    };
+    take_profiles(world, "example-directory", 1_760_000_000, vec![profile]);
+}
+
+/// Takes a list of profiles of a source, as retrieved at a time.
+pub fn take_profiles(world: &World, source: &str, retrieved_at: u32, rows: Vec<Profile>) {
+    let provenance = Provenance {
+        document: DocumentHash(sha256::Hash::hash(format!("{source} {retrieved_at}").as_bytes()).to_byte_array()),
+        source: source.parse().unwrap(),
+        licence: "mit".parse().unwrap(),
+        origin: "a test".to_owned(),
+        retrieved_at,
+    };
+    let body = Body::Listing { list: "actors".parse().unwrap(), rows: rows.into() };
+    let document = Document { provenance, received_at: None, body };
+    world.engine.lock().unwrap().take_document(&document, 1_900_000_000).unwrap();
 }
 
 /// Scripts with an address, each with it.

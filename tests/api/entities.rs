@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use bitcoin::{ScriptBuf, hashes::Hash};
-use cairn_events::{Category, Claim, ClaimType, EvidenceTier};
+use cairn_events::{Category, Claim, ClaimType, EvidenceTier, Profile};
 use cairn_model::TxNum;
 use serde_json::{Value, json};
 
 use crate::{
-    claims::{claim, listed, take, wallets},
+    claims::{claim, listed, take, take_profiles, wallets},
     priced::{now, time},
     support::{World, assert_problem, everything_world, get, get_ok, script_hash},
 };
@@ -369,4 +369,63 @@ async fn a_new_document_changes_the_answers() {
     take(world, "second", now() - 5, false, &[pays]);
     let found = get_ok(&router, LOOKUP, &path(LOOKUP, "abc")).await;
     assert_eq!((&found["address_count"], &found["named_count"]), (&2.into(), &1.into()));
+}
+
+#[tokio::test]
+async fn sources_say_what_an_entity_is_itself() {
+    let world = &everything_world();
+    let router = world.open_router();
+    let all = scripts(world);
+    let person = Claim { is_person: true, ..claim(&all[1], "jane-doe") };
+    take(world, "first", now() - 5, false, &[claim(&all[0], "an-exchange"), person]);
+    let profile = |row: u32, entity: &str, aliases: &[&str]| Profile {
+        row,
+        entity: entity.parse().unwrap(),
+        name: entity.to_uppercase().into(),
+        aliases: aliases.iter().map(|alias| (*alias).into()).collect(),
+        category: Some(Category::Exchange),
+        homepage: "an.example".into(),
+        jurisdictions: vec!["VG".parse().unwrap()],
+        legal_name: "".into(),
+        asserted_at: None,
+    };
+    let list = |seconds_ago: u32, source: &str, rows| take_profiles(world, source, now() - seconds_ago, rows);
+    let lookup = async |name: &str| get(&router, &path(LOOKUP, name)).await;
+    assert_eq!(lookup("an-exchange").await.body["profiles"], json!([]));
+    assert_problem(&lookup("anx").await, 404, "entity_not_found");
+    list(
+        9,
+        "packs",
+        vec![
+            profile(1, "an-exchange", &["AnX", "Both"]),
+            profile(2, "another", &["Both", "Nowhere"]),
+            profile(3, "jane-doe", &["JD"]),
+        ],
+    );
+    let found = lookup("anx").await.body;
+    assert_eq!((&found["name"], &found["found_by"]), (&"an-exchange".into(), &"alias".into()));
+    let said = &found["profiles"][0];
+    assert_eq!(
+        (&said["source"], &said["list"], &said["name"]),
+        (&"packs".into(), &"actors".into(), &"AN-EXCHANGE".into())
+    );
+    assert_eq!((&said["jurisdictions"], &said["homepage"]), (&json!(["VG"]), &"an.example".into()));
+    assert_eq!((&said["legal_name"], &said["asserted_at"]), (&Value::Null, &Value::Null));
+    // Two entities have one name, one has no address, and one is a person.
+    for name in ["both", "nowhere", "jd", "another"] {
+        assert_problem(&lookup(name).await, 404, "entity_not_found");
+    }
+    assert_eq!(lookup("jane-doe").await.body["profiles"], json!([]));
+    // A list holds as it was retrieved last, in whatever order its documents come; sources stand beside each other.
+    list(20, "packs", vec![profile(1, "an-exchange", &["Older"])]);
+    assert_problem(&lookup("older").await, 404, "entity_not_found");
+    list(1, "packs", vec![profile(1, "an-exchange", &["Newer"])]);
+    assert_problem(&lookup("anx").await, 404, "entity_not_found");
+    for at in 0..9 {
+        list(50 + at, &format!("other-{at}"), vec![profile(1, "an-exchange", &[])]);
+    }
+    let found = lookup("newer").await.body;
+    let sources: Vec<&str> =
+        found["profiles"].as_array().unwrap().iter().map(|of| of["source"].as_str().unwrap()).collect();
+    assert_eq!((sources.len(), sources[0], sources[7], &found["profiles_omitted"]), (8, "packs", "other-6", &2.into()));
 }

@@ -40,7 +40,7 @@ fn tag(row: u32, text: &str, pool: &str) -> PoolTag {
 /// What the examples of the description show: a pool that is known by a tag.
 pub fn take_example(world: &World) {
     let list = "pools".parse().unwrap();
-    take(world, 0xee, Body::PoolTags { list, rows: vec![tag(1, "/example/", "stone-pool")] });
+    take(world, 0xee, Body::Listing { list, rows: vec![tag(1, "/example/", "stone-pool")].into() });
 }
 
 /// What a test knows of pools.
@@ -76,7 +76,7 @@ impl Lists {
         let list = ClaimList { name: "pools".parse().unwrap(), is_complete: true };
         take(world, 1, Body::Claims { list, rows: vec![claim] });
         let rows = vec![tag(1, self.tags[0], "alpha"), tag(2, self.tags[1], "beta")];
-        take(world, 2, Body::PoolTags { list: "pools".parse().unwrap(), rows });
+        take(world, 2, Body::Listing { list: "pools".parse().unwrap(), rows: rows.into() });
     }
 
     fn of_block(&self, block: &Block) -> Attributed {

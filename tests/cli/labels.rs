@@ -5,7 +5,7 @@ use std::{fs, process::Stdio, thread, time::Duration};
 use bitcoin::{Address, Network, PubkeyHash, hashes::Hash};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{
     common::{World, fails, get, wait_until},
@@ -347,4 +347,38 @@ fn a_list_of_pools_becomes_two_documents() {
     world.index();
     world.stdout("events import --datadir data backup.events");
     assert!(world.stdout("verify --datadir data").contains("1 claims, 2 tags of pools"));
+}
+
+#[test]
+fn a_pack_of_actors_becomes_profiles() {
+    let world = World::small(20);
+    world.index();
+    let pack = "title: t\nlastmod: 2023-02-17\nactors:\n- id: an_exchange\n  label: An Exchange\n  aliases: [AnX]\n  \
+                categories: [exchange]\n  jurisdictions: [VG]\n  uri: an.example\n- id: other\n  label: Other\n";
+    fs::write(world.path("actors.yaml"), pack).unwrap();
+    let import = format!("{IMPORT} --source packs actors.yaml");
+    let text = world.stdout(&format!("{import} --dry-run"));
+    assert!(text.contains("actorpack: 2 rows read, 2 taken") && text.contains("profiles of entities"), "{text}");
+    assert!(world.stdout(&import).contains("document 1: 2 new"));
+    assert!(world.stdout(&import).contains("was there before"));
+    let listed: Value =
+        serde_json::from_str(world.stdout("events list --datadir data --json --kind profiles").trim()).unwrap();
+    assert_eq!((&listed["kind"], &listed["rows"], &listed["source"]), (&"profiles".into(), &2.into(), &"packs".into()));
+    let shown: Value = serde_json::from_str(&world.stdout("events show --datadir data 2")).unwrap();
+    assert_eq!(
+        (&shown["entity"], &shown["aliases"], &shown["category"], &shown["homepage"], &shown["jurisdictions"]),
+        (&"an_exchange".into(), &json!(["AnX"]), &"exchange".into(), &"an.example".into(), &json!(["VG"]))
+    );
+    assert!(world.stdout("verify --datadir data").contains("0 tags of pools, 2 profiles"));
+    // They are in the backup, and come back with it.
+    world.stdout("events export --datadir data backup.events");
+    let hash = listed["document"].as_str().unwrap();
+    world.stdout(&format!("events withdraw --datadir data --reason wrong {hash}"));
+    assert!(world.stdout("verify --datadir data").contains("0 profiles"));
+    fs::rename(world.path("data"), world.path("old")).unwrap();
+    world.index();
+    world.stdout("events import --datadir data backup.events");
+    assert!(world.stdout("verify --datadir data").contains("2 profiles"));
+    // It is no list of sanctions.
+    fails(world.run("sanctions import --datadir data --licence x actors.yaml"), 1, &["actorpack", "sdn_advanced"]);
 }

@@ -3,9 +3,14 @@
 use std::collections::BTreeMap;
 
 use bitcoin::hashes::{Hash, sha256};
-use cairn_events::{Body, Claim, ClaimList, ClaimType, Document, DocumentHash, EvidenceTier, PoolTag, Provenance};
+use cairn_events::{
+    Body, Claim, ClaimList, ClaimType, Document, DocumentHash, EvidenceTier, Listing, PoolTag, Profile, Provenance,
+};
 use cairn_reader::{ListClaims, ScriptClaims};
-use cairn_tables::claims::{ListKey, ListVersion};
+use cairn_tables::{
+    claims::{ListKey, ListVersion},
+    listings::{ListingTable, PoolTags, Profiles},
+};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
@@ -31,7 +36,7 @@ fn claim(rng: &mut ChaCha8Rng, row: u32) -> Claim {
 /// The body of a document of claims.
 pub(crate) fn body(rng: &mut ChaCha8Rng) -> Body {
     if rng.random_ratio(1, 4) {
-        return pool_tags(rng);
+        return if rng.random() { pool_tags(rng) } else { profiles(rng) };
     }
     let name = ["x", "y"][rng.random_range(0..2)].parse().unwrap();
     let list = ClaimList { name, is_complete: rng.random() };
@@ -51,32 +56,70 @@ fn pool_tags(rng: &mut ChaCha8Rng) -> Body {
         name: "A Pool".into(),
         link: "".into(),
     };
-    Body::PoolTags { list, rows: (1..=count).map(tag).collect() }
+    Body::Listing { list, rows: (1..=count).map(tag).collect::<Vec<_>>().into() }
 }
 
-/// Compares the tags that hold with what follows from the documents by hand: those of the newest document of each list.
-pub(crate) fn assert_pool_tags(index: &Index, documents: &[Document], what: &str) {
+/// A list of profiles. Some are longer than a row of the ledger.
+fn profiles(rng: &mut ChaCha8Rng) -> Body {
+    let list = ["x", "y"][rng.random_range(0..2)].parse().unwrap();
+    let count = if rng.random_ratio(1, 6) { 100 } else { rng.random_range(1..6) };
+    let profile = |row: u32| Profile {
+        row: row * 2,
+        entity: ["one", "two"][rng.random_range(0..2)].parse().unwrap(),
+        name: "An Entity".into(),
+        aliases: vec![format!("Alias {}", rng.random_range(0..4)).into()],
+        category: None,
+        homepage: "one.example".into(),
+        jurisdictions: Vec::new(),
+        legal_name: "".into(),
+        asserted_at: None,
+    };
+    Body::Listing { list, rows: (1..=count).map(profile).collect::<Vec<_>>().into() }
+}
+
+/// Compares the lists that hold with what follows from the documents by hand: those of the newest document of each list.
+pub(crate) fn assert_listings(index: &Index, documents: &[Document], what: &str) {
+    let tags = |rows: &Listing| match rows {
+        Listing::PoolTags(rows) => Some(rows.clone()),
+        Listing::Profiles(_) => None,
+    };
+    let profiles = |rows: &Listing| match rows {
+        Listing::Profiles(rows) => Some(rows.clone()),
+        Listing::PoolTags(_) => None,
+    };
+    assert_lists::<PoolTags>(index, documents, tags, what);
+    assert_lists::<Profiles>(index, documents, profiles, what);
+}
+
+fn assert_lists<T: ListingTable>(
+    index: &Index,
+    documents: &[Document],
+    of_kind: fn(&Listing) -> Option<Vec<T::Value>>,
+    what: &str,
+) {
     let is_withdrawn = |hash: &DocumentHash| {
         documents.iter().any(|of| matches!(&of.body, Body::Withdrawal { document, .. } if document == hash))
     };
-    let mut newest: BTreeMap<ListKey, (ListVersion, &[PoolTag])> = BTreeMap::new();
+    let mut newest: BTreeMap<ListKey, (ListVersion, Vec<T::Value>)> = BTreeMap::new();
     for document in documents.iter().filter(|of| !is_withdrawn(&of.provenance.document)) {
-        if let Body::PoolTags { list, rows } = &document.body {
+        if let Body::Listing { list, rows } = &document.body
+            && let Some(rows) = of_kind(rows)
+        {
             let key = ListKey { source: document.provenance.source.clone(), list: list.clone() };
-            let new = (version(&document.provenance), &rows[..]);
+            let new = (version(&document.provenance), rows);
             if newest.get(&key).is_none_or(|(before, _)| *before < new.0) {
                 newest.insert(key, new);
             }
         }
     }
     index.view(|view| {
-        let found = view.pool_tags().unwrap();
+        let found = view.listings::<T>().unwrap();
         assert!(!found.is_cut);
-        let found: Vec<_> = found.lists.iter().map(|of| (&of.list, of.version, &of.tags[..])).collect();
-        let expected: Vec<_> = newest.iter().map(|(list, (version, tags))| (list, *version, *tags)).collect();
+        let found: Vec<_> = found.lists.iter().map(|of| (&of.list, of.version, &of.rows)).collect();
+        let expected: Vec<_> = newest.iter().map(|(list, (version, rows))| (list, *version, rows)).collect();
         assert_eq!(found, expected, "{what}");
-        for (list, (_, tags)) in &newest {
-            assert_eq!(view.pool_tags_of(list).unwrap().unwrap().tags, *tags, "{what}");
+        for (list, (_, rows)) in &newest {
+            assert_eq!(view.listing::<T>(list).unwrap().unwrap().rows, *rows, "{what}");
         }
     });
 }

@@ -176,7 +176,7 @@ fn the_order_of_arrival_does_not_matter() {
             }
             assert!(quotes(&index) == expected, "{what}: other quotes than by hand");
             claims::assert_claims(&index, &documents, &what);
-            claims::assert_pool_tags(&index, &documents, &what);
+            claims::assert_listings(&index, &documents, &what);
             index.assert_sound();
             let sums = checksums(&index);
             assert!(*first.get_or_insert(sums) == sums, "{what}: other rows than in the first order");

@@ -66,6 +66,6 @@ impl StarterTags {
             document: self.hash,
         };
         let list = labels.list.parse()?;
-        Ok(Document { provenance, received_at: None, body: Body::PoolTags { list, rows: report.tags } })
+        Ok(Document { provenance, received_at: None, body: Body::Listing { list, rows: report.tags.into() } })
     }
 }

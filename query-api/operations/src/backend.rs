@@ -12,11 +12,13 @@ use crate::{
         CLAIMS, Ctx, LABELS, MARKET, MEMPOOL, MempoolView, PRICE, PriceAccess, TIP, has_gap, lacks_blocks,
         reads_live_quotes, reads_mempool,
     },
+    entities::KnownProfiles,
+    kept::LedgerSlot,
     ledger::LedgerAccess,
     node::NodeAccess,
     node_bytes::{Brought, NodeBytes, Wanted},
     operation::Runner,
-    pools::TagSlot,
+    pools::KnownTags,
     price_now,
     register::RegisterSlot,
     series::SeriesSlot,
@@ -37,7 +39,8 @@ pub(crate) struct ChainBackend {
     pub(crate) damages: Arc<Damages>,
     pub(crate) series: SeriesSlot,
     pub(crate) register: RegisterSlot,
-    pub(crate) pool_tags: TagSlot,
+    pub(crate) pool_tags: LedgerSlot<KnownTags>,
+    pub(crate) profiles: LedgerSlot<KnownProfiles>,
     /// By index in the list of operations.
     pub(crate) runners: Vec<Runner>,
 }
@@ -103,6 +106,7 @@ impl ChainBackend {
             },
             register: &self.register,
             pool_tags: &self.pool_tags,
+            profiles: &self.profiles,
             damages: &self.damages,
             chain: &self.config,
         };

@@ -25,10 +25,12 @@ use serde::Serialize;
 
 use crate::{
     config::ChainConfig,
+    entities::KnownProfiles,
+    kept::LedgerSlot,
     ledger::LedgerAccess,
     node::NodeAccess,
     node_bytes::NodeBytes,
-    pools::TagSlot,
+    pools::KnownTags,
     register::RegisterSlot,
     series::SeriesSlot,
     values::{rfc3339, rfc3339_ms},
@@ -133,7 +135,9 @@ pub(crate) struct Ctx<'a> {
     /// The entities of the index.
     pub(crate) register: &'a RegisterSlot,
     /// The tags of mining pools that the index has.
-    pub(crate) pool_tags: &'a TagSlot,
+    pub(crate) pool_tags: &'a LedgerSlot<KnownTags>,
+    /// The profiles of entities that the index has.
+    pub(crate) profiles: &'a LedgerSlot<KnownProfiles>,
     /// What is found damaged.
     pub(crate) damages: &'a Damages,
     /// Configuration of the operations.

@@ -13,6 +13,7 @@ mod context;
 mod definitions;
 mod entities;
 mod fees;
+mod kept;
 mod labels;
 mod ledger;
 mod market;

@@ -1,8 +1,7 @@
 //! What an operator imports, or a fetcher brings, at one time.
 
 use crate::{
-    Claim, ClaimList, Contest, ContestAct, DocumentHash, MAX_POOL_TAGS, PoolTag, Provenance, QuoteRow, Slug,
-    codec::MAX_TEXT,
+    Claim, ClaimList, Contest, ContestAct, DocumentHash, Listing, Provenance, QuoteRow, Slug, codec::MAX_TEXT,
 };
 
 /// A document.
@@ -35,12 +34,13 @@ pub enum Body {
         /// The claims.
         rows: Vec<Claim>,
     },
-    /// Tags of mining pools: ascending by row. A document is the whole list as of its time of retrieval.
-    PoolTags {
+    /// Tags of mining pools, or profiles of entities: ascending by row. A document is the whole list as of its time of
+    /// retrieval.
+    Listing {
         /// The list's name among those of the source.
         list: Slug,
-        /// The tags.
-        rows: Vec<PoolTag>,
+        /// Its rows.
+        rows: Listing,
     },
     /// Somebody contests a statement, or the operator ends a contest.
     Contest(Box<Contest>),
@@ -69,15 +69,22 @@ pub enum BadDocument {
     /// A claim breaks a rule.
     #[error("claim {0} of the document has {1}")]
     Claim(usize, &'static str),
-    /// Its tags are not in order, or two are of the same row.
-    #[error("tag {0} of the document does not follow the one before: sort the tags by row, one for each row")]
-    TagRow(usize),
-    /// A tag breaks a rule.
-    #[error("tag {0} of the document has {1}")]
-    Tag(usize, &'static str),
-    /// It has too many tags.
-    #[error("the document has {0} tags of pools; at most {MAX_POOL_TAGS} are taken: split the list")]
-    Tags(usize),
+    /// The rows of its list are not in order, or two are of the same row.
+    #[error("{0} {1} of the document does not follow the one before: sort them by row, one for each row")]
+    ListedOrder(&'static str, usize),
+    /// A row of its list breaks a rule.
+    #[error("{0} {1} of the document has {2}")]
+    ListedRow(&'static str, usize, &'static str),
+    /// Its list is too long.
+    #[error("the document has {count} rows, each a {noun}; at most {most} are taken: split the list")]
+    Listed {
+        /// What its rows are.
+        noun: &'static str,
+        /// How many there are.
+        count: usize,
+        /// How many are taken.
+        most: usize,
+    },
     /// A contest breaks a rule.
     #[error("the contest has {0}")]
     Contest(&'static str),
@@ -118,7 +125,7 @@ impl Document {
             Body::Withdrawal { .. } => Ok(()),
             Body::Quotes(rows) => check_count(rows.len()).and_then(|()| check_quotes(rows)),
             Body::Claims { rows, .. } => check_count(rows.len()).and_then(|()| check_claims(rows)),
-            Body::PoolTags { rows, .. } => check_count(rows.len()).and_then(|()| check_pool_tags(rows)),
+            Body::Listing { rows, .. } => check_count(rows.len()).and_then(|()| rows.check()),
             Body::Contest(contest) => contest.check().map_err(BadDocument::Contest),
         }
     }
@@ -129,7 +136,7 @@ impl Document {
         match &self.body {
             Body::Quotes(rows) => rows.len(),
             Body::Claims { rows, .. } => rows.len(),
-            Body::PoolTags { rows, .. } => rows.len(),
+            Body::Listing { rows, .. } => rows.len(),
             Body::Withdrawal { .. } | Body::Contest(_) => 0,
         }
     }
@@ -139,7 +146,7 @@ impl Document {
     pub fn rows(&self) -> &[QuoteRow] {
         match &self.body {
             Body::Quotes(rows) => rows,
-            Body::Claims { .. } | Body::PoolTags { .. } | Body::Withdrawal { .. } | Body::Contest(_) => &[],
+            Body::Claims { .. } | Body::Listing { .. } | Body::Withdrawal { .. } | Body::Contest(_) => &[],
         }
     }
 }
@@ -176,21 +183,6 @@ fn check_claims(rows: &[Claim]) -> Result<(), BadDocument> {
         }
         before = claim.row;
         claim.check().map_err(|what| BadDocument::Claim(at, what))?;
-    }
-    Ok(())
-}
-
-fn check_pool_tags(rows: &[PoolTag]) -> Result<(), BadDocument> {
-    if rows.len() > MAX_POOL_TAGS {
-        return Err(BadDocument::Tags(rows.len()));
-    }
-    let mut before = 0;
-    for (at, tag) in (1..).zip(rows) {
-        if tag.row <= before {
-            return Err(BadDocument::TagRow(at));
-        }
-        before = tag.row;
-        tag.check().map_err(|what| BadDocument::Tag(at, what))?;
     }
     Ok(())
 }

@@ -3,12 +3,13 @@
 //! ```text
 //! "cairn-events" │ version (1 byte) │ documents… │ 0 │ SHA-256 of all before (32)
 //!   document   1 │ length (varint) │ its bytes:
-//!     kind (1: quotes, 2: withdrawal, 3: claims, 4: tags of pools, 5: contest) │ provenance │
+//!     kind (1: quotes, 2: withdrawal, 3: claims, 4: tags of pools, 5: contest, 6: profiles) │ provenance │
 //!       when an index took it first (varint; 0: none has) │
 //!       quotes      series after series: series │ count │ rows
 //!       withdrawal  hash (32) │ reason
 //!       claims      list │ claims
 //!       tags        list │ tags
+//!       profiles    list │ profiles
 //!       contest     SHA-256 of the script (32) │ source │ list │ statement (32) │ claim │ act │ party │ reason │ message and signature of a holder
 //! ```
 
@@ -17,12 +18,11 @@ use std::io::{self, Read, Write};
 use sha2::{Digest, Sha256};
 
 use crate::{
-    Body, Document, DocumentHash,
+    Body, Document, DocumentHash, Listing,
     claim::{Shared, put_claim, put_list},
     codec::{Bytes, Malformed, put_provenance, put_rows, put_text, put_varint},
     contest::put_contest,
     document::BadDocument,
-    pool_tag::put_pool_tag,
 };
 
 const MAGIC: &[u8; 12] = b"cairn-events";
@@ -97,13 +97,15 @@ pub fn encode(document: &Document) -> Vec<u8> {
             let mut shared = Shared::default();
             rows.iter().for_each(|claim| put_claim(&mut out, &mut shared, claim));
         }
-        Body::PoolTags { list, rows } => {
-            out.push(4);
+        Body::Listing { list, rows } => {
+            out.push(match rows {
+                Listing::PoolTags(_) => 4,
+                Listing::Profiles(_) => 6,
+            });
             put_provenance(&mut out, &document.provenance);
             put_varint(&mut out, received_at);
             put_text(&mut out, list.as_str());
-            let befores = std::iter::once(0).chain(rows.iter().map(|tag| tag.row));
-            befores.zip(rows).for_each(|(before, tag)| put_pool_tag(&mut out, before, tag));
+            rows.put(&mut out);
         }
         Body::Contest(contest) => {
             out.push(5);
@@ -136,16 +138,9 @@ fn decode(bytes: &[u8]) -> Result<Document, Malformed> {
             }
             Body::Claims { list, rows }
         }
-        4 => {
-            let (list, mut rows, mut before) = (bytes.slug()?, Vec::new(), 0);
-            while !bytes.is_empty() {
-                let tag = bytes.pool_tag(before)?;
-                before = tag.row;
-                rows.push(tag);
-            }
-            Body::PoolTags { list, rows }
-        }
+        4 => Body::Listing { list: bytes.slug()?, rows: Listing::PoolTags(bytes.listed(None)?) },
         5 => Body::Contest(Box::new(bytes.contest()?)),
+        6 => Body::Listing { list: bytes.slug()?, rows: Listing::Profiles(bytes.listed(None)?) },
         _ => return Err(Malformed("kind of document")),
     };
     if bytes.is_empty() { Ok(Document { provenance, received_at, body }) } else { Err(Malformed("too long")) }
@@ -288,8 +283,8 @@ mod tests {
 
     use super::*;
     use crate::{
-        Behaviour, Category, Claim, ClaimList, ClaimType, Currency, EvidenceTier, Interval, PoolTag, Provenance, Quote,
-        QuoteRow, Range, Series,
+        Behaviour, Category, Claim, ClaimList, ClaimType, Currency, EvidenceTier, Interval, Jurisdiction, MAX_ALIASES,
+        MAX_JURISDICTIONS, PoolTag, Profile, Provenance, Quote, QuoteRow, Range, Series,
     };
 
     fn claim(rng: &mut ChaCha8Rng, row: u32) -> Claim {
@@ -328,6 +323,21 @@ mod tests {
         }
     }
 
+    fn profile(rng: &mut ChaCha8Rng, row: u32) -> Profile {
+        let codes = ["VG", "mt"].map(|code| code.parse().unwrap());
+        Profile {
+            row: row * 2,
+            entity: "an-exchange".parse().unwrap(),
+            name: "Än Exchange".into(),
+            aliases: (0..rng.random_range(0..4)).map(|at| format!("alias {at}").into()).collect(),
+            category: rng.random::<bool>().then_some(Category::Exchange),
+            homepage: ["", "an.example"][rng.random_range(0..2usize)].into(),
+            jurisdictions: codes[..rng.random_range(0..=2)].to_vec(),
+            legal_name: ["", "An Exchange Ltd."][rng.random_range(0..2usize)].into(),
+            asserted_at: rng.random::<bool>().then(|| rng.random()),
+        }
+    }
+
     fn document(rng: &mut ChaCha8Rng) -> Document {
         let provenance = Provenance {
             source: "some-source".parse().unwrap(),
@@ -346,8 +356,12 @@ mod tests {
             return Document { provenance, received_at: None, body: Body::Claims { list, rows } };
         }
         if rng.random_ratio(1, 3) {
-            let rows = (1..rng.random_range(2..9)).map(|row| pool_tag(rng, row)).collect();
-            let body = Body::PoolTags { list: "pools".parse().unwrap(), rows };
+            let count = rng.random_range(2..9);
+            let rows = match rng.random() {
+                true => (1..count).map(|row| pool_tag(rng, row)).collect::<Vec<_>>().into(),
+                false => (1..count).map(|row| profile(rng, row)).collect::<Vec<_>>().into(),
+            };
+            let body = Body::Listing { list: "pools".parse().unwrap(), rows };
             return Document { provenance, received_at: None, body };
         }
         let mut rows = Vec::new();
@@ -461,16 +475,45 @@ mod tests {
             let mut rng = ChaCha8Rng::seed_from_u64(5);
             let mut rows: Vec<PoolTag> = (1..4).map(|row| pool_tag(&mut rng, row)).collect();
             change(&mut rows);
-            Document { body: Body::PoolTags { list: "pools".parse().unwrap(), rows }, ..whole.clone() }.check()
+            Document { body: Body::Listing { list: "pools".parse().unwrap(), rows: rows.into() }, ..whole.clone() }
+                .check()
         };
         assert_eq!(tags(&|_| ()), Ok(()));
         assert_eq!(tags(&Vec::clear), Err(BadDocument::Empty));
-        assert_eq!(tags(&|rows| rows.swap(0, 1)), Err(BadDocument::TagRow(2)));
+        assert_eq!(tags(&|rows| rows.swap(0, 1)), Err(BadDocument::ListedOrder("tag", 2)));
         for bad in ["", "a\u{0}", &"x".repeat(101)] {
-            assert!(matches!(tags(&|rows| rows[2].tag = bad.into()), Err(BadDocument::Tag(3, _))), "{bad:?}");
+            assert!(
+                matches!(tags(&|rows| rows[2].tag = bad.into()), Err(BadDocument::ListedRow("tag", 3, _))),
+                "{bad:?}"
+            );
         }
         let many =
             |rows: &mut Vec<PoolTag>| *rows = (1..=10_001).map(|row| PoolTag { row, ..rows[0].clone() }).collect();
-        assert_eq!(tags(&many), Err(BadDocument::Tags(10_001)));
+        let said = tags(&many).unwrap_err().to_string();
+        assert!(said.contains("10001 rows, each a tag; at most 10000"), "{said}");
+
+        let profiles = |change: &dyn Fn(&mut Profile)| {
+            let mut rng = ChaCha8Rng::seed_from_u64(5);
+            let mut rows: Vec<Profile> = (1..4).map(|row| profile(&mut rng, row)).collect();
+            change(&mut rows[1]);
+            Document { body: Body::Listing { list: "actors".parse().unwrap(), rows: rows.into() }, ..whole.clone() }
+                .check()
+        };
+        assert_eq!(profiles(&|_| ()), Ok(()));
+        let bad: [&dyn Fn(&mut Profile); 8] = [
+            &|of| of.name = "".into(),
+            &|of| of.name = "a\u{202e}b".into(),
+            &|of| of.aliases = vec!["".into()],
+            &|of| of.aliases = vec!["x".into(); MAX_ALIASES + 1],
+            &|of| of.homepage = "x".repeat(1_001).into(),
+            &|of| of.jurisdictions = vec!["de".parse().unwrap(); MAX_JURISDICTIONS + 1],
+            &|of| of.legal_name = "x".repeat(201).into(),
+            &|of| of.row = 1,
+        ];
+        for change in bad {
+            let said = profiles(change).unwrap_err().to_string();
+            assert!(said.starts_with("profile 2 of the document"), "{said}");
+        }
+        assert!(["", "d", "D1", "DEU", "ß"].iter().all(|text| text.parse::<Jurisdiction>().is_err()));
     }
 }

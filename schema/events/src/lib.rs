@@ -1,5 +1,5 @@
 //! Input events: what enters the journal and is no block: prices, exchange rates, claims about scripts,
-//! contests of them, and tags of mining pools.
+//! contests of them, tags of mining pools, and profiles of entities.
 //!
 //! Plain data, without storage, network or clock. A [`Document`] is what an operator imports or a fetcher brings at one
 //! time: where it comes from ([`Provenance`]), and its rows. [`file`] has the form of documents in a file.
@@ -10,8 +10,10 @@ pub mod codec;
 mod contest;
 mod document;
 pub mod file;
+mod listing;
 mod live;
 mod pool_tag;
+mod profile;
 mod provenance;
 mod quote;
 
@@ -19,7 +21,9 @@ pub use choose::{Chosen, choose};
 pub use claim::{Behaviour, Category, Claim, ClaimList, ClaimType, ContestAct, ContestParty, EntityName, EvidenceTier};
 pub use contest::{ClaimId, ClaimIdError, Contest, SignedText, StatementHash, put_contest};
 pub use document::{BadDocument, Body, Document, MAX_ROWS};
+pub use listing::{Listed, Listing, put_listed};
 pub use live::{LiveQuote, MAX_LIVE_QUOTES, put_live_quotes, read_live_quotes};
-pub use pool_tag::{MAX_POOL_TAGS, MAX_TAG, PoolTag, put_pool_tag};
+pub use pool_tag::{MAX_POOL_TAGS, MAX_TAG, PoolTag};
+pub use profile::{Jurisdiction, JurisdictionError, MAX_ALIASES, MAX_JURISDICTIONS, Profile};
 pub use provenance::{DocumentHash, Provenance, Slug, SlugError};
 pub use quote::{Currency, CurrencyError, Interval, Quote, QuoteRow, Range, Series};

@@ -7,9 +7,10 @@
 use std::sync::Arc;
 
 use crate::{
-    EntityName,
+    EntityName, Listed,
     claim::{MAX_NAME, MAX_NOTE, is_plain},
     codec::{Bytes, Malformed, put_text, put_varint},
+    listing::row_after,
 };
 
 /// Longest tag in bytes: no scriptSig of a coinbase is longer.
@@ -32,12 +33,20 @@ pub struct PoolTag {
     pub link: Arc<str>,
 }
 
-impl PoolTag {
-    /// Checks what the type does not say.
-    ///
-    /// # Errors
-    /// What is wrong first.
-    pub fn check(&self) -> Result<(), &'static str> {
+impl Listed for PoolTag {
+    const NOUN: &'static str = "tag";
+    const MOST: usize = MAX_POOL_TAGS;
+    const PER_ROW: usize = 128;
+
+    fn row(&self) -> u32 {
+        self.row
+    }
+
+    fn at_row(&self, row: u32) -> Self {
+        PoolTag { row, ..self.clone() }
+    }
+
+    fn check(&self) -> Result<(), &'static str> {
         match self {
             PoolTag { tag, .. } if tag.is_empty() || tag.len() > MAX_TAG => Err("no text of 1 to 100 bytes"),
             PoolTag { tag, .. } if !is_plain(tag) => Err("control characters"),
@@ -50,25 +59,17 @@ impl PoolTag {
             _ => Ok(()),
         }
     }
-}
 
-/// Appends a tag; its row must be above `before`, that of the tag before or 0.
-pub fn put_pool_tag(out: &mut Vec<u8>, before: u32, tag: &PoolTag) {
-    put_varint(out, u128::from(tag.row.wrapping_sub(before)));
-    [&*tag.tag, tag.pool.as_str(), &*tag.name, &*tag.link].into_iter().for_each(|text| put_text(out, text));
-}
+    fn put(&self, out: &mut Vec<u8>, before: u32) {
+        put_varint(out, u128::from(self.row.wrapping_sub(before)));
+        [&*self.tag, self.pool.as_str(), &*self.name, &*self.link].into_iter().for_each(|text| put_text(out, text));
+    }
 
-impl Bytes<'_> {
-    /// A tag, after the one with the row `before`; 0 for the first.
-    ///
-    /// # Errors
-    /// The bytes are none.
-    pub fn pool_tag(&mut self, before: u32) -> Result<PoolTag, Malformed> {
-        let rows: u32 = self.number()?;
-        let row = before.checked_add(rows).filter(|_| rows > 0).ok_or(Malformed("row of a tag"))?;
-        let tag = self.text()?.into();
-        let pool = self.text()?.parse().map_err(|_| Malformed("name of a pool"))?;
-        let tag = PoolTag { row, tag, pool, name: self.text()?.into(), link: self.text()?.into() };
+    fn read(bytes: &mut Bytes<'_>, before: u32) -> Result<Self, Malformed> {
+        let row = row_after(before, bytes.number()?)?;
+        let tag = bytes.text()?.into();
+        let pool = bytes.text()?.parse().map_err(|_| Malformed("name of a pool"))?;
+        let tag = PoolTag { row, tag, pool, name: bytes.text()?.into(), link: bytes.text()?.into() };
         tag.check().map_err(Malformed)?;
         Ok(tag)
     }

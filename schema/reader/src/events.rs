@@ -207,15 +207,15 @@ impl Assembler {
             }
             EventRow::Quotes { document, rows, .. } => self.add(document, count, |body| match body {
                 Body::Quotes(all) => all.extend(rows),
-                Body::Claims { .. } | Body::PoolTags { .. } | Body::Withdrawal { .. } | Body::Contest(_) => {}
+                Body::Claims { .. } | Body::Listing { .. } | Body::Withdrawal { .. } | Body::Contest(_) => {}
             }),
             EventRow::Claims { document, list, claims, .. } => self.add(document, count, |body| match body {
                 Body::Claims { rows, .. } => rows.extend(claims),
                 body => *body = Body::Claims { list, rows: claims },
             }),
-            EventRow::PoolTags { document, list, tags, .. } => self.add(document, count, |body| match body {
-                Body::PoolTags { rows, .. } => rows.extend(tags),
-                body => *body = Body::PoolTags { list, rows: tags },
+            EventRow::Listing { document, list, rows, .. } => self.add(document, count, |body| match body {
+                Body::Listing { rows: all, .. } => all.append(rows),
+                body => *body = Body::Listing { list, rows },
             }),
             EventRow::Contest { received_at, provenance, contest } => {
                 self.drop_open();

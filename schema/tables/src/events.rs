@@ -8,6 +8,7 @@
 //!   4 claims        seq of the document │ list │ bits: rows that repeat │ count │ claims (at most 128)
 //!   5 tags of pools seq of the document │ list │ bits: rows that repeat │ count │ tags (at most 128)
 //!   6 contest       received at │ provenance │ contest
+//!   7 profiles      seq of the document │ list │ bits: rows that repeat │ count │ profiles (at most 32)
 //! documents       'e' ‖ SHA-256 of a document    → its seq, 0 if it has not come │ seq of its withdrawal, 0 if there is none
 //! quote_versions  series (14) ‖ closes at (4) ‖ source ‖ 0 ‖ retrieved at (4) ‖ first bytes of the document's hash (8) → quote
 //! quotes          'q' ‖ series (14) ‖ closes at (4) → the quote that holds
@@ -20,10 +21,11 @@
 //! `events` and `documents` cannot be rebuilt. The other two are functions of the documents, in whatever order they came.
 
 use cairn_events::{
-    Chosen, Claim, ClaimList, Contest, DocumentHash, PoolTag, Provenance, Quote, QuoteRow, Series, Slug,
+    Chosen, Claim, ClaimList, Contest, DocumentHash, Listed, Listing, PoolTag, Profile, Provenance, Quote, QuoteRow,
+    Series, Slug,
     claim::{Shared, put_claim, put_list},
     codec::{self, Bytes, Malformed},
-    put_contest, put_pool_tag,
+    put_contest,
 };
 
 use crate::{
@@ -36,9 +38,6 @@ pub const QUOTES_PER_ROW: usize = 256;
 
 /// Most claims that one row of the ledger has.
 pub const CLAIMS_PER_ROW: usize = 128;
-
-/// Most tags of mining pools that one row of the ledger has.
-pub const TAGS_PER_ROW: usize = 128;
 
 /// The ledger.
 pub struct Events;
@@ -99,16 +98,16 @@ pub enum EventRow {
         /// The claims, ascending by row.
         claims: Vec<Claim>,
     },
-    /// Some tags of mining pools of a document.
-    PoolTags {
+    /// Some rows of a document that is a whole list: tags of mining pools, or profiles of entities.
+    Listing {
         /// Sequence number of the document.
         document: u64,
         /// The list that they are on.
         list: Slug,
-        /// For each tag, whether it repeats what the list said last.
+        /// For each row, whether it repeats what the list said last.
         repeats: Vec<bool>,
-        /// The tags, ascending by row.
-        tags: Vec<PoolTag>,
+        /// The rows, ascending.
+        rows: Listing,
     },
     /// Somebody contests a statement, or the operator ends a contest.
     Contest {
@@ -129,7 +128,7 @@ impl EventRow {
             EventRow::Document { .. } | EventRow::Withdrawal { .. } | EventRow::Contest { .. } => 1,
             EventRow::Quotes { rows, .. } => rows.len() as u64,
             EventRow::Claims { claims, .. } => claims.len() as u64,
-            EventRow::PoolTags { tags, .. } => tags.len() as u64,
+            EventRow::Listing { rows, .. } => rows.len() as u64,
         }
     }
 }
@@ -164,6 +163,20 @@ pub(crate) fn whole<V>(
     if bytes.is_empty() { Ok(value) } else { Err(b.error("too long")) }
 }
 
+/// Some rows of a list, after the kind.
+fn listing<L: Listed>(b: &mut Bytes<'_>) -> Result<EventRow, Malformed>
+where
+    Listing: From<Vec<L>>,
+{
+    let (document, list) = (b.number()?, b.slug()?);
+    let [count] = b.array::<1>()?;
+    let bits = b.take(count.into())?;
+    let count = Some(b.number()?).filter(|count| (1..=L::PER_ROW).contains(count));
+    let count = count.ok_or(Malformed("number of rows"))?;
+    let repeats = unpack_bits(bits, count)?;
+    Ok(EventRow::Listing { document, list, repeats, rows: b.listed::<L>(Some(count))?.into() })
+}
+
 impl ValueCodec for EventRow {
     fn encode(&self, out: &mut Vec<u8>) {
         let put = |out: &mut Vec<u8>, number: u64| codec::put_varint(out, number.into());
@@ -188,14 +201,16 @@ impl ValueCodec for EventRow {
                 let mut shared = Shared::default();
                 claims.iter().for_each(|claim| put_claim(out, &mut shared, claim));
             }
-            EventRow::PoolTags { document, list, repeats, tags } => {
-                out.push(5);
+            EventRow::Listing { document, list, repeats, rows } => {
+                out.push(match rows {
+                    Listing::PoolTags(_) => 5,
+                    Listing::Profiles(_) => 7,
+                });
                 put(out, *document);
                 codec::put_text(out, list.as_str());
                 put_bits(out, repeats);
-                put(out, tags.len() as u64);
-                let befores = std::iter::once(0).chain(tags.iter().map(|tag| tag.row));
-                befores.zip(tags).for_each(|(before, tag)| put_pool_tag(out, before, tag));
+                put(out, rows.len() as u64);
+                rows.put(out);
             }
             EventRow::Contest { received_at, provenance, contest } => {
                 out.push(6);
@@ -248,26 +263,13 @@ impl ValueCodec for EventRow {
                 let claims = (0..count).map(|_| b.claim(&mut shared)).collect::<Result<_, _>>()?;
                 Ok(EventRow::Claims { document, list, repeats, claims })
             }
-            [5] => {
-                let (document, list) = (b.number()?, b.slug()?);
-                let [count] = b.array::<1>()?;
-                let bits = b.take(count.into())?;
-                let count = Some(b.number()?).filter(|count| (1..=TAGS_PER_ROW).contains(count));
-                let count = count.ok_or(Malformed("number of rows"))?;
-                let (repeats, mut before) = (unpack_bits(bits, count)?, 0);
-                let mut next = || {
-                    let tag = b.pool_tag(before)?;
-                    before = tag.row;
-                    Ok(tag)
-                };
-                let tags = (0..count).map(|_| next()).collect::<Result<_, _>>()?;
-                Ok(EventRow::PoolTags { document, list, repeats, tags })
-            }
+            [5] => listing::<PoolTag>(b),
             [6] => Ok(EventRow::Contest {
                 received_at: b.number()?,
                 provenance: b.provenance()?,
                 contest: Box::new(b.contest()?),
             }),
+            [7] => listing::<Profile>(b),
             _ => Err(Malformed("kind of event")),
         })
     }

@@ -36,7 +36,7 @@ macro_rules! for_each_table {
             labels: Labels, LabelDue;
             entities: EntityScripts, EntityTotals, EntityFacets;
             payouts: Payouts;
-            pool_tags: PoolTags;
+            listings: PoolTags, Profiles;
             names: Names;
             contests: Contests;
             label_sources: LabelSources;

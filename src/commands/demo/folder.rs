@@ -18,7 +18,7 @@ use cairn_pipeline::{INBOX, put_into_inbox};
 use cairn_reader::Reader;
 use serde::{Deserialize, Serialize};
 
-use super::{generator, labels, mempool, pools, prices};
+use super::{generator, labels, mempool, pools, prices, profiles};
 use crate::{
     commands::db,
     config::{Limits, Starters},
@@ -115,6 +115,7 @@ impl DemoFolder {
             let mut documents = prices::documents(SEED)?;
             documents.push(pools::document(END_TIME)?);
             documents.extend(labels::documents(&actors().map_err(generator)?)?);
+            documents.push(profiles::document(END_TIME)?);
             Ok(documents.iter().try_for_each(add)?)
         })?;
         let (memory, none) = (Limits::default().into(), Starters::NONE);
@@ -181,6 +182,6 @@ fn identity() -> Result<String, Failure> {
     let showcase = showcase().map_err(generator)?.map(|s| s.address.to_string()).join(" ");
     let version = env!("CARGO_PKG_VERSION");
     Ok(format!(
-        "cairn {version} seed {SEED} blocks {DEMO_BLOCKS} until {END_TIME} a mempool, prices, pools, labels and a contest {showcase}"
+        "cairn {version} seed {SEED} blocks {DEMO_BLOCKS} until {END_TIME} a mempool, prices, pools, labels, profiles and a contest {showcase}"
     ))
 }

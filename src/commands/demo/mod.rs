@@ -5,6 +5,7 @@ mod labels;
 mod mempool;
 mod pools;
 mod prices;
+mod profiles;
 
 use std::{path::PathBuf, sync::Arc};
 

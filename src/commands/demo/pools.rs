@@ -29,5 +29,5 @@ pub(super) fn document(retrieved_at: u32) -> Result<Document, Failure> {
         retrieved_at,
         document: DocumentHash(hasher.finalize().into()),
     };
-    Ok(Document { provenance, received_at: None, body: Body::PoolTags { list: slug("pools")?, rows } })
+    Ok(Document { provenance, received_at: None, body: Body::Listing { list: slug("pools")?, rows: rows.into() } })
 }

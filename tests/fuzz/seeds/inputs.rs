@@ -1,8 +1,8 @@
 //! Files of labels, prices and events, and signed messages.
 
 use cairn_events::{
-    Body, Claim, ClaimId, ClaimList, ClaimType, Contest, ContestAct, ContestParty, Document, DocumentHash,
-    EvidenceTier, PoolTag, Provenance, QuoteRow, SignedText, StatementHash, file::FileWriter,
+    Body, Category, Claim, ClaimId, ClaimList, ClaimType, Contest, ContestAct, ContestParty, Document, DocumentHash,
+    EvidenceTier, PoolTag, Profile, Provenance, QuoteRow, SignedText, StatementHash, file::FileWriter,
 };
 use cairn_inputs::{Layout, Options, read_quotes, sorted};
 
@@ -55,6 +55,11 @@ pub(super) fn labels() -> Vec<Vec<u8>> {
                  - address: '{A}'\n  label: reserve\n- {{address: {C}, label: x, concepts: [mixing_service], confidence: web_crawl}}\n\
                  - address: {B}\n  abuse: ransomware\n  is_cluster_definer: false\n- tx_hash: 00\n  label: y\n"
             ),
+        ),
+        chosen(
+            MAIN | 1,
+            "title: t\ncategories: [exchange]\nlastmod: 2023-02-17\nactors:\n- id: '796'\n  label: 796.com\n  aliases: [a, b]\n\
+             \x20 jurisdictions: [VU]\n  uri: 796.com\n  context:\n    legal_name: L\n- id: b\n  context: '{\"legal_name\": \"M\"}'\n",
         ),
         chosen(MAIN | 1, "a: &a [1,1]\nb: &b [*a,*a]\nc: &c [*b,*b]\ntags: *c\n"),
         chosen(MAIN | 1, "--- !!map\ntags: |\n  - address\n"),
@@ -127,6 +132,17 @@ fn bodies() -> Vec<Body> {
     let again = Claim { row: 9, asserted_at: Some(5), ..claim.clone() };
     let list = ClaimList { name: "list".parse().unwrap(), is_complete: true };
     let tag = PoolTag { row: 1, tag: "/p/".into(), pool: "p".parse().unwrap(), name: "P".into(), link: "".into() };
+    let profile = Profile {
+        row: 1,
+        entity: "p".parse().unwrap(),
+        name: "P".into(),
+        aliases: vec!["Q".into()],
+        category: Some(Category::Exchange),
+        homepage: "p.example".into(),
+        jurisdictions: vec!["DE".parse().unwrap()],
+        legal_name: "P Ltd".into(),
+        asserted_at: Some(5),
+    };
     let contest = Contest {
         script: [7; 32],
         source: "source".parse().unwrap(),
@@ -144,7 +160,8 @@ fn bodies() -> Vec<Body> {
         Body::Withdrawal { document: DocumentHash([1; 32]), reason: "wrong".to_owned() },
         Body::Claims { list: list.clone(), rows: vec![claim.clone(), again] },
         Body::Claims { list, rows: vec![claim.redacted()] },
-        Body::PoolTags { list: "tags".parse().unwrap(), rows: vec![tag] },
+        Body::Listing { list: "tags".parse().unwrap(), rows: vec![tag].into() },
+        Body::Listing { list: "actors".parse().unwrap(), rows: vec![profile].into() },
         Body::Contest(Box::new(contest)),
         Body::Contest(Box::new(redaction)),
     ]

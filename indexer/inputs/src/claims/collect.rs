@@ -3,7 +3,7 @@
 use std::{collections::HashSet, sync::Arc};
 
 use cairn_events::{
-    Behaviour, Category, Claim, ClaimType, EntityName, EvidenceTier,
+    Behaviour, Category, Claim, ClaimType, EntityName, EvidenceTier, Listed, Profile,
     claim::{MAX_NAME, MAX_NOTE, plain},
 };
 use jiff::civil::Date;
@@ -146,14 +146,38 @@ impl<'a> Collector<'a> {
         if self.report.taken >= MAX_CLAIMS {
             return Err(InputError::TooManyRows(MAX_CLAIMS));
         }
+        self.took(row, claim.asserted_at);
+        self.report.persons += u64::from(claim.is_person);
+        (self.deliver)(claim);
+        Ok(())
+    }
+
+    /// Takes the profile of a row that was counted, or refuses it. A file has one of each entity.
+    pub(super) fn take_profile(&mut self, profile: Profile) -> Result<(), InputError> {
+        let (row, entity) = (profile.row, profile.entity.as_str());
+        if profile.check().is_err() {
+            self.refuse(row, None, ClaimCode::Empty, "");
+            return Ok(());
+        }
+        if !self.seen.insert(first_bytes(&Sha256::digest(entity))) {
+            self.refuse(row, Some("id"), ClaimCode::Repeated, entity);
+            return Ok(());
+        }
+        if self.report.profiles.len() == Profile::MOST {
+            return Err(InputError::TooManyRows(Profile::MOST as u64));
+        }
+        self.took(row, profile.asserted_at);
+        self.report.profiles.push(profile);
+        Ok(())
+    }
+
+    /// Counts a row that is taken, and tells its notes.
+    fn took(&mut self, row: u32, asserted_at: Option<u32>) {
         for (code, field, value) in std::mem::take(&mut self.notes) {
             self.report.tell(row.into(), Some(field), code, &value);
         }
         self.report.taken += 1;
-        self.report.persons += u64::from(claim.is_person);
-        self.report.newest = self.report.newest.max(claim.asserted_at);
-        (self.deliver)(claim);
-        Ok(())
+        self.report.newest = self.report.newest.max(asserted_at);
     }
 
     fn claim<'d>(&mut self, row: u32, script: Arc<[u8]>, draft: &Draft<'d>) -> Result<Claim, Fault<'d>> {
@@ -209,7 +233,7 @@ impl<'a> Collector<'a> {
     }
 
     /// A text as a claim has it, with a note on what was left out.
-    fn text(&mut self, at: usize, field: &'static str, text: &str, most: usize) -> Arc<str> {
+    pub(super) fn text(&mut self, at: usize, field: &'static str, text: &str, most: usize) -> Arc<str> {
         let text = text.trim();
         if self.texts.get(at).is_some_and(|before| &**before == text) {
             return self.texts.get(at).map(Arc::clone).unwrap_or_default();
@@ -262,7 +286,7 @@ pub(super) fn is_placeholder(name: &str) -> bool {
 }
 
 /// Seconds since 1970 (UTC) of a day, a time, a month (`2018-04`, its first day) or a year; `Some(None)` of nothing.
-fn time(text: &str) -> Option<Option<u32>> {
+pub(super) fn time(text: &str) -> Option<Option<u32>> {
     let text = text.trim();
     if text.is_empty() {
         return Some(None);
@@ -292,7 +316,10 @@ fn fingerprint(claim: &Claim) -> u64 {
     hash.update([u8::try_from(entity.len()).unwrap_or(0)]);
     hash.update(entity);
     hash.update(claim.label.as_bytes());
-    let digest = hash.finalize();
+    first_bytes(&hash.finalize())
+}
+
+fn first_bytes(digest: &[u8]) -> u64 {
     digest.iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte))
 }
 

@@ -54,6 +54,8 @@ pub struct ClaimDefaults {
 pub enum ClaimLayout {
     /// A `GraphSense` TagPack (YAML).
     TagPack,
+    /// A `GraphSense` ActorPack (YAML): profiles of entities, and no claims.
+    ActorPack,
     /// OFAC's `sdn_advanced.xml`.
     SdnAdvanced,
     /// Addresses, one a line.
@@ -68,8 +70,9 @@ pub enum ClaimLayout {
 
 impl ClaimLayout {
     /// All.
-    pub const ALL: [ClaimLayout; 6] = [
+    pub const ALL: [ClaimLayout; 7] = [
         ClaimLayout::TagPack,
+        ClaimLayout::ActorPack,
         ClaimLayout::SdnAdvanced,
         ClaimLayout::AddressList,
         ClaimLayout::Pools,
@@ -82,6 +85,7 @@ impl ClaimLayout {
     pub const fn as_str(self) -> &'static str {
         match self {
             ClaimLayout::TagPack => "tagpack",
+            ClaimLayout::ActorPack => "actorpack",
             ClaimLayout::SdnAdvanced => "sdn_advanced",
             ClaimLayout::AddressList => "address_list",
             ClaimLayout::Pools => "pools",

@@ -7,7 +7,7 @@
 use std::{fmt, io::Read, marker::PhantomData};
 
 use cairn_events::{
-    Category, ClaimType, EntityName, EvidenceTier, MAX_POOL_TAGS, PoolTag,
+    Category, ClaimType, EntityName, EvidenceTier, Listed, MAX_POOL_TAGS, PoolTag,
     claim::{MAX_NAME, MAX_NOTE, plain},
 };
 use serde::{

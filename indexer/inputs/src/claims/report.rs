@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt};
 
-use cairn_events::{PoolTag, claim::plain};
+use cairn_events::{PoolTag, Profile, claim::plain};
 
 use super::options::ClaimLayout;
 use crate::{
@@ -85,6 +85,12 @@ codes! {
     Formula => "formula", "begins like a formula of a spreadsheet; kept as text";
     /// A tag of a pool that cannot be looked for, or whose pool has no name. It is left out.
     BadTag => "bad_tag", "no tag of 1 to 100 bytes without control characters, or a pool without a name; left out";
+    /// A profile of a natural person.
+    Person => "person", "about a natural person: profiles are of companies and services";
+    /// More names or places than a profile has. The row is taken with the first ones.
+    TooMany => "too_many", "more than a profile has (16 aliases, 32 jurisdictions); the others are left out";
+    /// No code of a country. The row is taken without it.
+    BadJurisdiction => "bad_jurisdiction", "not the two letters of a country; left out";
     /// The row has more or fewer cells than it should.
     ColumnCount => "column_count", "wrong number of columns";
     /// The row is longer than 64 KiB.
@@ -109,6 +115,8 @@ impl ClaimCode {
                 | ClaimCode::Cleaned
                 | ClaimCode::Formula
                 | ClaimCode::BadTag
+                | ClaimCode::TooMany
+                | ClaimCode::BadJurisdiction
         )
     }
 
@@ -183,6 +191,8 @@ pub struct ClaimReport {
     pub licences: BTreeMap<String, u64>,
     /// Tags that pools write into coinbases, by ascending row: at most 10,000. They are no claims, and no rows.
     pub tags: Vec<PoolTag>,
+    /// Profiles of entities, by ascending row: at most 20,000. They are rows, and no claims.
+    pub profiles: Vec<Profile>,
     /// Whether such a file is the whole list of its publisher.
     pub is_complete_by_nature: bool,
 }
@@ -203,6 +213,7 @@ impl ClaimReport {
             sources: BTreeMap::new(),
             licences: BTreeMap::new(),
             tags: Vec::new(),
+            profiles: Vec::new(),
             is_complete_by_nature: layout.is_complete(),
         }
     }

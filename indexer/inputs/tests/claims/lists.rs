@@ -72,7 +72,9 @@ fn what_a_file_is() {
     assert!(error(b"\xfd7zXZ\0...", &options()).contains("packed with xz"));
     assert!(error(b"\xff\xfea\0", &options()).contains("UTF-16"));
     assert!(matches!(try_read(b"hello world\n", &options()), Err(InputError::Unrecognised { .. })));
-    assert!(error("hello world", &options()).contains("tagpack, sdn_advanced, address_list, pools, facts, csv"));
+    assert!(
+        error("hello world", &options()).contains("tagpack, actorpack, sdn_advanced, address_list, pools, facts, csv")
+    );
     for layout in ClaimLayout::ALL {
         assert_eq!(layout.as_str().parse(), Ok(layout));
     }

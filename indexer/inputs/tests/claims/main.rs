@@ -1,6 +1,7 @@
 //! Files of labels, from their bytes to claims and a report.
 #![allow(clippy::unwrap_used)]
 
+mod actorpack;
 mod lists;
 mod properties;
 mod rows;

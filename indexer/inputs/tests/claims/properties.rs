@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use crate::support::{A, B, check, layout, options, try_read};
 
 /// Words of the layouts, in any order.
-const WORDS: &str = "(address|category|tags|- |: |label|\n|  |<Sanctions>|</Sanctions>|<Feature FeatureTypeID='1'>|<a/>|\\[|\\{|\\}|\\]|\"|,|&a|\\*a|1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa|\u{202e}|=|0x|'|\\||>|\\?|#|%|!|\t|@|é){0,40}";
+const WORDS: &str = "(address|category|tags|actors|id|aliases|context|- |: |label|\n|  |<Sanctions>|</Sanctions>|<Feature FeatureTypeID='1'>|<a/>|\\[|\\{|\\}|\\]|\"|,|&a|\\*a|1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa|\u{202e}|=|0x|'|\\||>|\\?|#|%|!|\t|@|é){0,40}";
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
@@ -17,7 +17,7 @@ proptest! {
     #[test]
     fn any_bytes_are_an_error_or_a_report(bytes in prop::collection::vec(any::<u8>(), 0..300), words in WORDS) {
         let map = ClaimOptions { map: Some("address=1,label=2,header=no".parse::<ClaimMap>().unwrap()), ..options() };
-        for bytes in [bytes.as_slice(), words.as_bytes(), format!("title: x\ntags:\n- address: {A}\n  label: {words}").as_bytes()] {
+        for bytes in [bytes.as_slice(), words.as_bytes(), format!("title: x\ntags:\n- address: {A}\n  label: {words}").as_bytes(), format!("actors:\n- id: {words}\n  label: {words}\n  jurisdictions: [{words}]").as_bytes()] {
             // `try_read` checks every claim and the sums of each report.
             let _ = try_read(bytes, &map);
             let _ = try_read(bytes, &options());

@@ -1,6 +1,6 @@
 //! Reading in memory, and claims as short text.
 
-use cairn_events::Claim;
+use cairn_events::{Claim, Listed};
 use cairn_inputs::{ClaimLayout, ClaimOptions, ClaimReport, InputError, read_claims};
 use cairn_model::Network;
 
@@ -26,7 +26,8 @@ pub(crate) fn try_read(bytes: &[u8], options: &ClaimOptions) -> Result<(Vec<Clai
         assert!(claims.last().is_none_or(|before| before.row < claim.row), "rows ascend");
         claims.push(claim);
     })?;
-    check(claims.len() as u64, &report);
+    assert!(report.profiles.iter().all(|profile| profile.check().is_ok()));
+    check((claims.len() + report.profiles.len()) as u64, &report);
     Ok((claims, report))
 }
 

@@ -5,7 +5,7 @@ use std::{
     io::Read,
 };
 
-use cairn_events::{Body, Category, ClaimType, DocumentHash, EvidenceTier, Slug, claim::is_plain};
+use cairn_events::{Body, Category, ClaimType, DocumentHash, EvidenceTier, Listing, Slug, claim::is_plain};
 use cairn_inputs::{STARTER_LABELS, STARTER_TAGS};
 use sha2::{Digest, Sha256};
 
@@ -184,7 +184,7 @@ fn tags_of_pools_are_sound_and_name_pools_as_the_labels_do() {
         let document = tags.document().unwrap();
         document.check().unwrap();
         assert_eq!((document.provenance.source.as_str(), document.provenance.licence.as_str()), (labels.source, "mit"));
-        let Body::PoolTags { rows, .. } = &document.body else { panic!("no tags") };
+        let Body::Listing { rows: Listing::PoolTags(rows), .. } = &document.body else { panic!("no tags") };
         assert_eq!(rows.len(), 187);
         // Most pools have a payout address among the labels, under the same name.
         let pools: BTreeSet<&str> = rows.iter().map(|tag| tag.pool.as_str()).collect();

@@ -13,7 +13,7 @@ use cairn_tables::{
 };
 use cairn_writer::Batch;
 
-use super::{claims::ClaimsTakenBack, contests, pool_tags, redaction};
+use super::{claims::ClaimsTakenBack, contests, listings, redaction};
 use crate::{Engine, NoProgress, PipelineError};
 
 /// What became of a document.
@@ -195,7 +195,7 @@ impl Taking<'_> {
         match &self.document.body {
             Body::Quotes(rows) => self.write_quotes(batch, rows),
             Body::Claims { list, rows } => self.write_claims(batch, list, rows),
-            Body::PoolTags { list, rows } => self.write_pool_tags(batch, list, rows),
+            Body::Listing { list, rows } => self.write_listing(batch, list, rows),
             Body::Contest(contest) => self.write_contest(batch, contest),
             Body::Withdrawal { document, reason } => self.write_withdrawal(batch, document, reason),
         }
@@ -328,8 +328,8 @@ impl Taking<'_> {
                 EventRow::Claims { document, list, claims: rows, .. } if left > 0 && document == seq => {
                     claims.take_back(batch, &provenance, &list, &rows);
                 }
-                EventRow::PoolTags { document, list, tags, .. } if left > 0 && document == seq => {
-                    pool_tags::take_back(batch, &provenance, &list, &tags);
+                EventRow::Listing { document, list, rows, .. } if left > 0 && document == seq => {
+                    listings::take_back(batch, &provenance, &list, &rows);
                 }
                 _ => break,
             }

@@ -27,7 +27,7 @@ impl Taking<'_> {
                 Some((self.document.provenance.clone(), list.clone()))
             }
             Body::Withdrawal { document, .. } => self.list_of(document)?,
-            Body::Claims { .. } | Body::Quotes(_) | Body::PoolTags { .. } | Body::Contest(_) => None,
+            Body::Claims { .. } | Body::Quotes(_) | Body::Listing { .. } | Body::Contest(_) => None,
         };
         let Some((provenance, list)) = ends.filter(|(_, list)| list.is_complete) else { return Ok(()) };
         let mut marks = Marks::new(writer);

@@ -9,7 +9,7 @@ mod claims;
 mod contests;
 mod ended;
 mod inbox;
-mod pool_tags;
+mod listings;
 mod redaction;
 
 pub use apply::{Applied, LedgerError};
@@ -17,4 +17,4 @@ pub(crate) use apply::{newest, prefix};
 pub(crate) use claims::{claim_key, list_document, list_size};
 pub(crate) use contests::{contest_key, contest_state};
 pub use inbox::{Drained, INBOX, Refused, put_into_inbox};
-pub(crate) use pool_tags::pool_tag_key;
+pub(crate) use listings::listing_key;

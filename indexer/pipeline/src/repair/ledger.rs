@@ -14,7 +14,7 @@ use cairn_tables::{
     claims::{ClaimLists, Claims},
     contests::Contests,
     events::{Documents, Events, QuoteVersions, Quotes},
-    pool_tags::PoolTags,
+    listings::{PoolTags, Profiles},
 };
 use cairn_writer::Writer;
 
@@ -75,6 +75,7 @@ pub(crate) fn mend(engine: &Engine, now: u32) -> Result<Mended, MendError> {
     engine.writer.make_anew(Claims::FAMILY)?;
     engine.writer.clear(&TableInfo::of::<ClaimLists>())?;
     engine.writer.clear(&TableInfo::of::<PoolTags>())?;
+    engine.writer.clear(&TableInfo::of::<Profiles>())?;
     engine.writer.clear(&TableInfo::of::<Contests>())?;
     engine.writer.clear(&TableInfo::of::<Documents>())?;
     engine.writer.clear(&TableInfo::of::<Quotes>())?;

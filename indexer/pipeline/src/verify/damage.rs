@@ -98,11 +98,11 @@ mod rules {
         journal::{Collisions, OverwrittenCoins},
         label_sources::LabelSources,
         labels::{LabelDue, Labels},
+        listings::{PoolTags, Profiles},
         live_quotes::LiveQuotes,
         mempool::{KeptMempool, MempoolSamples},
         names::Names,
         payouts::Payouts,
-        pool_tags::PoolTags,
         prevouts::Prevouts,
         script_days::ScriptDays,
         spenders::Spenders,
@@ -394,6 +394,11 @@ mod rules {
 
     /// Compared with the ledger.
     impl Verified for PoolTags {
+        const REPAIR: Repair = Repair::Ledger;
+    }
+
+    /// Compared with the ledger.
+    impl Verified for Profiles {
         const REPAIR: Repair = Repair::Ledger;
     }
 

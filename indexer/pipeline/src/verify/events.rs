@@ -5,7 +5,7 @@ use std::{
     hash::{DefaultHasher, Hash, Hasher},
 };
 
-use cairn_events::{ContestAct, DocumentHash, Provenance, choose};
+use cairn_events::{ContestAct, DocumentHash, Listing, Provenance, choose};
 use cairn_reader::{ReadError, Versions, View, last_seq_of};
 use cairn_tables::{
     Table,
@@ -13,20 +13,20 @@ use cairn_tables::{
     contests::Contests,
     encode_key, encode_value,
     events::{Candle, DocumentState, Documents, EventRow, Events, QuoteVersion, QuoteVersions, Quotes},
-    pool_tags::PoolTags,
+    listings::{PoolTags, Profiles},
 };
 
 use super::{Check, damage::Damages};
 use crate::{
     PipelineError,
-    ledger::{claim_key, contest_key, contest_state, list_document, list_size, newest, pool_tag_key, prefix},
+    ledger::{claim_key, contest_key, contest_state, list_document, list_size, listing_key, newest, prefix},
 };
 
 /// Name of the check.
-const NAME: &str = "quotes, claims, contests and tags of pools match the ledger";
+const NAME: &str = "quotes, claims, contests, tags of pools and profiles match the ledger";
 
 /// The tables that are compared.
-const LEDGER: [&str; 8] = [
+const LEDGER: [&str; 9] = [
     Events::NAME,
     Documents::NAME,
     QuoteVersions::NAME,
@@ -34,6 +34,7 @@ const LEDGER: [&str; 8] = [
     Claims::NAME,
     ClaimLists::NAME,
     PoolTags::NAME,
+    Profiles::NAME,
     Contests::NAME,
 ];
 
@@ -150,7 +151,7 @@ fn compare(view: &View<'_>) -> Result<(Option<&'static str>, String), ReadError>
     let differs = |table, what: String| Ok((Some(table), what));
     let mut expected = Sum::default();
     let (mut claims, mut lists) = (Sum::default(), BTreeMap::<ListDocument, ListSize>::new());
-    let (mut tags, mut contests) = (Sum::default(), Sum::default());
+    let (mut tags, mut profiles, mut contests) = (Sum::default(), Sum::default(), Sum::default());
     let mut open: Open = None;
     let (mut next, mut named, mut documents) = (1, 0, 0u64);
     for row in view.scan::<Events>(None)? {
@@ -216,7 +217,7 @@ fn compare(view: &View<'_>) -> Result<(Option<&'static str>, String), ReadError>
                 let said = rows.iter().filter(|claim| !claim.is_redacted);
                 said.for_each(|claim| claims.add::<Claims>(&claim_key(provenance, list, claim), claim));
             }
-            EventRow::PoolTags { document, list, tags: rows, .. } => {
+            EventRow::Listing { document, list, rows, .. } => {
                 let provenance = match of_open(&mut open, seq, *document, rows.len() as u64) {
                     Ok(provenance) => provenance,
                     Err(what) => return differs(Events::NAME, what),
@@ -224,7 +225,11 @@ fn compare(view: &View<'_>) -> Result<(Option<&'static str>, String), ReadError>
                 if states.get(&provenance.document).is_some_and(|state| state.withdrawn != 0) {
                     continue;
                 }
-                rows.iter().for_each(|tag| tags.add::<PoolTags>(&pool_tag_key(provenance, list, tag), tag));
+                let key = |row| listing_key(provenance, list, row);
+                match rows {
+                    Listing::PoolTags(rows) => rows.iter().for_each(|of| tags.add::<PoolTags>(&key(of.row), of)),
+                    Listing::Profiles(rows) => rows.iter().for_each(|of| profiles.add::<Profiles>(&key(of.row), of)),
+                }
             }
         }
     }
@@ -250,11 +255,14 @@ fn compare(view: &View<'_>) -> Result<(Option<&'static str>, String), ReadError>
     let Some(known) = compare_rows::<PoolTags>(view, &tags)? else {
         return differs(PoolTags::NAME, "it has other tags than the ledger".to_owned());
     };
+    let Some(profiled) = compare_rows::<Profiles>(view, &profiles)? else {
+        return differs(Profiles::NAME, "it has other profiles than the ledger".to_owned());
+    };
     let Some(contested) = compare_rows::<Contests>(view, &contests)? else {
         return differs(Contests::NAME, "it has other contests than the ledger".to_owned());
     };
     let detail = format!(
-        "{documents} documents, {} events, {rows} quotes, {said} claims, {known} tags of pools, {contested} contests",
+        "{documents} documents, {} events, {rows} quotes, {said} claims, {known} tags of pools, {profiled} profiles, {contested} contests",
         next - 1
     );
     Ok((None, detail))

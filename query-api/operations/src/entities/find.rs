@@ -9,6 +9,7 @@ use cairn_reader::{EntityRow, View};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::profiles::KnownProfiles;
 use crate::{
     context::Ctx,
     register::{Register, is_a_person},
@@ -23,7 +24,7 @@ const MOST_SUGGESTED: usize = 5;
 pub(super) enum FoundBy {
     /// By its name.
     Name,
-    /// By another spelling of it, or another name that sources write.
+    /// By another spelling of it, or another name that sources write, of its addresses or of itself.
     Alias,
 }
 
@@ -42,6 +43,14 @@ impl Ctx<'_> {
         let view = self.view()?;
         let reader = self.prices.reader.ok_or_else(ApiError::internal)?;
         Ok(self.register.of(reader, view, &self.work)?)
+    }
+
+    /// What sources say of entities themselves, from memory where it is known.
+    ///
+    /// # Errors
+    /// The index is empty or cannot be read.
+    pub(super) fn profiles(&self) -> Result<Arc<KnownProfiles>, ApiError> {
+        self.profiles.of(self.prices.reader.ok_or_else(ApiError::internal)?, self.view()?)
     }
 }
 
@@ -65,6 +74,13 @@ impl Found {
         let written = EntityName::from_words(asked);
         let known = written.as_ref().and_then(|name| all.alias(name)).map(|entry| &entry.name);
         if let Some(row) = known.map(|name| view.entity(name)).transpose()?.flatten() {
+            return Ok(Found { row, by: FoundBy::Alias });
+        }
+        // Of the entity itself, whatever is said of its addresses.
+        let profiles = ctx.profiles()?;
+        let of_profile = written.as_ref().and_then(|name| profiles.alias(name));
+        let row = of_profile.map(|name| view.entity(name)).transpose()?.flatten();
+        if let Some(row) = row.filter(|row| !is_a_person(row)) {
             return Ok(Found { row, by: FoundBy::Alias });
         }
         Err(unknown(ctx, &all, written.as_ref()))

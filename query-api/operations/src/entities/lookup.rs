@@ -11,6 +11,7 @@ use super::{
     facts::{Basis, block_time, word},
     find::{Found, FoundBy},
     members::{EntityAddress, page},
+    profiles::EntityProfile,
 };
 use crate::{
     context::{CLAIMS, Ctx, LABELS, TIP, index_get},
@@ -102,6 +103,10 @@ pub(crate) struct LookupOutput {
     sources: Vec<SourceCount>,
     /// Lists on which the entity itself says so; 16 at most.
     own_lists: Vec<OwnList>,
+    /// What sources say of the entity itself, what was retrieved last first; 8 at most, and none of a natural person.
+    profiles: Vec<EntityProfile>,
+    /// Number of profiles that are left out.
+    profiles_omitted: usize,
     /// Members, the newest activity first.
     members: Vec<EntityAddress>,
     /// Cursor of the next page of members; null at the end.
@@ -169,8 +174,8 @@ impl Operation for Lookup {
     const INFO: Info = Info {
         summary: "An entity by name: balance, coverage, sources, and its known addresses",
         description: "Everything that the loaded labels say of one entity together: names and categories, how good the evidence is, \
-            sums over its known addresses, the newest activity, the independent origins, and the addresses themselves in pages, \
-            the newest activity first. Addresses that only mention the entity stand apart and count in no sum. The sums cover \
+            sums over its known addresses, the newest activity, the independent origins, what sources say of the entity itself \
+            (other names, page, jurisdictions), and the addresses themselves in pages, the newest activity first. Addresses that only mention the entity stand apart and count in no sum. The sums cover \
             known addresses and are no estimate of all that the entity has. Names are accepted in any spelling; natural \
             persons are found by their exact name only.",
         freshness: &[TIP, CLAIMS, LABELS],
@@ -205,6 +210,8 @@ impl Operation for Lookup {
         let last_time = last.and_then(|last| block_time(view, last));
         let category = shown_category(&row.categories);
         let balance = row.balance();
+        let (profiles, profiles_omitted) =
+            if is_a_person(&row) { Default::default() } else { ctx.profiles()?.shown(&row.name) };
         let count = |(name, address_count)| NameCount { name, address_count };
         Ok(LookupOutput {
             name: row.name.to_string(),
@@ -237,6 +244,8 @@ impl Operation for Lookup {
             categories: categories(&row),
             sources: origins.into_iter().map(|(origin, address_count)| SourceCount { origin, address_count }).collect(),
             own_lists,
+            profiles,
+            profiles_omitted,
             members: members.rows,
             next_cursor: members.next_cursor,
             named,

@@ -3,7 +3,10 @@
 mod facts;
 mod find;
 mod members;
+mod profiles;
 mod recent;
+
+pub(crate) use profiles::KnownProfiles;
 
 crate::area::area! {
     categories::Categories,

@@ -13,4 +13,4 @@ crate::area::area! {
 
 pub(crate) use facts::BlockPool;
 pub(crate) use judge::Judge;
-pub(crate) use known::TagSlot;
+pub(crate) use known::KnownTags;

@@ -1,12 +1,12 @@
 //! As `golden`, for input events.
 
 use cairn_events::{
-    Chosen, ClaimList, Currency, DocumentHash, Interval, LiveQuote, PoolTag, Provenance, Quote, QuoteRow, Range,
-    Series, Slug,
+    Chosen, ClaimList, Currency, DocumentHash, Interval, Listed, Listing, LiveQuote, PoolTag, Provenance, Quote,
+    QuoteRow, Range, Series, Slug,
 };
 use cairn_tables::events::{
     CLAIMS_PER_ROW, Candle, DocumentState, Documents, EventRow, Events, QUOTES_PER_ROW, QuoteVersion, QuoteVersions,
-    Quotes, TAGS_PER_ROW,
+    Quotes,
 };
 use cairn_tables::live_quotes::{LiveQuotes, LiveRow};
 use proptest::{collection::vec, option, prelude::*, sample::select, strategy::BoxedStrategy};
@@ -75,6 +75,18 @@ fn rows() -> impl Strategy<Value = (Vec<bool>, Vec<QuoteRow>)> + Clone {
     })
 }
 
+/// Rows of a list, of any number that a row of the ledger has.
+fn listing<L: Listed>(row: impl Strategy<Value = L> + Clone + 'static) -> impl Strategy<Value = EventRow>
+where
+    Listing: From<Vec<L>>,
+{
+    let some = prop_oneof![4 => vec(row.clone(), 1..9), 1 => vec(row, L::PER_ROW)];
+    (any::<u64>(), slug(), some, any::<[bool; 128]>()).prop_map(|(document, list, rows, bits)| {
+        let rows: Vec<L> = (1..).zip(rows).map(|(row, of)| of.at_row(row)).collect();
+        EventRow::Listing { document, list, repeats: bits[..rows.len()].to_vec(), rows: rows.into() }
+    })
+}
+
 impl Tested for Events {
     fn keys() -> BoxedStrategy<u64> {
         prop_oneof![1..4u64, any::<u64>()].boxed()
@@ -104,13 +116,8 @@ impl Tested for Events {
                 EventRow::Claims { document, list, repeats: bits[..claims.len()].to_vec(), claims }
             },
         );
-        let some =
-            prop_oneof![4 => vec(golden_pools::pool_tag(), 1..9), 1 => vec(golden_pools::pool_tag(), TAGS_PER_ROW)];
-        let tags =
-            (any::<u64>(), slug(), some, any::<[bool; TAGS_PER_ROW]>()).prop_map(|(document, list, mut tags, bits)| {
-                tags.iter_mut().zip(1..).for_each(|(tag, row)| tag.row = row);
-                EventRow::PoolTags { document, list, repeats: bits[..tags.len()].to_vec(), tags }
-            });
+        let tags = listing(golden_pools::pool_tag());
+        let profiles = listing(golden_pools::profile());
         let contest = (values::number(), provenance(), golden_contests::contest()).prop_map(
             |(received_at, provenance, contest)| EventRow::Contest {
                 received_at,
@@ -118,7 +125,7 @@ impl Tested for Events {
                 contest: Box::new(contest),
             },
         );
-        prop_oneof![document, quotes, withdrawal, claims, tags, contest].boxed()
+        prop_oneof![document, quotes, withdrawal, claims, tags, profiles, contest].boxed()
     }
 
     fn golden() -> Golden<Self> {
@@ -158,13 +165,25 @@ impl Tested for Events {
             claims: vec![golden_claims::listed(), again],
         };
         let other = PoolTag { row: 4, tag: "b".into(), link: "".into(), ..golden_pools::tagged() };
-        let tags = EventRow::PoolTags {
+        let tags = EventRow::Listing {
             document: 7,
             list: "por".parse().unwrap(),
             repeats: vec![false, true],
-            tags: vec![golden_pools::tagged(), other],
+            rows: vec![golden_pools::tagged(), other].into(),
+        };
+        let profiles = EventRow::Listing {
+            document: 7,
+            list: "por".parse().unwrap(),
+            repeats: vec![true],
+            rows: vec![golden_pools::profiled()].into(),
         };
         vec![
+            (
+                14,
+                profiles,
+                "000000000000000e",
+                "07 07 03706f72 0101 01 03 03616263 03414243 01 0175 0141 ac02 01 054162632031 02 5647 4d54",
+            ),
             (
                 13,
                 contest,

@@ -1,0 +1,118 @@
+//! What sources say of entities themselves: other names, pages, jurisdictions. Kept from request to request.
+
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, HashMap},
+};
+
+use cairn_events::{EntityName, Profile};
+use cairn_http::ApiError;
+use cairn_reader::View;
+use cairn_tables::{claims::ListKey, listings::Profiles};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::{kept::OfLedger, values::rfc3339};
+
+/// Most profiles of an entity that an answer has.
+const MOST_SHOWN: usize = 8;
+
+/// A profile, and who says it.
+#[derive(Debug)]
+struct Stated {
+    list: ListKey,
+    retrieved_at: u32,
+    profile: Profile,
+}
+
+/// The profiles that hold in an index.
+#[derive(Debug)]
+pub(crate) struct KnownProfiles {
+    /// Those of an entity, what was retrieved last first.
+    of: BTreeMap<EntityName, Vec<Stated>>,
+    /// The entity that another name stands for; `None` if several have it.
+    aliases: HashMap<EntityName, Option<EntityName>>,
+}
+
+impl OfLedger for KnownProfiles {
+    fn read(view: &View<'_>) -> Result<Self, ApiError> {
+        let found = view.listings::<Profiles>()?;
+        if found.is_cut {
+            tracing::warn!("the ledger has more profiles of entities than are read");
+        }
+        let (mut of, mut aliases) = (BTreeMap::<EntityName, Vec<Stated>>::new(), HashMap::new());
+        for list in found.lists {
+            for profile in list.rows {
+                let texts = std::iter::once(&profile.name).chain(&profile.aliases);
+                for alias in texts.filter_map(|text| EntityName::from_words(text)) {
+                    let known = aliases.entry(alias).or_insert_with(|| Some(profile.entity.clone()));
+                    if known.as_ref().is_some_and(|known| *known != profile.entity) {
+                        *known = None;
+                    }
+                }
+                let stated = Stated { list: list.list.clone(), retrieved_at: list.version.retrieved_at, profile };
+                of.entry(stated.profile.entity.clone()).or_default().push(stated);
+            }
+        }
+        of.values_mut().for_each(|stated| stated.sort_by_key(|of| Reverse(of.retrieved_at)));
+        Ok(KnownProfiles { of, aliases })
+    }
+}
+
+impl KnownProfiles {
+    /// The one entity that sources call by this name.
+    pub(super) fn alias(&self, name: &EntityName) -> Option<&EntityName> {
+        self.aliases.get(name)?.as_ref()
+    }
+
+    /// What sources say of an entity, and how many of them are left out.
+    pub(super) fn shown(&self, entity: &EntityName) -> (Vec<EntityProfile>, usize) {
+        let stated = self.of.get(entity).map_or(&[][..], Vec::as_slice);
+        let shown = stated.iter().take(MOST_SHOWN).map(EntityProfile::of).collect();
+        (shown, stated.len().saturating_sub(MOST_SHOWN))
+    }
+}
+
+/// What a source says of an entity itself, whatever addresses it has.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct EntityProfile {
+    /// Who says it.
+    source: String,
+    /// The source's list that has it.
+    list: String,
+    /// When that list was retrieved.
+    retrieved_at: String,
+    /// When the source wrote or changed it; null if it does not say.
+    asserted_at: Option<String>,
+    /// Name as people write it.
+    name: String,
+    /// Other names; 16 at most.
+    aliases: Vec<String>,
+    /// What kind of entity; null if the source does not say it in a word of the vocabulary.
+    category: Option<&'static str>,
+    /// Its page as the source writes it, often without the scheme; null if it names none.
+    homepage: Option<String>,
+    /// Countries where it is registered or licensed (ISO 3166-1, two letters); 32 at most.
+    jurisdictions: Vec<String>,
+    /// Name of the company; null if the source does not say it.
+    legal_name: Option<String>,
+}
+
+impl EntityProfile {
+    fn of(stated: &Stated) -> Self {
+        let (list, profile) = (&stated.list, &stated.profile);
+        let text = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+        EntityProfile {
+            source: list.source.to_string(),
+            list: list.list.to_string(),
+            retrieved_at: rfc3339(stated.retrieved_at),
+            asserted_at: profile.asserted_at.map(rfc3339),
+            name: profile.name.to_string(),
+            aliases: profile.aliases.iter().map(ToString::to_string).collect(),
+            category: profile.category.map(|of| of.as_str()),
+            homepage: text(&profile.homepage),
+            jurisdictions: profile.jurisdictions.iter().map(ToString::to_string).collect(),
+            legal_name: text(&profile.legal_name),
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! What is read of the ledger as a whole and kept from request to request, since it changes only when a document comes in.
+
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use cairn_http::ApiError;
+use cairn_reader::{Reader, View};
+
+/// Something that follows from the documents of the ledger alone.
+pub(crate) trait OfLedger: Sized {
+    /// Reads it.
+    ///
+    /// # Errors
+    /// The index cannot be read.
+    fn read(view: &View<'_>) -> Result<Self, ApiError>;
+}
+
+/// What is kept, of which index, and up to which input event it is known.
+type Kept<T> = (Weak<Reader>, u64, Arc<T>);
+
+/// Keeps it for the index that was last asked about.
+#[derive(Debug)]
+pub(crate) struct LedgerSlot<T>(Mutex<Option<Kept<T>>>);
+
+impl<T> Default for LedgerSlot<T> {
+    fn default() -> Self {
+        LedgerSlot(Mutex::new(None))
+    }
+}
+
+impl<T: OfLedger> LedgerSlot<T> {
+    /// What holds in a view, which is one of this reader. It is read again only after a document came in, or of another
+    /// reader; those rows do not count as the request's.
+    ///
+    /// # Errors
+    /// The index cannot be read.
+    pub(crate) fn of(&self, reader: &Arc<Reader>, view: &View<'_>) -> Result<Arc<T>, ApiError> {
+        let seq = view.tip().seq;
+        if let Some((of, known_at, known)) = &*self.0.lock().unwrap_or_else(PoisonError::into_inner)
+            && *known_at == seq
+            && std::ptr::eq(of.as_ptr(), Arc::as_ptr(reader))
+        {
+            return Ok(Arc::clone(known));
+        }
+        let own = reader.view()?;
+        // Another document may have come in since.
+        let known = Arc::new(T::read(if own.tip().seq == seq { &own } else { view })?);
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) =
+            Some((Arc::downgrade(reader), seq, Arc::clone(&known)));
+        Ok(known)
+    }
+}

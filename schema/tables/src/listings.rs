@@ -1,0 +1,88 @@
+//! `pool_tags` and `profiles`: lists that a publisher replaces as a whole. The texts by which coinbases of mining pools are
+//! known, and what sources say of entities themselves.
+//!
+//! ```text
+//! pool_tags  'g' ‖ source ‖ 0 ‖ list ‖ 0 ‖ retrieved at (4) ‖ first bytes of the document's hash (8) ‖ row (4) → tag
+//! profiles   'P' ‖ the same → profile
+//! ```
+//!
+//! The row of a value stands as its distance from 0. Of a list of a source, the document that was retrieved last holds, as a
+//! whole. So a table is a function of the documents, in whatever order they came, and a document that comes changes no rows
+//! but its own.
+
+use cairn_events::{Listed, PoolTag, Profile};
+
+use crate::{
+    claims::{ListKey, ListVersion},
+    codec::{DecodeError, Input, KeyCodec, ValueCodec},
+    events::whole,
+    table::{Home, Origin, Table},
+};
+
+/// A table of lists that documents replace as a whole.
+pub trait ListingTable: Table<Key = ListingKey, Value: Listed> {}
+
+impl<T: Table<Key = ListingKey, Value: Listed>> ListingTable for T {}
+
+/// The tags of mining pools of each document, unless it is withdrawn.
+pub struct PoolTags;
+
+impl Table for PoolTags {
+    const NAME: &'static str = "pool_tags";
+    const HOME: Home = Home::Shared(b'g');
+    const ORIGIN: Origin = Origin::FoldedEvents;
+    type Key = ListingKey;
+    type Value = PoolTag;
+}
+
+/// The profiles of entities of each document, unless it is withdrawn.
+pub struct Profiles;
+
+impl Table for Profiles {
+    const NAME: &'static str = "profiles";
+    const HOME: Home = Home::Shared(b'P');
+    const ORIGIN: Origin = Origin::FoldedEvents;
+    type Key = ListingKey;
+    type Value = Profile;
+}
+
+/// A row of a document.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct ListingKey {
+    /// The list.
+    pub list: ListKey,
+    /// The document.
+    pub version: ListVersion,
+    /// The row of the document.
+    pub row: u32,
+}
+
+impl KeyCodec for ListingKey {
+    fn encode(&self, out: &mut Vec<u8>) {
+        self.list.encode(out);
+        self.version.encode(out);
+        out.extend_from_slice(&self.row.to_be_bytes());
+    }
+
+    fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
+        let (list, version) = (ListKey::decode(b)?, ListVersion::decode(b)?);
+        Ok(ListingKey { list, version, row: u32::from_be_bytes(b.array()?) })
+    }
+}
+
+/// Values of these tables are rows as events have them.
+macro_rules! value_codec {
+    ($($row:ty),*) => {
+        $(impl ValueCodec for $row {
+            fn encode(&self, out: &mut Vec<u8>) {
+                self.put(out, 0);
+            }
+
+            fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
+                whole(b, |b| <$row>::read(b, 0))
+            }
+        })*
+    };
+}
+
+value_codec!(PoolTag, Profile);
