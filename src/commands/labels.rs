@@ -1,12 +1,12 @@
 //! `cairn labels` and `cairn pools`, and what imports of claims have in common.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, thread};
 
 use cairn_clock::now_secs;
 use cairn_domain::{Subject, parse_address, script_sha256};
 use cairn_events::{Body, Claim, ClaimId, ClaimList, ContestAct, MAX_ROWS, Slug, SlugError};
 use cairn_inputs::{ClaimDefaults, ClaimLayout, ClaimMap, ClaimOptions, ClaimReport, STARTER_LABELS, read_claims};
-use cairn_reader::{SourceShare, View};
+use cairn_reader::{ReadError, Reader, SourceShare, View, Volume};
 use serde::Serialize;
 
 use super::{
@@ -288,6 +288,10 @@ struct ListStatus {
     source_labelled_scripts: Option<u64>,
     /// Their unspent satoshis.
     source_labelled_sats: Option<u64>,
+    /// Satoshis of the inputs of the last 1,008 blocks that these scripts spent.
+    source_week_spent_sats: Option<u64>,
+    /// Satoshis of all inputs of these blocks.
+    week_spent_sats: Option<u64>,
 }
 
 /// Days after which a list is stale (`definitions.md`, "Level by tier").
@@ -319,6 +323,8 @@ fn lists(view: &View<'_>) -> Result<Vec<ListStatus>, Failure> {
             stale: age_days > STALE_DAYS,
             source_labelled_scripts: None,
             source_labelled_sats: None,
+            source_week_spent_sats: None,
+            week_spent_sats: None,
         };
         if is_same {
             found.pop();
@@ -332,13 +338,16 @@ fn status(args: &LabelsStatus) -> Result<Exit, Failure> {
     let reader = open(args.index.datadir()?)?;
     let view = reader.view()?;
     let mut found = lists(&view)?;
-    let shares = if view.labels_are_settled()? { Some(view.label_shares()?) } else { None };
+    let shares = if view.labels_are_settled()? { Some((view.label_shares()?, week_volume(&reader)?)) } else { None };
     for of in &mut found {
-        let Some(shares) = &shares else { break };
+        let Some((shares, week)) = &shares else { break };
         let share =
             shares.iter().find(|share| share.source.as_ref().is_some_and(|source| source.as_str() == of.source));
         of.source_labelled_scripts = Some(share.map_or(0, |share| share.scripts));
         of.source_labelled_sats = Some(share.map_or(0, |share| share.unspent));
+        let spent = share.and_then(|share| week.by_source.get(share.source.as_ref()?));
+        of.source_week_spent_sats = Some(spent.copied().unwrap_or(0));
+        of.week_spent_sats = Some(week.spent);
     }
     if args.json {
         let lines: Result<Vec<String>, _> = found.iter().map(serde_json::to_string).collect();
@@ -359,25 +368,57 @@ fn status(args: &LabelsStatus) -> Result<Exit, Failure> {
     let heads = ["source", "list", ">documents", ">claims", "complete", "retrieved", ">days old", "newest assertion"];
     print(&table(&heads, &rows))?;
     match shares {
-        Some(shares) => print(&labelled(&shares, view.unspent()?)),
+        Some((shares, week)) => print(&labelled(&shares, view.unspent()?, &week)),
         None => print("\nclaims are being worked in: what they label is not known yet\n"),
     }?;
     Ok(Exit::Done)
 }
 
+/// What the inputs of the last week spent. Its blocks are read on all processors.
+fn week_volume(reader: &Reader) -> Result<Volume, Failure> {
+    let (first, last) = reader.view()?.week();
+    let heights: Vec<u32> = (first..=last).collect();
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    let some = |heights: &[u32]| -> Result<Volume, ReadError> {
+        let (view, mut volume) = (reader.view()?, Volume::default());
+        heights.iter().try_for_each(|height| view.block_volume(*height).map(|block| volume.add(&block)))?;
+        Ok(volume)
+    };
+    let parts = thread::scope(|scope| {
+        let started: Vec<_> = heights
+            .chunks(heights.len().div_ceil(threads))
+            .map(|some_heights| scope.spawn(|| some(some_heights)))
+            .collect();
+        started.into_iter().map(|part| part.join()).collect::<Vec<_>>()
+    });
+    let mut all = Volume::default();
+    for part in parts {
+        all.add_all(
+            &part.map_err(|_| Failure::new(Exit::Other, "a thread that reads blocks ended without a result"))??,
+        );
+    }
+    Ok(all)
+}
+
 /// How much of the chain each source labels, and all together.
-fn labelled(shares: &[SourceShare], supply: u64) -> String {
+fn labelled(shares: &[SourceShare], supply: u64, week: &Volume) -> String {
     if shares.is_empty() {
         return String::new();
     }
+    let percent = |millionths: u64| format!("{}.{:04} %", millionths / 10_000, millionths % 10_000);
     let rows = shares.iter().map(|share| {
         let source = share.source.as_ref().map_or_else(|| "all together".to_owned(), ToString::to_string);
         // In millionths of the supply, rounded down.
         let part = (u128::from(share.unspent) * 1_000_000).checked_div(supply.into()).unwrap_or(0);
-        let percent = format!("{}.{:04} %", part / 10_000, part % 10_000);
-        vec![source, thousands(share.scripts), thousands(share.unspent), percent]
+        let part = u64::try_from(part).unwrap_or(u64::MAX);
+        let spent = match &share.source {
+            None => week.labelled,
+            Some(source) => week.by_source.get(source).copied().unwrap_or(0),
+        };
+        let (scripts, unspent) = (thousands(share.scripts), thousands(share.unspent));
+        vec![source, scripts, unspent, percent(part), percent(week.millionths(spent))]
     });
-    let heads = ["labelled by", ">scripts", ">unspent satoshis", ">of all coins"];
+    let heads = ["labelled by", ">scripts", ">unspent satoshis", ">of all coins", ">of a week's inputs"];
     format!("\n{}", table(&heads, &rows.collect::<Vec<_>>()))
 }
 

@@ -47,3 +47,4 @@ mod unconfirmed_wallets;
 mod verify;
 mod verify_requests;
 mod wallets;
+mod week_volume;

@@ -35,10 +35,7 @@ fn listed(world: &World) -> Vec<Value> {
 /// The line of the audit about the ledger.
 fn audited(world: &World) -> String {
     let text = world.stdout("verify --datadir data");
-    text.lines()
-        .find(|line| line.contains("quotes, claims, contests and tags of pools match the ledger"))
-        .unwrap()
-        .to_owned()
+    text.lines().find(|line| line.contains("tags of pools and profiles match the ledger")).unwrap().to_owned()
 }
 
 fn etag(address: &str) -> String {

@@ -6,21 +6,19 @@ use cairn_stages::FoldDirection;
 use cairn_tables::{
     DecodeError, Table,
     claims::Claims,
-    labels::{JOINED, LabelDue, Labels, ScriptHash, ScriptLabel},
+    labels::{JOINED, LabelDue, Labels, ScriptHash},
     stages::{CLUSTERS, SCRIPTS},
 };
 use cairn_writer::WriteError;
 
 use crate::{
     Engine, Phase, PipelineError, Progress, ProgressStep,
-    labels::{
-        Changes, Judged, Marks, OfBlock, Side, forget, is_current, judge, marked, of_block, put_checkpoint, tables,
-    },
+    labels::{Changes, Marks, OfBlock, Side, forget, is_current, judge, marked, of_block, put_checkpoint, tables},
     resolve::look_up_pieces,
 };
 
 /// Commits between two flushes.
-const FLUSH_COMMITS: u64 = 64;
+const FLUSH_COMMITS: u64 = 16;
 
 /// Fewer replaced labels leave too few deleted rows to matter to a scan.
 const MANY_REPLACED: usize = 16_384;
@@ -126,14 +124,15 @@ impl Engine {
     fn judge_marked(&self, progress: &dyn Progress) -> Result<JudgedMarks, PipelineError> {
         let (mut commits, mut replaced) = (0u64, 0);
         let mut judged = self.judge_some(None)?;
-        while let (Some(from), Some(to)) = (judged.first().map(|of| of.hash), judged.last().map(|of| of.hash)) {
+        while let Some(some) = judged {
             if progress.cancel_token().is_cancelled() {
                 self.writer.flush()?;
                 return Err(PipelineError::Stopped);
             }
-            let (next, written) =
-                rayon::join(|| self.judge_some(Some(&to)), || self.write_judged((&from, &to), &judged));
-            replaced += written?;
+            let to = some.last;
+            replaced += some.replaced;
+            let (next, written) = rayon::join(|| self.judge_some(Some(&to)), || self.write_judged(some));
+            written?;
             judged = next?;
             commits += 1;
             if commits.is_multiple_of(FLUSH_COMMITS) {
@@ -146,47 +145,46 @@ impl Engine {
         Ok(JudgedMarks { any: commits > 0, replaced })
     }
 
-    /// Judges some scripts that are marked, ascending, after one.
-    fn judge_some(&self, after: Option<&ScriptHash>) -> Result<Vec<JudgedScript>, PipelineError> {
+    /// Judges some scripts that are marked, ascending, after one; `None` if there are no more.
+    fn judge_some(&self, after: Option<&ScriptHash>) -> Result<Option<JudgedScripts>, PipelineError> {
         let due = marked(&self.reader.view()?, after)?;
-        look_up_pieces(&self.reader, &due, |view, due| {
-            let mut claims = view.claim_walk()?;
-            let one = |hash: &ScriptHash| {
+        let (Some(first), Some(last)) = (due.first(), due.last()) else { return Ok(None) };
+        let pieces = look_up_pieces(&self.reader, &due, |view, due| {
+            let (mut claims, mut changes, mut replaced) = (view.claim_walk()?, Changes::default(), 0);
+            for hash in due {
                 let before = view.get::<Labels>(hash)?;
                 let now = judge(view, &mut claims, hash, before.as_ref())?;
-                Ok(JudgedScript { hash: *hash, before, now })
-            };
-            due.iter().map(one).collect()
-        })
+                let (before, after) = (before.as_ref(), now.label.as_ref());
+                replaced += usize::from(before.is_some() && before != after);
+                let side = |label| Side { label, moved: now.sums, path: &now.path };
+                changes.replace(*hash, before.map(side), after.map(side))?;
+            }
+            Ok(vec![(changes, replaced)])
+        })?;
+        let replaced = pieces.iter().map(|(_, replaced)| replaced).sum();
+        let mut pieces = pieces.into_iter().map(|(changes, _)| changes);
+        let mut changes = pieces.next().unwrap_or_default();
+        pieces.try_for_each(|more| changes.add(more))?;
+        Ok(Some(JudgedScripts { first: *first, last: *last, changes, replaced }))
     }
 
-    /// Writes what was judged, and takes the marks away; returns how many labels were replaced or ended.
-    fn write_judged(
-        &self,
-        (from, to): (&ScriptHash, &ScriptHash),
-        judged: &[JudgedScript],
-    ) -> Result<usize, PipelineError> {
-        let (mut changes, mut replaced) = (Changes::default(), 0);
-        for JudgedScript { hash, before, now } in judged {
-            let (before, after) = (before.as_ref(), now.label.as_ref());
-            replaced += usize::from(before.is_some() && before != after);
-            let side = |label| Side { label, moved: now.sums, path: &now.path };
-            changes.replace(*hash, before.map(side), after.map(side))?;
-        }
+    /// Writes what was judged, and takes the marks away.
+    fn write_judged(&self, judged: JudgedScripts) -> Result<(), PipelineError> {
         self.writer.commit::<PipelineError>(|batch| {
-            batch.delete_range::<LabelDue>(from, to);
-            changes.write(&self.writer, batch)
-        })?;
-        Ok(replaced)
+            batch.delete_range::<LabelDue>(&judged.first, &judged.last);
+            judged.changes.write(&self.writer, batch)
+        })
     }
 }
 
-/// A script that was judged.
-struct JudgedScript {
-    hash: ScriptHash,
-    /// The row that it had.
-    before: Option<ScriptLabel>,
-    now: Judged,
+/// Scripts that were judged.
+struct JudgedScripts {
+    first: ScriptHash,
+    last: ScriptHash,
+    /// What that changes of the joined tables.
+    changes: Changes,
+    /// Labels that are replaced or ended.
+    replaced: usize,
 }
 
 /// What came of judging all marks.

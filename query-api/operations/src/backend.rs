@@ -22,6 +22,7 @@ use crate::{
     price_now,
     register::RegisterSlot,
     series::SeriesSlot,
+    service::VolumeSlot,
     values::{rfc3339, rfc3339_ms},
 };
 
@@ -41,6 +42,7 @@ pub(crate) struct ChainBackend {
     pub(crate) register: RegisterSlot,
     pub(crate) pool_tags: LedgerSlot<KnownTags>,
     pub(crate) profiles: LedgerSlot<KnownProfiles>,
+    pub(crate) volume: VolumeSlot,
     /// By index in the list of operations.
     pub(crate) runners: Vec<Runner>,
 }
@@ -107,6 +109,7 @@ impl ChainBackend {
             register: &self.register,
             pool_tags: &self.pool_tags,
             profiles: &self.profiles,
+            volume: &self.volume,
             damages: &self.damages,
             chain: &self.config,
         };

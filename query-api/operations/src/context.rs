@@ -33,6 +33,7 @@ use crate::{
     pools::KnownTags,
     register::RegisterSlot,
     series::SeriesSlot,
+    service::VolumeSlot,
     values::{rfc3339, rfc3339_ms},
 };
 
@@ -138,6 +139,8 @@ pub(crate) struct Ctx<'a> {
     pub(crate) pool_tags: &'a LedgerSlot<KnownTags>,
     /// The profiles of entities that the index has.
     pub(crate) profiles: &'a LedgerSlot<KnownProfiles>,
+    /// What labelled scripts spent in a week.
+    pub(crate) volume: &'a VolumeSlot,
     /// What is found damaged.
     pub(crate) damages: &'a Damages,
     /// Configuration of the operations.

@@ -22,6 +22,7 @@ use crate::{
     registry::{AGREED, operations},
     series::SeriesSlot,
     service,
+    service::VolumeSlot,
 };
 
 /// The state of the API.
@@ -88,6 +89,7 @@ impl ApiState {
                 register: RegisterSlot::default(),
                 pool_tags: LedgerSlot::default(),
                 profiles: LedgerSlot::default(),
+                volume: VolumeSlot::default(),
                 runners,
             }),
             formats: FORMATS,

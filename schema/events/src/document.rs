@@ -1,7 +1,8 @@
 //! What an operator imports, or a fetcher brings, at one time.
 
 use crate::{
-    Claim, ClaimList, Contest, ContestAct, DocumentHash, Listing, Provenance, QuoteRow, Slug, codec::MAX_TEXT,
+    BadListing, Claim, ClaimList, Contest, ContestAct, DocumentHash, Listing, Provenance, QuoteRow, Slug,
+    codec::MAX_TEXT,
 };
 
 /// A document.
@@ -69,22 +70,9 @@ pub enum BadDocument {
     /// A claim breaks a rule.
     #[error("claim {0} of the document has {1}")]
     Claim(usize, &'static str),
-    /// The rows of its list are not in order, or two are of the same row.
-    #[error("{0} {1} of the document does not follow the one before: sort them by row, one for each row")]
-    ListedOrder(&'static str, usize),
-    /// A row of its list breaks a rule.
-    #[error("{0} {1} of the document has {2}")]
-    ListedRow(&'static str, usize, &'static str),
-    /// Its list is too long.
-    #[error("the document has {count} rows, each a {noun}; at most {most} are taken: split the list")]
-    Listed {
-        /// What its rows are.
-        noun: &'static str,
-        /// How many there are.
-        count: usize,
-        /// How many are taken.
-        most: usize,
-    },
+    /// Its list breaks a rule.
+    #[error(transparent)]
+    Listing(#[from] BadListing),
     /// A contest breaks a rule.
     #[error("the contest has {0}")]
     Contest(&'static str),
@@ -125,7 +113,7 @@ impl Document {
             Body::Withdrawal { .. } => Ok(()),
             Body::Quotes(rows) => check_count(rows.len()).and_then(|()| check_quotes(rows)),
             Body::Claims { rows, .. } => check_count(rows.len()).and_then(|()| check_claims(rows)),
-            Body::Listing { rows, .. } => check_count(rows.len()).and_then(|()| rows.check()),
+            Body::Listing { rows, .. } => check_count(rows.len()).and_then(|()| Ok(rows.check()?)),
             Body::Contest(contest) => contest.check().map_err(BadDocument::Contest),
         }
     }

@@ -283,8 +283,8 @@ mod tests {
 
     use super::*;
     use crate::{
-        Behaviour, Category, Claim, ClaimList, ClaimType, Currency, EvidenceTier, Interval, Jurisdiction, MAX_ALIASES,
-        MAX_JURISDICTIONS, PoolTag, Profile, Provenance, Quote, QuoteRow, Range, Series,
+        BadListing, Behaviour, Category, Claim, ClaimList, ClaimType, Currency, EvidenceTier, Interval, Jurisdiction,
+        MAX_ALIASES, MAX_JURISDICTIONS, PoolTag, Profile, Provenance, Quote, QuoteRow, Range, Series,
     };
 
     fn claim(rng: &mut ChaCha8Rng, row: u32) -> Claim {
@@ -480,10 +480,13 @@ mod tests {
         };
         assert_eq!(tags(&|_| ()), Ok(()));
         assert_eq!(tags(&Vec::clear), Err(BadDocument::Empty));
-        assert_eq!(tags(&|rows| rows.swap(0, 1)), Err(BadDocument::ListedOrder("tag", 2)));
+        assert_eq!(tags(&|rows| rows.swap(0, 1)), Err(BadListing::Order("tag", 2).into()));
         for bad in ["", "a\u{0}", &"x".repeat(101)] {
             assert!(
-                matches!(tags(&|rows| rows[2].tag = bad.into()), Err(BadDocument::ListedRow("tag", 3, _))),
+                matches!(
+                    tags(&|rows| rows[2].tag = bad.into()),
+                    Err(BadDocument::Listing(BadListing::Row("tag", 3, _)))
+                ),
                 "{bad:?}"
             );
         }

@@ -7,10 +7,10 @@
 use std::sync::Arc;
 
 use crate::{
-    EntityName, Listed,
+    EntityName,
     claim::{MAX_NAME, MAX_NOTE, is_plain},
     codec::{Bytes, Malformed, put_text, put_varint},
-    listing::row_after,
+    listed::{Listed, row_after},
 };
 
 /// Longest tag in bytes: no scriptSig of a coinbase is longer.

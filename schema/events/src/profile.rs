@@ -8,10 +8,10 @@
 use std::{fmt, str::FromStr, sync::Arc};
 
 use crate::{
-    Category, EntityName, Listed,
+    Category, EntityName,
     claim::{MAX_NAME, MAX_NOTE, is_plain},
     codec::{Bytes, Malformed, put_text, put_varint},
-    listing::row_after,
+    listed::{Listed, row_after},
 };
 
 /// Most aliases of a profile.

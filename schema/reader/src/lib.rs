@@ -33,6 +33,7 @@ mod stages;
 mod table_file;
 mod txs;
 mod view;
+mod volume;
 
 pub use chain_index::{Brief, ChainIndex};
 pub use claims::{ClaimDocument, ClaimWalk, ListClaims, MOST_LISTS, MOST_OF_A_LIST, ScriptClaims};
@@ -66,3 +67,4 @@ pub use stages::{StageState, StageStatus};
 pub use table_file::{FileCheck, TableFile, bad_files, table_files_in};
 pub use txs::{BriefTx, StoredTx};
 pub use view::{Scan, Tip, View};
+pub use volume::{BlockVolume, Volume, WEEK_BLOCKS};

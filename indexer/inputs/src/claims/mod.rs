@@ -4,16 +4,18 @@
 //! with the file, but for 8 bytes a claim that tell repeats, the files of pools (at most 16 MiB), the profiles of a pack of
 //! actors (at most 20,000), and the parties with addresses of a list of sanctions.
 
+mod actorpack;
 mod address;
 mod collect;
 mod list;
 mod map;
 mod options;
-mod packs;
+mod pack;
 mod pools;
 mod report;
 mod rows;
 mod sdn;
+mod tagpack;
 mod words;
 
 use std::io::{BufReader, Read};
@@ -60,8 +62,8 @@ pub fn read_claims(
     let mut collector = Collector::new(layout, options, deliver);
     let input = BufReader::with_capacity(BUFFER, std::io::Cursor::new(text).chain(input));
     match layout {
-        ClaimLayout::TagPack => packs::tags::read(input, &mut collector)?,
-        ClaimLayout::ActorPack => packs::actors::read(input, &mut collector)?,
+        ClaimLayout::TagPack => tagpack::read(input, &mut collector)?,
+        ClaimLayout::ActorPack => actorpack::read(input, &mut collector)?,
         ClaimLayout::SdnAdvanced => sdn::read(input, &mut collector)?,
         ClaimLayout::AddressList => list::read(input, &mut collector)?,
         ClaimLayout::Pools => pools::read(input, &mut collector)?,
@@ -118,8 +120,8 @@ fn layout_of(start: &[u8], options: &ClaimOptions) -> Result<ClaimLayout, InputE
         Ok(ClaimLayout::Facts)
     } else if is_address() {
         if options.defaults.is_claim() { Ok(ClaimLayout::AddressList) } else { Err(InputError::ClaimNeeded) }
-    } else if line == "---" || line.starts_with("%YAML") || packs::is_field(line) {
-        Ok(if packs::has_actors(&text) { ClaimLayout::ActorPack } else { ClaimLayout::TagPack })
+    } else if line == "---" || line.starts_with("%YAML") || pack::is_field(line) {
+        Ok(if actorpack::is_here(&text) { ClaimLayout::ActorPack } else { ClaimLayout::TagPack })
     } else {
         Err(InputError::Unrecognised { begins: excerpt(line), known: ClaimLayout::names() })
     }

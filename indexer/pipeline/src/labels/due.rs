@@ -7,8 +7,9 @@ use cairn_tables::{
 };
 use cairn_writer::{WriteError, Writer};
 
-/// Scripts that are judged in one commit.
-const AT_ONCE: usize = 1_000;
+/// Scripts that are judged in one commit: some megabytes. What they have in common, as the sums of an entity, is read and
+/// written once.
+const AT_ONCE: usize = 8_192;
 /// Marks that are set in one commit.
 const MARKS_AT_ONCE: usize = 16_384;
 

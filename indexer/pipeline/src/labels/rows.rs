@@ -1,6 +1,6 @@
 //! The rows that follow from the label of one script, and what changes of them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, hash_map::Entry};
 
 use cairn_events::EntityName;
 use cairn_reader::{ReadError, Tie};
@@ -54,7 +54,7 @@ impl Moved {
 }
 
 /// Where a row is.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct Place {
     /// The table's name.
     pub(crate) table: &'static str,
@@ -193,8 +193,8 @@ pub(crate) fn rows_of(hash: &ScriptHash, &Side { label, moved, path }: &Side<'_>
 pub(crate) struct Changes {
     labels: BTreeMap<ScriptHash, Option<ScriptLabel>>,
     /// Above zero to put, below zero to delete.
-    keys: BTreeMap<Place, i32>,
-    sums: BTreeMap<Place, Sums>,
+    keys: HashMap<Place, i32>,
+    sums: HashMap<Place, Sums>,
 }
 
 fn overflow(_: SumOverflow) -> PipelineError {
@@ -229,6 +229,26 @@ impl Changes {
         Ok(())
     }
 
+    /// Adds the changes of other scripts.
+    ///
+    /// # Errors
+    /// As [`Changes::replace`].
+    pub(crate) fn add(&mut self, mut other: Changes) -> Result<(), PipelineError> {
+        self.labels.append(&mut other.labels);
+        for (place, times) in other.keys {
+            *self.keys.entry(place).or_default() += times;
+        }
+        for (place, sums) in other.sums {
+            match self.sums.entry(place) {
+                Entry::Vacant(none) => {
+                    none.insert(sums);
+                }
+                Entry::Occupied(mut before) => before.get_mut().add_all(&sums).map_err(overflow)?,
+            }
+        }
+        Ok(())
+    }
+
     /// A child below which there are so many scripts with claims joined a cluster; below zero: it no longer has.
     ///
     /// # Errors
@@ -257,7 +277,10 @@ impl Changes {
                 _ => batch.delete(place.family, &place.key),
             }
         }
-        for (place, change) in self.sums.into_iter().filter(|(_, change)| !change.is_zero()) {
+        // In the order of the tables: neighbours are read from the same block.
+        let mut sums: Vec<(Place, Sums)> = self.sums.into_iter().filter(|(_, change)| !change.is_zero()).collect();
+        sums.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+        for (place, change) in sums {
             let stored = writer.get(place.family, &place.key)?;
             let mut sums = stored.map(|bytes| decoded(place.table, &bytes)).transpose()?.unwrap_or_default();
             sums.add_all(&change).map_err(overflow)?;

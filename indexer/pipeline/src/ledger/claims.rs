@@ -76,16 +76,18 @@ impl Taking<'_> {
         let state = self.state(&self.hash())?;
         let own = list_key(provenance, list);
         let claims = &self.without_redacted(&own, claims)?[..];
-        let keys: Vec<ClaimKey> = claims.iter().map(|claim| claim_key(provenance, list, claim)).collect();
+        let scripts: Vec<[u8; 32]> =
+            claims.iter().map(|claim| sha256::Hash::hash(&claim.script).to_byte_array()).collect();
+        let mut key = ClaimKey { script: [0; 32], list: own.clone(), version: version(provenance), row: 0 };
         // In the order of the table: neighbours are read from the same block.
         let mut order: Vec<usize> = (0..claims.len()).filter(|at| !claims[*at].is_redacted).collect();
-        order.sort_unstable_by_key(|at| &keys[*at].script);
+        order.sort_unstable_by_key(|at| &scripts[*at]);
         let mut repeat = vec![false; claims.len()];
         // What the list says of one script, for as long as the claims are about it.
         let mut before: Option<([u8; 32], HashSet<[u8; 32]>)> = None;
         let mut walk = self.view.claim_walk()?;
         for at in order {
-            let script = keys[at].script;
+            let script = scripts[at];
             if before.as_ref().is_none_or(|(of, _)| *of != script) {
                 before = Some((script, said(&mut walk, &script, &own)?));
                 if state.withdrawn == 0 {
@@ -96,7 +98,8 @@ impl Taking<'_> {
             let said = before.as_ref().map(|(_, said)| said).filter(|said| !said.is_empty());
             repeat[at] = said.is_some_and(|said| said.contains(&without_row(&claims[at])));
             if state.withdrawn == 0 {
-                batch.put_row::<Claims>(&keys[at], &claims[at]);
+                (key.script, key.row) = (script, claims[at].row);
+                batch.put_row::<Claims>(&key, &claims[at]);
             }
         }
         if state.withdrawn == 0 {

@@ -1,6 +1,6 @@
 //! Blanks what a list says of a script: in the ledger, in the tables that follow from it, and in files.
 
-use std::time::Duration;
+use std::{borrow::Cow, time::Duration};
 
 use bitcoin::hashes::{Hash, sha256};
 use cairn_events::{Claim, Provenance};
@@ -21,12 +21,16 @@ use crate::labels::tables;
 
 impl Taking<'_> {
     /// The claims of a document, those blanked that say what is redacted.
-    pub(super) fn without_redacted(&self, list: &ListKey, claims: &[Claim]) -> Result<Vec<Claim>, LedgerError> {
-        let mut all = claims.to_vec();
+    pub(super) fn without_redacted<'c>(
+        &self,
+        list: &ListKey,
+        claims: &'c [Claim],
+    ) -> Result<Cow<'c, [Claim]>, LedgerError> {
         // Hardly any index has one: then no script is hashed.
         if self.view.scan::<Contests>(None)?.next().transpose()?.is_none() {
-            return Ok(all);
+            return Ok(claims.into());
         }
+        let mut all = claims.to_vec();
         let mut redactable: Vec<([u8; 32], &mut Claim)> = Vec::new();
         for claim in all.iter_mut().filter(|claim| claim.is_redactable()) {
             redactable.push((sha256::Hash::hash(&claim.script).to_byte_array(), claim));
@@ -43,7 +47,7 @@ impl Taking<'_> {
                 }
             }
         }
-        Ok(all)
+        Ok(all.into())
     }
 
     /// Blanks a statement wherever the list says it, in withdrawn documents as well. Reads the whole ledger.

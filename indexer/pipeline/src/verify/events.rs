@@ -5,7 +5,7 @@ use std::{
     hash::{DefaultHasher, Hash, Hasher},
 };
 
-use cairn_events::{ContestAct, DocumentHash, Listing, Provenance, choose};
+use cairn_events::{ContestAct, DocumentHash, Listed, Listing, Provenance, Slug, choose};
 use cairn_reader::{ReadError, Versions, View, last_seq_of};
 use cairn_tables::{
     Table,
@@ -13,7 +13,7 @@ use cairn_tables::{
     contests::Contests,
     encode_key, encode_value,
     events::{Candle, DocumentState, Documents, EventRow, Events, QuoteVersion, QuoteVersions, Quotes},
-    listings::{PoolTags, Profiles},
+    listings::{ListingTable, PoolTags, Profiles},
 };
 
 use super::{Check, damage::Damages};
@@ -47,6 +47,10 @@ impl Sum {
         let mut hasher = DefaultHasher::new();
         (encode_key::<T>(key), encode_value::<T>(value)).hash(&mut hasher);
         self.0 = self.0.wrapping_add(hasher.finish());
+    }
+
+    fn add_list<T: ListingTable>(&mut self, provenance: &Provenance, list: &Slug, rows: &[T::Value]) {
+        rows.iter().for_each(|row| self.add::<T>(&listing_key(provenance, list, row.row()), row));
     }
 }
 
@@ -225,10 +229,9 @@ fn compare(view: &View<'_>) -> Result<(Option<&'static str>, String), ReadError>
                 if states.get(&provenance.document).is_some_and(|state| state.withdrawn != 0) {
                     continue;
                 }
-                let key = |row| listing_key(provenance, list, row);
                 match rows {
-                    Listing::PoolTags(rows) => rows.iter().for_each(|of| tags.add::<PoolTags>(&key(of.row), of)),
-                    Listing::Profiles(rows) => rows.iter().for_each(|of| profiles.add::<Profiles>(&key(of.row), of)),
+                    Listing::PoolTags(rows) => tags.add_list::<PoolTags>(provenance, list, rows),
+                    Listing::Profiles(rows) => profiles.add_list::<Profiles>(provenance, list, rows),
                 }
             }
         }

@@ -5,6 +5,9 @@ mod contest;
 mod details;
 pub(crate) mod posture;
 mod vault;
+mod week_volume;
+
+pub(crate) use week_volume::VolumeSlot;
 
 crate::area::area! {
     health::Health,

@@ -9,11 +9,12 @@ use cairn_domain::claims::STALE_AFTER;
 use cairn_events::Slug;
 use cairn_http::ApiError;
 use cairn_model::Sats;
-use cairn_reader::{SourceShare, View};
+use cairn_reader::{SourceShare, View, Volume};
 use cairn_tables::claims::{ListDocument, ListKey, ListSize};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::week_volume::Week;
 use crate::{
     context::Ctx,
     values::{Decimal, rfc3339},
@@ -24,7 +25,6 @@ const MOST_DOCUMENTS: usize = 10_000;
 /// Sources that are listed.
 const MOST_LISTED: usize = 50;
 const PENDING: &str = "claims are being worked in; ask again in a moment";
-const NO_VOLUME: &str = "not computed: it takes reading the inputs of 1,008 blocks";
 
 /// Claims about addresses.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -43,10 +43,13 @@ pub(crate) struct ClaimDetails {
     labelled_share_of_coins: Option<Decimal<6>>,
     /// Why the two are null; null if they are not.
     labelled_reason: Option<&'static str>,
-    /// Part of the inputs of the last 1,008 blocks that these scripts spent, by value.
+    /// Part of the inputs of 1,008 blocks that these scripts spent, by value, rounded down. Null until it is computed, which
+    /// somebody's question begins.
     labelled_share_of_week_volume: Option<Decimal<6>>,
-    /// Why it is null.
-    week_volume_reason: &'static str,
+    /// The newest of these blocks: the tip, or one shortly before.
+    week_volume_as_of_height: Option<u32>,
+    /// Why the two are null; null if they are not.
+    week_volume_reason: Option<&'static str>,
     /// By source, those that label most coins first.
     sources: Vec<SourceDetails>,
     /// Sources that are not listed for lack of room.
@@ -70,6 +73,8 @@ pub(crate) struct SourceDetails {
     labelled_scripts: Option<u64>,
     /// Part of all unspent coins that these hold, rounded down.
     labelled_share_of_coins: Option<Decimal<6>>,
+    /// Part of the inputs of 1,008 blocks that these spent, by value, rounded down.
+    labelled_share_of_week_volume: Option<Decimal<6>>,
 }
 
 /// What is loaded of a source.
@@ -124,6 +129,14 @@ pub(super) fn claims_loaded(ctx: &Ctx<'_>) -> Result<Option<(u32, ClaimDetails)>
         }
     }
     let shares = Shares::find(view)?;
+    let week = match (&shares, ctx.prices.reader) {
+        (None, _) | (_, None) => Err(PENDING),
+        (Some(_), Some(reader)) => ctx.volume.of(reader, view),
+    };
+    let spent = |sats: &dyn Fn(&Volume) -> Sats| {
+        let of = |week: &Week| Decimal(week.volume.millionths(sats(&week.volume)).into());
+        week.as_ref().ok().map(of)
+    };
     let of = |source: Option<&Slug>| shares.as_ref().map(|shares| (shares.of(source), shares));
     let mut by_coins: Vec<(&Slug, &Loaded<'_>)> = sources.iter().map(|(source, loaded)| (*source, loaded)).collect();
     by_coins.sort_by_key(|(source, _)| (Reverse(of(Some(source)).map(|((_, sats), _)| sats)), *source));
@@ -139,6 +152,7 @@ pub(super) fn claims_loaded(ctx: &Ctx<'_>) -> Result<Option<(u32, ClaimDetails)>
             stale: age_seconds > STALE_AFTER,
             labelled_scripts: found.map(|((scripts, _), _)| scripts),
             labelled_share_of_coins: found.map(|((_, sats), shares)| shares.part(sats)),
+            labelled_share_of_week_volume: spent(&|volume| volume.by_source.get(*source).copied().unwrap_or(0)),
         }
     });
     let all = of(None);
@@ -149,8 +163,9 @@ pub(super) fn claims_loaded(ctx: &Ctx<'_>) -> Result<Option<(u32, ClaimDetails)>
         labelled_scripts: all.map(|((scripts, _), _)| scripts),
         labelled_share_of_coins: all.map(|((_, sats), shares)| shares.part(sats)),
         labelled_reason: if all.is_none() { Some(PENDING) } else { None },
-        labelled_share_of_week_volume: None,
-        week_volume_reason: NO_VOLUME,
+        labelled_share_of_week_volume: spent(&|volume| volume.labelled),
+        week_volume_as_of_height: week.as_ref().ok().map(|week| week.height),
+        week_volume_reason: week.as_ref().err().copied(),
         sources: listed.collect(),
         sources_omitted: by_coins.len().saturating_sub(MOST_LISTED),
     };

@@ -232,15 +232,24 @@ impl Claim {
 /// True if no character of a text controls how it is shown: neither control characters nor marks of direction.
 #[must_use]
 pub fn is_plain(text: &str) -> bool {
-    text.chars().all(is_plain_char)
+    // Nearly all texts are ASCII, which takes no look at characters.
+    text.bytes().all(|byte| matches!(byte, b' '..=b'~')) || text.chars().all(is_plain_char)
 }
 
 /// A text as a claim may have it: without characters that control how it is shown, white space in one form, cut at `most`
 /// bytes.
 #[must_use]
 pub fn plain(text: &str, most: usize) -> Arc<str> {
+    let trimmed = text.trim();
+    // Most texts are so already.
+    if trimmed.len() <= most
+        && trimmed.bytes().all(|byte| matches!(byte, b' '..=b'~'))
+        && !trimmed.as_bytes().windows(2).any(|two| two == b"  ")
+    {
+        return trimmed.into();
+    }
     let mut out = String::new();
-    for letter in text.trim().chars() {
+    for letter in trimmed.chars() {
         let letter = if letter.is_whitespace() { ' ' } else { letter };
         if out.len() + letter.len_utf8() > most {
             break;

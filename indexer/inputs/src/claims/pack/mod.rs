@@ -1,8 +1,6 @@
 //! Packs: the YAML files that `GraphSense` publishes. Fields at the top hold for every item that does not say otherwise, so
 //! they must stand above the list of items.
 
-pub(super) mod actors;
-pub(super) mod tags;
 mod yaml;
 
 use std::io::BufRead;
@@ -12,36 +10,36 @@ use crate::error::{InputError, excerpt};
 use yaml::{Item, Yaml};
 
 /// A kind of pack.
-struct Kind {
-    layout: ClaimLayout,
+pub(super) struct Kind {
+    pub(super) layout: ClaimLayout,
     /// The key of the list of items.
-    items: &'static str,
+    pub(super) items: &'static str,
     /// The fields of an item that are read. `a.b` is field `b` of the mapping `a`.
-    fields: &'static [&'static str],
+    pub(super) fields: &'static [&'static str],
     /// What an item is that has no fields.
-    no_item: ClaimCode,
+    pub(super) no_item: ClaimCode,
 }
 
 /// Values by field. The items of a list stand on lines.
 type Fields = Vec<Option<String>>;
 
 /// An item.
-struct Entry<'p> {
-    row: u32,
+pub(super) struct Entry<'p> {
+    pub(super) row: u32,
     own: &'p Fields,
     top: &'p Fields,
     /// Its first key.
-    first: &'p str,
+    pub(super) first: &'p str,
 }
 
 impl Entry<'_> {
     /// What the item itself says in a field.
-    fn own(&self, at: usize) -> Option<&str> {
+    pub(super) fn own(&self, at: usize) -> Option<&str> {
         self.own.get(at).and_then(Option::as_deref).map(str::trim)
     }
 
     /// What holds of the item in a field; empty if nothing does.
-    fn get(&self, at: usize) -> &str {
+    pub(super) fn get(&self, at: usize) -> &str {
         self.own(at).or_else(|| self.top.get(at).and_then(Option::as_deref).map(str::trim)).unwrap_or_default()
     }
 }
@@ -53,12 +51,8 @@ pub(super) fn is_field(line: &str) -> bool {
     is_word && (value.is_empty() || value.starts_with([' ', '\t']))
 }
 
-/// Whether the beginning of a pack is that of a pack of actors.
-pub(super) fn has_actors(start: &str) -> bool {
-    start.lines().any(|line| line.split_once(':').is_some_and(|(key, _)| key == actors::KIND.items))
-}
-
-fn read(
+/// Reads a pack, and hands over each item.
+pub(super) fn read(
     input: impl BufRead,
     kind: &Kind,
     collector: &mut Collector<'_>,

@@ -18,16 +18,14 @@ use std::{borrow::Cow, io::BufRead};
 
 use cairn_events::{Category, EntityName};
 
-use super::{Entry, Kind, read as read_pack};
-use crate::{
-    claims::{
-        collect::{Collector, Draft, is_url},
-        options::ClaimLayout,
-        report::ClaimCode,
-        words::{claim_type, confidence, words_of},
-    },
-    error::InputError,
+use super::{
+    collect::{Collector, Draft, is_url},
+    options::ClaimLayout,
+    pack::{self, Entry, Kind},
+    report::ClaimCode,
+    words::{claim_type, confidence, words_of},
 };
+use crate::error::InputError;
 
 const KIND: Kind = Kind {
     layout: ClaimLayout::TagPack,
@@ -50,8 +48,8 @@ const KIND: Kind = Kind {
     no_item: ClaimCode::NotAnAddress,
 };
 
-pub(in crate::claims) fn read(input: impl BufRead, collector: &mut Collector<'_>) -> Result<(), InputError> {
-    read_pack(input, &KIND, collector, tag)
+pub(super) fn read(input: impl BufRead, collector: &mut Collector<'_>) -> Result<(), InputError> {
+    pack::read(input, &KIND, collector, tag)
 }
 
 fn tag(entry: &Entry<'_>, collector: &mut Collector<'_>) -> Result<(), InputError> {

@@ -21,18 +21,16 @@ use cairn_events::{
 };
 use serde::Deserialize;
 
-use super::{Entry, Kind, read as read_pack};
-use crate::{
-    claims::{
-        collect::{Collector, time},
-        options::ClaimLayout,
-        report::ClaimCode,
-        words::words_of,
-    },
-    error::InputError,
+use super::{
+    collect::{Collector, time},
+    options::ClaimLayout,
+    pack::{self, Entry, Kind},
+    report::ClaimCode,
+    words::words_of,
 };
+use crate::error::InputError;
 
-pub(super) const KIND: Kind = Kind {
+const KIND: Kind = Kind {
     layout: ClaimLayout::ActorPack,
     items: "actors",
     fields: &[
@@ -49,8 +47,13 @@ pub(super) const KIND: Kind = Kind {
     no_item: ClaimCode::BadEntity,
 };
 
-pub(in crate::claims) fn read(input: impl BufRead, collector: &mut Collector<'_>) -> Result<(), InputError> {
-    read_pack(input, &KIND, collector, actor)
+/// Whether the beginning of a pack is that of a pack of actors.
+pub(super) fn is_here(start: &str) -> bool {
+    start.lines().any(|line| line.split_once(':').is_some_and(|(key, _)| key == KIND.items))
+}
+
+pub(super) fn read(input: impl BufRead, collector: &mut Collector<'_>) -> Result<(), InputError> {
+    pack::read(input, &KIND, collector, actor)
 }
 
 /// What is read of a context that is JSON in a text.

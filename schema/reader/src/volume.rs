@@ -1,0 +1,108 @@
+//! What labelled scripts spend: the value of the inputs of blocks, all together and of scripts that sources label.
+
+use std::collections::{BTreeMap, HashMap};
+
+use cairn_events::Slug;
+use cairn_model::{BlockHash, Height, Sats, ScriptId};
+
+use crate::{ReadError, View};
+
+/// Blocks of a week, as the definition of the labelled share has it.
+pub const WEEK_BLOCKS: u32 = 1_008;
+
+/// What the inputs of a block spent.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BlockVolume {
+    /// The block.
+    pub hash: BlockHash,
+    /// Satoshis of all its inputs.
+    pub spent: Sats,
+    /// Those of labelled scripts.
+    pub labelled: Sats,
+    /// Those of the scripts that a source labels: several may label the same.
+    pub by_source: Vec<(Slug, Sats)>,
+}
+
+/// What the inputs of some blocks spent.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Volume {
+    /// Satoshis of all inputs.
+    pub spent: Sats,
+    /// Those of labelled scripts.
+    pub labelled: Sats,
+    /// Those of the scripts that a source labels.
+    pub by_source: BTreeMap<Slug, Sats>,
+}
+
+impl Volume {
+    /// Adds a block.
+    pub fn add(&mut self, block: &BlockVolume) {
+        // All coins of a week are far below what 64 bits hold: 21 million a block would be needed for months.
+        self.spent = self.spent.saturating_add(block.spent);
+        self.labelled = self.labelled.saturating_add(block.labelled);
+        for (source, sats) in &block.by_source {
+            let of = self.by_source.entry(source.clone()).or_default();
+            *of = of.saturating_add(*sats);
+        }
+    }
+
+    /// Adds other blocks.
+    pub fn add_all(&mut self, other: &Volume) {
+        self.spent = self.spent.saturating_add(other.spent);
+        self.labelled = self.labelled.saturating_add(other.labelled);
+        for (source, sats) in &other.by_source {
+            let of = self.by_source.entry(source.clone()).or_default();
+            *of = of.saturating_add(*sats);
+        }
+    }
+
+    /// Millionths of all that the inputs spent, rounded down; 0 if they spent nothing.
+    #[must_use]
+    pub fn millionths(&self, of: Sats) -> u64 {
+        let part = (u128::from(of) * 1_000_000).checked_div(self.spent.into()).unwrap_or(0);
+        u64::try_from(part).unwrap_or(u64::MAX)
+    }
+}
+
+impl View<'_> {
+    /// What the inputs of a block spent, by the labels that hold now. Reads the block in the journal, and looks up each script
+    /// that it spends from: mostly the filter says that it has no label.
+    ///
+    /// # Errors
+    /// The block is none of the chain, the database cannot be read, or rows are damaged.
+    pub fn block_volume(&self, height: Height) -> Result<BlockVolume, ReadError> {
+        let missing = || ReadError::Broken(format!("the journal has no block {height}"));
+        let block = self.journal_block(height)?.ok_or_else(missing)?;
+        let mut by_script: HashMap<ScriptId, Sats> = HashMap::new();
+        let mut volume = BlockVolume { hash: block.hash, spent: 0, labelled: 0, by_source: Vec::new() };
+        for input in &block.inputs {
+            let of = by_script.entry(input.script).or_default();
+            *of = of.saturating_add(input.value);
+            volume.spent = volume.spent.saturating_add(input.value);
+        }
+        let mut scripts: Vec<(ScriptId, Sats)> = by_script.into_iter().collect();
+        scripts.sort_unstable();
+        let (mut labels, mut by_source) = (self.label_walk()?, BTreeMap::<Slug, Sats>::new());
+        for (script, sats) in scripts {
+            for (hash, label) in labels.of_prefix(&script.prefix)? {
+                if label.id(&hash) != Some(script) || label.sources.is_empty() {
+                    continue;
+                }
+                volume.labelled = volume.labelled.saturating_add(sats);
+                for source in label.sources {
+                    let of = by_source.entry(source).or_default();
+                    *of = of.saturating_add(sats);
+                }
+            }
+        }
+        volume.by_source = by_source.into_iter().collect();
+        Ok(volume)
+    }
+
+    /// The blocks of the last week, as far as there are so many: the first and the last height.
+    #[must_use]
+    pub fn week(&self) -> (Height, Height) {
+        let last = self.tip().height;
+        (last.saturating_sub(WEEK_BLOCKS - 1), last)
+    }
+}
