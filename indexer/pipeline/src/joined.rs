@@ -17,8 +17,13 @@ use crate::{
     resolve::look_up_pieces,
 };
 
-/// Commits between two flushes.
-const FLUSH_COMMITS: u64 = 16;
+/// Scripts that are judged first. Nothing is written beside them, so they are few; each step has twice as many as the one before.
+const FIRST_STEP: usize = 512;
+/// Most scripts that are judged and written in one commit: some megabytes. What they have in common, as the sums of an entity,
+/// is read and written once.
+const MOST_IN_STEP: usize = 8_192;
+/// Scripts that are written between two flushes.
+const FLUSH_SCRIPTS: usize = 1 << 17;
 
 /// Fewer replaced labels leave too few deleted rows to matter to a scan.
 const MANY_REPLACED: usize = 16_384;
@@ -122,8 +127,8 @@ impl Engine {
     /// Judges all scripts that are marked. While some are written, the next ones are judged: no script's label depends on
     /// that of another.
     fn judge_marked(&self, progress: &dyn Progress) -> Result<JudgedMarks, PipelineError> {
-        let (mut commits, mut replaced) = (0u64, 0);
-        let mut judged = self.judge_some(None)?;
+        let (mut step, mut written, mut replaced, mut any) = (FIRST_STEP, 0, 0, false);
+        let mut judged = self.judge_some(None, step)?;
         while let Some(some) = judged {
             if progress.cancel_token().is_cancelled() {
                 self.writer.flush()?;
@@ -131,23 +136,26 @@ impl Engine {
             }
             let to = some.last;
             replaced += some.replaced;
-            let (next, written) = rayon::join(|| self.judge_some(Some(&to)), || self.write_judged(some));
-            written?;
+            step = (step * 2).min(MOST_IN_STEP);
+            written += some.count;
+            any = true;
+            let (next, wrote) = rayon::join(|| self.judge_some(Some(&to), step), || self.write_judged(some));
+            wrote?;
             judged = next?;
-            commits += 1;
-            if commits.is_multiple_of(FLUSH_COMMITS) {
+            if written >= FLUSH_SCRIPTS {
                 self.writer.flush()?;
+                written = 0;
             }
             // Hashes are spread evenly, so the last one tells how much is done.
             let done = u64::from(u16::from_be_bytes([to.0[0], to.0[1]])) + 1;
             progress.step(ProgressStep { phase: Phase::Labels, done, total: 1 << 16, bytes: 0, of_bytes: 0 });
         }
-        Ok(JudgedMarks { any: commits > 0, replaced })
+        Ok(JudgedMarks { any, replaced })
     }
 
-    /// Judges some scripts that are marked, ascending, after one; `None` if there are no more.
-    fn judge_some(&self, after: Option<&ScriptHash>) -> Result<Option<JudgedScripts>, PipelineError> {
-        let due = marked(&self.reader.view()?, after)?;
+    /// Judges so many scripts that are marked, ascending, after one; `None` if there are no more.
+    fn judge_some(&self, after: Option<&ScriptHash>, most: usize) -> Result<Option<JudgedScripts>, PipelineError> {
+        let due = marked(&self.reader.view()?, after, most)?;
         let (Some(first), Some(last)) = (due.first(), due.last()) else { return Ok(None) };
         let pieces = look_up_pieces(&self.reader, &due, |view, due| {
             let (mut claims, mut changes, mut replaced) = (view.claim_walk()?, Changes::default(), 0);
@@ -165,7 +173,7 @@ impl Engine {
         let mut pieces = pieces.into_iter().map(|(changes, _)| changes);
         let mut changes = pieces.next().unwrap_or_default();
         pieces.try_for_each(|more| changes.add(more))?;
-        Ok(Some(JudgedScripts { first: *first, last: *last, changes, replaced }))
+        Ok(Some(JudgedScripts { first: *first, last: *last, count: due.len(), changes, replaced }))
     }
 
     /// Writes what was judged, and takes the marks away.
@@ -181,6 +189,7 @@ impl Engine {
 struct JudgedScripts {
     first: ScriptHash,
     last: ScriptHash,
+    count: usize,
     /// What that changes of the joined tables.
     changes: Changes,
     /// Labels that are replaced or ended.

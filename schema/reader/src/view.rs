@@ -354,6 +354,18 @@ impl<'r> View<'r> {
         Ok(self.db.raw_iterator_cf_opt(self.family(T::FAMILY)?, options))
     }
 
+    /// True if a row has the prefix. One row read, which the filter of the iterator mostly saves.
+    pub(crate) fn has_prefix<T: Table>(
+        &self,
+        rows: &mut DBRawIteratorWithThreadMode<'_, Db>,
+        prefix: &[u8],
+    ) -> Result<bool, ReadError> {
+        rows.seek(prefix);
+        self.count()?;
+        rows.status().map_err(|e| ReadError::of_table(T::NAME, e))?;
+        Ok(rows.key().is_some_and(|key| key.starts_with(prefix)))
+    }
+
     pub(crate) fn read_options(&self) -> ReadOptions {
         let mut options = ReadOptions::default();
         if let Some(snapshot) = &self.snapshot {

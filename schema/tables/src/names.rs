@@ -33,8 +33,9 @@ pub struct Names;
 
 impl Table for Names {
     const NAME: &'static str = "names";
-    // Short rows that begin alike. They are found by seeking: a filter would not help.
-    const HOME: Home = Home::Own(Tuning::SHORT);
+    // Short rows that begin alike. Searches find them by seeking. A new label looks for its own, which are mostly not there
+    // yet: the filter tells.
+    const HOME: Home = Home::Own(Tuning { filter_bits: 10, ..Tuning::SHORT });
     const ORIGIN: Origin = Origin::Joined;
     type Key = NameKey;
     type Value = Sums;

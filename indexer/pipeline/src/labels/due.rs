@@ -7,9 +7,6 @@ use cairn_tables::{
 };
 use cairn_writer::{WriteError, Writer};
 
-/// Scripts that are judged in one commit: some megabytes. What they have in common, as the sums of an entity, is read and
-/// written once.
-const AT_ONCE: usize = 8_192;
 /// Marks that are set in one commit.
 const MARKS_AT_ONCE: usize = 16_384;
 
@@ -64,11 +61,11 @@ pub(crate) fn forget(writer: &Writer) -> Result<(), WriteError> {
     writer.flush()
 }
 
-/// Some marks, ascending, after one.
+/// Some marks, ascending, after one: so many at most.
 ///
 /// # Errors
 /// The database cannot be read.
-pub(crate) fn marked(view: &View<'_>, after: Option<&ScriptHash>) -> Result<Vec<ScriptHash>, ReadError> {
+pub(crate) fn marked(view: &View<'_>, after: Option<&ScriptHash>, most: usize) -> Result<Vec<ScriptHash>, ReadError> {
     let is_after = |row: &Result<ScriptHash, ReadError>| row.as_ref().map_or(true, |row| after != Some(row));
-    view.scan::<LabelDue>(after)?.map(|row| Ok(row?.0)).filter(is_after).take(AT_ONCE).collect()
+    view.scan::<LabelDue>(after)?.map(|row| Ok(row?.0)).filter(is_after).take(most).collect()
 }

@@ -14,7 +14,7 @@ use cairn_tables::{
     },
     label_sources::{LabelSource, LabelSources, SourceSum},
     labels::{Label, Labels, ScriptHash, ScriptLabel},
-    names::{self, Names},
+    names::{self, NameKey, Names},
     sums::{SumOverflow, Sums},
     totals::Totals,
 };
@@ -76,6 +76,8 @@ pub(crate) struct Rows {
     pub(crate) keys: Vec<Place>,
     /// What it adds to rows of sums.
     pub(crate) sums: Vec<(Place, Sums)>,
+    /// Rows of sums that no other script adds to.
+    pub(crate) own: Vec<(Place, Sums)>,
 }
 
 impl Rows {
@@ -184,7 +186,10 @@ pub(crate) fn rows_of(hash: &ScriptHash, &Side { label, moved, path }: &Side<'_>
             ],
         )?;
     }
-    rows.sums.extend(names::rows_of(hash, label)?.into_iter().map(|(key, sums)| (Place::of::<Names>(&key), sums)));
+    for (key, sums) in names::rows_of(hash, label)? {
+        let rows = if matches!(key, NameKey::Script { .. }) { &mut rows.own } else { &mut rows.sums };
+        rows.push((Place::of::<Names>(&key), sums));
+    }
     Ok(rows)
 }
 
@@ -195,6 +200,8 @@ pub(crate) struct Changes {
     /// Above zero to put, below zero to delete.
     keys: HashMap<Place, i32>,
     sums: HashMap<Place, Sums>,
+    /// As `keys`, with the sums that the row has. They are not read before they are written.
+    own: HashMap<Place, (i32, Sums)>,
 }
 
 fn overflow(_: SumOverflow) -> PipelineError {
@@ -214,9 +221,12 @@ impl Changes {
         after: Option<Side<'_>>,
     ) -> Result<(), PipelineError> {
         for (side, times) in before.map(|of| (of, -1)).into_iter().chain(after.map(|of| (of, 1))) {
-            let Rows { keys, sums } = rows_of(&hash, &side).map_err(overflow)?;
+            let Rows { keys, sums, own } = rows_of(&hash, &side).map_err(overflow)?;
             for place in keys {
                 *self.keys.entry(place).or_default() += times;
+            }
+            for (place, sums) in own {
+                self.own.entry(place).or_insert_with(|| (0, sums)).0 += times;
             }
             for (place, sums) in sums {
                 let sums = if times < 0 { sums.negated().map_err(overflow)? } else { sums };
@@ -238,6 +248,8 @@ impl Changes {
         for (place, times) in other.keys {
             *self.keys.entry(place).or_default() += times;
         }
+        // No other script has them.
+        self.own.extend(other.own);
         for (place, sums) in other.sums {
             match self.sums.entry(place) {
                 Entry::Vacant(none) => {
@@ -277,6 +289,13 @@ impl Changes {
                 _ => batch.delete(place.family, &place.key),
             }
         }
+        for (place, (times, sums)) in self.own {
+            match times {
+                0 => {}
+                1.. => batch.put(place.family, &place.key, &encoded(&sums)),
+                _ => batch.delete(place.family, &place.key),
+            }
+        }
         // In the order of the tables: neighbours are read from the same block.
         let mut sums: Vec<(Place, Sums)> = self.sums.into_iter().filter(|(_, change)| !change.is_zero()).collect();
         sums.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
@@ -288,12 +307,16 @@ impl Changes {
                 batch.delete(place.family, &place.key);
                 continue;
             }
-            let mut bytes = Vec::new();
-            sums.encode(&mut bytes);
-            batch.put(place.family, &place.key, &bytes);
+            batch.put(place.family, &place.key, &encoded(&sums));
         }
         Ok(())
     }
+}
+
+fn encoded(sums: &Sums) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    sums.encode(&mut bytes);
+    bytes
 }
 
 fn decoded(table: &'static str, bytes: &[u8]) -> Result<Sums, DecodeError> {

@@ -60,6 +60,9 @@ fn without_row(claim: &Claim) -> [u8; 32] {
 
 /// What a list says of a script already, in whatever rows: a document may say any number of things of one script.
 fn said(claims: &mut ClaimWalk<'_>, script: &[u8; 32], list: &ListKey) -> Result<HashSet<[u8; 32]>, ReadError> {
+    if !claims.has(script)? {
+        return Ok(HashSet::new());
+    }
     let said = claims.of_list(script, list, usize::MAX)?.filter(|of| of.ended_at.is_none());
     Ok(said.iter().flat_map(|of| &of.claims).map(without_row).collect())
 }

@@ -99,11 +99,7 @@ impl View<'_> {
 
     /// True if there are claims of a script. If there are none, the filter saves the read.
     fn has_claims_of(&self, script: &[u8; 32]) -> Result<bool, ReadError> {
-        let mut filtered = self.prefix_iterator::<Claims>()?;
-        filtered.seek(script);
-        self.count()?;
-        filtered.status().map_err(|e| ReadError::of_table(Claims::NAME, e))?;
-        Ok(filtered.key().is_some_and(|key| key.starts_with(script)))
+        self.has_prefix::<Claims>(&mut self.prefix_iterator::<Claims>()?, script)
     }
 
     /// What one list says of a script now, at most so many claims, by the SHA-256 of the script. If nothing is said, the

@@ -9,10 +9,11 @@ use cairn_tables::{
     contests::{ContestKey, Contests},
     encode_key,
 };
+use rocksdb::DBRawIteratorWithThreadMode;
 
 use super::{AFTER_ALL, BEFORE_ALL, ListClaims, MOST_LISTS, MOST_OF_A_LIST, MOST_VERSIONS, ScriptClaims};
 use crate::{
-    ReadError, View,
+    Db, ReadError, View,
     contests::{newest_of, of_script},
     forward::Forward,
 };
@@ -25,6 +26,8 @@ pub struct ClaimWalk<'v> {
     view: &'v View<'v>,
     rows: Forward<'v>,
     contests: Forward<'v>,
+    /// Looks through the filter, once it is asked for.
+    filtered: Option<DBRawIteratorWithThreadMode<'v, Db>>,
     /// The complete documents that follow others of their lists, as far as they were asked for.
     complete: HashMap<ListKey, HashMap<ListVersion, Option<ListVersion>>>,
 }
@@ -39,7 +42,7 @@ impl View<'_> {
     /// The database cannot be read.
     pub fn claim_walk(&self) -> Result<ClaimWalk<'_>, ReadError> {
         let (rows, contests) = (Forward::new::<Claims>(self)?, Forward::new::<Contests>(self)?);
-        Ok(ClaimWalk { view: self, rows, contests, complete: HashMap::new() })
+        Ok(ClaimWalk { view: self, rows, contests, filtered: None, complete: HashMap::new() })
     }
 }
 
@@ -70,6 +73,18 @@ impl ClaimWalk<'_> {
             of.contests = newest_of(&contests, &of.list);
         }
         Ok(found)
+    }
+
+    /// True if there are claims of a script. If there are none, the filter saves the read.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub fn has(&mut self, script: &[u8; 32]) -> Result<bool, ReadError> {
+        let rows = match &mut self.filtered {
+            Some(rows) => rows,
+            none => none.insert(self.view.prefix_iterator::<Claims>()?),
+        };
+        self.view.has_prefix::<Claims>(rows, script)
     }
 
     /// As [`View::claims_of_list`], without the filter.
