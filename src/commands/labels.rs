@@ -7,6 +7,7 @@ use cairn_domain::{Subject, parse_address, script_sha256};
 use cairn_events::{Body, Claim, ClaimId, ClaimList, ContestAct, MAX_ROWS, Slug, SlugError};
 use cairn_inputs::{ClaimDefaults, ClaimLayout, ClaimMap, ClaimOptions, ClaimReport, STARTER_LABELS, read_claims};
 use cairn_reader::{ReadError, Reader, SourceShare, View, Volume};
+use cairn_tables::listings::Profiles;
 use serde::Serialize;
 
 use super::{
@@ -426,11 +427,13 @@ fn licences(index: &IndexDir) -> Result<Exit, Failure> {
     let reader = open(index.datadir()?)?;
     let view = reader.view()?;
     let mut rows: Vec<Vec<String>> = Vec::new();
-    for (key, _) in view.claim_lists(MOST_DOCUMENTS)? {
-        let Some(document) = view.claim_document(&key.version)? else { continue };
+    let claims = view.claim_lists(MOST_DOCUMENTS)?.into_iter().map(|(key, _)| (key.list, key.version));
+    let profiles = view.listings::<Profiles>()?.lists.into_iter().map(|of| (of.list, of.version));
+    for (list, version) in claims.chain(profiles) {
+        let Some(document) = view.claim_document(&version)? else { continue };
         let shipped = STARTER_LABELS.iter().find(|of| of.hash() == document.provenance.document);
         let said = shipped.map_or("-", |of| of.attribution);
-        let row = vec![key.list.source.to_string(), document.provenance.licence.to_string(), said.to_owned()];
+        let row = vec![list.source.to_string(), document.provenance.licence.to_string(), said.to_owned()];
         if !rows.contains(&row) {
             rows.push(row);
         }

@@ -61,7 +61,7 @@ fn trimmed(value: Value) -> Value {
 }
 
 /// Prices and rates of the chain's days, of the year that examples ask about, and of the last days.
-fn prices() -> Vec<QuoteRow> {
+pub fn prices() -> Vec<QuoteRow> {
     let (dollars, euro) = (series("BTC", "USD", Interval::Day), series("EUR", "USD", Interval::Day));
     let today = now() / DAY;
     let days = (15_006..15_300).chain(19_720..20_100).chain(today - 3..today);

@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 
 use crate::{
     claims::{claim, take},
-    priced::now,
+    examples::prices,
+    priced::{self, now},
     support::{World, everything_world, get_ok},
 };
 
@@ -68,4 +69,9 @@ async fn the_labelled_share_of_a_week_is_told() {
     take(world, "three", now() - 7, false, &[claim(&first.1, "xyz")]);
     take(world, "four", now() - 7, false, &[claim(&first.1, "xyz")]);
     assert_eq!(share(&told().await["labelled_share_of_week_volume"]), part(second.0));
+    // Prices change no label: the week is known at once.
+    priced::take(world, "prices", now() - 6, prices());
+    let body = get_ok(&router, "/api/health/full", "/api/health/full").await;
+    let vault = body["components"].as_array().unwrap().iter().find(|of| of["name"] == "vault").unwrap().clone();
+    assert_eq!(share(&vault["details"]["labelled_share_of_week_volume"]), part(second.0));
 }

@@ -370,6 +370,8 @@ fn a_pack_of_actors_becomes_profiles() {
         (&"an_exchange".into(), &json!(["AnX"]), &"exchange".into(), &"an.example".into(), &json!(["VG"]))
     );
     assert!(world.stdout("verify --datadir data").contains("0 tags of pools, 2 profiles"));
+    let licences = world.stdout("labels licences --datadir data");
+    assert!(licences.lines().any(|line| line.starts_with("packs ") && line.contains("mit")), "{licences}");
     // They are in the backup, and come back with it.
     world.stdout("events export --datadir data backup.events");
     let hash = listed["document"].as_str().unwrap();

@@ -1,6 +1,6 @@
 //! The labelled share of what the inputs of a week spent. It takes reading 1,008 blocks, so that a thread of its own computes it,
-//! once somebody asks; then each block is added to it, and the oldest one taken away. A new document changes labels, and with
-//! them every block.
+//! once somebody asks; then each block is added to it, and the oldest one taken away. A new document may change labels, and with
+//! them every block, unless it has prices.
 
 use std::{
     collections::BTreeMap,
@@ -11,9 +11,12 @@ use std::{
 
 use cairn_model::Height;
 use cairn_reader::{BlockVolume, ReadError, Reader, View, Volume};
+use cairn_tables::events::{EventRow, Events};
 
 /// How long a request waits for it: chains with few transactions take less.
 const PATIENCE: Duration = Duration::from_millis(300);
+/// Rows of the ledger that are looked at for whether labels may have changed.
+const MOST_EVENTS: usize = 256;
 /// Blocks that are read with one view: what a reader holds keeps old files on the disk.
 const BLOCKS_A_VIEW: usize = 16;
 
@@ -64,7 +67,11 @@ impl VolumeSlot {
     /// The week before the tip of a view, which is one of this reader, or the last one that is known; else why there is none.
     pub(super) fn of(&self, reader: &Arc<Reader>, view: &View<'_>) -> Result<Week, &'static str> {
         let (tip, mut state) = (view.tip(), self.0.state());
-        if !std::ptr::eq(state.of.as_ptr(), Arc::as_ptr(reader)) || state.seq != tip.seq {
+        let is_same = std::ptr::eq(state.of.as_ptr(), Arc::as_ptr(reader));
+        if is_same && state.seq < tip.seq && !may_change_labels(view, state.seq).unwrap_or(true) {
+            state.seq = tip.seq;
+        }
+        if !is_same || state.seq != tip.seq {
             let is_running = state.is_running;
             *state = State { of: Arc::downgrade(reader), seq: tip.seq, is_running, ..State::default() };
         }
@@ -91,6 +98,19 @@ impl VolumeSlot {
             None => Err(COMPUTING),
         }
     }
+}
+
+/// True if an event after this one may have changed a label: if it is no price.
+fn may_change_labels(view: &View<'_>, after: u64) -> Result<bool, ReadError> {
+    for (row, looked_at) in view.scan::<Events>(Some(&(after + 1)))?.zip(0..) {
+        let (_, row) = row?;
+        // A document is told by its rows.
+        let is_price = matches!(row, EventRow::Document { .. } | EventRow::Quotes { .. });
+        if !is_price || looked_at == MOST_EVENTS {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Brings the week to the tip, until it is there.
