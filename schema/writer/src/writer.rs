@@ -23,8 +23,8 @@ use cairn_tables::{
     format::{FORMAT, Format, FormatVersion},
 };
 use rocksdb::{
-    BottommostLevelCompaction, BoundColumnFamily, ColumnFamilyDescriptor, CompactOptions, FlushOptions,
-    IngestExternalFileOptions, ReadOptions, WriteBatch, WriteOptions,
+    BottommostLevelCompaction, BoundColumnFamily, ColumnFamilyDescriptor, CompactOptions, DBPinnableSlice,
+    FlushOptions, IngestExternalFileOptions, ReadOptions, WriteBatch, WriteOptions,
 };
 
 use crate::{
@@ -396,6 +396,21 @@ impl Writer {
     pub fn get(&self, family: Family, key: &[u8]) -> Result<Option<Vec<u8>>, WriteError> {
         let handle = self.handle(family)?;
         Ok(self.db.get_cf(&handle, key).map_err(|e| ReadError::of_table(family.name(), e))?)
+    }
+
+    /// The values of many rows, in one look-up, in the order of the ascending keys.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub fn get_many<'k>(
+        &self,
+        family: Family,
+        keys: impl IntoIterator<Item = &'k [u8], IntoIter: ExactSizeIterator>,
+    ) -> Result<Vec<Option<DBPinnableSlice<'_>>>, WriteError> {
+        let handle = self.handle(family)?;
+        let values = self.db.batched_multi_get_cf(&handle, keys, true);
+        let found = values.into_iter().map(|value| value.map_err(|e| ReadError::of_table(family.name(), e)));
+        Ok(found.collect::<Result<_, _>>()?)
     }
 
     /// Sequence number of the newest input event of the ledger; 0 if there is none.

@@ -193,6 +193,9 @@ pub(crate) fn rows_of(hash: &ScriptHash, &Side { label, moved, path }: &Side<'_>
     Ok(rows)
 }
 
+/// Rows of sums that are looked up together.
+const SUMS_AT_ONCE: usize = 256;
+
 /// Changes of rows, of some scripts together.
 #[derive(Default, Debug)]
 pub(crate) struct Changes {
@@ -299,18 +302,29 @@ impl Changes {
         // In the order of the tables: neighbours are read from the same block.
         let mut sums: Vec<(Place, Sums)> = self.sums.into_iter().filter(|(_, change)| !change.is_zero()).collect();
         sums.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
-        for (place, change) in sums {
-            let stored = writer.get(place.family, &place.key)?;
-            let mut sums = stored.map(|bytes| decoded(place.table, &bytes)).transpose()?.unwrap_or_default();
-            sums.add_all(&change).map_err(overflow)?;
-            if sums.is_zero() {
-                batch.delete(place.family, &place.key);
-                continue;
+        for of_table in sums.chunk_by(|(a, _), (b, _)| a.table == b.table) {
+            for some in of_table.chunks(SUMS_AT_ONCE) {
+                write_sums(some, writer, batch)?;
             }
-            batch.put(place.family, &place.key, &encoded(&sums));
         }
         Ok(())
     }
+}
+
+/// Adds changes to the rows of one table, ascending, as they are stored.
+fn write_sums(changes: &[(Place, Sums)], writer: &Writer, batch: &mut Batch<'_>) -> Result<(), PipelineError> {
+    let Some((Place { table, family, .. }, _)) = changes.first() else { return Ok(()) };
+    let stored = writer.get_many(*family, changes.iter().map(|(place, _)| &place.key[..]))?;
+    for ((place, change), stored) in changes.iter().zip(stored) {
+        let mut sums = stored.map(|bytes| decoded(table, &bytes)).transpose()?.unwrap_or_default();
+        sums.add_all(change).map_err(overflow)?;
+        if sums.is_zero() {
+            batch.delete(*family, &place.key);
+        } else {
+            batch.put(*family, &place.key, &encoded(&sums));
+        }
+    }
+    Ok(())
 }
 
 fn encoded(sums: &Sums) -> Vec<u8> {
