@@ -5,6 +5,7 @@ mod gap;
 mod logs;
 
 use std::{
+    io,
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
@@ -125,6 +126,16 @@ impl SurveyedFiles {
     }
 }
 
+/// True for what passes when a file is put in the place of another: a block has moved, or a file is gone that was there when
+/// the folder was listed. If it stays away, the next look tells that it is missing.
+fn is_passing(error: &SourceError) -> bool {
+    match error {
+        SourceError::BlockChanged { .. } => true,
+        SourceError::Io { source, .. } => source.kind() == io::ErrorKind::NotFound,
+        _ => false,
+    }
+}
+
 /// Waits until the files are looked at again; takes in what comes into the inbox meanwhile. True if cancelled.
 fn pause(index: &OpenIndex) -> Result<bool, FollowError> {
     for _ in 0..4 {
@@ -141,9 +152,7 @@ impl ActiveSource for SurveyedFiles {
         self.publish(index);
         match self.sync(index, to) {
             Ok(()) => self.moves = 0,
-            Err(PipelineError::Source(error @ SourceError::BlockChanged { .. }))
-                if self.moves < MOVES && self.waits_for_more =>
-            {
+            Err(PipelineError::Source(error)) if is_passing(&error) && self.moves < MOVES && self.waits_for_more => {
                 self.moves += 1;
                 tracing::warn!(%error, "reading the block files again");
             }
@@ -160,8 +169,18 @@ impl ActiveSource for SurveyedFiles {
     }
 
     fn wait(&mut self, index: &mut OpenIndex) -> Result<(), FollowError> {
+        let mut vanished = 0;
         while !pause(index)? {
-            let changed = self.survey.refresh(&self.files)?.changed();
+            let changed = match self.survey.refresh(&self.files) {
+                Ok(refreshed) => refreshed.changed(),
+                Err(error) if is_passing(&error) && vanished < MOVES => {
+                    vanished += 1;
+                    tracing::warn!(%error, "reading the block files again");
+                    continue;
+                }
+                Err(error) => return Err(error.into()),
+            };
+            vanished = 0;
             self.publish(index);
             if changed || self.moves > 0 {
                 break;
