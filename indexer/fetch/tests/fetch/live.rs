@@ -245,7 +245,8 @@ fn what_one_request_lacks_does_not_stop_the_others() {
         false => Reply::ok(vec![b'x'; 2 << 20]),
     });
     assert!(book.documents().is_empty() && book.quotes.lock().unwrap().len() == 1, "{text}");
-    assert_eq!(asked, 3, "each series once, and then a pause");
+    // The price is asked for when a minute begins, too, and one may begin meanwhile.
+    assert!((3..=4).contains(&asked), "each series once, and then a pause: {asked} requests");
 }
 
 #[test]
