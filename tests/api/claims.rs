@@ -143,7 +143,7 @@ fn codes(card: &Value) -> Vec<&str> {
 }
 
 /// Two scripts of one cluster, each with its address.
-fn of_one_cluster(world: &World) -> [(ScriptBuf, String); 2] {
+pub fn of_one_cluster(world: &World) -> [(ScriptBuf, String); 2] {
     let reader = world.engine.lock().unwrap().reader();
     let view = reader.view().unwrap();
     let mut known = std::collections::HashMap::new();

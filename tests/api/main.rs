@@ -29,6 +29,7 @@ mod mempool_ops;
 mod network;
 mod onchain;
 mod onchain_ledger;
+mod owners;
 mod pools;
 mod price_history;
 mod price_now;

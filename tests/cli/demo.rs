@@ -108,6 +108,10 @@ fn says_who_they_are(address: &str) {
 
     let exchange = get_json(address, "/v1/entities/cairn-exchange");
     assert_eq!((&exchange["category"], &exchange["address_count"]), (&"exchange".into(), &3.into()), "{exchange}");
+    // One deposit address on its own list brings those of all customers along, which are swept together.
+    let inherited = &exchange["inherited"];
+    assert_eq!(inherited["cluster_count"], 1, "{exchange}");
+    assert!(inherited["address_count"].as_u64() > Some(70) && exchange["inherited_balance_sats"].as_u64() > Some(0));
     let named = &exchange["named"][0];
     assert_eq!((&named["address"], &named["contested"]), (&of("exchange", 3).into(), &true.into()), "{exchange}");
     assert_eq!(state(&of("exchange", 3)), "contested");
@@ -118,7 +122,7 @@ fn says_who_they_are(address: &str) {
                 .unwrap()
         })
         .sum();
-    assert_eq!(exchange["balance_sats"], sats, "{exchange}");
+    assert_eq!(exchange["direct_balance_sats"], sats, "{exchange}");
     let found = get_json(address, "/v1/labels/search?q=cairn%20exchnage");
     assert_eq!(found["results"][0]["entity"], "cairn-exchange", "{found}");
     let blocks = get_json(address, "/v1/chain/recent-blocks?limit=50");

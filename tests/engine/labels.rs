@@ -14,6 +14,7 @@ use cairn_tables::{
     Table,
     checkpoints::Checkpoints,
     cluster_claims::{ClaimChild, ClaimChildren, ClaimNodes, SCRIPTS_BELOW},
+    cluster_owners::{BelowSum, ClusterBelow, ClusterOwners},
     entities::{EntityFacets, EntityScripts, EntitySum, EntityTotals},
     label_sources::{LabelSource, LabelSources},
     labels::{LabelDue, Labels, ScriptLabel, SeenScript},
@@ -28,13 +29,13 @@ use rand_chacha::ChaCha8Rng;
 use crate::{contests::contest, labels_by_hand::*, support::*};
 
 /// Documents in several orders, between blocks, reorganizations, rebuilds and restarts. Returns how many ties of clusters with
-/// claims were compared.
-fn any_order(seed: u64, script_prefix: usize, orders: usize) -> usize {
+/// claims were compared, and how many clusters that are somebody's.
+fn any_order(seed: u64, script_prefix: usize, orders: usize) -> (usize, usize) {
     let rng = &mut ChaCha8Rng::seed_from_u64(seed);
     let chains = chains(seed);
     let scripts = scripts(rng, &chains);
     let documents = documents(rng, 30, &scripts);
-    let (mut members, mut tied) = (0, 0);
+    let (mut members, mut tied, mut owned) = (0, 0, 0);
     for order in 0..orders {
         let what = format!("seed {seed}, order {order}");
         let blocks = temp_dir();
@@ -69,6 +70,7 @@ fn any_order(seed: u64, script_prefix: usize, orders: usize) -> usize {
             }
             assert_rows(&index, &chains[chain], &shuffled[..=at], &scripts, &format!("{what}, document {at}"));
             tied += index.view(|view| view.scan::<ClaimChildren>(None).unwrap().count());
+            owned += index.view(|view| view.scan::<ClusterOwners>(None).unwrap().count());
         }
         let last = chains.last().unwrap();
         write_tidy(blocks.path(), last);
@@ -78,14 +80,17 @@ fn any_order(seed: u64, script_prefix: usize, orders: usize) -> usize {
         members += index.view(|view| view.scan::<EntityScripts>(None).unwrap().count());
     }
     assert!(members > 0, "seed {seed}: nothing to compare");
-    tied
+    (tied, owned)
 }
 
 #[test]
 fn labels_do_not_depend_on_the_order_of_documents_and_blocks() {
+    let (mut tied, mut owned) = (0, 0);
     for seed in 0..if long() { 30 } else { 3 } {
-        assert!(any_order(seed, 8, 3) > 0, "seed {seed}: no cluster has claims");
+        let of_seed = any_order(seed, 8, 3);
+        (tied, owned) = (tied + of_seed.0, owned + of_seed.1);
     }
+    assert!(tied > 20 && owned > 20, "{tied} ties with claims, {owned} clusters that are somebody's");
 }
 
 #[test]
@@ -208,6 +213,8 @@ fn wrong_labels_and_sums_are_found_and_made_again() {
         label: label.1.label.clone(),
         ..label.1.clone()
     };
+    let owners = first::<ClusterOwners>(&index);
+    let more_below = Sums::of([(BelowSum::Suspects.position(), 1)]).unwrap();
     let tx = cairn_model::TxNum(3);
     let (node, tie) = ((tx, label.0), ClaimChild { parent: tx, by: tx, child: tx });
     let one = Sums::of([(SCRIPTS_BELOW, 1)]).unwrap();
@@ -222,6 +229,9 @@ fn wrong_labels_and_sums_are_found_and_made_again() {
         (EntityFacets::NAME, Box::new(move |batch| batch.delete_row::<EntityFacets>(&facet.0))),
         (ClaimNodes::NAME, Box::new(move |batch| batch.put_row::<ClaimNodes>(&node, &()))),
         (ClaimChildren::NAME, Box::new(move |batch| batch.put_row::<ClaimChildren>(&tie, &one))),
+        (ClusterBelow::NAME, Box::new(move |batch| batch.put_row::<ClusterBelow>(&tx, &more_below))),
+        (ClusterOwners::NAME, Box::new(move |batch| batch.delete_row::<ClusterOwners>(&owners.0))),
+        (ClusterOwners::NAME, Box::new(move |batch| batch.put_row::<ClusterOwners>(&tx, &owners.1))),
         (LabelSources::NAME, Box::new(|batch| batch.delete_row::<LabelSources>(&LabelSource(None)))),
     ];
     let mut dir = close(index);

@@ -11,11 +11,12 @@ use cairn_chaingen::{Chain, Everything};
 use cairn_events::{
     Body, Category, Claim, ClaimList, ClaimType, Document, DocumentHash, EntityName, EvidenceTier, Provenance, Slug,
 };
-use cairn_model::{Network, ScriptId};
+use cairn_model::{Network, ScriptId, TxNum};
 use cairn_reader::{ListClaims, Tie, View};
 use cairn_tables::{
     Table, TableInfo,
     cluster_claims::{ClaimChild, ClaimChildren, ClaimNodes, SCRIPTS_BELOW},
+    cluster_owners::{BelowSum, ClusterBelow, ClusterOwners, OwnersDue},
     encode_key, encode_value,
     entities::{
         EntityFacet, EntityFacets, EntityScript, EntityScripts, EntitySum, EntityTotals, FacetKind, Newest, ScriptClass,
@@ -29,12 +30,12 @@ use rand::{Rng, seq::SliceRandom};
 use rand_chacha::ChaCha8Rng;
 use sha2::{Digest, Sha256};
 
-use crate::{claims, contests::contest, support::*};
+use crate::{claims, contests::contest, owners_by_hand, support::*};
 
 /// A script.
 pub(crate) type Script = Arc<[u8]>;
 
-fn hash(script: &[u8]) -> ScriptHash {
+pub(crate) fn hash(script: &[u8]) -> ScriptHash {
     ScriptHash(Sha256::digest(script).into())
 }
 
@@ -150,13 +151,13 @@ pub(crate) fn documents(rng: &mut ChaCha8Rng, count: usize, scripts: &[Script]) 
 }
 
 /// A claim that stands, with its list.
-struct Standing<'s> {
-    of: &'s ListClaims,
-    claim: &'s Claim,
+pub(crate) struct Standing<'s> {
+    pub(crate) of: &'s ListClaims,
+    pub(crate) claim: &'s Claim,
 }
 
 impl Standing<'_> {
-    fn contested(&self) -> bool {
+    pub(crate) fn contested(&self) -> bool {
         self.claim.claim_type != ClaimType::ListedBy && self.of.is_contested(self.claim)
     }
 
@@ -173,7 +174,7 @@ impl Standing<'_> {
 }
 
 /// What stands of what is said, by hand.
-fn standing(said: &[ListClaims]) -> Vec<Standing<'_>> {
+pub(crate) fn standing(said: &[ListClaims]) -> Vec<Standing<'_>> {
     let all = || said.iter().flat_map(|of| of.claims.iter().map(move |claim| Standing { of, claim }));
     let listed = |one: &Standing<'_>| one.claim.claim_type == ClaimType::ListedBy;
     let delisted = |one: &Standing<'_>| {
@@ -291,6 +292,8 @@ fn expected(view: &View<'_>, oracle: &Oracle, documents: &[Document], scripts: &
     let mut facets: BTreeMap<EntityFacet, i128> = BTreeMap::new();
     let mut shares: BTreeMap<LabelSource, Vec<(u32, i128)>> = BTreeMap::new();
     let mut below: BTreeMap<ClaimChild, i128> = BTreeMap::new();
+    let mut left_out: BTreeMap<TxNum, Vec<(u32, i128)>> = BTreeMap::new();
+    let (mut named_scripts, mut claimed) = (BTreeSet::new(), BTreeMap::new());
     for script in scripts {
         let said = claims::said(documents, script);
         let ((label, member, sources), is_heritable) = (judged(&said), is_heritable(&said));
@@ -346,19 +349,45 @@ fn expected(view: &View<'_>, oracle: &Oracle, documents: &[Document], scripts: &
             }
         }
         let sources = sources.into_iter().collect();
-        let found = view.find_script(script).unwrap().filter(|_| is_heritable);
+        let found = view.find_script(script).unwrap();
         // The clusters themselves are compared with what follows by hand elsewhere.
         let of = found.map(|found| view.cluster_at(found.id, view.as_of_tip()).unwrap());
         let node = of.as_ref().and_then(|of| of.node);
-        if let Some(node) = node {
+        let path = of.as_ref().map(|of| of.path.clone()).unwrap_or_default();
+        if let Some(node) = node.filter(|_| is_heritable) {
             put::<ClaimNodes>(&mut rows, &(node, hash(script)), &());
+            for Tie { parent, by, child, .. } in &path {
+                *below.entry(ClaimChild { parent: *parent, by: *by, child: *child }).or_default() += 1;
+            }
+            claimed.insert(of.as_ref().unwrap().root.unwrap().0, of.clone().unwrap());
         }
-        for Tie { parent, by, child, .. } in of.into_iter().flat_map(|of| of.path) {
-            *below.entry(ClaimChild { parent, by, child }).or_default() += 1;
+        if label.as_ref().is_some_and(|label| label.entity.is_some()) {
+            named_scripts.insert(hash(script));
+            for node in node.into_iter().chain(path.iter().map(|tie| tie.parent)).filter(|_| node.is_some()) {
+                let totals = chain.unwrap();
+                left_out.entry(node).or_default().extend([
+                    (BelowSum::Scripts.position(), 1),
+                    (BelowSum::Funded.position(), totals.funded_sats.into()),
+                    (BelowSum::Spent.position(), totals.spent_sats.into()),
+                ]);
+            }
         }
         let label = ScriptLabel { script: Arc::clone(script), seen, label, member, sources, is_heritable, node };
         put::<Labels>(&mut rows, &hash(script), &label);
     }
+    let of_hash: BTreeMap<ScriptHash, &Script> = scripts.iter().map(|script| (hash(script), script)).collect();
+    let said = |script: &ScriptHash| claims::said(documents, of_hash[script]);
+    for (root, row) in owners_by_hand::rows(view, oracle, &claimed, &named_scripts, said) {
+        totals.entry(row.owners[0].clone()).or_default().extend([
+            (EntitySum::Clusters.position(), 1),
+            (EntitySum::Inherited.position(), row.scripts.into()),
+            (EntitySum::InheritedBalance.position(), row.balance.into()),
+        ]);
+        put::<ClusterOwners>(&mut rows, &root, &row);
+    }
+    left_out.iter().for_each(|(node, sums)| {
+        put::<ClusterBelow>(&mut rows, node, &SumsRow::of(sums.iter().copied()).unwrap());
+    });
     totals.iter().for_each(|(entity, sums)| {
         put::<EntityTotals>(&mut rows, entity, &SumsRow::of(sums.iter().copied()).unwrap());
     });
@@ -385,6 +414,9 @@ fn stored(view: &View<'_>) -> Rows {
         TableInfo::of::<LabelSources>(),
         TableInfo::of::<ClaimNodes>(),
         TableInfo::of::<ClaimChildren>(),
+        TableInfo::of::<ClusterBelow>(),
+        TableInfo::of::<ClusterOwners>(),
+        TableInfo::of::<OwnersDue>(),
     ];
     let mut rows = Rows::new();
     for table in &tables {

@@ -1,11 +1,12 @@
 //! Keeps the joined tables with the chain and the claims.
 
-use cairn_model::{Block, BlockHash, Height};
-use cairn_reader::View;
+use cairn_model::{Block, BlockHash, Height, TxNum};
+use cairn_reader::{ClusterRoot, View};
 use cairn_stages::FoldDirection;
 use cairn_tables::{
     DecodeError, Table,
     claims::Claims,
+    cluster_owners::OwnersDue,
     labels::{JOINED, LabelDue, Labels, ScriptHash},
     stages::{CLUSTERS, SCRIPTS},
 };
@@ -13,7 +14,10 @@ use cairn_writer::WriteError;
 
 use crate::{
     Engine, Phase, PipelineError, Progress, ProgressStep,
-    labels::{Changes, Marks, OfBlock, Side, forget, is_current, judge, marked, of_block, put_checkpoint, tables},
+    labels::{
+        Changes, Marks, OfBlock, Side, forget, is_current, judge, judge_owners, marked, of_block, put_checkpoint,
+        tables,
+    },
     resolve::look_up_pieces,
 };
 
@@ -24,6 +28,11 @@ const FIRST_STEP: usize = 512;
 const MOST_IN_STEP: usize = 8_192;
 /// Scripts that are written between two flushes.
 const FLUSH_SCRIPTS: usize = 1 << 17;
+
+/// Clusters that are judged and written in one commit: each has the claims of 16 scripts.
+const OWNERS_IN_STEP: usize = 1_024;
+/// Rows of the forest that are read between two looks at whether to stop.
+const ROWS_OF_FOREST: usize = 1 << 20;
 
 /// Fewer replaced labels leave too few deleted rows to matter to a scan.
 const MANY_REPLACED: usize = 16_384;
@@ -72,8 +81,9 @@ impl Engine {
             self.mark_all(tip, progress)?;
         }
         let judged = self.judge_marked(progress)?;
+        let any_owners = self.judge_owners_due(progress)?;
         self.merge_after(judged.replaced)?;
-        Ok(judged.any || !is_made)
+        Ok(judged.any || any_owners || !is_made)
     }
 
     /// Writes the joined tables anew after many labels were replaced: every replaced one leaves deleted rows in each, and
@@ -117,6 +127,7 @@ impl Engine {
             }
         }
         marks.finish()?;
+        self.note_suspects(&view, progress)?;
         self.writer.commit::<WriteError>(|batch| {
             put_checkpoint(batch, tip);
             Ok(())
@@ -164,8 +175,9 @@ impl Engine {
                 let now = judge(view, &mut claims, hash, before.as_ref())?;
                 let (before, after) = (before.as_ref(), now.label.as_ref());
                 replaced += usize::from(before.is_some() && before != after);
-                let side = |label| Side { label, moved: now.sums, path: &now.path };
+                let side = |label| Side { label, moved: now.sums, path: Some(&now.path) };
                 changes.replace(*hash, before.map(side), after.map(side))?;
+                now.root_to_judge(before).iter().for_each(|root| changes.judge_again(*root));
             }
             Ok(vec![(changes, replaced)])
         })?;
@@ -174,6 +186,56 @@ impl Engine {
         let mut changes = pieces.next().unwrap_or_default();
         pieces.try_for_each(|more| changes.add(more))?;
         Ok(Some(JudgedScripts { first: *first, last: *last, count: due.len(), changes, replaced }))
+    }
+
+    /// Notes all merges of two large clusters.
+    fn note_suspects(&self, view: &View<'_>, progress: &dyn Progress) -> Result<(), PipelineError> {
+        let mut from = Some(TxNum(0));
+        while let Some(at) = from {
+            let (merges, next) = view.suspect_merges(at, ROWS_OF_FOREST)?;
+            let mut changes = Changes::default();
+            merges.iter().try_for_each(|(tie, path)| changes.add_suspect(tie.parent, path))?;
+            self.writer.commit::<PipelineError>(|batch| changes.write(&self.writer, batch))?;
+            if progress.cancel_token().is_cancelled() {
+                return Err(PipelineError::Stopped);
+            }
+            from = next;
+        }
+        Ok(())
+    }
+
+    /// Judges whose all clusters are that are marked. Returns whether there were any.
+    fn judge_owners_due(&self, progress: &dyn Progress) -> Result<bool, PipelineError> {
+        let (mut last, mut written) = (None, 0);
+        loop {
+            let view = self.reader.view()?;
+            let due = view.owners_due(last, OWNERS_IN_STEP)?;
+            let Some(newest) = due.last() else { return Ok(last.is_some()) };
+            if progress.cancel_token().is_cancelled() {
+                self.writer.flush()?;
+                return Err(PipelineError::Stopped);
+            }
+            last = Some(*newest);
+            let pieces = look_up_pieces(&self.reader, &due, |view, due| {
+                let (mut claims, mut changes) = (view.claim_walk()?, Changes::default());
+                for root in due {
+                    let before = view.owners_of(ClusterRoot(*root))?;
+                    changes.replace_owners(*root, before.as_ref(), judge_owners(view, &mut claims, *root)?)?;
+                }
+                Ok(vec![changes])
+            })?;
+            let mut changes = Changes::default();
+            pieces.into_iter().try_for_each(|piece| changes.add(piece))?;
+            self.writer.commit::<PipelineError>(|batch| {
+                due.iter().for_each(|root| batch.delete_row::<OwnersDue>(root));
+                changes.write(&self.writer, batch)
+            })?;
+            written += due.len();
+            if written >= FLUSH_SCRIPTS {
+                self.writer.flush()?;
+                written = 0;
+            }
+        }
     }
 
     /// Writes what was judged, and takes the marks away.

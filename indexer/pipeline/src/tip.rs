@@ -63,7 +63,7 @@ impl Prior for Remembered<'_> {
 struct Writes(Vec<Row>);
 
 impl Writes {
-    /// Into the batch, and those of the forest of clusters into a list, if it is asked for.
+    /// Into the batch, and those of the forest of clusters into a list, if there is one.
     fn apply(self, batch: &mut Batch<'_>, forest: &mut Option<Vec<ForestRow>>) {
         for (family, key, value) in self.0 {
             match &value {
@@ -248,7 +248,7 @@ pub(crate) fn apply(
     let mapped: Vec<Deltas<'_>> = mapping.par_iter().map(|stage| Deltas::mapped(*stage, &context, block)).collect();
     let applying = Applying { writer, block, times, direction };
     writer.commit::<PipelineError>(|batch| {
-        let mut forest = labels.as_ref().filter(|labels| labels.needs_forest()).map(|_| Vec::new());
+        let mut forest = labels.as_ref().map(|_| Vec::new());
         let mut heard: Vec<Deltas<'_>> = hearing.iter().map(|stage| Deltas::none(*stage)).collect();
         for deltas in mapped {
             applying.lanes(deltas, &mut heard, (batch, &mut forest)).map_err(unwrap_stage)?;

@@ -305,7 +305,14 @@ pub(crate) const DEFINITIONS: &[Definition] = &[
         text: &[
             "An entity is whom labels name: an exchange, a pool, a service, an organization. Its name for paths has small letters,              digits, dots, hyphens and underscores. Any spelling of it is accepted, and other names that sources write: of two              entities that are written alike, the one with more such addresses. The name and the category that an answer shows              are those that most of its addresses are said to have; they are what sources say.",
             "A script is a member of the entity that has the votes of its claims, if a claim of control (controlled_by,              coinbase_payout_of) of level 40 or more names it; see claims. A script whose claims conflict is nobody's member. A              script that is listed, mentioned or reported under the name of an entity is named, and no member: it counts in no              sum. Each script counts for one entity at most.",
-            "Balance, received and sent are sums over the members, exact at the tip. Received and sent count every coin, also those that              members pay to each other. They cover known addresses only and are no estimate of all that the entity has. Members by              a claim about another script of the same cluster are not counted yet: inherited_balance_sats is null.",
+            "Balance, received and sent are sums over the members, exact at the tip. Received and sent count every coin, also those \
+             that members pay to each other. They cover known addresses only and are no estimate of all that the entity has.",
+            "The inherited balance stands apart: what other scripts of a cluster hold, where the claims that extend to them (see \
+             claims) make them the entity's, with a level of 50 or more, which a claim of 84 or more gives. A script that a list \
+             names anybody for counts by what is said of itself alone. Claims of which the votes conflict give the cluster to \
+             nobody. A cluster in which two clusters of 10,000 transactions or more each were merged is left out and counted apart \
+             (suspect_cluster_count), since such a merge may rest on a mistake. Inherited scripts are in no page of members, and \
+             received, sent and activity do not cover them. It is an inference from the clusters, which are a heuristic.",
             "coverage_status describes the evidence, not which share of the addresses is known. full: the entity's own list, declared              complete and retrieved at most 90 days ago. substantial: two or more independent origins, and 100 or more members.              partial: 10 or more members. seed_only: fewer. The numbers 10 and 100 are ours.",
             "A claim that says when it ends gives no member here, whenever it ends: the address's own card judges it by its dates.",
             "Activity is every transaction that pays a member or spends from one, with the sums over all members: what they received,              what they sent, and the difference. A transaction between members alone has the fee as its difference.",

@@ -50,7 +50,7 @@ pub(crate) struct Entry {
     pub(crate) evidence: Evidence,
     /// Scripts that are only named.
     pub(crate) named: u64,
-    /// Balance of its members.
+    /// Direct and inherited balance.
     pub(crate) balance: Sats,
     /// The newest transaction of a member; `None` if the chain has none.
     pub(crate) last: Option<TxNum>,

@@ -33,15 +33,38 @@ pub struct EntityRow {
     pub funded_count: u64,
     /// Their coins that were spent.
     pub spent_count: u64,
+    /// What counts as its own by claims about other scripts of the same clusters.
+    pub inherited: Inherited,
     /// How many members and named scripts have each category in their label, ascending by category.
     pub categories: Vec<(Category, u64)>,
+}
+
+/// Scripts that count as an entity's by claims about other scripts of the same clusters, and by none of their own.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Inherited {
+    /// How many.
+    pub scripts: u64,
+    /// What they hold.
+    pub balance: Sats,
+    /// The clusters that they are of.
+    pub clusters: u64,
+    /// Clusters that claims name the entity for and that are left out, since they have a suspect merge.
+    pub left_out: u64,
+    /// What scripts of these hold, without those that a list names somebody for.
+    pub left_out_balance: Sats,
 }
 
 impl EntityRow {
     /// Unspent satoshis of the members.
     #[must_use]
-    pub fn balance(&self) -> Sats {
+    pub fn direct_balance(&self) -> Sats {
         self.funded.saturating_sub(self.spent)
+    }
+
+    /// Unspent satoshis of the members and of the scripts that count by their cluster.
+    #[must_use]
+    pub fn balance(&self) -> Sats {
+        self.direct_balance().saturating_add(self.inherited.balance)
     }
 
     fn of(name: EntityName, sums: &Sums) -> Result<Self, ReadError> {
@@ -64,6 +87,13 @@ impl EntityRow {
             spent: of(EntitySum::Spent)?,
             funded_count: of(EntitySum::FundedCount)?,
             spent_count: of(EntitySum::SpentCount)?,
+            inherited: Inherited {
+                scripts: of(EntitySum::Inherited)?,
+                balance: of(EntitySum::InheritedBalance)?,
+                clusters: of(EntitySum::Clusters)?,
+                left_out: of(EntitySum::Suspects)?,
+                left_out_balance: of(EntitySum::SuspectBalance)?,
+            },
             categories,
             name,
         })

@@ -4,7 +4,7 @@ use bitcoin::hashes::{Hash, sha256};
 use cairn_events::Slug;
 use cairn_model::{Sats, ScriptId, day_of};
 use cairn_tables::{
-    Table, encode_key,
+    Table,
     label_sources::{LabelSource, LabelSources, SourceSum},
     labels::{JOINED, LabelDue, Labels, ScriptHash, ScriptLabel, is_joined_at},
     script_days::BANDS,
@@ -125,7 +125,7 @@ impl View<'_> {
     }
 
     /// True if labels and entities follow from all claims and from the chain up to the tip. Else they are being made, or
-    /// documents are being worked in. No row is read if they did at this tip before; else up to two.
+    /// documents are being worked in. No row is read if they did at this tip before; else up to three.
     ///
     /// # Errors
     /// The database cannot be read, or a row is damaged.
@@ -137,7 +137,7 @@ impl View<'_> {
         // Without an input event there is no claim.
         let is_made =
             tip.seq == 0 || self.checkpoint(JOINED)?.is_some_and(|found| is_joined_at(&found, tip.height, tip.hash));
-        Ok(is_made && self.labels_due(1)?.is_empty())
+        Ok(is_made && self.labels_due(1)?.is_empty() && self.owners_due(None, 1)?.is_empty())
     }
 
     /// True if a script has a label. One row read.
@@ -145,10 +145,6 @@ impl View<'_> {
     /// # Errors
     /// The database cannot be read.
     pub fn has_labels(&self) -> Result<bool, ReadError> {
-        let mut rows = self.raw_iterator::<Labels>()?;
-        rows.seek(encode_key::<Labels>(&ScriptHash([0; 32])));
-        self.count()?;
-        rows.status().map_err(|e| ReadError::of_table(Labels::NAME, e))?;
-        Ok(rows.valid())
+        self.has_row::<Labels>()
     }
 }

@@ -38,15 +38,16 @@ mod volume;
 pub use chain_index::{Brief, ChainIndex};
 pub use claims::{ClaimDocument, ClaimWalk, ListClaims, MOST_LISTS, MOST_OF_A_LIST, ScriptClaims};
 pub use clusters::{
-    AsOf, ClaimedScripts, ClusterRoot, ClusterSize, Explanation, MOST_COUNTED_CHILDREN, MOST_EXPLAINED_ROWS,
-    MOST_STEPS, MemberPage, MemberPlace, Membership, SUSPECT_TRANSACTIONS, Step, Tie,
+    AsOf, ClaimedParts, ClaimedScripts, ClusterRoot, ClusterSize, Explanation, LeftOut, MOST_COUNTED_CHILDREN,
+    MOST_EXPLAINED_ROWS, MOST_STEPS, MemberPage, MemberPlace, Membership, SUSPECT_TRANSACTIONS, Step, SuspectMerge,
+    Tie, root_of,
 };
 pub use coins::UnspentCoin;
 pub use contests::{ContestOf, MOST_CONTESTS};
 pub use damages::{Damages, NAMELESS, ScrubState, Scrubbed};
 pub use days::{BirthChange, BornOn, DaySums};
 pub use db::{Db, damaged_db_options, db_options, family_options, family_options_within};
-pub use entities::EntityRow;
+pub use entities::{EntityRow, Inherited};
 pub use error::ReadError;
 pub use events::{Assembler, SeriesSpan, VersionWalk, Versions, last_seq_of};
 pub use facts::Facts;

@@ -339,6 +339,11 @@ impl<'r> View<'r> {
         Ok(Scan { iter, view: self, started: false, table: PhantomData })
     }
 
+    /// True if the table has a row. One row read, which is not decoded.
+    pub(crate) fn has_row<T: Table>(&self) -> Result<bool, ReadError> {
+        Ok(self.scan::<T>(None)?.next_bytes()?.is_some())
+    }
+
     pub(crate) fn raw_iterator<T: Table>(&self) -> Result<DBRawIteratorWithThreadMode<'_, Db>, ReadError> {
         let mut options = self.read_options();
         // Families with a prefix filter would otherwise hide rows of other prefixes from a scan.

@@ -130,6 +130,16 @@ pub enum ClusterRow {
     },
 }
 
+impl ClusterRow {
+    const MERGED: u8 = 2;
+
+    /// True if the bytes of a row are of a root that was merged. Nothing else of them is looked at.
+    #[must_use]
+    pub fn is_merged(row: &[u8]) -> bool {
+        row.first() == Some(&Self::MERGED)
+    }
+}
+
 impl ValueCodec for ClusterRow {
     fn encode(&self, out: &mut Vec<u8>) {
         match self {
@@ -142,7 +152,7 @@ impl ValueCodec for ClusterRow {
                 counts.encode(out);
             }
             ClusterRow::Merged { parent, by, counts } => {
-                out.push(2);
+                out.push(Self::MERGED);
                 put_varint(out, parent.0);
                 put_varint(out, by.0);
                 counts.encode(out);
@@ -154,7 +164,7 @@ impl ValueCodec for ClusterRow {
         match b.byte()? {
             0 => Ok(ClusterRow::Newcomer { parent: node(b)? }),
             1 => Ok(ClusterRow::Root(Counts::decode(b)?)),
-            2 => {
+            Self::MERGED => {
                 let (parent, by) = (node(b)?, node(b)?);
                 if by <= parent {
                     return Err(b.error("merged before its parent was"));

@@ -8,8 +8,9 @@
 //!   kind          0 name as people write it │ 1 origin of a claim that makes a member │ 2 list of the entity itself
 //! ```
 //!
-//! All rows follow from those of `labels` and from the sums of their scripts. Scripts of an entity sort by their newest
-//! transaction, the newest first; those that no block has are last (all ones). A row of zeros does not exist.
+//! All rows follow from those of `labels`, from the sums of their scripts, and from those of `cluster_owners`. Scripts of an
+//! entity sort by their newest transaction, the newest first; those that no block has are last (all ones). A row of zeros does
+//! not exist.
 
 use std::cmp::Reverse;
 
@@ -154,6 +155,16 @@ pub enum EntitySum {
     Named = 6,
     /// Members and named scripts whose label is about a natural person.
     Persons = 7,
+    /// Scripts that count as its own by claims about other scripts of their cluster, and are no members by their own.
+    Inherited = 8,
+    /// Satoshis that these hold.
+    InheritedBalance = 9,
+    /// Clusters with such scripts.
+    Clusters = 10,
+    /// Clusters that claims extend to and that are left out, since they have a suspect merge.
+    Suspects = 11,
+    /// Satoshis that scripts of these hold, those left out that a list names somebody for.
+    SuspectBalance = 12,
 }
 
 impl EntitySum {

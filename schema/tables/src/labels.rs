@@ -59,7 +59,7 @@ impl Table for LabelDue {
 pub const JOINED: &str = "labels";
 
 /// Version of their rows, and of the rules that these follow from: another one makes them again.
-const JOINED_VERSION: u32 = 3;
+const JOINED_VERSION: u32 = 4;
 
 /// Their checkpoint at a block.
 #[must_use]
@@ -69,7 +69,7 @@ pub fn joined_at(height: Height, hash: BlockHash) -> Checkpoint {
 }
 
 /// True if this is their checkpoint at a block: then all rows follow from the chain up to there, but those of scripts in
-/// [`LabelDue`].
+/// [`LabelDue`], and those of clusters in [`OwnersDue`](crate::cluster_owners::OwnersDue).
 #[must_use]
 pub fn is_joined_at(found: &Checkpoint, height: Height, hash: BlockHash) -> bool {
     Checkpoint { seq: 0, further: Vec::new(), ..found.clone() } == joined_at(height, hash)
@@ -116,7 +116,7 @@ pub struct ScriptLabel {
     pub sources: Vec<Slug>,
     /// True if a claim that stands extends to other scripts of its cluster.
     pub is_heritable: bool,
-    /// Its node of the clusters, if it is heritable and has one.
+    /// Its node of the clusters, if it has one.
     pub node: Option<TxNum>,
 }
 
@@ -184,6 +184,13 @@ impl ScriptLabel {
             is_heritable: false,
             node: None,
         }
+    }
+
+    /// True if what is said of the script itself names somebody. Then it counts by that alone, whatever is said of the other
+    /// scripts of its cluster.
+    #[must_use]
+    pub fn names_somebody(&self) -> bool {
+        self.label.as_ref().is_some_and(|label| label.entity.is_some() && label.level > 0)
     }
 
     /// Its id, once a block has it.
@@ -325,7 +332,7 @@ impl ValueCodec for ScriptLabel {
         let (is_heritable, node) = (part(16), if part(32) { Some(b.tx_num()?) } else { None });
         match (&label, &member) {
             _ if part(8) && sources.is_empty() => Err(b.error("no source")),
-            _ if node.is_some() && (!is_heritable || seen.is_none()) => Err(b.error("a node without claims or coins")),
+            _ if node.is_some() && seen.is_none() => Err(b.error("a node without coins")),
             (None, None) if !is_heritable => Err(b.error("neither label nor member")),
             _ => Ok(ScriptLabel { script, seen, label, member, sources, is_heritable, node }),
         }

@@ -41,6 +41,7 @@ macro_rules! for_each_table {
             contests: Contests;
             label_sources: LabelSources;
             cluster_claims: ClaimNodes, ClaimChildren;
+            cluster_owners: ClusterBelow, ClusterOwners, OwnersDue;
         }
     };
 }

@@ -135,6 +135,8 @@ const DOCUMENTS: [Said; 9] = [
         &[
             exchange(Fact::of("exchange", 0, ControlledBy, SelfDisclosed)).does(Behaviour::HotWallet),
             exchange(Fact::of("exchange", 1, ControlledBy, SelfDisclosed)).does(Behaviour::ColdWallet),
+            // It is swept together with those of all customers: they are the exchange's, too.
+            exchange(Fact::of("exchange", 2, ControlledBy, SelfDisclosed)).says("deposit address"),
         ],
     ),
     (

@@ -1,7 +1,7 @@
 //! What a block does to the joined tables, forward and back.
 
 use cairn_model::{Block, BlockHash, Height, OutputMeta, ScriptId, ScriptPrefix, SpentCoin, TxNum};
-use cairn_reader::{ReadError, Reader, View};
+use cairn_reader::{AsOf, ReadError, Reader, View};
 use cairn_stages::FoldDirection;
 use cairn_tables::{
     Table,
@@ -12,7 +12,7 @@ use cairn_writer::{Batch, Writer};
 
 use super::{
     Moved, Side,
-    forest::{self, ForestRow, Heir},
+    forest::{BlockForest, ForestRow, Heir, Mover},
     is_current, put_checkpoint,
     rows::Changes,
 };
@@ -23,21 +23,16 @@ pub(crate) struct OfBlock {
     changes: Changes,
     /// Scripts that the block may bring into a cluster.
     heirs: Vec<Heir>,
-    /// True if there are claims of clusters.
-    has_cluster_claims: bool,
+    /// What it moves of scripts in clusters that a list names somebody for.
+    movers: Vec<Mover>,
     direction: FoldDirection,
     first_tx: TxNum,
     tip: (Height, BlockHash),
 }
 
 impl OfBlock {
-    /// True if it depends on what the block does to the clusters.
-    pub(crate) fn needs_forest(&self) -> bool {
-        self.has_cluster_claims || !self.heirs.is_empty()
-    }
-
-    /// Writes it, with their checkpoint. `forest` is what the block changes of the clusters, if it is needed; the reader has
-    /// the index before that.
+    /// Writes it, with their checkpoint. `forest` is what the block changes of the clusters; the reader has the index before
+    /// that.
     ///
     /// # Errors
     /// A row is damaged, or the database cannot be read.
@@ -48,13 +43,16 @@ impl OfBlock {
         batch: &mut Batch<'_>,
     ) -> Result<(), PipelineError> {
         put_checkpoint(batch, self.tip);
-        if self.needs_forest() {
-            let view = reader.view()?;
-            match self.direction {
-                FoldDirection::Forward => {
-                    forest::connect(&view, self.first_tx, forest, &self.heirs, &mut self.changes)?;
-                }
-                FoldDirection::Back => forest::disconnect(&view, self.first_tx, forest, &mut self.changes)?,
+        let view = reader.view()?;
+        match self.direction {
+            FoldDirection::Forward => {
+                let of = BlockForest::connecting(self.first_tx, forest, &self.heirs, &self.movers)?;
+                of.connect(&view, &mut self.changes)?;
+            }
+            FoldDirection::Back => {
+                let before = AsOf { height: self.tip.0, tx_end: self.first_tx };
+                let of = BlockForest::disconnecting(&view, self.first_tx, forest, &self.movers)?;
+                of.disconnect(&view, before, &mut self.changes)?;
             }
         }
         self.changes.write(writer, batch)
@@ -132,7 +130,14 @@ pub(crate) fn of_block(
     if !is_current(view.checkpoint(JOINED)?.as_ref(), (before.height, before.hash)) {
         return Ok(None);
     }
-    let (mut changes, mut heirs) = (Changes::default(), Vec::new());
+    let mut of = OfBlock {
+        changes: Changes::default(),
+        heirs: Vec::new(),
+        movers: Vec::new(),
+        direction,
+        first_tx: block.first_tx,
+        tip: newest_after(block, direction),
+    };
     if view.has_labels()? {
         let mut walk = view.label_walk()?;
         for same_prefix in touched(block).chunk_by(|a, b| a.id.prefix == b.id.prefix) {
@@ -143,19 +148,12 @@ pub(crate) fn of_block(
             }
             for touched in same_prefix {
                 if let Some((hash, label)) = labels.iter().find(|(_, label)| is_of(block, touched, label)) {
-                    heirs.extend(change(view, (block, direction), touched, (*hash, label), &mut changes)?);
+                    of.change(view, touched, (*hash, label))?;
                 }
             }
         }
     }
-    Ok(Some(OfBlock {
-        changes,
-        heirs,
-        has_cluster_claims: view.has_cluster_claims()?,
-        direction,
-        first_tx: block.first_tx,
-        tip: newest_after(block, direction),
-    }))
+    Ok(Some(of))
 }
 
 /// True if a label with the prefix of a script is that of the script. One that no block had before has no ordinal yet: but
@@ -168,28 +166,31 @@ fn is_of(block: &Block, touched: &Touched<'_>, label: &ScriptLabel) -> bool {
     }
 }
 
-/// Notes what the block changes for a script with a label. Returned is one that the block may bring into a cluster.
-fn change(
-    view: &View<'_>,
-    (block, direction): (&Block, FoldDirection),
-    touched: &Touched<'_>,
-    (hash, before): (ScriptHash, &ScriptLabel),
-    changes: &mut Changes,
-) -> Result<Option<Heir>, PipelineError> {
-    let (seen, moved) = match direction {
-        FoldDirection::Forward => (Some(touched.last), touched.moved),
-        FoldDirection::Back => (last_before(view, touched)?, touched.moved.negated()),
-    };
-    let seen = seen.map(|last| SeenScript { ordinal: touched.id.ordinal, last });
-    // What a block brought into a cluster leaves it with the block.
-    let node = before.node.filter(|node| direction == FoldDirection::Forward || *node < block.first_tx);
-    let after = ScriptLabel { seen, node, ..before.clone() };
-    if direction == FoldDirection::Forward && before.is_heritable && node.is_none() && touched.moved.spent_count > 0 {
-        return Ok(Some(Heir { id: touched.id, hash, before: before.clone(), after, moved }));
+impl OfBlock {
+    /// Notes what the block changes for a script with a label.
+    fn change(
+        &mut self,
+        view: &View<'_>,
+        touched: &Touched<'_>,
+        (hash, before): (ScriptHash, &ScriptLabel),
+    ) -> Result<(), PipelineError> {
+        let is_forward = self.direction == FoldDirection::Forward;
+        let (seen, moved) = match self.direction {
+            FoldDirection::Forward => (Some(touched.last), touched.moved),
+            FoldDirection::Back => (last_before(view, touched)?, touched.moved.negated()),
+        };
+        let seen = seen.map(|last| SeenScript { ordinal: touched.id.ordinal, last });
+        // What a block brought into a cluster leaves it with the block.
+        let node = before.node.filter(|node| is_forward || *node < self.first_tx);
+        let after = ScriptLabel { seen, node, ..before.clone() };
+        if is_forward && node.is_none() && touched.moved.spent_count > 0 {
+            self.heirs.push(Heir { id: touched.id, hash, before: before.clone(), after, moved });
+            return Ok(());
+        }
+        self.movers.extend(before.node.filter(|_| before.names_somebody()).map(|node| (node, moved)));
+        let side = |label, moved| Side { label, moved, path: None };
+        self.changes.replace(hash, Some(side(before, Moved::default())), Some(side(&after, moved)))
     }
-    let side = |label, moved| Side { label, moved, path: &[] };
-    changes.replace(hash, Some(side(before, Moved::default())), Some(side(&after, moved)))?;
-    Ok(None)
 }
 
 /// The newest transaction of a script before those of the block, out of tables that have the block.

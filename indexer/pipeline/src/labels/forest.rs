@@ -1,19 +1,25 @@
-//! What a block changes of the claims of clusters: it brings scripts into clusters, and ties clusters together.
+//! What a block changes of the claims of clusters: it brings scripts into clusters, ties clusters together, and moves what they
+//! hold.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use cairn_events::EntityName;
 use cairn_model::{ScriptId, TxNum};
-use cairn_reader::{ReadError, Tie, View};
+use cairn_reader::{AsOf, ClaimedParts, ReadError, Tie, View, root_of};
 use cairn_tables::{
     Family, Table,
     cluster_claims::{ClaimChildren, SCRIPTS_BELOW},
-    clusters::{ClusterOf, ClusterRow, Clusters},
+    cluster_owners::{BelowSum, OwnersRow},
+    clusters::{ClusterOf, ClusterRow, Clusters, Counts},
     labels::{ScriptHash, ScriptLabel},
+    sums::Sums,
 };
 
 use super::{
     Moved, Side,
-    rows::{Changes, claim_child},
+    judge::MOST_HEIRS,
+    owners::{owners_by, row_of},
+    rows::{Changes, at_and_above, claim_child, left_out, overflow},
 };
 use crate::PipelineError;
 
@@ -25,7 +31,7 @@ pub(crate) fn is_forest(family: Family) -> bool {
     [ClusterOf::FAMILY, Clusters::FAMILY].contains(&family)
 }
 
-/// A script whose claims extend to its cluster, and that has none before the block.
+/// A script with a label that is in no cluster before the block, and that the block spends from.
 pub(crate) struct Heir {
     pub(crate) id: ScriptId,
     pub(crate) hash: ScriptHash,
@@ -35,81 +41,274 @@ pub(crate) struct Heir {
     pub(crate) moved: Moved,
 }
 
+/// What a block moves of a script that a list names somebody for, with the script's node.
+pub(crate) type Mover = (TxNum, Moved);
+
+/// What a block does, or what it did if it is undone.
+pub(crate) struct BlockForest<'b> {
+    first_tx: TxNum,
+    /// In the order in which the clusters joined.
+    ties: Vec<Tie>,
+    /// Nodes of scripts that the block brings into clusters.
+    nodes: HashMap<ScriptId, TxNum>,
+    /// Roots whose rows the block writes, as they are after it, or after it is undone.
+    roots: BTreeMap<TxNum, Counts>,
+    /// Nodes of the block, if it is undone.
+    gone: Vec<TxNum>,
+    heirs: &'b [Heir],
+    movers: &'b [Mover],
+}
+
 /// The tie of a node to its parent, if it is one of the block.
-fn tie(node: TxNum, row: ClusterRow, first_tx: TxNum) -> Option<Tie> {
-    let (parent, by) = match row {
-        ClusterRow::Newcomer { parent } => (parent, node),
-        ClusterRow::Merged { parent, by, .. } => (parent, by),
+fn tie(node: TxNum, row: &ClusterRow, first_tx: TxNum) -> Option<Tie> {
+    let (parent, by, smaller) = match row {
+        ClusterRow::Newcomer { parent } => (*parent, node, None),
+        ClusterRow::Merged { parent, by, counts } => (*parent, *by, Some(counts.transactions)),
         ClusterRow::Root(_) => return None,
     };
-    (by >= first_tx).then_some(Tie { child: node, parent, by, smaller: None })
+    (by >= first_tx).then_some(Tie { child: node, parent, by, smaller })
 }
 
-/// Connects a block that begins with a transaction.
-///
-/// # Errors
-/// The database cannot be read, or a row is damaged.
-pub(crate) fn connect(
-    view: &View<'_>,
-    first_tx: TxNum,
-    forest: &[ForestRow],
-    heirs: &[Heir],
-    changes: &mut Changes,
-) -> Result<(), PipelineError> {
-    let (mut nodes, mut ties) = (HashMap::new(), BTreeMap::new());
-    for (family, key, value) in forest {
-        let Some(value) = value else { continue };
-        if *family == ClusterOf::FAMILY {
-            nodes.insert(ClusterOf::decode_key(key)?, ClusterOf::decode_value(value)?.0);
-        } else if let Some(tie) = tie(Clusters::decode_key(key)?, Clusters::decode_value(value)?, first_tx) {
-            ties.insert((tie.by, tie.child), tie);
-        }
+impl<'b> BlockForest<'b> {
+    fn of(first_tx: TxNum, heirs: &'b [Heir], movers: &'b [Mover]) -> Self {
+        let (ties, nodes, roots, gone) = Default::default();
+        BlockForest { first_tx, ties, nodes, roots, gone, heirs, movers }
     }
-    // What was below a child before the block, and what the block brought there before the child joined.
-    let mut brought: HashMap<TxNum, u64> = HashMap::new();
-    for tie in ties.values() {
-        let stored = if tie.child < first_tx { view.claims_below(tie.child)? } else { 0 };
-        let below = stored + brought.get(&tie.child).copied().unwrap_or_default();
-        if below > 0 {
-            changes.tie(tie, below.into())?;
-            *brought.entry(tie.parent).or_default() += below;
+
+    /// Of a block that begins with a transaction, out of the rows that it writes.
+    ///
+    /// # Errors
+    /// A row is damaged.
+    pub(crate) fn connecting(
+        first_tx: TxNum,
+        rows: &[ForestRow],
+        heirs: &'b [Heir],
+        movers: &'b [Mover],
+    ) -> Result<Self, PipelineError> {
+        let mut of = BlockForest::of(first_tx, heirs, movers);
+        for (family, key, value) in rows {
+            let Some(value) = value else { continue };
+            if *family == ClusterOf::FAMILY {
+                of.nodes.insert(ClusterOf::decode_key(key)?, ClusterOf::decode_value(value)?.0);
+                continue;
+            }
+            let (node, row) = (Clusters::decode_key(key)?, Clusters::decode_value(value)?);
+            of.ties.extend(tie(node, &row, first_tx));
+            if let ClusterRow::Root(counts) = row {
+                of.roots.insert(node, counts);
+            }
         }
+        of.ties.sort_unstable_by_key(|tie| (tie.by, tie.child));
+        Ok(of)
     }
-    let parents: HashMap<TxNum, &Tie> = ties.values().map(|tie| (tie.child, tie)).collect();
-    for Heir { id, hash, before, after, moved } in heirs {
-        let node = nodes.get(id).copied();
-        // Its node is of this block, and so is all that the node was tied to since.
-        let mut path: Vec<Tie> = Vec::new();
-        let mut next = node;
-        while let Some(tie) = next.and_then(|node| parents.get(&node)) {
-            path.push(**tie);
-            next = Some(tie.parent);
+
+    /// Of the newest block, which the view has, out of the rows that its undoing writes.
+    ///
+    /// # Errors
+    /// The database cannot be read, or a row is damaged.
+    pub(crate) fn disconnecting(
+        view: &View<'_>,
+        first_tx: TxNum,
+        rows: &[ForestRow],
+        movers: &'b [Mover],
+    ) -> Result<Self, PipelineError> {
+        let mut of = BlockForest::of(first_tx, &[], movers);
+        for (_, key, value) in rows.iter().filter(|(family, ..)| *family == Clusters::FAMILY) {
+            let node = Clusters::decode_key(key)?;
+            let row = view.get::<Clusters>(&node)?;
+            let row =
+                row.ok_or_else(|| ReadError::Lacks { table: Clusters::NAME, what: format!("node {}", node.0) })?;
+            of.ties.extend(tie(node, &row, first_tx));
+            match value.as_ref().map(|value| Clusters::decode_value(value)).transpose()? {
+                Some(ClusterRow::Root(counts)) => drop(of.roots.insert(node, counts)),
+                Some(_) => {}
+                None => of.gone.push(node),
+            }
         }
+        of.ties.sort_unstable_by_key(|tie| (tie.by, tie.child));
+        Ok(of)
+    }
+
+    /// Connects the block. The view is of the index before it.
+    ///
+    /// # Errors
+    /// The database cannot be read, or a row is damaged.
+    pub(crate) fn connect(&self, view: &View<'_>, changes: &mut Changes) -> Result<(), PipelineError> {
+        self.add_moved(view, changes)?;
+        let has_claims = view.has_cluster_claims()?;
+        // Scripts with claims below a child before the block, and those that the block brought there before the child joined.
+        let mut brought: HashMap<TxNum, u64> = HashMap::new();
+        for tie in &self.ties {
+            let mut left_out = changes.below(view, tie.child)?;
+            left_out.add(BelowSum::Suspects.position(), tie.is_suspect().into()).map_err(overflow)?;
+            changes.add_below(tie.parent, &left_out)?;
+            let is_old = has_claims && tie.child < self.first_tx;
+            let stored = if is_old { view.claims_below(tie.child)? } else { 0 };
+            let below = stored + brought.get(&tie.child).copied().unwrap_or_default();
+            if below > 0 {
+                changes.tie(tie, below.into())?;
+                *brought.entry(tie.parent).or_default() += below;
+            }
+        }
+        let parents: HashMap<TxNum, &Tie> = self.ties.iter().map(|tie| (tie.child, tie)).collect();
+        // All that a node of the block was tied to since is of the block.
+        let path = |node: TxNum| -> Vec<Tie> {
+            let climb = std::iter::successors(parents.get(&node), |tie| parents.get(&tie.parent));
+            climb.map(|tie| **tie).collect()
+        };
+        let mut claimed: BTreeMap<TxNum, Vec<ScriptHash>> = BTreeMap::new();
+        for heir in self.heirs {
+            let node = self.nodes.get(&heir.id).copied();
+            let path = node.map(&path).unwrap_or_default();
+            heir.join(view, node, &path, changes)?;
+            let heritable = node.filter(|_| heir.after.is_heritable);
+            heritable.iter().for_each(|node| claimed.entry(*node).or_default().push(heir.hash));
+        }
+        claimed.values_mut().for_each(|scripts| scripts.sort_unstable());
+        // Whose a cluster is may be another question where claims came to it.
+        let mut asked: BTreeSet<TxNum> = brought.keys().chain(claimed.keys()).copied().collect();
+        asked = asked.into_iter().map(|node| root_of(node, &path(node)).0).collect();
+        let parts = self.parts(view, &asked, &path, claimed)?;
+        // A root that was merged is none any more.
+        let merged = self.ties.iter().map(|tie| tie.child).filter(|child| !self.roots.contains_key(child)).collect();
+        self.replace_owners(view, changes, parts, merged)
+    }
+
+    /// Scripts with claims for the others, of the clusters of some roots after the block.
+    fn parts(
+        &self,
+        view: &View<'_>,
+        roots: &BTreeSet<TxNum>,
+        path: &impl Fn(TxNum) -> Vec<Tie>,
+        mut claimed: BTreeMap<TxNum, Vec<ScriptHash>>,
+    ) -> Result<HashMap<TxNum, ClaimedParts>, PipelineError> {
+        let mut of_node = |node: TxNum| -> Result<ClaimedParts, ReadError> {
+            if node < self.first_tx {
+                return view.claimed_parts(node, view.as_of_tip(), MOST_HEIRS);
+            }
+            Ok(ClaimedParts::of_root(claimed.remove(&node).unwrap_or_default(), MOST_HEIRS))
+        };
+        let mut parts: HashMap<TxNum, ClaimedParts> = HashMap::new();
+        for root in roots {
+            parts.insert(*root, of_node(*root)?);
+        }
+        for tie in self.ties.iter().filter(|tie| roots.contains(&root_of(tie.child, &path(tie.child)).0)) {
+            let child = match parts.remove(&tie.child) {
+                Some(known) => known,
+                None => of_node(tie.child)?,
+            };
+            let parent = match parts.remove(&tie.parent) {
+                Some(known) => known,
+                None => of_node(tie.parent)?,
+            };
+            let mut joined = parent;
+            joined.join(child, tie.is_suspect(), MOST_HEIRS);
+            parts.insert(tie.parent, joined);
+        }
+        parts.retain(|root, _| roots.contains(root));
+        Ok(parts)
+    }
+
+    /// Disconnects the block. The view has it still.
+    ///
+    /// # Errors
+    /// The database cannot be read, or a row is damaged.
+    pub(crate) fn disconnect(&self, view: &View<'_>, before: AsOf, changes: &mut Changes) -> Result<(), PipelineError> {
+        self.add_moved(view, changes)?;
+        let mut asked = BTreeSet::new();
+        for tie in self.ties.iter().rev() {
+            let mut left_out = changes.below(view, tie.child)?;
+            left_out.add(BelowSum::Suspects.position(), tie.is_suspect().into()).map_err(overflow)?;
+            changes.add_below(tie.parent, &left_out.negated().map_err(overflow)?)?;
+            if let Some(below) = view.get::<ClaimChildren>(&claim_child(tie))? {
+                changes.tie(tie, -below.get(SCRIPTS_BELOW))?;
+                asked.extend([tie.parent, tie.child]);
+            }
+        }
+        for node in &self.gone {
+            let left_out = changes.below(view, *node)?;
+            changes.add_below(*node, &left_out.negated().map_err(overflow)?)?;
+        }
+        let mut parts = HashMap::new();
+        for root in asked.intersection(&self.roots.keys().copied().collect()) {
+            parts.insert(*root, view.claimed_parts(*root, before, MOST_HEIRS)?);
+        }
+        self.replace_owners(view, changes, parts, self.gone.clone())
+    }
+
+    /// What the block moves of scripts that a list names somebody for, which counts in no sum of their cluster.
+    fn add_moved(&self, view: &View<'_>, changes: &mut Changes) -> Result<(), PipelineError> {
+        let nodes: Vec<TxNum> = self.movers.iter().map(|(node, _)| *node).collect();
+        for ((node, moved), path) in self.movers.iter().zip(view.paths_at(&nodes, view.as_of_tip())?) {
+            let sums = Sums::of(left_out(0, moved)).map_err(overflow)?;
+            at_and_above(*node, &path).try_for_each(|node| changes.add_below(node, &sums))?;
+        }
+        Ok(())
+    }
+
+    /// Brings the rows of all roots that the block writes to what they hold after it. Those that `parts` has are judged again,
+    /// those in `ended` are roots no more.
+    fn replace_owners(
+        &self,
+        view: &View<'_>,
+        changes: &mut Changes,
+        mut parts: HashMap<TxNum, ClaimedParts>,
+        mut ended: Vec<TxNum>,
+    ) -> Result<(), PipelineError> {
+        let is_due = !view.owners_due(None, 1)?.is_empty();
+        let roots: Vec<TxNum> = self.roots.keys().copied().collect();
+        let stored = self.stored_owners(view, &roots)?;
+        let mut claims = None;
+        for ((root, counts), before) in self.roots.iter().zip(stored) {
+            if is_due {
+                changes.judge_again(*root);
+            }
+            let owners: Vec<EntityName> = match (parts.remove(root), &before) {
+                (Some(parts), _) => {
+                    let claims = match &mut claims {
+                        Some(claims) => claims,
+                        none => none.insert(view.claim_walk()?),
+                    };
+                    owners_by(claims, &parts)?
+                }
+                (None, Some(before)) => before.owners.clone(),
+                (None, None) => continue,
+            };
+            let after = row_of(*root, owners, counts, &changes.below(view, *root)?)?;
+            changes.replace_owners(*root, before.as_ref(), after)?;
+        }
+        ended.sort_unstable();
+        for (node, before) in ended.iter().zip(self.stored_owners(view, &ended)?) {
+            if let Some(before) = before {
+                changes.replace_owners(*node, Some(&before), None)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The rows that roots have before the block, or before it is undone.
+    fn stored_owners(&self, view: &View<'_>, roots: &[TxNum]) -> Result<Vec<Option<OwnersRow>>, ReadError> {
+        if view.has_owners()? { view.owners_of_many(roots) } else { Ok(vec![None; roots.len()]) }
+    }
+}
+
+impl Heir {
+    /// It is in a cluster now, with a way to the root that is all of the block; or it is in none still.
+    fn join(
+        &self,
+        view: &View<'_>,
+        node: Option<TxNum>,
+        path: &[Tie],
+        changes: &mut Changes,
+    ) -> Result<(), PipelineError> {
+        let Heir { id, hash, before, after, moved } = self;
         let after = ScriptLabel { node, ..after.clone() };
-        let before = Side { label: before, moved: Moved::default(), path: &[] };
-        changes.replace(*hash, Some(before), Some(Side { label: &after, moved: *moved, path: &path }))?;
+        // All that it ever did is left out of the cluster, not only what the block does.
+        let had = match before.seen.filter(|_| node.is_some() && after.names_somebody()) {
+            Some(_) => view.script_by_id(*id)?.map(|found| Moved::of(&found.totals)).unwrap_or_default(),
+            None => Moved::default(),
+        };
+        let side = |label, moved| Side { label, moved, path: Some(path) };
+        changes.replace(*hash, Some(side(before, had)), Some(side(&after, had.plus(*moved))))
     }
-    Ok(())
-}
-
-/// Disconnects the newest block. The view has it still.
-///
-/// # Errors
-/// The database cannot be read, or a row is damaged.
-pub(crate) fn disconnect(
-    view: &View<'_>,
-    first_tx: TxNum,
-    forest: &[ForestRow],
-    changes: &mut Changes,
-) -> Result<(), PipelineError> {
-    for (_, key, _) in forest.iter().filter(|(family, ..)| *family == Clusters::FAMILY) {
-        let node = Clusters::decode_key(key)?;
-        let row = view.get::<Clusters>(&node)?;
-        let row = row.ok_or_else(|| ReadError::Lacks { table: Clusters::NAME, what: format!("node {}", node.0) })?;
-        let Some(tie) = tie(node, row, first_tx) else { continue };
-        if let Some(below) = view.get::<ClaimChildren>(&claim_child(&tie))? {
-            changes.tie(&tie, -below.get(SCRIPTS_BELOW))?;
-        }
-    }
-    Ok(())
 }

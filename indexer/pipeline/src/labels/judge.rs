@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use cairn_domain::claims::{At, Standing, Stated, heritable, labelling, membership, short_label, standings};
-use cairn_events::{DocumentHash, EvidenceTier, Slug};
+use cairn_events::{DocumentHash, EntityName, EvidenceTier, Slug};
 use cairn_model::TxNum;
-use cairn_reader::{ClaimWalk, ReadError, ScriptClaims, Tie, View};
+use cairn_reader::{ClaimWalk, ReadError, ScriptClaims, Tie, View, root_of};
 use cairn_tables::{
     claims::{ListKey, ListVersion},
     labels::{Label, Member, ScriptHash, ScriptLabel, SeenScript},
@@ -23,7 +23,7 @@ pub(crate) struct Judged {
     pub(crate) seen: Option<SeenScript>,
     /// Its sums.
     pub(crate) sums: Moved,
-    /// Its node of the clusters, if its claims extend to other scripts or did.
+    /// Its node of the clusters, if it has one.
     pub(crate) node: Option<TxNum>,
     /// The way from the node to the root of its cluster.
     pub(crate) path: Vec<Tie>,
@@ -45,16 +45,62 @@ pub(crate) fn judge(
         None => None,
     };
     let seen = found.map(|of| SeenScript { ordinal: of.id.ordinal, last: of.totals.last });
-    let is_heritable = label.as_ref().is_some_and(|label| label.is_heritable);
-    let (node, path) = match found.as_ref().filter(|_| is_heritable || before.is_some_and(|of| of.node.is_some())) {
+    let (node, path) = match &found {
         Some(found) => {
             let of = view.cluster_at(found.id, view.as_of_tip())?;
             (of.node, of.path)
         }
         None => (None, Vec::new()),
     };
-    label.iter_mut().for_each(|label| (label.seen, label.node) = (seen, node.filter(|_| is_heritable)));
+    label.iter_mut().for_each(|label| (label.seen, label.node) = (seen, node));
     Ok(Judged { label, seen, sums: found.map(|of| Moved::of(&of.totals)).unwrap_or_default(), node, path })
+}
+
+impl Judged {
+    /// The root of its cluster, if the script has one and what the cluster adds to the sums of entities may be another now.
+    pub(crate) fn root_to_judge(&self, before: Option<&ScriptLabel>) -> Option<TxNum> {
+        let both = || before.into_iter().chain(&self.label);
+        let names = |label: Option<&ScriptLabel>| label.is_some_and(ScriptLabel::names_somebody);
+        let may_be = both().any(|label| label.is_heritable) || names(before) != names(self.label.as_ref());
+        self.node.filter(|_| may_be).map(|node| root_of(node, &self.path).0)
+    }
+}
+
+/// Scripts of a cluster of which the claims are read.
+pub(crate) const MOST_HEIRS: usize = 16;
+
+/// Whose other scripts of a cluster are by the claims of some scripts of it that extend to them, for the end of time: nobody's if
+/// the votes conflict. The first [`MOST_HEIRS`] scripts count.
+///
+/// # Errors
+/// As [`judge`].
+pub(crate) fn owner_by(claims: &mut ClaimWalk<'_>, scripts: &[ScriptHash]) -> Result<Option<EntityName>, ReadError> {
+    let mut all: Vec<ScriptClaims> = Vec::new();
+    for script in scripts.iter().take(MOST_HEIRS) {
+        all.push(claims.of(&script.0, None)?);
+    }
+    let documents: Vec<Vec<DocumentHash>> =
+        all.iter().map(|said| said.lists.iter().map(|of| document(&of.version)).collect()).collect();
+    let of_script = all.iter().zip(&documents).flat_map(|(said, documents)| stated(said, documents));
+    let inherited: Vec<Stated<'_>> = of_script.map(|stated| Stated { inherited: true, ..stated }).collect();
+    Ok(membership(&inherited, At::time(u32::MAX)).map(|member| member.entity.clone()))
+}
+
+/// The claims of a script, as they are judged; `documents` are those of its lists.
+fn stated<'s>(said: &'s ScriptClaims, documents: &'s [DocumentHash]) -> impl Iterator<Item = Stated<'s>> {
+    said.lists.iter().zip(documents).flat_map(|(of, document)| {
+        of.claims.iter().map(move |claim| Stated {
+            claim,
+            source: &of.list.source,
+            // No judgement asks for it, and it would take reads.
+            licence: &of.list.source,
+            document,
+            retrieved_at: of.version.retrieved_at,
+            ended_at: of.ended_at,
+            is_contested: of.is_contested(claim),
+            inherited: false,
+        })
+    })
 }
 
 /// The document of a version. The ledger has no two documents whose hashes begin alike, so these bytes tell them apart, and
@@ -69,24 +115,8 @@ fn document(version: &ListVersion) -> DocumentHash {
 /// these are follows from the claims, too.
 fn together(said: &ScriptClaims) -> Option<ScriptLabel> {
     let documents: Vec<DocumentHash> = said.lists.iter().map(|of| document(&of.version)).collect();
-    let mut lists: Vec<&ListKey> = Vec::new();
-    let mut stated: Vec<Stated<'_>> = Vec::new();
-    for (of, document) in said.lists.iter().zip(&documents) {
-        for claim in &of.claims {
-            lists.push(&of.list);
-            stated.push(Stated {
-                claim,
-                source: &of.list.source,
-                // No judgement asks for it, and it would take reads.
-                licence: &of.list.source,
-                document,
-                retrieved_at: of.version.retrieved_at,
-                ended_at: of.ended_at,
-                is_contested: of.is_contested(claim),
-                inherited: false,
-            });
-        }
-    }
+    let lists: Vec<&ListKey> = said.lists.iter().flat_map(|of| of.claims.iter().map(|_| &of.list)).collect();
+    let stated: Vec<Stated<'_>> = stated(said, &documents).collect();
     let at = At::time(u32::MAX);
     let label = short_label(&stated, at).map(|short| {
         let (best, claim) = (short.best, short.best.claim);

@@ -11,6 +11,7 @@ mod blocks;
 mod due;
 mod forest;
 mod judge;
+mod owners;
 mod rows;
 
 use cairn_model::{BlockHash, Height};
@@ -26,7 +27,8 @@ pub(crate) use self::{
     due::{Marks, forget, marked},
     forest::{ForestRow, is_forest},
     judge::{Judged, judge},
-    rows::{Changes, Moved, Rows, Side, rows_of},
+    owners::judge_owners,
+    rows::{Changes, Moved, Rows, Side, rows_of, rows_of_owners, rows_of_suspect},
 };
 
 /// The tables.

@@ -1,12 +1,14 @@
 //! The rows that follow from the label of one script, and what changes of them.
 
-use std::collections::{BTreeMap, HashMap, hash_map::Entry};
+use std::collections::{BTreeMap, BTreeSet, HashMap, hash_map::Entry};
 
 use cairn_events::EntityName;
-use cairn_reader::{ReadError, Tie};
+use cairn_model::TxNum;
+use cairn_reader::{ReadError, Tie, View};
 use cairn_tables::{
     DecodeError, Family, Table, ValueCodec,
     cluster_claims::{ClaimChild, ClaimChildren, ClaimNodes, SCRIPTS_BELOW},
+    cluster_owners::{BelowSum, ClusterBelow, ClusterOwners, OwnersDue, OwnersRow},
     codec::Input,
     encode_key,
     entities::{
@@ -43,6 +45,16 @@ impl Moved {
             spent: totals.spent.into(),
             funded_count: totals.funded_count.into(),
             spent_count: totals.spent_count.into(),
+        }
+    }
+
+    /// Both together.
+    pub(crate) fn plus(self, other: Moved) -> Self {
+        Moved {
+            funded: self.funded + other.funded,
+            spent: self.spent + other.spent,
+            funded_count: self.funded_count + other.funded_count,
+            spent_count: self.spent_count + other.spent_count,
         }
     }
 
@@ -98,6 +110,28 @@ impl Rows {
         self.add::<EntityFacets>(&EntityFacet::new(entity.clone(), kind, text), [(0, 1)])
     }
 
+    /// What follows from the place in the forest of clusters.
+    fn of_node(
+        &mut self,
+        hash: &ScriptHash,
+        (node, path): (TxNum, Option<&[Tie]>),
+        label: &ScriptLabel,
+        moved: &Moved,
+    ) -> Result<(), SumOverflow> {
+        if label.is_heritable {
+            self.key::<ClaimNodes>(&(node, *hash));
+            for tie in path.unwrap_or_default() {
+                self.add::<ClaimChildren>(&claim_child(tie), [(SCRIPTS_BELOW, 1)])?;
+            }
+        }
+        if let Some(path) = path.filter(|_| label.names_somebody()) {
+            for node in at_and_above(node, path) {
+                self.add::<ClusterBelow>(&node, left_out(1, moved))?;
+            }
+        }
+        Ok(())
+    }
+
     /// What both members and scripts that are only named have.
     fn entity(
         &mut self,
@@ -127,13 +161,57 @@ pub(crate) struct Side<'l> {
     pub(crate) label: &'l ScriptLabel,
     /// Sums of the script.
     pub(crate) moved: Moved,
-    /// The way from its node to the root of its cluster.
-    pub(crate) path: &'l [Tie],
+    /// The way from its node to the root of its cluster. `None` leaves out the rows of the forest above: what a block does to
+    /// them is noted by [`forest`](super::forest).
+    pub(crate) path: Option<&'l [Tie]>,
+}
+
+/// What is left out of the sums of a cluster because of a script that a list names somebody for.
+pub(crate) fn left_out(scripts: i128, moved: &Moved) -> [(u32, i128); 3] {
+    [
+        (BelowSum::Scripts.position(), scripts),
+        (BelowSum::Funded.position(), moved.funded),
+        (BelowSum::Spent.position(), moved.spent),
+    ]
 }
 
 /// The row of a tie.
 pub(crate) fn claim_child(tie: &Tie) -> ClaimChild {
     ClaimChild { parent: tie.parent, by: tie.by, child: tie.child }
+}
+
+/// A node and all above it.
+pub(crate) fn at_and_above(node: TxNum, path: &[Tie]) -> impl Iterator<Item = TxNum> + '_ {
+    std::iter::once(node).chain(path.iter().map(|tie| tie.parent))
+}
+
+/// The rows that follow from the tie of a merge of two large clusters, if it is one: at its parent and all above it.
+///
+/// # Errors
+/// Never: one merge is no overflow.
+pub(crate) fn rows_of_suspect(parent: TxNum, path: &[Tie]) -> Result<Rows, SumOverflow> {
+    let mut rows = Rows::default();
+    at_and_above(parent, path)
+        .try_for_each(|node| rows.add::<ClusterBelow>(&node, [(BelowSum::Suspects.position(), 1)]))?;
+    Ok(rows)
+}
+
+/// The rows that follow from whose a cluster is said to be, besides its own.
+///
+/// # Errors
+/// A sum has more than 128 bits.
+pub(crate) fn rows_of_owners(of: &OwnersRow) -> Result<Rows, SumOverflow> {
+    let mut rows = Rows::default();
+    for owner in &of.owners {
+        let sums = if of.is_suspect {
+            vec![(EntitySum::Suspects, 1), (EntitySum::SuspectBalance, of.balance.into())]
+        } else {
+            let scripts = (EntitySum::Inherited, of.scripts.into());
+            vec![(EntitySum::Clusters, 1), scripts, (EntitySum::InheritedBalance, of.balance.into())]
+        };
+        rows.add::<EntityTotals>(owner, sums.into_iter().map(|(sum, number)| (sum.position(), number)))?;
+    }
+    Ok(rows)
 }
 
 /// The rows that follow from a label, the sums of its script, and where it is in its cluster.
@@ -143,10 +221,7 @@ pub(crate) fn claim_child(tie: &Tie) -> ClaimChild {
 pub(crate) fn rows_of(hash: &ScriptHash, &Side { label, moved, path }: &Side<'_>) -> Result<Rows, SumOverflow> {
     let mut rows = Rows::default();
     if let Some(node) = label.node {
-        rows.key::<ClaimNodes>(&(node, *hash));
-        for tie in path {
-            rows.add::<ClaimChildren>(&claim_child(tie), [(SCRIPTS_BELOW, 1)])?;
-        }
+        rows.of_node(hash, (node, path), label, &moved)?;
     }
     let owner = label.member.as_ref().map(|member| &member.entity);
     if let Some(member) = &label.member {
@@ -205,9 +280,12 @@ pub(crate) struct Changes {
     sums: HashMap<Place, Sums>,
     /// As `keys`, with the sums that the row has. They are not read before they are written.
     own: HashMap<Place, (i32, Sums)>,
+    owners: BTreeMap<TxNum, Option<OwnersRow>>,
+    /// Roots that are to be judged.
+    due: BTreeSet<TxNum>,
 }
 
-fn overflow(_: SumOverflow) -> PipelineError {
+pub(crate) fn overflow(_: SumOverflow) -> PipelineError {
     ReadError::Broken("a sum of an entity exceeds 128 bits".to_owned()).into()
 }
 
@@ -231,15 +309,73 @@ impl Changes {
             for (place, sums) in own {
                 self.own.entry(place).or_insert_with(|| (0, sums)).0 += times;
             }
-            for (place, sums) in sums {
-                let sums = if times < 0 { sums.negated().map_err(overflow)? } else { sums };
-                self.sums.entry(place).or_default().add_all(&sums).map_err(overflow)?;
-            }
+            self.add_sums(sums, times)?;
         }
         if before.map(|of| of.label) != after.map(|of| of.label) {
             self.labels.insert(hash, after.map(|of| of.label.clone()));
         }
         Ok(())
+    }
+
+    fn add_sums(&mut self, sums: Vec<(Place, Sums)>, times: i32) -> Result<(), PipelineError> {
+        for (place, sums) in sums {
+            let sums = if times < 0 { sums.negated().map_err(overflow)? } else { sums };
+            self.sums.entry(place).or_default().add_all(&sums).map_err(overflow)?;
+        }
+        Ok(())
+    }
+
+    /// Replaces whose the cluster of a root is said to be.
+    ///
+    /// # Errors
+    /// As [`Changes::replace`].
+    pub(crate) fn replace_owners(
+        &mut self,
+        root: TxNum,
+        before: Option<&OwnersRow>,
+        after: Option<OwnersRow>,
+    ) -> Result<(), PipelineError> {
+        if before == after.as_ref() {
+            return Ok(());
+        }
+        for (row, times) in before.map(|of| (of, -1)).into_iter().chain(after.as_ref().map(|of| (of, 1))) {
+            self.add_sums(rows_of_owners(row).map_err(overflow)?.sums, times)?;
+        }
+        self.owners.insert(root, after);
+        Ok(())
+    }
+
+    /// The cluster of a root is to be judged again.
+    pub(crate) fn judge_again(&mut self, root: TxNum) {
+        self.due.insert(root);
+    }
+
+    /// Adds what follows from a merge of two large clusters.
+    ///
+    /// # Errors
+    /// As [`Changes::replace`].
+    pub(crate) fn add_suspect(&mut self, parent: TxNum, path: &[Tie]) -> Result<(), PipelineError> {
+        self.add_sums(rows_of_suspect(parent, path).map_err(overflow)?.sums, 1)
+    }
+
+    /// Adds to what is left out at a node and below.
+    ///
+    /// # Errors
+    /// As [`Changes::replace`].
+    pub(crate) fn add_below(&mut self, node: TxNum, sums: &Sums) -> Result<(), PipelineError> {
+        self.sums.entry(Place::of::<ClusterBelow>(&node)).or_default().add_all(sums).map_err(overflow)
+    }
+
+    /// What is left out at a node and below once the changes are written. The view is of the index before that.
+    ///
+    /// # Errors
+    /// As [`Changes::replace`], or the row cannot be read.
+    pub(crate) fn below(&self, view: &View<'_>, node: TxNum) -> Result<Sums, PipelineError> {
+        let mut sums = view.below(node)?;
+        if let Some(change) = self.sums.get(&Place::of::<ClusterBelow>(&node)) {
+            sums.add_all(change).map_err(overflow)?;
+        }
+        Ok(sums)
     }
 
     /// Adds the changes of other scripts.
@@ -253,6 +389,8 @@ impl Changes {
         }
         // No other script has them.
         self.own.extend(other.own);
+        self.owners.append(&mut other.owners);
+        self.due.append(&mut other.due);
         for (place, sums) in other.sums {
             match self.sums.entry(place) {
                 Entry::Vacant(none) => {
@@ -285,6 +423,13 @@ impl Changes {
                 None => batch.delete_row::<Labels>(&hash),
             }
         }
+        for (root, owners) in self.owners {
+            match owners {
+                Some(owners) => batch.put_row::<ClusterOwners>(&root, &owners),
+                None => batch.delete_row::<ClusterOwners>(&root),
+            }
+        }
+        self.due.iter().for_each(|root| batch.put_row::<OwnersDue>(root, &()));
         for (place, times) in self.keys {
             match times {
                 0 => {}

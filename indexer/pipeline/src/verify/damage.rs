@@ -84,6 +84,7 @@ mod rules {
         checkpoints::Checkpoints,
         claims::{ClaimLists, Claims},
         cluster_claims::{ClaimChildren, ClaimNodes},
+        cluster_owners::{ClusterBelow, ClusterOwners, OwnersDue},
         clusters::{ClusterChildren, ClusterDays, ClusterOf, Clusters},
         coins::{Coins, CoinsByScript},
         contests::Contests,
@@ -382,6 +383,24 @@ mod rules {
         fn note(tie: &Self::Key, scripts: &Self::Value, tallies: &mut Tallies) {
             tallies.find_sums::<Self>(tie, scripts);
         }
+    }
+
+    impl Verified for ClusterBelow {
+        const REPAIR: Repair = Repair::Labels;
+
+        fn note(node: &Self::Key, sums: &Self::Value, tallies: &mut Tallies) {
+            tallies.find_sums::<Self>(node, sums);
+        }
+    }
+
+    /// Compared root by root.
+    impl Verified for ClusterOwners {
+        const REPAIR: Repair = Repair::Labels;
+    }
+
+    /// A mark too many does no harm, and one that is missing shows in the owners.
+    impl Verified for OwnersDue {
+        const REPAIR: Repair = Repair::Labels;
     }
 
     impl Verified for EntityFacets {

@@ -1,12 +1,13 @@
 //! Compares the joined tables with what they follow from: every script that has claims, and every one that has a label, is
 //! judged again. The rows of entities are added up again from the labels.
 
-use std::iter::Peekable;
+use std::{collections::BTreeSet, iter::Peekable};
 
-use cairn_reader::{ReadError, Scan, StageStatus, View};
+use cairn_reader::{ReadError, Scan, StageStatus, View, root_of};
 use cairn_tables::{
     DecodeError, Table,
     claims::{ClaimLists, Claims},
+    cluster_owners::ClusterOwners,
     encode_value,
     labels::{JOINED, LabelDue, Labels, ScriptHash, ScriptLabel},
     stages::{CLUSTERS, SCRIPTS},
@@ -16,6 +17,7 @@ use super::{
     Check, Finding,
     damage::{Damages, repair_of},
     meter::{Meter, place},
+    owners::Owners,
     tally::Tallies,
 };
 use crate::{
@@ -55,11 +57,14 @@ pub(crate) fn audit(
         return not_compared("the chain's tables are damaged", true);
     }
     meter.begin(&[Claims::FAMILY, Labels::FAMILY]);
-    let mut finding = Finding::new(NAME);
-    match compare(view, meter, tallies, &mut finding)? {
+    let (mut finding, mut of_clusters) = (Finding::new(NAME), Finding::new(NAME));
+    match compare(view, meter, tallies, (&mut finding, &mut of_clusters))? {
         Ok(figures) => {
             if let Some(first) = &finding.first {
                 damages.differs(Labels::NAME, first.clone());
+            } else if let Some(first) = &of_clusters.first {
+                finding.expect(false, || first.clone());
+                damages.differs(ClusterOwners::NAME, first.clone());
             }
             // Rows of entities follow from the labels: they are compared with right ones only.
             let rows = tables().filter(|table| finding.first.is_none() && tallies.row_difference(table.name).is_some());
@@ -112,7 +117,7 @@ fn compare(
     view: &View<'_>,
     meter: &Meter<'_>,
     tallies: &mut Tallies,
-    finding: &mut Finding,
+    (finding, of_clusters): (&mut Finding, &mut Finding),
 ) -> Result<Result<String, ReadError>, PipelineError> {
     macro_rules! read {
         ($result:expr) => {
@@ -127,7 +132,7 @@ fn compare(
     let mut due = read!(view.scan::<LabelDue>(None)).peekable();
     let mut walk = read!(view.claim_walk());
     let mut said = read!(next_said(&mut claims, None));
-    let (mut scripts, mut labelled, mut waiting) = (0u64, 0u64, 0u64);
+    let (mut scripts, mut labelled, mut waiting, mut roots) = (0u64, 0u64, 0u64, BTreeSet::new());
     loop {
         let label = labels.peek().and_then(|row| row.as_ref().ok()).map(|(script, _)| *script);
         let Some(script) = [said, label].into_iter().flatten().min() else { break };
@@ -137,9 +142,11 @@ fn compare(
         let wrong = differs(stored.as_ref(), &now, is_due);
         finding.expect(wrong.is_none(), || format!("script {}: {}", hex::encode(script.0), wrong.unwrap_or_default()));
         if let Some(stored) = &stored {
-            let side = Side { label: stored, moved: now.sums, path: &now.path };
+            let side = Side { label: stored, moved: now.sums, path: Some(&now.path) };
             let rows = rows_of(&script, &side).map_err(|e| ReadError::Broken(e.to_string()));
             tallies.expect_rows(&read!(rows));
+            let node = now.node.filter(|_| stored.is_heritable);
+            roots.extend(node.map(|node| root_of(node, &now.path).0));
         }
         scripts += 1;
         labelled += u64::from(stored.is_some());
@@ -155,8 +162,10 @@ fn compare(
     if let Some(row) = labels.next() {
         read!(row);
     }
+    let owners = Owners { view, roots, is_waiting: waiting > 0 };
+    let owned = read!(owners.compare(meter, (tallies, of_clusters))?);
     let waits = if waiting > 0 { format!(", {waiting} wait to be judged") } else { String::new() };
-    Ok(Ok(format!("{labelled} labels of {scripts} scripts{waits}")))
+    Ok(Ok(format!("{labelled} labels of {scripts} scripts, {owned} clusters with owners{waits}")))
 }
 
 /// What is wrong with a label. One that waits to be judged may say what does not hold any more; the chain's part must be right.

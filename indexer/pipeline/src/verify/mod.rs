@@ -10,6 +10,7 @@ mod events;
 mod files;
 mod labels;
 mod meter;
+mod owners;
 mod raw;
 mod scripts;
 mod tables;

@@ -40,7 +40,7 @@ pub(crate) struct CategoryRow {
     entity_count: u64,
     /// Members of its entities.
     address_count: u64,
-    /// Their balance.
+    /// Their balance, direct and inherited.
     balance_sats: u64,
     balance_btc: Btc,
     /// Name of the entity with the largest balance.

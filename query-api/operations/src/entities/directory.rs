@@ -52,7 +52,7 @@ pub(crate) struct DirectoryPart {
     entity_count: u64,
     /// Members of its entities.
     address_count: u64,
-    /// Their balance.
+    /// Their balance, direct and inherited.
     balance_sats: u64,
     balance_btc: Btc,
     /// Its entities with the largest balance, then the most members.

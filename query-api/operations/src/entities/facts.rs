@@ -36,7 +36,7 @@ pub(crate) struct EntityBrief {
     pub(super) named_count: u64,
     /// Independent origins of the claims that make them members; 64 are counted at most.
     pub(super) origin_count: u64,
-    /// Balance of its members.
+    /// Balance of its members, and of other scripts of their clusters that claims extend to.
     pub(super) balance_sats: u64,
     pub(super) balance_btc: Btc,
     /// Time of the block with the newest transaction of a member; null if the chain has none of them.
@@ -73,7 +73,8 @@ pub(crate) struct Basis {
     labels_pending: bool,
     /// Sequence number of the newest input event that the index has taken.
     seq: u64,
-    /// Members are scripts with a claim of their own. Those of other scripts of the same clusters are not counted yet.
+    /// Members are scripts with a claim of their own. Of other scripts of their clusters only the balance counts, apart where an
+    /// answer has both.
     members: &'static str,
 }
 

@@ -2,7 +2,7 @@
 
 use cairn_domain::entities::{Evidence, shown_category, shown_name};
 use cairn_http::{ApiError, ErrorCode, Info, Tool};
-use cairn_reader::{EntityRow, View};
+use cairn_reader::{EntityRow, Inherited, View};
 use cairn_tables::entities::{FacetKind, ScriptClass};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -22,8 +22,6 @@ use crate::{
     vocabulary::cursor::CURSOR,
 };
 
-/// Why inherited sums are missing.
-const NOT_INHERITED: &str = "members by a claim about another script of the same cluster are not counted yet";
 /// Why the last activity is missing.
 const NO_ACTIVITY: &str = "the chain has no script that is a member";
 /// Why the category is missing.
@@ -71,20 +69,20 @@ pub(crate) struct LookupOutput {
     /// `full`, `substantial`, `partial` or `seed_only`: how good the evidence is, not which share of its addresses is known.
     coverage_status: &'static str,
     coverage: CoverageFacts,
-    /// Scripts that count as the entity's: its members.
+    /// Scripts that count as the entity's by a claim of their own: its members.
     address_count: u64,
     /// Members that the chain has.
     seen_count: u64,
     /// Scripts that are listed, reported or mentioned under its name and are no members. They count in no sum.
     named_count: u64,
-    /// Balance of the members: the same as `direct_balance_sats` as long as the inherited one is unknown.
+    /// Direct and inherited balance together.
     balance_sats: u64,
     balance_btc: Btc,
-    /// Balance of members by a claim of their own.
+    /// Balance of the members.
     direct_balance_sats: u64,
-    /// Balance of members by a claim about another script of the same cluster; null, and why.
-    inherited_balance_sats: Option<u64>,
-    inherited_balance_reason: Option<&'static str>,
+    /// Balance of scripts that count by a claim about another script of the same cluster: an inference.
+    inherited_balance_sats: u64,
+    inherited: InheritedFacts,
     /// What the members received, payments from one to another included.
     received_sats: u64,
     /// What they sent, the same way.
@@ -118,6 +116,21 @@ pub(crate) struct LookupOutput {
     basis: Basis,
     /// Id of the definition, explained at `/api/reference/definitions/<id>`.
     definition: &'static str,
+}
+
+/// What counts as the entity's by claims about other scripts of the same clusters.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "EntityInherited")]
+pub(crate) struct InheritedFacts {
+    /// Scripts that no list names anybody for, of clusters with scripts whose claims extend to them. They are in no page of members.
+    address_count: u64,
+    /// The clusters that they are of.
+    cluster_count: u64,
+    /// Clusters that such claims name the entity for and that are left out: two large clusters were merged in each, which may
+    /// rest on a mistake.
+    suspect_cluster_count: u64,
+    /// What scripts of those hold that no list names anybody for; in no balance.
+    suspect_balance_sats: u64,
 }
 
 /// What the coverage follows from.
@@ -174,7 +187,8 @@ impl Operation for Lookup {
     const INFO: Info = Info {
         summary: "An entity by name: balance, coverage, sources, and its known addresses",
         description: "Everything that the loaded labels say of one entity together: names and categories, how good the evidence is, \
-            sums over its known addresses, the newest activity, the independent origins, what sources say of the entity itself \
+            sums over its known addresses, what other addresses of \
+            their clusters hold, the newest activity, the independent origins, what sources say of the entity itself \
             (other names, page, jurisdictions), and the addresses themselves in pages, the newest activity first. Addresses that only mention the entity stand apart and count in no sum. The sums cover \
             known addresses and are no estimate of all that the entity has. Names are accepted in any spelling; natural \
             persons are found by their exact name only.",
@@ -231,9 +245,9 @@ impl Operation for Lookup {
             named_count: row.named,
             balance_sats: balance,
             balance_btc: Btc::of(balance),
-            direct_balance_sats: balance,
-            inherited_balance_sats: None,
-            inherited_balance_reason: Some(NOT_INHERITED),
+            direct_balance_sats: row.direct_balance(),
+            inherited_balance_sats: row.inherited.balance,
+            inherited: InheritedFacts::of(&row.inherited),
             received_sats: row.funded,
             sent_sats: row.spent,
             last_activity_at: last_time.map(rfc3339),
@@ -253,6 +267,17 @@ impl Operation for Lookup {
             basis: Basis::of(ctx, view)?,
             definition: ENTITIES,
         })
+    }
+}
+
+impl InheritedFacts {
+    fn of(inherited: &Inherited) -> Self {
+        InheritedFacts {
+            address_count: inherited.scripts,
+            cluster_count: inherited.clusters,
+            suspect_cluster_count: inherited.left_out,
+            suspect_balance_sats: inherited.left_out_balance,
+        }
     }
 }
 

@@ -2,10 +2,9 @@
 
 use cairn_model::TxNum;
 use cairn_tables::{
-    Table,
     cluster_claims::{ClaimChild, ClaimChildren, ClaimNodes, SCRIPTS_BELOW},
+    cluster_owners::MOST_OWNERS,
     clusters::{ClusterRow, Clusters},
-    encode_key,
     labels::ScriptHash,
 };
 
@@ -28,17 +27,57 @@ pub struct ClaimedScripts {
     pub has_suspect: bool,
 }
 
+/// Scripts with claims for the others, by the part of the cluster that they are in: suspect merges part it.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct ClaimedParts {
+    /// Scripts of the part with the root, in the order in which they joined; one more than the limit if there are more.
+    pub own: Vec<ScriptHash>,
+    /// The same of each other part that has some, in the order in which the parts joined, at most [`MOST_OWNERS`] less one.
+    /// None if there are more of the root's part than the limit.
+    pub others: Vec<Vec<ScriptHash>>,
+}
+
+impl ClaimedParts {
+    /// A cluster that has such scripts at its root only.
+    #[must_use]
+    pub fn of_root(own: Vec<ScriptHash>, limit: usize) -> Self {
+        let mut parts = ClaimedParts { own, others: Vec::new() };
+        parts.cut(limit);
+        parts
+    }
+
+    /// Adds those of a cluster that joins this one.
+    pub fn join(&mut self, child: ClaimedParts, is_suspect: bool, limit: usize) {
+        if !is_suspect {
+            self.own.extend(child.own);
+        } else if !child.own.is_empty() {
+            self.others.push(child.own);
+        }
+        self.others.extend(child.others);
+        self.cut(limit);
+    }
+
+    fn cut(&mut self, limit: usize) {
+        self.own.truncate(limit + 1);
+        self.others.truncate(if self.own.len() > limit { 0 } else { MOST_OWNERS - 1 });
+    }
+}
+
+/// Scripts below a node, and the children of suspect merges that were not walked into.
+#[derive(Default)]
+struct Walked {
+    scripts: Vec<ScriptHash>,
+    suspects: Vec<TxNum>,
+    is_cut: bool,
+}
+
 impl View<'_> {
     /// True if a script of a cluster has claims for the others. One row read.
     ///
     /// # Errors
     /// The database cannot be read.
     pub fn has_cluster_claims(&self) -> Result<bool, ReadError> {
-        let mut rows = self.raw_iterator::<ClaimNodes>()?;
-        rows.seek(encode_key::<ClaimNodes>(&(TxNum(0), FIRST)));
-        self.count()?;
-        rows.status().map_err(|e| ReadError::of_table(ClaimNodes::NAME, e))?;
-        Ok(rows.key().is_some_and(|key| key.first() == ClaimNodes::TAG.as_ref()))
+        self.has_row::<ClaimNodes>()
     }
 
     /// How many scripts with claims for others are at a node and below. A row read for each at the node, and for each child.
@@ -80,15 +119,43 @@ impl View<'_> {
     /// # Errors
     /// The database cannot be read, or a row is damaged.
     pub fn claimed_in_cluster(&self, of: &Membership, at: AsOf, limit: usize) -> Result<ClaimedScripts, ReadError> {
-        let mut found = ClaimedScripts::default();
-        let Some(mut top) = of.node else { return Ok(found) };
+        let Some(mut top) = of.node else { return Ok(ClaimedScripts::default()) };
+        let mut has_suspect = false;
         for tie in &of.path {
             if tie.is_suspect() {
-                found.has_suspect = true;
+                has_suspect = true;
                 break;
             }
             top = tie.parent;
         }
+        let Walked { scripts, suspects, is_cut } = self.walk_down(top, at, limit)?;
+        Ok(ClaimedScripts { scripts, is_cut, has_suspect: has_suspect || !suspects.is_empty() })
+    }
+
+    /// Scripts with claims for the others of the cluster of a root, by part, as of a block; of each part one more than `limit` at
+    /// most. Reads as [`View::claimed_in_cluster`] for each part.
+    ///
+    /// # Errors
+    /// The database cannot be read, or a row is damaged.
+    pub fn claimed_parts(&self, root: TxNum, at: AsOf, limit: usize) -> Result<ClaimedParts, ReadError> {
+        let Walked { scripts: own, suspects, .. } = self.walk_down(root, at, limit + 1)?;
+        let mut parts = ClaimedParts { own, others: Vec::new() };
+        // The first one on top.
+        let mut waiting: Vec<TxNum> = suspects.into_iter().rev().collect();
+        while let Some(top) = waiting.pop() {
+            if parts.own.len() > limit || parts.others.len() == MOST_OWNERS - 1 {
+                break;
+            }
+            let Walked { scripts, suspects, .. } = self.walk_down(top, at, limit + 1)?;
+            parts.others.extend(Some(scripts).filter(|scripts| !scripts.is_empty()));
+            waiting.extend(suspects.into_iter().rev());
+        }
+        Ok(parts)
+    }
+
+    /// Scripts at a node and below, at most so many, past no suspect merge.
+    fn walk_down(&self, top: TxNum, at: AsOf, limit: usize) -> Result<Walked, ReadError> {
+        let mut found = Walked::default();
         // Nodes on the way down, each with the child that was last; nothing of a node is read before it is needed.
         let (mut way, mut steps): (Vec<(TxNum, Option<ClaimChild>)>, usize) = (vec![(top, None)], 0);
         while let Some((node, last)) = way.pop() {
@@ -106,7 +173,7 @@ impl View<'_> {
             let Some((tie, _)) = next.filter(|(tie, _)| tie.by < at.tx_end) else { continue };
             way.push((node, Some(tie)));
             if self.is_suspect(&tie)? {
-                found.has_suspect = true;
+                found.suspects.push(tie.child);
             } else {
                 way.push((tie.child, None));
             }

@@ -3,6 +3,7 @@
 mod explain;
 mod inherited;
 mod members;
+mod owners;
 
 use std::collections::HashMap;
 
@@ -16,8 +17,9 @@ use cairn_tables::{
 
 pub use self::{
     explain::{Explanation, MOST_EXPLAINED_ROWS, MOST_STEPS, Step},
-    inherited::ClaimedScripts,
+    inherited::{ClaimedParts, ClaimedScripts},
     members::{MemberPage, MemberPlace},
+    owners::{LeftOut, SuspectMerge},
 };
 use crate::{ReadError, View};
 
@@ -59,6 +61,12 @@ impl Tie {
     pub fn is_suspect(&self) -> bool {
         self.smaller.is_some_and(|transactions| transactions >= SUSPECT_TRANSACTIONS)
     }
+}
+
+/// The root that a way from a node leads to.
+#[must_use]
+pub fn root_of(node: TxNum, path: &[Tie]) -> ClusterRoot {
+    ClusterRoot(path.last().map_or(node, |tie| tie.parent))
 }
 
 /// Where a script belongs.
@@ -121,22 +129,31 @@ impl View<'_> {
     /// As [`View::cluster_at`].
     pub fn clusters_at(&self, scripts: &[ScriptId], at: AsOf) -> Result<Vec<Membership>, ReadError> {
         let nodes = self.nodes_at(scripts, at)?;
+        let known: Vec<TxNum> = nodes.iter().copied().flatten().collect();
+        let mut paths = self.paths_at(&known, at)?.into_iter();
+        let of = |(script, node): (&ScriptId, Option<TxNum>)| {
+            let path = node.and_then(|_| paths.next()).unwrap_or_default();
+            Membership { script: *script, root: node.map(|node| root_of(node, &path)), node, path }
+        };
+        Ok(scripts.iter().zip(nodes).map(of).collect())
+    }
+
+    /// The ways from nodes to the roots of their clusters as of a block, in their order. Rows are looked up together, and each
+    /// once. The nodes must be of the block or of one before it.
+    ///
+    /// # Errors
+    /// As [`View::cluster_at`].
+    pub fn paths_at(&self, nodes: &[TxNum], at: AsOf) -> Result<Vec<Vec<Tie>>, ReadError> {
         let mut rows: HashMap<TxNum, ClusterRow> = HashMap::new();
-        let mut found: Vec<Membership> = scripts
-            .iter()
-            .zip(nodes)
-            .map(|(script, node)| Membership { script: *script, root: node.map(ClusterRoot), node, path: Vec::new() })
-            .collect();
-        let mut climbing: Vec<usize> = (0..found.len()).filter(|i| found[*i].root.is_some()).collect();
+        let mut paths: Vec<Vec<Tie>> = nodes.iter().map(|_| Vec::new()).collect();
+        let mut climbing: Vec<usize> = (0..nodes.len()).collect();
+        let top = |paths: &[Vec<Tie>], i: usize| root_of(nodes[i], &paths[i]).0;
         for _ in 0..MOST_CLIMBS {
             if climbing.is_empty() {
-                return Ok(found);
+                return Ok(paths);
             }
-            let mut wanted: Vec<TxNum> = climbing
-                .iter()
-                .filter_map(|i| Some(found[*i].root?.0))
-                .filter(|node| !rows.contains_key(node))
-                .collect();
+            let mut wanted: Vec<TxNum> =
+                climbing.iter().map(|i| top(&paths, *i)).filter(|node| !rows.contains_key(node)).collect();
             wanted.sort_unstable();
             wanted.dedup();
             for (node, row) in wanted.iter().zip(self.bytes_of_many::<Clusters>(&wanted)?) {
@@ -144,8 +161,7 @@ impl View<'_> {
                 rows.insert(*node, Clusters::decode_value(&row)?);
             }
             climbing.retain(|i| {
-                let membership = &mut found[*i];
-                let Some(ClusterRoot(child)) = membership.root else { return false };
+                let child = top(&paths, *i);
                 let tie = match rows.get(&child) {
                     Some(ClusterRow::Newcomer { parent }) => {
                         Some(Tie { child, parent: *parent, by: child, smaller: None })
@@ -155,8 +171,7 @@ impl View<'_> {
                     }
                     _ => None,
                 };
-                membership.path.extend(tie);
-                membership.root = Some(ClusterRoot(tie.map_or(child, |tie| tie.parent)));
+                paths[*i].extend(tie);
                 tie.is_some()
             });
         }

@@ -5,6 +5,7 @@ use cairn_model::TxNum;
 use cairn_tables::{
     claims::ListKey,
     cluster_claims::{ClaimChild, ClaimChildren, ClaimNodes, SCRIPTS_BELOW},
+    cluster_owners::{BelowSum, ClusterBelow, ClusterOwners, MOST_OWNERS, OwnersDue, OwnersRow},
     entities::{
         EntityFacet, EntityFacets, EntityScript, EntityScripts, EntitySum, EntityTotals, FacetKind, Newest, ScriptClass,
     },
@@ -12,7 +13,13 @@ use cairn_tables::{
     labels::{Label, LabelDue, Labels, Member, ScriptHash, ScriptLabel, SeenScript},
     sums::Sums,
 };
-use proptest::{collection::vec, option, prelude::*, sample::select, strategy::BoxedStrategy};
+use proptest::{
+    collection::{btree_set, vec},
+    option,
+    prelude::*,
+    sample::select,
+    strategy::BoxedStrategy,
+};
 
 use crate::{Tested, golden::Golden, golden_ages, values};
 
@@ -80,7 +87,7 @@ impl Tested for Labels {
         (vec(any::<u8>(), 1..40), option::of(seen()), option::of(label()), member(), sources, node)
             .prop_map(|(script, seen, label, member, sources, (is_heritable, node))| ScriptLabel {
                 script: script.into(),
-                node: node.filter(|_| is_heritable && seen.is_some()),
+                node: node.filter(|_| seen.is_some()),
                 is_heritable,
                 seen,
                 member: (label.is_none() || member.level > 40).then_some(member),
@@ -185,6 +192,60 @@ impl Tested for ClaimChildren {
     fn golden() -> Golden<Self> {
         let tie = ClaimChild { parent: TxNum(1), by: TxNum(0x0102), child: TxNum(2) };
         vec![(tie, Sums::of([(SCRIPTS_BELOW, 2)]).unwrap(), "72 0000000001 0000000102 0000000002", "00 04")]
+    }
+}
+
+impl Tested for ClusterBelow {
+    fn keys() -> BoxedStrategy<TxNum> {
+        values::tx_num().boxed()
+    }
+
+    fn values() -> BoxedStrategy<Sums> {
+        golden_ages::sums().boxed()
+    }
+
+    fn golden() -> Golden<Self> {
+        let of = [(BelowSum::Scripts, 2), (BelowSum::Funded, 300), (BelowSum::Spent, 1), (BelowSum::Suspects, 1)];
+        let sums = Sums::of(of.map(|(sum, number)| (sum.position(), number))).unwrap();
+        vec![(TxNum(0x0102), sums, "42 0000000102", "00 04 00 d804 00 02 00 02")]
+    }
+}
+
+impl Tested for ClusterOwners {
+    fn keys() -> BoxedStrategy<TxNum> {
+        values::tx_num().boxed()
+    }
+
+    fn values() -> BoxedStrategy<OwnersRow> {
+        let owners = |most: usize| btree_set(entity(), 1..=most).prop_map(|owners| owners.into_iter().collect());
+        let owners = prop_oneof![(Just(false), owners(1)), (Just(true), owners(MOST_OWNERS))];
+        (owners, any::<u64>(), values::sats())
+            .prop_map(|((is_suspect, owners), scripts, balance)| OwnersRow { owners, is_suspect, scripts, balance })
+            .boxed()
+    }
+
+    fn golden() -> Golden<Self> {
+        let [abc, de] = ["abc", "de"].map(|name| name.parse().unwrap());
+        let one = OwnersRow { owners: vec![abc], is_suspect: false, scripts: 300, balance: 0 };
+        let two = OwnersRow { owners: vec![one.owners[0].clone(), de], is_suspect: true, scripts: 1, balance: 0 };
+        vec![
+            (TxNum(0x0102), one, "4f 0000000102", "00 ac02 00 03 616263"),
+            (TxNum(0x0103), two, "4f 0000000103", "01 01 00 03 616263 02 6465"),
+        ]
+    }
+}
+
+impl Tested for OwnersDue {
+    fn keys() -> BoxedStrategy<TxNum> {
+        values::tx_num().boxed()
+    }
+
+    fn values() -> BoxedStrategy<()> {
+        Just(()).boxed()
+    }
+
+    fn golden() -> Golden<Self> {
+        vec![(TxNum(0x0102), (), "44 0000000102", "")]
     }
 }
 

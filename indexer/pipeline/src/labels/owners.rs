@@ -1,0 +1,58 @@
+//! Whose clusters are said to be, and what they add to the sums of entities.
+
+use std::collections::BTreeSet;
+
+use cairn_events::EntityName;
+use cairn_model::TxNum;
+use cairn_reader::{ClaimWalk, ClaimedParts, LeftOut, ReadError, View};
+use cairn_tables::{cluster_owners::OwnersRow, clusters::Counts, sums::Sums};
+
+use super::judge::{MOST_HEIRS, owner_by};
+
+/// The row of a root: `None` if the cluster is said to be nobody's.
+///
+/// # Errors
+/// More is left out of the cluster than it has, which only damage makes.
+pub(crate) fn row_of(
+    root: TxNum,
+    owners: Vec<EntityName>,
+    counts: &Counts,
+    below: &Sums,
+) -> Result<Option<OwnersRow>, ReadError> {
+    if owners.is_empty() {
+        return Ok(None);
+    }
+    let rest = LeftOut::of(below).and_then(|left_out| {
+        let scripts = counts.scripts.checked_sub(left_out.scripts)?;
+        let balance = counts.balance.checked_sub(left_out.balance)?;
+        Some(OwnersRow { owners, is_suspect: left_out.suspects > 0, scripts, balance })
+    });
+    let broken = || ReadError::Broken(format!("more is left out of the cluster of {} than it has", root.0));
+    rest.map(Some).ok_or_else(broken)
+}
+
+/// Whom the claims name: one for each part of the cluster at most, ascending.
+///
+/// # Errors
+/// The database cannot be read, or a row is damaged.
+pub(crate) fn owners_by(claims: &mut ClaimWalk<'_>, parts: &ClaimedParts) -> Result<Vec<EntityName>, ReadError> {
+    let mut owners = BTreeSet::new();
+    for scripts in std::iter::once(&parts.own).chain(&parts.others) {
+        owners.extend(owner_by(claims, scripts)?);
+    }
+    Ok(owners.into_iter().collect())
+}
+
+/// Whose the cluster of a root is said to be, as of the tip; `None` if nobody's, or if the node is no root.
+///
+/// # Errors
+/// As [`owners_by`] and [`row_of`].
+pub(crate) fn judge_owners(
+    view: &View<'_>,
+    claims: &mut ClaimWalk<'_>,
+    root: TxNum,
+) -> Result<Option<OwnersRow>, ReadError> {
+    let Some(counts) = view.counts_of_root(root)? else { return Ok(None) };
+    let parts = view.claimed_parts(root, view.as_of_tip(), MOST_HEIRS)?;
+    row_of(root, owners_by(claims, &parts)?, &counts, &view.below(root)?)
+}

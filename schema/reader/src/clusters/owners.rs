@@ -1,0 +1,125 @@
+//! Whose clusters are said to be.
+
+use cairn_model::{Sats, TxNum};
+use cairn_tables::{
+    Table,
+    cluster_owners::{BelowSum, ClusterBelow, ClusterOwners, OwnersDue, OwnersRow},
+    clusters::{ClusterRow, Clusters, Counts},
+    sums::Sums,
+};
+
+use super::{ClusterRoot, Tie};
+use crate::{ReadError, View};
+
+/// What is to be left out of a cluster.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LeftOut {
+    /// Scripts that a list names somebody for.
+    pub scripts: u64,
+    /// What these hold.
+    pub balance: Sats,
+    /// Merges of two large clusters.
+    pub suspects: u64,
+}
+
+impl LeftOut {
+    /// What a row of `cluster_below` says; `None` if it cannot be.
+    #[must_use]
+    pub fn of(sums: &Sums) -> Option<Self> {
+        let of = |sum: BelowSum| sums.get(sum.position());
+        let balance = of(BelowSum::Funded) - of(BelowSum::Spent);
+        Some(LeftOut {
+            scripts: of(BelowSum::Scripts).try_into().ok()?,
+            balance: balance.try_into().ok()?,
+            suspects: of(BelowSum::Suspects).try_into().ok()?,
+        })
+    }
+}
+
+impl View<'_> {
+    /// What a cluster has as of the tip, by its root; `None` if the node is no root. One row read.
+    ///
+    /// # Errors
+    /// The database cannot be read, or the row is damaged.
+    pub fn counts_of_root(&self, root: TxNum) -> Result<Option<Counts>, ReadError> {
+        Ok(match self.get::<Clusters>(&root)? {
+            Some(ClusterRow::Root(counts)) => Some(counts),
+            _ => None,
+        })
+    }
+
+    /// Whose a cluster is said to be by the claims that extend to all of its scripts, as of the tip; `None` if nobody's. One
+    /// row read.
+    ///
+    /// # Errors
+    /// The database cannot be read, or the row is damaged.
+    pub fn owners_of(&self, root: ClusterRoot) -> Result<Option<OwnersRow>, ReadError> {
+        self.get::<ClusterOwners>(&root.0)
+    }
+
+    /// As [`View::owners_of`], of many roots, ascending, in one look-up.
+    ///
+    /// # Errors
+    /// As [`View::owners_of`].
+    pub fn owners_of_many(&self, roots: &[TxNum]) -> Result<Vec<Option<OwnersRow>>, ReadError> {
+        let rows = self.bytes_of_many::<ClusterOwners>(roots)?;
+        rows.iter().map(|row| Ok(row.as_ref().map(|bytes| ClusterOwners::decode_value(bytes)).transpose()?)).collect()
+    }
+
+    /// True if a cluster is said to be somebody's. No row is decoded.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub fn has_owners(&self) -> Result<bool, ReadError> {
+        self.has_row::<ClusterOwners>()
+    }
+
+    /// Roots whose clusters are to be judged again, ascending, after one, at most so many.
+    ///
+    /// # Errors
+    /// The database cannot be read, or a row is damaged.
+    pub fn owners_due(&self, after: Option<TxNum>, limit: usize) -> Result<Vec<TxNum>, ReadError> {
+        let rows = self.scan::<OwnersDue>(after.as_ref())?;
+        let is_after = |row: &Result<TxNum, ReadError>| row.as_ref().map_or(true, |row| after != Some(*row));
+        rows.map(|row| Ok(row?.0)).filter(is_after).take(limit).collect()
+    }
+
+    /// What is left out at a node and below; a row that is not there is zero. One row read.
+    ///
+    /// # Errors
+    /// The database cannot be read, or the row is damaged.
+    pub fn below(&self, node: TxNum) -> Result<Sums, ReadError> {
+        Ok(self.get::<ClusterBelow>(&node)?.unwrap_or_default())
+    }
+
+    /// Merges of two large clusters among so many rows of the forest, from a node on: of each the tie, and the way from its parent
+    /// to the root as of the tip. With the node to go on with; `None` at the end.
+    ///
+    /// # Errors
+    /// The database cannot be read, or a row is damaged.
+    pub fn suspect_merges(&self, from: TxNum, rows: usize) -> Result<(Vec<SuspectMerge>, Option<TxNum>), ReadError> {
+        let (mut scan, mut read, mut ties) = (self.scan::<Clusters>(Some(&from))?, 0, Vec::new());
+        let mut next = None;
+        while let Some((key, value)) = scan.next_bytes()? {
+            if read == rows {
+                next = Some(Clusters::decode_key(key)?);
+                break;
+            }
+            read += 1;
+            // Of hundreds of millions of rows few are of merges.
+            if !ClusterRow::is_merged(value) {
+                continue;
+            }
+            if let ClusterRow::Merged { parent, by, counts } = Clusters::decode_value(value)? {
+                let tie = Tie { child: Clusters::decode_key(key)?, parent, by, smaller: Some(counts.transactions) };
+                ties.extend(Some(tie).filter(Tie::is_suspect));
+            }
+        }
+        let parents: Vec<TxNum> = ties.iter().map(|tie| tie.parent).collect();
+        let paths = self.paths_at(&parents, self.as_of_tip())?;
+        Ok((ties.into_iter().zip(paths).collect(), next))
+    }
+}
+
+/// The tie of a merge of two large clusters, and the way from its parent to the root.
+pub type SuspectMerge = (Tie, Vec<Tie>);

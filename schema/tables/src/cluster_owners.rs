@@ -1,0 +1,134 @@
+//! Whose clusters are said to be, and what they add to the sums of entities.
+//!
+//! ```text
+//! cluster_below   'B' ‖ node (5) → sums by position, see `BelowSum`
+//! cluster_owners  'O' ‖ root (5) → flags │ scripts │ balance │ n × (length │ entity)
+//!   flags         1 suspect
+//! owners_due      'D' ‖ root (5) → ∅
+//! ```
+//!
+//! `cluster_below` has every node of the forest of `clusters` at which or below which there is something to leave out: scripts
+//! that a list names somebody for, which count by what is said of themselves, and suspect merges. Ties only come at a root,
+//! and go in the opposite order, so the row of a root is of its whole cluster. `cluster_owners` has every root whose cluster
+//! counts as an entity's by the claims that extend to all of its scripts: how many scripts count because of them, and what
+//! these hold. A cluster with a suspect merge has all whom claims of its parts name, and counts in no sum: what each part holds
+//! is not known. Roots in `owners_due` are to be judged again. Rows follow from those of `labels`, from the claims and from the
+//! forest. A row of zeros does not exist.
+
+use cairn_events::EntityName;
+use cairn_model::{Sats, TxNum};
+
+use crate::{
+    codec::{DecodeError, Input, ValueCodec, put_amount, put_varint},
+    sums::Sums,
+    table::{Home, Origin, Table},
+};
+
+/// What is left out at a node and below.
+pub struct ClusterBelow;
+
+impl Table for ClusterBelow {
+    const NAME: &'static str = "cluster_below";
+    const HOME: Home = Home::Shared(b'B');
+    const ORIGIN: Origin = Origin::Joined;
+    type Key = TxNum;
+    type Value = Sums;
+}
+
+/// Whose a cluster is said to be, by its root.
+pub struct ClusterOwners;
+
+impl Table for ClusterOwners {
+    const NAME: &'static str = "cluster_owners";
+    const HOME: Home = Home::Shared(b'O');
+    const ORIGIN: Origin = Origin::Joined;
+    type Key = TxNum;
+    type Value = OwnersRow;
+}
+
+/// Roots that are to be judged again.
+pub struct OwnersDue;
+
+impl Table for OwnersDue {
+    const NAME: &'static str = "owners_due";
+    const HOME: Home = Home::Shared(b'D');
+    const ORIGIN: Origin = Origin::Joined;
+    type Key = TxNum;
+    type Value = ();
+}
+
+/// What is summed of a node and of all below it, by position.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u32)]
+pub enum BelowSum {
+    /// Scripts that a list names somebody for.
+    Scripts = 0,
+    /// Satoshis that these received.
+    Funded = 1,
+    /// Satoshis of their coins that were spent.
+    Spent = 2,
+    /// Merges of two large clusters, which may rest on a mistake.
+    Suspects = 3,
+}
+
+impl BelowSum {
+    /// Its position in a row.
+    #[must_use]
+    pub const fn position(self) -> u32 {
+        self as u32
+    }
+}
+
+/// Most entities that a row has.
+pub const MOST_OWNERS: usize = 16;
+
+/// Whose a cluster is said to be.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct OwnersRow {
+    /// Who, ascending: one, or of a cluster with a suspect merge 1 to [`MOST_OWNERS`].
+    pub owners: Vec<EntityName>,
+    /// True if it has a suspect merge: then it counts in no sum.
+    pub is_suspect: bool,
+    /// Scripts of it that count by the claims about others: those that no list names anybody for.
+    pub scripts: u64,
+    /// What these hold.
+    pub balance: Sats,
+}
+
+impl ValueCodec for OwnersRow {
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.push(u8::from(self.is_suspect));
+        put_varint(out, self.scripts);
+        put_amount(out, self.balance);
+        for owner in &self.owners {
+            put_varint(out, owner.as_str().len() as u64);
+            out.extend_from_slice(owner.as_str().as_bytes());
+        }
+    }
+
+    fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
+        let is_suspect = match b.byte()? {
+            0 => false,
+            1 => true,
+            _ => return Err(b.error("flags")),
+        };
+        let (scripts, balance) = (b.varint()?, b.amount()?);
+        let mut owners: Vec<EntityName> = Vec::new();
+        while b.left() > 0 {
+            let length = usize::try_from(b.varint()?).ok().filter(|length| *length <= EntityName::MAX);
+            let name = b.take(length.ok_or_else(|| b.error("text too long"))?)?;
+            let name = str::from_utf8(name).ok().and_then(|text| text.parse().ok());
+            let name = name.ok_or_else(|| b.error("name of an entity"))?;
+            if owners.last().is_some_and(|last| *last >= name) {
+                return Err(b.error("order"));
+            }
+            owners.push(name);
+        }
+        let most = if is_suspect { MOST_OWNERS } else { 1 };
+        if (1..=most).contains(&owners.len()) {
+            Ok(OwnersRow { owners, is_suspect, scripts, balance })
+        } else {
+            Err(b.error("number of owners"))
+        }
+    }
+}
