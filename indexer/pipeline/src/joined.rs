@@ -26,8 +26,8 @@ const FIRST_STEP: usize = 512;
 /// Most scripts that are judged and written in one commit: some megabytes. What they have in common, as the sums of an entity,
 /// is read and written once.
 const MOST_IN_STEP: usize = 8_192;
-/// Scripts that are written between two flushes.
-const FLUSH_SCRIPTS: usize = 1 << 17;
+/// Scripts that are written between two flushes: what a kill can lose of the work. A flush for each document suffices.
+const FLUSH_SCRIPTS: usize = 1 << 19;
 
 /// Clusters that are judged and written in one commit: each has the claims of 16 scripts.
 const OWNERS_IN_STEP: usize = 1_024;

@@ -1,6 +1,6 @@
 //! Takes a document in.
 
-use std::{io, path::PathBuf};
+use std::{io, path::PathBuf, time::Instant};
 
 use cairn_events::{BadDocument, Body, Document, DocumentHash, Quote, QuoteRow, Slug, choose};
 use cairn_model::BlockHash;
@@ -102,6 +102,7 @@ impl Engine {
             self.follow_document(document)?;
             return Ok(known);
         }
+        let begun = Instant::now();
         taking.mark_ended(&self.writer)?;
         let mut applied = None;
         self.writer.commit::<LedgerError>(|batch| {
@@ -111,7 +112,10 @@ impl Engine {
             taking.checkpoint(batch, (tip.height, tip.hash), last)
         })?;
         drop(view);
+        let (ledger, begun) = (begun.elapsed(), Instant::now());
         self.follow_document(document)?;
+        let [ledger_ms, labels_ms] = [ledger, begun.elapsed()].map(|of| of.as_millis());
+        tracing::debug!(ledger_ms, labels_ms, "a document is taken, and labels follow");
         Ok(applied.ok_or_else(|| ReadError::Broken("a commit wrote nothing".to_owned()))?)
     }
 

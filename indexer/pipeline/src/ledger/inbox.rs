@@ -131,8 +131,15 @@ impl Engine {
     }
 
     fn take_file(&self, path: &Path, now: u32) -> Result<Vec<Applied>, Taken> {
-        // The hash is at the end: nothing is taken before it is known to be right.
-        file::read(open(path)?, |_| Ok::<(), FileError>(()))?;
+        // The hash is at the end: nothing is taken before it is known to be right. Mostly there is one document, which is kept.
+        let mut only = None;
+        let documents = file::read(open(path)?, |document| {
+            only = Some(document);
+            Ok::<(), FileError>(())
+        })?;
+        if let Some(document) = only.filter(|_| documents == 1) {
+            return Ok(vec![self.take_document(&document, now)?]);
+        }
         let mut applied = Vec::new();
         file::read(open(path)?, |document| {
             applied.push(self.take_document(&document, now)?);
