@@ -4,7 +4,7 @@
 //! cluster_below   'B' ‖ node (5) → sums by position, see `BelowSum`
 //! cluster_owners  'O' ‖ root (5) → flags │ scripts │ balance │ n × (length │ entity)
 //!   flags         1 suspect
-//! owners_due      'D' ‖ root (5) → ∅
+//! owners_due      'U' ‖ root (5) → ∅
 //! ```
 //!
 //! `cluster_below` has every node of the forest of `clusters` at which or below which there is something to leave out: scripts
@@ -51,7 +51,7 @@ pub struct OwnersDue;
 
 impl Table for OwnersDue {
     const NAME: &'static str = "owners_due";
-    const HOME: Home = Home::Shared(b'D');
+    const HOME: Home = Home::Shared(b'U');
     const ORIGIN: Origin = Origin::Joined;
     type Key = TxNum;
     type Value = ();

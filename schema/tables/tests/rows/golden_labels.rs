@@ -245,7 +245,7 @@ impl Tested for OwnersDue {
     }
 
     fn golden() -> Golden<Self> {
-        vec![(TxNum(0x0102), (), "44 0000000102", "")]
+        vec![(TxNum(0x0102), (), "55 0000000102", "")]
     }
 }
 
