@@ -219,7 +219,13 @@ async fn health_says_all_that_was_agreed() {
     assert!(premium.contains(&"/v1/tx/{txid}".into()) && premium.contains(&"POST /v1/tx/verify".into()));
     assert_eq!(
         body["prepared_x402_capabilities"],
-        serde_json::json!(["mempool_stress_history", "tx_verify", "wallet_detail", "wallet_summary"])
+        serde_json::json!([
+            "chain_awakenings",
+            "mempool_stress_history",
+            "tx_verify",
+            "wallet_detail",
+            "wallet_summary"
+        ])
     );
     assert_eq!(
         body["native_402_opening"]["eligible_first_wave_capabilities"],

@@ -17,6 +17,7 @@ mod damaged;
 mod day_values;
 mod description;
 mod discovery;
+mod dormancy;
 mod endpoints;
 mod entities;
 mod errors;

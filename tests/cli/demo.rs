@@ -123,6 +123,14 @@ fn says_who_they_are(address: &str) {
         })
         .sum();
     assert_eq!(exchange["direct_balance_sats"], sats, "{exchange}");
+    // The sleeper wakes after thirteen years, and nobody else.
+    let sleeper: Vec<String> =
+        all.iter().find(|of| of.name == "sleeper").unwrap().addresses.iter().map(ToString::to_string).collect();
+    let sleeper: Vec<&str> = sleeper.iter().map(String::as_str).collect();
+    let woken = get_json(address, "/v1/chain/awakenings?since=0&min_dormancy_days=4500");
+    let whose: Vec<&str> =
+        woken["awakenings"].as_array().unwrap().iter().map(|of| of["address"].as_str().unwrap()).collect();
+    assert!(!whose.is_empty() && whose.iter().all(|of| sleeper.contains(of)), "{woken}");
     let found = get_json(address, "/v1/labels/search?q=cairn%20exchnage");
     assert_eq!(found["results"][0]["entity"], "cairn-exchange", "{found}");
     let blocks = get_json(address, "/v1/chain/recent-blocks?limit=50");

@@ -93,6 +93,11 @@ impl Subjects {
             "recent_blocks" => get(json!({"limit": 2}), "/v1/chain/recent-blocks?limit=2".to_owned()),
             "supply_distribution" => get(json!({"as_of": 3}), "/v1/chain/supply-distribution?as_of=3".to_owned()),
             "onchain_stats" => get(json!({"as_of": 3}), "/v1/onchain?as_of=3".to_owned()),
+            "chain_awakenings" => get(
+                json!({"since": "0", "address_filter": script}),
+                format!("/v1/chain/awakenings?since=0&address_filter={script}"),
+            ),
+            "pulse_dormant" => get(json!({"min_age_years": 2}), "/v1/pulse/dormant?min_age_years=2".to_owned()),
             "projected_blocks" => get(json!({}), "/v1/chain/projected-blocks".to_owned()),
             "mempool_stats" => get(json!({}), "/v1/mempool/stats".to_owned()),
             "fee_distribution" => get(json!({}), "/v1/mempool/fee-distribution".to_owned()),

@@ -40,7 +40,7 @@ const TUNED: &[Judged] = &[
     ("current bitcoin price in dollars", &["price"]),
     ("which mining pools are largest", &["pool_list"]),
     ("profit and loss of a wallet", &["/v1/wallets/{address}/pnl"]),
-    ("coins that moved after ten years", &["/v1/chain/awakenings", "/v1/chain/dormant-movements", "/v1/pulse/dormant"]),
+    ("coins that moved after ten years", &["chain_awakenings", "dormant_movements", "pulse_dormant"]),
     ("large whale transactions", &["/v1/chain/whale-alerts", "/v1/pulse/whales", "/v1/chain/whale-alerts/labeled"]),
     ("report a scam address", &["POST /v1/community/reports", "/v1/community/reports/{address}"]),
     ("prove that a document existed", &["POST /v1/timestamp", "POST /v1/timestamp/verify"]),

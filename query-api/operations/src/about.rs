@@ -26,7 +26,7 @@ pub(crate) fn about(config: &ApiConfig) -> About {
             code in `error`.",
         areas: &[
             ("blocks", "Single blocks and their transactions."),
-            ("chain", "Lists of the newest blocks and of the projected next blocks."),
+            ("chain", "The chain as a whole: newest and projected blocks, supply, old coins that move."),
             (
                 "entities",
                 "Exchanges, services and others that sources name: lists of them, their addresses and their activity.",
@@ -36,6 +36,7 @@ pub(crate) fn about(config: &ApiConfig) -> About {
             ("mempool", "Unconfirmed transactions, and the feerates needed to confirm soon."),
             ("network", "The state of the whole network in a few figures."),
             ("pools", "Mining pools: their shares of the blocks, and the blocks of one."),
+            ("pulse", "What moves now, in short lists."),
             ("sanctions", "The list of sanctions that is loaded: what it covers, how old it is, who has checked it."),
             ("service", "This server: its health, capabilities and prices, and small utilities."),
             ("transactions", "Single transactions: look up, track, verify, broadcast."),

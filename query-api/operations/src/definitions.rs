@@ -6,6 +6,8 @@ use cairn_http::Definition;
 pub(crate) const CLAIMS: &str = "claims";
 /// Id of the definition of entities.
 pub(crate) const ENTITIES: &str = "entities";
+/// Id of the definition of old coins that move.
+pub(crate) const OLD_COINS: &str = "old-coins";
 /// Id of the definition of mining pools.
 pub(crate) const MINING_POOLS: &str = "mining-pools";
 /// Id of the definition of what operators approve of a list of sanctions.
@@ -317,6 +319,26 @@ pub(crate) const DEFINITIONS: &[Definition] = &[
             "A claim that says when it ends gives no member here, whenever it ends: the address's own card judges it by its dates.",
             "Activity is every transaction that pays a member or spends from one, with the sums over all members: what they received,              what they sent, and the difference. A transaction between members alone has the fee as its difference.",
             "Entities that are natural persons, or of whose addresses a tenth or more are said to be a natural person's, are left out of              lists, directory, categories and suggestions. They are found by their exact name alone.",
+        ],
+    },
+    Definition {
+        id: OLD_COINS,
+        title: "Old coins that move",
+        text: &[
+            "The age of a coin is the time from the block that made it to the block that spends it, by monotone block time; of an \
+             unconfirmed spend, to the newest block. A year has 365 days. A coin is one output: that an owner moved other coins \
+             meanwhile does not change its age.",
+            "Awakening: a spent coin of 365 days or more, worth 10 BTC or more. Dormant movement: a transaction of which the inputs of \
+             five years or more are worth 10 BTC or more together. Dormant alert: a movement of the last 24 hours before the \
+             newest block, or one in the mempool, which may never confirm. pulse_dormant takes any age from a year on. The \
+             numbers are ours.",
+            "Coin-days destroyed are the sum of value times age over the old coins, in bitcoin times days. The average age is \
+             weighted by value. Ages and sums cover the old coins of a transaction, not its other inputs.",
+            "A movement is no sale. Coins also move when an owner changes keys or wallets, or when a service sorts its coins. Labels are \
+             what sources say today, not when the coins moved.",
+            "Lists are computed from the transactions that spend coins of a year and more, which the index keeps. So much is looked through \
+             for one page; if that is not enough, the page has fewer rows, says so (truncated), and its cursor goes on. A cursor \
+             stays valid when blocks are added; a reorg that replaces the block that it names ends it (409).",
         ],
     },
     Definition {

@@ -11,6 +11,7 @@ mod chain;
 mod config;
 mod context;
 mod definitions;
+mod dormancy;
 mod entities;
 mod fees;
 mod kept;

@@ -6,8 +6,8 @@ use std::sync::LazyLock;
 use cairn_http::Agreed;
 
 use crate::{
-    blocks, chain, entities, fees, labels, market, mempool, network, operation::Line, pools, qr, sanctions, service,
-    tx, wallets,
+    blocks, chain, dormancy, entities, fees, labels, market, mempool, network, operation::Line, pools, qr, sanctions,
+    service, tx, wallets,
 };
 
 /// The operations of the interface as it was agreed upon, with their tiers and prices: built or not.
@@ -30,6 +30,7 @@ pub(crate) fn operations() -> Vec<Line> {
         (tx::OPERATIONS, tx::BATCHES),
         (blocks::OPERATIONS, blocks::BATCHES),
         (chain::OPERATIONS, chain::BATCHES),
+        (dormancy::OPERATIONS, dormancy::BATCHES),
         (mempool::OPERATIONS, mempool::BATCHES),
         (fees::OPERATIONS, fees::BATCHES),
         (network::OPERATIONS, network::BATCHES),

@@ -9,6 +9,7 @@ pub mod cospending;
 mod daily;
 mod difficulty;
 mod direction;
+pub mod dormancy;
 pub mod entities;
 mod feerate;
 mod inscription;

@@ -4,7 +4,10 @@
 use cairn_http::{ApiError, BadText, ErrorCode, Location, TextFormat};
 use cairn_model::{BlockHash, Height};
 use cairn_reader::View;
+use cairn_tables::headers::Headers;
 use sha2::{Digest, Sha256};
+
+use crate::context::lacks;
 
 /// Error for a cursor of another list.
 pub(crate) const NO_FIT: &str = "does not match this list and these filters";
@@ -57,6 +60,13 @@ impl Cursor {
     /// The token, bound to the filters and the tip of the view.
     pub(crate) fn token(self, view: &View<'_>, filters: &[&[u8]]) -> String {
         self.encode(view.tip().height, &view.tip().hash.0, filters)
+    }
+
+    /// The token, bound to the filters and to a block: for a list of which what follows depends on this block and those before
+    /// it alone.
+    pub(crate) fn token_at(self, view: &View<'_>, height: Height, filters: &[&[u8]]) -> Result<String, ApiError> {
+        let row = view.header(height)?.ok_or_else(|| lacks::<Headers>(format!("block {height}")))?;
+        Ok(self.encode(height, &row.hash.0, filters))
     }
 
     fn encode(self, height: Height, hash: &[u8; 32], filters: &[&[u8]]) -> String {

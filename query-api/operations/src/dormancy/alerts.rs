@@ -1,0 +1,113 @@
+//! `GET /v1/chain/dormant-alerts`.
+
+use cairn_domain::dormancy::{MOVEMENT_SATS, MOVEMENT_YEARS, YEAR};
+use cairn_http::{ApiError, Format, Formatted, Info, Tool};
+use cairn_model::Height;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    movement::{DormantMovement, table},
+    movements::least_sats,
+    recent::{page, unconfirmed},
+    window::Window,
+};
+use crate::{
+    context::{CLAIMS, Ctx, LABELS, MEMPOOL, TIP, and_mempool, index_get},
+    definitions::OLD_COINS,
+    operation::Operation,
+    parameters::amount::BtcParam,
+    values::Btc,
+};
+
+/// Movements of the last 24 hours, unconfirmed ones included.
+pub(crate) struct DormantAlerts;
+
+/// Parameters.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct AlertsInput {
+    /// Least sum of old coins in bitcoin, 10 or more.
+    #[schemars(example = 100)]
+    min_btc: Option<BtcParam>,
+    /// Alerts of each kind at most: unconfirmed, and confirmed.
+    #[serde(default = "default_limit")]
+    #[schemars(range(min = 1, max = 200))]
+    limit: u32,
+    /// `json`, `csv` or `markdown`.
+    #[serde(default)]
+    format: Format,
+}
+
+fn default_limit() -> u32 {
+    50
+}
+
+/// Movements of the last 24 hours.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct AlertsOutput {
+    /// First block of the 24 hours before the newest one, by monotone block time.
+    since_height: Height,
+    min_sats: u64,
+    min_btc: Btc,
+    min_age_years: u32,
+    limit: u32,
+    /// Unconfirmed transactions, the largest sum of old coins first: they may never confirm.
+    unconfirmed: Vec<DormantMovement>,
+    /// Unconfirmed movements that are left out.
+    unconfirmed_omitted: u64,
+    /// Confirmed ones, the newest first.
+    confirmed: Vec<DormantMovement>,
+    /// True if there are more confirmed ones: `dormant_movements` has them all.
+    truncated: bool,
+    /// Value of the old coins of all that are listed.
+    total_old_sats: u64,
+    total_old_btc: Btc,
+    /// Id of the definition, explained at `/api/reference/definitions/<id>`.
+    definition: &'static str,
+}
+
+impl Operation for DormantAlerts {
+    const INFO: Info = Info {
+        summary: "Movements of coins of five years and more in the last 24 hours, the mempool included",
+        description: "The dormant movements of the 24 hours before the newest block, and those that wait in the mempool, which come \
+            first and may never confirm: transactions whose inputs of five years and more are worth 10 BTC or more together. \
+            Ages of unconfirmed ones are as of the newest block.",
+        freshness: &[TIP, MEMPOOL, CLAIMS, LABELS],
+        tool: Tool::UNLISTED,
+        ..and_mempool(index_get("dormant_alerts", "/v1/chain/dormant-alerts", "chain"))
+    };
+    type Input = AlertsInput;
+    type Output = Formatted<AlertsOutput>;
+
+    fn run(ctx: &Ctx<'_>, input: AlertsInput) -> Result<Formatted<AlertsOutput>, ApiError> {
+        let view = ctx.view()?;
+        let window = Window::of(view, None, None)?;
+        let sats = least_sats(input.min_btc, MOVEMENT_SATS)?;
+        let least = (MOVEMENT_YEARS.saturating_mul(YEAR), sats);
+        let limit = input.limit as usize;
+        let (unconfirmed, count) = unconfirmed(ctx, view, least, limit)?;
+        let page = page(ctx, view, (window, None), least, limit)?;
+        let listed = || unconfirmed.iter().chain(&page.movements);
+        let total = listed().map(DormantMovement::old_sats).fold(0, u64::saturating_add);
+        Ok(match input.format {
+            Format::Json => Formatted::Json(AlertsOutput {
+                since_height: window.since,
+                min_sats: sats,
+                min_btc: Btc::of(sats),
+                min_age_years: MOVEMENT_YEARS,
+                limit: input.limit,
+                unconfirmed_omitted: count.saturating_sub(unconfirmed.len()) as u64,
+                unconfirmed,
+                confirmed: page.movements,
+                truncated: page.next.is_some(),
+                total_old_sats: total,
+                total_old_btc: Btc::of(total),
+                definition: OLD_COINS,
+            }),
+            format => {
+                let rows = table(unconfirmed.into_iter().chain(page.movements).collect());
+                if format == Format::Csv { Formatted::Csv(rows) } else { Formatted::Markdown(rows) }
+            }
+        })
+    }
+}

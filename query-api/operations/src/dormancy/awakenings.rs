@@ -1,0 +1,321 @@
+//! `GET /v1/chain/awakenings`.
+
+use cairn_domain::{
+    Subject,
+    dormancy::{AWAKENING_DAYS, AWAKENING_SATS},
+    script_type,
+};
+use cairn_http::{ApiError, ErrorCode, Format, Formatted, Info, Table, Tool};
+use cairn_model::{Height, ScriptId, SpentCoin, TxNum};
+use cairn_reader::{FoundScript, StoredTx, View};
+use cairn_tables::block_log::BlockLog;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    movement::{age, name_of},
+    movements::least_sats,
+    source::{Least, Search, Step},
+    window::{Place, Window},
+};
+use crate::{
+    context::{CLAIMS, Ctx, LABELS, TIP, confirmations, index_get, lacks},
+    definitions::OLD_COINS,
+    operation::Operation,
+    parameters::{amount::BtcParam, identifier::AddressParam, since::SinceParam},
+    values::{Btc, rfc3339},
+    vocabulary::{
+        cursor::CURSOR,
+        label::{ShortLabel, Unlabeled},
+    },
+};
+
+/// Seconds of a day.
+const DAY: u32 = 86_400;
+/// Confirmations from which a transaction counts as settled.
+const SETTLED_AT: u32 = 6;
+
+/// Old coins that were spent.
+pub(crate) struct Awakenings;
+
+/// Parameters.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct AwakeningsInput {
+    /// First block: a height, date, time (RFC 3339), or days before the newest, as in `30d`. Default: 1d.
+    #[schemars(length(min = 1, max = 40), example = "30d")]
+    since: Option<SinceParam>,
+    /// Only blocks before this one, in the same forms.
+    #[schemars(length(min = 1, max = 40))]
+    until: Option<SinceParam>,
+    /// Least value of a coin in bitcoin, 10 or more.
+    #[schemars(example = 100)]
+    min_btc: Option<BtcParam>,
+    /// Least age of a coin, in days.
+    #[serde(default = "default_days")]
+    #[schemars(range(min = 365, max = 10_000))]
+    min_dormancy_days: u32,
+    /// Only coins of this address.
+    address_filter: Option<AddressParam>,
+    /// Coins per page.
+    #[serde(default = "default_limit")]
+    #[schemars(range(min = 1, max = 500))]
+    limit: u32,
+    /// `next_cursor` of the previous page.
+    #[schemars(length(min = 1, max = 256), extend("format" = CURSOR.name))]
+    cursor: Option<String>,
+    /// `json`, `csv` or `markdown`.
+    #[serde(default)]
+    format: Format,
+}
+
+fn default_days() -> u32 {
+    AWAKENING_DAYS
+}
+
+fn default_limit() -> u32 {
+    100
+}
+
+/// Old coins that were spent.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct AwakeningsOutput {
+    /// First block that was asked for.
+    since_height: Height,
+    /// One past the last.
+    until_height: Height,
+    min_sats: u64,
+    min_btc: Btc,
+    min_dormancy_days: u32,
+    /// The address that was asked for; null for all.
+    address_filter: Option<String>,
+    limit: u32,
+    /// The newest transaction first; coins of one transaction in the order of its inputs.
+    awakenings: Vec<Awakening>,
+    /// Cursor of the next page; null at the end.
+    next_cursor: Option<String>,
+    /// This page covers the blocks from this height on.
+    covered_from_height: Height,
+    /// True if so many transactions were looked through that the page has fewer rows than it may: go on with `next_cursor`.
+    truncated: bool,
+    /// Id of the definition, explained at `/api/reference/definitions/<id>`.
+    definition: &'static str,
+}
+
+/// An old coin that was spent.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Awakening {
+    /// The transaction that spends it, and the input.
+    txid: String,
+    vin: u32,
+    height: Height,
+    /// Time of the block's header.
+    time: String,
+    time_unix: u32,
+    confirmations: u32,
+    /// True below 6 confirmations: a reorg may still undo it.
+    provisional: bool,
+    value_sats: u64,
+    value_btc: Btc,
+    /// Full days between the two blocks, by monotone block time.
+    dormant_days: u32,
+    /// The output that it was.
+    created_txid: String,
+    created_vout: u32,
+    created_height: Height,
+    /// Time of that block's header.
+    created_at: String,
+    /// Its address, or `scripthash:<hex>` if it has none.
+    address: String,
+    script_type: &'static str,
+    /// Label of the script; null if no claim gives one.
+    label: Option<ShortLabel>,
+}
+
+impl Operation for Awakenings {
+    const INFO: Info = Info {
+        summary: "Old coins that woke up: spent coins of a year and more, worth 10 BTC or more each",
+        description: "Each coin of 365 days and more and of 10 BTC and more that was spent, the newest first: by which transaction \
+            and input, how long it lay, where it came from, whose it was by the loaded labels. Of the last 24 hours, or of any \
+            part of the chain, page by page; of one address with `address_filter`. Confirmed transactions only.",
+        freshness: &[TIP, CLAIMS, LABELS],
+        errors: &[ErrorCode::CursorExpired],
+        tool: Tool::reads(
+            "asked which old coins woke up, coin by coin, or those of an address",
+            "sums by transaction, or unconfirmed ones (pulse_dormant)",
+        ),
+        ..index_get("chain_awakenings", "/v1/chain/awakenings", "chain")
+    };
+    type Input = AwakeningsInput;
+    type Output = Formatted<AwakeningsOutput>;
+
+    fn run(ctx: &Ctx<'_>, input: AwakeningsInput) -> Result<Formatted<AwakeningsOutput>, ApiError> {
+        let view = ctx.view()?;
+        let window = Window::of(view, input.since, input.until)?;
+        let sats = least_sats(input.min_btc, AWAKENING_SATS)?;
+        let least = Least { age: input.min_dormancy_days.saturating_mul(DAY), sats };
+        let text = input.address_filter.as_ref().map(|address| address.text.clone());
+        let asked = format!("{:?} {:?} {sats} {} {text:?}", input.since, input.until, input.min_dormancy_days);
+        let filters: [&[u8]; 2] = [b"chain_awakenings", asked.as_bytes()];
+        let from = input.cursor.as_deref().map(|token| Place::read(token, view, &filters)).transpose()?;
+        let script = input.address_filter.as_ref().map(|address| found(view, address)).transpose()?;
+        let mut pages = Pages { ctx, view, least, limit: input.limit as usize, rows: Vec::new() };
+        let end = match script {
+            // No block has the address.
+            Some(None) => End { next: None, covered_from: window.since, is_cut: false },
+            script => pages.read(window, from, script.flatten())?,
+        };
+        let rows = pages.labelled()?;
+        let next_cursor = end.next.map(|next| next.token(view, &filters)).transpose()?;
+        if input.format != Format::Json && next_cursor.is_some() {
+            ctx.warn("more_rows", format!("more coins follow: this is a part of {}", input.limit));
+        }
+        Ok(match input.format {
+            Format::Json => Formatted::Json(AwakeningsOutput {
+                since_height: window.since,
+                until_height: window.until,
+                min_sats: sats,
+                min_btc: Btc::of(sats),
+                min_dormancy_days: input.min_dormancy_days,
+                address_filter: text,
+                limit: input.limit,
+                awakenings: rows,
+                next_cursor,
+                covered_from_height: end.covered_from,
+                truncated: end.is_cut,
+                definition: OLD_COINS,
+            }),
+            Format::Csv => Formatted::Csv(table(rows)),
+            Format::Markdown => Formatted::Markdown(table(rows)),
+        })
+    }
+}
+
+/// The script of an address, if a block has it.
+fn found(view: &View<'_>, address: &AddressParam) -> Result<Option<FoundScript>, ApiError> {
+    Ok(match &address.subject {
+        Subject::Script(script) => view.find_script(script)?,
+        Subject::ScriptHash(hash) => view.find_script_hash(hash)?.map(|(found, _)| found),
+    })
+}
+
+/// Where a page ends.
+struct End {
+    next: Option<Place>,
+    covered_from: Height,
+    is_cut: bool,
+}
+
+/// The rows of a page, with their scripts.
+struct Pages<'p> {
+    ctx: &'p Ctx<'p>,
+    view: &'p View<'p>,
+    least: Least,
+    limit: usize,
+    rows: Vec<(Awakening, Vec<u8>)>,
+}
+
+impl Pages<'_> {
+    fn read(&mut self, window: Window, from: Option<Place>, script: Option<FoundScript>) -> Result<End, ApiError> {
+        let id = script.as_ref().map(|script| script.id);
+        // The transaction of the place may have further coins.
+        let end = from.map_or(window.end, |from| TxNum(from.tx_num.0.saturating_add(1)).min(window.end));
+        let mut search = Search::of(self.view, (window.first, end), script, self.least)?;
+        let stop = |at: Place, is_cut| End {
+            next: Some(at),
+            covered_from: self.view.chain().height_of(at.tx_num).unwrap_or_default(),
+            is_cut,
+        };
+        loop {
+            match search.next(&self.ctx.work)? {
+                Step::End => return Ok(End { next: None, covered_from: window.since, is_cut: false }),
+                // All its coins were looked at.
+                Step::Enough(last) => return Ok(stop(Place { tx_num: last, vin: MOST_INPUTS }, true)),
+                Step::Tx(tx_num) => {
+                    let first = from.filter(|from| from.tx_num == tx_num).map_or(0, |from| from.vin);
+                    if let Some(vin) = self.coins_of(tx_num, first, id)? {
+                        return Ok(stop(Place { tx_num, vin }, false));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Adds the coins of a transaction from an input on. Returns the input that the page has no room for.
+    fn coins_of(&mut self, tx_num: TxNum, first: u32, script: Option<ScriptId>) -> Result<Option<u32>, ApiError> {
+        let missing = || lacks::<BlockLog>(format!("transaction {}", tx_num.0));
+        let tx = self.view.tx(tx_num)?.ok_or_else(missing)?;
+        let now = self.view.chain().get(tx.height).ok_or_else(missing)?.mono_time;
+        for (vin, coin) in (0..).zip(self.view.inputs(&tx)?).skip(first as usize) {
+            let age = age(self.view, coin.birth, now);
+            let is_of = script.is_none_or(|script| script == coin.script);
+            if !is_of || coin.value < self.least.sats || age < self.least.age {
+                continue;
+            }
+            if self.rows.len() == self.limit {
+                return Ok(Some(vin));
+            }
+            self.ctx.work.poll()?;
+            let row = self.row(&tx, (vin, &coin), age)?;
+            self.rows.push(row);
+        }
+        Ok(None)
+    }
+
+    fn row(&self, tx: &StoredTx, (vin, coin): (u32, &SpentCoin), age: u32) -> Result<(Awakening, Vec<u8>), ApiError> {
+        let view = self.view;
+        let missing = || lacks::<BlockLog>(format!("transaction {}", coin.outpoint.tx_num.0));
+        let (created, _) = view.txid_of(coin.outpoint.tx_num)?.ok_or_else(missing)?;
+        let time = |height: Height| view.chain().get(height).map_or(0, |block| block.time);
+        let script = view.script_at(coin.outpoint)?;
+        let confirmations = confirmations(view.tip(), tx.height);
+        let row = Awakening {
+            txid: tx.txid().to_string(),
+            vin,
+            height: tx.height,
+            time: rfc3339(time(tx.height)),
+            time_unix: time(tx.height),
+            confirmations,
+            provisional: confirmations < SETTLED_AT,
+            value_sats: coin.value,
+            value_btc: Btc::of(coin.value),
+            dormant_days: age / DAY,
+            created_txid: created.to_string(),
+            created_vout: coin.outpoint.vout,
+            created_height: coin.birth,
+            created_at: rfc3339(time(coin.birth)),
+            address: name_of(&script, view),
+            script_type: script_type(&script).name(),
+            label: None,
+        };
+        Ok((row, script))
+    }
+
+    fn labelled(self) -> Result<Vec<Awakening>, ApiError> {
+        let mut unlabeled = Unlabeled::default();
+        self.rows.iter().for_each(|(_, script)| unlabeled.push(script));
+        let labels = unlabeled.look_up(self.ctx, self.view)?;
+        Ok(self.rows.into_iter().zip(labels).map(|((row, _), label)| Awakening { label, ..row }).collect())
+    }
+}
+
+/// More inputs than a transaction has.
+const MOST_INPUTS: u32 = (1 << 24) - 1;
+
+fn table(rows: Vec<Awakening>) -> Table {
+    let row = |of: Awakening| {
+        vec![
+            of.time,
+            of.height.to_string(),
+            of.txid,
+            of.vin.to_string(),
+            of.value_sats.to_string(),
+            of.dormant_days.to_string(),
+            of.created_at,
+            of.created_height.to_string(),
+            of.address,
+        ]
+    };
+    let columns =
+        &["time", "height", "txid", "vin", "value_sats", "dormant_days", "created_at", "created_height", "address"];
+    Table { columns, rows: Box::new(rows.into_iter().map(row)) }
+}

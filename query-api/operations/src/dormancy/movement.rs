@@ -1,0 +1,294 @@
+//! A transaction that moves old coins, as answers show it.
+
+use std::{cmp::Reverse, collections::HashMap, hash::Hash};
+
+use cairn_domain::{address_of, dormancy::OldCoins, script_sha256, script_type};
+use cairn_http::{ApiError, Table};
+use cairn_model::{Height, MempoolTx, ScriptId, TxNum, is_unspendable};
+use cairn_reader::View;
+use cairn_tables::block_log::BlockLog;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::{
+    context::{Ctx, confirmations, lacks},
+    values::{Btc, Decimal, rfc3339, rfc3339_ms},
+    vocabulary::label::{ShortLabel, Unlabeled},
+};
+
+/// Confirmations from which a transaction counts as settled.
+const SETTLED_AT: u32 = 6;
+/// Scripts that are shown on each side.
+const MOST_SIDES: usize = 5;
+
+/// A transaction that moves old coins.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct DormantMovement {
+    txid: String,
+    /// `confirmed` or `mempool`.
+    state: &'static str,
+    /// Null while it is unconfirmed.
+    height: Option<Height>,
+    /// Time of the block's header; null while it is unconfirmed.
+    time: Option<String>,
+    time_unix: Option<u32>,
+    /// When it was first seen; null once it is confirmed.
+    first_seen: Option<String>,
+    confirmations: u32,
+    /// True below 6 confirmations: it may still be undone.
+    provisional: bool,
+    /// Value of the old coins that it spends.
+    old_sats: u64,
+    old_btc: Btc,
+    /// Number of the old coins.
+    old_inputs: u64,
+    /// All its inputs.
+    input_count: u64,
+    input_sats: u64,
+    output_count: u64,
+    /// Σ value × age in days of the old coins, in bitcoin-days.
+    coin_days_destroyed: Decimal<8>,
+    /// Their average age in days, weighted by value.
+    average_age_days: Decimal<2>,
+    /// Full days of the oldest.
+    oldest_age_days: u32,
+    /// Whose the old coins were, the largest sum first; 5 at most.
+    from: Vec<DormantSide>,
+    /// Scripts that are left out of `from`.
+    from_omitted: u64,
+    /// Where its outputs went, the largest sum first; 5 at most.
+    to: Vec<DormantSide>,
+    /// Scripts that are left out of `to`.
+    to_omitted: u64,
+}
+
+/// A script of a transaction.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct DormantSide {
+    /// Its address, or `scripthash:<hex>` if it has none.
+    address: String,
+    script_type: &'static str,
+    value_sats: u64,
+    value_btc: Btc,
+    /// Label of the script; null if no claim gives one.
+    label: Option<ShortLabel>,
+}
+
+/// The sums of some scripts.
+struct Sides {
+    /// The largest first.
+    shown: Vec<(Vec<u8>, u64)>,
+    omitted: u64,
+}
+
+impl Sides {
+    /// The largest sums; `script` reads one.
+    fn of<K: Copy + Ord + Hash>(
+        sums: HashMap<K, u64>,
+        script: impl Fn(K) -> Result<Vec<u8>, ApiError>,
+    ) -> Result<Self, ApiError> {
+        let mut sums: Vec<(K, u64)> = sums.into_iter().collect();
+        sums.sort_unstable_by_key(|(key, sats)| (Reverse(*sats), *key));
+        let omitted = sums.len().saturating_sub(MOST_SIDES) as u64;
+        sums.truncate(MOST_SIDES);
+        let shown = sums.into_iter().map(|(key, sats)| Ok((script(key)?, sats))).collect::<Result<_, ApiError>>()?;
+        Ok(Sides { shown, omitted })
+    }
+
+    fn rows(self, ctx: &Ctx<'_>, view: &View<'_>) -> Result<Vec<DormantSide>, ApiError> {
+        let mut unlabeled = Unlabeled::default();
+        self.shown.iter().for_each(|(script, _)| unlabeled.push(script));
+        let labels = unlabeled.look_up(ctx, view)?;
+        let row = |((script, sats), label): ((Vec<u8>, u64), Option<ShortLabel>)| DormantSide {
+            address: name_of(&script, view),
+            script_type: script_type(&script).name(),
+            value_sats: sats,
+            value_btc: Btc::of(sats),
+            label,
+        };
+        Ok(self.shown.into_iter().zip(labels).map(row).collect())
+    }
+}
+
+/// The address of a script, else its hash.
+pub(super) fn name_of(script: &[u8], view: &View<'_>) -> String {
+    address_of(script, view.network()).unwrap_or_else(|| format!("scripthash:{}", hex::encode(script_sha256(script))))
+}
+
+/// The age of a coin in seconds, by monotone block time, as of a time.
+pub(super) fn age(view: &View<'_>, birth: Height, now: u32) -> u32 {
+    view.chain().get(birth).map_or(0, |block| now.saturating_sub(block.mono_time))
+}
+
+/// Sums up a key's satoshis.
+fn add<K: Hash + Eq>(sums: &mut HashMap<K, u64>, key: K, sats: u64) {
+    let sum = sums.entry(key).or_default();
+    *sum = sum.saturating_add(sats);
+}
+
+/// Of which age coins must be, and how much they must be worth together.
+pub(super) type Least = (u32, u64);
+
+/// The old coins of a transaction and the sums of its scripts, before anything is looked up.
+struct Draft<K> {
+    old: OldCoins,
+    from: HashMap<K, u64>,
+    input_count: u64,
+    input_sats: u64,
+}
+
+impl<K: Copy + Ord + Hash> Draft<K> {
+    /// Of coins: script, value and age. `None` if the old ones are not worth enough.
+    fn of(coins: impl Iterator<Item = (K, u64, u32)>, (least_age, least_sats): Least) -> Option<Self> {
+        let mut draft = Draft { old: OldCoins::default(), from: HashMap::new(), input_count: 0, input_sats: 0 };
+        for (script, sats, age) in coins {
+            draft.input_count += 1;
+            draft.input_sats = draft.input_sats.saturating_add(sats);
+            if age >= least_age {
+                draft.old.add(sats, age);
+                add(&mut draft.from, script, sats);
+            }
+        }
+        Some(draft).filter(|draft| draft.old.sats >= least_sats)
+    }
+
+    /// With what is looked up; `from` and `to` are the sums of the scripts on each side.
+    fn finish(
+        self,
+        ctx: &Ctx<'_>,
+        view: &View<'_>,
+        (txid, outputs, place): (String, u64, Place),
+        [from, to]: [Sides; 2],
+    ) -> Result<DormantMovement, ApiError> {
+        let Draft { old, input_count, input_sats, .. } = self;
+        let confirmations = place.block.map_or(0, |(height, _)| confirmations(view.tip(), height));
+        let time = place.block.map(|(_, time)| time);
+        Ok(DormantMovement {
+            txid,
+            state: if place.block.is_some() { "confirmed" } else { "mempool" },
+            height: place.block.map(|(height, _)| height),
+            time: time.map(rfc3339),
+            time_unix: time,
+            first_seen: place.first_seen_ms.map(rfc3339_ms),
+            confirmations,
+            provisional: confirmations < SETTLED_AT,
+            old_sats: old.sats,
+            old_btc: Btc::of(old.sats),
+            old_inputs: old.coins,
+            input_count,
+            input_sats,
+            output_count: outputs,
+            coin_days_destroyed: Decimal(old.coin_days()),
+            average_age_days: Decimal(old.average_age()),
+            oldest_age_days: old.oldest_days(),
+            from_omitted: from.omitted,
+            from: from.rows(ctx, view)?,
+            to_omitted: to.omitted,
+            to: to.rows(ctx, view)?,
+        })
+    }
+}
+
+/// Where a transaction is: height and time of its block, or when it was first seen.
+struct Place {
+    block: Option<(Height, u32)>,
+    first_seen_ms: Option<u64>,
+}
+
+impl DormantMovement {
+    /// A confirmed transaction, if it spends enough old coins. Three rows read, and one for each script that is shown.
+    pub(super) fn confirmed(
+        ctx: &Ctx<'_>,
+        view: &View<'_>,
+        tx_num: TxNum,
+        least: Least,
+    ) -> Result<Option<Self>, ApiError> {
+        let missing = || lacks::<BlockLog>(format!("transaction {}", tx_num.0));
+        let tx = view.tx(tx_num)?.ok_or_else(missing)?;
+        let block = view.chain().get(tx.height).ok_or_else(missing)?;
+        let inputs = view.inputs(&tx)?;
+        let coins = inputs.iter().map(|coin| (coin.script, coin.value, age(view, coin.birth, block.mono_time)));
+        let Some(mut draft) = Draft::of(coins, least) else { return Ok(None) };
+        // Where the script of a coin is told. A transaction has hardly more scripts that are shown than coins of one.
+        let place = |script: ScriptId| inputs.iter().find(|coin| coin.script == script).map(|coin| coin.outpoint);
+        let from = Sides::of(std::mem::take(&mut draft.from), |script| match place(script) {
+            Some(outpoint) => Ok(view.script_at(outpoint)?),
+            None => Ok(Vec::new()),
+        })?;
+        let mut to: HashMap<&[u8], u64> = HashMap::new();
+        for output in tx.outputs().iter().filter(|output| output.spendable) {
+            add(&mut to, tx.script(output), output.value);
+        }
+        let to = Sides::of(to, |script| Ok(script.to_vec()))?;
+        let place = Place { block: Some((tx.height, block.time)), first_seen_ms: None };
+        let outputs = tx.outputs().len() as u64;
+        draft.finish(ctx, view, (tx.txid().to_string(), outputs, place), [from, to]).map(Some)
+    }
+
+    /// An unconfirmed transaction, if it spends enough coins that are old as of the newest block.
+    pub(super) fn unconfirmed(
+        ctx: &Ctx<'_>,
+        view: &View<'_>,
+        tx: &MempoolTx,
+        least: Least,
+    ) -> Result<Option<Self>, ApiError> {
+        let age = |birth: Option<Height>| birth.map_or(0, |birth| age(view, birth, view.tip().mono_time));
+        let coins = tx.inputs.iter().map(|input| (&input.script[..], input.value, age(input.birth)));
+        let Some(mut draft) = Draft::of(coins, least) else { return Ok(None) };
+        let mut to: HashMap<&[u8], u64> = HashMap::new();
+        for output in tx.outputs.iter().filter(|output| !is_unspendable(&output.script)) {
+            add(&mut to, &output.script[..], output.value);
+        }
+        let from = Sides::of(std::mem::take(&mut draft.from), |script| Ok(script.to_vec()))?;
+        let to = Sides::of(to, |script| Ok(script.to_vec()))?;
+        let place = Place { block: None, first_seen_ms: Some(tx.first_seen_ms) };
+        draft.finish(ctx, view, (tx.txid.to_string(), tx.outputs.len() as u64, place), [from, to]).map(Some)
+    }
+
+    /// Its id.
+    pub(super) fn txid(&self) -> &str {
+        &self.txid
+    }
+
+    /// Satoshis of old coins.
+    pub(super) fn old_sats(&self) -> u64 {
+        self.old_sats
+    }
+
+    /// Coin-days destroyed, in units of 10^-8.
+    pub(super) fn coin_days(&self) -> i128 {
+        self.coin_days_destroyed.0
+    }
+}
+
+/// Movements as rows.
+pub(super) fn table(movements: Vec<DormantMovement>) -> Table {
+    let largest = |sides: &[DormantSide]| sides.first().map_or_else(String::new, |side| side.address.clone());
+    let row = move |of: DormantMovement| {
+        vec![
+            of.time.clone().or(of.first_seen.clone()).unwrap_or_default(),
+            of.height.map_or_else(String::new, |height| height.to_string()),
+            of.txid.clone(),
+            of.old_sats.to_string(),
+            of.old_inputs.to_string(),
+            of.coin_days_destroyed.to_string(),
+            of.average_age_days.to_string(),
+            of.oldest_age_days.to_string(),
+            largest(&of.from),
+            largest(&of.to),
+        ]
+    };
+    let columns = &[
+        "time",
+        "height",
+        "txid",
+        "old_sats",
+        "old_inputs",
+        "coin_days_destroyed",
+        "average_age_days",
+        "oldest_age_days",
+        "largest_from",
+        "largest_to",
+    ];
+    Table { columns, rows: Box::new(movements.into_iter().map(row)) }
+}

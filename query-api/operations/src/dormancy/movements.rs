@@ -1,0 +1,146 @@
+//! `GET /v1/chain/dormant-movements`.
+
+use cairn_domain::dormancy::{MOVEMENT_SATS, MOVEMENT_YEARS, YEAR};
+use cairn_http::{ApiError, ErrorCode, Format, Formatted, Info, Location, Tool};
+use cairn_model::Height;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    movement::{DormantMovement, table},
+    recent::page,
+    window::{Place, Window},
+};
+use crate::{
+    context::{CLAIMS, Ctx, LABELS, TIP, index_get},
+    definitions::OLD_COINS,
+    operation::Operation,
+    parameters::{amount::BtcParam, since::SinceParam},
+    values::Btc,
+    vocabulary::cursor::CURSOR,
+};
+
+/// Movements of coins that were not spent for years.
+pub(crate) struct DormantMovements;
+
+/// Parameters.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct MovementsInput {
+    /// First block: a height, date, time (RFC 3339), or days before the newest, as in `30d`. Default: 1d.
+    #[schemars(length(min = 1, max = 40), example = "30d")]
+    since: Option<SinceParam>,
+    /// Only blocks before this one, in the same forms.
+    #[schemars(length(min = 1, max = 40))]
+    until: Option<SinceParam>,
+    /// Least sum of old coins in bitcoin, 10 or more.
+    #[schemars(example = 100)]
+    min_btc: Option<BtcParam>,
+    /// Age in years of 365 days from which coins count.
+    #[serde(default = "default_years")]
+    #[schemars(range(min = 5, max = 30))]
+    min_age_years: u32,
+    /// Movements per page.
+    #[serde(default = "default_limit")]
+    #[schemars(range(min = 1, max = 200))]
+    limit: u32,
+    /// `next_cursor` of the previous page.
+    #[schemars(length(min = 1, max = 256), extend("format" = CURSOR.name))]
+    cursor: Option<String>,
+    /// `json`, `csv` or `markdown`.
+    #[serde(default)]
+    format: Format,
+}
+
+fn default_years() -> u32 {
+    MOVEMENT_YEARS
+}
+
+fn default_limit() -> u32 {
+    50
+}
+
+/// Movements of coins that were not spent for years.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct MovementsOutput {
+    /// First block that was asked for.
+    since_height: Height,
+    /// One past the last.
+    until_height: Height,
+    min_sats: u64,
+    min_btc: Btc,
+    min_age_years: u32,
+    limit: u32,
+    /// Confirmed transactions, the newest first.
+    movements: Vec<DormantMovement>,
+    /// Cursor of the next page; null at the end.
+    next_cursor: Option<String>,
+    /// This page covers the blocks from this height on.
+    covered_from_height: Height,
+    /// True if so many transactions were looked through that the page has fewer rows than it may: go on with `next_cursor`.
+    truncated: bool,
+    /// Id of the definition, explained at `/api/reference/definitions/<id>`.
+    definition: &'static str,
+}
+
+/// The least sum of old coins in satoshis.
+///
+/// # Errors
+/// 422 if it is below that of the definition.
+pub(super) fn least_sats(min_btc: Option<BtcParam>, least: u64) -> Result<u64, ApiError> {
+    match min_btc {
+        None => Ok(least),
+        Some(BtcParam(sats)) if sats >= least => Ok(sats),
+        Some(_) => {
+            let message = format!("is out of bounds: {} bitcoin are the least that counts", least / 100_000_000);
+            Err(ApiError::validation(Location::Query, "min_btc", message))
+        }
+    }
+}
+
+impl Operation for DormantMovements {
+    const INFO: Info = Info {
+        summary: "Transactions that moved coins which were not spent for five years or more",
+        description: "Confirmed transactions of which the inputs of five years and more are worth 10 BTC or more together, the \
+            newest first: value and number of the old coins, coin-days destroyed, average age weighted by value, and the \
+            largest scripts on both sides with their labels. Of the last 24 hours, or of any part of the chain, page by page. \
+            That a coin moved does not say that it was sold.",
+        freshness: &[TIP, CLAIMS, LABELS],
+        errors: &[ErrorCode::CursorExpired],
+        tool: Tool::UNLISTED,
+        ..index_get("dormant_movements", "/v1/chain/dormant-movements", "chain")
+    };
+    type Input = MovementsInput;
+    type Output = Formatted<MovementsOutput>;
+
+    fn run(ctx: &Ctx<'_>, input: MovementsInput) -> Result<Formatted<MovementsOutput>, ApiError> {
+        let view = ctx.view()?;
+        let window = Window::of(view, input.since, input.until)?;
+        let sats = least_sats(input.min_btc, MOVEMENT_SATS)?;
+        let asked = format!("{:?} {:?} {sats} {}", input.since, input.until, input.min_age_years);
+        let filters: [&[u8]; 2] = [b"dormant_movements", asked.as_bytes()];
+        let from = input.cursor.as_deref().map(|token| Place::read(token, view, &filters)).transpose()?;
+        let least = (input.min_age_years.saturating_mul(YEAR), sats);
+        let page = page(ctx, view, (window, from), least, input.limit as usize)?;
+        let next_cursor = page.next.map(|next| next.token(view, &filters)).transpose()?;
+        if input.format != Format::Json && next_cursor.is_some() {
+            ctx.warn("more_rows", format!("more movements follow: this is a part of {}", input.limit));
+        }
+        Ok(match input.format {
+            Format::Json => Formatted::Json(MovementsOutput {
+                since_height: window.since,
+                until_height: window.until,
+                min_sats: sats,
+                min_btc: Btc::of(sats),
+                min_age_years: input.min_age_years,
+                limit: input.limit,
+                movements: page.movements,
+                next_cursor,
+                covered_from_height: page.covered_from,
+                truncated: page.is_cut,
+                definition: OLD_COINS,
+            }),
+            Format::Csv => Formatted::Csv(table(page.movements)),
+            Format::Markdown => Formatted::Markdown(table(page.movements)),
+        })
+    }
+}

@@ -1,0 +1,127 @@
+//! `GET /v1/pulse/dormant`.
+
+use cairn_domain::dormancy::{MOVEMENT_SATS, YEAR};
+use cairn_http::{ApiError, Info, Tool};
+use cairn_model::Height;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    movement::DormantMovement,
+    movements::least_sats,
+    recent::{page, unconfirmed},
+    window::Window,
+};
+use crate::{
+    context::{CLAIMS, Ctx, LABELS, MEMPOOL, TIP, and_mempool, index_get},
+    definitions::OLD_COINS,
+    operation::Operation,
+    parameters::{amount::BtcParam, since::SinceParam},
+    values::{Btc, Decimal},
+};
+
+/// What old coins do now.
+pub(crate) struct PulseDormant;
+
+/// Parameters.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct PulseInput {
+    /// First block: a height, date, time (RFC 3339), or days before the newest, as in `7d`. Default: 1d.
+    #[schemars(length(min = 1, max = 40), example = "7d")]
+    since: Option<SinceParam>,
+    /// Least sum of old coins in bitcoin, 10 or more.
+    #[schemars(example = 100)]
+    min_btc: Option<BtcParam>,
+    /// Age in years of 365 days from which coins count.
+    #[serde(default = "default_years")]
+    #[schemars(range(min = 1, max = 30))]
+    min_age_years: u32,
+    /// Movements of each kind at most: unconfirmed, and confirmed.
+    #[serde(default = "default_limit")]
+    #[schemars(range(min = 1, max = 100))]
+    limit: u32,
+}
+
+fn default_years() -> u32 {
+    1
+}
+
+fn default_limit() -> u32 {
+    20
+}
+
+/// What old coins do now.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct PulseOutput {
+    /// First block that was looked at.
+    since_height: Height,
+    /// The confirmed movements that are listed are from this height on.
+    covered_from_height: Height,
+    min_sats: u64,
+    min_btc: Btc,
+    min_age_years: u32,
+    limit: u32,
+    /// Unconfirmed transactions, the largest sum of old coins first.
+    unconfirmed: Vec<DormantMovement>,
+    /// Unconfirmed movements that are left out.
+    unconfirmed_omitted: u64,
+    /// Confirmed ones, the newest first.
+    confirmed: Vec<DormantMovement>,
+    /// True if there are older ones since then that are left out.
+    truncated: bool,
+    /// Confirmed movements that are listed.
+    confirmed_count: u64,
+    /// Value of their old coins.
+    confirmed_old_sats: u64,
+    confirmed_old_btc: Btc,
+    /// Coin-days that they destroyed with these, in bitcoin-days.
+    confirmed_coin_days_destroyed: Decimal<8>,
+    /// Id of the definition, explained at `/api/reference/definitions/<id>`.
+    definition: &'static str,
+}
+
+impl Operation for PulseDormant {
+    const INFO: Info = Info {
+        summary: "Old coins that move now: coins of a year and more, confirmed and unconfirmed",
+        description: "A scanner over the last 24 hours, or since any block, and the mempool: transactions whose coins of the given \
+            age are worth so much together, with sums. The newest confirmed movements are listed; for pages, dormant_movements has \
+            those of five years and more, and chain_awakenings single coins of a year and more.",
+        freshness: &[TIP, MEMPOOL, CLAIMS, LABELS],
+        tool: Tool::reads(
+            "asked for a quick look at old coins on the move, of any age from a year on",
+            "a complete list, page by page (chain_awakenings)",
+        ),
+        ..and_mempool(index_get("pulse_dormant", "/v1/pulse/dormant", "pulse"))
+    };
+    type Input = PulseInput;
+    type Output = PulseOutput;
+
+    fn run(ctx: &Ctx<'_>, input: PulseInput) -> Result<PulseOutput, ApiError> {
+        let view = ctx.view()?;
+        let window = Window::of(view, input.since, None)?;
+        let sats = least_sats(input.min_btc, MOVEMENT_SATS)?;
+        let least = (input.min_age_years.saturating_mul(YEAR), sats);
+        let limit = input.limit as usize;
+        let (unconfirmed, count) = unconfirmed(ctx, view, least, limit)?;
+        let page = page(ctx, view, (window, None), least, limit)?;
+        let total = page.movements.iter().map(DormantMovement::old_sats).fold(0, u64::saturating_add);
+        let coin_days = page.movements.iter().map(DormantMovement::coin_days).sum();
+        Ok(PulseOutput {
+            since_height: window.since,
+            covered_from_height: page.covered_from,
+            min_sats: sats,
+            min_btc: Btc::of(sats),
+            min_age_years: input.min_age_years,
+            limit: input.limit,
+            unconfirmed_omitted: count.saturating_sub(unconfirmed.len()) as u64,
+            unconfirmed,
+            truncated: page.next.is_some(),
+            confirmed_count: page.movements.len() as u64,
+            confirmed_old_sats: total,
+            confirmed_old_btc: Btc::of(total),
+            confirmed_coin_days_destroyed: Decimal(coin_days),
+            confirmed: page.movements,
+            definition: OLD_COINS,
+        })
+    }
+}
