@@ -56,6 +56,13 @@ fn cases() -> Vec<Case> {
     let others = ["/v1/chain/recent-blocks", "/v1/network/summary", "/api/health", "/api/health/full", "/livez"];
     paths.push("/v1/chain/supply-distribution".to_owned());
     paths.push("/v1/onchain".to_owned());
+    let old = [
+        "chain/awakenings?since=0&limit=500",
+        "chain/dormant-movements?since=0&limit=200",
+        "chain/dormant-alerts?limit=200",
+    ];
+    paths.extend(old.iter().chain(&["pulse/dormant?since=0&limit=100"]).map(|rest| format!("/v1/{rest}")));
+    paths.push(format!("/v1/chain/awakenings?since=0&limit=500&address_filter={busy}"));
     paths.extend(["compliance-tier?limit=500", "coverage"].map(|rest| format!("/v1/sanctions/ofac/{rest}")));
     paths.extend(others.map(str::to_owned));
     let market = [

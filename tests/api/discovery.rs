@@ -230,6 +230,7 @@ async fn health_says_all_that_was_agreed() {
     assert_eq!(
         body["native_402_opening"]["eligible_first_wave_capabilities"],
         serde_json::json!([
+            "dormant_movements",
             "mempool_stress_history",
             "supply_distribution",
             "tx_lookup",

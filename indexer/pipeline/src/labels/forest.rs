@@ -69,6 +69,13 @@ fn tie(node: TxNum, row: &ClusterRow, first_tx: TxNum) -> Option<Tie> {
     (by >= first_tx).then_some(Tie { child: node, parent, by, smaller })
 }
 
+/// What is left out of the parent because of a tie, with the changes so far. `known` is what is stored below the children.
+fn left_out_by(tie: &Tie, known: &mut HashMap<TxNum, Sums>, changes: &Changes) -> Result<Sums, PipelineError> {
+    let mut left_out = changes.below_from(known.remove(&tie.child).unwrap_or_default(), tie.child)?;
+    left_out.add(BelowSum::Suspects.position(), tie.is_suspect().into()).map_err(overflow)?;
+    Ok(left_out)
+}
+
 impl<'b> BlockForest<'b> {
     fn of(first_tx: TxNum, heirs: &'b [Heir], movers: &'b [Mover]) -> Self {
         let (ties, nodes, roots, gone) = Default::default();
@@ -138,10 +145,9 @@ impl<'b> BlockForest<'b> {
         let has_claims = view.has_cluster_claims()?;
         // Scripts with claims below a child before the block, and those that the block brought there before the child joined.
         let mut brought: HashMap<TxNum, u64> = HashMap::new();
+        let mut known = self.below_children(view)?;
         for tie in &self.ties {
-            let mut left_out = changes.below(view, tie.child)?;
-            left_out.add(BelowSum::Suspects.position(), tie.is_suspect().into()).map_err(overflow)?;
-            changes.add_below(tie.parent, &left_out)?;
+            changes.add_below(tie.parent, &left_out_by(tie, &mut known, changes)?)?;
             let is_old = has_claims && tie.child < self.first_tx;
             let stored = if is_old { view.claims_below(tie.child)? } else { 0 };
             let below = stored + brought.get(&tie.child).copied().unwrap_or_default();
@@ -189,6 +195,9 @@ impl<'b> BlockForest<'b> {
             Ok(ClaimedParts::of_root(claimed.remove(&node).unwrap_or_default(), MOST_HEIRS))
         };
         let mut parts: HashMap<TxNum, ClaimedParts> = HashMap::new();
+        if roots.is_empty() {
+            return Ok(parts);
+        }
         for root in roots {
             parts.insert(*root, of_node(*root)?);
         }
@@ -216,9 +225,9 @@ impl<'b> BlockForest<'b> {
     pub(crate) fn disconnect(&self, view: &View<'_>, before: AsOf, changes: &mut Changes) -> Result<(), PipelineError> {
         self.add_moved(view, changes)?;
         let mut asked = BTreeSet::new();
+        let mut known = self.below_children(view)?;
         for tie in self.ties.iter().rev() {
-            let mut left_out = changes.below(view, tie.child)?;
-            left_out.add(BelowSum::Suspects.position(), tie.is_suspect().into()).map_err(overflow)?;
+            let left_out = left_out_by(tie, &mut known, changes)?;
             changes.add_below(tie.parent, &left_out.negated().map_err(overflow)?)?;
             if let Some(below) = view.get::<ClaimChildren>(&claim_child(tie))? {
                 changes.tie(tie, -below.get(SCRIPTS_BELOW))?;
@@ -234,6 +243,13 @@ impl<'b> BlockForest<'b> {
             parts.insert(*root, view.claimed_parts(*root, before, MOST_HEIRS)?);
         }
         self.replace_owners(view, changes, parts, self.gone.clone())
+    }
+
+    /// What is left out below the children of its ties, as it is stored. One look-up for all.
+    fn below_children(&self, view: &View<'_>) -> Result<HashMap<TxNum, Sums>, ReadError> {
+        let mut children: Vec<TxNum> = self.ties.iter().map(|tie| tie.child).collect();
+        children.sort_unstable();
+        view.below_of_many(&children)
     }
 
     /// What the block moves of scripts that a list names somebody for, which counts in no sum of their cluster.

@@ -371,7 +371,15 @@ impl Changes {
     /// # Errors
     /// As [`Changes::replace`], or the row cannot be read.
     pub(crate) fn below(&self, view: &View<'_>, node: TxNum) -> Result<Sums, PipelineError> {
-        let mut sums = view.below(node)?;
+        self.below_from(view.below(node)?, node)
+    }
+
+    /// The same, of what is stored.
+    ///
+    /// # Errors
+    /// As [`Changes::replace`].
+    pub(crate) fn below_from(&self, stored: Sums, node: TxNum) -> Result<Sums, PipelineError> {
+        let mut sums = stored;
         if let Some(change) = self.sums.get(&Place::of::<ClusterBelow>(&node)) {
             sums.add_all(change).map_err(overflow)?;
         }

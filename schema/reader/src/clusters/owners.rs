@@ -1,5 +1,7 @@
 //! Whose clusters are said to be.
 
+use std::collections::HashMap;
+
 use cairn_model::{Sats, TxNum};
 use cairn_tables::{
     Table,
@@ -90,6 +92,20 @@ impl View<'_> {
     /// The database cannot be read, or the row is damaged.
     pub fn below(&self, node: TxNum) -> Result<Sums, ReadError> {
         Ok(self.get::<ClusterBelow>(&node)?.unwrap_or_default())
+    }
+
+    /// As [`View::below`], of many nodes, ascending, in one look-up: those that have a row.
+    ///
+    /// # Errors
+    /// As [`View::below`].
+    pub fn below_of_many(&self, nodes: &[TxNum]) -> Result<HashMap<TxNum, Sums>, ReadError> {
+        let mut found = HashMap::new();
+        for (node, row) in nodes.iter().zip(self.bytes_of_many::<ClusterBelow>(nodes)?) {
+            if let Some(bytes) = row {
+                found.insert(*node, ClusterBelow::decode_value(&bytes)?);
+            }
+        }
+        Ok(found)
     }
 
     /// Merges of two large clusters among so many rows of the forest, from a node on: of each the tie, and the way from its parent
