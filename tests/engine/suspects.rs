@@ -1,10 +1,12 @@
 //! Two large clusters that one transaction merges: no claim extends over it, and what the whole holds counts in no sum.
 
+use std::collections::BTreeMap;
+
 use bitcoin::{OutPoint, Transaction};
 use cairn_events::{Body, Claim, ClaimList, ClaimType, Document, DocumentHash, EvidenceTier, Provenance};
 use cairn_pipeline::{Driver, Engine, NoProgress};
 use cairn_reader::{Inherited, SUSPECT_TRANSACTIONS};
-use cairn_tables::{checkpoints::Checkpoints, cluster_owners::ClusterOwners};
+use cairn_tables::{Origin, TABLES, checkpoints::Checkpoints, cluster_owners::ClusterOwners};
 use cairn_testkit::temp_dir;
 use cairn_writer::{WriteError, Writer};
 
@@ -68,10 +70,25 @@ fn inherited(index: &Index, entity: &str) -> Inherited {
     index.view(|view| view.entity(&entity.parse().unwrap()).unwrap().map(|row| row.inherited).unwrap_or_default())
 }
 
-/// The tables are those that a rebuild makes of the same claims and blocks.
+/// The rows of the joined tables, which have no checksums.
+fn joined_rows(index: &Index) -> BTreeMap<(&'static str, Vec<u8>), Vec<u8>> {
+    let mut rows = BTreeMap::new();
+    index.view(|view| {
+        for table in TABLES.iter().filter(|table| table.origin == Origin::Joined) {
+            let add = |key: &[u8], value: &[u8]| drop(rows.insert((table.name, key.to_vec()), value.to_vec()));
+            view.table_rows(table, add).unwrap();
+        }
+    });
+    rows
+}
+
+/// The joined tables are those that a rebuild makes of the same claims and blocks.
 fn same_when_made_again(index: Index, what: &str) -> Index {
     index.assert_sound();
-    let sums = index.sums();
+    let rows = joined_rows(&index);
+    for table in ["labels", "cluster_owners", "cluster_below", "entity_totals"] {
+        assert!(rows.keys().any(|(of, _)| *of == table), "{what}: {table} has no row to compare");
+    }
     let Index { engine, dir } = index;
     drop(engine);
     let writer = Writer::open(&dir.path().join("index")).unwrap();
@@ -84,7 +101,7 @@ fn same_when_made_again(index: Index, what: &str) -> Index {
     drop(writer);
     let mut index = Index { engine: Engine::open_existing(dir.path()).unwrap(), dir };
     index.engine.prepare(&NoProgress).unwrap();
-    index.sums().assert_equal(&sums, what);
+    assert_eq!(joined_rows(&index), rows, "{what}");
     index
 }
 

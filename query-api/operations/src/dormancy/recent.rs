@@ -68,10 +68,10 @@ pub(super) fn unconfirmed(
     let mut found = Vec::new();
     for tx in pool.mempool.iter() {
         let inputs: Sats = tx.inputs.iter().map(|input| input.value).fold(0, u64::saturating_add);
+        ctx.work.poll()?;
         if inputs < least.1 {
             continue;
         }
-        ctx.work.poll()?;
         found.extend(DormantMovement::unconfirmed(ctx, view, tx, least)?);
     }
     found.sort_by(|a, b| b.old_sats().cmp(&a.old_sats()).then_with(|| a.txid().cmp(b.txid())));
