@@ -72,6 +72,8 @@ impl Server {
             max_queued_requests: usize::from(http.max_queued_requests),
             max_connections: usize::try_from(http.limits.max_connections).unwrap_or(usize::MAX),
             max_connections_per_client: usize::try_from(http.limits.max_connections_per_client).unwrap_or(usize::MAX),
+            max_streams: usize::try_from(http.limits.max_streams).unwrap_or(usize::MAX),
+            max_streams_per_client: usize::try_from(http.limits.max_streams_per_client).unwrap_or(usize::MAX),
             rate_limit: http.limits.rate_limit,
             trusted_proxies: http.limits.trusted_proxies.clone(),
             forwarded_header: http.limits.forwarded_header.into(),

@@ -23,6 +23,15 @@ pub(crate) struct ClientLimits {
     #[arg(long, env = "CAIRN_MAX_CONNECTIONS_PER_CLIENT", value_name = "COUNT", default_value = "512",
         value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) max_connections_per_client: u32,
+    /// Maximum number of open streams of events (/v1/events). If all are taken, a client whose network has fewer than another
+    /// takes the place of one of the other's; else a further stream gets 503.
+    #[arg(long, env = "CAIRN_MAX_STREAMS", value_name = "COUNT", default_value = "2048",
+        value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
+    pub(crate) max_streams: u32,
+    /// Maximum number of open streams of events of one client. Further ones get 503.
+    #[arg(long, env = "CAIRN_MAX_STREAMS_PER_CLIENT", value_name = "COUNT", default_value = "64",
+        value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
+    pub(crate) max_streams_per_client: u32,
     /// Networks of the proxies in front of the server, comma-separated, for example 10.0.0.0/8,fd00::/8. An address
     /// without a prefix length is one host. The header that names the client is read only from these proxies.
     #[arg(long, env = "CAIRN_TRUSTED_PROXIES", value_name = "NETWORKS", value_delimiter = ',', value_parser = network)]

@@ -62,6 +62,18 @@ fn cases() -> Vec<Case> {
         "chain/dormant-alerts?limit=200",
     ];
     paths.extend(old.iter().chain(&["pulse/dormant?since=0&limit=100"]).map(|rest| format!("/v1/{rest}")));
+    let large = [
+        "chain/whale-alerts?range=30d&limit=1000",
+        "chain/whale-alerts?range=30d&limit=1000&flow_type=to_exchange&offset=100000",
+        "chain/whale-alerts/labeled?range=30d&limit=1000",
+        "pulse/whales?since=0&limit=100",
+        "pulse/consolidations?since=0&limit=100",
+        "pulse/summary",
+        "chain/activity-feed?limit=200",
+        "chain/activity-feed?limit=200&types=exchange_flow_large",
+        "events?after=1-1&limit=100&entity=many",
+    ];
+    paths.extend(large.map(|rest| format!("/v1/{rest}")));
     paths.push(format!("/v1/chain/awakenings?since=0&limit=500&address_filter={busy}"));
     paths.extend(["compliance-tier?limit=500", "coverage"].map(|rest| format!("/v1/sanctions/ofac/{rest}")));
     paths.extend(others.map(str::to_owned));

@@ -230,6 +230,7 @@ async fn health_says_all_that_was_agreed() {
     assert_eq!(
         body["native_402_opening"]["eligible_first_wave_capabilities"],
         serde_json::json!([
+            "activity_feed",
             "dormant_movements",
             "mempool_stress_history",
             "supply_distribution",
@@ -237,7 +238,8 @@ async fn health_says_all_that_was_agreed() {
             "tx_verify",
             "wallet_contributors",
             "wallet_detail",
-            "wallet_summary"
+            "wallet_summary",
+            "whale_alerts_labeled"
         ])
     );
 }

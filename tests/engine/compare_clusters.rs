@@ -10,12 +10,13 @@ use cairn_tables::{
     periods::Period,
     script_days::BANDS,
     sums::Sums,
+    transfers::{Consolidations, LargeChange, LargeTransfers},
 };
 use cairn_testkit::{Clusters, Oracle};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use crate::cospending::{clusters_of, paid_by_day};
+use crate::cospending::{clusters_of, paid_by_day, paid_by_tx};
 
 /// Panics at the first difference.
 pub fn assert_clusters_equal(view: &View<'_>, oracle: &Oracle) {
@@ -34,6 +35,7 @@ pub fn assert_clusters_equal(view: &View<'_>, oracle: &Oracle) {
         bands(view, oracle, height);
     }
     paid(view, oracle);
+    large(view, oracle);
     // Nothing that no script leads to: every cluster of the tip was walked through.
     let now = clusters_of(oracle, tip);
     let clustered: usize = now.all().filter(|members| members.len() > 1).map(|members| members.len()).sum();
@@ -56,6 +58,31 @@ fn paid(view: &View<'_>, oracle: &Oracle) {
         assert_eq!(view.clusters_by_day(day).unwrap().get(NET_EXTERNAL), all, "paid to others up to day {day}");
     }
     assert!(expected.is_empty());
+}
+
+/// Transactions that move 100 BTC and more, and those that gather coins.
+fn large(view: &View<'_>, oracle: &Oracle) {
+    let paid = paid_by_tx(oracle, view.tip().height);
+    let large = paid.iter().filter(|(_, (paid, _))| paid.to_scripts >= 10_000_000_000);
+    let transfers = large.clone().map(|(tx, (paid, coinjoin))| (*tx, (paid.to_scripts, *coinjoin)));
+    let found = view.scan::<LargeTransfers>(None).unwrap().map(|row| row.unwrap());
+    let found: BTreeMap<_, _> = found.map(|(tx, row)| (tx, (row.sats, row.coinjoin))).collect();
+    assert_eq!(found, transfers.collect(), "large transfers");
+    let change = large.filter(|(_, (paid, coinjoin))| !coinjoin && paid.to_scripts > paid.to_clusters);
+    let change = change.map(|(tx, (paid, _))| (*tx, paid.to_scripts - paid.to_clusters));
+    let found = view.scan::<LargeChange>(None).unwrap().map(|row| row.unwrap());
+    assert_eq!(found.map(|(tx, row)| (tx, row.0)).collect::<BTreeMap<_, _>>(), change.collect(), "large change");
+    let gathered = paid.iter().filter(|(_, (_, coinjoin))| !coinjoin).filter_map(|(tx_num, _)| {
+        let tx = &oracle.blocks()[oracle.txs()[tx_num.0 as usize].height as usize].txdata;
+        let first = oracle.headers()[oracle.txs()[tx_num.0 as usize].height as usize].first_tx;
+        let tx = &tx[(tx_num.0 - first.0) as usize];
+        let (inputs, outputs) = (tx.input.len(), tx.output.len());
+        let sats: u64 = oracle.spent(*tx_num).iter().map(|coin| coin.value_sats).sum();
+        (inputs >= 10 && inputs >= 5 * outputs).then_some((*tx_num, (inputs as u32, outputs as u32, sats)))
+    });
+    let found = view.scan::<Consolidations>(None).unwrap().map(|row| row.unwrap());
+    let found: BTreeMap<_, _> = found.map(|(tx, row)| (tx, (row.inputs, row.outputs, row.sats))).collect();
+    assert_eq!(found, gathered.collect(), "consolidations");
 }
 
 fn assert_height_equal(

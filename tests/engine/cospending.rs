@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use bitcoin::{ScriptBuf, Transaction};
 use cairn_domain::coinjoin::{Shape, is_coinjoin};
-use cairn_model::{Sats, ScriptTemplate};
-use cairn_testkit::{Clusters, Coin, Oracle, needs_key, paid_to_others};
+use cairn_model::{Sats, ScriptTemplate, TxNum};
+use cairn_testkit::{Clusters, Coin, Oracle, PaidByTx, needs_key, paid_by_transaction, paid_to_others};
 
 /// A transaction with the coins that it spends.
 struct Spending<'t>(&'t Transaction, &'t [Coin]);
@@ -54,4 +54,14 @@ pub(crate) fn clusters_of(oracle: &Oracle, height: u32) -> Clusters {
 #[allow(dead_code, reason = "not all test programs that have this file ask for it")]
 pub(crate) fn paid_by_day(oracle: &Oracle, height: u32) -> BTreeMap<u32, Sats> {
     paid_to_others(oracle, height, &|tx, coins| is_coinjoin(&Spending(tx, coins)), &needs_key)
+}
+
+/// What each transaction pays to others, by the rule of the index, and whether it is a CoinJoin.
+#[allow(dead_code, reason = "not all test programs that have this file ask for it")]
+pub(crate) fn paid_by_tx(oracle: &Oracle, height: u32) -> BTreeMap<TxNum, (PaidByTx, bool)> {
+    let coinjoin = |tx: &Transaction, coins: &[Coin]| is_coinjoin(&Spending(tx, coins));
+    let paid = paid_by_transaction(oracle, height, &coinjoin, &needs_key);
+    let txs = oracle.transactions(height).map(|(tx_num, _, tx)| (tx_num, tx)).collect::<BTreeMap<_, _>>();
+    let is_coinjoin = |tx_num: &TxNum| coinjoin(txs[tx_num], oracle.spent(*tx_num));
+    paid.into_iter().map(|(tx_num, paid)| (tx_num, (paid, is_coinjoin(&tx_num)))).collect()
 }

@@ -18,6 +18,7 @@ mod damaged_sums;
 mod disk_full;
 mod drivers;
 mod errors;
+mod feed;
 mod few_files;
 mod follower;
 mod forge;

@@ -97,6 +97,12 @@ impl Subjects {
                 json!({"since": "0", "address_filter": script}),
                 format!("/v1/chain/awakenings?since=0&address_filter={script}"),
             ),
+            "whale_alerts" => get(json!({"range": "7d"}), "/v1/chain/whale-alerts?range=7d".to_owned()),
+            "pulse_whales" => get(json!({"since": "0"}), "/v1/pulse/whales?since=0".to_owned()),
+            "pulse_consolidations" => {
+                get(json!({"min_inputs": 12}), "/v1/pulse/consolidations?min_inputs=12".to_owned())
+            }
+            "pulse_summary" => get(json!({}), "/v1/pulse/summary".to_owned()),
             "pulse_dormant" => get(json!({"min_age_years": 2}), "/v1/pulse/dormant?min_age_years=2".to_owned()),
             "projected_blocks" => get(json!({}), "/v1/chain/projected-blocks".to_owned()),
             "mempool_stats" => get(json!({}), "/v1/mempool/stats".to_owned()),

@@ -83,6 +83,10 @@ fn drive(index: &mut OpenIndex, source: &mut dyn ActiveSource, until: Until) -> 
     loop {
         let reached = source.advance(index, to)?;
         index.take_events()?;
+        // At the tip what is new is announced; a source that makes each block durable at once has done so.
+        if reached == Reached::Tip && index.announce()? {
+            index.settle()?;
+        }
         let high_enough = to.map_or(Ok(false), |to| index.is_at(to))?;
         if high_enough || reached == Reached::Tip && matches!(until, Until::Tip { .. }) {
             return Ok(Outcome::Done);

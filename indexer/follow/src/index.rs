@@ -136,7 +136,7 @@ impl OpenIndex {
         let seq = self.engine.last_event()?;
         tracing::info!(documents = drained.files.iter().map(|(_, all)| all.len()).sum::<usize>(), seq, "events taken");
         self.readers.publish_events(seq);
-        Ok(())
+        self.publish_feed()
     }
 
     /// Keeps and publishes the prices of the moment, if there are new ones.
@@ -168,6 +168,16 @@ impl OpenIndex {
         Ok(())
     }
 
+    /// Announces what the connected blocks have, at the tip of the source. Returns whether there was anything; it is durable and
+    /// published with the next [`OpenIndex::settle`].
+    ///
+    /// # Errors
+    /// The index or the disk fails.
+    pub(crate) fn announce(&self) -> Result<bool, FollowError> {
+        let now = u32::try_from(cairn_clock::now_secs()).unwrap_or(u32::MAX);
+        Ok(self.engine.follow_feed(now)?)
+    }
+
     /// Makes the connected blocks durable, and publishes the tip.
     ///
     /// # Errors
@@ -175,6 +185,16 @@ impl OpenIndex {
     pub fn settle(&self) -> Result<(), FollowError> {
         self.engine.settle()?;
         self.readers.publish_tip(self.engine.tip()?);
+        self.publish_feed()
+    }
+
+    /// Publishes how far the feed is, when all of it is on disk.
+    pub(crate) fn publish_feed(&self) -> Result<(), FollowError> {
+        if self.tip()?.is_some()
+            && let Some(feed) = self.engine.reader().view()?.feed()?
+        {
+            self.readers.publish_feed(feed.last);
+        }
         Ok(())
     }
 }

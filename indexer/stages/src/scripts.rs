@@ -1,6 +1,6 @@
 //! `scripts`: the history and the sums of each script.
 
-use cairn_domain::cospending::Cospent;
+use cairn_domain::{cospending::Cospent, transfers::LargeTransfer};
 use cairn_model::{Block, Outpoint, Sats, ScriptId, ScriptTemplate, SpentCoin, TxNum};
 use cairn_tables::{
     DecodeError, KeyCodec, Table, ValueCodec,
@@ -33,7 +33,7 @@ const LANES: [Lane; 1] = [Lane {
 
 const SCRIPTS: DeltaLane<(ScriptId, TxNum), Moved> = DeltaLane::of(&LANES, "scripts");
 
-/// A coin that a script received or sent: kind + 16 × template of the script, then 1 or 4 │ vout │ amount, or 2 or 3 │ amount.
+/// A coin that a script received or sent: kind + 16 × template of the script, then 1, 4 or 5 │ vout │ amount, or 2 or 3 │ amount.
 struct Moved {
     template: ScriptTemplate,
     did: What,
@@ -44,13 +44,21 @@ struct Moved {
 enum What {
     Received {
         vout: u32,
-        /// From a coinbase.
-        mined: bool,
+        by: Payer,
     },
     Sent {
         /// The transaction shows that the script has the owner of other scripts that it spends from.
         cospent: bool,
     },
+}
+
+/// The transaction that a coin is received by.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Payer {
+    Coinbase,
+    /// A large transfer that is no CoinJoin.
+    Large,
+    Other,
 }
 
 impl Moved {
@@ -63,12 +71,14 @@ const RECEIVED: u8 = 1;
 const SENT: u8 = 2;
 const COSPENT: u8 = 3;
 const MINED: u8 = 4;
+const LARGE: u8 = 5;
 
 impl ValueCodec for Moved {
     fn encode(&self, out: &mut Vec<u8>) {
         let kind = match self.did {
-            What::Received { mined: false, .. } => RECEIVED,
-            What::Received { mined: true, .. } => MINED,
+            What::Received { by: Payer::Other, .. } => RECEIVED,
+            What::Received { by: Payer::Coinbase, .. } => MINED,
+            What::Received { by: Payer::Large, .. } => LARGE,
             What::Sent { cospent: false } => SENT,
             What::Sent { cospent: true } => COSPENT,
         };
@@ -84,8 +94,9 @@ impl ValueCodec for Moved {
         let head = b.byte()?;
         let template = ScriptTemplate::from_code(head >> 4).ok_or_else(|| b.error("template"))?;
         let did = match head & 0xf {
-            RECEIVED => What::Received { vout: b.varint32()?, mined: false },
-            MINED => What::Received { vout: b.varint32()?, mined: true },
+            RECEIVED => What::Received { vout: b.varint32()?, by: Payer::Other },
+            MINED => What::Received { vout: b.varint32()?, by: Payer::Coinbase },
+            LARGE => What::Received { vout: b.varint32()?, by: Payer::Large },
             SENT => What::Sent { cospent: false },
             COSPENT => What::Sent { cospent: true },
             _ => return Err(b.error("a delta of unknown kind")),
@@ -111,6 +122,8 @@ pub(crate) struct Change {
     pub(crate) cospent: bool,
     /// The transaction is a coinbase.
     pub(crate) mined: bool,
+    /// The transaction is a large transfer that pays the script, and no CoinJoin.
+    pub(crate) large: bool,
     first_vout: Option<u32>,
     funded_count: u64,
     spent_count: u64,
@@ -150,11 +163,21 @@ fn read_changes(deltas: &[Delta<'_>], read: &mut Changes) -> Result<(), StageErr
         let change = open.get_or_insert_with(|| {
             let entry = HistoryEntry { tx_num, received: 0, sent: 0 };
             let template = moved.template;
-            Change { entry, template, cospent: false, mined: false, first_vout: None, funded_count: 0, spent_count: 0 }
+            Change {
+                entry,
+                template,
+                cospent: false,
+                mined: false,
+                large: false,
+                first_vout: None,
+                funded_count: 0,
+                spent_count: 0,
+            }
         });
         match moved.did {
-            What::Received { vout, mined } => {
-                change.mined |= mined;
+            What::Received { vout, by } => {
+                change.mined |= by == Payer::Coinbase;
+                change.large |= by == Payer::Large;
                 change.first_vout = Some(change.first_vout.map_or(vout, |v| v.min(vout)));
                 change.entry.received = sum(change.entry.received, moved.sats)?;
                 change.funded_count += 1;
@@ -387,13 +410,19 @@ impl Stage for ScriptsStage {
         for (i, tx) in block.txs.iter().enumerate() {
             let tx_num = block.tx_num(i);
             let cospent = cospent.find(block, tx);
+            let large = LargeTransfer::of(block, tx).is_some_and(|large| !large.coinjoin);
+            let by = match i {
+                0 => Payer::Coinbase,
+                _ if large => Payer::Large,
+                _ => Payer::Other,
+            };
             for coin in block.inputs_of(tx) {
                 let cospent = cospent.binary_search(&coin.script).is_ok();
                 emit.delta(&SCRIPTS, &(coin.script, tx_num), &Moved::sent(coin, cospent));
             }
             for (vout, output) in block.outputs_of(tx).iter().enumerate().filter(|(_, o)| o.spendable) {
                 let template = ScriptTemplate::of(block.script(output));
-                let did = What::Received { vout: vout as u32, mined: i == 0 };
+                let did = What::Received { vout: vout as u32, by };
                 let moved = Moved { template, did, sats: output.value };
                 emit.delta(&SCRIPTS, &(output.id, tx_num), &moved);
             }

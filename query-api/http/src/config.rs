@@ -27,6 +27,11 @@ pub struct HttpConfig {
     /// Maximum number of open connections of a client (an IPv4 address or an IPv6 /64). Does not apply to trusted
     /// proxies.
     pub max_connections_per_client: usize,
+    /// Maximum number of open streams of events. Beyond it, a client whose network has fewer than another takes the place of one
+    /// of the other's.
+    pub max_streams: usize,
+    /// Maximum number of open streams of events of a client.
+    pub max_streams_per_client: usize,
     /// Rate limit of a client in units per minute: a light request costs 1, a standard one 2, a heavy one 10. 0: no
     /// limit.
     pub rate_limit: u32,
@@ -66,6 +71,8 @@ impl Default for HttpConfig {
             max_queued_requests: 256,
             max_connections: 4096,
             max_connections_per_client: 512,
+            max_streams: 2048,
+            max_streams_per_client: 64,
             rate_limit: 6000,
             trusted_proxies: Vec::new(),
             forwarded_header: ForwardedHeader::default(),

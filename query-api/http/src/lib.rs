@@ -36,7 +36,7 @@ pub use contract::{
     method::Method,
     nearest::nearest,
     offer::{Agreed, Offer, Package, Tier, Unit},
-    operation::{Detail, Freshness, Info, NoInput, Registered},
+    operation::{Detail, Freshness, Info, NoInput, Registered, Streamed},
     output::{CSV, File, Format, Formatted, JSON, MARKDOWN, Media, Output, Parts, Png, Table, Written},
     tool::{Effect, MAX_TOOL_ANSWER, Tool},
 };
@@ -48,6 +48,7 @@ pub use ipnet::IpNet;
 pub use limits::{
     budget::WINDOW,
     gate::{CHECKOUT_PAGE, GETTING_STARTED_PAGE},
+    places::Places,
 };
 pub use pages::{
     escaping::{Html, segment},

@@ -5,6 +5,7 @@ use std::{fmt, hash::RandomState, sync::Arc};
 use cairn_work::Turns;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
+use tokio::sync::oneshot;
 use uuid::{NoContext, Timestamp, Uuid};
 
 use crate::{
@@ -12,7 +13,7 @@ use crate::{
     config::HttpConfig,
     contract::{format::TextFormat, offer::Agreed, operation::Registered},
     describe::{self, about::About},
-    limits::{admission::Admission, budget::Budgets, memory::FlightMemory, session::Sessions},
+    limits::{admission::Admission, budget::Budgets, memory::FlightMemory, places::Places, session::Sessions},
     requests::{ask::Backend, queue::WorkQueue, snapshot::SnapshotSlot},
     transport::{hosts::Hosts, metrics::Metrics},
 };
@@ -98,6 +99,8 @@ pub(crate) struct Server {
     pub(crate) precomputed: Vec<usize>,
     /// Their last answers.
     pub(crate) snapshot: SnapshotSlot,
+    /// Open streams of events.
+    pub(crate) streams: Places<oneshot::Sender<()>>,
 }
 
 impl Server {
@@ -116,6 +119,7 @@ impl Server {
         Server {
             precomputed: service.precomputed.iter().filter_map(index_of).collect(),
             snapshot: SnapshotSlot::default(),
+            streams: Places::default(),
             sessions: Sessions::of(service.state.clone(), service.config.session_cache, service.clock),
             state: service.state,
             queue: WorkQueue::new(),

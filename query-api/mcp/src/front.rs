@@ -8,7 +8,7 @@ use axum::{
     http::{HeaderValue, Method, StatusCode, header, request::Parts},
     response::Response,
 };
-use cairn_http::{Api, ErrorCode, Hosts};
+use cairn_http::{Api, ErrorCode, Hosts, Places};
 use rmcp::transport::{
     StreamableHttpServerConfig, StreamableHttpService, streamable_http_server::session::never::NeverSessionManager,
 };
@@ -21,7 +21,7 @@ use crate::{
     handler::Handler,
     message::{self, Incoming, MAX_FRAME, Message},
     rpc::{self, INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, RpcError},
-    streams::Streams,
+    streams::Outlet,
 };
 
 /// The header with the session of a client of Streamable HTTP.
@@ -35,7 +35,7 @@ pub(crate) struct Front {
     pub(crate) api: Api,
     pub(crate) hosts: Hosts,
     pub(crate) options: Options,
-    pub(crate) streams: Arc<Streams>,
+    pub(crate) streams: Arc<Places<Outlet>>,
     protocol: StreamableHttpService<Handler, NeverSessionManager>,
 }
 
@@ -52,7 +52,7 @@ impl Front {
             .disable_allowed_origins();
         Front {
             hosts: Hosts::of(&api.config().base_url),
-            streams: Arc::new(Streams::default()),
+            streams: Arc::default(),
             protocol: StreamableHttpService::new(move || Ok(handler.clone()), Arc::default(), config),
             api,
             options,

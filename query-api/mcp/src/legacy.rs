@@ -1,18 +1,14 @@
 //! The old transport (revision 2024-11-05). Clients send messages with POST to the URL in the first event of an event
 //! stream; the stream carries the answers.
 
-use std::{
-    convert::Infallible,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{convert::Infallible, sync::Arc, time::Duration};
 
 use axum::{
     extract::{Request, State},
     http::{HeaderValue, Method, StatusCode, header, request::Parts},
     response::{IntoResponse, Response, Sse, sse::Event, sse::KeepAlive},
 };
-use cairn_http::{Api, ErrorCode};
+use cairn_http::{Api, ErrorCode, Places};
 use cairn_model::CancelToken;
 use futures_util::{Stream, stream};
 use tokio::sync::mpsc::{self, Receiver};
@@ -21,7 +17,7 @@ use uuid::Uuid;
 use crate::{
     front::{Front, post_body},
     rpc,
-    streams::{Outlet, StreamEntry, Streams, Unread},
+    streams::{Outlet, Unread},
 };
 
 /// Path for messages of the old transport.
@@ -37,7 +33,7 @@ const RETRY_AFTER: u32 = 10;
 /// An open stream. It is dropped when its reader disconnects, which frees its slot.
 struct OpenStream {
     id: Uuid,
-    streams: Arc<Streams>,
+    streams: Arc<Places<Outlet>>,
     receiver: Receiver<Unread>,
     stop: CancelToken,
     idle: Duration,
@@ -47,7 +43,7 @@ struct OpenStream {
 
 impl Drop for OpenStream {
     fn drop(&mut self) {
-        self.streams.with(|open| open.remove(&self.id));
+        self.streams.remove(&self.id);
     }
 }
 
@@ -57,8 +53,8 @@ pub(crate) fn stream(front: &Front, parts: &Parts) -> Response {
     let id = Uuid::new_v4();
     let (sender, receiver) = mpsc::channel(QUEUED);
     let options = &front.options;
-    let entry = StreamEntry { outlet: Outlet::new(sender), client, used: Instant::now() };
-    let taken = front.streams.add(id, entry, options.max_streams, options.max_streams_per_client);
+    let most = [options.max_streams, options.max_streams_per_client];
+    let taken = front.streams.add(id, Outlet::new(sender), client, most);
     if !taken {
         let detail = "too many streams are open; use Streamable HTTP instead: POST to this URL";
         return Api::problem(ErrorCode::TooManyStreams, detail, Some(RETRY_AFTER));
@@ -105,7 +101,7 @@ pub(crate) async fn messages(State(front): State<Arc<Front>>, request: Request) 
     }
     let id = parts.uri.query().into_iter().flat_map(|query| query.split('&'));
     let id = id.filter_map(|pair| pair.strip_prefix("session_id=")).find_map(|id| id.parse::<Uuid>().ok());
-    let Some(outlet) = id.and_then(|id| front.streams.outlet(&id)) else {
+    let Some(outlet) = id.and_then(|id| front.streams.touch(&id)) else {
         let detail =
             "session_id does not name an open stream; open one with GET, or POST messages to the endpoint itself";
         return Api::problem(ErrorCode::McpSessionNotFound, detail, None);

@@ -13,6 +13,7 @@ use crate::{
         reads_live_quotes, reads_mempool,
     },
     entities::KnownProfiles,
+    feed::FeedMark,
     kept::LedgerSlot,
     ledger::LedgerAccess,
     node::NodeAccess,
@@ -43,6 +44,7 @@ pub(crate) struct ChainBackend {
     pub(crate) pool_tags: LedgerSlot<KnownTags>,
     pub(crate) profiles: LedgerSlot<KnownProfiles>,
     pub(crate) volume: VolumeSlot,
+    pub(crate) mark: FeedMark,
     /// By index in the list of operations.
     pub(crate) runners: Vec<Runner>,
 }
@@ -94,6 +96,7 @@ impl ChainBackend {
             call: &ask.call,
             index: view.as_ref(),
             best_height: self.index.best_height(),
+            feed_end: self.index.feed_end(),
             pool,
             source: source.as_ref(),
             slot,
@@ -185,6 +188,10 @@ impl Backend for ChainBackend {
             Reading::gauge("cairn_source_gap", help, has_gap(Some(&source)).into())
         });
         heights.chain(gap).chain(of_damages(&self.damages)).collect()
+    }
+
+    fn mark(&self) -> u64 {
+        self.mark.of(&*self.index)
     }
 
     fn explain(&self, source: &(dyn std::error::Error + Send + Sync + 'static)) -> ApiError {

@@ -119,6 +119,8 @@ pub(crate) struct Ctx<'a> {
     pub(crate) index: Option<&'a View<'a>>,
     /// Height of the best known chain.
     pub(crate) best_height: Option<Height>,
+    /// The newest announcement of the feed that is on disk; `None` if all that can be read is.
+    pub(crate) feed_end: Option<u64>,
     /// The mempool, or the reason why it cannot be read. Only for operations that list it as a freshness input.
     pub(crate) pool: Result<MempoolView<'a>, Absent>,
     /// Status of the source of blocks.
@@ -304,6 +306,9 @@ pub(crate) fn first_seen(ctx: &Ctx<'_>, txid: &Txid) -> Option<String> {
     let pool = ctx.pool.as_ref().ok()?;
     pool.mempool.departed(txid).map(|departed| rfc3339_ms(departed.first_seen_ms))
 }
+
+/// Confirmations from which a transaction counts as settled.
+pub(crate) const SETTLED_AT: u32 = 6;
 
 /// Confirmations of a block.
 pub(crate) fn confirmations(tip: &Tip, height: Height) -> u32 {

@@ -6,8 +6,8 @@ use std::sync::LazyLock;
 use cairn_http::Agreed;
 
 use crate::{
-    blocks, chain, dormancy, entities, fees, labels, market, mempool, network, operation::Line, pools, qr, sanctions,
-    service, tx, wallets,
+    blocks, chain, dormancy, entities, feed, fees, labels, market, mempool, network, operation::Line, pools, qr,
+    sanctions, service, transfers, tx, wallets,
 };
 
 /// The operations of the interface as it was agreed upon, with their tiers and prices: built or not.
@@ -31,6 +31,8 @@ pub(crate) fn operations() -> Vec<Line> {
         (blocks::OPERATIONS, blocks::BATCHES),
         (chain::OPERATIONS, chain::BATCHES),
         (dormancy::OPERATIONS, dormancy::BATCHES),
+        (transfers::OPERATIONS, transfers::BATCHES),
+        (feed::OPERATIONS, feed::BATCHES),
         (mempool::OPERATIONS, mempool::BATCHES),
         (fees::OPERATIONS, fees::BATCHES),
         (network::OPERATIONS, network::BATCHES),
@@ -59,7 +61,7 @@ mod tests {
     use super::*;
 
     /// Operations that were not agreed upon: our own additions.
-    const ADDED: &[&str] = &["batch_overview", "dashboard"];
+    const ADDED: &[&str] = &["batch_overview", "dashboard", "events"];
 
     #[test]
     fn the_table_of_agreed_operations_can_be_read() {

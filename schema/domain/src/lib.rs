@@ -12,6 +12,7 @@ mod direction;
 pub mod dormancy;
 pub mod entities;
 mod feerate;
+pub mod flows;
 mod inscription;
 mod key;
 pub mod mempool;
@@ -25,6 +26,7 @@ mod script;
 pub mod signed;
 mod supply;
 mod text;
+pub mod transfers;
 
 pub use address::{AddressError, Subject, address_of, parse_address, parse_script_hash};
 pub use asm::asm;

@@ -13,6 +13,10 @@ pub trait Publish: Send + Sync {
     /// The ledger of input events has, on disk, all events up to this one.
     fn publish_events(&self, seq: u64);
 
+    /// The feed has, on disk, all announcements up to this one. Only readers in this process need to know: others see nothing
+    /// before it is on disk.
+    fn publish_feed(&self, _: u64) {}
+
     /// The newest prices, one of each pair. They replace those before.
     fn publish_live_quotes(&self, quotes: &[LiveQuote]);
 
@@ -49,6 +53,10 @@ impl Publish for Publishers {
 
     fn publish_events(&self, seq: u64) {
         self.0.iter().for_each(|readers| readers.publish_events(seq));
+    }
+
+    fn publish_feed(&self, last: u64) {
+        self.0.iter().for_each(|readers| readers.publish_feed(last));
     }
 
     fn publish_live_quotes(&self, quotes: &[LiveQuote]) {

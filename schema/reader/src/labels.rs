@@ -10,7 +10,9 @@ use cairn_tables::{
     script_days::BANDS,
 };
 
-use crate::{ReadError, View};
+use rocksdb::DBRawIteratorWithThreadMode;
+
+use crate::{Db, ReadError, View};
 
 /// How much of the chain a source labels.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -98,7 +100,23 @@ impl View<'_> {
     /// # Errors
     /// The database cannot be read, or a row is damaged.
     pub fn label_of_id(&self, id: ScriptId) -> Result<Option<(ScriptHash, ScriptLabel)>, ReadError> {
+        self.label_at(&mut self.prefix_iterator::<Labels>()?, id)
+    }
+
+    /// As [`View::label_of_id`], of many scripts, in their order.
+    ///
+    /// # Errors
+    /// As [`View::label_of_id`].
+    pub fn labels_of_ids(&self, ids: &[ScriptId]) -> Result<Vec<Option<(ScriptHash, ScriptLabel)>>, ReadError> {
         let mut rows = self.prefix_iterator::<Labels>()?;
+        ids.iter().map(|id| self.label_at(&mut rows, *id)).collect()
+    }
+
+    fn label_at(
+        &self,
+        rows: &mut DBRawIteratorWithThreadMode<'_, Db>,
+        id: ScriptId,
+    ) -> Result<Option<(ScriptHash, ScriptLabel)>, ReadError> {
         rows.seek(id.prefix.0);
         loop {
             self.count()?;

@@ -1,6 +1,7 @@
 //! Read-only access to the index. A [`Reader`] creates [`View`]s. A view is pinned to one tip, so all reads of a
 //! request are consistent. This crate has no write method: the writer is another crate.
 
+mod backward;
 mod chain_index;
 mod claims;
 mod clusters;
@@ -9,12 +10,12 @@ mod contests;
 mod damages;
 mod days;
 mod db;
-mod dormant;
 mod entities;
 mod error;
 mod events;
 mod facts;
 mod families;
+mod feed;
 mod format;
 mod forward;
 mod journal;
@@ -28,6 +29,7 @@ mod open;
 mod raw;
 mod rows;
 mod script_hash;
+mod script_owners;
 mod scripts;
 mod secondary;
 mod stages;
@@ -36,6 +38,7 @@ mod txs;
 mod view;
 mod volume;
 
+pub use backward::{Backward, ConsolidationWalk, DormantWalk, Transfer, TransferWalk};
 pub use chain_index::{Brief, ChainIndex};
 pub use claims::{ClaimDocument, ClaimWalk, ListClaims, MOST_LISTS, MOST_OF_A_LIST, ScriptClaims};
 pub use clusters::{
@@ -48,12 +51,12 @@ pub use contests::{ContestOf, MOST_CONTESTS};
 pub use damages::{Damages, NAMELESS, ScrubState, Scrubbed};
 pub use days::{BirthChange, BornOn, DaySums};
 pub use db::{Db, damaged_db_options, db_options, family_options, family_options_within};
-pub use dormant::DormantWalk;
 pub use entities::{EntityRow, Inherited};
 pub use error::ReadError;
 pub use events::{Assembler, SeriesSpan, VersionWalk, Versions, last_seq_of};
 pub use facts::Facts;
 pub use families::DroppingFamily;
+pub use feed::{FeedSpan, MOST_ANNOUNCED};
 pub use format::{check_format, check_format_in};
 pub use journal::JournalBlocks;
 pub use label_walk::LabelWalk;
@@ -64,6 +67,7 @@ pub use names::{FoundName, FoundNames, MOST_NAME_ROWS, NameMatch, NameQuery};
 pub use open::{Reader, facts_in};
 pub use raw::{RawBlocks, RawError};
 pub use rows::{TableSize, TableSum};
+pub use script_owners::{ScriptOwner, ScriptStanding};
 pub use scripts::{FoundScript, SumsBefore};
 pub use secondary::{Advanced, SecondaryReader};
 pub use stages::{StageState, StageStatus};

@@ -81,6 +81,24 @@ impl View<'_> {
         self.script_at(totals.first).map(Some)
     }
 
+    /// The first transaction of each of many scripts, in their order, in one look-up; `None` if no block has the script.
+    ///
+    /// # Errors
+    /// The database cannot be read, or a row is damaged.
+    pub fn first_txs(&self, ids: &[ScriptId]) -> Result<Vec<Option<TxNum>>, ReadError> {
+        self.require(&SCRIPTS)?;
+        let mut sorted = ids.to_vec();
+        sorted.sort_unstable();
+        sorted.dedup();
+        let rows = self.bytes_of_many::<TotalsTable>(&sorted)?;
+        let first = |row: &Option<_>| -> Result<Option<TxNum>, ReadError> {
+            let bytes: &Option<rocksdb::DBPinnableSlice<'_>> = row;
+            Ok(bytes.as_ref().map(|bytes| TotalsTable::decode_value(bytes)).transpose()?.map(|of| of.first.tx_num))
+        };
+        let firsts = rows.iter().map(first).collect::<Result<Vec<_>, _>>()?;
+        Ok(ids.iter().map(|id| sorted.binary_search(id).ok().and_then(|at| firsts[at])).collect())
+    }
+
     fn is_output(&self, outpoint: Outpoint, script_pubkey: &[u8]) -> Result<bool, ReadError> {
         Ok(self.script_at(outpoint)? == script_pubkey)
     }

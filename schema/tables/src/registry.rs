@@ -42,6 +42,8 @@ macro_rules! for_each_table {
             label_sources: LabelSources;
             cluster_claims: ClaimNodes, ClaimChildren;
             cluster_owners: ClusterBelow, ClusterOwners, OwnersDue;
+            transfers: LargeTransfers, Consolidations, LargeChange;
+            feed: Feed, Announced;
         }
     };
 }
@@ -59,8 +61,9 @@ macro_rules! for_each_stage {
             SCRIPTS = scripts::ScriptsStage { version: 2, depends_on: [] }
             AGES = ages::AgesStage { version: 1, depends_on: [] }
             SCRIPT_DAYS = script_days::ScriptDaysStage { version: 1, depends_on: [SCRIPTS] }
-            CLUSTERS = clusters::ClustersStage { version: 2, depends_on: [SCRIPTS] }
+            CLUSTERS = clusters::ClustersStage { version: 3, depends_on: [SCRIPTS] }
             PAYOUTS = payouts::PayoutsStage { version: 1, depends_on: [] }
+            TRANSFERS = transfers::TransfersStage { version: 1, depends_on: [] }
         }
     };
 }

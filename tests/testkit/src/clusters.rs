@@ -204,9 +204,37 @@ pub fn paid_to_others(
     is_coinjoin: &dyn Fn(&Transaction, &[Coin]) -> bool,
     has_owner: &dyn Fn(&Script) -> bool,
 ) -> BTreeMap<u32, Sats> {
-    let mut sets = Sets::of_single_scripts(oracle, height);
     let mut days: BTreeMap<u32, Sats> = BTreeMap::new();
-    for (tx_num, at, tx) in oracle.transactions(height) {
+    for (tx_num, paid) in paid_by_transaction(oracle, height, is_coinjoin, has_owner) {
+        *days.entry(oracle.day(oracle.txs()[tx_num.0 as usize].height)).or_default() += paid.to_clusters;
+    }
+    days.retain(|_, sats| *sats > 0);
+    days
+}
+
+/// What a transaction pays.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct PaidByTx {
+    /// To scripts that it does not spend from.
+    pub to_scripts: Sats,
+    /// To scripts of clusters that it does not spend from.
+    pub to_clusters: Sats,
+}
+
+/// What each transaction up to a height pays to others, as [`paid_to_others`] has it; coinbases are left out.
+///
+/// # Panics
+/// If the chain does not reach the height.
+#[must_use]
+pub fn paid_by_transaction(
+    oracle: &Oracle,
+    height: Height,
+    is_coinjoin: &dyn Fn(&Transaction, &[Coin]) -> bool,
+    has_owner: &dyn Fn(&Script) -> bool,
+) -> BTreeMap<TxNum, PaidByTx> {
+    let mut sets = Sets::of_single_scripts(oracle, height);
+    let mut all: BTreeMap<TxNum, PaidByTx> = BTreeMap::new();
+    for (tx_num, _, tx) in oracle.transactions(height) {
         if tx.is_coinbase() {
             continue;
         }
@@ -216,16 +244,22 @@ pub fn paid_to_others(
             sets.unite(&together);
         }
         let own: BTreeSet<usize> = coins.iter().map(|coin| sets.set_of[&coin.script]).collect();
+        let mut paid = PaidByTx::default();
         for output in &tx.output {
             // What nobody can spend makes no coin, so its script is in no set.
-            let spendable = !cairn_model::is_unspendable(output.script_pubkey.as_bytes());
-            if spendable && !own.contains(&sets.set_of[&output.script_pubkey]) {
-                *days.entry(oracle.day(at)).or_default() += output.value.to_sat();
+            if cairn_model::is_unspendable(output.script_pubkey.as_bytes()) {
+                continue;
+            }
+            if coins.iter().all(|coin| coin.script != output.script_pubkey) {
+                paid.to_scripts += output.value.to_sat();
+            }
+            if !own.contains(&sets.set_of[&output.script_pubkey]) {
+                paid.to_clusters += output.value.to_sat();
             }
         }
+        all.insert(tx_num, paid);
     }
-    days.retain(|_, sats| *sats > 0);
-    days
+    all
 }
 
 /// What clusters would be if every transaction told whose its inputs are: each script that had a coin by the height, with

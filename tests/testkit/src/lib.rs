@@ -13,7 +13,10 @@ mod skip;
 
 pub use ages::{AGE_BANDS, AgeBand, BalanceBand, BlockAges, CoinSum, DayMetrics, LONG_TERM_DAYS, TxSums};
 pub use b_cubed::{BCubed, b_cubed};
-pub use clusters::{ClusterId, Clusters, anyone_can_pay, clusters_of_perfect_eligibility, needs_key, paid_to_others};
+pub use clusters::{
+    ClusterId, Clusters, PaidByTx, anyone_can_pay, clusters_of_perfect_eligibility, needs_key, paid_by_transaction,
+    paid_to_others,
+};
 pub use data::{read_block_file, shared_data, temp_dir, workspace_root};
 pub use ledger::{Coin, HeaderRow, HistoryRow, Spender, Totals, TxRow};
 pub use oracle::{DayRow, Oracle};

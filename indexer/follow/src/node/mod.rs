@@ -259,8 +259,11 @@ impl FollowedNode {
             of_bytes: 0,
         });
         // At the tip each block is made durable and announced at once.
-        if best.is_none_or(|best| height >= best) || self.pending >= FLUSH_BLOCKS || self.flushed.elapsed() > FLUSH_TIME
-        {
+        let at_tip = best.is_none_or(|best| height >= best);
+        if at_tip {
+            index.announce()?;
+        }
+        if at_tip || self.pending >= FLUSH_BLOCKS || self.flushed.elapsed() > FLUSH_TIME {
             self.settle(index)?;
         }
         Ok(())

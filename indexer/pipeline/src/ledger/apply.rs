@@ -14,7 +14,7 @@ use cairn_tables::{
 use cairn_writer::Batch;
 
 use super::{claims::ClaimsTakenBack, contests, listings, redaction};
-use crate::{Engine, NoProgress, PipelineError};
+use crate::{Engine, NoProgress, PipelineError, feed::announce_labels};
 
 /// What became of a document.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -107,6 +107,7 @@ impl Engine {
         let mut applied = None;
         self.writer.commit::<LedgerError>(|batch| {
             let (taken, last) = taking.write(batch)?;
+            taking.announce(&taken, batch)?;
             applied = Some(taken);
             let tip = view.tip();
             taking.checkpoint(batch, (tip.height, tip.hash), last)
@@ -183,6 +184,19 @@ impl Taking<'_> {
             }
         }
         Ok(None)
+    }
+
+    /// Announces what the document may change of labels.
+    fn announce(&self, taken: &Applied, batch: &mut Batch<'_>) -> Result<(), LedgerError> {
+        let list = match &self.document.body {
+            Body::Claims { list, .. } => list.name.as_str(),
+            Body::Contest(_) => "contest",
+            Body::Withdrawal { .. } => "withdrawal",
+            Body::Quotes(_) | Body::Listing { .. } => return Ok(()),
+        };
+        let Applied::Taken { events: rows @ 1.., withdrawn: false, .. } = taken else { return Ok(()) };
+        let text = format!("{}/{list}", self.document.provenance.source);
+        Ok(announce_labels(self.view, batch, (self.hash().0, u64::from(*rows), text), self.now)?)
     }
 
     fn checkpoint(&self, batch: &mut Batch<'_>, tip: (u32, BlockHash), seq: u64) -> Result<(), LedgerError> {

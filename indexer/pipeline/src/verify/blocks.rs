@@ -225,8 +225,8 @@ impl Walk<'_, '_, '_> {
     fn nodes(&mut self, block: &Block) -> Result<(), PipelineError> {
         match clusters::nodes_of(self.view, block, &mut self.tallies.clusters) {
             Ok(None) => Ok(()),
-            Ok(Some(wrong)) => {
-                self.damages.differs(Clusters::NAME, wrong);
+            Ok(Some((table, wrong))) => {
+                self.damages.differs(table, wrong);
                 Ok(())
             }
             // Not finished: it is told where stages are compared with the tip.

@@ -11,7 +11,7 @@ use std::{
     iter::Peekable,
 };
 
-use cairn_domain::cospending::Cospent;
+use cairn_domain::{cospending::Cospent, transfers::LargeTransfer};
 use cairn_model::{Block, Sats, ScriptId, TxNum, day_of};
 use cairn_reader::{AsOf, ClusterRoot, ReadError, Scan, View};
 use cairn_tables::{
@@ -20,6 +20,7 @@ use cairn_tables::{
     periods::Period,
     script_days::{BANDS, band},
     sums::Sums,
+    transfers::LargeChange,
 };
 
 use super::{damage::Damages, tally::hash};
@@ -55,6 +56,8 @@ pub(crate) struct ClusterTally {
     days: Weighed,
     longer: Weighed,
     paid: Paid,
+    /// Large transfers of which something stays with those who pay.
+    changes: Weighed,
     /// Scripts could not be read to the end.
     unknown_scripts: bool,
 }
@@ -140,6 +143,11 @@ impl ClusterTally {
         }
     }
 
+    /// A row of `large_change`.
+    pub(crate) fn change(&mut self, tx: TxNum) {
+        self.changes.add(tx, -1);
+    }
+
     /// Tables that differ from what they are compared with, and how.
     pub(crate) fn differences(&self) -> Vec<(&'static str, &'static str)> {
         let differs = |sum: Weighed| sum != Weighed::default();
@@ -161,6 +169,7 @@ impl ClusterTally {
             (scripts && self.balance != 0, Clusters::NAME, "clusters do not hold what their scripts hold"),
             (days, ClusterDays::NAME, "days do not add up to what clusters hold"),
             (longer, ClusterDays::NAME, "longer periods are not the sums of their days"),
+            (differs(self.changes), LargeChange::NAME, "it has rows of transactions that are no large transfers"),
             (paid, ClusterDays::NAME, "transactions of a day did not pay so much to others"),
         ]
         .into_iter()
@@ -218,9 +227,9 @@ impl Paid {
 /// A cluster, or a script that is one of its own.
 type Owner = Result<ClusterRoot, ScriptId>;
 
-/// What the transactions of a block pay to others than those that they spend from.
-fn paid_in(view: &View<'_>, block: &Block) -> Result<i128, ReadError> {
-    let (mut paid, mut scripts) = (0, Vec::new());
+/// What each transaction of a block pays to others than those that it spends from.
+fn paid_in(view: &View<'_>, block: &Block) -> Result<Vec<i128>, ReadError> {
+    let (mut paid, mut scripts) = (vec![0; block.txs.len()], Vec::new());
     // Coinbases pay nothing.
     for (i, tx) in block.txs.iter().enumerate().skip(1) {
         let outputs = || block.outputs_of(tx).iter().filter(|output| output.spendable);
@@ -233,9 +242,32 @@ fn paid_in(view: &View<'_>, block: &Block) -> Result<i128, ReadError> {
         let owners: Vec<Owner> = owners.into_iter().map(|member| member.root.ok_or(member.script)).collect();
         let own: HashSet<&Owner> = owners[..inputs].iter().collect();
         let others = owners[inputs..].iter().zip(outputs()).filter(|(owner, _)| !own.contains(owner));
-        paid += others.map(|(_, output)| i128::from(output.value)).sum::<i128>();
+        paid[i] = others.map(|(_, output)| i128::from(output.value)).sum::<i128>();
     }
     Ok(paid)
+}
+
+/// What is wrong, and with which table.
+type Wrong = (&'static str, String);
+
+/// What large transfers of a block leave with those who pay, compared with what these pay to others where it is known.
+fn large_changes(
+    view: &View<'_>,
+    block: &Block,
+    paid: Option<&[i128]>,
+    tally: &mut ClusterTally,
+) -> Result<Option<Wrong>, ReadError> {
+    let mut wrong = None;
+    for (i, tx) in block.txs.iter().enumerate() {
+        let Some(large) = LargeTransfer::of(block, tx).filter(|large| !large.coinjoin) else { continue };
+        let row = view.get::<LargeChange>(&block.tx_num(i))?;
+        tally.changes.add(block.tx_num(i), row.is_some().into());
+        let others = i128::from(large.sats) - row.map_or(0, |row| row.0.into());
+        if others < 0 || paid.is_some_and(|paid| paid[i] != others) {
+            wrong = Some((LargeChange::NAME, format!("{} does not pay so much to those that it spends from", tx.txid)));
+        }
+    }
+    Ok(wrong)
 }
 
 /// The nodes of scripts, read beside the scripts: both are in the same order.
@@ -290,13 +322,15 @@ impl<'v, 'r> Nodes<'v, 'r> {
 }
 
 /// Notes the nodes of a block, and what it pays. Gives what is wrong with one of those that are looked at.
-pub(crate) fn nodes_of(view: &View<'_>, block: &Block, tally: &mut ClusterTally) -> Result<Option<String>, ReadError> {
+pub(crate) fn nodes_of(view: &View<'_>, block: &Block, tally: &mut ClusterTally) -> Result<Option<Wrong>, ReadError> {
+    let mut paid = None;
     if tally.paid.looks_at(block) {
-        let paid = paid_in(view, block).inspect_err(|_| tally.paid.unknown = true)?;
-        *tally.paid.expected.entry(day_of(block.mono_time)).or_default() += paid;
+        let of_block = paid_in(view, block).inspect_err(|_| tally.paid.unknown = true)?;
+        *tally.paid.expected.entry(day_of(block.mono_time)).or_default() += of_block.iter().sum::<i128>();
+        paid = Some(of_block);
     }
     let mut cospent = Cospent::default();
-    let mut wrong = None;
+    let mut wrong = large_changes(view, block, paid.as_deref(), tally)?;
     for (i, tx) in block.txs.iter().enumerate() {
         let scripts = cospent.find(block, tx);
         if scripts.is_empty() {
@@ -308,7 +342,8 @@ pub(crate) fn nodes_of(view: &View<'_>, block: &Block, tally: &mut ClusterTally)
             let at = AsOf { height: block.height, tx_end: TxNum(tx_num.0 + 1) };
             let found = view.clusters_at(scripts, at)?;
             if found.iter().any(|member| member.root.is_none() || member.root != found[0].root) {
-                wrong = Some(format!("scripts that {} spends from are in different clusters", tx.txid));
+                let what = format!("scripts that {} spends from are in different clusters", tx.txid);
+                wrong = Some((Clusters::NAME, what));
             }
         }
     }

@@ -92,6 +92,7 @@ mod rules {
         entities::{EntityFacets, EntityScripts, EntityTotals},
         events::{Documents, Events, QuoteVersions, Quotes},
         facts::Facts,
+        feed::{Announced, Feed},
         format::Format,
         headers::Headers,
         heights::{HeightByHash, HeightByTime},
@@ -107,8 +108,9 @@ mod rules {
         prevouts::Prevouts,
         script_days::ScriptDays,
         spenders::Spenders,
-        stages::{AGES, CLUSTERS, COINS, PAYOUTS, SCRIPT_DAYS, SCRIPTS, SPENDS},
+        stages::{AGES, CLUSTERS, COINS, PAYOUTS, SCRIPT_DAYS, SCRIPTS, SPENDS, TRANSFERS},
         totals::TotalsTable,
+        transfers::{Consolidations, LargeChange, LargeTransfers},
         tx_nums::TxNums,
         tx_sums::TxSums,
     };
@@ -290,6 +292,31 @@ mod rules {
         }
     }
 
+    impl Verified for LargeTransfers {
+        const REPAIR: Repair = Repair::Stage(TRANSFERS.name);
+
+        fn note(key: &Self::Key, row: &Self::Value, tallies: &mut Tallies) {
+            tallies.find_row::<Self>(key, row);
+        }
+    }
+
+    impl Verified for Consolidations {
+        const REPAIR: Repair = Repair::Stage(TRANSFERS.name);
+
+        fn note(key: &Self::Key, row: &Self::Value, tallies: &mut Tallies) {
+            tallies.find_row::<Self>(key, row);
+        }
+    }
+
+    /// What a row says is compared for some transactions, that it stands beside a large transfer for all.
+    impl Verified for LargeChange {
+        const REPAIR: Repair = Repair::Stage(CLUSTERS.name);
+
+        fn note(key: &Self::Key, _: &Self::Value, tallies: &mut Tallies) {
+            tallies.clusters.change(*key);
+        }
+    }
+
     /// Compared with the stages.
     impl Verified for Checkpoints {
         const REPAIR: Repair = Repair::Index;
@@ -441,6 +468,16 @@ mod rules {
 
     /// Nothing to compare with.
     impl Verified for MempoolSamples {
+        const REPAIR: Repair = Repair::Dropped;
+    }
+
+    /// Nothing to compare with.
+    impl Verified for Feed {
+        const REPAIR: Repair = Repair::Dropped;
+    }
+
+    /// Nothing to compare with.
+    impl Verified for Announced {
         const REPAIR: Repair = Repair::Dropped;
     }
 

@@ -3,9 +3,12 @@
 use std::cmp::Reverse;
 
 use cairn_model::{Sats, TxNum};
-use cairn_tables::clusters::{Child, Counts};
+use cairn_tables::{
+    clusters::{Child, Counts},
+    transfers::ChangeRow,
+};
 
-use super::{CHILDREN, ChildPlace, Move, bands::BandDays, contradiction};
+use super::{CHILDREN, ChildPlace, LARGE_CHANGE, Move, bands::BandDays, contradiction};
 use crate::{
     deltas::StageError,
     lanes::{Emitter, Sink},
@@ -67,10 +70,13 @@ impl<'e, 'f> Effects<'e, 'f> {
         self.bands.change(day, before, after);
     }
 
-    /// A transaction pays so much to clusters that it does not spend from. Disconnecting says the same.
-    pub(super) fn outside(&mut self, by: TxNum, sats: i128) {
-        if sats != 0 {
-            self.bands.pay_outside(self.times.day_of(by), sats);
+    /// What a transaction pays. Disconnecting says the same.
+    pub(super) fn paid(&mut self, by: TxNum, paid: Paid) {
+        if paid.outside != 0 {
+            self.bands.pay_outside(self.times.day_of(by), paid.outside);
+        }
+        if paid.large_change != 0 {
+            self.emit.row(&LARGE_CHANGE, &by, &ChangeRow(paid.large_change));
         }
     }
 
@@ -79,12 +85,21 @@ impl<'e, 'f> Effects<'e, 'f> {
     }
 }
 
+/// What a transaction pays to scripts that have a node and that it does not spend from.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Paid {
+    /// In clusters that it does not spend from.
+    outside: i128,
+    /// In clusters that it spends from, if it is a large transfer.
+    large_change: Sats,
+}
+
 /// Lists that one transaction after another fills.
 pub(super) struct Lists<R> {
     /// The clusters that a transaction's scripts are in: root, its node, its counts.
     met: Vec<(R, TxNum, Counts)>,
-    /// Node of the root, root, what was moved, and whether it stays inside.
-    moved: Vec<(TxNum, R, i64, bool)>,
+    /// Node of the root, root, and the move.
+    moved: Vec<(TxNum, R, Move)>,
     /// See [`nets`].
     pub(super) nets: Vec<(R, i128)>,
 }
@@ -96,14 +111,14 @@ impl<R> Default for Lists<R> {
 }
 
 /// Lists the clusters that a transaction moves something of, each once, with what it moves; `united` is the one that its
-/// scripts are in. A transaction may move something of thousands. Gives what it pays to those that it does not spend from.
+/// scripts are in. A transaction may move something of thousands. Gives what it pays.
 pub(super) fn nets<F: Forest>(
     forest: &mut F,
     tx: TxNum,
     moves: &[Move],
     united: Option<F::Root>,
     lists: &mut Lists<F::Root>,
-) -> Result<i128, StageError> {
+) -> Result<Paid, StageError> {
     lists.moved.clear();
     lists.nets.clear();
     for moved in moves {
@@ -111,18 +126,21 @@ pub(super) fn nets<F: Forest>(
             Some(root) if moved.cospent => root,
             _ => forest.root_of(TxNum(tx.0 - moved.distance))?,
         };
-        lists.moved.push((forest.node(root), root, moved.net, moved.inside));
+        lists.moved.push((forest.node(root), root, *moved));
     }
     lists.moved.sort_unstable_by_key(|(node, ..)| *node);
-    let mut outside = 0;
+    let mut paid = Paid::default();
     for of in lists.moved.chunk_by(|a, b| a.0 == b.0) {
-        let net = of.iter().map(|(_, _, net, _)| i128::from(*net)).sum::<i128>();
-        if !of.iter().any(|(.., inside)| *inside) {
-            outside += net;
+        let net = of.iter().map(|(.., moved)| i128::from(moved.net)).sum::<i128>();
+        if of.iter().any(|(.., moved)| moved.inside) {
+            let change = of.iter().filter(|(.., moved)| moved.large).map(|(.., moved)| i128::from(moved.net));
+            paid.large_change = changed(paid.large_change, change.sum())?;
+        } else {
+            paid.outside += net;
         }
         lists.nets.push((of[0].1, net));
     }
-    Ok(outside)
+    Ok(paid)
 }
 
 /// A balance that changed by so much.
@@ -145,8 +163,8 @@ pub(super) fn connect<F: Forest>(
 ) -> Result<(), StageError> {
     let cospent = moves.iter().any(|moved| moved.cospent);
     let united = if cospent { Some(unite(forest, tx, moves, effects, lists)?) } else { None };
-    let outside = nets(forest, tx, moves, united.map(|(root, _)| root), lists)?;
-    effects.outside(tx, outside);
+    let paid = nets(forest, tx, moves, united.map(|(root, _)| root), lists)?;
+    effects.paid(tx, paid);
     for (root, net) in lists.nets.drain(..) {
         let counts = forest.counts(root)?;
         let before = counts.balance;

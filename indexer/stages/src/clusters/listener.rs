@@ -49,7 +49,8 @@ impl<'c> ClusterListener<'c> {
             let net = i128::from(entry.received) - i128::from(entry.sent);
             let net = i64::try_from(net).map_err(|_| contradiction("a script moved more than 2^63 satoshis"))?;
             let inside = change.mined || change.spends();
-            emit.delta(&MOVES, &tx, &Move { distance: tx.0 - node.0, cospent: change.cospent, inside, net });
+            let large = change.large && !inside;
+            emit.delta(&MOVES, &tx, &Move { distance: tx.0 - node.0, cospent: change.cospent, inside, large, net });
             return Ok(());
         }
         let day = self.context.times.day_of(tx);
@@ -61,7 +62,7 @@ impl<'c> ClusterListener<'c> {
             let net =
                 i64::try_from(heard.balance).map_err(|_| contradiction("a script holds more than 2^63 satoshis"))?;
             emit.row(&CLUSTER_OF, &heard.id, &Node(tx));
-            emit.delta(&MOVES, &tx, &Move { distance: 0, cospent: true, inside: true, net });
+            emit.delta(&MOVES, &tx, &Move { distance: 0, cospent: true, inside: true, large: false, net });
         } else {
             self.singles.change(day, Some(before), Some(heard.balance));
             if !change.mined && !change.spends() {

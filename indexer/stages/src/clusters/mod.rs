@@ -19,6 +19,7 @@ use cairn_tables::{
     codec::{Input, put_varint},
     encode_key, encode_value,
     stages::{self, StageInfo},
+    transfers::LargeChange,
 };
 
 use self::{
@@ -42,7 +43,7 @@ pub(crate) struct ClustersStage;
 
 const NAME: &str = stages::CLUSTERS.name;
 
-const LANES: [Lane; 5] = [
+const LANES: [Lane; 6] = [
     Lane::put::<ClusterOf>(Spread::Heard),
     Lane {
         name: "cluster_moves",
@@ -59,6 +60,7 @@ const LANES: [Lane; 5] = [
         families: &[ClusterChildren::FAMILY],
     },
     Lane::put::<Clusters>(Spread::TxNum),
+    Lane::put::<LargeChange>(Spread::TxNum),
     Lane::add::<ClusterDays>(Spread::Few),
 ];
 
@@ -67,6 +69,7 @@ const MOVES: DeltaLane<TxNum, Move> = DeltaLane::of(&LANES, "cluster_moves");
 const CHILDREN: DeltaLane<ChildPlace, Child> = DeltaLane::of(&LANES, "cluster_children");
 /// Only in bulk: at the tip rows of the forest change, and are written as they are read.
 const FOREST: RowLane<Clusters> = RowLane::of(&LANES);
+const LARGE_CHANGE: RowLane<LargeChange> = RowLane::of(&LANES);
 const DAYS: RowLane<ClusterDays> = RowLane::of(&LANES);
 
 const fn contradiction(what: &'static str) -> StageError {
@@ -74,7 +77,8 @@ const fn contradiction(what: &'static str) -> StageError {
 }
 
 /// What a transaction did to a script whose node is known: distance of the node × 4, + 1 if the transaction spends from it
-/// together with others, + 2 if what it receives stays inside │ received − sent (zigzag).
+/// together with others, + 2 if what it receives stays inside │ received − sent (zigzag). 1 without 2: it receives of a large
+/// transfer.
 ///
 /// In the node itself, distance 0, it is what the script holds after it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -85,22 +89,22 @@ struct Move {
     cospent: bool,
     /// What the script receives is no payment to others: the transaction spends from it, too, or is a coinbase.
     inside: bool,
+    /// The script, which the transaction does not spend from, is paid by a large transfer.
+    large: bool,
     net: i64,
 }
 
 impl ValueCodec for Move {
     fn encode(&self, out: &mut Vec<u8>) {
-        put_varint(out, self.distance << 2 | u64::from(self.inside) << 1 | u64::from(self.cospent));
+        put_varint(out, self.distance << 2 | u64::from(self.inside) << 1 | u64::from(self.cospent || self.large));
         put_varint(out, (self.net << 1 ^ self.net >> 63).cast_unsigned());
     }
 
     fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
         let (head, net) = (b.varint()?, b.varint()?);
         let net = (net >> 1).cast_signed() ^ -(net & 1).cast_signed();
-        if head & 3 == 1 {
-            return Err(b.error("it spends from a script that it does not spend from"));
-        }
-        Ok(Move { distance: head >> 2, cospent: head & 1 != 0, inside: head & 2 != 0, net })
+        let (inside, mark) = (head & 2 != 0, head & 1 != 0);
+        Ok(Move { distance: head >> 2, cospent: mark && inside, inside, large: mark && !inside, net })
     }
 }
 

@@ -71,8 +71,8 @@ impl<'p> RowForest<'p> {
     ) -> Result<(), StageError> {
         let cospent = moves.iter().find(|moved| moved.cospent);
         let united = cospent.map(|moved| self.root_of(TxNum(tx.0 - moved.distance))).transpose()?;
-        let outside = nets(self, tx, moves, united, lists)?;
-        effects.outside(tx, outside);
+        let paid = nets(self, tx, moves, united, lists)?;
+        effects.paid(tx, paid);
         for (root, net) in lists.nets.drain(..) {
             let counts = self.counts(root)?;
             let after = counts.balance;

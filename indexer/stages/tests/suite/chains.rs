@@ -35,6 +35,7 @@ pub(crate) fn chains() -> &'static [Named] {
             named("few scripts", Toy::chain(2, 90, &ToyOptions { scripts: 3, txs: 12, ..ToyOptions::default() })),
             named("overwriting", Toy::chain(3, 60, &ToyOptions { overwrites: true, ..ToyOptions::default() })),
             named("slow", Toy::chain(6, 80, &ToyOptions { slow: true, overwrites: true, ..ToyOptions::default() })),
+            named("rich", Toy::chain(8, 90, &ToyOptions { scripts: 12, rich: true, ..ToyOptions::default() })),
             named("colliding", Toy::chain(4, 60, &ToyOptions { ordinals: true, ..ToyOptions::default() })),
         ]
     })

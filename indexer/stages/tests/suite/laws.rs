@@ -34,7 +34,7 @@ pub(crate) fn nothing_comes_from_nothing(stage: &dyn Stage) {
     assert_eq!(tables, Tables::default());
     assert_eq!(bulk(stage, &none).unwrap(), Tables::default());
     // And something from something, or the laws below would hold of a stage that does nothing.
-    assert!(chains().iter().all(|chain| !tip(stage, &chain.blocks).0.is_empty()));
+    assert!(chains().iter().any(|chain| !tip(stage, &chain.blocks).0.is_empty()));
 }
 
 /// a..b and then b..c is a..c.
@@ -138,7 +138,7 @@ pub(crate) fn bulk_equals_tip(stage: &dyn Stage) {
 /// Two branches from one block: along the first, back, and along the second ends like the second alone.
 pub(crate) fn a_reorg_ends_like_the_straight_way(stage: &dyn Stage) {
     for depth in [1, 3, 30] {
-        let options = ToyOptions { scripts: 6, overwrites: true, ..ToyOptions::default() };
+        let options = ToyOptions { scripts: 6, overwrites: true, rich: true, ..ToyOptions::default() };
         let (ours, theirs) = Toy::branches(60, depth, &options);
         let fork = ours.len() - depth;
         assert_eq!(ours[..fork], theirs[..fork]);

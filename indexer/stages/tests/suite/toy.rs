@@ -22,11 +22,13 @@ pub(crate) struct ToyOptions {
     pub(crate) ordinals: bool,
     /// Whether many months may pass between two blocks.
     pub(crate) slow: bool,
+    /// Whether much is moved, and many coins are gathered in few.
+    pub(crate) rich: bool,
 }
 
 impl Default for ToyOptions {
     fn default() -> Self {
-        ToyOptions { scripts: 40, txs: 8, overwrites: false, ordinals: false, slow: false }
+        ToyOptions { scripts: 40, txs: 8, overwrites: false, ordinals: false, slow: false, rich: false }
     }
 }
 
@@ -94,6 +96,7 @@ impl Toy {
         match self.rng.random_range(0..5) {
             0 => self.rng.random_range(0..3),
             1 => self.rng.random_range(1..50) * 100_000_000,
+            2 if self.options.rich => self.rng.random_range(20..400) * 100_000_000,
             _ => self.rng.random_range(0..1_000_000_000),
         }
     }
@@ -186,7 +189,9 @@ impl Toy {
         let immature = self.coins.extract_if(.., |c| c.birth == block.height).collect::<Vec<_>>();
         let txs = if block.height < 2 { 0 } else { self.rng.random_range(0..=self.options.txs) };
         for _ in 0..txs {
-            let inputs = self.rng.random_range(1..5).min(self.coins.len());
+            let gathers = self.options.rich && self.rng.random_bool(0.2);
+            let most = if gathers { 16 } else { 5 };
+            let inputs = self.rng.random_range(1..most).min(self.coins.len());
             // From the newest, so that many spend within the block and some chain.
             let spent = (0..inputs).map(|_| {
                 let back = self.rng.random_range(0..self.coins.len().min(12));
@@ -194,7 +199,7 @@ impl Toy {
             });
             let spent: Vec<SpentCoin> = spent.collect();
             if !spent.is_empty() {
-                let outputs = self.rng.random_range(1..5);
+                let outputs = if gathers { 2 } else { self.rng.random_range(1..5) };
                 self.transaction(&mut block, spent, outputs);
             }
         }

@@ -27,6 +27,14 @@ impl Freshness {
     pub const NOW: Freshness = Freshness("now");
 }
 
+/// How an operation streams: asked with `Accept: text/event-stream`, it is asked again and again for what is new. Its answer has
+/// the lists `events` (each with `id` and `type`), `last_id`, `has_more` and `reset`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Streamed {
+    /// The parameter with the id of the event to go on after.
+    pub resume: &'static str,
+}
+
 /// Description of an operation.
 #[derive(Clone, Copy, Debug)]
 pub struct Info {
@@ -64,6 +72,8 @@ pub struct Info {
     pub text_body: Option<&'static str>,
     /// Its tool.
     pub tool: Tool,
+    /// How it streams, if it does.
+    pub streamed: Option<Streamed>,
 }
 
 impl Info {
@@ -88,6 +98,7 @@ impl Info {
             errors: &[],
             text_body: None,
             tool: Tool::UNLISTED,
+            streamed: None,
         }
     }
 

@@ -47,6 +47,11 @@ pub trait Backend: Send + Sync + 'static {
     /// What operators may want to know about the data. It may block: it runs on a blocking thread.
     fn readings(&self) -> Vec<Reading>;
 
+    /// A number that changes when what is streamed does. It does not block: it is asked for four times a second by each stream.
+    fn mark(&self) -> u64 {
+        0
+    }
+
     /// Maps an error of a lower layer to an API error, and logs it.
     fn explain(&self, source: &(dyn std::error::Error + Send + Sync + 'static)) -> ApiError;
 }

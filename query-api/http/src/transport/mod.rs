@@ -10,4 +10,5 @@ pub(crate) mod metrics;
 pub(crate) mod middleware;
 pub(crate) mod names;
 pub(crate) mod router;
+mod stream;
 pub(crate) mod threads;

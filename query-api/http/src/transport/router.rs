@@ -21,7 +21,7 @@ use tower_http::{
     },
 };
 
-use super::{connections, held, middleware};
+use super::{connections, held, middleware, stream};
 use crate::{
     answers::{
         code::ErrorCode,
@@ -79,7 +79,14 @@ fn routes_of(server: &Arc<Server>) -> Router<Arc<Server>> {
             async move {
                 match find(&methods, request.method()) {
                     // Boxed: the layers around it move what they wait for several times.
-                    Some(Target::Operation(at, alias)) => Box::pin(dispatch(server, at, alias, request)).await,
+                    Some(Target::Operation(at, alias)) => {
+                        let streamed = server.operations.get(at).and_then(|op| op.info.streamed);
+                        let streamed = streamed.filter(|_| stream::is_wanted(request.method(), request.headers()));
+                        match streamed {
+                            Some(streamed) => Box::pin(stream::open(server, at, streamed, request)).await,
+                            None => Box::pin(dispatch(server, at, alias, request)).await,
+                        }
+                    }
                     Some(Target::Planned(planned)) => not_implemented(&planned).into_response(),
                     None => not_allowed(methods.iter().map(|(name, _)| *name), request.method()),
                 }
@@ -192,6 +199,12 @@ where
     };
     let (go_on, stop) = watch::channel(());
     let precomputing = tokio::spawn(precompute::keep(Arc::clone(&server), stop));
+    // Streams would go on for as long as their clients want.
+    let ending = Arc::clone(&server);
+    let shutdown = async move {
+        shutdown.await;
+        ending.streams.close();
+    };
     let served = connections::serve(listener, with_more(&server, more), refusing, Arc::clone(&server), shutdown).await;
     drop(go_on);
     if let Err(error) = precomputing.await {

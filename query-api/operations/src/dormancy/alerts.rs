@@ -8,16 +8,15 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     movement::{DormantMovement, table},
-    movements::least_sats,
     recent::{page, unconfirmed},
-    window::Window,
 };
 use crate::{
     context::{CLAIMS, Ctx, LABELS, MEMPOOL, TIP, and_mempool, index_get},
     definitions::OLD_COINS,
     operation::Operation,
-    parameters::amount::BtcParam,
+    parameters::amount::{BtcParam, least_sats},
     values::Btc,
+    window::Window,
 };
 
 /// Movements of the last 24 hours, unconfirmed ones included.
@@ -87,7 +86,7 @@ impl Operation for DormantAlerts {
         let limit = input.limit as usize;
         let (unconfirmed, count) = unconfirmed(ctx, view, least, limit)?;
         let page = page(ctx, view, (window, None), least, limit)?;
-        let listed = || unconfirmed.iter().chain(&page.movements);
+        let listed = || unconfirmed.iter().chain(&page.rows);
         let total = listed().map(DormantMovement::old_sats).fold(0, u64::saturating_add);
         Ok(match input.format {
             Format::Json => Formatted::Json(AlertsOutput {
@@ -98,14 +97,14 @@ impl Operation for DormantAlerts {
                 limit: input.limit,
                 unconfirmed_omitted: count.saturating_sub(unconfirmed.len()) as u64,
                 unconfirmed,
-                confirmed: page.movements,
+                confirmed: page.rows,
                 truncated: page.next.is_some(),
                 total_old_sats: total,
                 total_old_btc: Btc::of(total),
                 definition: OLD_COINS,
             }),
             format => {
-                let rows = table(unconfirmed.into_iter().chain(page.movements).collect());
+                let rows = table(unconfirmed.into_iter().chain(page.rows).collect());
                 if format == Format::Csv { Formatted::Csv(rows) } else { Formatted::Markdown(rows) }
             }
         })

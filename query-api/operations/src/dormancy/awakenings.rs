@@ -13,27 +13,29 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    movement::{age, name_of},
-    movements::least_sats,
-    source::{Least, Search, Step},
-    window::{Place, Window},
+    movement::age,
+    source::{Least, Search},
 };
 use crate::{
-    context::{CLAIMS, Ctx, LABELS, TIP, confirmations, index_get, lacks},
+    context::{CLAIMS, Ctx, LABELS, SETTLED_AT, TIP, confirmations, index_get, lacks},
     definitions::OLD_COINS,
     operation::Operation,
-    parameters::{amount::BtcParam, identifier::AddressParam, since::SinceParam},
+    parameters::{
+        amount::{BtcParam, least_sats},
+        identifier::AddressParam,
+        since::SinceParam,
+    },
+    sides::name_of,
     values::{Btc, rfc3339},
     vocabulary::{
         cursor::CURSOR,
         label::{ShortLabel, Unlabeled},
     },
+    window::{Place, Step, Window},
 };
 
 /// Seconds of a day.
 const DAY: u32 = 86_400;
-/// Confirmations from which a transaction counts as settled.
-const SETTLED_AT: u32 = 6;
 
 /// Old coins that were spent.
 pub(crate) struct Awakenings;
@@ -230,7 +232,7 @@ impl Pages<'_> {
                 Step::End => return Ok(End { next: None, covered_from: window.since, is_cut: false }),
                 // All its coins were looked at.
                 Step::Enough(last) => return Ok(stop(Place { tx_num: last, vin: MOST_INPUTS }, true)),
-                Step::Tx(tx_num) => {
+                Step::Tx(tx_num, ()) => {
                     let first = from.filter(|from| from.tx_num == tx_num).map_or(0, |from| from.vin);
                     if let Some(vin) = self.coins_of(tx_num, first, id)? {
                         return Ok(stop(Place { tx_num, vin }, false));

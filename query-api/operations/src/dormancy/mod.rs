@@ -3,7 +3,6 @@
 mod movement;
 mod recent;
 mod source;
-mod window;
 
 crate::area::area! {
     awakenings::Awakenings,

@@ -1,8 +1,8 @@
 //! A transaction that moves old coins, as answers show it.
 
-use std::{cmp::Reverse, collections::HashMap, hash::Hash};
+use std::{collections::HashMap, hash::Hash};
 
-use cairn_domain::{address_of, dormancy::OldCoins, script_sha256, script_type};
+use cairn_domain::dormancy::OldCoins;
 use cairn_http::{ApiError, Table};
 use cairn_model::{Height, MempoolTx, ScriptId, TxNum, is_unspendable};
 use cairn_reader::View;
@@ -11,15 +11,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::{
-    context::{Ctx, confirmations, lacks},
+    context::{Ctx, SETTLED_AT, confirmations, lacks},
+    sides::{Side, Sides, add},
     values::{Btc, Decimal, rfc3339, rfc3339_ms},
-    vocabulary::label::{ShortLabel, Unlabeled},
 };
-
-/// Confirmations from which a transaction counts as settled.
-const SETTLED_AT: u32 = 6;
-/// Scripts that are shown on each side.
-const MOST_SIDES: usize = 5;
 
 /// A transaction that moves old coins.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -53,77 +48,18 @@ pub(crate) struct DormantMovement {
     /// Full days of the oldest.
     oldest_age_days: u32,
     /// Whose the old coins were, the largest sum first; 5 at most.
-    from: Vec<DormantSide>,
+    from: Vec<Side>,
     /// Scripts that are left out of `from`.
     from_omitted: u64,
     /// Where its outputs went, the largest sum first; 5 at most.
-    to: Vec<DormantSide>,
+    to: Vec<Side>,
     /// Scripts that are left out of `to`.
     to_omitted: u64,
-}
-
-/// A script of a transaction.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct DormantSide {
-    /// Its address, or `scripthash:<hex>` if it has none.
-    address: String,
-    script_type: &'static str,
-    value_sats: u64,
-    value_btc: Btc,
-    /// Label of the script; null if no claim gives one.
-    label: Option<ShortLabel>,
-}
-
-/// The sums of some scripts.
-struct Sides {
-    /// The largest first.
-    shown: Vec<(Vec<u8>, u64)>,
-    omitted: u64,
-}
-
-impl Sides {
-    /// The largest sums; `script` reads one.
-    fn of<K: Copy + Ord + Hash>(
-        sums: HashMap<K, u64>,
-        script: impl Fn(K) -> Result<Vec<u8>, ApiError>,
-    ) -> Result<Self, ApiError> {
-        let mut sums: Vec<(K, u64)> = sums.into_iter().collect();
-        sums.sort_unstable_by_key(|(key, sats)| (Reverse(*sats), *key));
-        let omitted = sums.len().saturating_sub(MOST_SIDES) as u64;
-        sums.truncate(MOST_SIDES);
-        let shown = sums.into_iter().map(|(key, sats)| Ok((script(key)?, sats))).collect::<Result<_, ApiError>>()?;
-        Ok(Sides { shown, omitted })
-    }
-
-    fn rows(self, ctx: &Ctx<'_>, view: &View<'_>) -> Result<Vec<DormantSide>, ApiError> {
-        let mut unlabeled = Unlabeled::default();
-        self.shown.iter().for_each(|(script, _)| unlabeled.push(script));
-        let labels = unlabeled.look_up(ctx, view)?;
-        let row = |((script, sats), label): ((Vec<u8>, u64), Option<ShortLabel>)| DormantSide {
-            address: name_of(&script, view),
-            script_type: script_type(&script).name(),
-            value_sats: sats,
-            value_btc: Btc::of(sats),
-            label,
-        };
-        Ok(self.shown.into_iter().zip(labels).map(row).collect())
-    }
-}
-
-/// The address of a script, else its hash.
-pub(super) fn name_of(script: &[u8], view: &View<'_>) -> String {
-    address_of(script, view.network()).unwrap_or_else(|| format!("scripthash:{}", hex::encode(script_sha256(script))))
 }
 
 /// The age of a coin in seconds, by monotone block time, as of a time.
 pub(super) fn age(view: &View<'_>, birth: Height, now: u32) -> u32 {
     view.chain().get(birth).map_or(0, |block| now.saturating_sub(block.mono_time))
-}
-
-/// Sums up a key's satoshis.
-fn add<K: Hash + Eq>(sums: &mut HashMap<K, u64>, key: K, sats: u64) {
-    let sum = sums.entry(key).or_default();
-    *sum = sum.saturating_add(sats);
 }
 
 /// Of which age coins must be, and how much they must be worth together.
@@ -263,7 +199,7 @@ impl DormantMovement {
 
 /// Movements as rows.
 pub(super) fn table(movements: Vec<DormantMovement>) -> Table {
-    let largest = |sides: &[DormantSide]| sides.first().map_or_else(String::new, |side| side.address.clone());
+    let largest = |sides: &[Side]| sides.first().map_or_else(String::new, |side| side.address.clone());
     let row = move |of: DormantMovement| {
         vec![
             of.time.clone().or(of.first_seen.clone()).unwrap_or_default(),

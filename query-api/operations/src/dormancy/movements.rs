@@ -1,7 +1,7 @@
 //! `GET /v1/chain/dormant-movements`.
 
 use cairn_domain::dormancy::{MOVEMENT_SATS, MOVEMENT_YEARS, YEAR};
-use cairn_http::{ApiError, ErrorCode, Format, Formatted, Info, Location, Tool};
+use cairn_http::{ApiError, ErrorCode, Format, Formatted, Info, Tool};
 use cairn_model::Height;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,15 +9,18 @@ use serde::{Deserialize, Serialize};
 use super::{
     movement::{DormantMovement, table},
     recent::page,
-    window::{Place, Window},
 };
 use crate::{
     context::{CLAIMS, Ctx, LABELS, TIP, index_get},
     definitions::OLD_COINS,
     operation::Operation,
-    parameters::{amount::BtcParam, since::SinceParam},
+    parameters::{
+        amount::{BtcParam, least_sats},
+        since::SinceParam,
+    },
     values::Btc,
     vocabulary::cursor::CURSOR,
+    window::{Place, Window},
 };
 
 /// Movements of coins that were not spent for years.
@@ -82,21 +85,6 @@ pub(crate) struct MovementsOutput {
     definition: &'static str,
 }
 
-/// The least sum of old coins in satoshis.
-///
-/// # Errors
-/// 422 if it is below that of the definition.
-pub(super) fn least_sats(min_btc: Option<BtcParam>, least: u64) -> Result<u64, ApiError> {
-    match min_btc {
-        None => Ok(least),
-        Some(BtcParam(sats)) if sats >= least => Ok(sats),
-        Some(_) => {
-            let message = format!("is out of bounds: {} bitcoin are the least that counts", least / 100_000_000);
-            Err(ApiError::validation(Location::Query, "min_btc", message))
-        }
-    }
-}
-
 impl Operation for DormantMovements {
     const INFO: Info = Info {
         summary: "Transactions that moved coins which were not spent for five years or more",
@@ -133,14 +121,14 @@ impl Operation for DormantMovements {
                 min_btc: Btc::of(sats),
                 min_age_years: input.min_age_years,
                 limit: input.limit,
-                movements: page.movements,
+                movements: page.rows,
                 next_cursor,
                 covered_from_height: page.covered_from,
                 truncated: page.is_cut,
                 definition: OLD_COINS,
             }),
-            Format::Csv => Formatted::Csv(table(page.movements)),
-            Format::Markdown => Formatted::Markdown(table(page.movements)),
+            Format::Csv => Formatted::Csv(table(page.rows)),
+            Format::Markdown => Formatted::Markdown(table(page.rows)),
         })
     }
 }

@@ -8,16 +8,18 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     movement::DormantMovement,
-    movements::least_sats,
     recent::{page, unconfirmed},
-    window::Window,
 };
 use crate::{
     context::{CLAIMS, Ctx, LABELS, MEMPOOL, TIP, and_mempool, index_get},
     definitions::OLD_COINS,
     operation::Operation,
-    parameters::{amount::BtcParam, since::SinceParam},
+    parameters::{
+        amount::{BtcParam, least_sats},
+        since::SinceParam,
+    },
     values::{Btc, Decimal},
+    window::Window,
 };
 
 /// What old coins do now.
@@ -104,8 +106,8 @@ impl Operation for PulseDormant {
         let limit = input.limit as usize;
         let (unconfirmed, count) = unconfirmed(ctx, view, least, limit)?;
         let page = page(ctx, view, (window, None), least, limit)?;
-        let total = page.movements.iter().map(DormantMovement::old_sats).fold(0, u64::saturating_add);
-        let coin_days = page.movements.iter().map(DormantMovement::coin_days).sum();
+        let total = page.rows.iter().map(DormantMovement::old_sats).fold(0, u64::saturating_add);
+        let coin_days = page.rows.iter().map(DormantMovement::coin_days).sum();
         Ok(PulseOutput {
             since_height: window.since,
             covered_from_height: page.covered_from,
@@ -116,11 +118,11 @@ impl Operation for PulseDormant {
             unconfirmed_omitted: count.saturating_sub(unconfirmed.len()) as u64,
             unconfirmed,
             truncated: page.next.is_some(),
-            confirmed_count: page.movements.len() as u64,
+            confirmed_count: page.rows.len() as u64,
             confirmed_old_sats: total,
             confirmed_old_btc: Btc::of(total),
             confirmed_coin_days_destroyed: Decimal(coin_days),
-            confirmed: page.movements,
+            confirmed: page.rows,
             definition: OLD_COINS,
         })
     }

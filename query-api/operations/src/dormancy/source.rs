@@ -6,10 +6,8 @@ use cairn_model::TxNum;
 use cairn_reader::{DormantWalk, FoundScript, View};
 use cairn_tables::{ages::DORMANT_YEARS, history::HistoryEntry};
 
-/// What is looked through for one page, in rows of the table: some 20 milliseconds.
-const MOST_LOOKED_THROUGH: usize = 30_000;
-/// What it costs to read the inputs of a transaction, in such rows.
-const TX: usize = 30;
+use crate::window::{Looking, Step, TX};
+
 /// Entries of a history that are read at a time.
 const ENTRIES: usize = 512;
 
@@ -24,22 +22,8 @@ enum Source<'v> {
 /// A search for transactions that spend old coins.
 pub(super) struct Search<'v> {
     source: Source<'v>,
-    first: TxNum,
     least: Least,
-    looked_through: usize,
-    /// The last one that was looked at.
-    last: Option<TxNum>,
-}
-
-/// What a search comes to.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Step {
-    /// A transaction that may fit.
-    Tx(TxNum),
-    /// There is no more.
-    End,
-    /// Enough was looked through for one page: all from this transaction on.
-    Enough(TxNum),
+    looking: Looking,
 }
 
 /// Transactions that spend from a script, the newest first.
@@ -86,31 +70,30 @@ impl<'v> Search<'v> {
             None => Source::Chain(view.dormant_before(end)?),
             Some(script) => Source::Script(Spends::before(view, end, script)?),
         };
-        Ok(Search { source, first, least, looked_through: 0, last: None })
+        Ok(Search { source, least, looking: Looking::back_to(first) })
     }
 
     /// The next one that may fit.
     ///
     /// # Errors
     /// The index cannot be read, or the request is over.
-    pub(super) fn next(&mut self, work: &Work) -> Result<Step, ApiError> {
-        loop {
-            if let Some(last) = self.last.filter(|_| self.looked_through >= MOST_LOOKED_THROUGH) {
-                return Ok(Step::Enough(last));
-            }
-            work.poll()?;
-            let next = match &mut self.source {
+    pub(super) fn next(&mut self, work: &Work) -> Result<Step<()>, ApiError> {
+        let Search { source, least, looking } = self;
+        let older = || {
+            Ok(match source {
                 Source::Chain(None) => None,
-                Source::Chain(Some(walk)) => walk.older()?.map(|(tx, row)| (tx, self.least.may_fit(&row.0))),
+                Source::Chain(Some(walk)) => walk.older()?.map(|(tx, row)| (tx, least.may_fit(&row.0))),
                 Source::Script(spends) => spends.next()?.map(|tx| (tx, true)),
-            };
-            let Some((tx, may_fit)) = next.filter(|(tx, _)| *tx >= self.first) else { return Ok(Step::End) };
-            self.last = Some(tx);
-            self.looked_through += if may_fit { TX } else { 1 };
-            if may_fit {
-                return Ok(Step::Tx(tx));
+            })
+        };
+        Ok(match looking.next(work, older, |may_fit| *may_fit)? {
+            Step::Tx(tx, _) => {
+                looking.spend(TX);
+                Step::Tx(tx, ())
             }
-        }
+            Step::End => Step::End,
+            Step::Enough(last) => Step::Enough(last),
+        })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use cairn_http::{BadText, TextFormat};
+use cairn_http::{ApiError, BadText, Location, TextFormat};
 use cairn_model::{BadAmount, MAX_MONEY, Sats, parse_btc};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, de::Error};
@@ -47,6 +47,21 @@ fn nearest(text: &str) -> Option<String> {
 /// An amount in bitcoin, stored in satoshis. The text of the number in the request counts, not its value as a float.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct BtcParam(pub(crate) Sats);
+
+/// The least amount that counts in satoshis: `least` unless more is asked for.
+///
+/// # Errors
+/// 422 if it is below that of the definition.
+pub(crate) fn least_sats(min_btc: Option<BtcParam>, least: u64) -> Result<u64, ApiError> {
+    match min_btc {
+        None => Ok(least),
+        Some(BtcParam(sats)) if sats >= least => Ok(sats),
+        Some(_) => {
+            let message = format!("is out of bounds: {} bitcoin are the least that counts", least / 100_000_000);
+            Err(ApiError::validation(Location::Query, "min_btc", message))
+        }
+    }
+}
 
 impl<'de> Deserialize<'de> for BtcParam {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

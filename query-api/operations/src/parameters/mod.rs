@@ -11,7 +11,10 @@ pub(crate) mod time;
 
 use cairn_http::TextFormat;
 
-use crate::vocabulary::cursor::CURSOR;
+use crate::{
+    feed::{EVENT_ID, EVENT_TYPES},
+    vocabulary::cursor::CURSOR,
+};
 
 /// All formats.
 pub(crate) const FORMATS: &[TextFormat] = &[
@@ -23,5 +26,7 @@ pub(crate) const FORMATS: &[TextFormat] = &[
     time::TIME,
     since::SINCE,
     currency::CURRENCY,
+    EVENT_ID,
+    EVENT_TYPES,
     CURSOR,
 ];

@@ -15,7 +15,7 @@ use crate::{
 pub(crate) struct Dashboard;
 
 /// Operations whose answers it has, by name.
-pub(crate) const PARTS: [&str; 2] = ["network_summary", "onchain_stats"];
+pub(crate) const PARTS: [&str; 3] = ["network_summary", "onchain_stats", "pulse_summary"];
 /// Age in seconds above which it is stale.
 const STALE_AFTER: u32 = 600;
 
@@ -43,6 +43,10 @@ pub(crate) struct DashboardOutput {
     onchain: Option<Map<String, Value>>,
     /// Why `onchain` is null; otherwise null.
     onchain_reason: Option<String>,
+    /// The answer of `/v1/pulse/summary` when the dashboard was made.
+    pulse: Option<Map<String, Value>>,
+    /// Why `pulse` is null; otherwise null.
+    pulse_reason: Option<String>,
 }
 
 /// Why there is none.
@@ -71,7 +75,7 @@ impl SnapshotState {
 impl Operation for Dashboard {
     const INFO: Info = Info {
         summary: "The state of the network at a glance, computed in advance",
-        description: "The answers of /v1/network/summary and /v1/onchain as they were within the last minute. The server \
+        description: "The answers of /v1/network/summary, /v1/onchain and /v1/pulse/summary as they were within the last minute. The server \
             computes them each minute, so that this answer costs next to nothing. `snapshot` says how old they are; each \
             part has its own `_meta`.",
         cost: Cost::Light,
@@ -97,7 +101,16 @@ impl Operation for Dashboard {
             Ok(part) => (Some(part), None),
             Err(reason) => (None, Some(reason)),
         };
-        let [(summary, summary_reason), (onchain, onchain_reason)] = PARTS.map(|name| told(part(name)));
-        Ok(DashboardOutput { snapshot: SnapshotState::of(ctx), summary, summary_reason, onchain, onchain_reason })
+        let [(summary, summary_reason), (onchain, onchain_reason), (pulse, pulse_reason)] =
+            PARTS.map(|name| told(part(name)));
+        Ok(DashboardOutput {
+            snapshot: SnapshotState::of(ctx),
+            summary,
+            summary_reason,
+            onchain,
+            onchain_reason,
+            pulse,
+            pulse_reason,
+        })
     }
 }

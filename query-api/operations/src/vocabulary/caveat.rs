@@ -28,6 +28,11 @@ pub(crate) enum Caveat {
         /// How many of the blocks.
         blocks: u32,
     },
+    /// An output may be change.
+    ChangeGuess {
+        /// Its value.
+        sats: u64,
+    },
     /// The transaction has fewer confirmations than needed to count as settled.
     ProvisionalConfirmations {
         confirmations: u32,
@@ -51,6 +56,9 @@ impl Caveat {
                 format!(
                     "The pool of {blocks} blocks is told by a text in their coinbase alone. Any miner can write any pool's text."
                 )
+            }
+            Caveat::ChangeGuess { sats } => {
+                format!("An output of {sats} satoshis goes to a script that no block had before: it may be change.")
             }
             Caveat::ProvisionalConfirmations { confirmations: 0, .. } => {
                 "The transaction is unconfirmed. It may be replaced, even if it does not signal replaceability."

@@ -30,6 +30,11 @@ pub trait IndexSource: Send + Sync + 'static {
     /// Status of the source of blocks; `None` if the writer has not published it.
     fn source(&self) -> Option<SourceStatus>;
 
+    /// The newest announcement of the feed that is on disk; `None` if all that can be read is.
+    fn feed_end(&self) -> Option<u64> {
+        None
+    }
+
     /// The newest prices that the writer has published, one of each pair. They may be old: each tells its time.
     fn live_quotes(&self) -> Arc<[LiveQuote]>;
 }
@@ -43,6 +48,8 @@ pub struct IndexSlot {
     mempool: Arc<MempoolSlot>,
     source: RwLock<Option<SourceStatus>>,
     prices: RwLock<Arc<[LiveQuote]>>,
+    /// The newest announcement on disk + 1; 0 if unknown.
+    feed: AtomicU64,
 }
 
 impl IndexSlot {
@@ -106,6 +113,10 @@ impl IndexSource for IndexSlot {
         self.source.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    fn feed_end(&self) -> Option<u64> {
+        self.feed.load(Ordering::Relaxed).checked_sub(1)
+    }
+
     fn live_quotes(&self) -> Arc<[LiveQuote]> {
         Arc::clone(&self.prices.read().unwrap_or_else(PoisonError::into_inner))
     }
@@ -116,6 +127,10 @@ impl Publish for IndexSlot {
     fn publish_tip(&self, _: Option<(Height, BlockHash)>) {}
 
     fn publish_events(&self, _: u64) {}
+
+    fn publish_feed(&self, last: u64) {
+        self.feed.store(last.saturating_add(1), Ordering::Relaxed);
+    }
 
     fn publish_live_quotes(&self, quotes: &[LiveQuote]) {
         *self.prices.write().unwrap_or_else(PoisonError::into_inner) = quotes.into();

@@ -1,0 +1,157 @@
+//! `GET /v1/chain/activity-feed`.
+
+use cairn_http::{ApiError, Info, Location, Tool};
+use cairn_reader::{MOST_ANNOUNCED, View};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    event::{FeedEvent, said},
+    kinds::EventTypes,
+};
+use crate::{
+    context::{CLAIMS, Ctx, LABELS, TIP, index_get},
+    definitions::FEED,
+    operation::Operation,
+    parameters::amount::BtcParam,
+    transfers::Owners,
+    values::{Btc, rfc3339},
+    vocabulary::cursor::{CURSOR, Cursor, NO_FIT},
+};
+
+/// Announcements that are looked through for one page.
+const MOST_LOOKED_THROUGH: usize = 30_000;
+/// What it costs to join the labels of a transaction, in announcements.
+const JOIN: usize = 30;
+
+/// What was announced.
+pub(crate) struct ActivityFeed;
+
+/// Parameters.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct FeedInput {
+    /// Types of events, with commas between. Default: all but `block`.
+    #[schemars(example = "whale_tx,retraction")]
+    types: Option<EventTypes>,
+    /// Least value in bitcoin, of events that have one.
+    #[schemars(example = 500)]
+    min_btc: Option<BtcParam>,
+    /// Events per page.
+    #[serde(default = "default_limit")]
+    #[schemars(range(min = 1, max = 200))]
+    limit: u32,
+    /// `next_cursor` of the previous page.
+    #[schemars(length(min = 1, max = 256), extend("format" = CURSOR.name))]
+    cursor: Option<String>,
+}
+
+fn default_limit() -> u32 {
+    50
+}
+
+/// What was announced.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct FeedOutput {
+    min_sats: u64,
+    min_btc: Btc,
+    limit: u32,
+    /// When this feed began; null if none has. Ids of another feed have another time in front.
+    feed_began_at: Option<String>,
+    feed_epoch: Option<u32>,
+    /// The newest announcement first.
+    events: Vec<FeedEvent>,
+    /// Cursor of the next page; null at the end. It stays valid for as long as the feed.
+    next_cursor: Option<String>,
+    /// True if so much was looked through that the page has fewer events than it may: go on with `next_cursor`.
+    truncated: bool,
+    /// Id of the definition, explained at `/api/reference/definitions/<id>`.
+    definition: &'static str,
+}
+
+impl Operation for ActivityFeed {
+    const INFO: Info = Info {
+        summary: "What happened on the chain, as it was announced, and what was taken back",
+        description: "The feed of this server, the newest first: large payments, CoinJoins, old coins that woke up, gathered coins, \
+            imported labels, reorganizations. An announcement never changes: if a reorg removes its block, a retraction \
+            follows, and the announcement is marked. Labels are joined when it is read. `/v1/events` streams the same.",
+        freshness: &[TIP, CLAIMS, LABELS],
+        tool: Tool::UNLISTED,
+        ..index_get("activity_feed", "/v1/chain/activity-feed", "chain")
+    };
+    type Input = FeedInput;
+    type Output = FeedOutput;
+
+    fn run(ctx: &Ctx<'_>, input: FeedInput) -> Result<FeedOutput, ApiError> {
+        let view = ctx.view()?;
+        let types = input.types.unwrap_or(EventTypes::ALERTS);
+        let least = input.min_btc.map_or(0, |BtcParam(sats)| sats);
+        let feed = view.feed()?;
+        let epoch = feed.map_or(0, |feed| feed.epoch);
+        let asked = format!("{types:?} {least} {epoch}");
+        let filters: [&[u8]; 2] = [b"activity_feed", asked.as_bytes()];
+        let last = feed.map_or(0, |feed| feed.last);
+        // Announcements up to here.
+        let from = match input.cursor.as_deref() {
+            None => last,
+            Some(token) => match Cursor::read(token, view, &filters)?.position {
+                position if position <= last => position,
+                _ => return Err(ApiError::validation(Location::Query, "cursor", NO_FIT)),
+            },
+        };
+        let page = page(ctx, view, (epoch, types, least), from, input.limit as usize)?;
+        // It is bound to the genesis block, which no reorg replaces: announcements stay.
+        let token = |position| Cursor { position }.token_at(view, 0, &filters);
+        Ok(FeedOutput {
+            min_sats: least,
+            min_btc: Btc::of(least),
+            limit: input.limit,
+            feed_began_at: feed.map(|feed| rfc3339(feed.epoch)),
+            feed_epoch: feed.map(|feed| feed.epoch),
+            events: page.events,
+            next_cursor: page.next.map(token).transpose()?,
+            truncated: page.is_cut,
+            definition: FEED,
+        })
+    }
+}
+
+struct Page {
+    events: Vec<FeedEvent>,
+    /// The announcement that the next page begins with.
+    next: Option<u64>,
+    is_cut: bool,
+}
+
+/// Events up to an announcement, the newest first.
+fn page(
+    ctx: &Ctx<'_>,
+    view: &View<'_>,
+    (epoch, types, least): (u32, EventTypes, u64),
+    from: u64,
+    limit: usize,
+) -> Result<Page, ApiError> {
+    let mut page = Page { events: Vec::new(), next: None, is_cut: false };
+    let (mut owners, mut looked_through, mut end) = (Owners::default(), 0, from.saturating_add(1));
+    // The first row is the beginning of the feed.
+    while end > 1 {
+        let step = (MOST_ANNOUNCED as u64).min(end - 1).min(if types.has_flows() { 200 } else { u64::MAX });
+        ctx.work.poll()?;
+        let rows = view.announcements(end - step, step as usize)?;
+        for said in said(view, rows)?.into_iter().rev() {
+            let seq = said.seq;
+            let is_cut = looked_through >= MOST_LOOKED_THROUGH;
+            if is_cut || page.events.len() == limit {
+                page.next = Some(seq);
+                page.is_cut = is_cut;
+                return Ok(page);
+            }
+            looked_through += 1;
+            let (event, cost) = FeedEvent::of(view, &mut owners, (epoch, types, least), said)?;
+            looked_through += if cost > 0 { JOIN + cost } else { 0 };
+            page.events.extend(event);
+            ctx.work.poll()?;
+        }
+        end -= step;
+    }
+    Ok(page)
+}

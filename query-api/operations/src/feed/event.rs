@@ -1,0 +1,206 @@
+//! An announcement, as answers show it.
+
+use std::borrow::Cow;
+
+use cairn_http::{ApiError, BadText, TextFormat};
+use cairn_model::{Height, Txid};
+use cairn_reader::View;
+use cairn_tables::feed::{AnnouncedKey, FeedKind, FeedRow};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, Serialize, de::Error};
+
+use super::kinds::{EventType, EventTypes};
+use crate::{
+    context::{SETTLED_AT, confirmations},
+    transfers::{Flow, Owners, SideOwner, flow_of},
+    values::{Btc, rfc3339},
+};
+
+/// An announcement, or that one is taken back.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct FeedEvent {
+    /// Its id: the time when the feed began, a hyphen, and its sequence number.
+    id: String,
+    /// Its sequence number.
+    seq: u64,
+    /// `block`, `whale_tx`, `coinjoin_round`, `awakening`, `consolidation`, `label_change`, `reorg` or `retraction`.
+    #[serde(rename = "type")]
+    kind: &'static str,
+    /// `exchange_flow_large` or `miner_payout_large`, if today's labels make a whale_tx one; otherwise null.
+    flow_type: Option<&'static str>,
+    /// When it was announced.
+    announced_at: String,
+    /// The height that it is about: of a reorg, the last block that stays; of labels, the tip then.
+    height: Height,
+    /// Of a block: its hash. Of a reorg: the hash of the block that was the tip.
+    block_hash: Option<String>,
+    txid: Option<String>,
+    /// Input of the transaction, of an awakening.
+    vin: Option<u64>,
+    /// What a whale_tx pays to others; what a coinjoin_round pays; value of the coin of an awakening; what the inputs of a
+    /// consolidation bring; fees of a block.
+    value_sats: Option<u64>,
+    value_btc: Option<Btc>,
+    /// Of a block: its transactions. Of a consolidation: its inputs. Of a reorg: the blocks that are gone. Of labels: the rows
+    /// that say something new.
+    count: Option<u64>,
+    /// Source and list, of labels.
+    source: Option<String>,
+    /// `standing`; `retracted` if its block is gone; `final` if it is about no block.
+    state: &'static str,
+    /// True if it stands and its block has fewer than 6 confirmations.
+    provisional: bool,
+    /// What a retraction takes back; otherwise null.
+    retracts: Option<Retracted>,
+    /// By today's labels, of a whale_tx that stands; otherwise null.
+    flow_direction: Option<&'static str>,
+    from_owner: Option<SideOwner>,
+    to_owner: Option<SideOwner>,
+}
+
+/// An announcement that is taken back.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "RetractedEvent")]
+pub(crate) struct Retracted {
+    /// Its id.
+    id: String,
+    seq: u64,
+    #[serde(rename = "type")]
+    kind: &'static str,
+}
+
+/// The id of an announcement.
+pub(super) fn id(epoch: u32, seq: u64) -> String {
+    format!("{epoch}-{seq}")
+}
+
+/// The id of an event, as a parameter.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct EventId {
+    pub(super) epoch: u32,
+    pub(super) seq: u64,
+}
+
+impl EventId {
+    fn parse(text: &str) -> Option<Self> {
+        let (epoch, seq) = text.split_once('-')?;
+        let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        let id = EventId { epoch: epoch.parse().ok()?, seq: seq.parse().ok()? };
+        Some(id).filter(|_| is_number(epoch) && is_number(seq))
+    }
+}
+
+/// Ids of events.
+pub(crate) const EVENT_ID: TextFormat = TextFormat {
+    name: "event-id",
+    codes: &[],
+    takes_numbers: false,
+    example: None,
+    look: |_, text, _| match EventId::parse(text) {
+        Some(_) => Ok(()),
+        None => Err(BadText::new("is not the id of an event; pass an id or last_id of an answer unchanged")),
+    },
+};
+
+impl<'de> Deserialize<'de> for EventId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        EventId::parse(&text).ok_or_else(|| D::Error::custom("not the id of an event"))
+    }
+}
+
+impl JsonSchema for EventId {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "EventId".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "string", "format": EVENT_ID.name, "minLength": 3, "maxLength": 32})
+    }
+}
+
+/// An announcement with whether it stands.
+pub(super) struct Said {
+    pub(super) seq: u64,
+    pub(super) row: FeedRow,
+    pub(super) stands: bool,
+}
+
+/// Which of these announcements stand, in one look-up.
+pub(super) fn said(view: &View<'_>, rows: Vec<(u64, FeedRow)>) -> Result<Vec<Said>, ApiError> {
+    let keys: Vec<AnnouncedKey> =
+        rows.iter().map(|(seq, row)| AnnouncedKey { height: row.height, seq: *seq }).collect();
+    let stand = view.announcements_stand(&keys)?;
+    Ok(rows.into_iter().zip(stand).map(|((seq, row), stands)| Said { seq, row, stands }).collect())
+}
+
+impl FeedEvent {
+    /// True if it takes something back.
+    pub(super) fn is_retraction(&self) -> bool {
+        self.retracts.is_some()
+    }
+
+    /// Its transaction, unless it takes something back.
+    pub(super) fn txid(&self) -> Option<&str> {
+        self.txid.as_deref().filter(|_| self.retracts.is_none())
+    }
+
+    /// The event of an announcement, if it is of a type that is asked for; with what it cost in rows.
+    pub(super) fn of(
+        view: &View<'_>,
+        owners: &mut Owners,
+        (epoch, types, least): (u32, EventTypes, u64),
+        Said { seq, row, stands }: Said,
+    ) -> Result<(Option<Self>, usize), ApiError> {
+        let is_block = matches!(row.kind, FeedKind::Block | FeedKind::Reorg);
+        let has_tx = !is_block && row.kind != FeedKind::LabelChange;
+        let has_value = has_tx || row.kind == FeedKind::Block;
+        let is_large = !has_value || row.sats >= least;
+        let about = EventType::about(row.kind).filter(|_| is_large && types.may_have(&row));
+        let Some(about) = about else { return Ok((None, 0)) };
+        let is_whale = row.kind == FeedKind::Whale && row.retracts.is_none() && stands;
+        let (flow, cost) = if is_whale { flow_of(view, owners, &Txid(row.id))? } else { (None, 0) };
+        let flow_type = flow.as_ref().and_then(|flow| EventType::of_flow(flow.direction));
+        let is_asked = row.retracts.is_some() || types.has(about) || flow_type.is_some_and(|of| types.has(of));
+        if !is_asked {
+            return Ok((None, cost));
+        }
+        let kind = if row.retracts.is_some() { EventType::Retraction } else { about };
+        let counts =
+            matches!(row.kind, FeedKind::Block | FeedKind::Reorg | FeedKind::LabelChange | FeedKind::Consolidation);
+        let (direction, from_owner, to_owner) = match flow {
+            Some(Flow { direction, from, to }) => (Some(direction.as_str()), from, to),
+            None => (None, None, None),
+        };
+        let event = FeedEvent {
+            id: id(epoch, seq),
+            seq,
+            kind: kind.as_str(),
+            flow_type: flow_type.map(EventType::as_str),
+            announced_at: rfc3339(row.at),
+            height: row.height,
+            block_hash: is_block.then(|| cairn_model::BlockHash(row.id).to_string()),
+            txid: has_tx.then(|| Txid(row.id).to_string()),
+            vin: (row.kind == FeedKind::Awakening).then_some(row.number),
+            value_sats: has_value.then_some(row.sats),
+            value_btc: has_value.then(|| Btc::of(row.sats)),
+            count: counts.then_some(row.number),
+            source: Some(row.text).filter(|text| !text.is_empty()),
+            state: match () {
+                () if row.retracts.is_some() || !has_value => "final",
+                () if stands => "standing",
+                () => "retracted",
+            },
+            provisional: stands && confirmations(view.tip(), row.height) < SETTLED_AT,
+            retracts: row.retracts.map(|of| Retracted { id: id(epoch, of), seq: of, kind: about.as_str() }),
+            flow_direction: direction,
+            from_owner,
+            to_owner,
+        };
+        Ok((Some(event), cost))
+    }
+}

@@ -1,0 +1,174 @@
+//! `GET /v1/events`.
+
+use cairn_domain::Subject;
+use cairn_events::EntityName;
+use cairn_http::{ApiError, Info, Location, Streamed, Tool};
+use cairn_model::Txid;
+use cairn_reader::View;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    event::{EventId, FeedEvent, id, said},
+    kinds::EventTypes,
+};
+use crate::{
+    context::{CLAIMS, Ctx, LABELS, TIP, index_get},
+    definitions::FEED,
+    operation::Operation,
+    parameters::{amount::BtcParam, identifier::AddressParam},
+    transfers::{Owners, touches},
+};
+
+/// Announcements that are looked through for one answer.
+const MOST_LOOKED_THROUGH: usize = 10_000;
+/// What it costs to read a transaction, in announcements.
+const JOIN: usize = 30;
+/// Announcements that are read at a time.
+const AT_A_TIME: u64 = 200;
+
+/// What is announced after an event.
+pub(crate) struct Events;
+
+/// Parameters.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct EventsInput {
+    /// Id of the event to go on after. Default: the newest, so that only what comes from now on is told.
+    after: Option<EventId>,
+    /// Types of events, with commas between. Default: all.
+    #[schemars(example = "block,whale_tx,reorg,retraction")]
+    types: Option<EventTypes>,
+    /// Least value in bitcoin, of events that have one.
+    #[schemars(example = 500)]
+    min_btc: Option<BtcParam>,
+    /// Only transactions that spend from this address or pay it; and retractions.
+    address: Option<AddressParam>,
+    /// Only transactions with a script that counts as this entity's by today's labels; and retractions.
+    #[schemars(length(min = 1, max = 64), example = "cairn-exchange")]
+    entity: Option<String>,
+    /// Events per answer.
+    #[serde(default = "default_limit")]
+    #[schemars(range(min = 1, max = 100))]
+    limit: u32,
+}
+
+fn default_limit() -> u32 {
+    50
+}
+
+/// What is announced after an event.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct EventsOutput {
+    /// The oldest first.
+    events: Vec<FeedEvent>,
+    /// The event to go on after; null if no feed has begun.
+    last_id: Option<String>,
+    /// True if there may be more already.
+    has_more: bool,
+    /// True if the event to go on after is of another feed: events in between are unknown, and `last_id` is the newest one.
+    reset: bool,
+    /// Id of the definition, explained at `/api/reference/definitions/<id>`.
+    definition: &'static str,
+}
+
+/// What is asked for beside types.
+struct Wanted<'w> {
+    script: Option<[u8; 32]>,
+    entity: Option<&'w EntityName>,
+}
+
+impl Operation for Events {
+    const INFO: Info = Info {
+        summary: "What is announced from now on, or after an event; a stream if it is asked for as one",
+        description: "The announcements of this server after an event, the oldest first: blocks, alerts, retractions, imported \
+            labels. With `Accept: text/event-stream` the answer stays open and sends each event once as it is announced; a \
+            client that connects again with `Last-Event-ID` goes on where it was. Filters by type, value, address and entity.",
+        freshness: &[TIP, CLAIMS, LABELS],
+        tool: Tool::UNLISTED,
+        streamed: Some(Streamed { resume: "after" }),
+        ..index_get("events", "/v1/events", "chain")
+    };
+    type Input = EventsInput;
+    type Output = EventsOutput;
+
+    fn run(ctx: &Ctx<'_>, input: EventsInput) -> Result<EventsOutput, ApiError> {
+        let view = ctx.view()?;
+        let none =
+            || EventsOutput { events: Vec::new(), last_id: None, has_more: false, reset: false, definition: FEED };
+        let Some(feed) = view.feed()? else { return Ok(EventsOutput { reset: input.after.is_some(), ..none() }) };
+        let last = ctx.feed_end.map_or(feed.last, |durable| durable.min(feed.last));
+        let newest = id(feed.epoch, last);
+        let after = match input.after {
+            None => return Ok(EventsOutput { last_id: Some(newest), ..none() }),
+            Some(after) if after.epoch != feed.epoch || after.seq > feed.last => {
+                return Ok(EventsOutput { last_id: Some(newest), reset: true, ..none() });
+            }
+            Some(after) => after.seq,
+        };
+        let entity: Option<EntityName> = match input.entity.as_deref().map(|name| name.trim().to_lowercase().parse()) {
+            Some(Err(_)) => {
+                return Err(ApiError::validation(Location::Query, "entity", "is not the name of an entity"));
+            }
+            Some(Ok(entity)) => Some(entity),
+            None => None,
+        };
+        let script = input.address.as_ref().map(|address| match &address.subject {
+            Subject::Script(script) => cairn_domain::script_sha256(script),
+            Subject::ScriptHash(hash) => *hash,
+        });
+        let wanted = Wanted { script, entity: entity.as_ref() };
+        let least = input.min_btc.map_or(0, |BtcParam(sats)| sats);
+        let of = (feed.epoch, input.types.unwrap_or(EventTypes::ALL), least);
+        let (events, at) = page(ctx, view, of, &wanted, (after, last), input.limit as usize)?;
+        Ok(EventsOutput { events, last_id: Some(id(feed.epoch, at)), has_more: at < last, ..none() })
+    }
+}
+
+/// Events after one, up to another; with the last announcement that was looked at.
+fn page(
+    ctx: &Ctx<'_>,
+    view: &View<'_>,
+    of: (u32, EventTypes, u64),
+    wanted: &Wanted<'_>,
+    (after, last): (u64, u64),
+    limit: usize,
+) -> Result<(Vec<FeedEvent>, u64), ApiError> {
+    let (mut events, mut owners, mut looked_through, mut at) = (Vec::new(), Owners::default(), 0, after.min(last));
+    while at < last {
+        ctx.work.poll()?;
+        let end = last.min(at + AT_A_TIME);
+        let rows = view.announcements(at + 1, (end - at) as usize)?;
+        for said in said(view, rows)? {
+            let seq = said.seq;
+            if events.len() == limit || looked_through >= MOST_LOOKED_THROUGH {
+                return Ok((events, at));
+            }
+            looked_through += 1;
+            let (event, cost) = FeedEvent::of(view, &mut owners, of, said)?;
+            looked_through += if cost > 0 { JOIN + cost } else { 0 };
+            if let Some(event) = event {
+                let (is_wanted, cost) = wanted.has(view, &event)?;
+                looked_through += if cost > 0 { JOIN + cost } else { 0 };
+                events.extend(Some(event).filter(|_| is_wanted));
+            }
+            at = seq;
+            ctx.work.poll()?;
+        }
+        // Rows that a repair dropped are passed over.
+        at = end;
+    }
+    Ok((events, at))
+}
+
+impl Wanted<'_> {
+    /// Whether an event is asked for; with what it cost to read in rows.
+    fn has(&self, view: &View<'_>, event: &FeedEvent) -> Result<(bool, usize), ApiError> {
+        if self.script.is_none() && self.entity.is_none() || event.is_retraction() {
+            return Ok((true, 0));
+        }
+        match event.txid().and_then(|txid| txid.parse::<Txid>().ok()) {
+            Some(txid) => touches(view, &txid, (self.script.as_ref(), self.entity)),
+            None => Ok((false, 0)),
+        }
+    }
+}

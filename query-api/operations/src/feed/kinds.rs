@@ -1,0 +1,172 @@
+//! Types of events, as answers and parameters name them.
+
+use std::borrow::Cow;
+
+use cairn_domain::flows::FlowDirection;
+use cairn_http::{BadText, TextFormat};
+use cairn_tables::feed::{FeedKind, FeedRow};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, de::Error};
+
+/// A type of event.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) enum EventType {
+    Block,
+    WhaleTx,
+    CoinjoinRound,
+    Awakening,
+    Consolidation,
+    ExchangeFlowLarge,
+    MinerPayoutLarge,
+    LabelChange,
+    Reorg,
+    Retraction,
+}
+
+impl EventType {
+    /// All.
+    pub(crate) const ALL: [EventType; 10] = [
+        EventType::Block,
+        EventType::WhaleTx,
+        EventType::CoinjoinRound,
+        EventType::Awakening,
+        EventType::Consolidation,
+        EventType::ExchangeFlowLarge,
+        EventType::MinerPayoutLarge,
+        EventType::LabelChange,
+        EventType::Reorg,
+        EventType::Retraction,
+    ];
+
+    /// Its word.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            EventType::Block => "block",
+            EventType::WhaleTx => "whale_tx",
+            EventType::CoinjoinRound => "coinjoin_round",
+            EventType::Awakening => "awakening",
+            EventType::Consolidation => "consolidation",
+            EventType::ExchangeFlowLarge => "exchange_flow_large",
+            EventType::MinerPayoutLarge => "miner_payout_large",
+            EventType::LabelChange => "label_change",
+            EventType::Reorg => "reorg",
+            EventType::Retraction => "retraction",
+        }
+    }
+
+    /// What an announcement is about, whether it says so or takes it back. `None`: the beginning of the feed, which is no event.
+    pub(crate) const fn about(kind: FeedKind) -> Option<Self> {
+        match kind {
+            FeedKind::Begun => None,
+            FeedKind::Block => Some(EventType::Block),
+            FeedKind::Whale => Some(EventType::WhaleTx),
+            FeedKind::CoinJoinRound => Some(EventType::CoinjoinRound),
+            FeedKind::Awakening => Some(EventType::Awakening),
+            FeedKind::Consolidation => Some(EventType::Consolidation),
+            FeedKind::Reorg => Some(EventType::Reorg),
+            FeedKind::LabelChange => Some(EventType::LabelChange),
+        }
+    }
+
+    /// The type that labels make of a large transaction with this direction.
+    pub(crate) const fn of_flow(direction: FlowDirection) -> Option<Self> {
+        match direction {
+            FlowDirection::CrossExchange | FlowDirection::FromExchange | FlowDirection::ToExchange => {
+                Some(EventType::ExchangeFlowLarge)
+            }
+            FlowDirection::MinerOut => Some(EventType::MinerPayoutLarge),
+            FlowDirection::Internal | FlowDirection::Unknown => None,
+        }
+    }
+}
+
+/// Types that are asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct EventTypes(u16);
+
+impl EventTypes {
+    /// All.
+    pub(crate) const ALL: EventTypes = EventTypes(u16::MAX);
+    /// All but blocks.
+    pub(crate) const ALERTS: EventTypes = EventTypes(!(1 << EventType::Block as u16));
+
+    /// True if a type is asked for.
+    pub(crate) const fn has(self, of: EventType) -> bool {
+        self.0 & 1 << of as u16 != 0
+    }
+
+    /// True if an announcement may be of a type that is asked for, before labels are joined.
+    pub(crate) fn may_have(self, row: &FeedRow) -> bool {
+        let Some(about) = EventType::about(row.kind) else { return false };
+        if row.retracts.is_some() {
+            // That a block is gone is told by the reorg, unless blocks are asked for.
+            return self.has(EventType::Retraction) && (about != EventType::Block || self.has(EventType::Block));
+        }
+        self.has(about) || about == EventType::WhaleTx && self.has_flows()
+    }
+
+    /// True if types are asked for that labels make of large transactions.
+    pub(crate) const fn has_flows(self) -> bool {
+        self.has(EventType::ExchangeFlowLarge) || self.has(EventType::MinerPayoutLarge)
+    }
+
+    fn parse(text: &str) -> Result<Self, String> {
+        let mut types = EventTypes(0);
+        for word in text.split(',') {
+            let word = word.trim();
+            let found = EventType::ALL.into_iter().find(|of| of.as_str() == word);
+            let allowed = || EventType::ALL.map(EventType::as_str).join(", ");
+            let found = found.ok_or_else(|| format!("names no type of event; allowed are {}", allowed()))?;
+            types.0 |= 1 << found as u16;
+        }
+        Ok(types)
+    }
+}
+
+/// Types of events, with commas between.
+pub(crate) const EVENT_TYPES: TextFormat = TextFormat {
+    name: "event-types",
+    codes: &[],
+    takes_numbers: false,
+    example: None,
+    look: |_, text, _| EventTypes::parse(text).map(drop).map_err(BadText::new),
+};
+
+impl<'de> Deserialize<'de> for EventTypes {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        EventTypes::parse(&String::deserialize(deserializer)?).map_err(D::Error::custom)
+    }
+}
+
+impl JsonSchema for EventTypes {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "EventTypes".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "string", "format": EVENT_TYPES.name, "minLength": 5, "maxLength": 200})
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn words_are_told_apart() {
+        let types = EventTypes::parse("reorg, whale_tx").unwrap();
+        assert!(types.has(EventType::Reorg) && types.has(EventType::WhaleTx) && !types.has(EventType::Block));
+        for of in EventType::ALL {
+            assert!(EventTypes::parse(of.as_str()).unwrap().has(of));
+            assert_eq!(EventTypes::ALERTS.has(of), of != EventType::Block);
+        }
+        for bad in ["", "whale", "reorg,", "Reorg", "reorg;block"] {
+            assert!(EventTypes::parse(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! How far the feed is, for streams.
+
+use std::{
+    sync::{Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use cairn_link::IndexSource;
+
+/// How long it is remembered: a thousand streams ask for it four times a second.
+const REMEMBERED: Duration = Duration::from_millis(200);
+
+/// How far the feed is, as it was a moment ago.
+#[derive(Default)]
+pub(crate) struct FeedMark(Mutex<Option<(Instant, u64)>>);
+
+impl FeedMark {
+    /// A number that changes when there is something new; three rows are read at most, five times a second.
+    pub(crate) fn of(&self, index: &dyn IndexSource) -> u64 {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, mark)) = known.filter(|(at, _)| at.elapsed() < REMEMBERED) {
+            return mark;
+        }
+        // What cannot be read is told to whoever asks for it.
+        let feed = index.reader().and_then(|reader| reader.view().ok()?.feed().ok()?);
+        let mark = feed.map_or(0, |feed| end(index, feed.last) ^ u64::from(feed.epoch) << 32);
+        *known = Some((Instant::now(), mark));
+        mark
+    }
+}
+
+/// The newest announcement that may be told: one that is on disk.
+pub(crate) fn end(index: &dyn IndexSource, last: u64) -> u64 {
+    index.feed_end().map_or(last, |durable| durable.min(last))
+}

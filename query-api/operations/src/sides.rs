@@ -1,0 +1,86 @@
+//! The sides of a transaction, as lists show them: the scripts with the largest sums, with their labels.
+
+use std::{cmp::Reverse, collections::HashMap, hash::Hash};
+
+use cairn_domain::{address_of, script_sha256, script_type};
+use cairn_http::ApiError;
+use cairn_reader::View;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::{
+    context::Ctx,
+    values::Btc,
+    vocabulary::label::{ShortLabel, Unlabeled},
+};
+
+/// Scripts that are shown on each side.
+const MOST_SIDES: usize = 5;
+
+/// A script of a transaction.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "TransactionSide")]
+pub(crate) struct Side {
+    /// Its address, or `scripthash:<hex>` if it has none.
+    pub(crate) address: String,
+    script_type: &'static str,
+    value_sats: u64,
+    value_btc: Btc,
+    /// Label of the script; null if no claim gives one.
+    label: Option<ShortLabel>,
+}
+
+/// The sums of some scripts.
+pub(crate) struct Sides {
+    /// The largest first.
+    shown: Vec<(Vec<u8>, u64)>,
+    /// Scripts that are left out.
+    pub(crate) omitted: u64,
+}
+
+impl Sides {
+    /// The largest sums; `script` reads one.
+    ///
+    /// # Errors
+    /// The index cannot be read.
+    pub(crate) fn of<K: Copy + Ord + Hash>(
+        sums: HashMap<K, u64>,
+        script: impl Fn(K) -> Result<Vec<u8>, ApiError>,
+    ) -> Result<Self, ApiError> {
+        let mut sums: Vec<(K, u64)> = sums.into_iter().collect();
+        sums.sort_unstable_by_key(|(key, sats)| (Reverse(*sats), *key));
+        let omitted = sums.len().saturating_sub(MOST_SIDES) as u64;
+        sums.truncate(MOST_SIDES);
+        let shown = sums.into_iter().map(|(key, sats)| Ok((script(key)?, sats))).collect::<Result<_, ApiError>>()?;
+        Ok(Sides { shown, omitted })
+    }
+
+    /// With what is looked up.
+    ///
+    /// # Errors
+    /// The index cannot be read, or the request is over.
+    pub(crate) fn rows(self, ctx: &Ctx<'_>, view: &View<'_>) -> Result<Vec<Side>, ApiError> {
+        let mut unlabeled = Unlabeled::default();
+        self.shown.iter().for_each(|(script, _)| unlabeled.push(script));
+        let labels = unlabeled.look_up(ctx, view)?;
+        let row = |((script, sats), label): ((Vec<u8>, u64), Option<ShortLabel>)| Side {
+            address: name_of(&script, view),
+            script_type: script_type(&script).name(),
+            value_sats: sats,
+            value_btc: Btc::of(sats),
+            label,
+        };
+        Ok(self.shown.into_iter().zip(labels).map(row).collect())
+    }
+}
+
+/// The address of a script, else its hash.
+pub(crate) fn name_of(script: &[u8], view: &View<'_>) -> String {
+    address_of(script, view.network()).unwrap_or_else(|| format!("scripthash:{}", hex::encode(script_sha256(script))))
+}
+
+/// Sums up a key's satoshis.
+pub(crate) fn add<K: Hash + Eq>(sums: &mut HashMap<K, u64>, key: K, sats: u64) {
+    let sum = sums.entry(key).or_default();
+    *sum = sum.saturating_add(sats);
+}

@@ -1,0 +1,144 @@
+//! `GET /v1/pulse/consolidations`.
+
+use std::cell::Cell;
+
+use cairn_domain::transfers::GATHERED_INPUTS;
+use cairn_http::{ApiError, Info, Tool};
+use cairn_model::{Height, Sats};
+use cairn_reader::View;
+use cairn_tables::transfers::GatheredRow;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{gathering::Gathering, owners::Owners, unconfirmed};
+use crate::{
+    context::{CLAIMS, Ctx, LABELS, MEMPOOL, TIP, and_mempool, index_get},
+    definitions::CONSOLIDATIONS,
+    operation::Operation,
+    parameters::{amount::BtcParam, since::SinceParam},
+    values::Btc,
+    window::{Looking, Page, TX, Window},
+};
+
+/// What gathers many coins now.
+pub(crate) struct PulseConsolidations;
+
+/// Parameters.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct ConsolidationsInput {
+    /// First block: a height, date, time (RFC 3339), or days before the newest, as in `7d`. Default: 1d.
+    #[schemars(length(min = 1, max = 40), example = "7d")]
+    since: Option<SinceParam>,
+    /// Least value of the inputs in bitcoin. Default: any.
+    #[schemars(example = 10)]
+    min_btc: Option<BtcParam>,
+    /// Least number of inputs, 10 or more.
+    #[serde(default = "default_inputs")]
+    #[schemars(range(min = 10, max = 25_000))]
+    min_inputs: u32,
+    /// Transactions of each kind at most: unconfirmed, and confirmed.
+    #[serde(default = "default_limit")]
+    #[schemars(range(min = 1, max = 100))]
+    limit: u32,
+}
+
+fn default_inputs() -> u32 {
+    GATHERED_INPUTS as u32
+}
+
+fn default_limit() -> u32 {
+    20
+}
+
+/// What gathers many coins now.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct ConsolidationsOutput {
+    /// First block that was looked at.
+    since_height: Height,
+    /// The confirmed transactions that are listed are from this height on.
+    covered_from_height: Height,
+    min_sats: u64,
+    min_btc: Btc,
+    min_inputs: u32,
+    limit: u32,
+    /// Unconfirmed transactions, the largest value first: they may never confirm.
+    unconfirmed: Vec<Gathering>,
+    /// Unconfirmed ones that are left out.
+    unconfirmed_omitted: u64,
+    /// Confirmed ones, the newest first.
+    confirmed: Vec<Gathering>,
+    /// True if there are older ones since then that are left out.
+    truncated: bool,
+    /// Confirmed ones that are listed.
+    confirmed_count: u64,
+    /// Their inputs.
+    confirmed_inputs: u64,
+    /// What these bring.
+    confirmed_sats: u64,
+    confirmed_btc: Btc,
+    /// Id of the definition, explained at `/api/reference/definitions/<id>`.
+    definition: &'static str,
+}
+
+impl Operation for PulseConsolidations {
+    const INFO: Info = Info {
+        summary: "Transactions that gather many coins in few now, confirmed and unconfirmed",
+        description: "A scanner over the last 24 hours, or since any block, and the mempool: transactions with ten inputs or more, and \
+            five inputs or more for each output, that are no CoinJoins. Services gather the coins of deposits this way, mostly \
+            while fees are low.",
+        freshness: &[TIP, MEMPOOL, CLAIMS, LABELS],
+        tool: Tool::reads("asked who gathers many coins now", "large payments to others (pulse_whales)"),
+        ..and_mempool(index_get("pulse_consolidations", "/v1/pulse/consolidations", "pulse"))
+    };
+    type Input = ConsolidationsInput;
+    type Output = ConsolidationsOutput;
+
+    fn run(ctx: &Ctx<'_>, input: ConsolidationsInput) -> Result<ConsolidationsOutput, ApiError> {
+        let view = ctx.view()?;
+        let window = Window::of(view, input.since, None)?;
+        let least = (input.min_inputs, input.min_btc.map_or(0, |BtcParam(sats)| sats));
+        let limit = input.limit as usize;
+        let unconfirmed = unconfirmed::consolidations(ctx, view, (least.0 as usize, least.1), limit)?;
+        let page = page(ctx, view, window, least, limit)?;
+        let total = page.rows.iter().map(Gathering::sats).fold(0, u64::saturating_add);
+        Ok(ConsolidationsOutput {
+            since_height: window.since,
+            covered_from_height: page.covered_from,
+            min_sats: least.1,
+            min_btc: Btc::of(least.1),
+            min_inputs: input.min_inputs,
+            limit: input.limit,
+            unconfirmed: unconfirmed.rows,
+            unconfirmed_omitted: unconfirmed.omitted,
+            truncated: page.next.is_some(),
+            confirmed_count: page.rows.len() as u64,
+            confirmed_inputs: page.rows.iter().map(Gathering::inputs).sum(),
+            confirmed_sats: total,
+            confirmed_btc: Btc::of(total),
+            confirmed: page.rows,
+            definition: CONSOLIDATIONS,
+        })
+    }
+}
+
+fn page(
+    ctx: &Ctx<'_>,
+    view: &View<'_>,
+    window: Window,
+    (inputs, sats): (u32, Sats),
+    limit: usize,
+) -> Result<Page<Gathering>, ApiError> {
+    let (mut walk, mut looking) = (view.consolidations_before(window.end)?, Looking::back_to(window.first));
+    let cost = Cell::new(0);
+    let next = || {
+        looking.spend(cost.take());
+        let older = || Ok(walk.as_mut().map(|walk| walk.older()).transpose()?.flatten());
+        looking.next(&ctx.work, older, |row: &GatheredRow| row.inputs >= inputs && row.sats >= sats)
+    };
+    let mut owners = Owners::default();
+    Page::read(view, window, limit, next, |tx_num, _| {
+        let (row, read) = Gathering::confirmed(ctx, view, &mut owners, tx_num)?;
+        cost.set(TX + read);
+        Ok(Some(row))
+    })
+}

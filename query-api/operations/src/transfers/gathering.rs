@@ -1,0 +1,136 @@
+//! A transaction that gathers many coins in few, as answers show it.
+
+use cairn_http::ApiError;
+use cairn_model::{Height, MempoolTx, Sats, TxNum};
+use cairn_reader::View;
+use cairn_tables::block_log::BlockLog;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::{
+    owners::{Owners, SideOwner},
+    parties::Parties,
+};
+use crate::{
+    context::{Ctx, SETTLED_AT, confirmations, lacks},
+    sides::Side,
+    values::{Btc, rfc3339, rfc3339_ms},
+};
+
+/// A transaction that gathers many coins.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Consolidation")]
+pub(crate) struct Gathering {
+    txid: String,
+    /// `confirmed` or `mempool`.
+    state: &'static str,
+    /// Null while it is unconfirmed.
+    height: Option<Height>,
+    /// Time of the block's header; null while it is unconfirmed.
+    time: Option<String>,
+    time_unix: Option<u32>,
+    /// When it was first seen; null once it is confirmed.
+    first_seen: Option<String>,
+    confirmations: u32,
+    /// True below 6 confirmations: it may still be undone.
+    provisional: bool,
+    input_count: u64,
+    output_count: u64,
+    /// What its inputs bring.
+    value_sats: u64,
+    value_btc: Btc,
+    fee_sats: u64,
+    /// Whose at least half of the inputs' value is; null if labels do not tell.
+    from_owner: Option<SideOwner>,
+    /// Whose at least half of the outputs' value is; null if labels do not tell.
+    to_owner: Option<SideOwner>,
+    /// Scripts that it spends from, the largest sum first; 5 at most.
+    from: Vec<Side>,
+    /// Scripts that are left out of `from`.
+    from_omitted: u64,
+    /// Scripts that it pays, the largest sum first; 5 at most.
+    to: Vec<Side>,
+    /// Scripts that are left out of `to`.
+    to_omitted: u64,
+}
+
+impl Gathering {
+    /// A confirmed transaction, with what it cost to read in rows.
+    pub(super) fn confirmed(
+        ctx: &Ctx<'_>,
+        view: &View<'_>,
+        owners: &mut Owners,
+        tx_num: TxNum,
+    ) -> Result<(Self, usize), ApiError> {
+        let missing = || lacks::<BlockLog>(format!("transaction {}", tx_num.0));
+        let tx = view.tx(tx_num)?.ok_or_else(missing)?;
+        let time = view.chain().get(tx.height).ok_or_else(missing)?.time;
+        let parties = Parties::confirmed(view, &tx)?;
+        let [from, to] = parties.whole(view, owners)?;
+        let confirmations = confirmations(view.tip(), tx.height);
+        let row = Gathering {
+            txid: tx.txid().to_string(),
+            state: "confirmed",
+            height: Some(tx.height),
+            time: Some(rfc3339(time)),
+            time_unix: Some(time),
+            first_seen: None,
+            confirmations,
+            provisional: confirmations < SETTLED_AT,
+            input_count: tx.meta().inputs.len() as u64,
+            output_count: tx.outputs().len() as u64,
+            value_sats: tx.input_sats(),
+            value_btc: Btc::of(tx.input_sats()),
+            fee_sats: tx.fee_sats(),
+            from_owner: from.1.owner,
+            to_owner: to.1.owner,
+            from_omitted: from.0.omitted,
+            from: from.0.rows(ctx, view)?,
+            to_omitted: to.0.omitted,
+            to: to.0.rows(ctx, view)?,
+        };
+        Ok((row, parties.cost()))
+    }
+
+    /// An unconfirmed transaction.
+    pub(super) fn unconfirmed(
+        ctx: &Ctx<'_>,
+        view: &View<'_>,
+        owners: &mut Owners,
+        tx: &MempoolTx,
+    ) -> Result<Self, ApiError> {
+        let [from, to] = Parties::unconfirmed(view, tx)?.whole(view, owners)?;
+        let value = tx.inputs.iter().map(|input| input.value).fold(0, Sats::saturating_add);
+        Ok(Gathering {
+            txid: tx.txid.to_string(),
+            state: "mempool",
+            height: None,
+            time: None,
+            time_unix: None,
+            first_seen: Some(rfc3339_ms(tx.first_seen_ms)),
+            confirmations: 0,
+            provisional: true,
+            input_count: tx.inputs.len() as u64,
+            output_count: tx.outputs.len() as u64,
+            value_sats: value,
+            value_btc: Btc::of(value),
+            fee_sats: tx.fee_sats,
+            from_owner: from.1.owner,
+            to_owner: to.1.owner,
+            from_omitted: from.0.omitted,
+            from: from.0.rows(ctx, view)?,
+            to_omitted: to.0.omitted,
+            to: to.0.rows(ctx, view)?,
+        })
+    }
+
+    /// What its inputs bring.
+    pub(super) fn sats(&self) -> Sats {
+        self.value_sats
+    }
+
+    /// Its inputs.
+    pub(super) fn inputs(&self) -> u64 {
+        self.input_count
+    }
+}

@@ -1,0 +1,31 @@
+//! `GET /v1/chain/whale-alerts/labeled`.
+
+use cairn_http::{ApiError, ErrorCode, Formatted, Info, Tool};
+
+use super::list::{ListInput, ListOutput, list};
+use crate::{
+    context::{CLAIMS, Ctx, LABELS, TIP, index_get},
+    operation::Operation,
+};
+
+/// Transactions that move much, of which labels tell a side.
+pub(crate) struct LabeledAlerts;
+
+impl Operation for LabeledAlerts {
+    const INFO: Info = Info {
+        summary: "Transactions that pay 100 BTC or more to others and of which labels tell a side",
+        description: "The whale alerts of which at least half of the value of one side has a label: of the scripts themselves (level \
+            40 or more), or of their clusters. `flow_direction` says between whom the coins moved, by today's labels: an import \
+            of labels can change it for old transactions.",
+        freshness: &[TIP, CLAIMS, LABELS],
+        errors: &[ErrorCode::CursorExpired],
+        tool: Tool::UNLISTED,
+        ..index_get("whale_alerts_labeled", "/v1/chain/whale-alerts/labeled", "chain")
+    };
+    type Input = ListInput;
+    type Output = Formatted<ListOutput>;
+
+    fn run(ctx: &Ctx<'_>, input: ListInput) -> Result<Formatted<ListOutput>, ApiError> {
+        list(ctx, &input, Self::INFO.name, true)
+    }
+}

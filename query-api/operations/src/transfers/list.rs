@@ -1,0 +1,229 @@
+//! Whale alerts as a list: all, or those of which labels tell a side.
+
+use std::cell::Cell;
+
+use cairn_domain::{flows::FlowDirection, transfers::LARGE_SATS};
+use cairn_http::{ApiError, Format, Formatted};
+use cairn_model::Height;
+use cairn_reader::{Transfer, View};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    owners::Owners,
+    transfer::{WhaleAlert, table},
+};
+use crate::{
+    context::Ctx,
+    definitions::WHALE_ALERTS,
+    parameters::{
+        amount::{BtcParam, least_sats},
+        since::SinceParam,
+    },
+    values::Btc,
+    vocabulary::cursor::CURSOR,
+    window::{Looking, Page, Place, Step, TX, Window},
+};
+
+/// Most alerts that can be skipped.
+const MOST_SKIPPED: u32 = 100_000;
+
+/// The part of the chain before its newest block.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[schemars(rename = "AlertRange")]
+pub(crate) enum Range {
+    #[default]
+    #[serde(rename = "1d")]
+    Day,
+    #[serde(rename = "24h")]
+    Hours,
+    #[serde(rename = "7d")]
+    Week,
+    #[serde(rename = "30d")]
+    Month,
+}
+
+impl Range {
+    fn days(self) -> u32 {
+        match self {
+            Range::Day | Range::Hours => 1,
+            Range::Week => 7,
+            Range::Month => 30,
+        }
+    }
+}
+
+/// A direction of flow that is asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(rename = "FlowType")]
+pub(crate) enum FlowType {
+    Internal,
+    CrossExchange,
+    FromExchange,
+    ToExchange,
+    MinerOut,
+    Unknown,
+}
+
+impl FlowType {
+    fn direction(self) -> FlowDirection {
+        match self {
+            FlowType::Internal => FlowDirection::Internal,
+            FlowType::CrossExchange => FlowDirection::CrossExchange,
+            FlowType::FromExchange => FlowDirection::FromExchange,
+            FlowType::ToExchange => FlowDirection::ToExchange,
+            FlowType::MinerOut => FlowDirection::MinerOut,
+            FlowType::Unknown => FlowDirection::Unknown,
+        }
+    }
+}
+
+/// Parameters.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "WhaleAlertsInput")]
+pub(crate) struct ListInput {
+    /// How far back from the newest block: `1d` (or `24h`), `7d` or `30d`.
+    #[serde(default)]
+    range: Range,
+    /// Alerts per page.
+    #[serde(default = "default_limit")]
+    #[schemars(range(min = 1, max = 1_000))]
+    limit: u32,
+    /// Alerts to skip at the head of the list.
+    #[serde(default)]
+    #[schemars(range(min = 0, max = 100_000))]
+    offset: u32,
+    /// `next_cursor` of the previous page. It replaces `offset`, and new blocks do not move it.
+    #[schemars(length(min = 1, max = 256), extend("format" = CURSOR.name))]
+    cursor: Option<String>,
+    /// Least amount paid to others in bitcoin, 100 or more.
+    #[schemars(example = 1_000)]
+    min_btc: Option<BtcParam>,
+    /// Only alerts of this direction, by today's labels.
+    flow_type: Option<FlowType>,
+    /// `json`, `csv` or `markdown`.
+    #[serde(default)]
+    format: Format,
+}
+
+fn default_limit() -> u32 {
+    50
+}
+
+/// Whale alerts.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "WhaleAlertsOutput")]
+pub(crate) struct ListOutput {
+    range: Range,
+    /// First block of the range, by monotone block time.
+    since_height: Height,
+    min_sats: u64,
+    min_btc: Btc,
+    /// The direction that was asked for; null for all.
+    flow_type: Option<FlowType>,
+    limit: u32,
+    /// Alerts before the page; null after a cursor.
+    offset: Option<u32>,
+    /// Confirmed transactions, the newest first.
+    alerts: Vec<WhaleAlert>,
+    /// Offset of the next page; null at the end, after a cursor, and if the page is `truncated`.
+    next_offset: Option<u32>,
+    /// Cursor of the next page; null at the end.
+    next_cursor: Option<String>,
+    /// This page covers the blocks from this height on.
+    covered_from_height: Height,
+    /// True if so much was looked through that the page has fewer rows than it may: go on with `next_cursor`.
+    truncated: bool,
+    /// Id of the definition, explained at `/api/reference/definitions/<id>`.
+    definition: &'static str,
+}
+
+/// Alerts of a range: of `labelled` only those of which at least half of the value of one side is labelled.
+pub(super) fn list(
+    ctx: &Ctx<'_>,
+    input: &ListInput,
+    name: &'static str,
+    labelled: bool,
+) -> Result<Formatted<ListOutput>, ApiError> {
+    let view = ctx.view()?;
+    let window = Window::of(view, Some(SinceParam::Days(input.range.days())), None)?;
+    let sats = least_sats(input.min_btc, LARGE_SATS)?;
+    let asked = format!("{:?} {sats} {:?}", input.range, input.flow_type);
+    let filters: [&[u8]; 2] = [name.as_bytes(), asked.as_bytes()];
+    let from = input.cursor.as_deref().map(|token| Place::read(token, view, &filters)).transpose()?;
+    let offset = if from.is_some() { 0 } else { input.offset.min(MOST_SKIPPED) };
+    let wanted = Wanted { least: sats, direction: input.flow_type.map(FlowType::direction), labelled, offset };
+    let page = wanted.page(ctx, view, (window, from), input.limit as usize)?;
+    let next_cursor = page.next.map(|next| next.token(view, &filters)).transpose()?;
+    if input.format != Format::Json && next_cursor.is_some() {
+        ctx.warn("more_rows", format!("more alerts follow: this is a part of {}", input.limit));
+    }
+    let next_offset = offset.saturating_add(page.rows.len() as u32);
+    let goes_on = page.next.is_some() && !page.is_cut && from.is_none() && next_offset <= MOST_SKIPPED;
+    Ok(match input.format {
+        Format::Json => Formatted::Json(ListOutput {
+            range: input.range,
+            since_height: window.since,
+            min_sats: sats,
+            min_btc: Btc::of(sats),
+            flow_type: input.flow_type,
+            limit: input.limit,
+            offset: from.is_none().then_some(offset),
+            alerts: page.rows,
+            next_offset: goes_on.then_some(next_offset),
+            next_cursor,
+            covered_from_height: page.covered_from,
+            truncated: page.is_cut,
+            definition: WHALE_ALERTS,
+        }),
+        Format::Csv => Formatted::Csv(table(page.rows)),
+        Format::Markdown => Formatted::Markdown(table(page.rows)),
+    })
+}
+
+/// Which alerts a page has.
+pub(super) struct Wanted {
+    /// What they pay to others at least.
+    pub(super) least: u64,
+    pub(super) direction: Option<FlowDirection>,
+    pub(super) labelled: bool,
+    /// How many of them to skip.
+    pub(super) offset: u32,
+}
+
+impl Wanted {
+    /// A page of a window, from a place on.
+    pub(super) fn page(
+        &self,
+        ctx: &Ctx<'_>,
+        view: &View<'_>,
+        (window, from): (Window, Option<Place>),
+        limit: usize,
+    ) -> Result<Page<WhaleAlert>, ApiError> {
+        let end = from.map_or(window.end, |from| from.tx_num.min(window.end));
+        let window = Window { end, ..window };
+        let (mut walk, mut looking) = (view.transfers_before(end)?, Looking::back_to(window.first));
+        let (skip, cost) = (Cell::new(self.offset), Cell::new(0));
+        let asks_labels = self.direction.is_some() || self.labelled;
+        let is_skipped = || skip.get() > 0 && skip.replace(skip.get() - 1) > 0;
+        let fits = |transfer: &Transfer| {
+            let is_large = !transfer.coinjoin && transfer.net_external >= self.least;
+            // What only labels tell has to be read first.
+            is_large && (asks_labels || !is_skipped())
+        };
+        let next = || -> Result<Step<Transfer>, ApiError> {
+            looking.spend(cost.take());
+            let older = || Ok(walk.as_mut().map(|walk| walk.older()).transpose()?.flatten().map(|of| (of.tx_num, of)));
+            looking.next(&ctx.work, older, fits)
+        };
+        let mut owners = Owners::default();
+        Page::read(view, window, limit, next, |tx_num, transfer| {
+            let (alert, read) = WhaleAlert::confirmed(ctx, view, &mut owners, (tx_num, transfer.net_external))?;
+            cost.set(TX + read);
+            let is_of = self.direction.is_none_or(|direction| alert.direction() == Some(direction));
+            let fits = is_of && (!self.labelled || alert.is_labelled());
+            Ok(Some(alert).filter(|_| fits && !(asks_labels && is_skipped())))
+        })
+    }
+}

@@ -1,0 +1,264 @@
+//! A transaction that moves much, as answers show it.
+
+use cairn_domain::{flows::FlowDirection, transfers::LARGE_SATS};
+use cairn_http::{ApiError, Table};
+use cairn_model::{Height, MempoolTx, Sats, TxNum};
+use cairn_reader::View;
+use cairn_tables::block_log::BlockLog;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::{
+    owners::{Owners, SideOwner},
+    parties::{Judged, Parties},
+};
+use crate::{
+    context::{Ctx, SETTLED_AT, confirmations, lacks},
+    sides::Side,
+    values::{Btc, rfc3339, rfc3339_ms},
+    vocabulary::caveat::Caveat,
+};
+
+/// Least bitcoin of the bands, ascending.
+const BANDS: [u32; 3] = [100, 1_000, 10_000];
+
+/// A transaction that pays 100 BTC or more to others.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct WhaleAlert {
+    txid: String,
+    /// `confirmed` or `mempool`.
+    state: &'static str,
+    /// Null while it is unconfirmed.
+    height: Option<Height>,
+    /// Time of the block's header; null while it is unconfirmed.
+    time: Option<String>,
+    time_unix: Option<u32>,
+    /// When it was first seen; null once it is confirmed.
+    first_seen: Option<String>,
+    confirmations: u32,
+    /// True below 6 confirmations: it may still be undone.
+    provisional: bool,
+    /// The largest of 100, 1 000 and 10 000 bitcoin that it reaches.
+    band_btc: u32,
+    /// What it pays to others: to scripts that it does not spend from, outside the clusters that it spends from.
+    net_external_sats: u64,
+    net_external_btc: Btc,
+    /// The same less the largest output that may be change: one to a script which no block had before, beside other outputs to
+    /// others.
+    net_external_min_sats: u64,
+    net_external_min_btc: Btc,
+    /// `change_guess` if the two differ.
+    caveat_codes: Vec<Caveat>,
+    input_count: u64,
+    input_sats: u64,
+    output_count: u64,
+    /// Outputs to others.
+    external_output_count: u64,
+    fee_sats: u64,
+    /// `internal`, `cross_exchange`, `from_exchange`, `to_exchange`, `miner_out` or `unknown`, by today's labels.
+    flow_direction: &'static str,
+    /// Whose at least half of the inputs' value is; null if labels do not tell.
+    from_owner: Option<SideOwner>,
+    /// Whose at least half of the value that goes to others is; null if labels do not tell.
+    to_owner: Option<SideOwner>,
+    /// Scripts that it spends from, the largest sum first; 5 at most.
+    from: Vec<Side>,
+    /// Scripts that are left out of `from`.
+    from_omitted: u64,
+    /// Scripts of others that it pays, the largest sum first; 5 at most.
+    to: Vec<Side>,
+    /// Scripts that are left out of `to`.
+    to_omitted: u64,
+    #[serde(skip)]
+    direction: Option<FlowDirection>,
+    #[serde(skip)]
+    is_labelled: bool,
+}
+
+/// What is the same for all transactions, whether confirmed or not.
+struct Facts {
+    txid: String,
+    block: Option<(Height, u32)>,
+    first_seen_ms: Option<u64>,
+    input_count: usize,
+    input_sats: Sats,
+    output_count: usize,
+    fee_sats: Sats,
+}
+
+impl WhaleAlert {
+    /// A confirmed transaction, which pays so much to others; with what it cost to read in rows.
+    pub(super) fn confirmed(
+        ctx: &Ctx<'_>,
+        view: &View<'_>,
+        owners: &mut Owners,
+        (tx_num, net): (TxNum, Sats),
+    ) -> Result<(Self, usize), ApiError> {
+        let missing = || lacks::<BlockLog>(format!("transaction {}", tx_num.0));
+        let tx = view.tx(tx_num)?.ok_or_else(missing)?;
+        let time = view.chain().get(tx.height).ok_or_else(missing)?.time;
+        let parties = Parties::confirmed(view, &tx)?;
+        let facts = Facts {
+            txid: tx.txid().to_string(),
+            block: Some((tx.height, time)),
+            first_seen_ms: None,
+            input_count: tx.meta().inputs.len(),
+            input_sats: tx.input_sats(),
+            output_count: tx.outputs().len(),
+            fee_sats: tx.fee_sats(),
+        };
+        let judged = parties.judge(view, owners)?;
+        if judged.net_external != net {
+            // The tables were written by the same rule, so one of them is damaged.
+            return Err(lacks::<cairn_tables::transfers::LargeChange>(format!("what {} pays", tx.txid())).into());
+        }
+        Ok((WhaleAlert::of(ctx, view, facts, judged)?, parties.cost()))
+    }
+
+    /// An unconfirmed transaction, if it pays so much to others.
+    pub(super) fn unconfirmed(
+        ctx: &Ctx<'_>,
+        view: &View<'_>,
+        owners: &mut Owners,
+        tx: &MempoolTx,
+        least: Sats,
+    ) -> Result<Option<Self>, ApiError> {
+        let judged = Parties::unconfirmed(view, tx)?.judge(view, owners)?;
+        if judged.net_external < least {
+            return Ok(None);
+        }
+        let facts = Facts {
+            txid: tx.txid.to_string(),
+            block: None,
+            first_seen_ms: Some(tx.first_seen_ms),
+            input_count: tx.inputs.len(),
+            input_sats: tx.inputs.iter().map(|input| input.value).fold(0, Sats::saturating_add),
+            output_count: tx.outputs.len(),
+            fee_sats: tx.fee_sats,
+        };
+        WhaleAlert::of(ctx, view, facts, judged).map(Some)
+    }
+
+    fn of(ctx: &Ctx<'_>, view: &View<'_>, facts: Facts, judged: Judged) -> Result<Self, ApiError> {
+        let [from, to] = judged.verdicts;
+        let owner = |owner: &'_ Option<SideOwner>| owner.clone();
+        let direction = FlowDirection::between(
+            from.owner.as_ref().map(SideOwner::as_owner),
+            to.owner.as_ref().map(SideOwner::as_owner),
+        );
+        let net = judged.net_external;
+        let least = net.saturating_sub(judged.may_be_change.unwrap_or(0));
+        let confirmations = facts.block.map_or(0, |(height, _)| confirmations(view.tip(), height));
+        let time = facts.block.map(|(_, time)| time);
+        Ok(WhaleAlert {
+            txid: facts.txid,
+            state: if facts.block.is_some() { "confirmed" } else { "mempool" },
+            height: facts.block.map(|(height, _)| height),
+            time: time.map(rfc3339),
+            time_unix: time,
+            first_seen: facts.first_seen_ms.map(rfc3339_ms),
+            confirmations,
+            provisional: confirmations < SETTLED_AT,
+            band_btc: band(net),
+            net_external_sats: net,
+            net_external_btc: Btc::of(net),
+            net_external_min_sats: least,
+            net_external_min_btc: Btc::of(least),
+            caveat_codes: judged.may_be_change.map(|sats| Caveat::ChangeGuess { sats }).into_iter().collect(),
+            input_count: facts.input_count as u64,
+            input_sats: facts.input_sats,
+            output_count: facts.output_count as u64,
+            external_output_count: judged.external_outputs,
+            fee_sats: facts.fee_sats,
+            flow_direction: direction.as_str(),
+            from_owner: owner(&from.owner),
+            to_owner: owner(&to.owner),
+            from_omitted: judged.from.omitted,
+            from: judged.from.rows(ctx, view)?,
+            to_omitted: judged.to.omitted,
+            to: judged.to.rows(ctx, view)?,
+            direction: Some(direction),
+            is_labelled: from.is_labelled || to.is_labelled,
+        })
+    }
+
+    /// What it pays to others.
+    pub(super) fn net_external(&self) -> Sats {
+        self.net_external_sats
+    }
+
+    /// Its id.
+    pub(super) fn txid(&self) -> &str {
+        &self.txid
+    }
+
+    /// The direction of its flow.
+    pub(super) fn direction(&self) -> Option<FlowDirection> {
+        self.direction
+    }
+
+    /// True if at least half of the value of one side is labelled.
+    pub(super) fn is_labelled(&self) -> bool {
+        self.is_labelled
+    }
+}
+
+/// The largest band that an amount reaches.
+fn band(sats: Sats) -> u32 {
+    let reached = |btc: &&u32| sats / 100_000_000 >= u64::from(**btc);
+    BANDS.iter().rev().find(reached).copied().unwrap_or((LARGE_SATS / 100_000_000) as u32)
+}
+
+/// Alerts as rows.
+pub(super) fn table(alerts: Vec<WhaleAlert>) -> Table {
+    let largest = |sides: &[Side]| sides.first().map_or_else(String::new, |side| side.address.clone());
+    let name = |owner: &Option<SideOwner>| owner.as_ref().map_or_else(String::new, |of| of.as_owner().0.to_owned());
+    let row = move |of: WhaleAlert| {
+        vec![
+            of.time.clone().or(of.first_seen.clone()).unwrap_or_default(),
+            of.height.map_or_else(String::new, |height| height.to_string()),
+            of.txid.clone(),
+            of.net_external_sats.to_string(),
+            of.net_external_min_sats.to_string(),
+            of.band_btc.to_string(),
+            of.flow_direction.to_owned(),
+            name(&of.from_owner),
+            name(&of.to_owner),
+            largest(&of.from),
+            largest(&of.to),
+        ]
+    };
+    let columns = &[
+        "time",
+        "height",
+        "txid",
+        "net_external_sats",
+        "net_external_min_sats",
+        "band_btc",
+        "flow_direction",
+        "from_entity",
+        "to_entity",
+        "largest_from",
+        "largest_to",
+    ];
+    Table { columns, rows: Box::new(alerts.into_iter().map(row)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bands_begin_at_their_bitcoin() {
+        let btc = 100_000_000;
+        for (sats, expected) in [
+            (100 * btc, 100),
+            (1_000 * btc - 1, 100),
+            (1_000 * btc, 1_000),
+            (9_999 * btc, 1_000),
+            (10_000 * btc, 10_000),
+        ] {
+            assert_eq!(band(sats), expected, "{sats}");
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! `GET /v1/pulse/whales`.
+
+use cairn_domain::transfers::LARGE_SATS;
+use cairn_http::{ApiError, Info, Tool};
+use cairn_model::Height;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{list::Wanted, transfer::WhaleAlert, unconfirmed};
+use crate::{
+    context::{CLAIMS, Ctx, LABELS, MEMPOOL, TIP, and_mempool, index_get},
+    definitions::WHALE_ALERTS,
+    operation::Operation,
+    parameters::{
+        amount::{BtcParam, least_sats},
+        since::SinceParam,
+    },
+    values::Btc,
+    window::Window,
+};
+
+/// What much money does now.
+pub(crate) struct PulseWhales;
+
+/// Parameters.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct WhalesInput {
+    /// First block: a height, date, time (RFC 3339), or days before the newest, as in `7d`. Default: 1d.
+    #[schemars(length(min = 1, max = 40), example = "7d")]
+    since: Option<SinceParam>,
+    /// Least amount paid to others in bitcoin, 100 or more.
+    #[schemars(example = 1_000)]
+    min_btc: Option<BtcParam>,
+    /// Transactions of each kind at most: unconfirmed, and confirmed.
+    #[serde(default = "default_limit")]
+    #[schemars(range(min = 1, max = 100))]
+    limit: u32,
+}
+
+fn default_limit() -> u32 {
+    20
+}
+
+/// What much money does now.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct WhalesOutput {
+    /// First block that was looked at.
+    since_height: Height,
+    /// The confirmed transactions that are listed are from this height on.
+    covered_from_height: Height,
+    min_sats: u64,
+    min_btc: Btc,
+    limit: u32,
+    /// Unconfirmed transactions, the largest amount first: they may never confirm.
+    unconfirmed: Vec<WhaleAlert>,
+    /// Unconfirmed transactions with outputs that are large enough together and that are left out.
+    unconfirmed_omitted: u64,
+    /// Confirmed ones, the newest first.
+    confirmed: Vec<WhaleAlert>,
+    /// True if there are older ones since then that are left out.
+    truncated: bool,
+    /// Confirmed ones that are listed.
+    confirmed_count: u64,
+    /// What they pay to others.
+    confirmed_net_external_sats: u64,
+    confirmed_net_external_btc: Btc,
+    /// Id of the definition, explained at `/api/reference/definitions/<id>`.
+    definition: &'static str,
+}
+
+impl Operation for PulseWhales {
+    const INFO: Info = Info {
+        summary: "Large amounts that move now: 100 BTC and more to others, confirmed and unconfirmed",
+        description: "A scanner over the last 24 hours, or since any block, and the mempool: transactions that pay so much to scripts \
+            outside the clusters that they spend from, with whose the sides are as far as labels tell, and sums. For pages and \
+            directions, whale_alerts has the confirmed ones.",
+        freshness: &[TIP, MEMPOOL, CLAIMS, LABELS],
+        tool: Tool::reads(
+            "asked for a quick look at large amounts on the move, unconfirmed ones included",
+            "a complete list, page by page (whale_alerts)",
+        ),
+        ..and_mempool(index_get("pulse_whales", "/v1/pulse/whales", "pulse"))
+    };
+    type Input = WhalesInput;
+    type Output = WhalesOutput;
+
+    fn run(ctx: &Ctx<'_>, input: WhalesInput) -> Result<WhalesOutput, ApiError> {
+        let view = ctx.view()?;
+        let window = Window::of(view, input.since, None)?;
+        let sats = least_sats(input.min_btc, LARGE_SATS)?;
+        let limit = input.limit as usize;
+        let unconfirmed = unconfirmed::whales(ctx, view, sats, limit)?;
+        let wanted = Wanted { least: sats, direction: None, labelled: false, offset: 0 };
+        let page = wanted.page(ctx, view, (window, None), limit)?;
+        let total = page.rows.iter().map(WhaleAlert::net_external).fold(0, u64::saturating_add);
+        Ok(WhalesOutput {
+            since_height: window.since,
+            covered_from_height: page.covered_from,
+            min_sats: sats,
+            min_btc: Btc::of(sats),
+            limit: input.limit,
+            unconfirmed: unconfirmed.rows,
+            unconfirmed_omitted: unconfirmed.omitted,
+            truncated: page.next.is_some(),
+            confirmed_count: page.rows.len() as u64,
+            confirmed_net_external_sats: total,
+            confirmed_net_external_btc: Btc::of(total),
+            confirmed: page.rows,
+            definition: WHALE_ALERTS,
+        })
+    }
+}

@@ -1,0 +1,184 @@
+//! Lists of transactions, the newest first: the part of the chain that one covers, where a page of it begins, and how much is
+//! looked through for a page.
+
+use cairn_http::{ApiError, Location, Work};
+use cairn_model::{Height, TxNum};
+use cairn_reader::View;
+
+use crate::{
+    parameters::since::SinceParam,
+    vocabulary::cursor::{Cursor, NO_FIT},
+};
+
+/// Blocks from one height to the one before another.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Window {
+    /// The first block.
+    pub(crate) since: Height,
+    /// One past the last block.
+    pub(crate) until: Height,
+    /// Its transactions: the first, and one past the last.
+    pub(crate) first: TxNum,
+    pub(crate) end: TxNum,
+}
+
+impl Window {
+    /// Without `since` the 24 hours before the newest block; without `until` up to the newest block.
+    ///
+    /// # Errors
+    /// 422 if it ends before it begins.
+    pub(crate) fn of(view: &View<'_>, since: Option<SinceParam>, until: Option<SinceParam>) -> Result<Self, ApiError> {
+        let after_tip = view.tip().height.saturating_add(1);
+        let since = since.unwrap_or(SinceParam::Days(1)).height(view);
+        let until = until.map_or(after_tip, |until| until.height(view));
+        if until < since {
+            let message = format!("is before since: it names block {until}, since names block {since}");
+            return Err(ApiError::validation(Location::Query, "until", message));
+        }
+        let first_of = |height: Height| view.chain().get(height).map_or(view.tip().tx_end, |block| block.first_tx);
+        Ok(Window { since, until, first: first_of(since), end: first_of(until) })
+    }
+}
+
+/// Inputs that a position can tell apart within a transaction: more than a block has room for.
+const INPUTS: u64 = 1 << 24;
+
+/// Where a page begins: at an input of a transaction, and the older transactions after it. So it stays where it is when blocks
+/// are added, and expires only if a reorg replaces the block of that transaction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Place {
+    pub(crate) tx_num: TxNum,
+    pub(crate) vin: u32,
+}
+
+impl Place {
+    /// The place of a cursor.
+    ///
+    /// # Errors
+    /// 422 if it is of another list; 409 after a reorg.
+    pub(crate) fn read(token: &str, view: &View<'_>, filters: &[&[u8]]) -> Result<Self, ApiError> {
+        let position = Cursor::read(token, view, filters)?.position;
+        let (tx_num, vin) = (position / INPUTS, position % INPUTS);
+        match u32::try_from(vin) {
+            Ok(vin) if tx_num < TxNum::LIMIT => Ok(Place { tx_num: TxNum(tx_num), vin }),
+            _ => Err(ApiError::validation(Location::Query, "cursor", NO_FIT)),
+        }
+    }
+
+    /// Its cursor. One row read.
+    ///
+    /// # Errors
+    /// The header of its block cannot be read.
+    pub(crate) fn token(self, view: &View<'_>, filters: &[&[u8]]) -> Result<String, ApiError> {
+        let height = view.chain().height_of(self.tx_num).unwrap_or(view.tip().height);
+        Cursor { position: self.tx_num.0.saturating_mul(INPUTS).saturating_add(self.vin.into()) }
+            .token_at(view, height, filters)
+    }
+}
+
+/// What is looked through for one page, in rows of a table: some 20 milliseconds.
+const MOST_LOOKED_THROUGH: usize = 30_000;
+/// What it costs to read a transaction with its inputs, in such rows.
+pub(crate) const TX: usize = 30;
+
+/// What a look comes to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Step<R> {
+    /// A transaction that may fit, with its row.
+    Tx(TxNum, R),
+    /// There is no more.
+    End,
+    /// Enough was looked through for one page: all from this transaction on.
+    Enough(TxNum),
+}
+
+/// Looks through the rows of transactions, the newest first, as many as one page may cost.
+pub(crate) struct Looking {
+    first: TxNum,
+    looked_through: usize,
+    /// The last one that was looked at.
+    last: Option<TxNum>,
+}
+
+impl Looking {
+    /// Back to this transaction.
+    pub(crate) fn back_to(first: TxNum) -> Self {
+        Looking { first, looked_through: 0, last: None }
+    }
+
+    /// What was done for a row beside reading it, in rows.
+    pub(crate) fn spend(&mut self, rows: usize) {
+        self.looked_through = self.looked_through.saturating_add(rows);
+    }
+
+    /// The next one that fits; `older` reads a row.
+    ///
+    /// # Errors
+    /// The index cannot be read, or the request is over.
+    pub(crate) fn next<R>(
+        &mut self,
+        work: &Work,
+        mut older: impl FnMut() -> Result<Option<(TxNum, R)>, ApiError>,
+        fits: impl Fn(&R) -> bool,
+    ) -> Result<Step<R>, ApiError> {
+        loop {
+            if let Some(last) = self.last.filter(|_| self.looked_through >= MOST_LOOKED_THROUGH) {
+                return Ok(Step::Enough(last));
+            }
+            work.poll()?;
+            let Some((tx, row)) = older()?.filter(|(tx, _)| *tx >= self.first) else { return Ok(Step::End) };
+            self.last = Some(tx);
+            self.spend(1);
+            if fits(&row) {
+                return Ok(Step::Tx(tx, row));
+            }
+        }
+    }
+}
+
+/// A page of a list.
+pub(crate) struct Page<T> {
+    /// The newest first.
+    pub(crate) rows: Vec<T>,
+    /// Where the next page begins; `None` at the end.
+    pub(crate) next: Option<Place>,
+    /// The page covers the blocks from this height on.
+    pub(crate) covered_from: Height,
+    /// True if so much was looked through that the page has fewer rows than were asked for.
+    pub(crate) is_cut: bool,
+}
+
+impl<T> Page<T> {
+    /// Reads a page of at most `limit` rows of a window. `next` gives the next transaction that may fit, and `row` what the page
+    /// shows of it, if it fits.
+    ///
+    /// # Errors
+    /// The index cannot be read, or the request is over.
+    pub(crate) fn read<R>(
+        view: &View<'_>,
+        window: Window,
+        limit: usize,
+        mut next: impl FnMut() -> Result<Step<R>, ApiError>,
+        mut row: impl FnMut(TxNum, R) -> Result<Option<T>, ApiError>,
+    ) -> Result<Self, ApiError> {
+        let mut page = Page { rows: Vec::new(), next: None, covered_from: window.since, is_cut: false };
+        let mut last = window.end;
+        loop {
+            let (stop, is_cut) = match next()? {
+                Step::End => return Ok(page),
+                Step::Enough(tx) => (tx, true),
+                // There may be no further one, which the next page says.
+                Step::Tx(..) if page.rows.len() == limit => (last, false),
+                Step::Tx(tx, found) => {
+                    page.rows.extend(row(tx, found)?);
+                    last = tx;
+                    continue;
+                }
+            };
+            page.next = Some(Place { tx_num: stop, vin: 0 });
+            page.covered_from = view.chain().height_of(stop).unwrap_or_default();
+            page.is_cut = is_cut;
+            return Ok(page);
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Between whom a transaction moves money, as far as labels tell.
+
+use cairn_events::Category;
+
+/// Whose a side of a transaction is: the name for paths, and the category of the entity.
+pub type Owner<'n> = (&'n str, Option<Category>);
+
+/// The direction of a flow.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum FlowDirection {
+    /// Both sides are one entity's.
+    Internal,
+    /// From one exchange to another.
+    CrossExchange,
+    /// From an exchange.
+    FromExchange,
+    /// To an exchange.
+    ToExchange,
+    /// From a miner or a mining pool.
+    MinerOut,
+    /// None of these, as far as labels tell.
+    Unknown,
+}
+
+impl FlowDirection {
+    /// All, in the order in which they are looked for.
+    pub const ALL: [FlowDirection; 6] = [
+        FlowDirection::Internal,
+        FlowDirection::CrossExchange,
+        FlowDirection::FromExchange,
+        FlowDirection::ToExchange,
+        FlowDirection::MinerOut,
+        FlowDirection::Unknown,
+    ];
+
+    /// The first that holds.
+    #[must_use]
+    pub fn between(from: Option<Owner<'_>>, to: Option<Owner<'_>>) -> Self {
+        let is = |owner: Option<Owner<'_>>, categories: &[Category]| {
+            owner.and_then(|(_, category)| category).is_some_and(|category| categories.contains(&category))
+        };
+        let [from_exchange, to_exchange] = [from, to].map(|owner| is(owner, &[Category::Exchange]));
+        if from.zip(to).is_some_and(|(from, to)| from.0 == to.0) {
+            FlowDirection::Internal
+        } else if from_exchange && to_exchange {
+            FlowDirection::CrossExchange
+        } else if from_exchange {
+            FlowDirection::FromExchange
+        } else if to_exchange {
+            FlowDirection::ToExchange
+        } else if is(from, &[Category::MiningPool, Category::Miner]) {
+            FlowDirection::MinerOut
+        } else {
+            FlowDirection::Unknown
+        }
+    }
+
+    /// The word, as answers have it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            FlowDirection::Internal => "internal",
+            FlowDirection::CrossExchange => "cross_exchange",
+            FlowDirection::FromExchange => "from_exchange",
+            FlowDirection::ToExchange => "to_exchange",
+            FlowDirection::MinerOut => "miner_out",
+            FlowDirection::Unknown => "unknown",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_that_holds() {
+        let owner = |name: &'static str, category| Some((name, category));
+        let a = owner("a", Some(Category::Exchange));
+        let b = owner("b", Some(Category::Exchange));
+        let pool = owner("pool", Some(Category::MiningPool));
+        let shop = owner("shop", Some(Category::Shop));
+        let nameless = owner("x", None);
+        for (from, to, expected) in [
+            (a, a, "internal"),
+            (shop, shop, "internal"),
+            (a, b, "cross_exchange"),
+            (a, None, "from_exchange"),
+            (a, pool, "from_exchange"),
+            (pool, a, "to_exchange"),
+            (None, a, "to_exchange"),
+            (pool, shop, "miner_out"),
+            (owner("m", Some(Category::Miner)), None, "miner_out"),
+            (None, pool, "unknown"),
+            (nameless, shop, "unknown"),
+            (None, None, "unknown"),
+        ] {
+            assert_eq!(FlowDirection::between(from, to).as_str(), expected, "{from:?} {to:?}");
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! Transactions that move much, and those that gather many coins.
+
+use cairn_model::{Block, Sats, ScriptId, TxMeta};
+
+use crate::coinjoin::{self, Resolved, is_coinjoin};
+
+/// Satoshis from which a transfer is large.
+pub const LARGE_SATS: Sats = 100 * 100_000_000;
+/// Least number of inputs of a consolidation.
+pub const GATHERED_INPUTS: usize = 10;
+/// Least number of inputs for each output of a consolidation.
+pub const GATHERED_RATIO: usize = 5;
+
+/// Satoshis of inputs from which a consolidation is announced: most gather little.
+pub const ANNOUNCED_CONSOLIDATION: Sats = 10 * 100_000_000;
+
+/// Version of these rules: it grows with every change that can change an answer, also of the detectors of CoinJoins.
+pub const RULES: u32 = 1;
+
+// Whoever changes the detectors has to raise the version above, too.
+const _: () = assert!(coinjoin::RULES == 1);
+
+/// A transaction that pays [`LARGE_SATS`] or more to scripts that it does not spend from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LargeTransfer {
+    /// What it pays to these scripts, in satoshis.
+    pub sats: Sats,
+    /// It is a CoinJoin: nobody knows who pays whom.
+    pub coinjoin: bool,
+}
+
+impl LargeTransfer {
+    /// Looks at a transaction. A coinbase is none. What nobody can spend is not paid.
+    #[must_use]
+    pub fn of(block: &Block, tx: &TxMeta) -> Option<Self> {
+        let paid = |own: &[ScriptId]| {
+            let outputs = block.outputs_of(tx).iter().filter(|output| output.spendable);
+            let outside = outputs.filter(|output| own.binary_search(&output.id).is_err());
+            outside.map(|output| output.value).fold(0, Sats::saturating_add)
+        };
+        // Nearly all pay less even in all, which costs no list.
+        if tx.inputs.is_empty() || paid(&[]) < LARGE_SATS {
+            return None;
+        }
+        let mut own: Vec<ScriptId> = block.inputs_of(tx).iter().map(|coin| coin.script).collect();
+        own.sort_unstable();
+        let sats = paid(&own);
+        let is_large = sats >= LARGE_SATS;
+        is_large.then(|| LargeTransfer { sats, coinjoin: is_coinjoin(&Resolved::of(block, tx)) })
+    }
+}
+
+/// True for numbers of inputs and outputs that make a consolidation.
+#[must_use]
+pub const fn gathers(inputs: usize, outputs: usize) -> bool {
+    inputs >= GATHERED_INPUTS && inputs >= outputs.saturating_mul(GATHERED_RATIO)
+}
+
+/// A transaction that gathers many coins in few, and is no CoinJoin.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Consolidation {
+    /// Inputs.
+    pub inputs: u32,
+    /// Outputs, those that nobody can spend among them.
+    pub outputs: u32,
+    /// What the inputs bring, in satoshis.
+    pub sats: Sats,
+}
+
+impl Consolidation {
+    /// Looks at a transaction.
+    #[must_use]
+    pub fn of(block: &Block, tx: &TxMeta) -> Option<Self> {
+        if !gathers(tx.inputs.len(), tx.outputs.len()) || is_coinjoin(&Resolved::of(block, tx)) {
+            return None;
+        }
+        let sats = block.inputs_of(tx).iter().map(|coin| coin.value).fold(0, Sats::saturating_add);
+        Some(Consolidation { inputs: tx.inputs.len() as u32, outputs: tx.outputs.len() as u32, sats })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_coins_in_few() {
+        assert!(gathers(10, 1) && gathers(10, 2) && gathers(15, 3));
+        assert!(!gathers(9, 1) && !gathers(10, 3) && !gathers(14, 3) && !gathers(0, 0));
+    }
+}

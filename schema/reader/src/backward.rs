@@ -1,0 +1,126 @@
+//! Rows of transactions, the newest first.
+
+use cairn_model::TxNum;
+use cairn_tables::{
+    Table,
+    ages::DormantSpends,
+    encode_key,
+    stages::{AGES, CLUSTERS, TRANSFERS},
+    transfers::{ChangeRow, Consolidations, LargeChange, LargeRow, LargeTransfers},
+};
+use rocksdb::DBRawIteratorWithThreadMode;
+
+use crate::{Db, ReadError, View};
+
+/// Walks through the rows of a table that is keyed by transaction, the newest first.
+pub struct Backward<'v, T> {
+    view: &'v View<'v>,
+    rows: DBRawIteratorWithThreadMode<'v, Db>,
+    started: bool,
+    table: std::marker::PhantomData<fn() -> T>,
+}
+
+/// Walks through transactions that spend coins of a year and more.
+pub type DormantWalk<'v> = Backward<'v, DormantSpends>;
+
+/// Walks through transactions that gather many coins in few.
+pub type ConsolidationWalk<'v> = Backward<'v, Consolidations>;
+
+impl<'v, T: Table<Key = TxNum>> Backward<'v, T> {
+    /// Begins at the newest row before `end`.
+    fn before(view: &'v View<'v>, end: TxNum) -> Result<Option<Self>, ReadError> {
+        let Some(last) = end.0.checked_sub(1) else { return Ok(None) };
+        let mut rows = view.raw_iterator::<T>()?;
+        rows.seek_for_prev(encode_key::<T>(&TxNum(last)));
+        Ok(Some(Backward { view, rows, started: false, table: std::marker::PhantomData }))
+    }
+
+    /// The next older one. One row read.
+    ///
+    /// # Errors
+    /// The database cannot be read, or the row is damaged.
+    pub fn older(&mut self) -> Result<Option<(TxNum, T::Value)>, ReadError> {
+        if self.started {
+            self.rows.prev();
+        }
+        self.started = true;
+        self.view.count()?;
+        self.rows.status().map_err(|e| ReadError::of_table(T::NAME, e))?;
+        let Some((key, value)) = self.rows.item() else { return Ok(None) };
+        self.view.count_bytes(value)?;
+        Ok(Some((T::decode_key(key)?, T::decode_value(value)?)))
+    }
+}
+
+/// A transaction that pays 100 BTC or more to scripts that it does not spend from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Transfer {
+    /// The transaction.
+    pub tx_num: TxNum,
+    /// What it pays to others: not to scripts that it spends from, nor to their clusters, as these are with it. Of a CoinJoin
+    /// all but what goes back to its own scripts. In satoshis.
+    pub net_external: u64,
+    /// It is a CoinJoin.
+    pub coinjoin: bool,
+}
+
+/// Walks through such transactions, the newest first.
+pub struct TransferWalk<'v> {
+    transfers: Backward<'v, LargeTransfers>,
+    changes: Backward<'v, LargeChange>,
+    /// The next row of `changes`.
+    change: Option<(TxNum, ChangeRow)>,
+}
+
+impl View<'_> {
+    /// Begins at the newest transaction before `end` that spends coins of a year and more.
+    ///
+    /// # Errors
+    /// The stage `ages` is being rebuilt, or the database cannot be read.
+    pub fn dormant_before(&self, end: TxNum) -> Result<Option<DormantWalk<'_>>, ReadError> {
+        self.require(&AGES)?;
+        Backward::before(self, end)
+    }
+
+    /// Begins at the newest transaction before `end` that gathers many coins in few.
+    ///
+    /// # Errors
+    /// The stage `transfers` is being rebuilt, or the database cannot be read.
+    pub fn consolidations_before(&self, end: TxNum) -> Result<Option<ConsolidationWalk<'_>>, ReadError> {
+        self.require(&TRANSFERS)?;
+        Backward::before(self, end)
+    }
+
+    /// Begins at the newest transaction before `end` that pays 100 BTC or more to scripts that it does not spend from.
+    ///
+    /// # Errors
+    /// The stage `transfers` or `clusters` is being rebuilt, or the database cannot be read.
+    pub fn transfers_before(&self, end: TxNum) -> Result<Option<TransferWalk<'_>>, ReadError> {
+        self.require(&TRANSFERS)?;
+        self.require(&CLUSTERS)?;
+        let (Some(transfers), Some(mut changes)) = (Backward::before(self, end)?, Backward::before(self, end)?) else {
+            return Ok(None);
+        };
+        let change = changes.older()?;
+        Ok(Some(TransferWalk { transfers, changes, change }))
+    }
+}
+
+impl TransferWalk<'_> {
+    /// The next older one. Two rows read at most.
+    ///
+    /// # Errors
+    /// The database cannot be read, or a row is damaged.
+    pub fn older(&mut self) -> Result<Option<Transfer>, ReadError> {
+        let Some((tx_num, LargeRow { sats, coinjoin })) = self.transfers.older()? else { return Ok(None) };
+        // A change without its transfer is damage, which is passed over here and told by `cairn verify`.
+        while self.change.is_some_and(|(of, _)| of > tx_num) {
+            self.change = self.changes.older()?;
+        }
+        let change = self.change.filter(|(of, _)| *of == tx_num).map_or(0, |(_, change)| change.0);
+        let net_external = sats
+            .checked_sub(change)
+            .ok_or_else(|| self.transfers.view.broken("a transaction keeps more than it pays"))?;
+        Ok(Some(Transfer { tx_num, net_external, coinjoin }))
+    }
+}

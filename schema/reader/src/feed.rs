@@ -1,0 +1,99 @@
+//! The feed: what was announced, and what was taken back.
+
+use cairn_model::Height;
+use cairn_tables::{
+    Table, encode_key,
+    feed::{Announced, AnnouncedKey, Feed, FeedRow},
+};
+
+use crate::{ReadError, View};
+
+/// Most announcements that are read in one look-up.
+pub const MOST_ANNOUNCED: usize = 1_000;
+
+/// The whole feed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FeedSpan {
+    /// When it began, in seconds since 1970: another feed has another time.
+    pub epoch: u32,
+    /// Sequence number of the newest announcement.
+    pub last: u64,
+}
+
+impl View<'_> {
+    /// The feed; `None` if none has begun. Two rows read.
+    ///
+    /// # Errors
+    /// The database cannot be read, or a row is damaged.
+    pub fn feed(&self) -> Result<Option<FeedSpan>, ReadError> {
+        let Some(begun) = self.get::<Feed>(&0)? else { return Ok(None) };
+        let mut rows = self.raw_iterator::<Feed>()?;
+        self.count()?;
+        rows.seek_for_prev(encode_key::<Feed>(&u64::MAX));
+        rows.status().map_err(|e| ReadError::of_table(Feed::NAME, e))?;
+        let last = rows.key().filter(|key| key.first().copied() == Feed::TAG).map(Feed::decode_key).transpose()?;
+        Ok(Some(FeedSpan { epoch: begun.at, last: last.unwrap_or(0) }))
+    }
+
+    /// An announcement. One row read.
+    ///
+    /// # Errors
+    /// The database cannot be read, or the row is damaged.
+    pub fn announcement(&self, seq: u64) -> Result<Option<FeedRow>, ReadError> {
+        self.get::<Feed>(&seq)
+    }
+
+    /// Announcements from one on, ascending, at most so many and at most [`MOST_ANNOUNCED`], in one look-up. Those that a repair
+    /// dropped are left out.
+    ///
+    /// # Errors
+    /// The database cannot be read, or a row is damaged.
+    pub fn announcements(&self, from: u64, limit: usize) -> Result<Vec<(u64, FeedRow)>, ReadError> {
+        let end = from.saturating_add(limit.min(MOST_ANNOUNCED) as u64);
+        let seqs: Vec<u64> = (from..end).collect();
+        let rows = self.bytes_of_many::<Feed>(&seqs)?;
+        let found = seqs.into_iter().zip(rows).filter_map(|(seq, row)| Some((seq, row?)));
+        found.map(|(seq, row)| Ok((seq, Feed::decode_value(&row)?))).collect()
+    }
+
+    /// Which of these announcements stand, in their order, in one look-up.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub fn announcements_stand(&self, of: &[AnnouncedKey]) -> Result<Vec<bool>, ReadError> {
+        let mut sorted = of.to_vec();
+        sorted.sort_unstable();
+        sorted.dedup();
+        let rows = self.bytes_of_many::<Announced>(&sorted)?;
+        let stands = |key| sorted.binary_search(key).is_ok_and(|at| rows[at].is_some());
+        Ok(of.iter().map(stands).collect())
+    }
+
+    /// The greatest height below `below` that something was announced about and still stands, with the sequence numbers,
+    /// ascending: the first is that of the block. `None` if there is none.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub fn announced_below(&self, below: Option<Height>) -> Result<Option<(Height, Vec<u64>)>, ReadError> {
+        let end = AnnouncedKey { height: below.unwrap_or(Height::MAX), seq: 0 };
+        let mut rows = self.raw_iterator::<Announced>()?;
+        rows.seek_for_prev(encode_key::<Announced>(&end));
+        let mut found: Option<(Height, Vec<u64>)> = None;
+        loop {
+            self.count()?;
+            rows.status().map_err(|e| ReadError::of_table(Announced::NAME, e))?;
+            let Some(key) = rows.key().filter(|key| key.first().copied() == Announced::TAG) else { break };
+            let AnnouncedKey { height, seq } = Announced::decode_key(key)?;
+            let (of, seqs) = found.get_or_insert_with(|| (height, Vec::new()));
+            if *of != height {
+                break;
+            }
+            seqs.push(seq);
+            rows.prev();
+        }
+        Ok(found.map(|(height, mut seqs)| {
+            seqs.reverse();
+            (height, seqs)
+        }))
+    }
+}

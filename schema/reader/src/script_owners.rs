@@ -1,0 +1,82 @@
+//! Whose scripts count as.
+
+use std::collections::HashMap;
+
+use cairn_events::EntityName;
+use cairn_model::{ScriptId, TxNum};
+use cairn_tables::labels::ScriptLabel;
+
+use crate::{ReadError, View};
+
+/// Whose a script counts as.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ScriptOwner {
+    /// The entity.
+    pub entity: EntityName,
+    /// True if that follows from claims about other scripts of its cluster.
+    pub is_inherited: bool,
+}
+
+/// What labels say of a script.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct ScriptStanding {
+    /// Whose it counts as; `None` if nobody's.
+    pub owner: Option<ScriptOwner>,
+    /// True if it is labelled: by a claim of level 40 or more that nobody contests, or because its cluster is somebody's.
+    pub is_labelled: bool,
+}
+
+impl ScriptStanding {
+    /// What is said of the script itself.
+    #[must_use]
+    pub fn direct(label: &ScriptLabel) -> Self {
+        let owner =
+            |member: &cairn_tables::labels::Member| ScriptOwner { entity: member.entity.clone(), is_inherited: false };
+        ScriptStanding { owner: label.member.as_ref().map(owner), is_labelled: !label.sources.is_empty() }
+    }
+}
+
+impl View<'_> {
+    /// What labels say of scripts as of the tip, in their order: of each itself where a list names somebody for it, else of its
+    /// cluster, unless that has a suspect merge. Reads a row for each script with a label, and for the others those on the way to
+    /// their clusters, together; nothing in an index without labels.
+    ///
+    /// # Errors
+    /// The stage `clusters` is being rebuilt, the database cannot be read, or rows are damaged.
+    pub fn standings(&self, scripts: &[ScriptId]) -> Result<Vec<ScriptStanding>, ReadError> {
+        let mut standings = vec![ScriptStanding::default(); scripts.len()];
+        if scripts.is_empty() || !self.has_labels()? {
+            return Ok(standings);
+        }
+        let mut heirs = Vec::new();
+        for (at, label) in self.labels_of_ids(scripts)?.into_iter().enumerate() {
+            if let Some((_, label)) = &label {
+                standings[at] = ScriptStanding::direct(label);
+            }
+            if !label.is_some_and(|(_, label)| label.names_somebody()) {
+                heirs.push(at);
+            }
+        }
+        if heirs.is_empty() || !self.has_owners()? {
+            return Ok(standings);
+        }
+        let ids: Vec<ScriptId> = heirs.iter().map(|at| scripts[*at]).collect();
+        let members = self.clusters_at(&ids, self.as_of_tip())?;
+        let mut roots: Vec<TxNum> = members.iter().filter_map(|member| Some(member.root?.0)).collect();
+        roots.sort_unstable();
+        roots.dedup();
+        let mut owners: HashMap<TxNum, EntityName> = HashMap::new();
+        for (root, row) in roots.iter().zip(self.owners_of_many(&roots)?) {
+            owners.extend(
+                row.filter(|row| !row.is_suspect).and_then(|row| Some((*root, row.owners.into_iter().next()?))),
+            );
+        }
+        for (at, member) in heirs.into_iter().zip(members) {
+            if let Some(entity) = member.root.and_then(|root| owners.get(&root.0)) {
+                let owner = ScriptOwner { entity: entity.clone(), is_inherited: true };
+                standings[at] = ScriptStanding { owner: Some(owner), is_labelled: true };
+            }
+        }
+        Ok(standings)
+    }
+}

@@ -1,0 +1,153 @@
+//! The feed: what was announced, and what was taken back. It is a history of announcements, not of the chain: no stage owns it,
+//! rebuilding does not change it, and two indexes of one chain have different ones.
+//!
+//! ```text
+//! feed       'F' ‖ seq (8)                → kind (1) │ announced at │ height │ id (32) │ sats │ number │ text │ retracts?
+//! announced  'A' ‖ height (4) ‖ seq (8)   → ∅                  announcements that stand, by the height that they are about
+//! ```
+//!
+//! Sequence numbers begin at 0 with the beginning of the feed itself, whose time tells one feed from another, and have no gaps.
+//! Each block is an announcement, so the last height of `announced` is how far the feed has followed the chain. The text has its
+//! length in front; `retracts` is there if the row takes another one back: it repeats what that said.
+
+use cairn_model::{Height, Sats};
+
+use crate::{
+    codec::{DecodeError, Input, KeyCodec, ValueCodec, put_amount, put_varint},
+    table::{Home, Origin, Table},
+};
+
+/// The feed.
+pub struct Feed;
+
+impl Table for Feed {
+    const NAME: &'static str = "feed";
+    const HOME: Home = Home::Shared(b'F');
+    const ORIGIN: Origin = Origin::Observations;
+    type Key = u64;
+    type Value = FeedRow;
+}
+
+/// Announcements that stand.
+pub struct Announced;
+
+impl Table for Announced {
+    const NAME: &'static str = "announced";
+    const HOME: Home = Home::Shared(b'A');
+    const ORIGIN: Origin = Origin::Observations;
+    type Key = AnnouncedKey;
+    type Value = ();
+}
+
+/// The height that an announcement is about, and its sequence number.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct AnnouncedKey {
+    /// The height.
+    pub height: Height,
+    /// The sequence number.
+    pub seq: u64,
+}
+
+impl KeyCodec for AnnouncedKey {
+    fn encode(&self, out: &mut Vec<u8>) {
+        self.height.encode(out);
+        self.seq.encode(out);
+    }
+
+    fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
+        Ok(AnnouncedKey { height: Height::decode(b)?, seq: u64::decode(b)? })
+    }
+}
+
+/// What an announcement is about.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum FeedKind {
+    /// The beginning of the feed.
+    Begun,
+    /// A block. `id`: its hash; `number`: its transactions; `sats`: its fees.
+    Block,
+    /// A transaction that pays much to others. `id`: its txid; `sats`: what it pays to others.
+    Whale,
+    /// A CoinJoin that moves much. `sats`: what it pays to scripts that it does not spend from.
+    CoinJoinRound,
+    /// An old coin that was spent. `id`: the transaction; `number`: the input; `sats`: its value.
+    Awakening,
+    /// A transaction that gathers many coins. `number`: its inputs; `sats`: what these bring.
+    Consolidation,
+    /// Blocks were replaced. `height`: the last block that stays; `id`: hash of the block that was the tip; `number`: blocks
+    /// that are gone.
+    Reorg,
+    /// Labels were imported. `id`: hash of the document; `number`: rows that say something new; `text`: source and list.
+    LabelChange,
+}
+
+impl FeedKind {
+    /// All.
+    pub const ALL: [FeedKind; 8] = [
+        FeedKind::Begun,
+        FeedKind::Block,
+        FeedKind::Whale,
+        FeedKind::CoinJoinRound,
+        FeedKind::Awakening,
+        FeedKind::Consolidation,
+        FeedKind::Reorg,
+        FeedKind::LabelChange,
+    ];
+
+    const fn code(self) -> u8 {
+        self as u8
+    }
+
+    fn of_code(code: u8) -> Option<Self> {
+        Self::ALL.get(usize::from(code)).copied()
+    }
+}
+
+/// Longest text in bytes: a source, a slash, and a list.
+pub const MAX_TEXT: usize = 128;
+
+/// An announcement.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FeedRow {
+    /// What it is about.
+    pub kind: FeedKind,
+    /// When it was announced, in seconds since 1970.
+    pub at: u32,
+    /// The height that it is about; of labels, that of the tip.
+    pub height: Height,
+    /// A hash, by kind.
+    pub id: [u8; 32],
+    /// An amount, by kind.
+    pub sats: Sats,
+    /// A number, by kind.
+    pub number: u64,
+    /// A text, by kind.
+    pub text: String,
+    /// The announcement that it takes back.
+    pub retracts: Option<u64>,
+}
+
+impl ValueCodec for FeedRow {
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.push(self.kind.code());
+        put_varint(out, self.at.into());
+        put_varint(out, self.height.into());
+        out.extend_from_slice(&self.id);
+        put_amount(out, self.sats);
+        put_varint(out, self.number);
+        put_varint(out, self.text.len() as u64);
+        out.extend_from_slice(self.text.as_bytes());
+        self.retracts.iter().for_each(|seq| put_varint(out, *seq));
+    }
+
+    fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
+        let kind = FeedKind::of_code(b.byte()?).ok_or_else(|| b.error("an announcement of unknown kind"))?;
+        let (at, height, id) = (b.varint32()?, b.varint32()?, b.array()?);
+        let (sats, number) = (b.amount()?, b.varint()?);
+        let length = usize::try_from(b.varint()?).ok().filter(|length| *length <= MAX_TEXT);
+        let text = b.take(length.ok_or_else(|| b.error("text too long"))?)?;
+        let text = str::from_utf8(text).map_err(|_| b.error("not UTF-8"))?.to_owned();
+        let retracts = if b.left() > 0 { Some(b.varint()?) } else { None };
+        Ok(FeedRow { kind, at, height, id, sats, number, text, retracts })
+    }
+}
