@@ -84,8 +84,11 @@ fn drive(index: &mut OpenIndex, source: &mut dyn ActiveSource, until: Until) -> 
         let reached = source.advance(index, to)?;
         index.take_events()?;
         // At the tip what is new is announced; a source that makes each block durable at once has done so.
-        if reached == Reached::Tip && index.announce()? {
-            index.settle()?;
+        if reached == Reached::Tip {
+            if index.announce()? {
+                index.settle()?;
+            }
+            index.publish_feed()?;
         }
         let high_enough = to.map_or(Ok(false), |to| index.is_at(to))?;
         if high_enough || reached == Reached::Tip && matches!(until, Until::Tip { .. }) {

@@ -116,6 +116,10 @@ impl SurveyedFiles {
         let report = index.engine.sync(&self.files, &self.survey, &options, index.progress.as_ref());
         index.progress.end();
         let report = report?;
+        // What it has is announced with it.
+        if index.engine.follow_feed(u32::try_from(now_secs()).unwrap_or(u32::MAX))? {
+            index.engine.settle()?;
+        }
         index.readers.publish_tip(report.tip);
         index.count(|figures| figures.blocks(report.connected, report.disconnected));
         logs::sync(&report, self.survey.tip().map(|tip| tip.height), started.elapsed());

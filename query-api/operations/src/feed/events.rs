@@ -105,13 +105,6 @@ impl Operation for Events {
             }
             Some(after) => after.seq,
         };
-        let entity: Option<EntityName> = match input.entity.as_deref().map(|name| name.trim().to_lowercase().parse()) {
-            Some(Err(_)) => {
-                return Err(ApiError::validation(Location::Query, "entity", "is not the name of an entity"));
-            }
-            Some(Ok(entity)) => Some(entity),
-            None => None,
-        };
         let script = input.address.as_ref().map(|address| match &address.subject {
             Subject::Script(script) => cairn_domain::script_sha256(script),
             Subject::ScriptHash(hash) => *hash,
