@@ -69,6 +69,8 @@ fn cases() -> Vec<Case> {
         "pulse/whales?since=0&limit=100",
         "pulse/consolidations?since=0&limit=100",
         "pulse/summary",
+        "miner/flows?range=30d&limit=50",
+        "miner/flows?range=30d&pool=stone-pool",
         "chain/activity-feed?limit=200",
         "chain/activity-feed?limit=200&types=exchange_flow_large",
         "events?after=1-1&limit=100&entity=many",

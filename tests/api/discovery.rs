@@ -233,6 +233,7 @@ async fn health_says_all_that_was_agreed() {
             "activity_feed",
             "dormant_movements",
             "mempool_stress_history",
+            "miner_flows",
             "supply_distribution",
             "tx_lookup",
             "tx_verify",

@@ -28,6 +28,7 @@ mod gates;
 mod health_full;
 mod limits;
 mod mempool_ops;
+mod miner_flows;
 mod network;
 mod onchain;
 mod onchain_ledger;

@@ -87,7 +87,7 @@ const HELD_OUT: &[Judged] = &[
     ("who sent money to this wallet", &["wallet_transactions", "/v1/wallets/{address}/flow-graph"]),
     ("evidence for an investigation", &["/v1/wallets/{address}/evidence-pack"]),
     ("merged many small coins", &["pulse_consolidations"]),
-    ("what do miners sell", &["/v1/miner/flows"]),
+    ("what do miners sell", &["miner_flows"]),
     ("does anyone watch or dust my address", &["/v1/wallets/{address}/surveillance-status"]),
     ("buy a plan", &["POST /v1/billing/checkout", "/v1/billing/catalog"]),
 ];

@@ -14,6 +14,8 @@ pub(crate) const WHALE_ALERTS: &str = "whale-alerts";
 pub(crate) const FEED: &str = "activity-feed";
 /// Id of the definition of transactions that gather many coins.
 pub(crate) const CONSOLIDATIONS: &str = "consolidations";
+/// Id of the definition of the flows of miners.
+pub(crate) const MINER_FLOWS: &str = "miner-flows";
 /// Id of the definition of mining pools.
 pub(crate) const MINING_POOLS: &str = "mining-pools";
 /// Id of the definition of what operators approve of a list of sanctions.
@@ -259,6 +261,23 @@ pub(crate) const DEFINITIONS: &[Definition] = &[
             "One unit of A is (units of B for one euro) ÷ (units of A for one euro) units of B, both of the same day: the last \
              one that has both. So US dollars become euros by 1 ÷ the dollar's rate, and other currencies by the quotient \
              of two rates.",
+        ],
+    },
+    Definition {
+        id: MINER_FLOWS,
+        title: "Flows of miners",
+        text: &[
+            "A pool's scripts are those that hold what it mines: scripts that claims name as the pool's and that coinbases of the last \
+             52 560 blocks pay, and all scripts that coinbases of its blocks pay if these have two outputs at most that can be spent. \
+             Which blocks are a pool's is told as on the page about mining pools. Blocks of none are unidentified.",
+            "Mined is what its coinbases pay: subsidy and fees. Outflow, transaction by transaction: what its scripts send less what they \
+             receive, less their share of the fee (fee times what they send, divided by all inputs, rounded down); nothing if that is \
+             below zero. To exchanges is what such a transaction pays to scripts that count as an exchange's by today's labels, or by \
+             those of their clusters, at most the outflow. Reserve is what the scripts hold now. Days are UTC days of monotone block \
+             time.",
+            "Of a pool most of whose blocks pay its members in the coinbase, only what was mined counts. A pool with very many transactions \
+             is not read to the end: its flows are null then, with the reason. An outflow is no sale: pools pay their members, and \
+             move coins between wallets that nobody has named.",
         ],
     },
     Definition {

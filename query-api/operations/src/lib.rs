@@ -15,6 +15,7 @@ mod dormancy;
 mod entities;
 mod feed;
 mod fees;
+mod flows;
 mod kept;
 mod labels;
 mod ledger;

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use cairn_http::Agreed;
 
 use crate::{
-    blocks, chain, dormancy, entities, feed, fees, labels, market, mempool, network, operation::Line, pools, qr,
+    blocks, chain, dormancy, entities, feed, fees, flows, labels, market, mempool, network, operation::Line, pools, qr,
     sanctions, service, transfers, tx, wallets,
 };
 
@@ -38,6 +38,7 @@ pub(crate) fn operations() -> Vec<Line> {
         (network::OPERATIONS, network::BATCHES),
         (market::OPERATIONS, market::BATCHES),
         (pools::OPERATIONS, pools::BATCHES),
+        (flows::OPERATIONS, flows::BATCHES),
         (qr::OPERATIONS, qr::BATCHES),
     ];
     let operations = areas.iter().flat_map(|(operations, _)| *operations);

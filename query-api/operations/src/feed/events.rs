@@ -93,6 +93,13 @@ impl Operation for Events {
 
     fn run(ctx: &Ctx<'_>, input: EventsInput) -> Result<EventsOutput, ApiError> {
         let view = ctx.view()?;
+        let entity: Option<EntityName> = match input.entity.as_deref().map(|name| name.trim().to_lowercase().parse()) {
+            Some(Err(_)) => {
+                return Err(ApiError::validation(Location::Query, "entity", "is not the name of an entity"));
+            }
+            Some(Ok(entity)) => Some(entity),
+            None => None,
+        };
         let none =
             || EventsOutput { events: Vec::new(), last_id: None, has_more: false, reset: false, definition: FEED };
         let Some(feed) = view.feed()? else { return Ok(EventsOutput { reset: input.after.is_some(), ..none() }) };

@@ -87,7 +87,11 @@ impl Owners {
         Ok(Verdict { owner, is_labelled: is_half(labelled) })
     }
 
-    fn facts(&mut self, view: &View<'_>, entity: &EntityName) -> Result<(Option<Category>, bool), ApiError> {
+    /// The category of an entity, and whether it counts as a natural person.
+    ///
+    /// # Errors
+    /// The index cannot be read.
+    pub(crate) fn facts(&mut self, view: &View<'_>, entity: &EntityName) -> Result<(Option<Category>, bool), ApiError> {
         if let Some(known) = self.0.get(entity) {
             return Ok(*known);
         }

@@ -1,0 +1,298 @@
+//! `GET /v1/miner/flows`.
+
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BTreeSet},
+};
+
+use cairn_events::EntityName;
+use cairn_http::{ApiError, Cost, ErrorCode, Format, Formatted, Info, Table, Tool};
+use cairn_model::{Height, Sats, TxNum};
+use cairn_reader::{FoundScript, View};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    holders::{HOLDER_BLOCKS, Mined, Pool, Pools},
+    outflow::{Left, Reading},
+};
+use crate::{
+    context::{CLAIMS, Ctx, LABELS, TIP, index_get},
+    definitions::MINER_FLOWS,
+    operation::Operation,
+    parameters::since::SinceParam,
+    pools::Judge,
+    values::{Btc, date},
+    window::Window,
+};
+
+/// Scripts of a pool that are looked at.
+const MOST_HOLDERS: usize = 500;
+/// Why a pool's flows are missing.
+const OF_MEMBERS: &str =
+    "most of its blocks pay its members in the coinbase: what it holds says nothing of what was mined";
+const TOO_MUCH: &str = "too many transactions to read for one answer: ask for a shorter range, or for this pool alone";
+const TOO_MANY: &str = "it has too many scripts to read for one answer";
+
+/// Flows of miners.
+pub(crate) struct MinerFlows;
+
+/// How far back.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[schemars(rename = "FlowRange")]
+pub(crate) enum Range {
+    #[serde(rename = "1d")]
+    Day,
+    #[default]
+    #[serde(rename = "7d")]
+    Week,
+    #[serde(rename = "30d")]
+    Month,
+}
+
+/// Parameters.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct FlowsInput {
+    /// How far back from the newest block: `1d`, `7d` or `30d`.
+    #[serde(default)]
+    range: Range,
+    /// Only this pool, by its name in paths.
+    #[schemars(length(min = 1, max = 64), example = "stone-pool")]
+    pool: Option<String>,
+    /// Maximum number of pools, those that mined most first; the others are counted in `other`.
+    #[serde(default = "default_limit")]
+    #[schemars(range(min = 1, max = 50))]
+    limit: u32,
+    /// `json`, `csv` or `markdown`; the latter two have a row for each pool and day.
+    #[serde(default)]
+    format: Format,
+}
+
+fn default_limit() -> u32 {
+    20
+}
+
+/// Flows of miners.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "MinerFlowsOutput")]
+pub(crate) struct FlowsOutput {
+    range: Range,
+    /// First block of the range, by monotone block time.
+    since_height: Height,
+    /// Blocks whose coinbases tell which scripts are a pool's, back from the newest.
+    holder_blocks: u32,
+    /// True if tags of pools or labels are loaded: otherwise no block has a pool.
+    lists_loaded: bool,
+    /// The pool that mined most first.
+    pools: Vec<PoolFlows>,
+    /// What pools beyond `limit` mined.
+    other: MinedSum,
+    /// Blocks of no known pool.
+    unidentified: MinedSum,
+    /// Id of the definition, explained at `/api/reference/definitions/<id>`.
+    definition: &'static str,
+}
+
+/// Blocks and what they pay.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct MinedSum {
+    block_count: u32,
+    mined_sats: u64,
+    mined_btc: Btc,
+}
+
+impl MinedSum {
+    fn of(mined: Mined) -> Self {
+        MinedSum { block_count: mined.blocks, mined_sats: mined.sats, mined_btc: Btc::of(mined.sats) }
+    }
+}
+
+/// Flows of a pool.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct PoolFlows {
+    /// Name as people write it.
+    name: String,
+    /// Name for paths.
+    slug: String,
+    #[serde(flatten)]
+    mined: MinedSum,
+    /// What left its scripts, fees and what came back to them not counted; null with a reason.
+    outflow_sats: Option<u64>,
+    outflow_btc: Option<Btc>,
+    /// Of that, what went to exchanges directly, by today's labels.
+    to_exchange_sats: Option<u64>,
+    to_exchange_btc: Option<Btc>,
+    /// What its scripts hold now; null with a reason.
+    reserve_sats: Option<u64>,
+    reserve_btc: Option<Btc>,
+    /// Why these are null; otherwise null.
+    reason: Option<&'static str>,
+    /// Its scripts.
+    holder_count: usize,
+    /// By day (UTC) of monotone block time, the newest first; days without anything are left out.
+    days: Vec<DayFlows>,
+}
+
+/// A day of a pool.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "MinerFlowsDay")]
+pub(crate) struct DayFlows {
+    date: String,
+    block_count: u32,
+    mined_sats: u64,
+    outflow_sats: Option<u64>,
+    to_exchange_sats: Option<u64>,
+}
+
+impl Operation for MinerFlows {
+    const INFO: Info = Info {
+        summary: "What mining pools mined, paid out and sent to exchanges, day by day",
+        description: "For each pool of the last day, week or month: what its blocks paid, what left the scripts that hold it, how much \
+            of that went to exchanges directly, and what these scripts hold now. Of pools that pay their members in the \
+            coinbase only what was mined counts. Which blocks are a pool's is told as in pool_list; exchanges by today's labels.",
+        cost: Cost::Heavy,
+        freshness: &[TIP, CLAIMS, LABELS],
+        needs_tip: true,
+        errors: &[ErrorCode::PoolNotFound],
+        tool: Tool::UNLISTED,
+        ..index_get("miner_flows", "/v1/miner/flows", "pools")
+    };
+    type Input = FlowsInput;
+    type Output = Formatted<FlowsOutput>;
+
+    fn run(ctx: &Ctx<'_>, input: FlowsInput) -> Result<Formatted<FlowsOutput>, ApiError> {
+        let (view, mut judge) = (ctx.view()?, Judge::new(ctx)?);
+        let days = match input.range {
+            Range::Day => 1,
+            Range::Week => 7,
+            Range::Month => 30,
+        };
+        let window = Window::of(view, Some(SinceParam::Days(days)), None)?;
+        let Pools { mut pools, unidentified } = Pools::of(&mut judge, view, window.since)?;
+        if let Some(asked) = &input.pool {
+            let name = asked.trim().to_lowercase();
+            pools.retain(|pool, _| pool.as_str() == name);
+            if pools.is_empty() {
+                let detail = format!(
+                    "no block of the last {HOLDER_BLOCKS} is of a pool with this name; /v1/pools/list has them"
+                );
+                return Err(ctx.missing(ErrorCode::PoolNotFound, detail));
+            }
+        } else {
+            pools.retain(|_, pool| !pool.days.is_empty());
+        }
+        let mut ranked: Vec<(EntityName, Pool)> = pools.into_iter().collect();
+        ranked.sort_by(|a, b| Reverse(a.1.mined().sats).cmp(&Reverse(b.1.mined().sats)).then_with(|| a.0.cmp(&b.0)));
+        let others = ranked.split_off(ranked.len().min(input.limit as usize));
+        let mut reading = Reading::default();
+        let mut rows = Vec::new();
+        for (name, pool) in ranked {
+            rows.push(flows(ctx, view, &judge, &mut reading, (name, pool), window.first)?);
+        }
+        let sum = |all: &mut dyn Iterator<Item = Mined>| {
+            let mut sum = Mined::default();
+            all.for_each(|of| sum.add(of.blocks, of.sats));
+            MinedSum::of(sum)
+        };
+        Ok(match input.format {
+            Format::Json => Formatted::Json(FlowsOutput {
+                range: input.range,
+                since_height: window.since,
+                holder_blocks: HOLDER_BLOCKS.min(view.tip().height),
+                lists_loaded: judge.is_loaded()?,
+                pools: rows,
+                other: sum(&mut others.iter().map(|(_, pool)| pool.mined())),
+                unidentified: sum(&mut unidentified.values().copied()),
+                definition: MINER_FLOWS,
+            }),
+            Format::Csv => Formatted::Csv(table(rows)),
+            Format::Markdown => Formatted::Markdown(table(rows)),
+        })
+    }
+}
+
+/// The flows of a pool from a transaction on.
+fn flows(
+    ctx: &Ctx<'_>,
+    view: &View<'_>,
+    judge: &Judge<'_, '_>,
+    reading: &mut Reading,
+    (pool, facts): (EntityName, Pool),
+    first: TxNum,
+) -> Result<PoolFlows, ApiError> {
+    let mined = facts.mined();
+    let mut reason = facts.is_of_members().then_some(OF_MEMBERS);
+    if reason.is_none() && facts.holders.len() > MOST_HOLDERS {
+        reason = Some(TOO_MANY);
+    }
+    let mut found: Vec<FoundScript> = Vec::new();
+    if reason.is_none() {
+        for hash in &facts.holders {
+            ctx.work.poll()?;
+            found.extend(view.find_script_hash(hash)?.map(|(script, _)| script));
+        }
+    }
+    let left = match reason {
+        None => reading.outflow(ctx, view, &found, first)?,
+        Some(_) => None,
+    };
+    reason = reason.or(left.is_none().then_some(TOO_MUCH));
+    let total = left.as_ref().map(|days| {
+        days.values().fold(Left::default(), |sum, day| Left {
+            sats: sum.sats.saturating_add(day.sats),
+            to_exchange: sum.to_exchange.saturating_add(day.to_exchange),
+        })
+    });
+    let reserve = |scripts: &[FoundScript]| -> Sats {
+        scripts.iter().map(|of| of.totals.balance()).fold(0, Sats::saturating_add)
+    };
+    let knows_holders = !matches!(reason, Some(OF_MEMBERS | TOO_MANY));
+    let reserve = knows_holders.then(|| reserve(&found));
+    Ok(PoolFlows {
+        name: judge.name(&pool),
+        slug: pool.to_string(),
+        mined: MinedSum::of(mined),
+        outflow_sats: total.map(|left| left.sats),
+        outflow_btc: total.map(|left| Btc::of(left.sats)),
+        to_exchange_sats: total.map(|left| left.to_exchange),
+        to_exchange_btc: total.map(|left| Btc::of(left.to_exchange)),
+        reserve_sats: reserve,
+        reserve_btc: reserve.map(Btc::of),
+        reason,
+        holder_count: facts.holders.len(),
+        days: by_day(&facts.days, left.as_ref()),
+    })
+}
+
+fn by_day(mined: &BTreeMap<u32, Mined>, left: Option<&BTreeMap<u32, Left>>) -> Vec<DayFlows> {
+    let days: BTreeSet<u32> = mined.keys().chain(left.into_iter().flat_map(BTreeMap::keys)).copied().collect();
+    let row = |day: u32| {
+        let mined = mined.get(&day).copied().unwrap_or_default();
+        let left = left.map(|left| left.get(&day).copied().unwrap_or_default());
+        DayFlows {
+            date: date(day),
+            block_count: mined.blocks,
+            mined_sats: mined.sats,
+            outflow_sats: left.map(|left| left.sats),
+            to_exchange_sats: left.map(|left| left.to_exchange),
+        }
+    };
+    days.into_iter().rev().map(row).collect()
+}
+
+fn table(pools: Vec<PoolFlows>) -> Table {
+    let rows = pools.into_iter().flat_map(|pool| pool.days.into_iter().map(move |day| (pool.slug.clone(), day)));
+    let or_nothing = |sats: Option<u64>| sats.map_or_else(String::new, |sats| sats.to_string());
+    let row = move |(pool, day): (String, DayFlows)| {
+        vec![
+            day.date,
+            pool,
+            day.block_count.to_string(),
+            day.mined_sats.to_string(),
+            or_nothing(day.outflow_sats),
+            or_nothing(day.to_exchange_sats),
+        ]
+    };
+    let columns = &["date", "pool", "block_count", "mined_sats", "outflow_sats", "to_exchange_sats"];
+    Table { columns, rows: Box::new(rows.map(row)) }
+}
