@@ -57,7 +57,7 @@ pub(crate) struct FlowsInput {
     #[serde(default)]
     range: Range,
     /// Only this pool, by its name in paths.
-    #[schemars(length(min = 1, max = 64), example = "stone-pool")]
+    #[schemars(length(min = 1, max = 64))]
     pool: Option<String>,
     /// Maximum number of pools, those that mined most first; the others are counted in `other`.
     #[serde(default = "default_limit")]
