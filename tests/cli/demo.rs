@@ -72,6 +72,8 @@ fn demo_serves_its_actors_and_is_made_once() {
 
     runs_the_examples(&readme, &address);
 
+    explains_with_examples(&address);
+
     // Raw bytes come from the demo's own block files.
     let tx = &chain.tip().block.txdata[1];
     let answer = get_json(&address, &format!("/v1/tx/{}", tx.compute_txid()));
@@ -139,6 +141,40 @@ fn says_who_they_are(address: &str) {
         (payout + usize::from(pool.contains("payout")), tag + usize::from(pool.contains("trailhead-mining")))
     });
     assert!(payout > 0 && tag > 0, "{payout} by payout, {tag} of the other pool");
+}
+
+/// The pages of definitions tell of the demo chain what its answers say.
+fn explains_with_examples(address: &str) {
+    const SLEEPER: &str = "8828b52ed2aca8efb3d4767df7956ab8e6a323226ca9cb03e1f0f49ff756ac38";
+    let find = |path: &str, list: &str| {
+        let body = get_json(address, path);
+        let rows = body[list].as_array().unwrap();
+        let row = rows.iter().find(|row| row["txid"] == SLEEPER);
+        row.unwrap_or_else(|| panic!("{path} has no {SLEEPER}")).clone()
+    };
+    let old = find("/v1/chain/dormant-movements?since=2380&until=2430", "movements");
+    let large = find("/v1/pulse/whales?since=2380&limit=100", "confirmed");
+    assert_eq!((&large["to_owner"]["entity"], &large["external_output_count"]), (&"cairn-exchange".into(), &1.into()));
+    assert_eq!(
+        (&large["to_owner"]["is_inherited"], large["caveat_codes"].to_string()),
+        (&true.into(), "[]".to_owned())
+    );
+    for (id, row, names) in [
+        (
+            "old-coins",
+            &old,
+            &["txid", "height", "old_btc", "old_inputs", "oldest_age_days", "average_age_days", "coin_days_destroyed"]
+                [..],
+        ),
+        ("whale-alerts", &large, &["txid", "height", "net_external_btc", "net_external_min_btc", "flow_direction"][..]),
+    ] {
+        let page = get(address, &format!("/api/reference/definitions/{id}")).1;
+        let example = page.split("Example, of the demo chain").nth(1).unwrap_or_else(|| panic!("{id} has no example"));
+        for name in names {
+            let told = row[name].to_string();
+            assert!(example.contains(told.trim_matches('"')), "{id}: {name} is {told}");
+        }
+    }
 }
 
 /// It is computed without being asked for, and health tells its age.
