@@ -213,11 +213,20 @@ pub(crate) const DEFINITIONS: &[Definition] = &[
         id: "clusters",
         title: "Clusters",
         text: &[
-            "A transaction that spends from several scripts needs the consent of all of their owners. So it is taken as a sign              that they have one owner, and scripts tied together by such transactions are a cluster. This is a              heuristic: it is wrong where several people sign one transaction, and it misses what one owner never              spends together.",
-            "Left out are CoinJoins (Wasabi 1 and 2, Whirlpool, JoinMarket, and equal outputs to several payers), inputs signed              with SIGHASH_ANYONECANPAY, which anyone can add, and scripts that may need no key: pay-to-anchor, witness programs              without rules, and scripts of no standard form. PayJoins and mixers that look like payments are not told apart.",
-            "A cluster is named after a transaction that shows it. When two clusters are merged, the one that more transactions              show keeps its name, of equal ones the older; the other name leads to it from then on. The clusters as of a              height are those that the chain up to it shows: later transactions change nothing about them.",
-            "A merge of two clusters that 10 000 transactions and more show is suspect: a single mistake may have tied two              services together. Such a merge is told.",
-            "Judged against generated chains whose owners are known: the precision by script (B-cubed) is 1 where no PayJoin              and no unlisted mixer is used.",
+            "A transaction that spends from several scripts needs the consent of all of their owners. So it is taken as a \
+             sign that they have one owner, and scripts tied together by such transactions are a cluster. This is a heuristic: \
+             it is wrong where several people sign one transaction, and it misses what one owner never spends together.",
+            "Left out are CoinJoins (Wasabi 1 and 2, Whirlpool, JoinMarket, and equal outputs to several payers), inputs \
+             signed with SIGHASH_ANYONECANPAY, which anyone can add, and scripts that may need no key: pay-to-anchor, witness \
+             programs without rules, and scripts of no standard form. PayJoins and mixers that look like payments are not told \
+             apart.",
+            "A cluster is named after a transaction that shows it. When two clusters are merged, the one that more \
+             transactions show keeps its name, of equal ones the older; the other name leads to it from then on. The clusters \
+             as of a height are those that the chain up to it shows: later transactions change nothing about them.",
+            "A merge of two clusters that 10 000 transactions and more show is suspect: a single mistake may have tied two \
+             services together. Such a merge is told.",
+            "Judged against generated chains whose owners are known: the precision by script (B-cubed) is 1 where no PayJoin \
+             and no unlisted mixer is used.",
         ],
     },
     Definition {
@@ -316,8 +325,14 @@ pub(crate) const DEFINITIONS: &[Definition] = &[
         id: ENTITIES,
         title: "Entities",
         text: &[
-            "An entity is whom labels name: an exchange, a pool, a service, an organization. Its name for paths has small letters,              digits, dots, hyphens and underscores. Any spelling of it is accepted, and other names that sources write: of two              entities that are written alike, the one with more such addresses. The name and the category that an answer shows              are those that most of its addresses are said to have; they are what sources say.",
-            "A script is a member of the entity that has the votes of its claims, if a claim of control (controlled_by,              coinbase_payout_of) of level 40 or more names it; see claims. A script whose claims conflict is nobody's member. A              script that is listed, mentioned or reported under the name of an entity is named, and no member: it counts in no              sum. Each script counts for one entity at most.",
+            "An entity is whom labels name: an exchange, a pool, a service, an organization. Its name for paths has small \
+             letters, digits, dots, hyphens and underscores. Any spelling of it is accepted, and other names that sources \
+             write: of two entities that are written alike, the one with more such addresses. The name and the category that \
+             an answer shows are those that most of its addresses are said to have; they are what sources say.",
+            "A script is a member of the entity that has the votes of its claims, if a claim of control (controlled_by, \
+             coinbase_payout_of) of level 40 or more names it; see claims. A script whose claims conflict is nobody's member. \
+             A script that is listed, mentioned or reported under the name of an entity is named, and no member: it counts in \
+             no sum. Each script counts for one entity at most.",
             "Balance, received and sent are sums over the members, exact at the tip. Received and sent count every coin, also those \
              that members pay to each other. They cover known addresses only and are no estimate of all that the entity has.",
             "The inherited balance stands apart: what other scripts of a cluster hold, where the claims that extend to them (see \
@@ -326,10 +341,15 @@ pub(crate) const DEFINITIONS: &[Definition] = &[
              nobody. A cluster in which two clusters of 10,000 transactions or more each were merged is left out and counted apart \
              (suspect_cluster_count), since such a merge may rest on a mistake. Inherited scripts are in no page of members, and \
              received, sent and activity do not cover them. It is an inference from the clusters, which are a heuristic.",
-            "coverage_status describes the evidence, not which share of the addresses is known. full: the entity's own list, declared              complete and retrieved at most 90 days ago. substantial: two or more independent origins, and 100 or more members.              partial: 10 or more members. seed_only: fewer. The numbers 10 and 100 are ours.",
+            "coverage_status describes the evidence, not which share of the addresses is known. full: the entity's own list, \
+             declared complete and retrieved at most 90 days ago. substantial: two or more independent origins, and 100 or \
+             more members. partial: 10 or more members. seed_only: fewer. The numbers 10 and 100 are ours.",
             "A claim that says when it ends gives no member here, whenever it ends: the address's own card judges it by its dates.",
-            "Activity is every transaction that pays a member or spends from one, with the sums over all members: what they received,              what they sent, and the difference. A transaction between members alone has the fee as its difference.",
-            "Entities that are natural persons, or of whose addresses a tenth or more are said to be a natural person's, are left out of              lists, directory, categories and suggestions. They are found by their exact name alone.",
+            "Activity is every transaction that pays a member or spends from one, with the sums over all members: what they \
+             received, what they sent, and the difference. A transaction between members alone has the fee as its \
+             difference.",
+            "Entities that are natural persons, or of whose addresses a tenth or more are said to be a natural person's, are \
+             left out of lists, directory, categories and suggestions. They are found by their exact name alone.",
         ],
     },
     flows::OLD_COINS_PAGE,

@@ -35,11 +35,23 @@ pub(super) const WHALE_ALERTS_PAGE: Definition = Definition {
     id: WHALE_ALERTS,
     title: "Whale alerts",
     text: &[
-        "A whale alert is a transaction that pays 100 BTC or more to others (net_external): what its outputs give to scripts that it              does not spend from and that are in no cluster that it spends from. The clusters are those with this transaction,              which may tie several together. Outputs that nobody can spend are not paid, a coinbase pays nobody, and a CoinJoin              is no alert, since nobody knows who pays whom. The bands begin at 100, 1 000 and 10 000 BTC. The numbers are ours.",
-        "Nobody knows which output is change if it goes to a new script. So a second sum stands beside the first              (net_external_min): if several outputs go to others, the largest of those to scripts that no block had before is              left out, with the caveat change_guess. The truth is one of the two, or lies below both if several are change.",
-        "A side is an entity's if at least half of its value is: of the inputs, or of the outputs to others. A script counts by what              lists say of itself, else by what is said of its cluster; scripts of clusters with a suspect merge count for              nobody. An alert is labelled if at least half of the value of one side is. The direction is the first that holds:              internal (both sides are one entity's), cross_exchange, from_exchange, to_exchange, miner_out (from a miner or a              mining pool), unknown. Labels are joined when an alert is read: an import can change the direction of old ones.",
+        "A whale alert is a transaction that pays 100 BTC or more to others (net_external): what its outputs give to scripts \
+         that it does not spend from and that are in no cluster that it spends from. The clusters are those with this \
+         transaction, which may tie several together. Outputs that nobody can spend are not paid, a coinbase pays nobody, and \
+         a CoinJoin is no alert, since nobody knows who pays whom. The bands begin at 100, 1 000 and 10 000 BTC. The numbers \
+         are ours.",
+        "Nobody knows which output is change if it goes to a new script. So a second sum stands beside the first \
+         (net_external_min): if several outputs go to others, the largest of those to scripts that no block had before is left \
+         out, with the caveat change_guess. The truth is one of the two, or lies below both if several are change.",
+        "A side is an entity's if at least half of its value is: of the inputs, or of the outputs to others. A script counts \
+         by what lists say of itself, else by what is said of its cluster; scripts of clusters with a suspect merge count for \
+         nobody. An alert is labelled if at least half of the value of one side is. The direction is the first that holds: \
+         internal (both sides are one entity's), cross_exchange, from_exchange, to_exchange, miner_out (from a miner or a \
+         mining pool), unknown. Labels are joined when an alert is read: an import can change the direction of old ones.",
         "That coins moved does not say that they were sold, nor that the owner changed.",
-        "Lists are computed from the large transfers that the index keeps. So much is looked through for one page; if that is not              enough, the page has fewer rows, says so (truncated), and its cursor goes on. A cursor stays valid when blocks are              added; a reorg that replaces the block that it names ends it (409).",
+        "Lists are computed from the large transfers that the index keeps. So much is looked through for one page; if that is \
+         not enough, the page has fewer rows, says so (truncated), and its cursor goes on. A cursor stays valid when blocks \
+         are added; a reorg that replaces the block that it names ends it (409).",
         "Example, of the demo chain: transaction 8828b52ed2aca8efb3d4767df7956ab8e6a323226ca9cb03e1f0f49ff756ac38 in block 2420 spends \
          150 BTC of one script. 120 BTC go to a deposit address of the exchange, the rest goes back to the script. So it pays \
          120 BTC to others; as only one output does, no change is guessed. The deposit address counts as the exchange's because \
@@ -52,10 +64,22 @@ pub(super) const FEED_PAGE: Definition = Definition {
     id: FEED,
     title: "Activity feed",
     text: &[
-        "What this server announced, in its order: each block (block), large payments to others (whale_tx, see whale-alerts), CoinJoins              that pay 100 BTC or more (coinjoin_round), old coins that woke up (awakening, see old-coins), coins of 10 BTC and more              that were gathered (consolidation, see consolidations), imported labels (label_change) and reorganizations (reorg). A              whale_tx from or to an exchange is an exchange_flow_large, one from a miner or a mining pool a miner_payout_large, as              far as today's labels tell: these are no announcements of their own, and labels change them.",
-        "An announcement never changes and is never removed. If a reorg removes its block, a reorg event says so, then a retraction              follows for each announcement about the blocks that are gone, once, the newest first; what the new blocks have is              announced anew. Only what is at the tip is announced: while an index catches up, it announces nothing. A feed begins              with the newest 2 016 blocks that the index has then.",
-        "The id of an announcement is the time when the feed began, a hyphen, and its number; numbers have no gaps. An index that is made              anew has another feed. Two servers announce the same blocks in their own order, at their own time.",
-        "/v1/events gives the announcements after an id, the oldest first. Asked with Accept: text/event-stream, it stays open and sends              what is announced, each once: a client that connects again with Last-Event-ID goes on after that. If the id is of another              feed, or is gone, an event reset comes first. Retractions are not filtered by address or entity, since the transaction              may be gone: a client passes over those of events that it has not seen.",
+        "What this server announced, in its order: each block (block), large payments to others (whale_tx, see whale-alerts), \
+         CoinJoins that pay 100 BTC or more (coinjoin_round), old coins that woke up (awakening, see old-coins), coins of 10 \
+         BTC and more that were gathered (consolidation, see consolidations), imported labels (label_change) and \
+         reorganizations (reorg). A whale_tx from or to an exchange is an exchange_flow_large, one from a miner or a mining \
+         pool a miner_payout_large, as far as today's labels tell: these are no announcements of their own, and labels change \
+         them.",
+        "An announcement never changes and is never removed. If a reorg removes its block, a reorg event says so, then a \
+         retraction follows for each announcement about the blocks that are gone, once, the newest first; what the new blocks \
+         have is announced anew. Only what is at the tip is announced: while an index catches up, it announces nothing. A feed \
+         begins with the newest 2 016 blocks that the index has then.",
+        "The id of an announcement is the time when the feed began, a hyphen, and its number; numbers have no gaps. An index \
+         that is made anew has another feed. Two servers announce the same blocks in their own order, at their own time.",
+        "/v1/events gives the announcements after an id, the oldest first. Asked with Accept: text/event-stream, it stays \
+         open and sends what is announced, each once: a client that connects again with Last-Event-ID goes on after that. If \
+         the id is of another feed, or is gone, an event reset comes first. Retractions are not filtered by address or entity, \
+         since the transaction may be gone: a client passes over those of events that it has not seen.",
     ],
 };
 
@@ -64,8 +88,11 @@ pub(super) const CONSOLIDATIONS_PAGE: Definition = Definition {
     id: CONSOLIDATIONS,
     title: "Consolidations",
     text: &[
-        "A consolidation is a transaction with ten inputs or more, and with five inputs or more for each output, that no detector              takes for a CoinJoin. Outputs that nobody can spend count, too. The numbers are ours.",
-        "Services gather the coins of many deposits this way, mostly while fees are low. It says nothing about who owns the outputs:              a payment can gather coins as well. Whose a side is, is told as for whale alerts, over all inputs and all outputs.",
+        "A consolidation is a transaction with ten inputs or more, and with five inputs or more for each output, that no \
+         detector takes for a CoinJoin. Outputs that nobody can spend count, too. The numbers are ours.",
+        "Services gather the coins of many deposits this way, mostly while fees are low. It says nothing about who owns the \
+         outputs: a payment can gather coins as well. Whose a side is, is told as for whale alerts, over all inputs and all \
+         outputs.",
     ],
 };
 
