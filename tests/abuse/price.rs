@@ -69,6 +69,8 @@ fn cases() -> Vec<Case> {
         "pulse/whales?since=0&limit=100",
         "pulse/consolidations?since=0&limit=100",
         "pulse/summary",
+        "dormancy/weekly.json?week=2011-W10",
+        "dormancy/weekly.md",
         "miner/flows?range=30d&limit=50",
         "miner/flows?range=30d&pool=stone-pool",
         "chain/activity-feed?limit=200",

@@ -124,7 +124,7 @@ fn every_answer_has_an_example_that_fits() {
     for (method, path, op) in operations(&DOCUMENT) {
         let content = &op["responses"]["200"]["content"];
         let Some(json) = content.get("application/json") else {
-            assert_eq!(path, "/v1/qr");
+            assert!(["/v1/qr", "/v1/dormancy/weekly.md"].contains(&path), "{path}");
             continue;
         };
         assert!(json["example"].is_object(), "{method} {path} has no example of an answer");

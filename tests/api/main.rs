@@ -53,3 +53,4 @@ mod verify;
 mod verify_requests;
 mod wallets;
 mod week_volume;
+mod weekly;

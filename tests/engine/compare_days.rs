@@ -9,6 +9,7 @@ use cairn_tables::{
     ages::{DormantSpends, SpentByAge, YEAR, dormant_class},
     clusters::ClusterDays,
     daily::{Daily, Measure},
+    old_coins::{DormantDays, OldMovements},
     periods::Period,
     script_days::{ACTIVE, BANDS, NO_ADDRESS, RECEIVERS, SENDERS, ScriptDays},
     sums::Sums,
@@ -30,6 +31,7 @@ pub fn assert_days_equal(view: &View<'_>, oracle: &Oracle) {
     }
     assert_eq!(view.last_of_day(tip + 1), None);
     days(view, oracle);
+    old_coins(view, oracle);
     changes(view, oracle);
 }
 
@@ -188,6 +190,52 @@ fn changes(view: &View<'_>, oracle: &Oracle) {
         let of_earlier = of_day.into_iter().filter(|(birth, sats)| *birth < day && *sats > 0);
         assert!(told.eq(of_earlier), "spent on day {day}");
     }
+}
+
+/// Old coins that are spent, by day and by transaction.
+fn old_coins(view: &View<'_>, oracle: &Oracle) {
+    let mut days: BTreeMap<u32, BTreeMap<u32, i128>> = BTreeMap::new();
+    let mut movements = BTreeMap::new();
+    for (tx_num, height, tx) in oracle.transactions(view.tip().height) {
+        if tx.is_coinbase() {
+            continue;
+        }
+        let (day, mut moved) = (days.entry(oracle.day(height)).or_default(), (0u64, 0u64, 0u128));
+        for coin in oracle.spent(tx_num) {
+            let age = oracle.age_seconds(coin, height);
+            let years = age / (365 * 86_400);
+            let Some(class) = [1, 2, 3, 5, 7, 10].iter().rposition(|least| years >= *least) else { continue };
+            let destroyed = u128::from(coin.value_sats) * u128::from(age);
+            let at = class as u32 * 3;
+            for (position, number) in [(at, i128::from(coin.value_sats)), (at + 1, 1), (at + 2, destroyed as i128)] {
+                *day.entry(position).or_default() += number;
+            }
+            if years >= 5 {
+                moved = (moved.0 + 1, moved.1 + coin.value_sats, moved.2 + destroyed);
+            }
+        }
+        if moved.1 >= 1_000_000_000 {
+            *day.entry(18).or_default() += 1;
+            *day.entry(19).or_default() += i128::from(moved.1);
+            movements.insert(tx_num, moved);
+        }
+    }
+    let mut all: BTreeMap<u32, i128> = BTreeMap::new();
+    for (day, sums) in &days {
+        let found = view.get::<DormantDays>(&Period::day(*day)).unwrap().unwrap_or_default();
+        assert_eq!(found, Sums::of(sums.clone()).unwrap(), "old coins of day {day}");
+        sums.iter().for_each(|(position, number)| *all.entry(*position).or_default() += number);
+        assert_eq!(view.dormant_up_to(*day).unwrap(), Sums::of(all.clone()).unwrap(), "old coins up to day {day}");
+    }
+    let found = view.scan::<OldMovements>(None).unwrap().map(|row| row.unwrap());
+    let found: BTreeMap<_, _> = found.map(|(tx, row)| (tx, (row.coins, row.sats, row.destroyed))).collect();
+    assert_eq!(found, movements, "movements of old coins");
+    let mut walk = view.old_movements_before(view.tip().tx_end).unwrap().expect("a chain");
+    for (tx_num, (_, sats, _)) in movements.iter().rev() {
+        let (found, row) = walk.older().unwrap().expect("a movement");
+        assert_eq!((found, row.sats), (*tx_num, *sats));
+    }
+    assert!(walk.older().unwrap().is_none());
 }
 
 fn days(view: &View<'_>, oracle: &Oracle) {

@@ -83,7 +83,7 @@ const HELD_OUT: &[Judged] = &[
         "sleeping addresses that woke up",
         &["/v1/chain/awakenings", "/v1/dormancy/whale-wakeups", "/v1/dormancy/watchlist"],
     ),
-    ("weekly report on old coins", &["/v1/dormancy/weekly.json", "/v1/dormancy/weekly.md"]),
+    ("weekly report on old coins", &["dormancy_weekly", "dormancy_weekly_text"]),
     ("who sent money to this wallet", &["wallet_transactions", "/v1/wallets/{address}/flow-graph"]),
     ("evidence for an investigation", &["/v1/wallets/{address}/evidence-pack"]),
     ("merged many small coins", &["pulse_consolidations"]),

@@ -3,10 +3,15 @@
 
 use std::collections::BTreeMap;
 
+use cairn_domain::dormancy::{MOVEMENT_SATS, MOVEMENT_YEARS};
 use cairn_model::{Block, Sats, SpentCoin, day_of};
 use cairn_tables::{
-    ages::{Birth, BirthDays, Dormant, DormantRow, DormantSpends, SpentByAge, SpentRow, SupplyChanges, dormant_class},
+    ages::{
+        Birth, BirthDays, DORMANT_YEARS, Dormant, DormantRow, DormantSpends, SpentByAge, SpentRow, SupplyChanges,
+        dormant_class,
+    },
     daily::{Daily, Measure},
+    old_coins::{DormantDays, MOVED_SATS, MOVEMENTS, MovementRow, OldMovements, OldSum},
     periods::Period,
     stages::{self, StageInfo},
     sums::Sums,
@@ -22,12 +27,14 @@ use crate::{
 /// The stage.
 pub(crate) struct AgesStage;
 
-const LANES: [Lane; 5] = [
+const LANES: [Lane; 7] = [
     Lane::put::<TxSums>(Spread::Ascending),
     Lane::put::<SpentByAge>(Spread::Ascending),
     Lane::put::<DormantSpends>(Spread::Ascending),
     Lane::add::<SupplyChanges>(Spread::Few),
     Lane::add::<Daily>(Spread::Few),
+    Lane::put::<OldMovements>(Spread::Ascending),
+    Lane::add::<DormantDays>(Spread::Few),
 ];
 
 const TX_SUMS: RowLane<TxSums> = RowLane::of(&LANES);
@@ -35,6 +42,8 @@ const SPENT: RowLane<SpentByAge> = RowLane::of(&LANES);
 const DORMANT: RowLane<DormantSpends> = RowLane::of(&LANES);
 const SUPPLY: RowLane<SupplyChanges> = RowLane::of(&LANES);
 const DAILY: RowLane<Daily> = RowLane::of(&LANES);
+const MOVED: RowLane<OldMovements> = RowLane::of(&LANES);
+const DORMANT_DAYS: RowLane<DormantDays> = RowLane::of(&LANES);
 
 /// What one block moves cannot exceed 128 bits: fewer than 2^24 coins of less than 2^51 satoshis each, times 2^32 seconds.
 fn sums(pairs: impl IntoIterator<Item = (u32, i128)>) -> Sums {
@@ -60,6 +69,17 @@ fn dormant(coins: &[SpentCoin], ages: &[u32]) -> Vec<Dormant> {
         dormant.destroyed += destroyed(coin.value, *age);
     }
     row
+}
+
+/// The coins of five years and more among them, if they are worth enough.
+fn movement(row: &[Dormant]) -> Option<MovementRow> {
+    let mut moved = MovementRow { coins: 0, sats: 0, destroyed: 0 };
+    for of in row.iter().filter(|of| DORMANT_YEARS[usize::from(of.class)] >= MOVEMENT_YEARS) {
+        moved.coins += of.coins;
+        moved.sats = moved.sats.saturating_add(of.sats);
+        moved.destroyed += of.destroyed;
+    }
+    Some(moved).filter(|moved| moved.sats >= MOVEMENT_SATS)
 }
 
 /// Coins by day of birth, ascending.
@@ -117,11 +137,23 @@ impl Stage for AgesStage {
             inputs += row.0.iter().map(|moved| i128::from(moved.inputs)).sum::<i128>();
             emit.row(&TX_SUMS, &first, &row);
         }
+        let mut old = [0i128; MOVED_SATS as usize + 1];
         for (i, tx) in block.txs.iter().enumerate() {
             let row = dormant(block.inputs_of(tx), &ages[tx.inputs.start as usize..tx.inputs.end as usize]);
-            if !row.is_empty() {
-                emit.row(&DORMANT, &block.tx_num(i), &DormantRow(row));
+            if row.is_empty() {
+                continue;
             }
+            for of in &row {
+                old[OldSum::Sats.position(of.class) as usize] += i128::from(of.sats);
+                old[OldSum::Coins.position(of.class) as usize] += i128::from(of.coins);
+                old[OldSum::Destroyed.position(of.class) as usize] += of.destroyed.cast_signed();
+            }
+            if let Some(moved) = movement(&row) {
+                old[MOVEMENTS as usize] += 1;
+                old[MOVED_SATS as usize] += i128::from(moved.sats);
+                emit.row(&MOVED, &block.tx_num(i), &moved);
+            }
+            emit.row(&DORMANT, &block.tx_num(i), &DormantRow(row));
         }
 
         let births = days(&block.inputs);
@@ -159,8 +191,12 @@ impl Stage for AgesStage {
             ]
             .map(|(measure, sum)| (measure.position(), sum)),
         );
+        let old = sums((0..).zip(old));
         for period in Period::all_of(today) {
             emit.row(&DAILY, &period, &day);
+            if !old.is_zero() {
+                emit.row(&DORMANT_DAYS, &period, &old);
+            }
             for (days, change) in &changes {
                 emit.row(&SUPPLY, &(period, *days), change);
             }

@@ -38,6 +38,13 @@ pub(crate) struct Sides {
     pub(crate) omitted: u64,
 }
 
+impl Side {
+    /// Name of the entity for paths that its label names.
+    pub(crate) fn entity(&self) -> Option<&str> {
+        self.label.as_ref().and_then(ShortLabel::entity)
+    }
+}
+
 impl Sides {
     /// The largest sums; `script` reads one.
     ///

@@ -5,6 +5,7 @@ use cairn_tables::{
     Table,
     ages::DormantSpends,
     encode_key,
+    old_coins::OldMovements,
     stages::{AGES, CLUSTERS, TRANSFERS},
     transfers::{ChangeRow, Consolidations, LargeChange, LargeRow, LargeTransfers},
 };
@@ -22,6 +23,9 @@ pub struct Backward<'v, T> {
 
 /// Walks through transactions that spend coins of a year and more.
 pub type DormantWalk<'v> = Backward<'v, DormantSpends>;
+
+/// Walks through transactions that move many coins of five years and more.
+pub type MovementWalk<'v> = Backward<'v, OldMovements>;
 
 /// Walks through transactions that gather many coins in few.
 pub type ConsolidationWalk<'v> = Backward<'v, Consolidations>;
@@ -46,7 +50,9 @@ impl<'v, T: Table<Key = TxNum>> Backward<'v, T> {
         self.started = true;
         self.view.count()?;
         self.rows.status().map_err(|e| ReadError::of_table(T::NAME, e))?;
-        let Some((key, value)) = self.rows.item() else { return Ok(None) };
+        // Before the first row of a table in the shared family lie those of another.
+        let of_table = |(key, _): &(&[u8], &[u8])| T::TAG.is_none_or(|tag| key.first() == Some(&tag));
+        let Some((key, value)) = self.rows.item().filter(of_table) else { return Ok(None) };
         self.view.count_bytes(value)?;
         Ok(Some((T::decode_key(key)?, T::decode_value(value)?)))
     }
@@ -78,6 +84,15 @@ impl View<'_> {
     /// # Errors
     /// The stage `ages` is being rebuilt, or the database cannot be read.
     pub fn dormant_before(&self, end: TxNum) -> Result<Option<DormantWalk<'_>>, ReadError> {
+        self.require(&AGES)?;
+        Backward::before(self, end)
+    }
+
+    /// Begins at the newest transaction before `end` whose coins of five years and more are worth 10 BTC or more together.
+    ///
+    /// # Errors
+    /// The stage `ages` is being rebuilt, or the database cannot be read.
+    pub fn old_movements_before(&self, end: TxNum) -> Result<Option<MovementWalk<'_>>, ReadError> {
         self.require(&AGES)?;
         Backward::before(self, end)
     }

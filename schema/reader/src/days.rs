@@ -8,6 +8,7 @@ use cairn_tables::{
     ages::{BIRTH_DAYS, BirthDays, SpentByAge, SupplyChanges},
     clusters::ClusterDays,
     daily::Daily,
+    old_coins::DormantDays,
     periods::Period,
     script_days::ScriptDays,
     stages::{AGES, CLUSTERS, SCRIPT_DAYS, StageInfo},
@@ -211,6 +212,15 @@ impl View<'_> {
     /// The stage `ages` is being rebuilt, the database cannot be read, or rows are damaged.
     pub fn daily_up_to(&self, day: u32) -> Result<Sums, ReadError> {
         self.sums_up_to::<Daily>(&AGES, day)
+    }
+
+    /// Sums over the coins of a year and more that were spent on all days up to one; positions as in `dormant_days`. Reads at most
+    /// 57 rows.
+    ///
+    /// # Errors
+    /// The stage `ages` is being rebuilt, the database cannot be read, or rows are damaged.
+    pub fn dormant_up_to(&self, day: u32) -> Result<Sums, ReadError> {
+        self.sums_up_to::<DormantDays>(&AGES, day)
     }
 
     pub(crate) fn sums_up_to<T: Table<Key = Period, Value = Sums>>(

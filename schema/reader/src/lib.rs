@@ -38,7 +38,7 @@ mod txs;
 mod view;
 mod volume;
 
-pub use backward::{Backward, ConsolidationWalk, DormantWalk, Transfer, TransferWalk};
+pub use backward::{Backward, ConsolidationWalk, DormantWalk, MovementWalk, Transfer, TransferWalk};
 pub use chain_index::{Brief, ChainIndex};
 pub use claims::{ClaimDocument, ClaimWalk, ListClaims, MOST_LISTS, MOST_OF_A_LIST, ScriptClaims};
 pub use clusters::{

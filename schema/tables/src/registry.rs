@@ -44,6 +44,7 @@ macro_rules! for_each_table {
             cluster_owners: ClusterBelow, ClusterOwners, OwnersDue;
             transfers: LargeTransfers, Consolidations, LargeChange;
             feed: Feed, Announced;
+            old_coins: DormantDays, OldMovements;
         }
     };
 }
@@ -59,7 +60,7 @@ macro_rules! for_each_stage {
             SPENDS = spends::SpendsStage { version: 1, depends_on: [] }
             COINS = coins::CoinsStage { version: 2, depends_on: [] }
             SCRIPTS = scripts::ScriptsStage { version: 2, depends_on: [] }
-            AGES = ages::AgesStage { version: 1, depends_on: [] }
+            AGES = ages::AgesStage { version: 2, depends_on: [] }
             SCRIPT_DAYS = script_days::ScriptDaysStage { version: 1, depends_on: [SCRIPTS] }
             CLUSTERS = clusters::ClustersStage { version: 3, depends_on: [SCRIPTS] }
             PAYOUTS = payouts::PayoutsStage { version: 1, depends_on: [] }

@@ -104,6 +104,7 @@ mod rules {
         live_quotes::LiveQuotes,
         mempool::{KeptMempool, MempoolSamples},
         names::Names,
+        old_coins::{DormantDays, OldMovements},
         payouts::Payouts,
         prevouts::Prevouts,
         script_days::ScriptDays,
@@ -243,6 +244,22 @@ mod rules {
 
         fn note(key: &Self::Key, row: &Self::Value, tallies: &mut Tallies) {
             tallies.find_sums::<Self>(key, row);
+        }
+    }
+
+    impl Verified for DormantDays {
+        const REPAIR: Repair = Repair::Stage(AGES.name);
+
+        fn note(key: &Self::Key, row: &Self::Value, tallies: &mut Tallies) {
+            tallies.find_sums::<Self>(key, row);
+        }
+    }
+
+    impl Verified for OldMovements {
+        const REPAIR: Repair = Repair::Stage(AGES.name);
+
+        fn note(key: &Self::Key, row: &Self::Value, tallies: &mut Tallies) {
+            tallies.find_row::<Self>(key, row);
         }
     }
 

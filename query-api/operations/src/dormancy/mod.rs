@@ -2,11 +2,16 @@
 
 mod movement;
 mod recent;
+mod report;
 mod source;
+
+pub(crate) use weekly::WEEK;
 
 crate::area::area! {
     awakenings::Awakenings,
     movements::DormantMovements,
     alerts::DormantAlerts,
     pulse::PulseDormant,
+    weekly::WeeklyReport,
+    weekly_text::WeeklyText,
 }

@@ -181,6 +181,16 @@ impl DormantMovement {
         draft.finish(ctx, view, (tx.txid.to_string(), tx.outputs.len() as u64, place), [from, to]).map(Some)
     }
 
+    /// The height of its block, and the largest scripts on both sides.
+    pub(super) fn place(&self) -> (Option<Height>, [Option<&Side>; 2]) {
+        (self.height, [self.from.first(), self.to.first()])
+    }
+
+    /// Full days of the oldest coin.
+    pub(super) fn oldest_days(&self) -> u32 {
+        self.oldest_age_days
+    }
+
     /// Its id.
     pub(super) fn txid(&self) -> &str {
         &self.txid

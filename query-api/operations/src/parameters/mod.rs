@@ -12,6 +12,7 @@ pub(crate) mod time;
 use cairn_http::TextFormat;
 
 use crate::{
+    dormancy::WEEK,
     feed::{EVENT_ID, EVENT_TYPES},
     vocabulary::cursor::CURSOR,
 };
@@ -28,5 +29,6 @@ pub(crate) const FORMATS: &[TextFormat] = &[
     currency::CURRENCY,
     EVENT_ID,
     EVENT_TYPES,
+    WEEK,
     CURSOR,
 ];

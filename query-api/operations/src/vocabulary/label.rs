@@ -60,6 +60,11 @@ impl ShortLabel {
         self.state
     }
 
+    /// Name of the entity for paths; `None` if nobody is named.
+    pub(crate) fn entity(&self) -> Option<&str> {
+        self.entity.as_deref()
+    }
+
     /// True if both name the same.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         (&self.entity, &self.value) == (&other.entity, &other.value)

@@ -4,6 +4,7 @@ use cairn_model::TxNum;
 use cairn_tables::{
     ages::{Birth, BirthDays, Dormant, DormantRow, DormantSpends, SpentByAge, SpentRow, SupplyChanges},
     daily::{Daily, Measure},
+    old_coins::{DormantDays, MOVED_SATS, MovementRow, OldMovements, OldSum},
     periods::Period,
     script_days::{BANDS, SENDERS, ScriptDays, band},
     sums::Sums,
@@ -91,6 +92,37 @@ impl Tested for DormantSpends {
             Dormant { class: 5, sats: 5_000_000_000, coins: 2, destroyed: 300 },
         ];
         vec![(TxNum(7), DormantRow(row), "0000000007", "00040180d8c4bd75053202ac02")]
+    }
+}
+
+impl Tested for DormantDays {
+    fn keys() -> BoxedStrategy<Period> {
+        period().boxed()
+    }
+
+    fn values() -> BoxedStrategy<Sums> {
+        sums().boxed()
+    }
+
+    fn golden() -> Golden<Self> {
+        let sums = [(OldSum::Sats.position(0), 100), (OldSum::Coins.position(5), 2), (MOVED_SATS, 5)];
+        vec![(Period::day(0x0102), Sums::of(sums).unwrap(), "43 00 0102", "00c801 0f04 020a")]
+    }
+}
+
+impl Tested for OldMovements {
+    fn keys() -> BoxedStrategy<TxNum> {
+        values::tx_num().boxed()
+    }
+
+    fn values() -> BoxedStrategy<MovementRow> {
+        let row = (1..u64::MAX, values::sats(), wide());
+        row.prop_map(|(coins, sats, destroyed)| MovementRow { coins, sats: sats.max(1), destroyed }).boxed()
+    }
+
+    fn golden() -> Golden<Self> {
+        let row = MovementRow { coins: 2, sats: 5_000_000_000, destroyed: 300 };
+        vec![(TxNum(0x01_0203_0405), row, "4d 0102030405", "02 32 ac02")]
     }
 }
 

@@ -1,0 +1,78 @@
+//! `GET /v1/dormancy/weekly.json`.
+
+use std::borrow::Cow;
+
+use cairn_http::{ApiError, BadText, Info, TextFormat, Tool};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, de::Error};
+
+use super::report::{Report, parse_week};
+use crate::{
+    context::{CLAIMS, Ctx, LABELS, TIP, index_get},
+    operation::Operation,
+};
+
+/// The weekly report.
+pub(crate) struct WeeklyReport;
+
+/// Weeks.
+pub(crate) const WEEK: TextFormat = TextFormat {
+    name: "iso-week",
+    codes: &[],
+    takes_numbers: false,
+    example: None,
+    look: |_, text, _| match parse_week(text) {
+        Some(_) => Ok(()),
+        None => Err(BadText::new("expected a week as in ISO 8601, for example 2025-W52")),
+    },
+};
+
+/// A week, by its Monday.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct WeekParam(pub(super) u32);
+
+impl<'de> Deserialize<'de> for WeekParam {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        parse_week(&String::deserialize(deserializer)?).map(WeekParam).ok_or_else(|| D::Error::custom("not a week"))
+    }
+}
+
+impl JsonSchema for WeekParam {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Week".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "string", "format": WEEK.name, "minLength": 8, "maxLength": 8})
+    }
+}
+
+/// Parameters.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "WeeklyInput")]
+pub(crate) struct WeeklyInput {
+    /// The week by ISO 8601, in UTC. Default: the last whole one before that of the newest block.
+    pub(super) week: Option<WeekParam>,
+}
+
+impl Operation for WeeklyReport {
+    const INFO: Info = Info {
+        summary: "A week on old coins: sums by age, the largest movements, against the week before and the year",
+        description: "Coins of a year and more that were spent in an ISO week (UTC): value, number and coin-days destroyed, in all and \
+            by age, beside the week before and the average week of the 52 weeks before this one; and the ten largest movements of \
+            coins of five years and more. /v1/dormancy/weekly.md is the same as a text.",
+        freshness: &[TIP, CLAIMS, LABELS],
+        tool: Tool::UNLISTED,
+        ..index_get("dormancy_weekly", "/v1/dormancy/weekly.json", "dormancy")
+    };
+    type Input = WeeklyInput;
+    type Output = Report;
+
+    fn run(ctx: &Ctx<'_>, input: WeeklyInput) -> Result<Report, ApiError> {
+        Report::of(ctx, input.week.map(|week| week.0))
+    }
+}
