@@ -4,20 +4,12 @@ mod flows;
 
 use cairn_http::Definition;
 
+pub(crate) use flows::{CONSOLIDATIONS, FEED, MINER_FLOWS, OLD_COINS, WHALE_ALERTS};
+
 /// Id of the definition of claims.
 pub(crate) const CLAIMS: &str = "claims";
 /// Id of the definition of entities.
 pub(crate) const ENTITIES: &str = "entities";
-/// Id of the definition of old coins that move.
-pub(crate) const OLD_COINS: &str = "old-coins";
-/// Id of the definition of transactions that move much.
-pub(crate) const WHALE_ALERTS: &str = "whale-alerts";
-/// Id of the definition of the feed.
-pub(crate) const FEED: &str = "activity-feed";
-/// Id of the definition of transactions that gather many coins.
-pub(crate) const CONSOLIDATIONS: &str = "consolidations";
-/// Id of the definition of the flows of miners.
-pub(crate) const MINER_FLOWS: &str = "miner-flows";
 /// Id of the definition of mining pools.
 pub(crate) const MINING_POOLS: &str = "mining-pools";
 /// Id of the definition of what operators approve of a list of sanctions.

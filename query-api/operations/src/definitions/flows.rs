@@ -2,7 +2,16 @@
 
 use cairn_http::Definition;
 
-use super::{CONSOLIDATIONS, FEED, MINER_FLOWS, OLD_COINS, WHALE_ALERTS};
+/// Id of the definition of old coins that move.
+pub(crate) const OLD_COINS: &str = "old-coins";
+/// Id of the definition of transactions that move much.
+pub(crate) const WHALE_ALERTS: &str = "whale-alerts";
+/// Id of the definition of the feed.
+pub(crate) const FEED: &str = "activity-feed";
+/// Id of the definition of transactions that gather many coins.
+pub(crate) const CONSOLIDATIONS: &str = "consolidations";
+/// Id of the definition of the flows of miners.
+pub(crate) const MINER_FLOWS: &str = "miner-flows";
 
 /// The page about old coins that move.
 pub(super) const OLD_COINS_PAGE: Definition = Definition {

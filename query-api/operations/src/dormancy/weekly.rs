@@ -67,7 +67,7 @@ impl Operation for WeeklyReport {
             coins of five years and more. /v1/dormancy/weekly.md is the same as a text.",
         freshness: &[TIP, CLAIMS, LABELS],
         tool: Tool::UNLISTED,
-        ..index_get("dormancy_weekly", "/v1/dormancy/weekly.json", "dormancy")
+        ..index_get("dormancy_weekly", "/v1/dormancy/weekly.json", "chain")
     };
     type Input = WeeklyInput;
     type Output = Report;

@@ -33,7 +33,7 @@ impl Operation for WeeklyText {
             tables.",
         freshness: &[TIP, CLAIMS, LABELS],
         tool: Tool::UNLISTED,
-        ..index_get("dormancy_weekly_text", "/v1/dormancy/weekly.md", "dormancy")
+        ..index_get("dormancy_weekly_text", "/v1/dormancy/weekly.md", "chain")
     };
     type Input = WeeklyInput;
     type Output = File<Markdown>;
