@@ -13,9 +13,10 @@ use cairn_demo::{
     showcase,
 };
 use cairn_follow::{Until, round};
-use cairn_model::{MempoolDelta, Network};
+use cairn_model::{BlockHash, MempoolDelta, Network};
 use cairn_pipeline::{INBOX, put_into_inbox};
 use cairn_reader::Reader;
+use cairn_tables::{labels::joined_at, stages::STAGES};
 use serde::{Deserialize, Serialize};
 
 use super::{generator, labels, mempool, pools, prices, profiles};
@@ -177,11 +178,15 @@ impl DemoFolder {
     }
 }
 
-/// Identifies the chain of this program. It changes with version, seed, length and actors.
+/// Identifies the demo of this program. It changes with version, seed, length and actors, and with what the tables hold: a folder of
+/// an earlier program is made anew.
 fn identity() -> Result<String, Failure> {
     let showcase = showcase().map_err(generator)?.map(|s| s.address.to_string()).join(" ");
     let version = env!("CARGO_PKG_VERSION");
+    let stages: Vec<String> = STAGES.iter().map(|stage| format!("{} {}", stage.name, stage.version)).collect();
+    let joined = joined_at(0, BlockHash([0; 32])).version;
     Ok(format!(
-        "cairn {version} seed {SEED} blocks {DEMO_BLOCKS} until {END_TIME} a mempool, prices, pools, labels, profiles and a contest {showcase}"
+        "cairn {version} seed {SEED} blocks {DEMO_BLOCKS} until {END_TIME} a mempool, prices, pools, labels, profiles and a contest {showcase} tables {} labels {joined}",
+        stages.join(", ")
     ))
 }
