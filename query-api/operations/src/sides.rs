@@ -39,9 +39,9 @@ pub(crate) struct Sides {
 }
 
 impl Side {
-    /// Name of the entity for paths that its label names.
-    pub(crate) fn entity(&self) -> Option<&str> {
-        self.label.as_ref().and_then(ShortLabel::entity)
+    /// Name of the entity for paths that its label names, if sources agree on it.
+    pub(crate) fn agreed_entity(&self) -> Option<&str> {
+        self.label.as_ref().and_then(ShortLabel::agreed_entity)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Transactions that move much, and those that gather many coins.
 
-use cairn_model::{Block, Sats, ScriptId, TxMeta};
+use cairn_model::{Block, OutputMeta, Sats, ScriptId, TxMeta};
 
 use crate::coinjoin::{self, Resolved, is_coinjoin};
 
@@ -33,18 +33,16 @@ impl LargeTransfer {
     /// Looks at a transaction. A coinbase is none. What nobody can spend is not paid.
     #[must_use]
     pub fn of(block: &Block, tx: &TxMeta) -> Option<Self> {
-        let paid = |own: &[ScriptId]| {
-            let outputs = block.outputs_of(tx).iter().filter(|output| output.spendable);
-            let outside = outputs.filter(|output| own.binary_search(&output.id).is_err());
-            outside.map(|output| output.value).fold(0, Sats::saturating_add)
-        };
+        let outputs = block.outputs_of(tx);
         // Nearly all pay less even in all, which costs no list.
-        if tx.inputs.is_empty() || paid(&[]) < LARGE_SATS {
+        let all = outputs.iter().map(|output| output.value).fold(0, Sats::saturating_add);
+        if all < LARGE_SATS || tx.inputs.is_empty() {
             return None;
         }
         let mut own: Vec<ScriptId> = block.inputs_of(tx).iter().map(|coin| coin.script).collect();
         own.sort_unstable();
-        let sats = paid(&own);
+        let is_paid = |output: &&OutputMeta| output.spendable && own.binary_search(&output.id).is_err();
+        let sats = outputs.iter().filter(is_paid).map(|output| output.value).fold(0, Sats::saturating_add);
         let is_large = sats >= LARGE_SATS;
         is_large.then(|| LargeTransfer { sats, coinjoin: is_coinjoin(&Resolved::of(block, tx)) })
     }

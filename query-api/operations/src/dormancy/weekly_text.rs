@@ -145,7 +145,7 @@ fn write_movement(out: &mut String, movement: &DormantMovement) -> fmt::Result {
     let (height, sides) = movement.place();
     // Addresses and names for paths have no character that means something in Markdown.
     let name = |side: Option<&Side>| match side {
-        Some(side) => match side.entity() {
+        Some(side) => match side.agreed_entity() {
             Some(entity) => format!("{entity} (`{}`)", side.address),
             None => format!("`{}`", side.address),
         },

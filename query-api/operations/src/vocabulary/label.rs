@@ -60,9 +60,9 @@ impl ShortLabel {
         self.state
     }
 
-    /// Name of the entity for paths; `None` if nobody is named.
-    pub(crate) fn entity(&self) -> Option<&str> {
-        self.entity.as_deref()
+    /// Name of the entity for paths, if sources agree on it and nobody contests it.
+    pub(crate) fn agreed_entity(&self) -> Option<&str> {
+        self.entity.as_deref().filter(|_| self.state == AssessmentState::Labeled)
     }
 
     /// True if both name the same.
