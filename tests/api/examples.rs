@@ -105,7 +105,8 @@ async fn the_server_takes_every_example() {
         if reply.body["points"] == json!([]) {
             reply = ask(&router, (method, path, op), false).await;
         }
-        if reply.status == 200 {
+        // A file that is no JSON has no example in the description.
+        if reply.status == 200 && reply.body.is_object() {
             answers.insert(op["operationId"].as_str().unwrap().to_owned(), trimmed(reply.body));
         }
     }
