@@ -130,7 +130,8 @@ fn a_running_server_takes_what_is_issued_beside_it_and_logs_no_secret() {
         assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
         secrets.push(secret);
     }
-    assert!(listed(&world).iter().all(|row| row[7] != "-"), "their use is noted");
+    // It is noted beside the answer, not before it.
+    wait_until("their use is noted", || listed(&world).iter().all(|row| row[7] != "-"));
     // A new one is refused at once when it is revoked before it is first seen.
     let secret = said(&world, "keys issue --datadir data --kind session").0.trim().to_owned();
     said(&world, &format!("keys revoke --datadir data {}", &secret[10..22]));
