@@ -326,10 +326,19 @@ async fn a_stream_sends_each_event_once() {
     let mut other = Client::connect(&server, "after=5-5", None).await;
     other.head().await;
     assert_eq!(other.event().await.unwrap().0, "reset");
+    // The same, escaped; it goes on from there.
+    let mut escaped = Client::connect(&server, "%61fter=5%2D5&types=block", None).await;
+    escaped.head().await;
+    assert_eq!(escaped.event().await.unwrap().0, "reset");
+    sync(world);
+    announce(world);
+    assert_eq!(escaped.event().await.unwrap().0, "block");
     // What is wrong is told as with any other request.
-    let mut wrong = Client::connect(&server, "types=whale", None).await;
-    let head = wrong.head().await;
-    assert!(head[0].starts_with("HTTP/1.1 422"), "{head:?}");
+    for (query, id) in [("types=whale", None), ("", Some("1-")), ("", Some("\u{fc}")), ("after=%FF", None)] {
+        let mut wrong = Client::connect(&server, query, id).await;
+        let head = wrong.head().await;
+        assert!(head[0].starts_with("HTTP/1.1 422"), "{query} {id:?}: {head:?}");
+    }
     // The server stops in spite of open streams, and they end.
     server.stop.send(()).unwrap();
     timeout(PATIENCE, server.over).await.expect("the server stops").unwrap().unwrap();

@@ -104,13 +104,13 @@ pub(super) async fn open(server: Arc<Server>, at: usize, streamed: Streamed, req
     parts.headers.remove(header::ACCEPT);
     parts.headers.remove(header::IF_NONE_MATCH);
     let query = parts.uri.query().unwrap_or_default();
-    let prefix = format!("{}=", streamed.resume);
-    let (resume, rest): (Vec<&str>, Vec<&str>) =
-        query.split('&').filter(|pair| !pair.is_empty()).partition(|pair| pair.starts_with(&prefix));
-    // A client that connects again says what it saw last in a header, and repeats its first URL.
-    let header = parts.headers.get("last-event-id").and_then(|id| id.to_str().ok()).filter(|id| !id.is_empty());
-    let resume = resume.last().map(|pair| pair[prefix.len()..].to_owned());
-    let last = header.map(ToOwned::to_owned).or(resume);
+    let is_resume = |pair: &&str| decoded(pair.split('=').next().unwrap_or_default()) == streamed.resume;
+    let (resume, rest): (Vec<&str>, Vec<&str>) = query.split('&').filter(|pair| !pair.is_empty()).partition(is_resume);
+    // A client that connects again says what it saw last in a header, and repeats its first URL. What is no text is no id either,
+    // which the operation tells.
+    let header = parts.headers.get("last-event-id").filter(|id| !id.is_empty());
+    let header = header.map(|id| String::from_utf8_lossy(id.as_bytes()).into_owned());
+    let last = header.or_else(|| resume.last().map(|pair| decoded(pair.split_once('=').unwrap_or_default().1)));
     let client = parts.extensions.get::<Client>().map(|client| client.network());
     let (holder, held) = oneshot::channel();
     let query = rest.join("&");
@@ -243,6 +243,11 @@ impl Open {
         self.pause = Some(Duration::from_secs(seconds.unwrap_or(5)));
         matches!(refused.status(), StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE)
     }
+}
+
+/// A name or a value of a query as text.
+fn decoded(text: &str) -> String {
+    percent_encoding::percent_decode_str(&text.replace('+', " ")).decode_utf8_lossy().into_owned()
 }
 
 /// A value for a query.
