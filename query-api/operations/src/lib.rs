@@ -37,6 +37,7 @@ mod sanctions;
 mod series;
 mod service;
 mod sides;
+mod standing;
 mod start;
 mod transfers;
 mod tx;

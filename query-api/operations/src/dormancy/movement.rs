@@ -11,27 +11,18 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::{
-    context::{Ctx, SETTLED_AT, confirmations, lacks},
+    context::{Ctx, lacks},
     sides::{Side, Sides, add},
-    values::{Btc, Decimal, rfc3339, rfc3339_ms},
+    standing::Standing,
+    values::{Btc, Decimal},
 };
 
 /// A transaction that moves old coins.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct DormantMovement {
     txid: String,
-    /// `confirmed` or `mempool`.
-    state: &'static str,
-    /// Null while it is unconfirmed.
-    height: Option<Height>,
-    /// Time of the block's header; null while it is unconfirmed.
-    time: Option<String>,
-    time_unix: Option<u32>,
-    /// When it was first seen; null once it is confirmed.
-    first_seen: Option<String>,
-    confirmations: u32,
-    /// True below 6 confirmations: it may still be undone.
-    provisional: bool,
+    #[serde(flatten)]
+    standing: Standing,
     /// Value of the old coins that it spends.
     old_sats: u64,
     old_btc: Btc,
@@ -93,21 +84,13 @@ impl<K: Copy + Ord + Hash> Draft<K> {
         self,
         ctx: &Ctx<'_>,
         view: &View<'_>,
-        (txid, outputs, place): (String, u64, Place),
+        (txid, outputs, standing): (String, u64, Standing),
         [from, to]: [Sides; 2],
     ) -> Result<DormantMovement, ApiError> {
         let Draft { old, input_count, input_sats, .. } = self;
-        let confirmations = place.block.map_or(0, |(height, _)| confirmations(view.tip(), height));
-        let time = place.block.map(|(_, time)| time);
         Ok(DormantMovement {
             txid,
-            state: if place.block.is_some() { "confirmed" } else { "mempool" },
-            height: place.block.map(|(height, _)| height),
-            time: time.map(rfc3339),
-            time_unix: time,
-            first_seen: place.first_seen_ms.map(rfc3339_ms),
-            confirmations,
-            provisional: confirmations < SETTLED_AT,
+            standing,
             old_sats: old.sats,
             old_btc: Btc::of(old.sats),
             old_inputs: old.coins,
@@ -123,12 +106,6 @@ impl<K: Copy + Ord + Hash> Draft<K> {
             to: to.rows(ctx, view)?,
         })
     }
-}
-
-/// Where a transaction is: height and time of its block, or when it was first seen.
-struct Place {
-    block: Option<(Height, u32)>,
-    first_seen_ms: Option<u64>,
 }
 
 impl DormantMovement {
@@ -156,9 +133,9 @@ impl DormantMovement {
             add(&mut to, tx.script(output), output.value);
         }
         let to = Sides::of(to, |script| Ok(script.to_vec()))?;
-        let place = Place { block: Some((tx.height, block.time)), first_seen_ms: None };
+        let standing = Standing::confirmed(view, tx.height, block.time);
         let outputs = tx.outputs().len() as u64;
-        draft.finish(ctx, view, (tx.txid().to_string(), outputs, place), [from, to]).map(Some)
+        draft.finish(ctx, view, (tx.txid().to_string(), outputs, standing), [from, to]).map(Some)
     }
 
     /// An unconfirmed transaction, if it spends enough coins that are old as of the newest block.
@@ -177,13 +154,13 @@ impl DormantMovement {
         }
         let from = Sides::of(std::mem::take(&mut draft.from), |script| Ok(script.to_vec()))?;
         let to = Sides::of(to, |script| Ok(script.to_vec()))?;
-        let place = Place { block: None, first_seen_ms: Some(tx.first_seen_ms) };
-        draft.finish(ctx, view, (tx.txid.to_string(), tx.outputs.len() as u64, place), [from, to]).map(Some)
+        let standing = Standing::unconfirmed(tx.first_seen_ms);
+        draft.finish(ctx, view, (tx.txid.to_string(), tx.outputs.len() as u64, standing), [from, to]).map(Some)
     }
 
     /// The height of its block, and the largest scripts on both sides.
     pub(super) fn place(&self) -> (Option<Height>, [Option<&Side>; 2]) {
-        (self.height, [self.from.first(), self.to.first()])
+        (self.standing.height, [self.from.first(), self.to.first()])
     }
 
     /// Full days of the oldest coin.
@@ -212,8 +189,8 @@ pub(super) fn table(movements: Vec<DormantMovement>) -> Table {
     let largest = |sides: &[Side]| sides.first().map_or_else(String::new, |side| side.address.clone());
     let row = move |of: DormantMovement| {
         vec![
-            of.time.clone().or(of.first_seen.clone()).unwrap_or_default(),
-            of.height.map_or_else(String::new, |height| height.to_string()),
+            of.standing.time().to_owned(),
+            of.standing.height.map_or_else(String::new, |height| height.to_string()),
             of.txid.clone(),
             of.old_sats.to_string(),
             of.old_inputs.to_string(),

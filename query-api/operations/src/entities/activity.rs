@@ -13,7 +13,7 @@ use super::{
     recent::{EntityTx, MOST_HISTORIES, recent},
 };
 use crate::{
-    context::{CLAIMS, Ctx, LABELS, TIP, confirmations, index_get, lacks},
+    context::{CLAIMS, Ctx, LABELS, SETTLED_AT, TIP, confirmations, index_get, lacks},
     definitions::ENTITIES,
     operation::Operation,
     parameters::since::SinceParam,
@@ -21,8 +21,6 @@ use crate::{
     values::{Btc, rfc3339},
 };
 
-/// Confirmations from which a transaction counts as settled.
-const SETTLED_AT: u32 = 6;
 /// Why the sums of a transaction are missing.
 const TOO_MANY: &str = "it has more members of the entity than are read at once";
 

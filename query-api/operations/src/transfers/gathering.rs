@@ -1,7 +1,7 @@
 //! A transaction that gathers many coins in few, as answers show it.
 
 use cairn_http::ApiError;
-use cairn_model::{Height, MempoolTx, Sats, TxNum};
+use cairn_model::{MempoolTx, Sats, TxNum};
 use cairn_reader::View;
 use cairn_tables::block_log::BlockLog;
 use schemars::JsonSchema;
@@ -12,9 +12,10 @@ use super::{
     parties::Parties,
 };
 use crate::{
-    context::{Ctx, SETTLED_AT, confirmations, lacks},
+    context::{Ctx, lacks},
     sides::Side,
-    values::{Btc, rfc3339, rfc3339_ms},
+    standing::Standing,
+    values::Btc,
 };
 
 /// A transaction that gathers many coins.
@@ -22,18 +23,8 @@ use crate::{
 #[schemars(rename = "Consolidation")]
 pub(crate) struct Gathering {
     txid: String,
-    /// `confirmed` or `mempool`.
-    state: &'static str,
-    /// Null while it is unconfirmed.
-    height: Option<Height>,
-    /// Time of the block's header; null while it is unconfirmed.
-    time: Option<String>,
-    time_unix: Option<u32>,
-    /// When it was first seen; null once it is confirmed.
-    first_seen: Option<String>,
-    confirmations: u32,
-    /// True below 6 confirmations: it may still be undone.
-    provisional: bool,
+    #[serde(flatten)]
+    standing: Standing,
     input_count: u64,
     output_count: u64,
     /// What its inputs bring.
@@ -67,16 +58,9 @@ impl Gathering {
         let time = view.chain().get(tx.height).ok_or_else(missing)?.time;
         let parties = Parties::confirmed(view, &tx)?;
         let [from, to] = parties.whole(view, owners)?;
-        let confirmations = confirmations(view.tip(), tx.height);
         let row = Gathering {
             txid: tx.txid().to_string(),
-            state: "confirmed",
-            height: Some(tx.height),
-            time: Some(rfc3339(time)),
-            time_unix: Some(time),
-            first_seen: None,
-            confirmations,
-            provisional: confirmations < SETTLED_AT,
+            standing: Standing::confirmed(view, tx.height, time),
             input_count: tx.meta().inputs.len() as u64,
             output_count: tx.outputs().len() as u64,
             value_sats: tx.input_sats(),
@@ -103,13 +87,7 @@ impl Gathering {
         let value = tx.inputs.iter().map(|input| input.value).fold(0, Sats::saturating_add);
         Ok(Gathering {
             txid: tx.txid.to_string(),
-            state: "mempool",
-            height: None,
-            time: None,
-            time_unix: None,
-            first_seen: Some(rfc3339_ms(tx.first_seen_ms)),
-            confirmations: 0,
-            provisional: true,
+            standing: Standing::unconfirmed(tx.first_seen_ms),
             input_count: tx.inputs.len() as u64,
             output_count: tx.outputs.len() as u64,
             value_sats: value,

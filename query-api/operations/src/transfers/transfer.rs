@@ -2,7 +2,7 @@
 
 use cairn_domain::{flows::FlowDirection, transfers::LARGE_SATS};
 use cairn_http::{ApiError, Table};
-use cairn_model::{Height, MempoolTx, Sats, TxNum};
+use cairn_model::{MempoolTx, Sats, TxNum};
 use cairn_reader::View;
 use cairn_tables::block_log::BlockLog;
 use schemars::JsonSchema;
@@ -13,9 +13,10 @@ use super::{
     parties::{Judged, Parties},
 };
 use crate::{
-    context::{Ctx, SETTLED_AT, confirmations, lacks},
+    context::{Ctx, lacks},
     sides::Side,
-    values::{Btc, rfc3339, rfc3339_ms},
+    standing::Standing,
+    values::Btc,
     vocabulary::caveat::Caveat,
 };
 
@@ -26,18 +27,8 @@ const BANDS: [u32; 3] = [100, 1_000, 10_000];
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct WhaleAlert {
     txid: String,
-    /// `confirmed` or `mempool`.
-    state: &'static str,
-    /// Null while it is unconfirmed.
-    height: Option<Height>,
-    /// Time of the block's header; null while it is unconfirmed.
-    time: Option<String>,
-    time_unix: Option<u32>,
-    /// When it was first seen; null once it is confirmed.
-    first_seen: Option<String>,
-    confirmations: u32,
-    /// True below 6 confirmations: it may still be undone.
-    provisional: bool,
+    #[serde(flatten)]
+    standing: Standing,
     /// The largest of 100, 1 000 and 10 000 bitcoin that it reaches.
     band_btc: u32,
     /// What it pays to others: to scripts that it does not spend from, outside the clusters that it spends from.
@@ -78,8 +69,7 @@ pub(crate) struct WhaleAlert {
 /// What is the same for all transactions, whether confirmed or not.
 struct Facts {
     txid: String,
-    block: Option<(Height, u32)>,
-    first_seen_ms: Option<u64>,
+    standing: Standing,
     input_count: usize,
     input_sats: Sats,
     output_count: usize,
@@ -100,8 +90,7 @@ impl WhaleAlert {
         let parties = Parties::confirmed(view, &tx)?;
         let facts = Facts {
             txid: tx.txid().to_string(),
-            block: Some((tx.height, time)),
-            first_seen_ms: None,
+            standing: Standing::confirmed(view, tx.height, time),
             input_count: tx.meta().inputs.len(),
             input_sats: tx.input_sats(),
             output_count: tx.outputs().len(),
@@ -129,8 +118,7 @@ impl WhaleAlert {
         }
         let facts = Facts {
             txid: tx.txid.to_string(),
-            block: None,
-            first_seen_ms: Some(tx.first_seen_ms),
+            standing: Standing::unconfirmed(tx.first_seen_ms),
             input_count: tx.inputs.len(),
             input_sats: tx.inputs.iter().map(|input| input.value).fold(0, Sats::saturating_add),
             output_count: tx.outputs.len(),
@@ -148,17 +136,9 @@ impl WhaleAlert {
         );
         let net = judged.net_external;
         let least = net.saturating_sub(judged.may_be_change.unwrap_or(0));
-        let confirmations = facts.block.map_or(0, |(height, _)| confirmations(view.tip(), height));
-        let time = facts.block.map(|(_, time)| time);
         Ok(WhaleAlert {
             txid: facts.txid,
-            state: if facts.block.is_some() { "confirmed" } else { "mempool" },
-            height: facts.block.map(|(height, _)| height),
-            time: time.map(rfc3339),
-            time_unix: time,
-            first_seen: facts.first_seen_ms.map(rfc3339_ms),
-            confirmations,
-            provisional: confirmations < SETTLED_AT,
+            standing: facts.standing,
             band_btc: band(net),
             net_external_sats: net,
             net_external_btc: Btc::of(net),
@@ -215,8 +195,8 @@ pub(super) fn table(alerts: Vec<WhaleAlert>) -> Table {
     let name = |owner: &Option<SideOwner>| owner.as_ref().map_or_else(String::new, |of| of.as_owner().0.to_owned());
     let row = move |of: WhaleAlert| {
         vec![
-            of.time.clone().or(of.first_seen.clone()).unwrap_or_default(),
-            of.height.map_or_else(String::new, |height| height.to_string()),
+            of.standing.time().to_owned(),
+            of.standing.height.map_or_else(String::new, |height| height.to_string()),
             of.txid.clone(),
             of.net_external_sats.to_string(),
             of.net_external_min_sats.to_string(),
