@@ -229,7 +229,7 @@ impl Rate {
 fn unit(phase: Phase) -> &'static str {
     match phase {
         Phase::Survey => "files",
-        Phase::Link | Phase::Coins | Phase::Fold | Phase::Connect | Phase::Unwind => "blocks",
+        Phase::Link | Phase::Coins | Phase::Fold | Phase::Connect | Phase::Unwind | Phase::Late => "blocks",
         Phase::Join | Phase::Tables | Phase::Ingest | Phase::Labels => "parts",
         Phase::Verify => "KiB",
     }

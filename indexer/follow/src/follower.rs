@@ -85,7 +85,7 @@ fn drive(index: &mut OpenIndex, source: &mut dyn ActiveSource, until: Until) -> 
         index.take_events()?;
         // At the tip what is new is announced; a source that makes each block durable at once has done so.
         if reached == Reached::Tip {
-            if index.announce()? {
+            if index.announce(matches!(until, Until::Tip { .. }))? {
                 index.settle()?;
             }
             index.publish_feed()?;

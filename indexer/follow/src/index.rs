@@ -168,14 +168,17 @@ impl OpenIndex {
         Ok(())
     }
 
-    /// Announces what the connected blocks have, at the tip of the source. Returns whether there was anything; it is durable and
+    /// Announces what the connected blocks have, at the tip of the source, after late stages have followed it; `waits`: for the
+    /// watchlist, too, which is made in a thread otherwise. Returns whether there was anything; it is durable and
     /// published with the next [`OpenIndex::settle`].
     ///
     /// # Errors
     /// The index or the disk fails.
-    pub(crate) fn announce(&self) -> Result<bool, FollowError> {
+    pub(crate) fn announce(&self, waits: bool) -> Result<bool, FollowError> {
+        let mut wrote = self.engine.follow_late(self.progress.as_ref())?;
+        wrote |= self.engine.follow_watchlist(self.progress.as_ref(), waits)?;
         let now = u32::try_from(cairn_clock::now_secs()).unwrap_or(u32::MAX);
-        Ok(self.engine.follow_feed(now)?)
+        Ok(self.engine.follow_feed(now)? | wrote)
     }
 
     /// Makes the connected blocks durable, and publishes the tip.

@@ -18,6 +18,7 @@ use cairn_writer::Writer;
 use crate::{
     BulkOptions, BulkSizes, Phase, PipelineError, Progress, ProgressStep, bulk,
     collisions::Collisions,
+    late::{KeptFolds, watchlist::Making},
     resolve::{ChainPosition, resolve, unresolved},
     times::IndexTimes,
     tip,
@@ -88,6 +89,10 @@ pub struct Engine {
     pub(crate) save_seconds: u64,
     /// Sizes that override those derived from the memory limit.
     pub(crate) sizes: Option<BulkSizes>,
+    /// What late stages have in memory.
+    pub(crate) folds: KeptFolds,
+    /// The watchlist that is being made.
+    pub(crate) watchlist: Making,
 }
 
 impl Engine {

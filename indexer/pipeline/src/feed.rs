@@ -12,6 +12,7 @@ use cairn_tables::{
     block_log::BlockLog,
     feed::{Announced, AnnouncedKey, Feed, FeedKind, FeedRow, MAX_TEXT},
     headers::Headers,
+    stages::LATE,
 };
 use cairn_writer::Batch;
 
@@ -134,7 +135,12 @@ fn begun(view: &View<'_>) -> Result<(), ReadError> {
     let end = view.tip().tx_end;
     view.transfers_before(end)?;
     view.consolidations_before(end)?;
-    view.dormant_before(end).map(drop)
+    view.dormant_before(end)?;
+    // All of them have followed it: what they lack would never be announced.
+    LATE.iter().try_for_each(|stage| match view.late(stage)? {
+        height if height == view.tip().height => Ok(()),
+        _ => Err(ReadError::Unfinished(stage.name)),
+    })
 }
 
 /// What was announced of blocks that are not in the chain, the newest first.
@@ -193,6 +199,19 @@ fn of_block(view: &View<'_>, height: Height, now: u32) -> Result<Vec<FeedRow>, R
                 found.push((tx_num, FeedRow { sats, number, ..of(FeedKind::Awakening) }));
             })?;
         }
+    }
+    let mut reached: Option<(TxNum, u64)> = None;
+    for (tx_num, _, alert) in view.flush_alerts(header.first_tx..end)? {
+        let number = reached.filter(|(of, _)| *of == tx_num).map_or(0, |(_, number)| number + 1);
+        reached = Some((tx_num, number));
+        found.push((tx_num, FeedRow { sats: alert.sats, number, ..of(FeedKind::DormancyFlush) }));
+    }
+    let mut wakeups = view.wakeups_before(end)?;
+    while let Some((key, row)) = wakeups.as_mut().map(|walk| walk.older()).transpose()?.flatten() {
+        if key.tx_num < header.first_tx {
+            break;
+        }
+        found.push((key.tx_num, FeedRow { sats: row.sats, number: key.vin.into(), ..of(FeedKind::WhaleWakeup) }));
     }
     found.sort_by_key(|(tx_num, row)| (*tx_num, row.kind, row.number));
     let mut rows = vec![block];

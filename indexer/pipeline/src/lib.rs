@@ -10,6 +10,7 @@ mod groups;
 mod joined;
 mod kept;
 mod labels;
+mod late;
 mod ledger;
 mod newest;
 mod open;

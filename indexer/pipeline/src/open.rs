@@ -6,7 +6,11 @@ use cairn_reader::{Facts, ReadError, Reader};
 use cairn_stages::{CHAIN, Stage};
 use cairn_writer::Writer;
 
-use crate::{BulkSizes, Engine, PipelineError, repair};
+use crate::{
+    BulkSizes, Engine, PipelineError,
+    late::{KeptFolds, watchlist::Making},
+    repair,
+};
 
 /// Default memory limit of indexing in bytes.
 pub const DEFAULT_MEMORY: u64 = 4 << 30;
@@ -108,6 +112,18 @@ impl Engine {
         }
         let reader = Arc::new(Reader::shared(Arc::clone(writer.db()))?);
         let save_seconds = BulkSizes::default().save_seconds;
-        Ok(Engine { writer, facts, datadir: datadir.to_owned(), stages, reader, memory, save_seconds, sizes: None })
+        let folds = KeptFolds::default();
+        Ok(Engine {
+            writer,
+            facts,
+            datadir: datadir.to_owned(),
+            stages,
+            reader,
+            memory,
+            save_seconds,
+            sizes: None,
+            folds,
+            watchlist: Making::default(),
+        })
     }
 }

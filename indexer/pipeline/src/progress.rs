@@ -25,6 +25,8 @@ pub enum Phase {
     Unwind,
     /// Judging scripts by claims about them.
     Labels,
+    /// Following the chain with late stages.
+    Late,
     /// Auditing.
     Verify,
 }
@@ -44,6 +46,7 @@ impl Phase {
             Phase::Connect => "connect",
             Phase::Unwind => "unwind",
             Phase::Labels => "labels",
+            Phase::Late => "late stages",
             Phase::Verify => "verify",
         }
     }

@@ -2,7 +2,7 @@
 
 use cairn_reader::ReadError;
 use cairn_stages::{CHAIN, Stage};
-use cairn_tables::checkpoints::Checkpoints;
+use cairn_tables::{checkpoints::Checkpoints, stages::LATE};
 use cairn_writer::WriteError;
 
 use crate::{Engine, PipelineError, Progress, bulk, repair};
@@ -30,7 +30,8 @@ impl Engine {
     }
 
     /// Drops the tables of stages and rebuilds them from the journal, which is read once for all of them. Needs no block
-    /// files.
+    /// files. Late stages that read the tables of these, and those that are named, are made again when the chain is followed
+    /// next.
     ///
     /// # Errors
     /// A stage does not exist or is the journal, or the database fails. An interrupted rebuild starts again with the
@@ -40,14 +41,20 @@ impl Engine {
             return Err(PipelineError::ChainIsTheJournal);
         }
         self.tip()?.ok_or(ReadError::Empty)?;
-        if let Some(unknown) = stages.iter().find(|name| !self.stages.iter().any(|stage| stage.name() == **name)) {
+        let is_late = |name: &str| LATE.iter().any(|stage| stage.name == name);
+        let is_known = |name: &str| is_late(name) || self.stages.iter().any(|stage| stage.name() == name);
+        if let Some(unknown) = stages.iter().find(|name| !is_known(name)) {
             return Err(PipelineError::UnknownStage((*unknown).to_owned()));
         }
         let named = self.stages.iter().enumerate().filter(|(_, stage)| stages.contains(&stage.name()));
         let named: Vec<usize> = named.map(|(i, _)| i).collect();
         // A table that shares its family cannot be made anew with it.
-        if named.iter().flat_map(|i| self.stages[*i].tables()).any(|table| table.tag.is_some()) {
+        let of_named = named.iter().flat_map(|i| self.stages[*i].tables());
+        if stages.iter().any(|name| is_late(name)) || of_named.into_iter().any(|table| table.tag.is_some()) {
             repair::check_shared(&self.writer)?;
+        }
+        for (place, late) in (0..).zip(LATE).filter(|(_, late)| stages.contains(&late.name)) {
+            self.forget_late(place, late)?;
         }
         self.rebuild(&named, progress)
     }
@@ -63,6 +70,11 @@ impl Engine {
             Ok(())
         })?;
         self.writer.flush()?;
+        for (place, late) in (0..).zip(LATE) {
+            if stages.iter().any(|stage| late.depends_on.iter().any(|other| other.name == stage.name())) {
+                self.forget_late(place, late)?;
+            }
+        }
         stages.iter().flat_map(|stage| stage.tables()).try_for_each(|table| self.writer.clear(table))?;
         bulk::from_journal(&self.bulk_target(0), indexes, &self.reader, progress)
     }

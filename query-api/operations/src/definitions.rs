@@ -4,7 +4,9 @@ mod flows;
 
 use cairn_http::Definition;
 
-pub(crate) use flows::{CONSOLIDATIONS, FEED, MINER_FLOWS, OLD_COINS, WHALE_ALERTS};
+pub(crate) use flows::{
+    CONSOLIDATIONS, DORMANCY_FLUSHES, DORMANCY_WATCHLIST, FEED, MINER_FLOWS, OLD_COINS, WHALE_ALERTS, WHALE_WAKEUPS,
+};
 
 /// Id of the definition of claims.
 pub(crate) const CLAIMS: &str = "claims";
@@ -345,6 +347,9 @@ pub(crate) const DEFINITIONS: &[Definition] = &[
         ],
     },
     flows::OLD_COINS_PAGE,
+    flows::DORMANCY_FLUSHES_PAGE,
+    flows::WHALE_WAKEUPS_PAGE,
+    flows::DORMANCY_WATCHLIST_PAGE,
     flows::WHALE_ALERTS_PAGE,
     flows::FEED_PAGE,
     flows::CONSOLIDATIONS_PAGE,

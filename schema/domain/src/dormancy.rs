@@ -14,6 +14,22 @@ pub const MOVEMENT_YEARS: u32 = 5;
 /// Satoshis of such coins from which a transaction is one.
 pub const MOVEMENT_SATS: u64 = 10 * 100_000_000;
 
+/// Age in years from which spent coins count for a dormancy flush.
+pub const FLUSH_YEARS: u32 = 2;
+/// Satoshis of such coins that one cluster spends in a flush at least.
+pub const FLUSH_SATS: u64 = 100 * 100_000_000;
+/// Blocks in which it does.
+pub const FLUSH_BLOCKS: u32 = 144;
+/// Years in which a cluster that wakes up spent nothing, and age of the coins that it has at least.
+pub const WAKEUP_YEARS: u32 = 2;
+/// Satoshis of such coins.
+pub const WAKEUP_SATS: u64 = 1_000 * 100_000_000;
+
+/// Years in which a cluster of the watchlist spent nothing, and age of the coins that count.
+pub const WATCH_YEARS: u32 = 5;
+/// Satoshis of such coins.
+pub const WATCH_SATS: u64 = 500 * 100_000_000;
+
 /// Coins of a transaction that are old.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct OldCoins {

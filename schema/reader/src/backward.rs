@@ -5,6 +5,7 @@ use cairn_tables::{
     Table,
     ages::DormantSpends,
     encode_key,
+    flushes::InputKey,
     old_coins::OldMovements,
     stages::{AGES, CLUSTERS, TRANSFERS},
     transfers::{ChangeRow, Consolidations, LargeChange, LargeRow, LargeTransfers},
@@ -30,12 +31,30 @@ pub type MovementWalk<'v> = Backward<'v, OldMovements>;
 /// Walks through transactions that gather many coins in few.
 pub type ConsolidationWalk<'v> = Backward<'v, Consolidations>;
 
-impl<'v, T: Table<Key = TxNum>> Backward<'v, T> {
+/// Keys that begin with a transaction.
+pub trait OfTx {
+    /// The greatest key of a transaction.
+    fn last_of(tx_num: TxNum) -> Self;
+}
+
+impl OfTx for TxNum {
+    fn last_of(tx_num: TxNum) -> Self {
+        tx_num
+    }
+}
+
+impl OfTx for InputKey {
+    fn last_of(tx_num: TxNum) -> Self {
+        InputKey { tx_num, vin: u32::MAX }
+    }
+}
+
+impl<'v, T: Table<Key: OfTx>> Backward<'v, T> {
     /// Begins at the newest row before `end`.
-    fn before(view: &'v View<'v>, end: TxNum) -> Result<Option<Self>, ReadError> {
+    pub(crate) fn before(view: &'v View<'v>, end: TxNum) -> Result<Option<Self>, ReadError> {
         let Some(last) = end.0.checked_sub(1) else { return Ok(None) };
         let mut rows = view.raw_iterator::<T>()?;
-        rows.seek_for_prev(encode_key::<T>(&TxNum(last)));
+        rows.seek_for_prev(encode_key::<T>(&T::Key::last_of(TxNum(last))));
         Ok(Some(Backward { view, rows, started: false, table: std::marker::PhantomData }))
     }
 
@@ -43,7 +62,7 @@ impl<'v, T: Table<Key = TxNum>> Backward<'v, T> {
     ///
     /// # Errors
     /// The database cannot be read, or the row is damaged.
-    pub fn older(&mut self) -> Result<Option<(TxNum, T::Value)>, ReadError> {
+    pub fn older(&mut self) -> Result<Option<(T::Key, T::Value)>, ReadError> {
         if self.started {
             self.rows.prev();
         }

@@ -39,6 +39,21 @@ impl View<'_> {
     /// # Errors
     /// The database cannot be read.
     pub fn table_rows(&self, table: &TableInfo, mut row: impl FnMut(&[u8], &[u8])) -> Result<(), ReadError> {
+        self.table_rows_while(table, |key, value| {
+            row(key, value);
+            true
+        })
+    }
+
+    /// As [`View::table_rows`], as long as `row` says so.
+    ///
+    /// # Errors
+    /// As [`View::table_rows`].
+    pub fn table_rows_while(
+        &self,
+        table: &TableInfo,
+        mut row: impl FnMut(&[u8], &[u8]) -> bool,
+    ) -> Result<(), ReadError> {
         let mut options = self.read_options();
         options.set_total_order_seek(true);
         options.set_readahead_size(READ_AHEAD);
@@ -54,7 +69,9 @@ impl View<'_> {
                     _ => break,
                 },
             };
-            row(key, value);
+            if !row(key, value) {
+                break;
+            }
             iter.next();
         }
         iter.status().map_err(|e| ReadError::of_table(table.name, e))

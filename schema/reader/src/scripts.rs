@@ -213,6 +213,29 @@ impl View<'_> {
         Ok(each)
     }
 
+    /// The newest transaction before one that spends more than nothing from a script; `None` if none does. Reads the rows of its
+    /// history back to that.
+    ///
+    /// # Errors
+    /// The database cannot be read, or rows are damaged.
+    pub fn last_spend_before(&self, script: &FoundScript, before: TxNum) -> Result<Option<TxNum>, ReadError> {
+        let known = self.sums_before(script, before)?;
+        if known.sent == 0 {
+            return Ok(None);
+        }
+        let mut skip = script.totals.tx_count - known.tx_count;
+        loop {
+            let page = self.history(script, skip, ENTRIES_PER_ROW as usize)?;
+            if let Some(spend) = page.iter().find(|entry| entry.sent > 0) {
+                return Ok(Some(spend.tx_num));
+            }
+            if page.is_empty() {
+                return Err(self.broken("a history lacks a spend that its sums have"));
+            }
+            skip += page.len() as u64;
+        }
+    }
+
     /// The whole history, oldest first, row by row. Reads every row.
     ///
     /// # Errors

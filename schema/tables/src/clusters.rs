@@ -133,6 +133,14 @@ pub enum ClusterRow {
 impl ClusterRow {
     const MERGED: u8 = 2;
 
+    const ROOT: u8 = 1;
+
+    /// True if the bytes of a row are of the root of a cluster. Nothing else of them is looked at.
+    #[must_use]
+    pub fn is_root(row: &[u8]) -> bool {
+        row.first() == Some(&Self::ROOT)
+    }
+
     /// True if the bytes of a row are of a root that was merged. Nothing else of them is looked at.
     #[must_use]
     pub fn is_merged(row: &[u8]) -> bool {
@@ -148,7 +156,7 @@ impl ValueCodec for ClusterRow {
                 put_varint(out, parent.0);
             }
             ClusterRow::Root(counts) => {
-                out.push(1);
+                out.push(Self::ROOT);
                 counts.encode(out);
             }
             ClusterRow::Merged { parent, by, counts } => {
@@ -163,7 +171,7 @@ impl ValueCodec for ClusterRow {
     fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
         match b.byte()? {
             0 => Ok(ClusterRow::Newcomer { parent: node(b)? }),
-            1 => Ok(ClusterRow::Root(Counts::decode(b)?)),
+            Self::ROOT => Ok(ClusterRow::Root(Counts::decode(b)?)),
             Self::MERGED => {
                 let (parent, by) = (node(b)?, node(b)?);
                 if by <= parent {

@@ -79,11 +79,17 @@ pub enum FeedKind {
     Reorg,
     /// Labels were imported. `id`: hash of the document; `number`: rows that say something new; `text`: source and list.
     LabelChange,
+    /// A cluster spent 100 BTC of coins of two years and more within 144 blocks. `id`: the transaction with which it reached them;
+    /// `sats`: what it had spent with that; `number`: how many such windows reached them with the same transaction before.
+    DormancyFlush,
+    /// A cluster with many old coins spends for the first time in two years. `id`: the transaction; `number`: its first input of
+    /// the cluster; `sats`: its coins of two years and more.
+    WhaleWakeup,
 }
 
 impl FeedKind {
     /// All.
-    pub const ALL: [FeedKind; 8] = [
+    pub const ALL: [FeedKind; 10] = [
         FeedKind::Begun,
         FeedKind::Block,
         FeedKind::Whale,
@@ -92,6 +98,8 @@ impl FeedKind {
         FeedKind::Consolidation,
         FeedKind::Reorg,
         FeedKind::LabelChange,
+        FeedKind::DormancyFlush,
+        FeedKind::WhaleWakeup,
     ];
 
     const fn code(self) -> u8 {

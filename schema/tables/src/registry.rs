@@ -45,6 +45,10 @@ macro_rules! for_each_table {
             transfers: LargeTransfers, Consolidations, LargeChange;
             feed: Feed, Announced;
             old_coins: DormantDays, OldMovements;
+            late: LateUndo;
+            flushes: Flushes, FlushAlerts;
+            wakeups: Wakeups;
+            watchlist: WatchHead, Watchlist;
         }
     };
 }
@@ -65,6 +69,18 @@ macro_rules! for_each_stage {
             CLUSTERS = clusters::ClustersStage { version: 3, depends_on: [SCRIPTS] }
             PAYOUTS = payouts::PayoutsStage { version: 1, depends_on: [] }
             TRANSFERS = transfers::TransfersStage { version: 1, depends_on: [] }
+        }
+    };
+}
+
+/// Calls the macro `$then` with every late stage: those that follow the chain after the others and read their tables. As
+/// [`for_each_stage!`], with the name of the stage only.
+#[macro_export]
+macro_rules! for_each_late_stage {
+    ($then:ident) => {
+        $then! {
+            FLUSHES = flushes { version: 1, depends_on: [AGES, CLUSTERS] }
+            WAKEUPS = wakeups { version: 1, depends_on: [AGES, CLUSTERS, SCRIPTS] }
         }
     };
 }

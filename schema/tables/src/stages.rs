@@ -51,22 +51,26 @@ const fn tables_of<const COUNT: usize>(stage: &str) -> [TableInfo; COUNT] {
     found
 }
 
+macro_rules! declare_stage {
+    ($NAME:ident = $stage:ident { version: $version:literal, depends_on: [$($other:ident),*] }) => {
+        #[doc = concat!("Stage `", stringify!($stage), "`.")]
+        pub const $NAME: StageInfo = StageInfo {
+            name: stringify!($stage),
+            version: $version,
+            depends_on: &[$(&$other),*],
+            tables: {
+                const TABLES: [TableInfo; count_tables(stringify!($stage))] = tables_of(stringify!($stage));
+                &TABLES
+            },
+        };
+    };
+}
+
 macro_rules! declare_stages {
     ($($NAME:ident = $module:ident::$stage:ident {
         version: $version:literal, depends_on: [$($other:ident),*]
     })*) => {
-        $(
-            #[doc = concat!("Stage `", stringify!($module), "`.")]
-            pub const $NAME: StageInfo = StageInfo {
-                name: stringify!($module),
-                version: $version,
-                depends_on: &[$(&$other),*],
-                tables: {
-                    const TABLES: [TableInfo; count_tables(stringify!($module))] = tables_of(stringify!($module));
-                    &TABLES
-                },
-            };
-        )*
+        $(declare_stage! { $NAME = $module { version: $version, depends_on: [$($other),*] } })*
 
         /// Every stage, in order of application. The first is the journal.
         pub const STAGES: &[StageInfo] = &[$($NAME),*];
@@ -74,3 +78,14 @@ macro_rules! declare_stages {
 }
 
 for_each_stage!(declare_stages);
+
+macro_rules! declare_late_stages {
+    ($($NAME:ident = $stage:ident { version: $version:literal, depends_on: [$($other:ident),*] })*) => {
+        $(declare_stage! { $NAME = $stage { version: $version, depends_on: [$($other),*] } })*
+
+        /// Every late stage. Places are in the keys of [`LateUndo`](crate::late::LateUndo): new ones go to the end.
+        pub const LATE: &[StageInfo] = &[$($NAME),*];
+    };
+}
+
+for_each_late_stage!(declare_late_stages);

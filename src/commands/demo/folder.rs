@@ -16,7 +16,10 @@ use cairn_follow::{Until, round};
 use cairn_model::{BlockHash, MempoolDelta, Network};
 use cairn_pipeline::{INBOX, put_into_inbox};
 use cairn_reader::Reader;
-use cairn_tables::{labels::joined_at, stages::STAGES};
+use cairn_tables::{
+    labels::joined_at,
+    stages::{LATE, STAGES},
+};
 use serde::{Deserialize, Serialize};
 
 use super::{generator, labels, mempool, pools, prices, profiles};
@@ -183,7 +186,8 @@ impl DemoFolder {
 fn identity() -> Result<String, Failure> {
     let showcase = showcase().map_err(generator)?.map(|s| s.address.to_string()).join(" ");
     let version = env!("CARGO_PKG_VERSION");
-    let stages: Vec<String> = STAGES.iter().map(|stage| format!("{} {}", stage.name, stage.version)).collect();
+    let stages: Vec<String> =
+        STAGES.iter().chain(LATE).map(|stage| format!("{} {}", stage.name, stage.version)).collect();
     let joined = joined_at(0, BlockHash([0; 32])).version;
     Ok(format!(
         "cairn {version} seed {SEED} blocks {DEMO_BLOCKS} until {END_TIME} a mempool, prices, pools, labels, profiles and a contest {showcase} tables {} labels {joined}",

@@ -117,7 +117,10 @@ impl SurveyedFiles {
         index.progress.end();
         let report = report?;
         // What it has is announced with it.
-        if index.engine.follow_feed(u32::try_from(now_secs()).unwrap_or(u32::MAX))? {
+        let mut wrote = index.engine.follow_late(index.progress.as_ref())?;
+        wrote |= index.engine.follow_watchlist(index.progress.as_ref(), !self.waits_for_more)?;
+        wrote |= index.engine.follow_feed(u32::try_from(now_secs()).unwrap_or(u32::MAX))?;
+        if wrote {
             index.engine.settle()?;
         }
         index.readers.publish_tip(report.tip);

@@ -261,7 +261,7 @@ impl FollowedNode {
         // At the tip each block is made durable and announced at once.
         let at_tip = best.is_none_or(|best| height >= best);
         if at_tip {
-            index.announce()?;
+            index.announce(false)?;
         }
         if at_tip || self.pending >= FLUSH_BLOCKS || self.flushed.elapsed() > FLUSH_TIME {
             self.settle(index)?;

@@ -20,13 +20,14 @@ use std::{
 };
 
 use cairn_reader::{Facts, ReadError, Reader};
-use cairn_tables::{Family, Table, live_quotes::LiveQuotes, mempool::MempoolSamples, tx_nums::TxNums};
+use cairn_tables::{Family, Table, live_quotes::LiveQuotes, mempool::MempoolSamples, stages::LATE, tx_nums::TxNums};
 use cairn_writer::{WriteError, Writer};
 
 use self::shared::Shared;
 pub use self::source::{BlockSource, FileBlocks, FoundBlock};
 use crate::{
     BulkSizes, Engine, PipelineError, Progress, bulk, labels,
+    late::{KeptFolds, watchlist::Making},
     verify::{Audit, RawCheck, Repair, audit_index},
 };
 
@@ -215,6 +216,8 @@ impl Mending<'_> {
             memory: self.memory,
             save_seconds: self.save_seconds,
             sizes: None::<BulkSizes>,
+            folds: KeptFolds::default(),
+            watchlist: Making::default(),
         };
         for _ in 0..ROUNDS {
             let audit = audit_index(&engine.reader, self.raw, self.progress)?;
@@ -269,7 +272,7 @@ impl Mending<'_> {
             .filter_map(|(place, repair)| match repair {
                 Repair::Stage(stage) => Some((stage, None)),
                 Repair::LookUp | Repair::Dropped | Repair::Index => Some((place, Some(repair == Repair::LookUp))),
-                Repair::Blocks | Repair::BlockFile | Repair::Ledger | Repair::Labels => None,
+                Repair::Blocks | Repair::BlockFile | Repair::Ledger | Repair::Labels | Repair::Late => None,
             })
             .collect();
         let stages: Vec<&str> = tables.iter().filter(|(_, look_up)| look_up.is_none()).map(|(name, _)| *name).collect();
@@ -294,6 +297,14 @@ impl Mending<'_> {
             engine.follow_claims(self.progress)?;
             engine.settle()?;
             self.done.push("labels and entities: made again from the claims and the blocks".to_owned());
+        }
+        if audit.damages.iter().any(|damage| damage.repair == Repair::Late) {
+            (0..).zip(LATE).try_for_each(|(place, stage)| engine.forget_late(place, stage))?;
+            engine.forget_watchlist()?;
+            engine.follow_late(self.progress)?;
+            engine.follow_watchlist(self.progress, true)?;
+            engine.settle()?;
+            self.done.push("late stages: made again from the tables of others".to_owned());
         }
         for (name, look_up) in tables {
             match look_up {

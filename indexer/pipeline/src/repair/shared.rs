@@ -15,7 +15,7 @@ use cairn_tables::{
     heights::{HeightByHash, HeightByTime},
     keys::HashPrefix,
     labels::JOINED,
-    stages::{CHAIN, STAGES, StageInfo},
+    stages::{CHAIN, LATE, STAGES, StageInfo},
 };
 use cairn_writer::Writer;
 
@@ -47,9 +47,9 @@ fn is_row(key: &[u8], value: &[u8]) -> Option<bool> {
     None
 }
 
-/// The stages that are built from the journal, with each of their tables' tags in the shared family.
+/// The stages that are built from the journal, and the late ones, with each of their tables' tags in the shared family.
 fn derived() -> impl Iterator<Item = (&'static StageInfo, u8)> {
-    let stages = STAGES.iter().filter(|stage| stage.name != CHAIN.name);
+    let stages = STAGES.iter().filter(|stage| stage.name != CHAIN.name).chain(LATE);
     stages.flat_map(|stage| stage.tables.iter().filter_map(move |table| Some((stage, table.tag?))))
 }
 

@@ -24,6 +24,8 @@ pub enum Repair {
     Ledger,
     /// Its rows are made again from claims and blocks.
     Labels,
+    /// The late stages follow the chain again.
+    Late,
     /// The block file is copied again, or the node repairs it.
     BlockFile,
 }
@@ -44,6 +46,7 @@ impl Repair {
                     .to_owned()
             }
             Repair::Labels => "its rows are made again from the claims and the blocks".to_owned(),
+            Repair::Late => "late stages follow the chain again, from the tables of others".to_owned(),
             Repair::BlockFile => "not part of the index: copy the file again, or run bitcoind -reindex".to_owned(),
         }
     }
@@ -93,6 +96,7 @@ mod rules {
         events::{Documents, Events, QuoteVersions, Quotes},
         facts::Facts,
         feed::{Announced, Feed},
+        flushes::{FlushAlerts, Flushes},
         format::Format,
         headers::Headers,
         heights::{HeightByHash, HeightByTime},
@@ -100,6 +104,7 @@ mod rules {
         journal::{Collisions, OverwrittenCoins},
         label_sources::LabelSources,
         labels::{LabelDue, Labels},
+        late::LateUndo,
         listings::{PoolTags, Profiles},
         live_quotes::LiveQuotes,
         mempool::{KeptMempool, MempoolSamples},
@@ -114,6 +119,8 @@ mod rules {
         transfers::{Consolidations, LargeChange, LargeTransfers},
         tx_nums::TxNums,
         tx_sums::TxSums,
+        wakeups::Wakeups,
+        watchlist::{WatchHead, Watchlist},
     };
 
     use super::{Fact, Repair, Tallies, Verified};
@@ -476,6 +483,36 @@ mod rules {
         fn note(key: &Self::Key, sums: &Self::Value, tallies: &mut Tallies) {
             tallies.find_sums::<Self>(key, sums);
         }
+    }
+
+    /// Compared with what the chain makes, block by block.
+    impl Verified for LateUndo {
+        const REPAIR: Repair = Repair::Late;
+    }
+
+    /// Compared with what the chain makes.
+    impl Verified for Flushes {
+        const REPAIR: Repair = Repair::Late;
+    }
+
+    /// Compared with what the chain makes.
+    impl Verified for FlushAlerts {
+        const REPAIR: Repair = Repair::Late;
+    }
+
+    /// Compared with what the chain makes.
+    impl Verified for Wakeups {
+        const REPAIR: Repair = Repair::Late;
+    }
+
+    /// Compared with what is made of the chain.
+    impl Verified for WatchHead {
+        const REPAIR: Repair = Repair::Late;
+    }
+
+    /// Compared with what is made of the chain, if it is of the tip.
+    impl Verified for Watchlist {
+        const REPAIR: Repair = Repair::Late;
     }
 
     /// Nothing to compare with.

@@ -1,5 +1,6 @@
 //! How far an audit has come, by the bytes of the table files that it has read.
 
+use cairn_model::CancelToken;
 use cairn_reader::Reader;
 use cairn_tables::{Family, Table};
 
@@ -40,6 +41,11 @@ impl<'p> Meter<'p> {
     pub(crate) fn begin_files(&mut self) {
         self.before += self.part;
         self.part = self.files;
+    }
+
+    /// The token that cancels the work.
+    pub(crate) fn cancel(&self) -> &CancelToken {
+        self.progress.cancel_token()
     }
 
     /// So much of the tables is read.

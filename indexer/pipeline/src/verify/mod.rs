@@ -9,6 +9,7 @@ mod damage;
 mod events;
 mod files;
 mod labels;
+mod late;
 mod meter;
 mod owners;
 mod raw;
@@ -209,6 +210,7 @@ fn audit_with(
     checks.extend(compare(&tallies, &mut damages));
     checks.push(events::audit(view, &mut damages)?);
     checks.push(labels::audit(view, &mut meter, &mut tallies, &mut damages)?);
+    checks.push(late::audit(view, &mut meter, &mut damages)?);
     blame(&checks, &mut damages);
     if let Some(reader) = reader {
         files::audit(reader, &mut meter, &mut damages)?;

@@ -4,6 +4,12 @@ use cairn_http::Definition;
 
 /// Id of the definition of old coins that move.
 pub(crate) const OLD_COINS: &str = "old-coins";
+/// Id of the definition of clusters that spend many old coins at once.
+pub(crate) const DORMANCY_FLUSHES: &str = "dormancy-flushes";
+/// Id of the definition of large holders that spend after years.
+pub(crate) const WHALE_WAKEUPS: &str = "whale-wakeups";
+/// Id of the definition of large holders that have been quiet for years.
+pub(crate) const DORMANCY_WATCHLIST: &str = "dormancy-watchlist";
 /// Id of the definition of transactions that move much.
 pub(crate) const WHALE_ALERTS: &str = "whale-alerts";
 /// Id of the definition of the feed.
@@ -36,6 +42,39 @@ pub(super) const OLD_COINS_PAGE: Definition = Definition {
          8828b52ed2aca8efb3d4767df7956ab8e6a323226ca9cb03e1f0f49ff756ac38 spends 3 coins of 150 BTC together. The oldest is 5104 \
          days old, they are 5102.12 days old on average, and 150 BTC times that are 765318.4693287 coin-days destroyed: a \
          dormant movement, and 3 awakenings.",
+    ],
+};
+
+/// The page about clusters that spend many old coins at once.
+pub(super) const DORMANCY_FLUSHES_PAGE: Definition = Definition {
+    id: DORMANCY_FLUSHES,
+    title: "Dormancy flushes",
+    text: &[
+        "A dormancy flush: one cluster spends coins of two years or more that are worth 100 BTC or more together, within 144 blocks.          It begins with the first such spend and has the spends of that block and of the 143 blocks after it; then the next spend          begins another one. The cluster is as it is with each spend; a script that no transaction ties to another is a cluster of          its own. If two clusters become one while both have a flush that is open, the later flush becomes a part of the earlier          one. Ages go by monotone block time, a year has 365 days. The numbers are ours.",
+        "The class is the first that holds, for the spends with most old value, 16 at most. exchange_bound: half or more of their old          value reaches scripts that count as an exchange's by today's labels, with the spend or with one transaction after it, in          144 blocks; value is followed in proportion to outputs. consolidation: each has three inputs or more and one output, or          brings 95 percent or more back to the cluster. key_migration: each pays one or two scripts outside the cluster, which no          block had before, which are of a newer type than all that it spends (P2PK, P2PKH, P2SH, version 0, version 1), and whose          outputs stay unspent for 1 008 blocks. holder_rotation: the same without a newer type, for any number of scripts. Else          unknown. While later blocks can change it, it is provisional.",
+        "It is an inference from transactions: who holds the new keys is not known, and a flush is no sale.",
+    ],
+};
+
+/// The page about large holders that spend after years.
+pub(super) const WHALE_WAKEUPS_PAGE: Definition = Definition {
+    id: WHALE_WAKEUPS,
+    title: "Whale wake-ups",
+    text: &[
+        "A whale wake-up: a cluster had coins of two years or more that were worth 1 000 BTC or more together, none of its scripts had          spent anything for two years, and then it spends, in a transaction that spends at least one coin of two years or more.          The cluster is as it was before that transaction; a script that no transaction ties to another is a cluster of its own.          What it received meanwhile, as dust, does not wake it. Ages go by monotone block time, a year has 365 days. A transaction          can wake several clusters. The numbers are ours.",
+        "test_spend: the transaction spends less than 1 percent of these old coins. The row says when the cluster spent before, or if          it never had, when it was first paid.",
+        "A wake-up is no sale, and does not say that the owner is the same: keys are moved, inherited and stolen.",
+    ],
+};
+
+/// The page about large holders that have been quiet for years.
+pub(super) const DORMANCY_WATCHLIST_PAGE: Definition = Definition {
+    id: DORMANCY_WATCHLIST,
+    title: "Dormancy watchlist",
+    text: &[
+        "The watchlist has every cluster that holds coins of five years or more worth 500 BTC or more together, and none of whose          scripts spent anything for five years. A script that no transaction ties to another is a cluster of its own. What a cluster          received meanwhile, as dust, neither counts nor takes it off. Ages go by monotone block time, a year has 365 days. The          numbers are ours.",
+        "It is made of the whole index as of one block, which the answer names, and made anew after 144 blocks or when that block is          gone. Who spends in between stays until then; whale wake-ups tell of that at once. The hash of the set is SHA-256 over a line          for each cluster, those with most old coins first: \"cluster\" and the id of the transaction that it is named after, or \"script\"          and the SHA-256 of the script in hex, a space before and after, then the satoshis and a line feed. Two servers with the same          hash have the same set. The tables are ordered by satoshis, then scripts before clusters, each by their keys in the index.",
+        "Coins that do not move may be lost, kept, or nobody's: the list does not tell.",
     ],
 };
 
@@ -74,9 +113,10 @@ pub(super) const FEED_PAGE: Definition = Definition {
     title: "Activity feed",
     text: &[
         "What this server announced, in its order: each block (block), large payments to others (whale_tx, see whale-alerts), \
-         CoinJoins that pay 100 BTC or more (coinjoin_round), old coins that woke up (awakening, see old-coins), coins of 10 \
-         BTC and more that were gathered (consolidation, see consolidations), imported labels (label_change) and \
-         reorganizations (reorg). A whale_tx from or to an exchange is an exchange_flow_large, one from a miner or a mining \
+         CoinJoins that pay 100 BTC or more (coinjoin_round), old coins that woke up (awakening, see old-coins), clusters whose \
+         spends of old coins reached 100 BTC (dormancy_flush, see dormancy-flushes), large clusters that woke up (whale_wakeup, see \
+         whale-wakeups), coins of 10 BTC and more that were gathered (consolidation, see consolidations), imported labels \
+         (label_change) and reorganizations (reorg). A whale_tx from or to an exchange is an exchange_flow_large, one from a miner or a mining \
          pool a miner_payout_large, as far as today's labels tell: these are no announcements of their own, and labels change \
          them.",
         "An announcement never changes and is never removed. If a reorg removes its block, a reorg event says so, then a \

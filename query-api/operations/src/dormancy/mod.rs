@@ -1,5 +1,9 @@
 //! Coins that were not spent for long, and the transactions that spend them.
 
+mod by_input;
+mod classify;
+mod flush;
+mod holder;
 mod movement;
 mod recent;
 mod report;
@@ -14,4 +18,7 @@ crate::area::area! {
     pulse::PulseDormant,
     weekly::WeeklyReport,
     weekly_text::WeeklyText,
+    flushes::DormancyFlushes,
+    wakeups::WhaleWakeups,
+    watchlist::DormancyWatchlist,
 }

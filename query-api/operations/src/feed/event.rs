@@ -23,7 +23,8 @@ pub(crate) struct FeedEvent {
     id: String,
     /// Its sequence number.
     seq: u64,
-    /// `block`, `whale_tx`, `coinjoin_round`, `awakening`, `consolidation`, `label_change`, `reorg` or `retraction`.
+    /// `block`, `whale_tx`, `coinjoin_round`, `awakening`, `dormancy_flush`, `whale_wakeup`, `consolidation`, `label_change`, `reorg`
+    /// or `retraction`.
     #[serde(rename = "type")]
     kind: &'static str,
     /// `exchange_flow_large` or `miner_payout_large`, if today's labels make a whale_tx one; otherwise null.
@@ -35,10 +36,11 @@ pub(crate) struct FeedEvent {
     /// Of a block: its hash. Of a reorg: the hash of the block that was the tip.
     block_hash: Option<String>,
     txid: Option<String>,
-    /// Input of the transaction, of an awakening.
+    /// Input of the transaction, of an awakening; the first of the cluster, of a whale_wakeup.
     vin: Option<u64>,
     /// What a whale_tx pays to others; what a coinjoin_round pays; value of the coin of an awakening; what the inputs of a
-    /// consolidation bring; fees of a block.
+    /// consolidation bring; old coins that a cluster of a dormancy_flush had spent by then, or that one of a whale_wakeup had; fees of
+    /// a block.
     value_sats: Option<u64>,
     value_btc: Option<Btc>,
     /// Of a block: its transactions. Of a consolidation: its inputs. Of a reorg: the blocks that are gone. Of labels: the rows
@@ -185,7 +187,7 @@ impl FeedEvent {
             height: row.height,
             block_hash: is_block.then(|| cairn_model::BlockHash(row.id).to_string()),
             txid: has_tx.then(|| Txid(row.id).to_string()),
-            vin: (row.kind == FeedKind::Awakening).then_some(row.number),
+            vin: matches!(row.kind, FeedKind::Awakening | FeedKind::WhaleWakeup).then_some(row.number),
             value_sats: has_value.then_some(row.sats),
             value_btc: has_value.then(|| Btc::of(row.sats)),
             count: counts.then_some(row.number),

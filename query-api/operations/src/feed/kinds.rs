@@ -21,11 +21,13 @@ pub(crate) enum EventType {
     LabelChange,
     Reorg,
     Retraction,
+    DormancyFlush,
+    WhaleWakeup,
 }
 
 impl EventType {
     /// All.
-    pub(crate) const ALL: [EventType; 10] = [
+    pub(crate) const ALL: [EventType; 12] = [
         EventType::Block,
         EventType::WhaleTx,
         EventType::CoinjoinRound,
@@ -36,6 +38,8 @@ impl EventType {
         EventType::LabelChange,
         EventType::Reorg,
         EventType::Retraction,
+        EventType::DormancyFlush,
+        EventType::WhaleWakeup,
     ];
 
     /// Its word.
@@ -51,6 +55,8 @@ impl EventType {
             EventType::LabelChange => "label_change",
             EventType::Reorg => "reorg",
             EventType::Retraction => "retraction",
+            EventType::DormancyFlush => "dormancy_flush",
+            EventType::WhaleWakeup => "whale_wakeup",
         }
     }
 
@@ -65,6 +71,8 @@ impl EventType {
             FeedKind::Consolidation => Some(EventType::Consolidation),
             FeedKind::Reorg => Some(EventType::Reorg),
             FeedKind::LabelChange => Some(EventType::LabelChange),
+            FeedKind::DormancyFlush => Some(EventType::DormancyFlush),
+            FeedKind::WhaleWakeup => Some(EventType::WhaleWakeup),
         }
     }
 

@@ -31,17 +31,17 @@ pub(crate) struct SideOwner {
 
 impl SideOwner {
     /// For the direction of a flow.
-    pub(super) fn as_owner(&self) -> flows::Owner<'_> {
+    pub(crate) fn as_owner(&self) -> flows::Owner<'_> {
         (&self.entity, self.kind)
     }
 }
 
 /// What labels say of a side.
 #[derive(Clone, Default, Debug)]
-pub(super) struct Verdict {
-    pub(super) owner: Option<SideOwner>,
+pub(crate) struct Verdict {
+    pub(crate) owner: Option<SideOwner>,
     /// True if at least half of its value is labelled.
-    pub(super) is_labelled: bool,
+    pub(crate) is_labelled: bool,
 }
 
 /// What is known of entities, each read once for an answer.
@@ -50,7 +50,7 @@ pub(crate) struct Owners(HashMap<EntityName, (Option<Category>, bool)>);
 
 impl Owners {
     /// Judges a side by what each script has and sends or receives.
-    pub(super) fn judge<'s>(
+    pub(crate) fn judge<'s>(
         &mut self,
         view: &View<'_>,
         scripts: impl Iterator<Item = (&'s ScriptStanding, Sats)>,

@@ -275,6 +275,31 @@ impl View<'_> {
         }
     }
 
+    /// The newest transaction before one that shows something of a cluster: that which named it, or the last that tied something
+    /// to it. Some ten rows read for a large cluster.
+    ///
+    /// # Errors
+    /// As [`View::cluster_at`].
+    pub fn last_tie_before(&self, root: ClusterRoot, before: TxNum) -> Result<TxNum, ReadError> {
+        let (counts, _) = self.root_row(root)?;
+        let (mut from, mut to) = (0, counts.children.div_ceil(CHILDREN_PER_ROW));
+        let mut newest = root.0;
+        // Children are ordered by what tied them: the newest before is in the last row that begins before.
+        while from < to {
+            let slot = from + (to - from) / 2;
+            let row = self.children(root.0, slot, counts.children)?;
+            let older = row.partition_point(|child| child.by < before);
+            match older.checked_sub(1).and_then(|at| row.get(at)) {
+                Some(child) => {
+                    newest = newest.max(child.by);
+                    from = slot + 1;
+                }
+                None => to = slot,
+            }
+        }
+        Ok(newest)
+    }
+
     /// Clusters by balance as they were after the last block of a day, scripts that are clusters of their own among them;
     /// positions as in `cluster_days`. Reads at most 57 rows.
     ///

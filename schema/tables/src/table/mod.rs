@@ -15,6 +15,9 @@ pub enum Origin {
     /// Blocks, folded by the stage of this name, which owns the table. The rows are the same in every index of the
     /// chain, and checksums cover them.
     Stage(&'static str),
+    /// Blocks, folded by the late stage of this name out of the tables of others. The rows are the same in every index of the
+    /// chain that it has followed as far, and checksums cover them.
+    Late(&'static str),
     /// The index itself: versions, checkpoints, the folder of block files.
     Index,
     /// Observations of this index. No stage owns them, and rebuilding stages does not change them.
@@ -122,14 +125,14 @@ impl TableInfo {
     /// True if its checksum is the same in every index of a chain.
     #[must_use]
     pub const fn is_summed(&self) -> bool {
-        matches!(self.origin, Origin::Stage(_))
+        matches!(self.origin, Origin::Stage(_) | Origin::Late(_))
     }
 
     /// True if the stage of this name owns it.
     #[must_use]
     pub const fn is_of(&self, stage: &str) -> bool {
         match self.origin {
-            Origin::Stage(owner) => same(owner, stage),
+            Origin::Stage(owner) | Origin::Late(owner) => same(owner, stage),
             Origin::Index | Origin::Observations | Origin::Events | Origin::FoldedEvents | Origin::Joined => false,
         }
     }

@@ -1,0 +1,148 @@
+//! Clusters that spent nothing for years.
+
+use std::collections::HashMap;
+
+use cairn_model::{CancelToken, Height, Sats, ScriptId, TxNum};
+use cairn_reader::{AsOf, ClusterRoot, FoundScript, MemberPlace, ReadError, View};
+use cairn_tables::{Table, flushes::Holder, totals::TotalsTable};
+
+use crate::PipelineError;
+
+/// Scripts of a cluster that are looked at between two looks at whether to stop.
+const PAGE: usize = 256;
+/// Clusters whose newest known spend is remembered.
+const MOST_AWAKE: usize = 1 << 16;
+
+/// A place in the chain, and what counts as long before.
+#[derive(Clone, Copy)]
+pub(super) struct At {
+    /// The block of the place.
+    pub(super) height: Height,
+    /// What lies before this transaction counts.
+    pub(super) before: TxNum,
+    /// The first transaction that is not long before.
+    pub(super) since: TxNum,
+}
+
+impl At {
+    /// Before a transaction of a block, or of the next one; so many seconds are long. `None` if the chain is not that old.
+    pub(super) fn of(view: &View<'_>, height: Height, before: TxNum, seconds: u32) -> Option<Self> {
+        let now = view.chain().get(height)?.mono_time;
+        let old = view.chain().height_at(now.checked_sub(seconds)?)?;
+        Some(At { height, before, since: view.as_of(old)?.tx_end })
+    }
+}
+
+/// A cluster that sleeps.
+#[derive(Default)]
+pub(super) struct Sleeper {
+    /// Its coins from long before.
+    pub(super) sats: Sats,
+    pub(super) scripts: u64,
+    /// The newest spend.
+    pub(super) last: Option<TxNum>,
+    /// The oldest receipt.
+    first: Option<TxNum>,
+}
+
+impl Sleeper {
+    /// Since when it sleeps, and whether it never spent.
+    pub(super) fn since(&self) -> Option<(TxNum, bool)> {
+        Some((self.last.or(self.first)?, self.last.is_none()))
+    }
+
+    /// Adds a script; gives its newest spend if that is not long ago.
+    fn add(&mut self, view: &View<'_>, script: &FoundScript, at: At) -> Result<Option<TxNum>, ReadError> {
+        let [old, now] = view.sums_before_each(script, [at.since, at.before])?;
+        let last = view.last_spend_before(script, at.before)?;
+        if now.sent != old.sent {
+            return Ok(last);
+        }
+        self.sats = self.sats.saturating_add(old.balance());
+        self.scripts += 1;
+        self.last = self.last.max(last);
+        let first = script.totals.first.tx_num;
+        self.first = Some(self.first.map_or(first, |known| known.min(first)));
+        Ok(None)
+    }
+}
+
+/// Tells which clusters sleep. Large ones that spend often need not be walked through again.
+#[derive(Default)]
+pub(super) struct Sleep {
+    /// A spend of each of some clusters.
+    awake: HashMap<TxNum, TxNum>,
+}
+
+impl Sleep {
+    /// A cluster, if it sleeps and has so much from long before.
+    pub(super) fn sleeper(
+        &mut self,
+        view: &View<'_>,
+        holder: Holder,
+        (at, least): (At, Sats),
+        cancel: &CancelToken,
+    ) -> Result<Option<Sleeper>, PipelineError> {
+        let mut sleeper = Sleeper::default();
+        match holder {
+            Holder::Script(script) => {
+                let script = found(view, script)?;
+                // Most scripts never had so much.
+                if script.totals.funded < least || sleeper.add(view, &script, at)?.is_some() {
+                    return Ok(None);
+                }
+            }
+            Holder::Cluster(root) => {
+                let is_awake = |spend: &TxNum| *spend >= at.since && *spend < at.before;
+                if self.awake.get(&root).is_some_and(is_awake) {
+                    return Ok(None);
+                }
+                // What ties scripts spends from them.
+                let spend = Some(view.last_tie_before(ClusterRoot(root), at.before)?).filter(is_awake);
+                let spend = match spend {
+                    Some(spend) => Some(spend),
+                    None => walk(view, root, at, &mut sleeper, cancel)?,
+                };
+                if let Some(spend) = spend {
+                    if self.awake.len() >= MOST_AWAKE {
+                        self.awake.clear();
+                    }
+                    self.awake.insert(root, spend);
+                    return Ok(None);
+                }
+            }
+        }
+        Ok(Some(sleeper).filter(|sleeper| sleeper.sats >= least))
+    }
+}
+
+/// Adds the scripts of a cluster, up to one that spent not long ago: gives that spend.
+fn walk(
+    view: &View<'_>,
+    root: TxNum,
+    at: At,
+    sleeper: &mut Sleeper,
+    cancel: &CancelToken,
+) -> Result<Option<TxNum>, PipelineError> {
+    let as_of = AsOf { height: at.height, tx_end: at.before };
+    let mut place = Some(MemberPlace::default());
+    while let Some(from) = place {
+        if cancel.is_cancelled() {
+            return Err(PipelineError::Stopped);
+        }
+        let page = view.cluster_members(ClusterRoot(root), as_of, &from, PAGE)?;
+        let page = page.ok_or_else(|| ReadError::Broken("a place in a cluster is gone".to_owned()))?;
+        for script in page.scripts {
+            if let Some(spend) = sleeper.add(view, &found(view, script)?, at)? {
+                return Ok(Some(spend));
+            }
+        }
+        place = page.next;
+    }
+    Ok(None)
+}
+
+fn found(view: &View<'_>, script: ScriptId) -> Result<FoundScript, ReadError> {
+    let lacks = || ReadError::Lacks { table: TotalsTable::NAME, what: format!("script {script:?}") };
+    view.script_by_id(script)?.ok_or_else(lacks)
+}

@@ -1,0 +1,163 @@
+//! A dormancy flush, as answers show it.
+
+use cairn_domain::dormancy::{FLUSH_BLOCKS, OldCoins};
+use cairn_http::{ApiError, Table};
+use cairn_model::Height;
+use cairn_reader::View;
+use cairn_tables::{
+    block_log::BlockLog,
+    flushes::{FlushRow, InputKey},
+};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::{
+    classify::{Verdict, classify},
+    holder::{CoinHolder, txid},
+};
+use crate::{
+    context::{Ctx, lacks},
+    standing::Standing,
+    transfers::Owners,
+    values::{Btc, Decimal},
+};
+
+/// Spends that are shown.
+const MOST_SHOWN: usize = 5;
+
+/// Old coins that one cluster spends within 144 blocks.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct DormancyFlush {
+    /// The first spend of an old coin.
+    txid: String,
+    #[serde(flatten)]
+    standing: Standing,
+    /// The last block that counts.
+    last_height: Height,
+    /// True while more may come.
+    is_open: bool,
+    holder: CoinHolder,
+    /// Value of the coins of two years and more that it spends.
+    old_sats: u64,
+    old_btc: Btc,
+    coin_count: u64,
+    /// Σ value × age in days of these coins, in bitcoin-days.
+    coin_days_destroyed: Decimal<8>,
+    /// Their average age in days, weighted by value.
+    average_age_days: Decimal<2>,
+    /// Transactions that spend some.
+    spend_count: u64,
+    /// The newest of them.
+    last_txid: String,
+    /// `exchange_bound`, `consolidation`, `key_migration`, `holder_rotation` or `unknown`: the first that holds, by today's
+    /// labels.
+    classification: &'static str,
+    /// True if later blocks may change it.
+    classification_provisional: bool,
+    /// Old value of the spends with most of it, 16 at most, that the classification follows.
+    traced_sats: u64,
+    /// Of that, in percent, what reached exchanges in two transactions and 144 blocks at most.
+    exchange_percent: Decimal<1>,
+    /// True if spends or outputs were left out of that.
+    trace_truncated: bool,
+    /// The spends with most old value, in the order of the chain; 5 at most.
+    spends: Vec<FlushSpend>,
+    /// Spends that are left out.
+    spends_omitted: u64,
+}
+
+/// A transaction that spends old coins.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct FlushSpend {
+    txid: String,
+    height: Height,
+    old_sats: u64,
+}
+
+impl DormancyFlush {
+    /// With what is looked up; and what that cost in transactions.
+    pub(super) fn of(
+        ctx: &Ctx<'_>,
+        view: &View<'_>,
+        owners: &mut Owners,
+        key: InputKey,
+        row: &FlushRow,
+    ) -> Result<(Self, usize), ApiError> {
+        let lacks = || lacks::<BlockLog>(format!("transaction {}", key.tx_num.0));
+        let height = view.chain().height_of(key.tx_num).ok_or_else(lacks)?;
+        let time = view.chain().get(height).ok_or_else(lacks)?.time;
+        let last_height = height.saturating_add(FLUSH_BLOCKS - 1);
+        let is_open = view.tip().height < last_height;
+        let Verdict { class, provisional, traced, to_exchanges, is_cut, txs } = classify(ctx, view, owners, row)?;
+        let old = OldCoins { coins: row.coins, sats: row.sats, destroyed: row.destroyed, oldest: 0 };
+        let mut shown = row.largest.clone();
+        shown.sort_by_key(|(tx_num, sats)| (std::cmp::Reverse(*sats), *tx_num));
+        shown.truncate(MOST_SHOWN);
+        shown.sort_unstable();
+        let spend = |(tx_num, old_sats): (cairn_model::TxNum, u64)| -> Result<FlushSpend, ApiError> {
+            let height = view.chain().height_of(tx_num).unwrap_or_default();
+            Ok(FlushSpend { txid: txid(view, tx_num)?, height, old_sats })
+        };
+        let spends = shown.into_iter().map(spend).collect::<Result<Vec<_>, _>>()?;
+        let permille = u128::from(to_exchanges) * 1_000 / u128::from(traced.max(1));
+        let flush = DormancyFlush {
+            txid: txid(view, key.tx_num)?,
+            standing: Standing::confirmed(view, height, time),
+            last_height,
+            is_open,
+            holder: CoinHolder::of(view, owners, (key, row.holder, row.sats))?,
+            old_sats: row.sats,
+            old_btc: Btc::of(row.sats),
+            coin_count: row.coins,
+            coin_days_destroyed: Decimal(old.coin_days()),
+            average_age_days: Decimal(old.average_age()),
+            spend_count: row.spends,
+            last_txid: txid(view, row.last)?,
+            classification: class.as_str(),
+            classification_provisional: provisional || is_open,
+            traced_sats: traced,
+            exchange_percent: Decimal(permille.cast_signed()),
+            trace_truncated: is_cut,
+            spends_omitted: row.spends.saturating_sub(spends.len() as u64),
+            spends,
+        };
+        Ok((flush, txs))
+    }
+}
+
+/// Flushes as rows.
+pub(super) fn table(flushes: Vec<DormancyFlush>) -> Table {
+    let row = move |of: DormancyFlush| {
+        vec![
+            of.standing.time().to_owned(),
+            of.standing.height.map_or_else(String::new, |height| height.to_string()),
+            of.txid.clone(),
+            of.old_sats.to_string(),
+            of.coin_count.to_string(),
+            of.spend_count.to_string(),
+            of.coin_days_destroyed.to_string(),
+            of.average_age_days.to_string(),
+            of.classification.to_owned(),
+            of.classification_provisional.to_string(),
+            of.exchange_percent.to_string(),
+            of.holder.address().to_owned(),
+            of.holder.entity(),
+        ]
+    };
+    let columns = &[
+        "time",
+        "height",
+        "txid",
+        "old_sats",
+        "coin_count",
+        "spend_count",
+        "coin_days_destroyed",
+        "average_age_days",
+        "classification",
+        "classification_provisional",
+        "exchange_percent",
+        "address",
+        "entity",
+    ];
+    Table { columns, rows: Box::new(flushes.into_iter().map(row)) }
+}

@@ -1,0 +1,238 @@
+//! `GET /v1/dormancy/whale-wakeups`.
+
+use cairn_domain::dormancy::WAKEUP_SATS;
+use cairn_http::{ApiError, ErrorCode, Format, Formatted, Info, Table, Tool};
+use cairn_model::{Height, day_of};
+use cairn_reader::View;
+use cairn_tables::{block_log::BlockLog, flushes::InputKey, stages::WAKEUPS, wakeups::WakeupRow};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    by_input::ByInput,
+    holder::{CoinHolder, txid},
+};
+use crate::{
+    context::{CLAIMS, Ctx, LABELS, TIP, index_get, lacks},
+    definitions::WHALE_WAKEUPS,
+    operation::Operation,
+    parameters::{
+        amount::{BtcParam, least_sats},
+        since::SinceParam,
+    },
+    standing::Standing,
+    transfers::Owners,
+    values::{Btc, Decimal},
+    vocabulary::cursor::CURSOR,
+    window::{Looking, Page, Place, TX, Window},
+};
+
+/// Large holders that spend after years.
+pub(crate) struct WhaleWakeups;
+
+/// Parameters.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct WakeupsInput {
+    /// First block: a height, date, time (RFC 3339), or days before the newest, as in `365d`. Default: 30d.
+    #[schemars(length(min = 1, max = 40), example = "365d")]
+    since: Option<SinceParam>,
+    /// Only blocks before this one, in the same forms.
+    #[schemars(length(min = 1, max = 40))]
+    until: Option<SinceParam>,
+    /// Least value of the coins of two years and more that the cluster had, in bitcoin: 1000 or more.
+    #[schemars(example = 5_000)]
+    min_btc: Option<BtcParam>,
+    /// Wake-ups per page; those of one transaction come together.
+    #[serde(default = "default_limit")]
+    #[schemars(range(min = 1, max = 200))]
+    limit: u32,
+    /// `next_cursor` of the previous page.
+    #[schemars(length(min = 1, max = 256), extend("format" = CURSOR.name))]
+    cursor: Option<String>,
+    /// `json`, `csv` or `markdown`.
+    #[serde(default)]
+    format: Format,
+}
+
+fn default_limit() -> u32 {
+    50
+}
+
+/// Large holders that spend after years.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct WakeupsOutput {
+    /// First block that was asked for.
+    since_height: Height,
+    /// One past the last.
+    until_height: Height,
+    /// The newest block that wake-ups are known of: the tip, or a little below it.
+    followed_height: Height,
+    min_sats: u64,
+    min_btc: Btc,
+    limit: u32,
+    /// The newest first.
+    wakeups: Vec<WhaleWakeup>,
+    /// Cursor of the next page; null at the end.
+    next_cursor: Option<String>,
+    /// This page covers the blocks from this height on.
+    covered_from_height: Height,
+    /// True if so much was looked through that the page has fewer rows than it may: go on with `next_cursor`.
+    truncated: bool,
+    /// Id of the definition, explained at `/api/reference/definitions/<id>`.
+    definition: &'static str,
+}
+
+/// A large holder that spends after years.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct WhaleWakeup {
+    /// The spend.
+    txid: String,
+    #[serde(flatten)]
+    standing: Standing,
+    /// The cluster as it was before the spend.
+    holder: CoinHolder,
+    /// Its scripts.
+    script_count: u64,
+    /// Its coins of two years and more.
+    old_sats: u64,
+    old_btc: Btc,
+    /// What the transaction spends of it.
+    spent_sats: u64,
+    spent_btc: Btc,
+    /// That in percent of its old coins; above 100 if it spends younger coins, too.
+    spent_percent: Decimal<2>,
+    /// True if that is less than 1 percent.
+    test_spend: bool,
+    /// The transaction that it spent with before; if it never had, that which paid it first.
+    quiet_since_txid: String,
+    quiet_since_height: Height,
+    /// Full days between the two, by monotone block time.
+    quiet_days: u32,
+    /// True if it never spent before.
+    first_spend: bool,
+}
+
+impl Operation for WhaleWakeups {
+    const INFO: Info = Info {
+        summary: "Clusters with 1 000 BTC or more of old coins that spent for the first time in two years",
+        description: "One row for each spend of a coin of two years or more by a cluster that held 1 000 BTC or more of such coins \
+            and had spent nothing for two years: what it held, what it spent, whether that is a test (less than 1 percent), and \
+            since when it was quiet, with its owner by today's labels. A wake-up is no sale: keys are moved and inherited, too.",
+        freshness: &[TIP, CLAIMS, LABELS],
+        errors: &[ErrorCode::CursorExpired],
+        tool: Tool::UNLISTED,
+        ..index_get("whale_wakeups", "/v1/dormancy/whale-wakeups", "dormancy")
+    };
+    type Input = WakeupsInput;
+    type Output = Formatted<WakeupsOutput>;
+
+    fn run(ctx: &Ctx<'_>, input: WakeupsInput) -> Result<Formatted<WakeupsOutput>, ApiError> {
+        let view = ctx.view()?;
+        let since = input.since.unwrap_or(SinceParam::Days(30));
+        let window = Window::of(view, Some(since), input.until)?;
+        let sats = least_sats(input.min_btc, WAKEUP_SATS)?;
+        let asked = format!("{since:?} {:?} {sats}", input.until);
+        let filters: [&[u8]; 2] = [b"whale_wakeups", asked.as_bytes()];
+        let from = input.cursor.as_deref().map(|token| Place::read(token, view, &filters)).transpose()?;
+        let followed_height = view.late(&WAKEUPS)?;
+        let end = from.map_or(window.end, |from| from.tx_num.min(window.end));
+        let mut rows = ByInput::over(view.wakeups_before(end)?);
+        let (mut looking, mut owners) = (Looking::back_to(window.first), Owners::default());
+        let next = || {
+            let older = || Ok(rows.older(|row| row.sats >= sats)?);
+            let step = looking.next(&ctx.work, older, |rows| !rows.is_empty())?;
+            looking.spend(TX);
+            Ok(step)
+        };
+        let page = Page::read(view, Window { end, ..window }, input.limit as usize, next, |_, rows| {
+            let wakeup = |(key, row): (InputKey, WakeupRow)| WhaleWakeup::of(view, &mut owners, key, row);
+            rows.into_iter().map(wakeup).collect::<Result<Vec<_>, _>>().map(Some)
+        })?;
+        let next_cursor = page.next.map(|next| next.token(view, &filters)).transpose()?;
+        if input.format != Format::Json && next_cursor.is_some() {
+            ctx.warn("more_rows", format!("more wake-ups follow: this is a part of {}", input.limit));
+        }
+        let wakeups: Vec<WhaleWakeup> = page.rows.into_iter().flatten().collect();
+        Ok(match input.format {
+            Format::Json => Formatted::Json(WakeupsOutput {
+                since_height: window.since,
+                until_height: window.until,
+                followed_height,
+                min_sats: sats,
+                min_btc: Btc::of(sats),
+                limit: input.limit,
+                wakeups,
+                next_cursor,
+                covered_from_height: page.covered_from,
+                truncated: page.is_cut,
+                definition: WHALE_WAKEUPS,
+            }),
+            Format::Csv => Formatted::Csv(table(wakeups)),
+            Format::Markdown => Formatted::Markdown(table(wakeups)),
+        })
+    }
+}
+
+impl WhaleWakeup {
+    fn of(view: &View<'_>, owners: &mut Owners, key: InputKey, row: WakeupRow) -> Result<Self, ApiError> {
+        let block = |tx_num: cairn_model::TxNum| {
+            let height = view.chain().height_of(tx_num)?;
+            view.chain().get(height).map(|block| (height, block))
+        };
+        let lacks = || lacks::<BlockLog>(format!("transaction {}", key.tx_num.0));
+        let (height, spent_in) = block(key.tx_num).ok_or_else(lacks)?;
+        let (quiet_since_height, quiet_since) = block(row.since).ok_or_else(lacks)?;
+        let share = u128::from(row.spent) * 10_000 / u128::from(row.sats.max(1));
+        Ok(WhaleWakeup {
+            txid: txid(view, key.tx_num)?,
+            standing: Standing::confirmed(view, height, spent_in.time),
+            holder: CoinHolder::of(view, owners, (key, row.holder, row.sats))?,
+            script_count: row.scripts,
+            old_sats: row.sats,
+            old_btc: Btc::of(row.sats),
+            spent_sats: row.spent,
+            spent_btc: Btc::of(row.spent),
+            spent_percent: Decimal(share.cast_signed()),
+            test_spend: u128::from(row.spent) * 100 < u128::from(row.sats),
+            quiet_since_txid: txid(view, row.since)?,
+            quiet_since_height,
+            quiet_days: day_of(spent_in.mono_time.saturating_sub(quiet_since.mono_time)),
+            first_spend: row.never,
+        })
+    }
+}
+
+/// Wake-ups as rows.
+fn table(wakeups: Vec<WhaleWakeup>) -> Table {
+    let row = move |of: WhaleWakeup| {
+        vec![
+            of.standing.time().to_owned(),
+            of.standing.height.map_or_else(String::new, |height| height.to_string()),
+            of.txid.clone(),
+            of.old_sats.to_string(),
+            of.spent_sats.to_string(),
+            of.spent_percent.to_string(),
+            of.test_spend.to_string(),
+            of.script_count.to_string(),
+            of.quiet_days.to_string(),
+            of.quiet_since_txid.clone(),
+            of.holder.address().to_owned(),
+            of.holder.entity(),
+        ]
+    };
+    let columns = &[
+        "time",
+        "height",
+        "txid",
+        "old_sats",
+        "spent_sats",
+        "spent_percent",
+        "test_spend",
+        "script_count",
+        "quiet_days",
+        "quiet_since_txid",
+        "address",
+        "entity",
+    ];
+    Table { columns, rows: Box::new(wakeups.into_iter().map(row)) }
+}

@@ -1,0 +1,98 @@
+//! What late stages share: how their rows were before each of the newest blocks. A late stage follows the chain after the
+//! other stages, block by block, and reads their tables; so that a reorganization can be undone without that work, it
+//! keeps the rows that each block replaced.
+//!
+//! ```text
+//! late_undo  'V' ‖ late stage (1) ‖ height (4) → hash of the block before (32) │ n × (length │ key │ 0 or 1 [│ length │ row])
+//! ```
+//!
+//! Keys are whole, with the tag of their table; 0 means that there was no row. Only the newest blocks have one.
+
+use cairn_model::{BlockHash, Height};
+
+use crate::{
+    codec::{DecodeError, Input, KeyCodec, ValueCodec, put_varint},
+    table::{Home, Origin, Table},
+};
+
+/// Blocks whose rows are kept. What a deeper reorganization takes is made again from the first block on.
+pub const KEPT_BLOCKS: u32 = 2_016;
+
+/// Rows as they were before blocks.
+pub struct LateUndo;
+
+impl Table for LateUndo {
+    const NAME: &'static str = "late_undo";
+    const HOME: Home = Home::Shared(b'V');
+    const ORIGIN: Origin = Origin::Index;
+    type Key = UndoKey;
+    type Value = UndoRow;
+}
+
+/// A late stage and a block.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct UndoKey {
+    /// Place of the stage in [`LATE`](crate::stages::LATE).
+    pub stage: u8,
+    /// The block.
+    pub height: Height,
+}
+
+impl KeyCodec for UndoKey {
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.push(self.stage);
+        self.height.encode(out);
+    }
+
+    fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
+        Ok(UndoKey { stage: b.byte()?, height: Height::decode(b)? })
+    }
+}
+
+/// The rows that a block replaced, ascending by key: of each how it was, or `None` if there was none.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct UndoRow {
+    /// Hash of the block before.
+    pub before: BlockHash,
+    /// The rows.
+    pub rows: Vec<(Vec<u8>, Option<Vec<u8>>)>,
+}
+
+fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+    put_varint(out, bytes.len() as u64);
+    out.extend_from_slice(bytes);
+}
+
+fn bytes(b: &mut Input<'_>) -> Result<Vec<u8>, DecodeError> {
+    let length = b.count()?;
+    Ok(b.take(length)?.to_vec())
+}
+
+impl ValueCodec for UndoRow {
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.before.0);
+        for (key, row) in &self.rows {
+            put_bytes(out, key);
+            out.push(row.is_some().into());
+            row.iter().for_each(|row| put_bytes(out, row));
+        }
+    }
+
+    fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
+        let before = BlockHash(b.array()?);
+        let mut rows: Vec<(Vec<u8>, Option<Vec<u8>>)> = Vec::new();
+        while b.left() > 0 {
+            let key = bytes(b)?;
+            if rows.last().is_some_and(|(last, _)| *last >= key) {
+                return Err(b.error("keys out of order"));
+            }
+            let row = match b.byte()? {
+                0 => None,
+                1 => Some(bytes(b)?),
+                _ => return Err(b.error("neither a row nor none")),
+            };
+            rows.push((key, row));
+        }
+        Ok(UndoRow { before, rows })
+    }
+}
