@@ -31,7 +31,7 @@ pub(crate) fn stages(index: &IndexDir) -> Result<Exit, Failure> {
     let reader = open(index.datadir()?)?;
     let view = reader.view()?;
     let mut lines = Vec::new();
-    for StageState { stage, checkpoint, .. } in view.stages()? {
+    for StageState { stage, checkpoint, .. } in view.stages()?.into_iter().chain(view.late_stages()?) {
         let version = match &checkpoint {
             Some(c) if c.version != stage.version => format!("{} (program: {})", c.version, stage.version),
             _ => stage.version.to_string(),

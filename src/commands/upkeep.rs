@@ -1,6 +1,7 @@
 //! `cairn reindex` and `cairn unwind`.
 
 use cairn_pipeline::{Engine, PipelineError};
+use cairn_tables::stages::LATE;
 
 use crate::{
     cli::{Reindex, Unwind},
@@ -20,13 +21,14 @@ pub(crate) fn reindex(args: &Reindex, context: &Context) -> Result<Exit, Failure
     let signals = Signals::take_over()?;
     let mut engine = Engine::open_existing_within(datadir, args.limits.memory)?;
     args.limits.apply(&mut engine);
-    let known: Vec<&str> = engine.stages()?.iter().map(|(stage, _)| stage.name).collect();
+    let late = || LATE.iter().map(|stage| stage.name);
+    let known: Vec<&str> = engine.stages()?.iter().map(|(stage, _)| stage.name).chain(late()).collect();
     let rebuildable = || known.iter().copied().filter(|name| *name != cairn_stages::CHAIN);
     let all = args.stages.iter().any(|stage| stage == ALL);
     let chosen: Vec<&str> =
         if all { rebuildable().collect() } else { args.stages.iter().map(String::as_str).collect() };
     let reporter = Reporter::new(&context.screen, signals.cancel_token(), None);
-    let result = engine.reindex(&chosen, &reporter);
+    let result = engine.reindex(&chosen, &reporter).and_then(|()| follow_up(&engine, &reporter));
     drop(reporter);
     match result {
         Ok(()) => {}
@@ -41,9 +43,16 @@ pub(crate) fn reindex(args: &Reindex, context: &Context) -> Result<Exit, Failure
         Err(error) => return Err(error.into()),
     }
     for stage in chosen {
-        out::print(&format!("{stage}: rebuilt from the journal\n"))?;
+        let from = if late().any(|of| of == stage) { "the tables of other stages" } else { "the journal" };
+        out::print(&format!("{stage}: rebuilt from {from}\n"))?;
     }
     Ok(Exit::Done)
+}
+
+/// Brings to the tip what follows the chain after its blocks, and makes it durable.
+fn follow_up(engine: &Engine, reporter: &Reporter) -> Result<(), PipelineError> {
+    engine.follow_up(reporter, true)?;
+    engine.settle()
 }
 
 /// Disconnects blocks.
@@ -53,7 +62,7 @@ pub(crate) fn unwind(args: &Unwind, context: &Context) -> Result<Exit, Failure> 
     let mut engine = Engine::open_existing(datadir)?;
     let before = engine.tip()?.map(|(height, _)| height);
     let reporter = Reporter::new(&context.screen, signals.cancel_token(), before);
-    let result = engine.unwind(args.to, &reporter);
+    let result = engine.unwind(args.to, &reporter).and_then(|()| follow_up(&engine, &reporter));
     drop(reporter);
     let exit = match result {
         Ok(()) => Exit::Done,

@@ -117,6 +117,7 @@ fn make() -> World {
     let files = BlockFiles::open(blocks.path(), Network::Regtest).unwrap();
     let survey = files.survey(&|_| {}).unwrap();
     engine.sync(&files, &survey, &SyncOptions::default(), &NoProgress).unwrap();
+    engine.follow_up(&NoProgress, true).unwrap();
     engine.take_document(&prices(), 1_900_000_000).unwrap();
     for source in 0..70 {
         engine.take_document(&claims(source, &script(1)), 1_900_000_000).unwrap();

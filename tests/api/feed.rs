@@ -36,6 +36,7 @@ fn announced_world() -> World {
 
 fn announce(world: &World) {
     let engine = world.engine.lock().unwrap();
+    engine.follow_up(&NoProgress, true).unwrap();
     engine.follow_feed(1_900_000_000).unwrap();
     engine.settle().unwrap();
     let feed = engine.reader().view().unwrap().feed().unwrap().unwrap();

@@ -24,6 +24,7 @@ mod errors;
 mod examples;
 mod feed;
 mod feedback;
+mod flushes;
 mod gates;
 mod health_full;
 mod limits;

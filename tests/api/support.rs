@@ -65,6 +65,7 @@ impl World {
         let files = BlockFiles::open(blocks.path(), Network::Regtest).unwrap();
         let survey = files.survey(&|_| {}).unwrap();
         engine.sync(&files, &survey, &SyncOptions::default(), &NoProgress).unwrap();
+        engine.follow_up(&NoProgress, true).unwrap();
         let active: Vec<_> = chain.active().iter().map(|m| m.block.clone()).collect();
         World {
             oracle: Oracle::of(Network::Regtest, &active),

@@ -143,38 +143,68 @@ fn says_who_they_are(address: &str) {
     assert!(payout > 0 && tag > 0, "{payout} by payout, {tag} of the other pool");
 }
 
+/// A row of a list that an answer has, by its transaction.
+fn row_of(address: &str, path: &str, list: &str, txid: &str) -> Value {
+    let body = get_json(address, path);
+    let row = body[list].as_array().unwrap().iter().find(|row| row["txid"] == txid);
+    row.unwrap_or_else(|| panic!("{path} has no {txid}")).clone()
+}
+
+/// Fails unless the example on the page of a definition has these members of an answer.
+fn tells(address: &str, id: &str, row: &Value, names: &[&str]) {
+    let page = get(address, &format!("/api/reference/definitions/{id}")).1;
+    let example = page.split("Example, of the demo chain").nth(1).unwrap_or_else(|| panic!("{id} has no example"));
+    for name in names {
+        let told = row.pointer(&format!("/{name}")).unwrap_or_else(|| panic!("{id}: no {name}")).to_string();
+        assert!(example.contains(told.trim_matches('"')), "{id}: {name} is {told}");
+    }
+}
+
 /// The pages of definitions tell of the demo chain what its answers say.
 fn explains_with_examples(address: &str) {
     const SLEEPER: &str = "8828b52ed2aca8efb3d4767df7956ab8e6a323226ca9cb03e1f0f49ff756ac38";
-    let find = |path: &str, list: &str| {
-        let body = get_json(address, path);
-        let rows = body[list].as_array().unwrap();
-        let row = rows.iter().find(|row| row["txid"] == SLEEPER);
-        row.unwrap_or_else(|| panic!("{path} has no {SLEEPER}")).clone()
-    };
-    let old = find("/v1/chain/dormant-movements?since=2380&until=2430", "movements");
-    let large = find("/v1/pulse/whales?since=2380&limit=100", "confirmed");
+    const WAKES: &str = "eb26d9bf62b8b47171e323802036a72988ed15e05f2420d67ebb0e4f0d6703ff";
+    let find = |path: &str, list: &str, txid: &str| row_of(address, path, list, txid);
+    let old = find("/v1/chain/dormant-movements?since=2380&until=2430", "movements", SLEEPER);
+    let names =
+        ["txid", "height", "old_btc", "old_inputs", "oldest_age_days", "average_age_days", "coin_days_destroyed"];
+    tells(address, "old-coins", &old, &names);
+    let large = find("/v1/pulse/whales?since=2380&limit=100", "confirmed", SLEEPER);
     assert_eq!((&large["to_owner"]["entity"], &large["external_output_count"]), (&"cairn-exchange".into(), &1.into()));
     assert_eq!(
         (&large["to_owner"]["is_inherited"], large["caveat_codes"].to_string()),
         (&true.into(), "[]".to_owned())
     );
-    for (id, row, names) in [
-        (
-            "old-coins",
-            &old,
-            &["txid", "height", "old_btc", "old_inputs", "oldest_age_days", "average_age_days", "coin_days_destroyed"]
-                [..],
-        ),
-        ("whale-alerts", &large, &["txid", "height", "net_external_btc", "net_external_min_btc", "flow_direction"][..]),
-    ] {
-        let page = get(address, &format!("/api/reference/definitions/{id}")).1;
-        let example = page.split("Example, of the demo chain").nth(1).unwrap_or_else(|| panic!("{id} has no example"));
-        for name in names {
-            let told = row[name].to_string();
-            assert!(example.contains(told.trim_matches('"')), "{id}: {name} is {told}");
-        }
-    }
+    let names = ["txid", "height", "net_external_btc", "net_external_min_btc", "flow_direction"];
+    tells(address, "whale-alerts", &large, &names);
+    let flush = "c29c355f36a86b11b8a1c837a09ab3d2b04d2b7b75dde40af8680a6318d99a9c";
+    let flush = find("/v1/chain/dormancy-flushes?since=1800&until=1900", "flushes", flush);
+    let names = ["txid", "height", "old_btc", "coin_count", "spend_count", "average_age_days", "classification"];
+    tells(address, "dormancy-flushes", &flush, &[&names[..], &["exchange_percent", "holder/address"]].concat());
+    let wakes = find("/v1/dormancy/whale-wakeups?since=0", "wakeups", WAKES);
+    let names = ["txid", "height", "old_btc", "spent_btc", "spent_percent", "quiet_since_txid", "quiet_days"];
+    tells(address, "whale-wakeups", &wakes, &names);
+    assert_eq!((&wakes["first_spend"], &wakes["script_count"]), (&true.into(), &1.into()));
+    let watched = get_json(address, "/v1/dormancy/watchlist");
+    let names = ["as_of_height", "total_count", "total_old_btc", "watchlist/0/holder/address", "watchlist/0/old_btc"];
+    tells(address, "dormancy-watchlist", &watched, &[&names[..], &["watchlist/0/quiet_days"]].concat());
+    assert_eq!(watched["watchlist"][0]["never_spent"], true);
+    let gathers = "1cc5a5adecc7696e0f369cc4de11e69b635d60593cce866a48cd97d53fe496bd";
+    let gathers = find("/v1/pulse/consolidations?since=2990&limit=100", "confirmed", gathers);
+    tells(address, "consolidations", &gathers, &["txid", "height", "input_count", "value_btc", "output_count"]);
+    let flows = get_json(address, "/v1/miner/flows?pool=stone-pool");
+    let is_then = |day: &&Value| day["date"] == "2025-12-29";
+    let day = flows["pools"][0]["days"].as_array().unwrap().iter().find(is_then).unwrap();
+    tells(address, "miner-flows", day, &["date", "block_count", "mined_sats", "outflow_sats", "to_exchange_sats"]);
+    assert_eq!(flows["pools"][0]["holder_count"], 1);
+    // What the feed announced of the one who wakes up.
+    let feed = |kind: &str, txid: &str| {
+        let row = find(&format!("/v1/chain/activity-feed?limit=200&types={kind}"), "events", txid);
+        tells(address, "activity-feed", &row, &["type", "height", "txid", "value_btc"]);
+    };
+    feed("whale_wakeup", WAKES);
+    feed("dormancy_flush", "7bfdcf6d77c56728b8441b82e0d8dc5487fb4de277340a51df50a3848b91a57b");
+    feed("whale_tx", SLEEPER);
 }
 
 /// It is computed without being asked for, and health tells its age.

@@ -26,7 +26,8 @@ fn index_stages_reindex_unwind_verify() {
     let names: Vec<&str> = stages.iter().map(|row| row[0].as_str()).collect();
     assert_eq!(names[0], "chain");
     let of_blocks = &names[1..];
-    assert_eq!(of_blocks, ["spends", "coins", "scripts", "ages", "script_days", "clusters", "payouts", "transfers"]);
+    let built = ["spends", "coins", "scripts", "ages", "script_days", "clusters", "payouts", "transfers", "returns"];
+    assert_eq!(of_blocks, [&built[..], &["flushes", "wakeups"]].concat());
     for stage in &stages {
         assert_eq!(stage.last().unwrap(), &tip.hash().to_string());
     }
@@ -58,7 +59,9 @@ fn index_stages_reindex_unwind_verify() {
         crate::common::fails(
             world.run(&format!("reindex --datadir data --stage {stage}")),
             2,
-            &["hint: use one of spends, coins, scripts, ages, script_days, clusters, payouts, transfers, or all"],
+            &[
+                "hint: use one of spends, coins, scripts, ages, script_days, clusters, payouts, transfers, returns, flushes, wakeups, or all",
+            ],
         );
     }
 

@@ -11,6 +11,7 @@ use cairn_tables::{
     daily::{Daily, Measure},
     old_coins::{DormantDays, OldMovements},
     periods::Period,
+    returns::Returns,
     script_days::{ACTIVE, BANDS, NO_ADDRESS, RECEIVERS, SENDERS, ScriptDays},
     sums::Sums,
     tx_sums::TxSums,
@@ -32,6 +33,7 @@ pub fn assert_days_equal(view: &View<'_>, oracle: &Oracle) {
     assert_eq!(view.last_of_day(tip + 1), None);
     days(view, oracle);
     old_coins(view, oracle);
+    returns(view, oracle);
     changes(view, oracle);
 }
 
@@ -236,6 +238,22 @@ fn old_coins(view: &View<'_>, oracle: &Oracle) {
         assert_eq!((found, row.sats), (*tx_num, *sats));
     }
     assert!(walk.older().unwrap().is_none());
+}
+
+/// Scripts that spend 730 days after they did before, or after they were first paid.
+fn returns(view: &View<'_>, oracle: &Oracle) {
+    let mut expected: BTreeMap<TxNum, u64> = BTreeMap::new();
+    for script in oracle.scripts() {
+        let mut quiet = oracle.history(script).first().map(|row| row.height);
+        for row in oracle.history(script).iter().filter(|row| row.spent_sats > 0) {
+            if quiet.is_some_and(|since| oracle.day(row.height) >= oracle.day(since) + 730) {
+                *expected.entry(row.tx_num).or_default() += 1;
+            }
+            quiet = Some(row.height);
+        }
+    }
+    let found = view.scan::<Returns>(None).unwrap().map(|row| row.unwrap());
+    assert_eq!(found.map(|(tx_num, row)| (tx_num, row.scripts)).collect::<BTreeMap<_, _>>(), expected, "returns");
 }
 
 fn days(view: &View<'_>, oracle: &Oracle) {

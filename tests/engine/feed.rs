@@ -8,12 +8,13 @@ use std::{
 use bitcoin::hashes::Hash;
 use cairn_chaingen::{Chain, Everything, demo};
 use cairn_pipeline::{Driver, FIRST_ANNOUNCED, NoProgress};
+use cairn_reader::View;
 use cairn_tables::feed::{Announced, AnnouncedKey, Feed, FeedKind, FeedRow};
 use cairn_testkit::{Oracle, temp_dir};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use crate::{cospending::paid_by_tx, support::*};
+use crate::{cospending::paid_by_tx, late::Expected, support::*};
 
 const BTC: u64 = 100_000_000;
 const YEAR: u64 = 365 * 86_400;
@@ -22,9 +23,9 @@ const YEAR: u64 = 365 * 86_400;
 type Alert = (FeedKind, [u8; 32], u64, u64);
 
 /// The alerts of each block, in order, recomputed from the blocks alone.
-fn expected(oracle: &Oracle) -> BTreeMap<u32, Vec<Alert>> {
+fn expected(view: &View<'_>, oracle: &Oracle) -> BTreeMap<u32, Vec<Alert>> {
     let tip = oracle.tip().unwrap().0;
-    let paid = paid_by_tx(oracle, tip);
+    let (paid, late) = (paid_by_tx(oracle, tip), Expected::of(view, oracle));
     let mut alerts: BTreeMap<u32, Vec<Alert>> = BTreeMap::new();
     for (height, block) in oracle.blocks().iter().enumerate() {
         let first = oracle.headers()[height].first_tx.0;
@@ -53,6 +54,10 @@ fn expected(oracle: &Oracle) -> BTreeMap<u32, Vec<Alert>> {
         if !coinjoin && coins.len() >= 10 && coins.len() >= 5 * tx.output.len() && sent >= 10 * BTC {
             of.push((FeedKind::Consolidation, id, sent, coins.len() as u64));
         }
+        let reached = late.alerts.iter().filter(|((by, _), _)| *by == tx_num);
+        of.extend((0..).zip(reached).map(|(number, (_, row))| (FeedKind::DormancyFlush, id, row.sats, number)));
+        let woken = late.wakeups.iter().filter(|(key, _)| key.tx_num == tx_num);
+        of.extend(woken.map(|(key, row)| (FeedKind::WhaleWakeup, id, row.sats, key.vin.into())));
         alerts.get_mut(&height).unwrap().extend(of);
     }
     alerts
@@ -101,7 +106,7 @@ fn assert_feed(index: &Index, oracle: &Oracle, what: &str) -> Vec<FeedRow> {
     }
     let from = found.keys().next().copied().unwrap_or(0);
     let expected: BTreeMap<u32, Vec<Alert>> =
-        expected(oracle).into_iter().filter(|(height, _)| *height >= from).collect();
+        index.view(|view| expected(view, oracle)).into_iter().filter(|(height, _)| *height >= from).collect();
     assert_eq!(found, expected, "{what}: what stands is not what the chain has");
     rows
 }
@@ -110,6 +115,12 @@ fn oracle_at(index: &Index, chain: &Chain) -> Oracle {
     let mut oracle = oracle_of(chain);
     oracle.truncate(index.height().unwrap() as usize + 1);
     oracle
+}
+
+/// Brings the feed to the tip, after what it reads.
+fn follow(index: &Index, now: u32) {
+    index.engine.follow_late(&NoProgress).unwrap();
+    index.engine.follow_feed(now).unwrap();
 }
 
 /// Blocks, reorganizations, and looks at the feed in random order. An engine that is closed has lost what was not flushed.
@@ -135,7 +146,7 @@ fn any_order(seed: u64, blocks: &Path) -> [usize; 3] {
             }
             _ => {
                 // Written, and lost: nothing was flushed.
-                index.engine.follow_feed(1_800_000_000 + step).unwrap();
+                follow(&index, 1_800_000_000 + step);
                 index = index.reopened();
             }
         }
@@ -144,7 +155,7 @@ fn any_order(seed: u64, blocks: &Path) -> [usize; 3] {
             index.sync(blocks, Driver::Auto);
         }
         if rng.random_bool(0.7) {
-            index.engine.follow_feed(1_900_000_000 + step).unwrap();
+            follow(&index, 1_900_000_000 + step);
             assert!(!index.engine.follow_feed(0).unwrap(), "{what}: there is nothing to announce");
             index.engine.settle().unwrap();
             // After an unwound index lacks blocks of the newest chain.
@@ -158,7 +169,7 @@ fn any_order(seed: u64, blocks: &Path) -> [usize; 3] {
         }
     }
     index.sync(blocks, Driver::Auto);
-    index.engine.follow_feed(2_000_000_000).unwrap();
+    follow(&index, 2_000_000_000);
     let rows = assert_feed(&index, &oracle_of(making.chain()), &format!("seed {seed}, at the end"));
     index.assert_sound();
     let retracted = rows.iter().filter(|row| row.retracts.is_some()).count();
@@ -183,16 +194,19 @@ fn the_demo_chain_is_announced() {
     write_tidy(blocks.path(), &chain);
     let mut index = Index::of(blocks.path(), Driver::Bulk);
     let oracle = oracle_of(&chain);
-    index.engine.follow_feed(1_900_000_000).unwrap();
+    follow(&index, 1_900_000_000);
     let rows = assert_feed(&index, &oracle, "the demo chain");
     let tip = index.height().unwrap();
     assert_eq!(rows[1].height, tip + 1 - FIRST_ANNOUNCED);
-    for kind in [FeedKind::Block, FeedKind::Whale, FeedKind::Awakening, FeedKind::Consolidation] {
+    for kind in FeedKind::ALL
+        .into_iter()
+        .filter(|kind| !matches!(kind, FeedKind::CoinJoinRound | FeedKind::Reorg | FeedKind::LabelChange))
+    {
         assert!(rows.iter().any(|row| row.kind == kind), "{kind:?}");
     }
     // A deep reorganization takes all of it back, and says once how deep it was.
     index.engine.unwind(tip - 300, &NoProgress).unwrap();
-    index.engine.follow_feed(1_900_000_001).unwrap();
+    follow(&index, 1_900_000_001);
     let mut cut = oracle_of(&chain);
     cut.truncate((tip - 300) as usize + 1);
     let rows = assert_feed(&index, &cut, "unwound by 300 blocks");
@@ -200,11 +214,11 @@ fn the_demo_chain_is_announced() {
     assert_eq!(reorgs.len(), 1);
     assert_eq!((reorgs[0].height, reorgs[0].number), (tip - 300, 300));
     index.sync(blocks.path(), Driver::Auto);
-    index.engine.follow_feed(1_900_000_002).unwrap();
+    follow(&index, 1_900_000_002);
     assert_feed(&index, &oracle, "the demo chain again");
     // All that was ever announced is gone: the feed goes on from where it began.
     index.engine.unwind(tip - FIRST_ANNOUNCED - 5, &NoProgress).unwrap();
-    index.engine.follow_feed(1_900_000_003).unwrap();
+    follow(&index, 1_900_000_003);
     let left = index.view(|view| view.scan::<Announced>(None).unwrap().count());
     assert!(left > 0, "the tip itself is announced");
 }

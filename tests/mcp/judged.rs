@@ -79,10 +79,8 @@ const HELD_OUT: &[Judged] = &[
         "is an address on the OFAC list",
         &["ofac_coverage", "ofac_compliance_tier", "/v1/wallets/{address}/sanctions-exposure"],
     ),
-    (
-        "sleeping addresses that woke up",
-        &["/v1/chain/awakenings", "/v1/dormancy/whale-wakeups", "/v1/dormancy/watchlist"],
-    ),
+    ("sleeping addresses that woke up", &["chain_awakenings", "whale_wakeups", "dormancy_watchlist"]),
+    ("old wallets that emptied their coins at once", &["dormancy_flushes"]),
     ("weekly report on old coins", &["dormancy_weekly", "dormancy_weekly_text"]),
     ("who sent money to this wallet", &["wallet_transactions", "/v1/wallets/{address}/flow-graph"]),
     ("evidence for an investigation", &["/v1/wallets/{address}/evidence-pack"]),

@@ -175,8 +175,7 @@ impl OpenIndex {
     /// # Errors
     /// The index or the disk fails.
     pub(crate) fn announce(&self, waits: bool) -> Result<bool, FollowError> {
-        let mut wrote = self.engine.follow_late(self.progress.as_ref())?;
-        wrote |= self.engine.follow_watchlist(self.progress.as_ref(), waits)?;
+        let wrote = self.engine.follow_up(self.progress.as_ref(), waits)?;
         let now = u32::try_from(cairn_clock::now_secs()).unwrap_or(u32::MAX);
         Ok(self.engine.follow_feed(now)? | wrote)
     }

@@ -85,6 +85,13 @@ pub trait Past {
     /// A row is damaged, or the database cannot be read.
     fn script(&self, id: ScriptId, since: TxNum) -> Result<ScriptBefore, StageError>;
 
+    /// The newest transaction that spends more than nothing from a script; if there is none, the oldest that pays it. `None` if no
+    /// block had it.
+    ///
+    /// # Errors
+    /// As [`Past::script`].
+    fn quiet_since(&self, id: ScriptId) -> Result<Option<TxNum>, StageError>;
+
     /// The script's node in the forest of clusters, if it had one.
     ///
     /// # Errors
@@ -98,6 +105,10 @@ pub struct NoPast;
 impl Past for NoPast {
     fn script(&self, _: ScriptId, _: TxNum) -> Result<ScriptBefore, StageError> {
         Ok(ScriptBefore::default())
+    }
+
+    fn quiet_since(&self, _: ScriptId) -> Result<Option<TxNum>, StageError> {
+        Ok(None)
     }
 
     fn node(&self, _: ScriptId) -> Result<Option<TxNum>, StageError> {
@@ -165,6 +176,27 @@ impl Past for PastBefore<'_> {
             }
         }
         Ok(before)
+    }
+
+    fn quiet_since(&self, id: ScriptId) -> Result<Option<TxNum>, StageError> {
+        let first = |totals: &Totals| totals.first.tx_num;
+        let Some(totals) = self.get::<TotalsTable>(&id)?.filter(|totals| first(totals) < self.before) else {
+            return Ok(None);
+        };
+        if totals.spent > 0 {
+            // From the newest row back, up to a spend: what lies between was received since.
+            for number in (0..=(totals.tx_count - 1) / ENTRIES_PER_ROW).rev() {
+                let row = self.row(id, &totals, number)?;
+                let spent = row.entries.iter().rfind(|entry| entry.tx_num < self.before && entry.sent > 0);
+                if let Some(spent) = spent {
+                    return Ok(Some(spent.tx_num));
+                }
+                if row.sent_before == 0 {
+                    break;
+                }
+            }
+        }
+        Ok(Some(first(&totals)))
     }
 
     fn node(&self, id: ScriptId) -> Result<Option<TxNum>, StageError> {

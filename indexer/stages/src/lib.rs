@@ -42,4 +42,5 @@ macro_rules! declare_stages {
 // A stage is a file here and an entry in the registry, which holds what readers need to know of it.
 cairn_tables::for_each_stage!(declare_stages);
 
+pub use returns::ReturnTally;
 pub use script_days::ScriptDayTally;

@@ -3,7 +3,7 @@
 use cairn_tables::{
     Table,
     checkpoints::{Checkpoint, Checkpoints},
-    stages::{CHAIN, STAGES, StageInfo},
+    stages::{CHAIN, LATE, STAGES, StageInfo},
 };
 
 use crate::{ReadError, View, view::check_version};
@@ -70,16 +70,25 @@ impl View<'_> {
     /// # Errors
     /// The database cannot be read, or a row is damaged.
     pub fn stages(&self) -> Result<Vec<StageState>, ReadError> {
-        let state = |stage: &'static StageInfo| {
-            let checkpoint = self.checkpoint(stage.name)?;
-            let status = match self.check_finished(stage, checkpoint.as_ref()) {
-                Ok(()) => StageStatus::Finished,
-                Err(ReadError::StageVersion { .. }) => StageStatus::OtherVersion,
-                Err(_) => StageStatus::Unfinished,
-            };
-            Ok(StageState { stage, checkpoint, status })
+        STAGES.iter().map(|stage| self.state(stage)).collect()
+    }
+
+    fn state(&self, stage: &'static StageInfo) -> Result<StageState, ReadError> {
+        let checkpoint = self.checkpoint(stage.name)?;
+        let status = match self.check_finished(stage, checkpoint.as_ref()) {
+            Ok(()) => StageStatus::Finished,
+            Err(ReadError::StageVersion { .. }) => StageStatus::OtherVersion,
+            Err(_) => StageStatus::Unfinished,
         };
-        STAGES.iter().map(state).collect()
+        Ok(StageState { stage, checkpoint, status })
+    }
+
+    /// Every late stage and its state in the index: finished if it is at the tip. One row read for each.
+    ///
+    /// # Errors
+    /// As [`View::stages`].
+    pub fn late_stages(&self) -> Result<Vec<StageState>, ReadError> {
+        LATE.iter().map(|stage| self.state(stage)).collect()
     }
 
     /// Names of the stages whose tables are unavailable. At most one row read for each stage that was not checked before;

@@ -10,7 +10,8 @@
 //!
 //! A window opens with the first spend of such a coin by a cluster, as it is with that transaction, and has the spends of 144
 //! blocks. Where clusters with open windows merge, the later window becomes a part of the earlier one. Windows that close below
-//! 100 BTC leave no row.
+//! 100 BTC leave no row. Each window keeps 16 spends, and so does what two became: of a transaction that spent from both, the part
+//! that one had not kept is missing.
 
 use cairn_model::{Sats, ScriptId, TxNum};
 

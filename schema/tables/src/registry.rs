@@ -49,6 +49,7 @@ macro_rules! for_each_table {
             flushes: Flushes, FlushAlerts;
             wakeups: Wakeups;
             watchlist: WatchHead, Watchlist;
+            returns: Returns;
         }
     };
 }
@@ -69,6 +70,7 @@ macro_rules! for_each_stage {
             CLUSTERS = clusters::ClustersStage { version: 3, depends_on: [SCRIPTS] }
             PAYOUTS = payouts::PayoutsStage { version: 1, depends_on: [] }
             TRANSFERS = transfers::TransfersStage { version: 1, depends_on: [] }
+            RETURNS = returns::ReturnsStage { version: 1, depends_on: [SCRIPTS] }
         }
     };
 }
@@ -80,7 +82,7 @@ macro_rules! for_each_late_stage {
     ($then:ident) => {
         $then! {
             FLUSHES = flushes { version: 1, depends_on: [AGES, CLUSTERS] }
-            WAKEUPS = wakeups { version: 1, depends_on: [AGES, CLUSTERS, SCRIPTS] }
+            WAKEUPS = wakeups { version: 1, depends_on: [CLUSTERS, RETURNS, SCRIPTS] }
         }
     };
 }

@@ -1,4 +1,4 @@
-//! Whale wake-ups: clusters that spend after years in which they spent nothing.
+//! Whale wake-ups: clusters that spend more than nothing after years in which they did not.
 //!
 //! ```text
 //! wakeups  'W' ‖ TxNum (5) ‖ input (4) → holder │ sats │ spent │ scripts │ since │ 0 or 1 (never spent before)

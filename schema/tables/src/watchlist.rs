@@ -81,6 +81,18 @@ pub struct WatchKey {
     pub holder: Holder,
 }
 
+impl Ord for WatchKey {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        other.sats.cmp(&self.sats).then_with(|| self.holder.cmp(&other.holder))
+    }
+}
+
+impl PartialOrd for WatchKey {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
 impl KeyCodec for WatchKey {
     fn encode(&self, out: &mut Vec<u8>) {
         (!self.sats).encode(out);

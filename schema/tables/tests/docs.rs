@@ -9,7 +9,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use cairn_tables::{Compression, Family, TABLES, stages::STAGES};
+use cairn_tables::{
+    Compression, Family, TABLES,
+    stages::{LATE, STAGES},
+};
 
 fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
@@ -51,6 +54,7 @@ Generated from the sources in `schema/tables/src`; do not edit. A test compares 
 `CAIRN_UPDATE_DOCS=1 cargo test --release --workspace --test docs`.
 
 A table with a stage is a fold over the journal. It has the same rows in every index of a chain, and checksums cover it.
+Late stages (`flushes`, `wakeups`) follow the chain after the others and are a fold over their tables.
 Of these tables, `headers`, `block_log`, `prevouts` and `overwritten` are the journal of blocks. The tables without a stage
 have metadata and observations of the index; `mempool_samples` is the journal of observations. Keys sort by their bytes.
 
@@ -70,7 +74,7 @@ fn page() -> String {
     for table in &TABLES {
         let tag = table.tag.map(|tag| format!("`{}`", char::from(tag))).unwrap_or_default();
         let file = files.iter().find(|(_, tables)| tables.contains(&table.name)).unwrap().0;
-        let owner = STAGES.iter().find(|stage| stage.tables.contains(table));
+        let owner = STAGES.iter().chain(LATE).find(|stage| stage.tables.contains(table));
         let owner = owner.map(|stage| format!("`{}`", stage.name)).unwrap_or_default();
         let (name, family) = (table.name, table.family.name());
         writeln!(page, "| `{name}` | `{family}` | {tag} | {owner} | [{file}](#{file}) |").unwrap();

@@ -117,8 +117,7 @@ impl SurveyedFiles {
         index.progress.end();
         let report = report?;
         // What it has is announced with it.
-        let mut wrote = index.engine.follow_late(index.progress.as_ref())?;
-        wrote |= index.engine.follow_watchlist(index.progress.as_ref(), !self.waits_for_more)?;
+        let mut wrote = index.engine.follow_up(index.progress.as_ref(), !self.waits_for_more)?;
         wrote |= index.engine.follow_feed(u32::try_from(now_secs()).unwrap_or(u32::MAX))?;
         if wrote {
             index.engine.settle()?;

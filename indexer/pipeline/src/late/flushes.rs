@@ -59,7 +59,7 @@ pub(super) fn txs_of(view: &View<'_>, height: Height) -> Result<(TxNum, TxNum), 
 }
 
 /// The transactions of a block that spend coins of so many years, ascending.
-pub(super) fn old_spends(view: &View<'_>, height: Height, years: u32) -> Result<Vec<TxNum>, ReadError> {
+fn old_spends(view: &View<'_>, height: Height, years: u32) -> Result<Vec<TxNum>, ReadError> {
     let (first, end) = txs_of(view, height)?;
     let mut found = Vec::new();
     for row in view.scan::<DormantSpends>(Some(&first))? {
@@ -119,34 +119,50 @@ impl FlushFold {
         Ok(())
     }
 
-    /// The ties before a transaction: where two open windows come together, the later one becomes a part of the earlier one.
+    /// The ties before a transaction: open windows that come together become parts of the earliest one.
     fn tie(&mut self, view: &View<'_>, before: TxNum, rows: &mut LateRows<'_>) -> Result<(), ReadError> {
-        while let Some((by, key)) = self.ties.first().copied().filter(|(by, _)| *by < before) {
-            let Some(open) = self.forget(key) else {
-                self.ties.remove(&(by, key));
-                continue;
-            };
-            let Some((_, holder)) = open.tie else { continue };
-            let row = stored(rows, key)?;
-            match self.by_holder.get(&holder).copied() {
-                None => {
-                    rows.put::<Flushes>(&key, &FlushRow { holder, ..row })?;
-                    self.remember(view, key, open.to, holder)?;
+        while let Some((by, _)) = self.ties.first().copied().filter(|(by, _)| *by < before) {
+            let mut joining: BTreeMap<Holder, Vec<(InputKey, Height)>> = BTreeMap::new();
+            while let Some((_, key)) = self.ties.first().copied().filter(|(of, _)| *of == by) {
+                let Some(open) = self.forget(key) else {
+                    self.ties.remove(&(by, key));
+                    continue;
+                };
+                if let Some((_, holder)) = open.tie {
+                    joining.entry(holder).or_default().push((key, open.to));
                 }
-                Some(other) => {
-                    let to = self.forget(other).map_or(open.to, |other| open.to.min(other.to));
-                    let (earlier, later) = (key.min(other), key.max(other));
-                    let theirs = stored(rows, other)?;
-                    let had = row.sats.max(theirs.sats);
-                    let both = joined(FlushRow { holder, ..row }, &theirs);
-                    rows.delete::<Flushes>(&later)?;
-                    reach(rows, (by, earlier), had, both.sats)?;
-                    rows.put::<Flushes>(&earlier, &both)?;
-                    self.remember(view, earlier, to, holder)?;
+            }
+            for (holder, mut windows) in joining {
+                if let Some(other) = self.by_holder.get(&holder).copied() {
+                    windows.extend(self.forget(other).map(|open| (other, open.to)));
                 }
+                windows.sort_unstable();
+                self.join(view, (by, holder), &windows, rows)?;
             }
         }
         Ok(())
+    }
+
+    /// Windows, ascending, that have one holder from a transaction on.
+    fn join(
+        &mut self,
+        view: &View<'_>,
+        (by, holder): (TxNum, Holder),
+        windows: &[(InputKey, Height)],
+        rows: &mut LateRows<'_>,
+    ) -> Result<(), ReadError> {
+        let Some(((key, to), later)) = windows.split_first() else { return Ok(()) };
+        let mut row = FlushRow { holder, ..stored(rows, *key)? };
+        let mut had = row.sats;
+        for (other, _) in later {
+            let theirs = stored(rows, *other)?;
+            had = had.max(theirs.sats);
+            row = joined(row, &theirs);
+            rows.delete::<Flushes>(other)?;
+        }
+        reach(rows, (by, *key), had, row.sats)?;
+        rows.put::<Flushes>(key, &row)?;
+        self.remember(view, *key, *to, holder)
     }
 
     fn spend(

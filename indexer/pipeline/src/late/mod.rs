@@ -96,6 +96,16 @@ impl Engine {
         Ok(wrote)
     }
 
+    /// Brings all to the tip that follows the chain after its blocks: the late stages and the watchlist. `waits`: for the watchlist,
+    /// too, which is made in a thread otherwise. Returns whether it wrote anything, which is durable with the next
+    /// [`Engine::settle`].
+    ///
+    /// # Errors
+    /// As [`Engine::follow_late`].
+    pub fn follow_up(&self, progress: &dyn Progress, waits: bool) -> Result<bool, PipelineError> {
+        Ok(self.follow_late(progress)? | self.follow_watchlist(progress, waits)?)
+    }
+
     /// Forgets what a late stage has: it is made again by [`Engine::follow_late`].
     ///
     /// # Errors

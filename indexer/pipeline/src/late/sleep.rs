@@ -1,10 +1,11 @@
-//! Clusters that spent nothing for years.
+//! Clusters that spent nothing for years. A spend of coins that are worth nothing is none.
 
 use std::collections::HashMap;
 
+use cairn_domain::cospending::counts;
 use cairn_model::{CancelToken, Height, Sats, ScriptId, TxNum};
 use cairn_reader::{AsOf, ClusterRoot, FoundScript, MemberPlace, ReadError, View};
-use cairn_tables::{Table, flushes::Holder, totals::TotalsTable};
+use cairn_tables::{Table, block_log::BlockLog, flushes::Holder, totals::TotalsTable};
 
 use crate::PipelineError;
 
@@ -98,10 +99,11 @@ impl Sleep {
                     return Ok(None);
                 }
                 // What ties scripts spends from them.
-                let spend = Some(view.last_tie_before(ClusterRoot(root), at.before)?).filter(is_awake);
-                let spend = match spend {
-                    Some(spend) => Some(spend),
-                    None => walk(view, root, at, &mut sleeper, cancel)?,
+                let tie = view.last_tie_before(ClusterRoot(root), at.before)?;
+                let spend = if is_awake(&tie) && moves(view, tie)? {
+                    Some(tie)
+                } else {
+                    walk(view, root, at, &mut sleeper, cancel)?
                 };
                 if let Some(spend) = spend {
                     if self.awake.len() >= MOST_AWAKE {
@@ -114,6 +116,13 @@ impl Sleep {
         }
         Ok(Some(sleeper).filter(|sleeper| sleeper.sats >= least))
     }
+}
+
+/// Whether a transaction that ties scripts spends more than nothing from them.
+fn moves(view: &View<'_>, tie: TxNum) -> Result<bool, ReadError> {
+    let lacks = || ReadError::Lacks { table: BlockLog::NAME, what: format!("transaction {}", tie.0) };
+    let tx = view.tx(tie)?.ok_or_else(lacks)?;
+    Ok(view.inputs(&tx)?.iter().any(|coin| counts(coin) && coin.value > 0))
 }
 
 /// Adds the scripts of a cluster, up to one that spent not long ago: gives that spend.

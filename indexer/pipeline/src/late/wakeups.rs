@@ -1,20 +1,21 @@
-//! `wakeups`: clusters that hold many old coins, spent nothing for two years, and then spend an old coin.
+//! `wakeups`: clusters that hold many old coins, spent nothing for two years, and then spend.
 
 use std::collections::HashSet;
 
 use cairn_domain::dormancy::{WAKEUP_SATS, WAKEUP_YEARS, YEAR};
-use cairn_model::{CancelToken, Height, Sats, ScriptId};
+use cairn_model::{CancelToken, Height, Sats, ScriptId, TxNum};
 use cairn_reader::{AsOf, ReadError, View};
 use cairn_tables::{
     Table,
     block_log::BlockLog,
     flushes::{Holder, InputKey},
+    returns::Returns,
     wakeups::{WakeupRow, Wakeups},
 };
 
 use super::{
     LateFold, LateRows,
-    flushes::old_spends,
+    flushes::txs_of,
     sleep::{At, Sleep},
 };
 use crate::PipelineError;
@@ -25,6 +26,15 @@ pub(super) struct WakeupFold {
     sleep: Sleep,
 }
 
+/// The transactions of a block that spend from scripts which spent nothing for two years, ascending. A cluster that wakes up spends from
+/// such a script: none of its scripts spent since, and one that never spent is a cluster of its own, paid two years ago or earlier. Only
+/// a script that was tied by coins worth nothing, and paid since, is none of these: a cluster that wakes up with it alone is not found.
+fn returning(view: &View<'_>, height: Height) -> Result<Vec<TxNum>, ReadError> {
+    let (first, end) = txs_of(view, height)?;
+    let rows = view.scan::<Returns>(Some(&first))?.map(|row| row.map(|(tx_num, _)| tx_num));
+    rows.take_while(|row| row.as_ref().map_or(true, |tx_num| *tx_num < end)).collect()
+}
+
 impl LateFold for WakeupFold {
     fn block(
         &mut self,
@@ -33,7 +43,7 @@ impl LateFold for WakeupFold {
         rows: &mut LateRows<'_>,
         cancel: &CancelToken,
     ) -> Result<(), PipelineError> {
-        for tx_num in old_spends(view, height, WAKEUP_YEARS)? {
+        for tx_num in returning(view, height)? {
             let Some(at) = At::of(view, height, tx_num, WAKEUP_YEARS * YEAR) else { continue };
             let lacks = || ReadError::Lacks { table: BlockLog::NAME, what: format!("transaction {}", tx_num.0) };
             let tx = view.tx(tx_num)?.ok_or_else(lacks)?;
@@ -45,17 +55,15 @@ impl LateFold for WakeupFold {
                 if !looked.insert(*holder) {
                     continue;
                 }
-                let Some(sleeper) = self.sleep.sleeper(view, *holder, (at, WAKEUP_SATS), cancel)? else { continue };
                 let spent = coins.iter().zip(&holders).filter(|(_, of)| *of == holder).map(|(coin, _)| coin.value);
+                let spent = spent.fold(0, Sats::saturating_add);
+                if spent == 0 {
+                    continue;
+                }
+                let Some(sleeper) = self.sleep.sleeper(view, *holder, (at, WAKEUP_SATS), cancel)? else { continue };
                 let (since, never) = sleeper.since().unwrap_or((tx_num, true));
-                let row = WakeupRow {
-                    holder: *holder,
-                    sats: sleeper.sats,
-                    spent: spent.fold(0, Sats::saturating_add),
-                    scripts: sleeper.scripts,
-                    since,
-                    never,
-                };
+                let row =
+                    WakeupRow { holder: *holder, sats: sleeper.sats, spent, scripts: sleeper.scripts, since, never };
                 rows.put::<Wakeups>(&InputKey { tx_num, vin }, &row)?;
             }
         }

@@ -138,7 +138,7 @@ pub(crate) fn make(view: &View<'_>, cancel: &CancelToken) -> Result<Option<Made>
         return Ok(None);
     }
     let tip = view.tip();
-    let mut rows: BTreeMap<Vec<u8>, (WatchKey, WatchRow)> = BTreeMap::new();
+    let mut rows: BTreeMap<WatchKey, WatchRow> = BTreeMap::new();
     if let Some(at) = At::of(view, tip.height, tip.tx_end, WATCH_YEARS * YEAR) {
         let mut sleep = Sleep::default();
         for holder in candidates(view, cancel)? {
@@ -149,10 +149,10 @@ pub(crate) fn make(view: &View<'_>, cancel: &CancelToken) -> Result<Option<Made>
             let (since, never) = sleeper.since().unwrap_or((TxNum(0), true));
             let key = WatchKey { sats: sleeper.sats, holder };
             let row = WatchRow { scripts: sleeper.scripts, since, never };
-            rows.insert(cairn_tables::encode_key::<Watchlist>(&key), (key, row));
+            rows.insert(key, row);
         }
     }
-    let rows: Vec<(WatchKey, WatchRow)> = rows.into_values().collect();
+    let rows: Vec<(WatchKey, WatchRow)> = rows.into_iter().collect();
     let mut set = sha256::Hash::engine();
     for (key, _) in &rows {
         set.input(line(view, key)?.as_bytes());

@@ -112,9 +112,10 @@ mod rules {
         old_coins::{DormantDays, OldMovements},
         payouts::Payouts,
         prevouts::Prevouts,
+        returns::Returns,
         script_days::ScriptDays,
         spenders::Spenders,
-        stages::{AGES, CLUSTERS, COINS, PAYOUTS, SCRIPT_DAYS, SCRIPTS, SPENDS, TRANSFERS},
+        stages::{AGES, CLUSTERS, COINS, PAYOUTS, RETURNS, SCRIPT_DAYS, SCRIPTS, SPENDS, TRANSFERS},
         totals::TotalsTable,
         transfers::{Consolidations, LargeChange, LargeTransfers},
         tx_nums::TxNums,
@@ -276,6 +277,15 @@ mod rules {
 
         fn note(key: &Self::Key, row: &Self::Value, tallies: &mut Tallies) {
             tallies.find_sums::<Self>(key, row);
+        }
+    }
+
+    /// Compared with the history of scripts.
+    impl Verified for Returns {
+        const REPAIR: Repair = Repair::Stage(RETURNS.name);
+
+        fn note(tx_num: &Self::Key, row: &Self::Value, tallies: &mut Tallies) {
+            tallies.find_times(Fact::Returns, row.scripts, *tx_num);
         }
     }
 

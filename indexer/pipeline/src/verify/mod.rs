@@ -251,7 +251,7 @@ fn blame(checks: &[Check], damages: &mut Damages) {
 
 /// Whether the facts of tables and journal are the same. What could not be read is not compared.
 fn compare(tallies: &Tallies, damages: &mut Damages) -> Vec<Check> {
-    let rows: [(&'static str, &[(Fact, &str)]); 4] = [
+    let rows: [(&'static str, &[(Fact, &str)]); 5] = [
         (
             "look-ups match the journal",
             &[
@@ -272,6 +272,7 @@ fn compare(tallies: &Tallies, damages: &mut Damages) -> Vec<Check> {
                 (Fact::Spent, "totals"),
             ],
         ),
+        ("scripts that return match the history", &[(Fact::Returns, "returns")]),
     ];
     let journal_is_whole = !damages.has_blocks();
     let unread: Vec<String> = damages.listed.iter().map(|damage| damage.place.clone()).collect();
@@ -284,7 +285,8 @@ fn compare(tallies: &Tallies, damages: &mut Damages) -> Vec<Check> {
     for (name, facts) in facts.chain([("ages and sums match the journal", mapped)]) {
         let mut finding = Finding::new(name);
         for (table, difference) in facts {
-            let comparable = journal_is_whole && !unread.iter().any(|place| place == table);
+            let is_read = !unread.iter().any(|place| place == table) && !tallies.is_unknown(table);
+            let comparable = journal_is_whole && is_read;
             let Some(lacks) = difference.filter(|_| comparable) else { continue };
             let detail = match lacks {
                 0 => format!("{table} has rows that the journal has not"),

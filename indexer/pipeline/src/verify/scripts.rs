@@ -4,12 +4,13 @@ use std::iter::Peekable;
 
 use cairn_model::{Sats, ScriptId, ScriptTemplate};
 use cairn_reader::{ReadError, Scan, View};
-use cairn_stages::{HearContext, Lane, NoPast, ScriptDayTally, Spread};
+use cairn_stages::{HearContext, Lane, NoPast, ReturnTally, ScriptDayTally, Spread};
 use cairn_tables::{
     Table,
     clusters::ClusterOf,
     coins::{CoinValue, CoinsByScript},
     history::{ENTRIES_PER_ROW, History, HistoryEntry},
+    returns::Returns,
     script_days::ScriptDays,
     totals::{Totals, TotalsTable},
 };
@@ -43,9 +44,15 @@ pub(crate) fn audit(
     // The supply is not known if coins cannot be read.
     let supply = (damages.count == 0).then_some(supply);
     let mut told = Ok(());
-    let mut tell = |id: ScriptId, template: ScriptTemplate, entry: &HistoryEntry| {
+    let mut returns = ReturnTally::new(HearContext { times: &times, past: &NoPast });
+    let mut tell = |id: ScriptId, template: ScriptTemplate, entry: &HistoryEntry, tallies: &mut Tallies| {
         if told.is_ok() {
-            told = days.entry(id, template, entry);
+            told = days.entry(id, template, entry).and_then(|()| {
+                if returns.entry(id, entry)? {
+                    tallies.expect(Fact::Returns, entry.tx_num);
+                }
+                Ok(())
+            });
         }
     };
     let mut nodes = Nodes::open(view);
@@ -65,6 +72,7 @@ pub(crate) fn audit(
         expected.map_err(|error| unwrap_stage(error.into()))?;
     } else {
         tallies.do_not_compare(ScriptDays::NAME);
+        tallies.do_not_compare(Returns::NAME);
     }
     if let Err(error) = found {
         damages.take(error, TotalsTable::NAME, None)?;
@@ -87,7 +95,7 @@ fn others<T: Table>(view: &View<'_>, damages: &mut Damages) -> Result<(), Pipeli
 }
 
 /// Is told of each entry of a history.
-type Tell<'t> = dyn FnMut(ScriptId, ScriptTemplate, &HistoryEntry) + 't;
+type Tell<'t> = dyn FnMut(ScriptId, ScriptTemplate, &HistoryEntry, &mut Tallies) + 't;
 
 /// The inner error is damage.
 fn walk(
@@ -185,7 +193,7 @@ fn walk_history<'v, 'r: 'v>(
         let mark = (row.number.saturating_mul(ENTRIES_PER_ROW), row.received_before, row.sent_before);
         walked.marks_agree &= mark == (walked.entries, walked.received, walked.sent);
         for e in &row.entries {
-            tell(id, totals.template, e);
+            tell(id, totals.template, e, tallies);
             walked.marks_agree &= last < Some(e.tx_num);
             last = Some(e.tx_num);
             walked.entries += 1;

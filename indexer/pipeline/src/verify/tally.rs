@@ -32,9 +32,10 @@ pub(crate) enum Fact {
     HistoryIndex,
     Funded,
     Spent,
+    Returns,
 }
 
-const COUNT: usize = Fact::Spent as usize + 1;
+const COUNT: usize = Fact::Returns as usize + 1;
 
 /// The number of facts, and the sum of their hashes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -85,6 +86,16 @@ impl Tallies {
         self.add(of, 1u64.wrapping_neg(), fact);
     }
 
+    /// As [`Tallies::find`], of a fact that the table has so many times.
+    pub(crate) fn find_times(&mut self, of: Fact, times: u64, fact: impl Hash) {
+        self.add(of, times.wrapping_neg(), fact);
+    }
+
+    /// True if a table is left out of the comparison.
+    pub(crate) fn is_unknown(&self, table: &str) -> bool {
+        self.unknown.contains(&table)
+    }
+
     fn add(&mut self, of: Fact, times: u64, fact: impl Hash) {
         let sum = &mut self.facts[of as usize];
         sum.count = sum.count.wrapping_add(times);
@@ -104,7 +115,7 @@ impl Tallies {
 
     /// As [`Tallies::difference`], of the rows of a table whose rows are put or added up.
     pub(crate) fn row_difference(&self, table: &str) -> Option<i64> {
-        if self.unknown.contains(&table) {
+        if self.is_unknown(table) {
             return None;
         }
         let place = place(table)?;

@@ -102,6 +102,12 @@ impl Past for NaivePast<'_> {
         Ok(script)
     }
 
+    fn quiet_since(&self, id: ScriptId) -> Result<Option<TxNum>, StageError> {
+        let entries = || self.known.history.get(&id).into_iter().flatten().filter(|entry| entry.tx_num < self.before);
+        let spent = entries().filter(|entry| entry.sent > 0).last();
+        Ok(spent.or(entries().next()).map(|entry| entry.tx_num))
+    }
+
     fn node(&self, id: ScriptId) -> Result<Option<TxNum>, StageError> {
         Ok(self.known.nodes.get(&id).copied().filter(|node| *node < self.before))
     }

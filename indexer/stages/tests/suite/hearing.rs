@@ -37,6 +37,11 @@ fn the_past_in_the_tables_is_that_of_the_blocks() {
                     let expected = NaivePast { known: &known, before }.script(*id, since).unwrap();
                     let found = PastBefore { prior: &tables, before }.script(*id, since).unwrap();
                     assert_eq!(found, expected, "{}: {id:?} before {before:?} since {since:?}", chain.name);
+                    let (quiet, expected) = (
+                        PastBefore { prior: &tables, before }.quiet_since(*id).unwrap(),
+                        NaivePast { known: &known, before }.quiet_since(*id).unwrap(),
+                    );
+                    assert_eq!(quiet, expected, "{}: {id:?} before {before:?}", chain.name);
                     held += u32::from(found.balance > 0);
                     since_then += u32::from(found.since.any());
                 }

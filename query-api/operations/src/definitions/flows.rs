@@ -50,9 +50,23 @@ pub(super) const DORMANCY_FLUSHES_PAGE: Definition = Definition {
     id: DORMANCY_FLUSHES,
     title: "Dormancy flushes",
     text: &[
-        "A dormancy flush: one cluster spends coins of two years or more that are worth 100 BTC or more together, within 144 blocks.          It begins with the first such spend and has the spends of that block and of the 143 blocks after it; then the next spend          begins another one. The cluster is as it is with each spend; a script that no transaction ties to another is a cluster of          its own. If two clusters become one while both have a flush that is open, the later flush becomes a part of the earlier          one. Ages go by monotone block time, a year has 365 days. The numbers are ours.",
-        "The class is the first that holds, for the spends with most old value, 16 at most. exchange_bound: half or more of their old          value reaches scripts that count as an exchange's by today's labels, with the spend or with one transaction after it, in          144 blocks; value is followed in proportion to outputs. consolidation: each has three inputs or more and one output, or          brings 95 percent or more back to the cluster. key_migration: each pays one or two scripts outside the cluster, which no          block had before, which are of a newer type than all that it spends (P2PK, P2PKH, P2SH, version 0, version 1), and whose          outputs stay unspent for 1 008 blocks. holder_rotation: the same without a newer type, for any number of scripts. Else          unknown. While later blocks can change it, it is provisional.",
+        "A dormancy flush: one cluster spends coins of two years or more that are worth 100 BTC or more together, within 144 \
+         blocks. It begins with the first such spend and has the spends of that block and of the 143 blocks after it; then \
+         the next spend begins another one. The cluster is as it is with each spend; a script that no transaction ties to \
+         another is a cluster of its own. If two clusters become one while both have a flush that is open, the later flush \
+         becomes a part of the earlier one. Ages go by monotone block time, a year has 365 days. The numbers are ours.",
+        "The class is the first that holds, for the spends with most old value, 16 at most. exchange_bound: half or more of \
+         their old value reaches scripts that count as an exchange's by today's labels, with the spend or with one \
+         transaction after it, in 144 blocks; value is followed in proportion to outputs. consolidation: each has three \
+         inputs or more and one output, or brings 95 percent or more back to the cluster. key_migration: each pays one or \
+         two scripts outside the cluster, which no block had before, which are of a newer type than all that it spends \
+         (P2PK, P2PKH, P2SH, version 0, version 1), and whose outputs stay unspent for 1 008 blocks. holder_rotation: the \
+         same without a newer type, for any number of scripts. Else unknown. While later blocks can change it, it is \
+         provisional.",
         "It is an inference from transactions: who holds the new keys is not known, and a flush is no sale.",
+        "Example, of the demo chain: in block 1850 the script bcrt1pkk7ua6g4d4zhlth8uwdgcvn96ykjhj8y4pwawlpnf7ppwk2zr6nq2qmwf8 spends 10 coins \
+         of 215 BTC in 3 transactions, the first of which is c29c355f36a86b11b8a1c837a09ab3d2b04d2b7b75dde40af8680a6318d99a9c. They are \
+         2593.52 days old on average. 89.1 percent of their value reaches the exchange: exchange_bound.",
     ],
 };
 
@@ -61,9 +75,17 @@ pub(super) const WHALE_WAKEUPS_PAGE: Definition = Definition {
     id: WHALE_WAKEUPS,
     title: "Whale wake-ups",
     text: &[
-        "A whale wake-up: a cluster had coins of two years or more that were worth 1 000 BTC or more together, none of its scripts had          spent anything for two years, and then it spends, in a transaction that spends at least one coin of two years or more.          The cluster is as it was before that transaction; a script that no transaction ties to another is a cluster of its own.          What it received meanwhile, as dust, does not wake it. Ages go by monotone block time, a year has 365 days. A transaction          can wake several clusters. The numbers are ours.",
-        "test_spend: the transaction spends less than 1 percent of these old coins. The row says when the cluster spent before, or if          it never had, when it was first paid.",
+        "A whale wake-up: a cluster had coins of two years or more that were worth 1 000 BTC or more together, none of its \
+         scripts had spent anything for two years, and then it spends: old coins or others. The cluster is as it was before \
+         that transaction; a script that no transaction ties to another is a cluster of its own. What it received meanwhile, \
+         as dust, does not wake it. Ages go by monotone block time, a year has 365 days. A transaction can wake several \
+         clusters. The numbers are ours.",
+        "test_spend: the transaction spends less than 1 percent of these old coins. The row says when the cluster spent \
+         before, or if it never had, when it was first paid.",
         "A wake-up is no sale, and does not say that the owner is the same: keys are moved, inherited and stolen.",
+        "Example, of the demo chain: a miner of the first weeks had 1100 BTC of one script and never spent. In block 2385 transaction \
+         eb26d9bf62b8b47171e323802036a72988ed15e05f2420d67ebb0e4f0d6703ff spends 50 BTC of them, 4.54 percent, 5046 days after \
+         dbfd736ad2ed5150cbe189f7fcbf544c6499858f4a5d91a4973b4147b8d57f4c paid it first.",
     ],
 };
 
@@ -72,9 +94,20 @@ pub(super) const DORMANCY_WATCHLIST_PAGE: Definition = Definition {
     id: DORMANCY_WATCHLIST,
     title: "Dormancy watchlist",
     text: &[
-        "The watchlist has every cluster that holds coins of five years or more worth 500 BTC or more together, and none of whose          scripts spent anything for five years. A script that no transaction ties to another is a cluster of its own. What a cluster          received meanwhile, as dust, neither counts nor takes it off. Ages go by monotone block time, a year has 365 days. The          numbers are ours.",
-        "It is made of the whole index as of one block, which the answer names, and made anew after 144 blocks or when that block is          gone. Who spends in between stays until then; whale wake-ups tell of that at once. The hash of the set is SHA-256 over a line          for each cluster, those with most old coins first: \"cluster\" and the id of the transaction that it is named after, or \"script\"          and the SHA-256 of the script in hex, a space before and after, then the satoshis and a line feed. Two servers with the same          hash have the same set. The tables are ordered by satoshis, then scripts before clusters, each by their keys in the index.",
+        "The watchlist has every cluster that holds coins of five years or more worth 500 BTC or more together, and none of \
+         whose scripts spent anything for five years. A script that no transaction ties to another is a cluster of its own. \
+         What a cluster received meanwhile, as dust, neither counts nor takes it off. Ages go by monotone block time, a year \
+         has 365 days. The numbers are ours.",
+        "It is made of the whole index as of one block, which the answer names, and made anew after 144 blocks or when that \
+         block is gone. Who spends in between stays until then; whale wake-ups tell of that at once. The hash of the set is \
+         SHA-256 over a line for each cluster, those with most old coins first: \"cluster\" and the id of the transaction \
+         that it is named after, or \"script\" and the SHA-256 of the script in hex, a space before and after, then the \
+         satoshis and a line feed. Two servers with the same hash have the same set. The tables are ordered by satoshis, \
+         then scripts before clusters, each by their keys in the index.",
         "Coins that do not move may be lost, kept, or nobody's: the list does not tell.",
+        "Example, of the demo chain as of block 3000: 2 clusters hold 8169.6056726 BTC. The first is the cold wallet of the exchange, \
+         bcrt1qf044l2ah8pttggwlrce635354gxzstsu356was00h4tvstg4s29s255zq2, with 4658.72289415 BTC: it was paid first 4702 days \
+         before, and never spent.",
     ],
 };
 
@@ -129,6 +162,10 @@ pub(super) const FEED_PAGE: Definition = Definition {
          open and sends what is announced, each once: a client that connects again with Last-Event-ID goes on after that. If \
          the id is of another feed, or is gone, an event reset comes first. Retractions are not filtered by address or entity, \
          since the transaction may be gone: a client passes over those of events that it has not seen.",
+        "Example, of the demo chain: the miner who wakes up in block 2385 is announced three times. whale_wakeup with transaction \
+         eb26d9bf62b8b47171e323802036a72988ed15e05f2420d67ebb0e4f0d6703ff, 1100 BTC: what the script had. dormancy_flush in block \
+         2391 with 7bfdcf6d77c56728b8441b82e0d8dc5487fb4de277340a51df50a3848b91a57b, 400 BTC: what it had spent by then. whale_tx in \
+         block 2420 with 8828b52ed2aca8efb3d4767df7956ab8e6a323226ca9cb03e1f0f49ff756ac38, 120 BTC: what goes to the exchange.",
     ],
 };
 
@@ -142,6 +179,8 @@ pub(super) const CONSOLIDATIONS_PAGE: Definition = Definition {
         "Services gather the coins of many deposits this way, mostly while fees are low. It says nothing about who owns the \
          outputs: a payment can gather coins as well. Whose a side is, is told as for whale alerts, over all inputs and all \
          outputs.",
+        "Example, of the demo chain: transaction 1cc5a5adecc7696e0f369cc4de11e69b635d60593cce866a48cd97d53fe496bd in block 2993 has 40 inputs of \
+         65.5226141 BTC together, and 1 output.",
     ],
 };
 
@@ -161,5 +200,7 @@ pub(super) const MINER_FLOWS_PAGE: Definition = Definition {
         "Of a pool most of whose blocks pay its members in the coinbase, only what was mined counts. A pool with very many transactions \
          is not read to the end: its flows are null then, with the reason. An outflow is no sale: pools pay their members, and \
          move coins between wallets that nobody has named.",
+        "Example, of the demo chain: on 2025-12-29 the coinbases of 107 blocks pay stone-pool 3278142 satoshis, all on one script. 4568926 \
+         satoshis leave it that day, of which 1847800 go to the exchange.",
     ],
 };

@@ -115,13 +115,13 @@ pub(crate) struct WhaleWakeup {
 impl Operation for WhaleWakeups {
     const INFO: Info = Info {
         summary: "Clusters with 1 000 BTC or more of old coins that spent for the first time in two years",
-        description: "One row for each spend of a coin of two years or more by a cluster that held 1 000 BTC or more of such coins \
+        description: "One row for each first spend of a cluster that held 1 000 BTC or more of coins of two years and more \
             and had spent nothing for two years: what it held, what it spent, whether that is a test (less than 1 percent), and \
             since when it was quiet, with its owner by today's labels. A wake-up is no sale: keys are moved and inherited, too.",
         freshness: &[TIP, CLAIMS, LABELS],
         errors: &[ErrorCode::CursorExpired],
         tool: Tool::UNLISTED,
-        ..index_get("whale_wakeups", "/v1/dormancy/whale-wakeups", "dormancy")
+        ..index_get("whale_wakeups", "/v1/dormancy/whale-wakeups", "chain")
     };
     type Input = WakeupsInput;
     type Output = Formatted<WakeupsOutput>;

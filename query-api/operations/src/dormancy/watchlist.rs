@@ -99,7 +99,7 @@ impl Operation for DormancyWatchlist {
             a hash of the whole set; it is made anew once a day. Coins that do not move may be lost.",
         freshness: &[TIP, CLAIMS, LABELS],
         tool: Tool::UNLISTED,
-        ..index_get("dormancy_watchlist", "/v1/dormancy/watchlist", "dormancy")
+        ..index_get("dormancy_watchlist", "/v1/dormancy/watchlist", "chain")
     };
     type Input = WatchlistInput;
     type Output = Formatted<WatchlistOutput>;

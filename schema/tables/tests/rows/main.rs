@@ -11,6 +11,7 @@ mod golden_contests;
 mod golden_events;
 mod golden_feed;
 mod golden_labels;
+mod golden_late;
 mod golden_names;
 mod golden_pools;
 mod golden_transfers;

@@ -8,7 +8,7 @@ use std::{
 
 use cairn_tables::{
     Family, Origin, TABLES,
-    stages::{CHAIN, STAGES},
+    stages::{CHAIN, LATE, STAGES},
 };
 
 /// What follows `before` on each line that has it, up to `end`.
@@ -52,7 +52,7 @@ fn tags_tell_the_tables_of_a_family_apart() {
 fn families_keep_their_names_and_places() {
     let names: Vec<&str> = Family::ALL.iter().map(|f| f.name()).collect();
     // Names are in every database, places in the manifests of bulk indexing: both only grow.
-    let expected = "headers block_log prevouts tx_nums spenders coins coins_by_script history totals small mempool tx_sums spent_by_age dormant_spends cluster_of clusters cluster_children events quote_versions claims labels entity_scripts names large_transfers consolidations large_change";
+    let expected = "headers block_log prevouts tx_nums spenders coins coins_by_script history totals small mempool tx_sums spent_by_age dormant_spends cluster_of clusters cluster_children events quote_versions claims labels entity_scripts names large_transfers consolidations large_change returns";
     assert_eq!(names.join(" "), expected);
     assert!(Family::ALL.iter().enumerate().all(|(i, f)| f.index() == i));
     let filters = Family::ALL.iter().map(|f| f.tuning()).filter(|t| t.filter_prefix > 0);
@@ -63,14 +63,16 @@ fn families_keep_their_names_and_places() {
 fn the_rows_of_blocks_have_one_owner_each_and_other_rows_none() {
     for table in &TABLES {
         let owners: Vec<&str> =
-            STAGES.iter().filter(|stage| stage.tables.contains(table)).map(|stage| stage.name).collect();
+            STAGES.iter().chain(LATE).filter(|stage| stage.tables.contains(table)).map(|stage| stage.name).collect();
         match table.origin {
-            Origin::Stage(owner) => assert_eq!(owners, [owner], "{}: no stage has this name", table.name),
+            Origin::Stage(owner) | Origin::Late(owner) => {
+                assert_eq!(owners, [owner], "{}: no stage has this name", table.name)
+            }
             _ => assert!(owners.is_empty(), "{} of {owners:?}", table.name),
         }
         assert_eq!(table.is_summed(), !owners.is_empty());
     }
-    assert!(STAGES.iter().all(|stage| !stage.tables.is_empty()), "a stage without tables");
+    assert!(STAGES.iter().chain(LATE).all(|stage| !stage.tables.is_empty()), "a stage without tables");
 }
 
 #[test]
@@ -78,6 +80,8 @@ fn a_stage_comes_after_those_that_it_depends_on() {
     assert_eq!(STAGES[0], CHAIN, "the journal comes first");
     let names: BTreeSet<&str> = STAGES.iter().map(|stage| stage.name).collect();
     assert_eq!(names.len(), STAGES.len(), "names are unique");
+    assert!(LATE.iter().all(|late| late.depends_on.iter().all(|other| STAGES.contains(other))), "late comes last");
+    assert!(LATE.iter().all(|late| !names.contains(late.name)), "names are unique");
     for (at, stage) in STAGES.iter().enumerate() {
         assert!(stage.depends_on.iter().all(|other| STAGES[..at].contains(other)), "{}", stage.name);
     }

@@ -111,6 +111,7 @@ impl World {
         let files = BlockFiles::open(blocks.path(), Network::Regtest).unwrap();
         let survey = files.survey(&|_| {}).unwrap();
         engine.sync(&files, &survey, &SyncOptions::default(), &NoProgress).unwrap();
+        engine.follow_up(&NoProgress, true).unwrap();
         let slot = Arc::new(IndexSlot::with(engine.reader()));
         let active = chain.active();
         let tip = &active[active.len() - 1];
