@@ -105,6 +105,21 @@ fn reindex(datadir: &Path, bytes: u64, table: &mut Table) {
     }
 }
 
+/// Brings the late stages from the first block to the tip, and makes the watchlist.
+fn follow_up(datadir: &Path, bytes: u64, table: &mut Table) {
+    let engine = Engine::open_existing(datadir).unwrap();
+    for (what, follow) in [("late stages", true), ("watchlist", false)] {
+        let (start, cpu) = (Instant::now(), cpu_seconds());
+        let wrote = if follow { engine.follow_late(&NoProgress) } else { engine.follow_watchlist(&NoProgress, true) };
+        assert!(wrote.unwrap(), "{what}");
+        table.add(what, "MB of blocks a second", bytes as f64 / 1e6 / start.elapsed().as_secs_f64());
+        if let (Some(before), Some(after)) = (cpu, cpu_seconds()) {
+            table.add(format!("{what}: processor time"), "s a GB of blocks", (after - before) * 1e9 / bytes as f64);
+        }
+    }
+    engine.settle().unwrap();
+}
+
 /// Scripts whose clusters are looked up.
 const LOOK_UPS: usize = 2_000;
 
@@ -163,6 +178,7 @@ fn measure(blocks: &Path) {
     let bytes = bulk(blocks, &datadir, &mut table);
     if env::var_os("CAIRN_BENCH_REINDEX").is_some() {
         look_up(&datadir, &mut table);
+        follow_up(&datadir, bytes, &mut table);
         reindex(&datadir, bytes, &mut table);
     }
     table.hand_over();

@@ -113,7 +113,8 @@ async fn the_server_takes_every_example() {
             reply = ask(&router, (method, path, op), false).await;
         }
         // Lists of what is rare are of a chain that has some.
-        if method == "get" && !path.contains('{') && has_an_empty_list(&reply.body) {
+        let is_rare = ["/v1/chain/", "/v1/dormancy/", "/v1/pulse/"].iter().any(|part| path.starts_with(part));
+        if method == "get" && is_rare && has_an_empty_list(&reply.body) {
             let takes = |name: &str| op["parameters"].as_array().unwrap().iter().any(|of| of["name"] == name);
             let query = if takes("since") { "?since=0" } else { "" };
             let long = get(&sixteen_years, &format!("{path}{query}")).await;

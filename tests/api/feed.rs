@@ -18,7 +18,7 @@ use tokio::{
 };
 
 use crate::{
-    claims::{claim, take},
+    claims::{claim, listed, take},
     support::{World, assert_problem, get, get_ok, open_config},
 };
 
@@ -74,6 +74,9 @@ async fn pages(router: &axum::Router, query: &str) -> Vec<Value> {
     panic!("pages without end");
 }
 
+/// Types of what is about blocks.
+const OF_BLOCKS: &str = "block,whale_tx,coinjoin_round,awakening,consolidation,dormancy_flush,whale_wakeup";
+
 /// All events after one.
 async fn after(router: &axum::Router, id: &str, query: &str) -> Vec<Value> {
     let (mut events, mut last) = (Vec::new(), id.to_owned());
@@ -93,7 +96,7 @@ async fn after(router: &axum::Router, id: &str, query: &str) -> Vec<Value> {
 async fn pages_and_events_have_the_same() {
     let world = &announced_world();
     let router = world.open_router();
-    let all = pages(&router, "limit=200&types=block,whale_tx,coinjoin_round,awakening,consolidation").await;
+    let all = pages(&router, &format!("limit=200&types={OF_BLOCKS}")).await;
     let seqs: Vec<u64> = all.iter().map(|event| event["seq"].as_u64().unwrap()).collect();
     assert!(seqs.windows(2).all(|two| two[0] == two[1] + 1) && seqs.last() == Some(&1), "the whole feed");
     let epoch = all[0]["id"].as_str().unwrap().split('-').next().unwrap();
@@ -104,7 +107,7 @@ async fn pages_and_events_have_the_same() {
     let alerts = pages(&router, "limit=7").await;
     let expected: Vec<&Value> = all.iter().filter(|event| event["type"] != "block").collect();
     assert_eq!(alerts.iter().collect::<Vec<_>>(), expected);
-    for kind in ["whale_tx", "awakening", "consolidation", "coinjoin_round"] {
+    for kind in ["whale_tx", "awakening", "consolidation", "coinjoin_round", "dormancy_flush", "whale_wakeup"] {
         let found = pages(&router, &format!("limit=50&types={kind}")).await;
         let expected: Vec<&Value> = all.iter().filter(|event| event["type"] == kind).collect();
         assert!(!found.is_empty(), "{kind}");
@@ -126,7 +129,7 @@ async fn reorganizations_are_told_and_taken_back() {
     let world = &announced_world();
     let router = world.open_router();
     let before = get_ok(&router, EVENTS, EVENTS).await["last_id"].as_str().unwrap().to_owned();
-    let feed_before = pages(&router, "limit=200&types=block,whale_tx,coinjoin_round,awakening,consolidation").await;
+    let feed_before = pages(&router, &format!("limit=200&types={OF_BLOCKS}")).await;
     unwind(world, 40);
     announce(world);
     let told = after(&router, &before, "limit=100").await;
@@ -140,8 +143,7 @@ async fn reorganizations_are_told_and_taken_back() {
     let taken: Vec<&Value> = told[1..].iter().map(|event| &event["retracts"]["id"]).collect();
     assert_eq!(taken, gone.iter().map(|event| &event["id"]).collect::<Vec<_>>(), "each once, the newest first");
     // What was said stays, and is marked.
-    let marked =
-        pages(&router, "limit=200&types=block,whale_tx,coinjoin_round,awakening,consolidation,retraction").await;
+    let marked = pages(&router, &format!("limit=200&types={OF_BLOCKS},retraction")).await;
     let of = |id: &Value| marked.iter().find(|event| event["id"] == *id).unwrap();
     assert!(gone.iter().all(|event| of(&event["id"])["state"] == "retracted"));
     // Blocks are not asked for: neither are their retractions.
@@ -180,6 +182,15 @@ async fn labels_are_announced_and_joined() {
         (&"label_change".into(), &1.into(), &"final".into())
     );
     assert!(event["source"].as_str().unwrap().starts_with("exchange/"), "{event}");
+    // A list of sanctions says that it is one.
+    let other = &actors.iter().find(|of| of.name == "sleeper").unwrap().addresses[0];
+    let listed = listed(&other.script_pubkey());
+    take(world, "ofac", 1_700_000_100, true, std::slice::from_ref(&listed));
+    announce(world);
+    let told = after(&router, event["id"].as_str().unwrap(), "limit=10&types=sanctions_list_change").await;
+    let [listing] = &told[..] else { panic!("{told:?}") };
+    assert_eq!((&listing["type"], &listing["count"]), (&"sanctions_list_change".into(), &1.into()));
+    assert!(listing["txid"].is_null() && listing["value_sats"].is_null(), "{listing}");
     let flows = pages(&router, "limit=200&types=exchange_flow_large").await;
     assert!(!flows.is_empty());
     assert!(flows.iter().all(|event| event["type"] == "whale_tx" && event["flow_type"] == "exchange_flow_large"));

@@ -86,7 +86,7 @@ fn assert_feed(index: &Index, oracle: &Oracle, what: &str) -> Vec<FeedRow> {
                 let said = &rows[of as usize];
                 assert_eq!((said.kind, said.height, said.id, said.sats), (row.kind, row.height, row.id, row.sats));
             }
-            None if !matches!(row.kind, FeedKind::Begun | FeedKind::Reorg | FeedKind::LabelChange) => {
+            None if !matches!(row.kind, FeedKind::Begun | FeedKind::Reorg) && !row.kind.is_of_labels() => {
                 standing.insert(seq);
             }
             None => {}
@@ -200,7 +200,7 @@ fn the_demo_chain_is_announced() {
     assert_eq!(rows[1].height, tip + 1 - FIRST_ANNOUNCED);
     for kind in FeedKind::ALL
         .into_iter()
-        .filter(|kind| !matches!(kind, FeedKind::CoinJoinRound | FeedKind::Reorg | FeedKind::LabelChange))
+        .filter(|kind| !matches!(kind, FeedKind::CoinJoinRound | FeedKind::Reorg) && !kind.is_of_labels())
     {
         assert!(rows.iter().any(|row| row.kind == kind), "{kind:?}");
     }

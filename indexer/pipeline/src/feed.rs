@@ -127,7 +127,7 @@ fn row(kind: FeedKind, at: u32) -> FeedRow {
 
 /// True if an announcement ends with a block.
 fn is_about_a_block(kind: FeedKind) -> bool {
-    !matches!(kind, FeedKind::Begun | FeedKind::Reorg | FeedKind::LabelChange)
+    !matches!(kind, FeedKind::Begun | FeedKind::Reorg) && !kind.is_of_labels()
 }
 
 /// Whether the tables can be read from which announcements follow.
@@ -245,12 +245,12 @@ fn awakenings(view: &View<'_>, tx_num: TxNum, now: u32, mut show: impl FnMut(u64
 pub(crate) fn announce_labels(
     view: &View<'_>,
     batch: &mut Batch<'_>,
-    (document, rows, text): ([u8; 32], u64, String),
+    (kind, document, rows, text): (FeedKind, [u8; 32], u64, String),
     now: u32,
 ) -> Result<(), ReadError> {
     let Some(feed) = view.feed()? else { return Ok(()) };
     let text = text.chars().take(MAX_TEXT).collect();
-    let of = FeedRow { height: view.tip().height, id: document, number: rows, text, ..row(FeedKind::LabelChange, now) };
+    let of = FeedRow { height: view.tip().height, id: document, number: rows, text, ..row(kind, now) };
     batch.put_row::<Feed>(&(feed.last + 1), &of);
     Ok(())
 }

@@ -6,6 +6,8 @@ mod collisions;
 mod engine;
 mod error;
 mod feed;
+mod follow_late;
+mod follow_watchlist;
 mod groups;
 mod joined;
 mod kept;

@@ -85,11 +85,13 @@ pub enum FeedKind {
     /// A cluster with many old coins spends for the first time in two years. `id`: the transaction; `number`: its first input of
     /// the cluster; `sats`: its coins of two years and more.
     WhaleWakeup,
+    /// A list of sanctions changed: labels, too. As `LabelChange`.
+    SanctionsListChange,
 }
 
 impl FeedKind {
     /// All.
-    pub const ALL: [FeedKind; 10] = [
+    pub const ALL: [FeedKind; 11] = [
         FeedKind::Begun,
         FeedKind::Block,
         FeedKind::Whale,
@@ -100,7 +102,14 @@ impl FeedKind {
         FeedKind::LabelChange,
         FeedKind::DormancyFlush,
         FeedKind::WhaleWakeup,
+        FeedKind::SanctionsListChange,
     ];
+
+    /// True if it is about labels, and no block.
+    #[must_use]
+    pub const fn is_of_labels(self) -> bool {
+        matches!(self, FeedKind::LabelChange | FeedKind::SanctionsListChange)
+    }
 
     const fn code(self) -> u8 {
         self as u8

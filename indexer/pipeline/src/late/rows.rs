@@ -69,7 +69,7 @@ impl<'v> LateRows<'v> {
     }
 
     /// Rows that were made or taken away.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.made.len()
     }
 
@@ -88,7 +88,7 @@ impl<'v> LateRows<'v> {
 }
 
 /// Puts rows into a batch.
-pub(super) fn put_all(batch: &mut Batch<'_>, rows: impl Iterator<Item = (Vec<u8>, Option<Vec<u8>>)>) {
+pub(crate) fn put_all(batch: &mut Batch<'_>, rows: impl Iterator<Item = (Vec<u8>, Option<Vec<u8>>)>) {
     for (key, row) in rows {
         match row {
             Some(row) => batch.put(Family::SHARED, &key, &row),

@@ -1,12 +1,8 @@
 //! The watchlist: clusters with 500 BTC or more of coins of five years and more that spent nothing for five years, as of one
 //! block. It is made from two walks through whole tables, in a thread of its own beside new blocks, and made anew after
-//! [`EVERY`] blocks.
+//! a day's blocks.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, PoisonError},
-    thread::JoinHandle,
-};
+use std::{collections::BTreeMap, sync::Mutex, thread::JoinHandle};
 
 use bitcoin::hashes::{Hash, HashEngine, sha256};
 use cairn_domain::{
@@ -21,14 +17,12 @@ use cairn_tables::{
     coins::{CoinValue, CoinsByScript},
     flushes::Holder,
     stages::{CLUSTERS, COINS, SCRIPTS, SPENDS},
-    watchlist::{WatchHead, WatchHeadRow, WatchKey, WatchRow, Watchlist},
+    watchlist::{WatchHeadRow, WatchKey, WatchRow},
 };
 
 use super::sleep::{At, Sleep};
-use crate::{Engine, PipelineError, Progress};
+use crate::PipelineError;
 
-/// Blocks after which it is made anew: a day.
-const EVERY: u32 = 144;
 /// Rows that are walked through between two looks at whether to stop.
 const ROWS: u32 = 1 << 16;
 
@@ -42,11 +36,12 @@ pub(crate) struct Made {
 
 /// A watchlist that is being made in a thread, which ends with this.
 #[derive(Default)]
-pub(crate) struct Making(Mutex<Option<Thread>>);
+pub(crate) struct Making(pub(crate) Mutex<Option<Thread>>);
 
-struct Thread {
-    cancel: CancelToken,
-    handle: Option<JoinHandle<Result<Option<Made>, PipelineError>>>,
+/// The thread.
+pub(crate) struct Thread {
+    pub(crate) cancel: CancelToken,
+    pub(crate) handle: Option<JoinHandle<Result<Option<Made>, PipelineError>>>,
 }
 
 impl Drop for Thread {
@@ -165,87 +160,4 @@ pub(crate) fn make(view: &View<'_>, cancel: &CancelToken) -> Result<Option<Made>
         sats: rows.iter().map(|(key, _)| key.sats).fold(0, Sats::saturating_add),
     };
     Ok(Some(Made { head, rows }))
-}
-
-/// Whether it is to be made: there is none, it is of a block that is gone, or of one that is old.
-fn is_due(view: &View<'_>) -> Result<bool, ReadError> {
-    let Some(head) = view.get::<WatchHead>(&())? else { return Ok(true) };
-    Ok(!view.chain().is(head.height, &head.hash) || view.tip().height >= head.height.saturating_add(EVERY))
-}
-
-impl Engine {
-    /// Makes the watchlist anew if it is time: at once if `waits`, else in a thread, from which a later call takes it. Returns
-    /// whether it wrote one, which is durable with the next [`Engine::settle`].
-    ///
-    /// # Errors
-    /// The database fails, or a row is damaged. [`PipelineError::Stopped`] if cancelled.
-    pub fn follow_watchlist(&self, progress: &dyn Progress, waits: bool) -> Result<bool, PipelineError> {
-        if self.tip()?.is_none() {
-            return Ok(false);
-        }
-        let mut thread = self.watchlist.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let view = self.reader.view()?;
-        let is_done = |thread: &Thread| waits || thread.handle.as_ref().is_none_or(JoinHandle::is_finished);
-        if let Some(mut done) = thread.take_if(|thread| is_done(thread)) {
-            // A thread that panicked has made none, and has said so.
-            let made = done.handle.take().and_then(|handle| handle.join().ok()).unwrap_or(Ok(None));
-            if self.take_watchlist(&view, made)? {
-                return Ok(true);
-            }
-        }
-        if thread.is_some() || !is_due(&view)? {
-            return Ok(false);
-        }
-        if waits {
-            let made = make(&view, progress.cancel_token());
-            return self.take_watchlist(&view, made);
-        }
-        let (reader, cancel) = (Arc::clone(&self.reader), CancelToken::new());
-        let stop = cancel.clone();
-        let work = move || make(&reader.view()?, &stop);
-        match std::thread::Builder::new().name("watchlist".to_owned()).spawn(work) {
-            Ok(handle) => *thread = Some(Thread { cancel, handle: Some(handle) }),
-            Err(error) => tracing::error!(%error, "no thread for the watchlist; it is tried again"),
-        }
-        Ok(false)
-    }
-
-    /// Writes what was made, if its block is still there. Damage of what it is made from does not stop blocks.
-    fn take_watchlist(
-        &self,
-        view: &View<'_>,
-        made: Result<Option<Made>, PipelineError>,
-    ) -> Result<bool, PipelineError> {
-        match made {
-            Ok(Some(made)) if view.chain().is(made.head.height, &made.head.hash) => {
-                self.write_watchlist(&made).map(|()| true)
-            }
-            Ok(_) => Ok(false),
-            Err(error) if error.is_damage() => {
-                tracing::error!(%error, "the watchlist cannot be made: `cairn verify` says what is damaged");
-                Ok(false)
-            }
-            Err(error) => Err(error),
-        }
-    }
-
-    fn write_watchlist(&self, made: &Made) -> Result<(), PipelineError> {
-        let old: Vec<WatchKey> = {
-            let view = self.reader.view()?;
-            view.scan::<Watchlist>(None)?.map(|row| row.map(|(key, _)| key)).collect::<Result<_, _>>()?
-        };
-        self.writer.commit::<PipelineError>(|batch| {
-            old.iter().for_each(|key| batch.delete_row::<Watchlist>(key));
-            made.rows.iter().for_each(|(key, row)| batch.put_row::<Watchlist>(key, row));
-            batch.put_row::<WatchHead>(&(), &made.head);
-            Ok(())
-        })
-    }
-
-    /// Takes the watchlist away: it is made anew when the chain is followed next.
-    pub(crate) fn forget_watchlist(&self) -> Result<(), PipelineError> {
-        [TableInfo::of::<WatchHead>(), TableInfo::of::<Watchlist>()]
-            .iter()
-            .try_for_each(|table| Ok(self.writer.clear(table)?))
-    }
 }

@@ -2,7 +2,7 @@
 
 use std::{io, path::PathBuf, time::Instant};
 
-use cairn_events::{BadDocument, Body, Document, DocumentHash, Quote, QuoteRow, Slug, choose};
+use cairn_events::{BadDocument, Body, ClaimType, Document, DocumentHash, Quote, QuoteRow, Slug, choose};
 use cairn_model::BlockHash;
 use cairn_reader::{ReadError, Versions, View};
 use cairn_stages::CHAIN;
@@ -10,11 +10,17 @@ use cairn_tables::{
     Table,
     checkpoints::{Checkpoint, Checkpoints},
     events::{Candle, DocumentState, Documents, EventRow, Events, QUOTES_PER_ROW, QuoteVersion, QuoteVersions, Quotes},
+    feed::FeedKind,
 };
 use cairn_writer::Batch;
 
 use super::{claims::ClaimsTakenBack, contests, listings, redaction};
 use crate::{Engine, NoProgress, PipelineError, feed::announce_labels};
+
+/// Whether a document is a list of sanctions.
+fn lists_sanctions(body: &Body) -> bool {
+    matches!(body, Body::Claims { rows, .. } if rows.iter().any(|claim| claim.claim_type == ClaimType::ListedBy))
+}
 
 /// What became of a document.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -196,7 +202,9 @@ impl Taking<'_> {
         };
         let Applied::Taken { events: rows @ 1.., withdrawn: false, .. } = taken else { return Ok(()) };
         let text = format!("{}/{list}", self.document.provenance.source);
-        Ok(announce_labels(self.view, batch, (self.hash().0, u64::from(*rows), text), self.now)?)
+        let kind =
+            if lists_sanctions(&self.document.body) { FeedKind::SanctionsListChange } else { FeedKind::LabelChange };
+        Ok(announce_labels(self.view, batch, (kind, self.hash().0, u64::from(*rows), text), self.now)?)
     }
 
     fn checkpoint(&self, batch: &mut Batch<'_>, tip: (u32, BlockHash), seq: u64) -> Result<(), LedgerError> {

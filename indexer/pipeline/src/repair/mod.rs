@@ -223,6 +223,10 @@ impl Mending<'_> {
             let audit = audit_index(&engine.reader, self.raw, self.progress)?;
             if !audit.damages.iter().any(|damage| damage.repair.command().is_some()) {
                 engine.repair(self.progress)?;
+                // What follows the chain after its blocks is made, too, where a repair or a kill left it behind.
+                if engine.follow_up(self.progress, true)? {
+                    engine.settle()?;
+                }
                 return Ok(self.done);
             }
             self.round(&mut engine, &audit)?;

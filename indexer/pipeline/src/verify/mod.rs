@@ -13,6 +13,7 @@ mod late;
 mod meter;
 mod owners;
 mod raw;
+mod rules;
 mod scripts;
 mod tables;
 mod tally;

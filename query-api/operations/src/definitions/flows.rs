@@ -149,7 +149,7 @@ pub(super) const FEED_PAGE: Definition = Definition {
          CoinJoins that pay 100 BTC or more (coinjoin_round), old coins that woke up (awakening, see old-coins), clusters whose \
          spends of old coins reached 100 BTC (dormancy_flush, see dormancy-flushes), large clusters that woke up (whale_wakeup, see \
          whale-wakeups), coins of 10 BTC and more that were gathered (consolidation, see consolidations), imported labels \
-         (label_change) and reorganizations (reorg). A whale_tx from or to an exchange is an exchange_flow_large, one from a miner or a mining \
+         (label_change, or sanctions_list_change for a list of sanctions) and reorganizations (reorg). A whale_tx from or to an exchange is an exchange_flow_large, one from a miner or a mining \
          pool a miner_payout_large, as far as today's labels tell: these are no announcements of their own, and labels change \
          them.",
         "An announcement never changes and is never removed. If a reorg removes its block, a reorg event says so, then a \

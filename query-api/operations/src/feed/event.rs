@@ -23,8 +23,8 @@ pub(crate) struct FeedEvent {
     id: String,
     /// Its sequence number.
     seq: u64,
-    /// `block`, `whale_tx`, `coinjoin_round`, `awakening`, `dormancy_flush`, `whale_wakeup`, `consolidation`, `label_change`, `reorg`
-    /// or `retraction`.
+    /// `block`, `whale_tx`, `coinjoin_round`, `awakening`, `dormancy_flush`, `whale_wakeup`, `consolidation`, `label_change`,
+    /// `sanctions_list_change`, `reorg` or `retraction`.
     #[serde(rename = "type")]
     kind: &'static str,
     /// `exchange_flow_large` or `miner_payout_large`, if today's labels make a whale_tx one; otherwise null.
@@ -159,7 +159,7 @@ impl FeedEvent {
         Said { seq, row, stands }: Said,
     ) -> Result<(Option<Self>, usize), ApiError> {
         let is_block = matches!(row.kind, FeedKind::Block | FeedKind::Reorg);
-        let has_tx = !is_block && row.kind != FeedKind::LabelChange;
+        let has_tx = !is_block && !row.kind.is_of_labels();
         let has_value = has_tx || row.kind == FeedKind::Block;
         let is_large = !has_value || row.sats >= least;
         let about = EventType::about(row.kind).filter(|_| is_large && types.may_have(&row));
@@ -173,7 +173,7 @@ impl FeedEvent {
         }
         let kind = if row.retracts.is_some() { EventType::Retraction } else { about };
         let counts =
-            matches!(row.kind, FeedKind::Block | FeedKind::Reorg | FeedKind::LabelChange | FeedKind::Consolidation);
+            matches!(row.kind, FeedKind::Block | FeedKind::Reorg | FeedKind::Consolidation) || row.kind.is_of_labels();
         let (direction, from_owner, to_owner) = match flow {
             Some(Flow { direction, from, to }) => (Some(direction.as_str()), from, to),
             None => (None, None, None),

@@ -23,11 +23,12 @@ pub(crate) enum EventType {
     Retraction,
     DormancyFlush,
     WhaleWakeup,
+    SanctionsListChange,
 }
 
 impl EventType {
     /// All.
-    pub(crate) const ALL: [EventType; 12] = [
+    pub(crate) const ALL: [EventType; 13] = [
         EventType::Block,
         EventType::WhaleTx,
         EventType::CoinjoinRound,
@@ -40,6 +41,7 @@ impl EventType {
         EventType::Retraction,
         EventType::DormancyFlush,
         EventType::WhaleWakeup,
+        EventType::SanctionsListChange,
     ];
 
     /// Its word.
@@ -57,6 +59,7 @@ impl EventType {
             EventType::Retraction => "retraction",
             EventType::DormancyFlush => "dormancy_flush",
             EventType::WhaleWakeup => "whale_wakeup",
+            EventType::SanctionsListChange => "sanctions_list_change",
         }
     }
 
@@ -73,6 +76,7 @@ impl EventType {
             FeedKind::LabelChange => Some(EventType::LabelChange),
             FeedKind::DormancyFlush => Some(EventType::DormancyFlush),
             FeedKind::WhaleWakeup => Some(EventType::WhaleWakeup),
+            FeedKind::SanctionsListChange => Some(EventType::SanctionsListChange),
         }
     }
 
