@@ -112,7 +112,7 @@ fn it_is_made_anew_when_it_is_time() {
     let mut index = Index::of(blocks.path(), Driver::Bulk);
     let tip = index.height().unwrap();
     assert!(index.engine.follow_watchlist(&NoProgress, true).unwrap());
-    let newest = index.view(|view| rows::<Watchlist>(view));
+    let newest = index.view(rows::<Watchlist>);
     assert!(!newest.is_empty());
     // The block that it is of is gone: it is none, until it is made anew. Beside new blocks that takes two calls.
     index.engine.unwind(tip - 300, &NoProgress).unwrap();
@@ -136,7 +136,7 @@ fn it_is_made_anew_when_it_is_time() {
     assert!(index.engine.follow_watchlist(&NoProgress, true).unwrap(), "144 blocks later");
     index.sync(blocks.path(), Driver::Auto);
     assert!(index.engine.follow_watchlist(&NoProgress, true).unwrap(), "at the tip");
-    assert_eq!(index.view(|view| rows::<Watchlist>(view)), newest);
+    assert_eq!(index.view(rows::<Watchlist>), newest);
     // An engine that is closed while a list is being made waits for nobody.
     index.engine.unwind(tip - 1, &NoProgress).unwrap();
     assert!(!index.engine.follow_watchlist(&NoProgress, false).unwrap());

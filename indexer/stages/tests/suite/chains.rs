@@ -104,7 +104,7 @@ impl Past for NaivePast<'_> {
 
     fn quiet_since(&self, id: ScriptId) -> Result<Option<TxNum>, StageError> {
         let entries = || self.known.history.get(&id).into_iter().flatten().filter(|entry| entry.tx_num < self.before);
-        let spent = entries().filter(|entry| entry.sent > 0).last();
+        let spent = entries().rfind(|entry| entry.sent > 0);
         Ok(spent.or(entries().next()).map(|entry| entry.tx_num))
     }
 
