@@ -25,8 +25,8 @@ const RECORD: [Lane; 2] = [
     // In bulk; at the tip the record's row changes.
     Lane { name: "toy-records", group_len: 1, spread: Spread::Hash { skip: 1 }, merge: Merge::Put, families: SMALL },
 ];
-pub const RECORDS: TableInfo = table("toy_records", b'R');
-const CURRENT: [u8; 5] = [b'R', 0xff, 0xff, 0xff, 0xff];
+pub const RECORDS: TableInfo = table("toy_records", b'T');
+const CURRENT: [u8; 5] = [b'T', 0xff, 0xff, 0xff, 0xff];
 
 /// A record's row holds its value and the height of the record before; the row of the record itself its own height.
 fn row(value: u64, height: u32) -> Vec<u8> {
@@ -34,7 +34,7 @@ fn row(value: u64, height: u32) -> Vec<u8> {
 }
 
 fn key(height: u32) -> [u8; 5] {
-    let mut key = [b'R'; 5];
+    let mut key = [b'T'; 5];
     key[1..].copy_from_slice(&height.to_be_bytes());
     key
 }
