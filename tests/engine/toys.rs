@@ -25,8 +25,8 @@ const RECORD: [Lane; 2] = [
     // In bulk; at the tip the record's row changes.
     Lane { name: "toy-records", group_len: 1, spread: Spread::Hash { skip: 1 }, merge: Merge::Put, families: SMALL },
 ];
-pub const RECORDS: TableInfo = table("toy_records", b'T');
-const CURRENT: [u8; 5] = [b'T', 0xff, 0xff, 0xff, 0xff];
+pub const RECORDS: TableInfo = table("toy_records", b'X');
+const CURRENT: [u8; 5] = [b'X', 0xff, 0xff, 0xff, 0xff];
 
 /// A record's row holds its value and the height of the record before; the row of the record itself its own height.
 fn row(value: u64, height: u32) -> Vec<u8> {
@@ -34,7 +34,7 @@ fn row(value: u64, height: u32) -> Vec<u8> {
 }
 
 fn key(height: u32) -> [u8; 5] {
-    let mut key = [b'T'; 5];
+    let mut key = [b'X'; 5];
     key[1..].copy_from_slice(&height.to_be_bytes());
     key
 }
@@ -129,7 +129,7 @@ const PLAIN: [Lane; 3] = [
     Lane { name: "toy-txids", group_len: 3, spread: Spread::Hash { skip: 1 }, merge: Merge::Put, families: SMALL },
     Lane { name: "toy-days", group_len: 5, spread: Spread::Hash { skip: 1 }, merge: Merge::Fold, families: SMALL },
 ];
-pub const PLAINS: [TableInfo; 3] = [table("toy_heights", b'H'), table("toy_txids", b'T'), table("toy_days", b'D')];
+pub const PLAINS: [TableInfo; 3] = [table("toy_heights", b'K'), table("toy_txids", b'T'), table("toy_days", b'D')];
 
 impl Stage for Plain {
     fn info(&self) -> StageInfo {
@@ -142,7 +142,7 @@ impl Stage for Plain {
 
     fn map(&self, block: &Block, _: &MapContext<'_>, emit: &mut dyn FnMut(usize, &[u8], &[u8])) {
         let height = block.height.to_be_bytes();
-        emit(0, &[&[b'H'][..], &height].concat(), &[block.txs.len() as u8]);
+        emit(0, &[&[b'K'][..], &height].concat(), &[block.txs.len() as u8]);
         for (i, tx) in block.txs.iter().enumerate() {
             emit(1, &[&[b'T'][..], &tx.txid.0, &block.tx_num(i).to_be5()].concat(), &height);
             let day = (block.mono_time / 86_400).to_be_bytes();
@@ -173,7 +173,7 @@ pub struct Twice;
 
 impl Stage for Twice {
     fn info(&self) -> StageInfo {
-        let tables = const { &[table("toy_twice", b'W')] };
+        let tables = const { &[table("toy_twice", b'Z')] };
         StageInfo { name: "toy-twice", version: 1, depends_on: &[], tables }
     }
 
