@@ -383,6 +383,8 @@ impl Engine {
                 self.writer.flush()?;
                 return Err(PipelineError::Stopped);
             }
+            // Before the block: what late stages say is never of a block that is gone.
+            self.undo_late(height)?;
             let view = self.reader.view()?;
             let block =
                 view.journal_block(height)?.ok_or_else(|| ReadError::Broken("a block is missing".to_owned()))?;

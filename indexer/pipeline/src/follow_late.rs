@@ -53,6 +53,40 @@ impl Engine {
         Ok(self.follow_late(progress)? | self.follow_watchlist(progress, waits)?)
     }
 
+    /// Takes back what late stages that have followed the chain just up to a block have of it, if that is kept.
+    ///
+    /// # Errors
+    /// The database fails, or a row is damaged.
+    pub(crate) fn undo_late(&self, height: Height) -> Result<(), PipelineError> {
+        for (place, stage) in (0..).zip(LATE) {
+            let key = UndoKey { stage: place, height };
+            let is_there = |found: &Checkpoint| found.is_of(stage) && found.height == height;
+            if !self.writer.checkpoint(stage.name)?.is_some_and(|found| is_there(&found)) {
+                continue;
+            }
+            if let (Some(row), Some(below)) = (self.reader.view()?.get::<LateUndo>(&key)?, height.checked_sub(1)) {
+                self.put_back(stage, &key, row, below)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts the rows back that a block replaced.
+    fn put_back(
+        &self,
+        stage: &StageInfo,
+        key: &UndoKey,
+        UndoRow { before, rows }: UndoRow,
+        below: Height,
+    ) -> Result<(), WriteError> {
+        self.writer.commit::<WriteError>(|batch| {
+            put_all(batch, rows.into_iter());
+            batch.delete_row::<LateUndo>(key);
+            batch.put_row::<Checkpoints>(&stage.name.to_owned(), &Checkpoint::of(stage, below, before));
+            Ok(())
+        })
+    }
+
     /// Forgets what a late stage has: it is made again by [`Engine::follow_late`].
     ///
     /// # Errors
@@ -109,18 +143,13 @@ impl Following<'_> {
         let (mut height, mut hash) = (from.height, from.hash);
         while !view.chain().is(height, &hash) {
             let key = UndoKey { stage: self.place, height };
-            let (Some(UndoRow { before, rows }), Some(below)) = (view.get::<LateUndo>(&key)?, height.checked_sub(1))
-            else {
+            let (Some(row), Some(below)) = (view.get::<LateUndo>(&key)?, height.checked_sub(1)) else {
                 tracing::info!(stage = self.stage.name, "the blocks that it stands on are gone: it is made again");
                 self.engine.forget_late(self.place, self.stage)?;
                 return Ok(None);
             };
-            self.engine.writer.commit::<WriteError>(|batch| {
-                put_all(batch, rows.into_iter());
-                batch.delete_row::<LateUndo>(&key);
-                self.checkpoint(batch, (below, before));
-                Ok(())
-            })?;
+            let before = row.before;
+            self.engine.put_back(self.stage, &key, row, below)?;
             (height, hash) = (below, before);
         }
         Ok(Some(height))

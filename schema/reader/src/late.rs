@@ -11,8 +11,9 @@ use cairn_tables::{
 
 use crate::{AsOf, Backward, ReadError, View, view::check_version};
 
-/// A late stage that is further behind the tip is being made, as far as answers go.
-const MOST_BEHIND: u32 = 6;
+/// A late stage that is further behind the tip is being made, as far as answers go: a day. A reorganization takes it a few blocks
+/// back for a moment.
+const MOST_BEHIND: u32 = 144;
 
 /// Walks through dormancy flushes, the newest first.
 pub type FlushWalk<'v> = Backward<'v, Flushes>;
