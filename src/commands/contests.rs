@@ -159,13 +159,14 @@ fn document_of(contest: Contest, retrieved_at: u32, operator: Slug) -> Document 
 fn find(view: &View<'_>, id: &ClaimId) -> Result<(ClaimDocument, Slug, Claim), Failure> {
     let none = |what: String| Failure::new(Exit::Other, what).hint("`cairn labels show ADDRESS` prints ids of claims");
     let seq = view.document(&id.document)?.unwrap_or_default().seq;
-    let Some((_, EventRow::Document { provenance, .. })) = view.event(seq)?.filter(|(first, _)| *first == seq) else {
+    let event = view.event(seq)?.filter(|(first, _)| *first == seq);
+    let Some((_, EventRow::Document { received_at, provenance, .. })) = event else {
         return Err(none(format!("the ledger has no document {}", id.document)));
     };
     let Some((_, EventRow::Claims { list, .. })) = view.event(seq + 1)? else {
         return Err(none(format!("document {} has no claims", id.document)));
     };
-    let document = ClaimDocument { seq, provenance };
+    let document = ClaimDocument { seq, received_at, provenance };
     let mut place = 0;
     loop {
         let claims = view.claims_from(&document, place)?;

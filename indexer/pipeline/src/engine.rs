@@ -16,9 +16,12 @@ use cairn_tables::{checkpoints::Checkpoint, journal::Collisions as CollisionsTab
 use cairn_writer::Writer;
 
 use crate::{
-    BulkOptions, BulkSizes, Phase, PipelineError, Progress, ProgressStep, bulk,
+    BulkOptions, BulkSizes, Phase, PipelineError, Progress, ProgressStep,
+    beside::Beside,
+    bulk,
     collisions::Collisions,
-    late::{KeptFolds, watchlist::Making},
+    follow_flows::FollowedFlows,
+    late::{KeptFolds, watchlist::Made as WatchlistMade},
     resolve::{ChainPosition, resolve, unresolved},
     times::IndexTimes,
     tip,
@@ -92,7 +95,9 @@ pub struct Engine {
     /// What late stages have in memory.
     pub(crate) folds: KeptFolds,
     /// The watchlist that is being made.
-    pub(crate) watchlist: Making,
+    pub(crate) watchlist: Beside<WatchlistMade>,
+    /// Flows of exchanges that are being made.
+    pub(crate) flows: FollowedFlows,
 }
 
 impl Engine {

@@ -43,14 +43,16 @@ impl Engine {
         Ok(wrote)
     }
 
-    /// Brings all to the tip that follows the chain after its blocks: the late stages and the watchlist. `waits`: for the watchlist,
-    /// too, which is made in a thread otherwise. Returns whether it wrote anything, which is durable with the next
+    /// Brings all to the tip that follows the chain after its blocks: the late stages, the watchlist and the flows of exchanges.
+    /// `waits`: for the latter two, too, which are made in threads otherwise. Returns whether it wrote anything, which is durable with the next
     /// [`Engine::settle`].
     ///
     /// # Errors
     /// As [`Engine::follow_late`].
     pub fn follow_up(&self, progress: &dyn Progress, waits: bool) -> Result<bool, PipelineError> {
-        Ok(self.follow_late(progress)? | self.follow_watchlist(progress, waits)?)
+        let late = self.follow_late(progress)?;
+        let watchlist = self.follow_watchlist(progress, waits)?;
+        Ok(late | watchlist | self.follow_flows(progress, waits)?)
     }
 
     /// Takes back what late stages that have followed the chain just up to a block have of it, if that is kept.

@@ -1,11 +1,7 @@
 //! Has the watchlist made anew when it is time.
 
-use std::{
-    sync::{Arc, PoisonError},
-    thread::JoinHandle,
-};
+use std::sync::Arc;
 
-use cairn_model::CancelToken;
 use cairn_reader::{ReadError, View};
 use cairn_tables::{
     TableInfo,
@@ -14,7 +10,8 @@ use cairn_tables::{
 
 use crate::{
     Engine, PipelineError, Progress,
-    late::watchlist::{Made, Thread, make},
+    beside::Outcome,
+    late::watchlist::{Made, make},
 };
 
 /// Blocks after which it is made anew: a day.
@@ -36,39 +33,26 @@ impl Engine {
         if self.tip()?.is_none() {
             return Ok(false);
         }
-        let mut thread = self.watchlist.0.lock().unwrap_or_else(PoisonError::into_inner);
         let view = self.reader.view()?;
-        let is_done = |thread: &Thread| waits || thread.handle.as_ref().is_none_or(JoinHandle::is_finished);
-        if let Some(mut done) = thread.take_if(|thread| is_done(thread)) {
-            // A thread that panicked has made none, and has said so.
-            let made = done.handle.take().and_then(|handle| handle.join().ok()).unwrap_or(Ok(None));
-            if self.take_watchlist(&view, made)? {
-                return Ok(true);
-            }
+        if let Some(made) = self.watchlist.take(waits)
+            && self.take_watchlist(&view, made)?
+        {
+            return Ok(true);
         }
-        if thread.is_some() || !is_due(&view)? {
+        if self.watchlist.is_busy(view.tip().height) || !is_due(&view)? {
             return Ok(false);
         }
         if waits {
             let made = make(&view, progress.cancel_token());
             return self.take_watchlist(&view, made);
         }
-        let (reader, cancel) = (Arc::clone(&self.reader), CancelToken::new());
-        let stop = cancel.clone();
-        let work = move || make(&reader.view()?, &stop);
-        match std::thread::Builder::new().name("watchlist".to_owned()).spawn(work) {
-            Ok(handle) => *thread = Some(Thread { cancel, handle: Some(handle) }),
-            Err(error) => tracing::error!(%error, "no thread for the watchlist; it is tried again"),
-        }
+        let reader = Arc::clone(&self.reader);
+        self.watchlist.start("watchlist", move |cancel| make(&reader.view()?, cancel));
         Ok(false)
     }
 
     /// Writes what was made, if its block is still there. Damage of what it is made from does not stop blocks.
-    fn take_watchlist(
-        &self,
-        view: &View<'_>,
-        made: Result<Option<Made>, PipelineError>,
-    ) -> Result<bool, PipelineError> {
+    fn take_watchlist(&self, view: &View<'_>, made: Outcome<Made>) -> Result<bool, PipelineError> {
         match made {
             Ok(Some(made)) if view.chain().is(made.head.height, &made.head.hash) => {
                 self.write_watchlist(&made).map(|()| true)
@@ -76,6 +60,7 @@ impl Engine {
             Ok(_) => Ok(false),
             Err(error) if error.is_damage() => {
                 tracing::error!(%error, "the watchlist cannot be made: `cairn verify` says what is damaged");
+                self.watchlist.rest(view.tip().height);
                 Ok(false)
             }
             Err(error) => Err(error),

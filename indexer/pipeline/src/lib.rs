@@ -1,11 +1,14 @@
 //! Drives blocks from a source through the journal into the tables of the stages: in bulk if the index is empty, block
 //! by block at the tip, and backwards in a reorg. All use the same stages.
 
+mod beside;
 mod bulk;
 mod collisions;
 mod engine;
 mod error;
+mod exchanges;
 mod feed;
+mod follow_flows;
 mod follow_late;
 mod follow_watchlist;
 mod groups;

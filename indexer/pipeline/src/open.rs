@@ -6,11 +6,7 @@ use cairn_reader::{Facts, ReadError, Reader};
 use cairn_stages::{CHAIN, Stage};
 use cairn_writer::Writer;
 
-use crate::{
-    BulkSizes, Engine, PipelineError,
-    late::{KeptFolds, watchlist::Making},
-    repair,
-};
+use crate::{BulkSizes, Engine, PipelineError, beside::Beside, follow_flows::FollowedFlows, late::KeptFolds, repair};
 
 /// Default memory limit of indexing in bytes.
 pub const DEFAULT_MEMORY: u64 = 4 << 30;
@@ -123,7 +119,8 @@ impl Engine {
             save_seconds,
             sizes: None,
             folds,
-            watchlist: Making::default(),
+            watchlist: Beside::default(),
+            flows: FollowedFlows::default(),
         })
     }
 }

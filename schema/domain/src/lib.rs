@@ -11,6 +11,7 @@ mod difficulty;
 mod direction;
 pub mod dormancy;
 pub mod entities;
+pub mod exchange_flows;
 mod feerate;
 pub mod flows;
 mod inscription;

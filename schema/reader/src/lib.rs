@@ -13,6 +13,7 @@ mod db;
 mod entities;
 mod error;
 mod events;
+mod exchange_flows;
 mod facts;
 mod families;
 mod feed;
@@ -43,9 +44,9 @@ pub use backward::{Backward, ConsolidationWalk, DormantWalk, MovementWalk, Trans
 pub use chain_index::{Brief, ChainIndex};
 pub use claims::{ClaimDocument, ClaimWalk, ListClaims, MOST_LISTS, MOST_OF_A_LIST, ScriptClaims};
 pub use clusters::{
-    AsOf, ClaimedParts, ClaimedScripts, ClusterRoot, ClusterSize, Explanation, LeftOut, MOST_COUNTED_CHILDREN,
-    MOST_EXPLAINED_ROWS, MOST_STEPS, MemberPage, MemberPlace, Membership, SUSPECT_TRANSACTIONS, Step, SuspectMerge,
-    Tie, root_of,
+    AsOf, ClaimedParts, ClaimedScripts, ClusterNodes, ClusterRoot, ClusterSize, Explanation, LeftOut,
+    MOST_COUNTED_CHILDREN, MOST_EXPLAINED_ROWS, MOST_STEPS, MemberPage, MemberPlace, Membership, SUSPECT_TRANSACTIONS,
+    Step, SuspectMerge, Tie, WalkedNode, root_of,
 };
 pub use coins::UnspentCoin;
 pub use contests::{ContestOf, MOST_CONTESTS};
@@ -55,6 +56,7 @@ pub use db::{Db, damaged_db_options, db_options, family_options, family_options_
 pub use entities::{EntityRow, Inherited};
 pub use error::ReadError;
 pub use events::{Assembler, SeriesSpan, VersionWalk, Versions, last_seq_of};
+pub use exchange_flows::EXCHANGE_FLOWS;
 pub use facts::Facts;
 pub use families::DroppingFamily;
 pub use feed::{FeedSpan, MOST_ANNOUNCED};

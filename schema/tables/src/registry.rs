@@ -50,6 +50,7 @@ macro_rules! for_each_table {
             wakeups: Wakeups;
             watchlist: WatchHead, Watchlist;
             returns: Returns;
+            exchange_flows: FlowsHead, ExchangeFlows, FlowBlocks;
         }
     };
 }

@@ -40,6 +40,16 @@ impl Batch<'_> {
         self.batch.delete_range_cf(&self.families[T::FAMILY.index()], encode_key::<T>(first), end);
     }
 
+    /// Deletes all rows whose keys begin so, as [`Batch::delete_range`]. The last byte must not be 255.
+    pub fn delete_beginning<T: Table>(&mut self, begin: &[u8]) {
+        let from: Vec<u8> = T::TAG.into_iter().chain(begin.iter().copied()).collect();
+        let mut end = from.clone();
+        if let Some(last) = end.last_mut() {
+            *last = last.saturating_add(1);
+            self.batch.delete_range_cf(&self.families[T::FAMILY.index()], from, end);
+        }
+    }
+
     /// Bytes of the batch.
     #[must_use]
     pub fn size_in_bytes(&self) -> usize {

@@ -69,21 +69,48 @@ impl Judged {
 /// Scripts of a cluster of which the claims are read.
 pub(crate) const MOST_HEIRS: usize = 16;
 
-/// Whose other scripts of a cluster are by the claims of some scripts of it that extend to them, for the end of time: nobody's if
-/// the votes conflict. The first [`MOST_HEIRS`] scripts count.
+/// Whose other scripts of a cluster are by the claims of some scripts of it that extend to them, at a time or for the end of time:
+/// nobody's if the votes conflict. The first [`MOST_HEIRS`] scripts count.
 ///
 /// # Errors
 /// As [`judge`].
-pub(crate) fn owner_by(claims: &mut ClaimWalk<'_>, scripts: &[ScriptHash]) -> Result<Option<EntityName>, ReadError> {
+pub(crate) fn owner_by(
+    claims: &mut ClaimWalk<'_>,
+    scripts: &[ScriptHash],
+    at: Option<u32>,
+) -> Result<Option<EntityName>, ReadError> {
     let mut all: Vec<ScriptClaims> = Vec::new();
     for script in scripts.iter().take(MOST_HEIRS) {
-        all.push(claims.of(&script.0, None)?);
+        all.push(claims.of(&script.0, at)?);
     }
     let documents: Vec<Vec<DocumentHash>> =
         all.iter().map(|said| said.lists.iter().map(|of| document(&of.version)).collect()).collect();
     let of_script = all.iter().zip(&documents).flat_map(|(said, documents)| stated(said, documents));
     let inherited: Vec<Stated<'_>> = of_script.map(|stated| Stated { inherited: true, ..stated }).collect();
-    Ok(membership(&inherited, At::time(u32::MAX)).map(|member| member.entity.clone()))
+    Ok(membership(&inherited, At::time(at.unwrap_or(u32::MAX))).map(|member| member.entity.clone()))
+}
+
+/// Whom the claims of a script name at a time.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Named {
+    /// Nobody: it counts by its cluster.
+    Nobody,
+    /// Somebody, and whose it counts as; `None` if nobody's.
+    Somebody(Option<EntityName>),
+}
+
+/// Whom the claims of a script name at a time, as its label would say then.
+///
+/// # Errors
+/// As [`judge`].
+pub(crate) fn named_at(claims: &mut ClaimWalk<'_>, script: &[u8; 32], time: u32) -> Result<Named, ReadError> {
+    let (said, at) = (claims.of(script, Some(time))?, At::time(time));
+    let documents: Vec<DocumentHash> = said.lists.iter().map(|of| document(&of.version)).collect();
+    let stated: Vec<Stated<'_>> = stated(&said, &documents).collect();
+    let is_named =
+        short_label(&stated, at).is_some_and(|short| short.best.claim.entity.is_some() && short.best.level() > 0);
+    let member = || membership(&stated, at).map(|member| member.entity.clone());
+    Ok(if is_named { Named::Somebody(member()) } else { Named::Nobody })
 }
 
 /// The claims of a script, as they are judged; `documents` are those of its lists.

@@ -38,7 +38,7 @@ pub(crate) fn row_of(
 pub(crate) fn owners_by(claims: &mut ClaimWalk<'_>, parts: &ClaimedParts) -> Result<Vec<EntityName>, ReadError> {
     let mut owners = BTreeSet::new();
     for scripts in std::iter::once(&parts.own).chain(&parts.others) {
-        owners.extend(owner_by(claims, scripts)?);
+        owners.extend(owner_by(claims, scripts, None)?);
     }
     Ok(owners.into_iter().collect())
 }

@@ -2,7 +2,7 @@
 //! block. It is made from two walks through whole tables, in a thread of its own beside new blocks, and made anew after
 //! a day's blocks.
 
-use std::{collections::BTreeMap, sync::Mutex, thread::JoinHandle};
+use std::collections::BTreeMap;
 
 use bitcoin::hashes::{Hash, HashEngine, sha256};
 use cairn_domain::{
@@ -32,24 +32,6 @@ pub(crate) struct Made {
     pub(crate) head: WatchHeadRow,
     /// In the order of the table.
     pub(crate) rows: Vec<(WatchKey, WatchRow)>,
-}
-
-/// A watchlist that is being made in a thread, which ends with this.
-#[derive(Default)]
-pub(crate) struct Making(pub(crate) Mutex<Option<Thread>>);
-
-/// The thread.
-pub(crate) struct Thread {
-    pub(crate) cancel: CancelToken,
-    pub(crate) handle: Option<JoinHandle<Result<Option<Made>, PipelineError>>>,
-}
-
-impl Drop for Thread {
-    fn drop(&mut self) {
-        self.cancel.cancel();
-        // What it found is not wanted any more.
-        self.handle.take().map(JoinHandle::join);
-    }
 }
 
 /// Whether the tables can be read that it is made from.

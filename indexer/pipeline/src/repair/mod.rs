@@ -26,8 +26,12 @@ use cairn_writer::{WriteError, Writer};
 use self::shared::Shared;
 pub use self::source::{BlockSource, FileBlocks, FoundBlock};
 use crate::{
-    BulkSizes, Engine, PipelineError, Progress, bulk, labels,
-    late::{KeptFolds, watchlist::Making},
+    BulkSizes, Engine, PipelineError, Progress,
+    beside::Beside,
+    bulk,
+    follow_flows::FollowedFlows,
+    labels,
+    late::KeptFolds,
     verify::{Audit, RawCheck, Repair, audit_index},
 };
 
@@ -217,7 +221,8 @@ impl Mending<'_> {
             save_seconds: self.save_seconds,
             sizes: None::<BulkSizes>,
             folds: KeptFolds::default(),
-            watchlist: Making::default(),
+            watchlist: Beside::default(),
+            flows: FollowedFlows::default(),
         };
         for _ in 0..ROUNDS {
             let audit = audit_index(&engine.reader, self.raw, self.progress)?;
@@ -305,6 +310,7 @@ impl Mending<'_> {
         if audit.damages.iter().any(|damage| damage.repair == Repair::Late) {
             (0..).zip(LATE).try_for_each(|(place, stage)| engine.forget_late(place, stage))?;
             engine.forget_watchlist()?;
+            engine.forget_flows()?;
             engine.follow_up(self.progress, true)?;
             engine.settle()?;
             self.done.push("late stages: made again from the tables of others".to_owned());

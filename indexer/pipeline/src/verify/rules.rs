@@ -13,6 +13,7 @@ use cairn_tables::{
     daily::Daily,
     entities::{EntityFacets, EntityScripts, EntityTotals},
     events::{Documents, Events, QuoteVersions, Quotes},
+    exchange_flows::{ExchangeFlows, FlowBlocks, FlowsHead},
     facts::Facts,
     feed::{Announced, Feed},
     flushes::{FlushAlerts, Flushes},
@@ -470,4 +471,19 @@ impl Verified for Announced {
 /// Nothing to compare with.
 impl Verified for LiveQuotes {
     const REPAIR: Repair = Repair::Dropped;
+}
+
+/// Compared as a whole, if they are of the tip.
+impl Verified for FlowsHead {
+    const REPAIR: Repair = Repair::Late;
+}
+
+/// As [`FlowsHead`].
+impl Verified for ExchangeFlows {
+    const REPAIR: Repair = Repair::Late;
+}
+
+/// What was observed with labels that may have changed since.
+impl Verified for FlowBlocks {
+    const REPAIR: Repair = Repair::Late;
 }

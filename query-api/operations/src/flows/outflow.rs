@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use cairn_domain::exchange_flows::Part;
 use cairn_events::{Category, EntityName};
 use cairn_http::ApiError;
 use cairn_model::{Sats, ScriptId, ScriptPrefix, TxNum, day_of};
@@ -78,7 +79,7 @@ impl Reading {
             if self.parts == 0 {
                 return Ok(None);
             }
-            let left = left(sent, received, tx.fee_sats(), tx.input_sats());
+            let left = Part { sent, received }.flow(tx.fee_sats(), tx.input_sats()).outflow;
             let day = days.entry(day_of(time)).or_default();
             day.sats = day.sats.saturating_add(left);
             day.to_exchange = day.to_exchange.saturating_add(self.paid_to_exchanges(view, &outputs)?.min(left));
@@ -146,28 +147,4 @@ impl Reading {
 fn is_coinbase(view: &View<'_>, tx_num: TxNum) -> bool {
     let height = view.chain().height_of(tx_num);
     height.and_then(|height| view.chain().get(height)).is_some_and(|block| block.first_tx == tx_num)
-}
-
-/// What leaves a holder in a transaction that it sends so much in and receives so much of: its share of the fee is no outflow.
-fn left(sent: Sats, received: Sats, fee: Sats, inputs: Sats) -> Sats {
-    let net = sent.saturating_sub(received);
-    let share = u128::from(fee) * u128::from(sent) / u128::from(inputs.max(1));
-    net - net.min(Sats::try_from(share).unwrap_or(Sats::MAX))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_share_of_the_fee_is_no_outflow() {
-        // All inputs are its own.
-        assert_eq!(left(1_000, 0, 10, 1_000), 990);
-        // A third of them: the share floors.
-        assert_eq!(left(1_000, 100, 10, 3_000), 897);
-        // Only the fee is paid.
-        assert_eq!(left(1_000, 990, 10, 1_000), 0);
-        assert_eq!(left(1_000, 995, 10, 1_000), 0);
-        assert_eq!(left(0, 5, 10, 0), 0);
-    }
 }

@@ -75,6 +75,8 @@ pub struct ScriptClaims {
 pub struct ClaimDocument {
     /// Its sequence number.
     pub seq: u64,
+    /// When this index took it, in seconds since 1970.
+    pub received_at: u32,
     /// Where it comes from.
     pub provenance: Provenance,
 }
@@ -123,7 +125,9 @@ impl View<'_> {
     pub fn claim_document(&self, version: &ListVersion) -> Result<Option<ClaimDocument>, ReadError> {
         let Some((hash, state)) = self.document_beginning(&version.document)? else { return Ok(None) };
         match self.event(state.seq)? {
-            Some((seq, EventRow::Document { provenance, .. })) => Ok(Some(ClaimDocument { seq, provenance })),
+            Some((seq, EventRow::Document { received_at, provenance, .. })) => {
+                Ok(Some(ClaimDocument { seq, received_at, provenance }))
+            }
             _ => Err(ReadError::Lacks { table: "events", what: format!("document {hash}") }),
         }
     }
@@ -191,7 +195,7 @@ impl View<'_> {
         })
     }
 
-    /// When the first complete document of a list after this one was retrieved; `None` if there is none. One row read.
+    /// The first complete document of a list after this one; `None` if there is none. One row read.
     fn complete_after(&self, list: &ListKey, version: &ListVersion) -> Result<Option<ListVersion>, ReadError> {
         let of = ListDocument { list: list.clone(), is_complete: true, version: *version };
         for row in self.scan::<ClaimLists>(Some(&of))? {

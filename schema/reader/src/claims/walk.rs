@@ -20,6 +20,8 @@ use crate::{
 
 /// Rows of a list about one script that are simply read. Where there are more, seeks pass over older documents.
 const FEW: usize = 8;
+/// Most rows about one script that are read together.
+const MOST_ROWS: usize = 1 << 16;
 
 /// Reads what is said of scripts: with the fewest reads if they ascend, since the iterators are mostly where they should be.
 pub struct ClaimWalk<'v> {
@@ -242,8 +244,24 @@ impl ClaimWalk<'_> {
         Ok(ListClaims { list, version, claims, first_at, ended_at, contests: Vec::new() })
     }
 
-    /// The first complete document of a list after another. One row read, unless it is known.
-    fn complete_after(&mut self, list: &ListKey, version: ListVersion) -> Result<Option<ListVersion>, ReadError> {
+    /// What each document says of a script, at most 65 536 rows: those that no longer hold and those that are contested, too.
+    ///
+    /// # Errors
+    /// The database cannot be read, or a row is damaged.
+    pub fn rows(&mut self, script: &[u8; 32]) -> Result<Vec<(ClaimKey, Claim)>, ReadError> {
+        let (mut rows, mut next) = (Vec::new(), self.seek(script, script)?);
+        while let Some(key) = next.filter(|_| rows.len() < MOST_ROWS) {
+            rows.push((key, self.claim()?));
+            next = self.next(script)?;
+        }
+        Ok(rows)
+    }
+
+    /// The first complete document of a list after another; `None` if there is none. One row read, unless it is known.
+    ///
+    /// # Errors
+    /// The database cannot be read, or a row is damaged.
+    pub fn complete_after(&mut self, list: &ListKey, version: ListVersion) -> Result<Option<ListVersion>, ReadError> {
         if let Some(known) = self.complete.get(list).and_then(|of| of.get(&version)) {
             return Ok(*known);
         }

@@ -52,7 +52,7 @@ pub struct MemberPage {
 }
 
 /// A root whose children are walked through.
-struct Level {
+pub(super) struct Level {
     root: TxNum,
     children: u32,
     /// The child that is next, and the row that it is in.
@@ -151,13 +151,13 @@ impl View<'_> {
         }
     }
 
-    fn level(&self, root: TxNum) -> Result<Level, ReadError> {
+    pub(super) fn level(&self, root: TxNum) -> Result<Level, ReadError> {
         let (counts, _) = self.root_row(ClusterRoot(root))?;
         Ok(Level { root, children: counts.children, at: 0, row: None })
     }
 
     /// The next child as of a block.
-    fn next_child(&self, level: &mut Level, at: AsOf) -> Result<Option<Child>, ReadError> {
+    pub(super) fn next_child(&self, level: &mut Level, at: AsOf) -> Result<Option<Child>, ReadError> {
         if level.at >= level.children {
             return Ok(None);
         }

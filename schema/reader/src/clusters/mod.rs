@@ -4,6 +4,7 @@ mod explain;
 mod inherited;
 mod members;
 mod owners;
+mod walk;
 
 use std::collections::HashMap;
 
@@ -20,6 +21,7 @@ pub use self::{
     inherited::{ClaimedParts, ClaimedScripts},
     members::{MemberPage, MemberPlace},
     owners::{LeftOut, SuspectMerge},
+    walk::{ClusterNodes, WalkedNode},
 };
 use crate::{ReadError, View};
 

@@ -10,6 +10,7 @@ mod golden_clusters;
 mod golden_contests;
 mod golden_events;
 mod golden_feed;
+mod golden_flows;
 mod golden_labels;
 mod golden_late;
 mod golden_names;

@@ -1,0 +1,235 @@
+//! Makes a generation of flows.
+
+use std::{collections::BTreeMap, path::Path};
+
+use cairn_domain::exchange_flows::Part;
+use cairn_events::EntityName;
+use cairn_model::{BlockHash, CancelToken, Height, Sats, ScriptId, TxNum, day_of};
+use cairn_reader::{ReadError, View};
+use cairn_tables::{
+    block_log::TXS_PER_ROW,
+    exchange_flows::{FlowMode, Held},
+    stages::{AGES, CLUSTERS, SCRIPTS},
+    tx_sums::{Moved, TxSums, TxSumsRow},
+};
+
+use super::{
+    assign::{Take, assign},
+    buckets::{Buckets, Item, SpillError},
+    known::{Exchanges, Who},
+    sums::{DaySums, FlowRows, Parts, held, overflow},
+    timeline::{Owner, Spans},
+};
+use crate::PipelineError;
+
+/// A generation of flows.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Made {
+    pub(crate) height: Height,
+    pub(crate) hash: BlockHash,
+    pub(crate) mark: [u8; 8],
+    /// What each exchange held.
+    pub(crate) held: Vec<Held>,
+    pub(crate) rows: FlowRows,
+}
+
+/// Whether the tables can be read that flows are made from, and labels follow from all claims.
+pub(crate) fn can_make(view: &View<'_>) -> Result<bool, ReadError> {
+    for stage in [AGES, SCRIPTS, CLUSTERS] {
+        match view.require(&stage) {
+            Err(ReadError::Unfinished(_) | ReadError::StageVersion { .. }) => return Ok(false),
+            other => other?,
+        }
+    }
+    view.labels_are_settled()
+}
+
+impl From<SpillError> for PipelineError {
+    fn from(SpillError { path, source }: SpillError) -> Self {
+        PipelineError::io(path)(source)
+    }
+}
+
+/// Makes the flows of all blocks up to the tip of a view; `None` while the tables that they are made from are being made.
+/// Without a folder for what does not fit in memory, few flows can be made.
+///
+/// # Errors
+/// The database cannot be read, a row is damaged, or the folder cannot be written; [`PipelineError::Stopped`] if cancelled.
+pub(crate) fn make(view: &View<'_>, dir: Option<&Path>, cancel: &CancelToken) -> Result<Option<Made>, PipelineError> {
+    if !can_make(view)? {
+        return Ok(None);
+    }
+    let exchanges = Exchanges::read(view)?;
+    let mut reading = Reading { view, buckets: Buckets::new(dir)?, sums: DaySums::default() };
+    assign(view, &exchanges, cancel, &mut reading)?;
+    let rows = reading.add_up(cancel)?.rows(&exchanges).map_err(overflow)?;
+    let held = balances(&exchanges, &rows)?;
+    Ok(Some(Made { height: view.tip().height, hash: view.tip().hash, mark: exchanges.mark, held, rows }))
+}
+
+/// What exchanges hold by their flows, which is what their scripts hold.
+fn balances(exchanges: &Exchanges, rows: &FlowRows) -> Result<Vec<Held>, ReadError> {
+    let [latest, point_in_time] = FlowMode::ALL.map(|mode| held(rows, mode));
+    let of = |held: &BTreeMap<EntityName, Option<Sats>>, exchange| held.get(exchange).copied().unwrap_or(Some(0));
+    let mut all = Vec::new();
+    for (exchange, sats) in exchanges.held() {
+        let wrong = |what: &str| ReadError::Broken(format!("the flows of exchange {exchange} {what}"));
+        if of(&latest, exchange) != Some(sats) {
+            return Err(wrong("do not add up to what its scripts hold"));
+        }
+        let then = of(&point_in_time, exchange).ok_or_else(|| wrong("add up to less than nothing"))?;
+        all.push(Held { exchange: exchange.clone(), latest: sats, point_in_time: then });
+    }
+    Ok(all)
+}
+
+/// Reads the histories of scripts.
+struct Reading<'v> {
+    view: &'v View<'v>,
+    buckets: Buckets,
+    sums: DaySums,
+}
+
+impl Take for Reading<'_> {
+    fn take(&mut self, script: ScriptId, spans: &Spans, latest: Option<Who>) -> Result<(), PipelineError> {
+        if latest.is_none() && spans.iter().all(|span| span.1.is_none()) {
+            return Ok(());
+        }
+        let mut then = Then { spans, next: 0, owner: None, known_from: TxNum(0) };
+        let mut balance: i64 = 0;
+        for row in self.view.history_rows(script)? {
+            for entry in row?.entries {
+                then.pass(self.view, entry.tx_num, balance, &mut self.sums)?;
+                let is_known_later = then.owner.is_some() && entry.tx_num < then.known_from;
+                let who = then.owner.map(|owner| owner.who);
+                let item = |who, is_latest, is_point_in_time| Item {
+                    tx_num: entry.tx_num,
+                    who,
+                    is_latest,
+                    is_point_in_time,
+                    is_backfilled: is_point_in_time && is_known_later,
+                    sent: entry.sent,
+                    received: entry.received,
+                };
+                match (latest, who) {
+                    (Some(latest), Some(who)) if latest == who => self.buckets.add(&item(who, true, true))?,
+                    (latest, who) => {
+                        latest.map_or(Ok(()), |latest| self.buckets.add(&item(latest, true, false)))?;
+                        who.map_or(Ok(()), |who| self.buckets.add(&item(who, false, true)))?;
+                    }
+                }
+                let change = i64::try_from(i128::from(entry.received) - i128::from(entry.sent));
+                let after = change.ok().and_then(|change| balance.checked_add(change));
+                balance = after.ok_or_else(|| ReadError::Broken("a balance is out of range".to_owned()))?;
+            }
+        }
+        then.pass(self.view, TxNum(u64::MAX), balance, &mut self.sums)
+    }
+}
+
+/// Whose a script was, while its history is read.
+struct Then<'s> {
+    spans: &'s Spans,
+    next: usize,
+    owner: Option<Owner>,
+    /// The first transaction of the day on which the owner was known.
+    known_from: TxNum,
+}
+
+impl Then<'_> {
+    /// Passes the changes up to a transaction; `balance` is what the script holds before it.
+    fn pass(&mut self, view: &View<'_>, tx_num: TxNum, balance: i64, sums: &mut DaySums) -> Result<(), PipelineError> {
+        while let Some((height, owner)) = self.spans.get(self.next) {
+            let lacks = || ReadError::Broken(format!("block {height} is missing"));
+            let block = view.chain().get(*height).ok_or_else(lacks)?;
+            if block.first_tx > tx_num {
+                break;
+            }
+            let day = day_of(block.mono_time);
+            let who = |owner: &Option<Owner>| owner.map(|owner| owner.who);
+            if who(owner) != who(&self.owner) {
+                let mode = FlowMode::PointInTime;
+                for (who, sats) in [(who(&self.owner), -balance), (who(owner), balance)] {
+                    who.filter(|_| sats != 0)
+                        .map_or(Ok(()), |who| sums.reclassified(mode, who, day, sats))
+                        .map_err(overflow)?;
+                }
+            }
+            self.owner = *owner;
+            self.known_from = owner.map_or(TxNum(0), |owner| {
+                let before = owner.known.saturating_mul(86_400).checked_sub(1);
+                let last = before.and_then(|time| view.chain().height_at(time));
+                let first = view.chain().get(last.map_or(0, |height| height + 1));
+                first.map_or(TxNum(u64::MAX), |block| block.first_tx)
+            });
+            self.next += 1;
+        }
+        Ok(())
+    }
+}
+
+impl Reading<'_> {
+    /// Adds up what was read, transaction by transaction.
+    fn add_up(mut self, cancel: &CancelToken) -> Result<DaySums, PipelineError> {
+        let mut fees = Fees { view: self.view, row: None };
+        while let Some(items) = self.buckets.take()? {
+            for items in items.chunk_by(|a, b| a.tx_num == b.tx_num) {
+                let Some(first) = items.first() else { continue };
+                if cancel.is_cancelled() {
+                    return Err(PipelineError::Stopped);
+                }
+                let (day, moved) = fees.of(first.tx_num)?;
+                for mode in FlowMode::ALL {
+                    let parts = parts(items, mode);
+                    self.sums.transaction(mode, day, moved, &parts).map_err(overflow)?;
+                }
+            }
+        }
+        Ok(self.sums)
+    }
+}
+
+/// What each exchange does in a transaction.
+fn parts(items: &[Item], mode: FlowMode) -> BTreeMap<Who, Parts> {
+    let mut parts: BTreeMap<Who, Parts> = BTreeMap::new();
+    for item in items {
+        let (counts, is_backfilled) = match mode {
+            FlowMode::Latest => (item.is_latest, false),
+            FlowMode::PointInTime => (item.is_point_in_time, item.is_backfilled),
+        };
+        if !counts {
+            continue;
+        }
+        let of = parts.entry(item.who).or_default();
+        let add = |part: &mut Part| {
+            part.sent = part.sent.saturating_add(item.sent);
+            part.received = part.received.saturating_add(item.received);
+        };
+        add(&mut of.all);
+        if is_backfilled {
+            add(&mut of.backfilled);
+        }
+    }
+    parts
+}
+
+/// Days, fees and inputs of transactions that ascend.
+struct Fees<'v> {
+    view: &'v View<'v>,
+    row: Option<(TxNum, TxSumsRow)>,
+}
+
+impl Fees<'_> {
+    fn of(&mut self, tx_num: TxNum) -> Result<(u32, Moved), ReadError> {
+        let lacks = || ReadError::Lacks { table: "tx_sums", what: format!("transaction {}", tx_num.0) };
+        let chain = self.view.chain();
+        let block = chain.height_of(tx_num).and_then(|height| chain.get(height)).ok_or_else(lacks)?;
+        let place = (tx_num.0 - block.first_tx.0) as usize;
+        let first = TxNum(block.first_tx.0 + (place - place % TXS_PER_ROW) as u64);
+        if self.row.as_ref().is_none_or(|(of, _)| *of != first) {
+            self.row = Some((first, self.view.get::<TxSums>(&first)?.ok_or_else(lacks)?));
+        }
+        let moved = self.row.as_ref().and_then(|(_, row)| row.0.get(place % TXS_PER_ROW));
+        Ok((day_of(block.mono_time), *moved.ok_or_else(lacks)?))
+    }
+}

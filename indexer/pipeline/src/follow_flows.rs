@@ -1,0 +1,234 @@
+//! Has the flows of exchanges made anew when it is time, and adds those of blocks since.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use cairn_events::EntityName;
+use cairn_model::{BlockHash, CancelToken, Height, Sats};
+use cairn_reader::{ReadError, View};
+use cairn_tables::{
+    TableInfo,
+    exchange_flows::{ExchangeFlows, FlowBlockRow, FlowBlocks, FlowKey, FlowSum, FlowsHead, FlowsHeadRow},
+    sums::Sums,
+};
+use cairn_writer::WriteError;
+
+use crate::{
+    Engine, PipelineError, Progress,
+    beside::{Beside, Outcome},
+    exchanges::{Exchanges, Made, can_make, change, flows_of_block, make, overflow},
+};
+
+/// Blocks after which they are made anew: a day.
+const EVERY: u32 = 144;
+/// The same, after a document has changed which scripts are members of exchanges: an hour.
+const EVERY_CHANGE: u32 = 6;
+/// Blocks that are added in one commit, while no new block can be taken in. What is further behind waits for the next
+/// generation.
+const MOST_AT_ONCE: u32 = 144;
+/// Blocks that are added to a generation: a week's, if the next one cannot be made.
+const MOST_SINCE: u32 = 1_008;
+/// Rows of a commit.
+const ROWS: usize = 8_192;
+
+/// Flows that are being made, and what they were last followed up to.
+#[derive(Default)]
+pub(crate) struct FollowedFlows {
+    making: Beside<Made>,
+    /// The tip, and the newest event.
+    seen: Mutex<Option<(BlockHash, u64)>>,
+}
+
+impl Engine {
+    /// Makes the flows of exchanges anew if it is time: at once if `waits`, else in a thread, from which a later call takes them;
+    /// and adds those of the blocks since. Returns whether it wrote anything, which is durable with the next [`Engine::settle`].
+    ///
+    /// # Errors
+    /// The database fails. [`PipelineError::Stopped`] if cancelled.
+    pub fn follow_flows(&self, progress: &dyn Progress, waits: bool) -> Result<bool, PipelineError> {
+        if self.tip()?.is_none() {
+            return Ok(false);
+        }
+        let mut view = self.reader.view()?;
+        let mut wrote = false;
+        if let Some(made) = self.flows.making.take(waits) {
+            wrote = self.take_flows(&view, made)?;
+        }
+        let now = (view.tip().hash, view.tip().seq);
+        let seen = *self.flows.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        if !wrote && seen == Some(now) || !can_make(&view)? {
+            return Ok(wrote);
+        }
+        let exchanges = match Exchanges::read(&view) {
+            Err(error) if error.is_damage() => return self.cannot(&view, &error.into()).map(|()| wrote),
+            exchanges => exchanges?,
+        };
+        if !self.flows.making.is_busy(view.tip().height) && is_due(&view, &exchanges, waits)? {
+            let dir = self.datadir.join("exchange-flows");
+            if waits {
+                let made = make(&view, Some(&dir), progress.cancel_token());
+                wrote |= self.take_flows(&view, made)?;
+            } else {
+                let reader = Arc::clone(&self.reader);
+                let work = move |cancel: &CancelToken| make(&reader.view()?, Some(&dir), cancel);
+                self.flows.making.start("flows", work);
+            }
+        }
+        if wrote {
+            view = self.reader.view()?;
+        }
+        match self.add_flows(&view, &exchanges, progress.cancel_token()) {
+            Err(error) if error.is_damage() => self.cannot(&view, &error)?,
+            added => wrote |= added?,
+        }
+        *self.flows.seen.lock().unwrap_or_else(PoisonError::into_inner) = Some(now);
+        Ok(wrote)
+    }
+
+    /// What went wrong does not stop blocks: it is said, and tried again some blocks later.
+    fn cannot(&self, view: &View<'_>, error: &PipelineError) -> Result<(), PipelineError> {
+        if error.is_damage() {
+            tracing::error!(%error, "flows of exchanges cannot be made: `cairn verify` says what is damaged");
+        } else {
+            tracing::error!(%error, "flows of exchanges cannot be made; it is tried again");
+        }
+        self.flows.making.rest(view.tip().height);
+        Ok(())
+    }
+
+    /// Writes what was made, if its block is still there.
+    fn take_flows(&self, view: &View<'_>, made: Outcome<Made>) -> Result<bool, PipelineError> {
+        match made {
+            Ok(Some(made)) if view.chain().is(made.height, &made.hash) => self.write_flows(&made).map(|()| true),
+            Ok(_) => Ok(false),
+            Err(PipelineError::Stopped) => Err(PipelineError::Stopped),
+            Err(error) => self.cannot(view, &error).map(|()| false),
+        }
+    }
+
+    fn write_flows(&self, made: &Made) -> Result<(), PipelineError> {
+        let old = self.reader.view()?.get::<FlowsHead>(&())?.map(|head| head.generation);
+        let generation = old.map_or(0, |old| 1 - old);
+        let clear = |generation: u8| {
+            self.writer.commit::<WriteError>(|batch| {
+                batch.delete_beginning::<ExchangeFlows>(&[generation]);
+                Ok(())
+            })
+        };
+        // What a process that was killed left of it.
+        clear(generation)?;
+        let rows: Vec<_> = made.rows.iter().collect();
+        for rows in rows.chunks(ROWS) {
+            self.writer.commit::<WriteError>(|batch| {
+                for ((mode, exchange, day), sums) in rows {
+                    let key = FlowKey { generation, mode: *mode, exchange: exchange.clone(), day: *day };
+                    batch.put_row::<ExchangeFlows>(&key, sums);
+                }
+                Ok(())
+            })?;
+        }
+        let Made { height, hash, mark, held, .. } = made;
+        let head = FlowsHeadRow { generation, height: *height, hash: *hash, mark: *mark, held: held.clone() };
+        self.writer.commit::<WriteError>(|batch| {
+            batch.put_row::<FlowsHead>(&(), &head);
+            batch.delete_range::<FlowBlocks>(&0, &Height::MAX);
+            Ok(())
+        })?;
+        Ok(old.map_or(Ok(()), clear)?)
+    }
+
+    /// Adds the flows of the blocks since, if they follow what there is.
+    fn add_flows(&self, view: &View<'_>, exchanges: &Exchanges, cancel: &CancelToken) -> Result<bool, PipelineError> {
+        let head = match view.flows_head() {
+            Err(ReadError::Unfinished(_)) => return Ok(false),
+            head => head?,
+        };
+        let tip = view.tip().height;
+        let (base, held) = base_of(view, &head)?;
+        if base == tip || tip - base > MOST_AT_ONCE || tip - head.height > MOST_SINCE {
+            return Ok(false);
+        }
+        let mut before = held;
+        let mut rows: Vec<(Height, FlowBlockRow)> = Vec::new();
+        for height in base + 1..=tip {
+            if cancel.is_cancelled() {
+                return Err(PipelineError::Stopped);
+            }
+            let lacks = || ReadError::Broken(format!("block {height} is missing"));
+            let block = view.journal_block(height)?.ok_or_else(lacks)?;
+            let flows = flows_of_block(view, exchanges, &block)?;
+            for (exchange, sums) in &flows {
+                if let Some(exchange) = exchange {
+                    *before.entry(exchange.clone()).or_default() += change(sums);
+                }
+            }
+            rows.push((height, FlowBlockRow { hash: block.hash, flows, held: Vec::new() }));
+        }
+        // What the flows do not explain, labels and clusters do, which have changed meanwhile.
+        if let Some((_, row)) = rows.last_mut() {
+            row.held = exchanges.held().map(|(exchange, sats)| (exchange.clone(), sats)).collect();
+            reclassify(row, &before)?;
+        }
+        self.writer.commit::<WriteError>(|batch| {
+            batch.delete_range::<FlowBlocks>(&(base + 1), &Height::MAX);
+            rows.iter().for_each(|(height, row)| batch.put_row::<FlowBlocks>(height, row));
+            Ok(())
+        })?;
+        Ok(true)
+    }
+
+    /// Takes the flows away: they are made anew when the chain is followed next.
+    pub(crate) fn forget_flows(&self) -> Result<(), PipelineError> {
+        *self.flows.seen.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        [TableInfo::of::<FlowsHead>(), TableInfo::of::<ExchangeFlows>(), TableInfo::of::<FlowBlocks>()]
+            .iter()
+            .try_for_each(|table| Ok(self.writer.clear(table)?))
+    }
+}
+
+/// Whether they are to be made: there are none, they are of a block that is gone or old, or documents have changed members.
+fn is_due(view: &View<'_>, exchanges: &Exchanges, waits: bool) -> Result<bool, ReadError> {
+    let head = match view.flows_head() {
+        Err(ReadError::Unfinished(_)) => return Ok(true),
+        head => head?,
+    };
+    let is_older = |blocks: u32| view.tip().height >= head.height.saturating_add(blocks);
+    Ok(is_older(EVERY) || head.mark != exchanges.mark && (waits || is_older(EVERY_CHANGE)))
+}
+
+/// What exchanges held, in satoshis.
+type Holdings = BTreeMap<EntityName, i128>;
+
+/// The newest block of which it is known what exchanges held with it, and that.
+fn base_of(view: &View<'_>, head: &FlowsHeadRow) -> Result<(Height, Holdings), ReadError> {
+    let since = view.flow_blocks_after(head.height)?;
+    let holdings = |held: &mut dyn Iterator<Item = (EntityName, Sats)>| -> Holdings {
+        held.map(|(exchange, sats)| (exchange, i128::from(sats))).collect()
+    };
+    Ok(match since.into_iter().rfind(|(_, row)| !row.held.is_empty()) {
+        Some((height, row)) => (height, holdings(&mut row.held.into_iter())),
+        None => (head.height, holdings(&mut head.held.iter().map(|held| (held.exchange.clone(), held.latest)))),
+    })
+}
+
+/// Adds to the row of the tip what exchanges hold beyond what they should by their flows.
+fn reclassify(row: &mut FlowBlockRow, expected: &Holdings) -> Result<(), PipelineError> {
+    let held: BTreeMap<&EntityName, Sats> = row.held.iter().map(|(exchange, sats)| (exchange, *sats)).collect();
+    let names: BTreeSet<&EntityName> = held.keys().copied().chain(expected.keys()).collect();
+    let mut flows: BTreeMap<Option<EntityName>, Sums> = std::mem::take(&mut row.flows).into_iter().collect();
+    for exchange in names {
+        let now = i128::from(held.get(exchange).copied().unwrap_or_default());
+        let more = now - expected.get(exchange).copied().unwrap_or_default();
+        if more == 0 {
+            continue;
+        }
+        for of in [Some(exchange.clone()), None] {
+            let sums = flows.entry(of).or_default();
+            sums.add(FlowSum::Reclassified.position(), more).map_err(overflow)?;
+        }
+    }
+    row.flows = flows.into_iter().filter(|(_, sums)| !sums.is_zero()).collect();
+    Ok(())
+}

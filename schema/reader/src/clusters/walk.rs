@@ -1,0 +1,94 @@
+//! The whole tree of a cluster, node by node.
+
+use cairn_model::{ScriptId, TxNum};
+use cairn_tables::clusters::{ClusterRow, Clusters};
+
+use super::{AsOf, ClusterRoot, LeftOut, SUSPECT_TRANSACTIONS, members::Level};
+use crate::{ReadError, View};
+
+/// A node of a cluster's tree.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct WalkedNode {
+    /// The node.
+    pub node: TxNum,
+    /// Steps from the root.
+    pub depth: usize,
+    /// The transaction that tied it to its parent; `None` for the root.
+    pub by: Option<TxNum>,
+    /// Scripts that it is the first to show, ascending.
+    pub scripts: Vec<ScriptId>,
+}
+
+/// Walks through a cluster's tree: a node before its children, these in the order in which they joined.
+pub struct ClusterNodes<'v> {
+    view: &'v View<'v>,
+    at: AsOf,
+    root: Option<ClusterRoot>,
+    levels: Vec<Level>,
+}
+
+impl View<'_> {
+    /// Begins to walk through a cluster's tree as of the tip. Reads some five rows for each node that shows scripts.
+    #[must_use]
+    pub fn cluster_nodes(&self, root: ClusterRoot) -> ClusterNodes<'_> {
+        ClusterNodes { view: self, at: self.as_of_tip(), root: Some(root), levels: Vec::new() }
+    }
+
+    /// The transaction that brought the first merge of two large clusters into the tree of a node, by itself or with what it
+    /// joined; `None` if there is no such merge. One row read, if there is none; else two for each cluster that joined until then.
+    ///
+    /// # Errors
+    /// As [`View::cluster_at`].
+    pub fn first_suspect(&self, node: TxNum) -> Result<Option<TxNum>, ReadError> {
+        let has_some = |node: TxNum| -> Result<bool, ReadError> {
+            Ok(LeftOut::of(&self.below(node)?).is_none_or(|left_out| left_out.suspects > 0))
+        };
+        if !has_some(node)? {
+            return Ok(None);
+        }
+        let (at, mut level) = (self.as_of_tip(), self.level(node)?);
+        while let Some(child) = self.next_child(&mut level, at)? {
+            if child.node == child.by {
+                continue;
+            }
+            let is_large = match self.get::<Clusters>(&child.node)? {
+                Some(ClusterRow::Merged { counts, .. }) => counts.transactions >= SUSPECT_TRANSACTIONS,
+                _ => return Err(self.broken("a cluster that joined another is none")),
+            };
+            if is_large || has_some(child.node)? {
+                return Ok(Some(child.by));
+            }
+        }
+        Err(self.broken("a suspect merge is missing"))
+    }
+}
+
+impl ClusterNodes<'_> {
+    /// The next node that shows scripts, or has children.
+    ///
+    /// # Errors
+    /// As [`View::cluster_at`].
+    pub fn next_node(&mut self) -> Result<Option<WalkedNode>, ReadError> {
+        if let Some(ClusterRoot(node)) = self.root.take() {
+            self.levels.push(self.view.level(node)?);
+            return Ok(Some(WalkedNode { node, depth: 0, by: None, scripts: self.view.scripts_of_node(node)? }));
+        }
+        loop {
+            let depth = self.levels.len();
+            let Some(level) = self.levels.last_mut() else { return Ok(None) };
+            let Some(child) = self.view.next_child(level, self.at)? else {
+                self.levels.pop();
+                continue;
+            };
+            // A node that joined by itself has no children.
+            let has_children = child.node != child.by;
+            if has_children {
+                self.levels.push(self.view.level(child.node)?);
+            } else if child.scripts == 0 {
+                continue;
+            }
+            let scripts = self.view.scripts_of_node(child.node)?;
+            return Ok(Some(WalkedNode { node: child.node, depth, by: Some(child.by), scripts }));
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! Flows of exchanges, as they are kept beside the chain.
+
+use std::ops::RangeInclusive;
+
+use cairn_events::EntityName;
+use cairn_model::Height;
+use cairn_tables::{
+    exchange_flows::{ExchangeFlows, FlowBlockRow, FlowBlocks, FlowKey, FlowMode, FlowsHead, FlowsHeadRow},
+    sums::Sums,
+};
+
+use crate::{ReadError, View};
+
+/// What [`ReadError::Unfinished`] names while there are no flows.
+pub const EXCHANGE_FLOWS: &str = "exchange_flows";
+
+impl View<'_> {
+    /// What the flows are as of, apart from blocks after it. One row read.
+    ///
+    /// # Errors
+    /// [`ReadError::Unfinished`]: they are being made, since there are none or their block is gone. Or the database cannot be
+    /// read, or the row is damaged.
+    pub fn flows_head(&self) -> Result<FlowsHeadRow, ReadError> {
+        let head = self.get::<FlowsHead>(&())?;
+        let head = head.filter(|head| self.chain().is(head.height, &head.hash));
+        head.ok_or(ReadError::Unfinished(EXCHANGE_FLOWS))
+    }
+
+    /// The flows of an exchange, or of all together, on some days, ascending: those of the generation of a head alone. One row read
+    /// for each.
+    ///
+    /// # Errors
+    /// The database cannot be read, or a row is damaged.
+    pub fn flows_of(
+        &self,
+        head: &FlowsHeadRow,
+        mode: FlowMode,
+        exchange: Option<&EntityName>,
+        days: RangeInclusive<u32>,
+    ) -> Result<Vec<(u32, Sums)>, ReadError> {
+        let key = |day| FlowKey { generation: head.generation, mode, exchange: exchange.cloned(), day };
+        let (first, last) = (key(*days.start()), key(*days.end()));
+        let mut found = Vec::new();
+        for row in self.scan::<ExchangeFlows>(Some(&first))? {
+            let (key, sums) = row?;
+            if key > last {
+                break;
+            }
+            found.push((key.day, sums));
+        }
+        Ok(found)
+    }
+
+    /// The flows of the blocks that follow a height without a gap, as far as they are kept and their blocks are still there. One row
+    /// read for each.
+    ///
+    /// # Errors
+    /// The database cannot be read, or a row is damaged.
+    pub fn flow_blocks_after(&self, height: Height) -> Result<Vec<(Height, FlowBlockRow)>, ReadError> {
+        let mut found: Vec<(Height, FlowBlockRow)> = Vec::new();
+        let mut next = height.saturating_add(1);
+        for row in self.scan::<FlowBlocks>(Some(&next))? {
+            let (height, row) = row?;
+            if height != next || !self.chain().is(height, &row.hash) {
+                break;
+            }
+            found.push((height, row));
+            next = next.saturating_add(1);
+        }
+        Ok(found)
+    }
+}

@@ -1,0 +1,276 @@
+//! Flows of exchanges: what came to the scripts that count as an exchange's and what left them, by day. A generation is made of
+//! the whole index as of one block, and made anew once in a while; blocks after it have rows of their own until then.
+//!
+//! ```text
+//! flows_head      'G' → generation (1) │ height │ hash (32) │ mark (8) │ n × (length │ exchange │ held │ held then)
+//! exchange_flows  generation (1) ‖ mode (1) ‖ exchange ‖ 0 ‖ day (4) → sums by position, see `FlowSum`
+//! flow_blocks     'N' ‖ height (4) → hash (32) │ n │ n × (length │ exchange │ length │ sums) │ m × (length │ exchange │ held)
+//! ```
+//!
+//! Mode 0 has labels as they are now, mode 1 as they were asserted at the time of each block. The row of no exchange (an empty
+//! name) is of all together: there `FromExchanges` and `ToExchanges` are both what exchanges sent to each other. `held` is what an
+//! exchange held with that block, `held then` the same in mode 1. `mark` tells apart the sets of scripts that documents make
+//! members. `flow_blocks` has rows of the newest blocks in mode 0, and what exchanges held with a block if it was the tip when the
+//! row was written. The generation that `flows_head` does not name is being written, or is left of a process that was killed.
+
+use cairn_events::EntityName;
+use cairn_model::{BlockHash, Height, Sats};
+
+use crate::{
+    codec::{DecodeError, Input, KeyCodec, ValueCodec, put_amount, put_varint},
+    sums::Sums,
+    table::{Home, Origin, Table, Tuning},
+};
+
+/// What the flows are as of.
+pub struct FlowsHead;
+
+impl Table for FlowsHead {
+    const NAME: &'static str = "flows_head";
+    const HOME: Home = Home::Shared(b'G');
+    const ORIGIN: Origin = Origin::Index;
+    type Key = ();
+    type Value = FlowsHeadRow;
+}
+
+/// The flows of a generation by day.
+pub struct ExchangeFlows;
+
+impl Table for ExchangeFlows {
+    const NAME: &'static str = "exchange_flows";
+    // Hundreds of exchanges times thousands of days; keys that begin alike.
+    const HOME: Home = Home::Own(Tuning::SHORT);
+    const ORIGIN: Origin = Origin::Index;
+    type Key = FlowKey;
+    type Value = Sums;
+}
+
+/// The flows of blocks after the generation.
+pub struct FlowBlocks;
+
+impl Table for FlowBlocks {
+    const NAME: &'static str = "flow_blocks";
+    const HOME: Home = Home::Shared(b'N');
+    const ORIGIN: Origin = Origin::Index;
+    type Key = Height;
+    type Value = FlowBlockRow;
+}
+
+/// Which labels count.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[repr(u8)]
+pub enum FlowMode {
+    /// Those that there are now.
+    Latest = 0,
+    /// Those that were asserted by the time of each block.
+    PointInTime = 1,
+}
+
+impl FlowMode {
+    /// Both.
+    pub const ALL: [FlowMode; 2] = [FlowMode::Latest, FlowMode::PointInTime];
+}
+
+/// What is summed of a day, by position.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u32)]
+pub enum FlowSum {
+    /// Satoshis that came in.
+    Inflow = 0,
+    /// Satoshis that went out, fees not counted.
+    Outflow = 1,
+    /// Satoshis that came back, change included.
+    Internal = 2,
+    /// Satoshis of fees.
+    Fees = 3,
+    /// Satoshis of the inflow that came from exchanges.
+    FromExchanges = 4,
+    /// Satoshis of the outflow that went to exchanges.
+    ToExchanges = 5,
+    /// What scripts held that began to count as the exchange's, less what those held that ceased to.
+    Reclassified = 6,
+    /// Satoshis of inflow and outflow that count because of documents that the index received on a later day.
+    Backfilled = 7,
+    /// Transactions.
+    Transactions = 8,
+}
+
+impl FlowSum {
+    /// Its position in a row.
+    #[must_use]
+    pub const fn position(self) -> u32 {
+        self as u32
+    }
+}
+
+/// What a row of flows is of.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct FlowKey {
+    /// 0 or 1.
+    pub generation: u8,
+    /// Which labels count.
+    pub mode: FlowMode,
+    /// Whose; `None`: of all exchanges together.
+    pub exchange: Option<EntityName>,
+    /// Day of monotone block time (UTC), in days since 1970.
+    pub day: u32,
+}
+
+impl KeyCodec for FlowKey {
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.extend([self.generation, self.mode as u8]);
+        out.extend_from_slice(self.exchange.as_ref().map_or("", EntityName::as_str).as_bytes());
+        out.push(0);
+        out.extend_from_slice(&self.day.to_be_bytes());
+    }
+
+    fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
+        let generation = generation(b)?;
+        let mode = match b.byte()? {
+            0 => FlowMode::Latest,
+            1 => FlowMode::PointInTime,
+            _ => return Err(b.error("mode")),
+        };
+        let mut name = Vec::new();
+        loop {
+            match b.byte()? {
+                0 => break,
+                byte => name.push(byte),
+            }
+        }
+        let exchange = if name.is_empty() { None } else { Some(parse(b, &name)?) };
+        Ok(FlowKey { generation, mode, exchange, day: u32::from_be_bytes(b.array()?) })
+    }
+}
+
+fn generation(b: &mut Input<'_>) -> Result<u8, DecodeError> {
+    match b.byte()? {
+        generation @ (0 | 1) => Ok(generation),
+        _ => Err(b.error("generation")),
+    }
+}
+
+fn parse(b: &Input<'_>, name: &[u8]) -> Result<EntityName, DecodeError> {
+    str::from_utf8(name).ok().and_then(|text| text.parse().ok()).ok_or_else(|| b.error("name of an entity"))
+}
+
+fn put_name(out: &mut Vec<u8>, name: &str) {
+    put_varint(out, name.len() as u64);
+    out.extend_from_slice(name.as_bytes());
+}
+
+/// An empty name is none.
+fn name(b: &mut Input<'_>) -> Result<Option<EntityName>, DecodeError> {
+    let length = usize::try_from(b.varint()?).ok().filter(|length| *length <= EntityName::MAX);
+    let name = b.take(length.ok_or_else(|| b.error("text too long"))?)?;
+    if name.is_empty() { Ok(None) } else { parse(b, name).map(Some) }
+}
+
+fn some_name(b: &mut Input<'_>) -> Result<EntityName, DecodeError> {
+    name(b)?.ok_or_else(|| b.error("no name"))
+}
+
+/// Fails unless names ascend.
+fn follow<N: Ord>(b: &Input<'_>, last: Option<&N>, next: &N) -> Result<(), DecodeError> {
+    if last.is_some_and(|last| last >= next) { Err(b.error("order")) } else { Ok(()) }
+}
+
+/// What an exchange held, in satoshis.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Held {
+    /// Which.
+    pub exchange: EntityName,
+    /// In mode [`FlowMode::Latest`].
+    pub latest: Sats,
+    /// In mode [`FlowMode::PointInTime`].
+    pub point_in_time: Sats,
+}
+
+/// What a generation of flows is as of.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FlowsHeadRow {
+    /// 0 or 1.
+    pub generation: u8,
+    /// The block.
+    pub height: Height,
+    /// Its hash.
+    pub hash: BlockHash,
+    /// Differs if documents have made other scripts members of exchanges.
+    pub mark: [u8; 8],
+    /// What each exchange held, ascending by name.
+    pub held: Vec<Held>,
+}
+
+impl ValueCodec for FlowsHeadRow {
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.push(self.generation);
+        put_varint(out, self.height.into());
+        out.extend_from_slice(&self.hash.0);
+        out.extend_from_slice(&self.mark);
+        for held in &self.held {
+            put_name(out, held.exchange.as_str());
+            put_amount(out, held.latest);
+            put_amount(out, held.point_in_time);
+        }
+    }
+
+    fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
+        let (generation, height, hash) = (generation(b)?, b.varint32()?, BlockHash(b.array()?));
+        let mark = b.array()?;
+        let mut held: Vec<Held> = Vec::new();
+        while b.left() > 0 {
+            let next = Held { exchange: some_name(b)?, latest: b.amount()?, point_in_time: b.amount()? };
+            follow(b, held.last().map(|last| &last.exchange), &next.exchange)?;
+            held.push(next);
+        }
+        Ok(FlowsHeadRow { generation, height, hash, mark, held })
+    }
+}
+
+/// What flowed in a block.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FlowBlockRow {
+    /// Hash of the block.
+    pub hash: BlockHash,
+    /// Of each exchange, ascending by name; `None`: of all together.
+    pub flows: Vec<(Option<EntityName>, Sums)>,
+    /// What each exchange held with the block, ascending by name; empty if that was not noted.
+    pub held: Vec<(EntityName, Sats)>,
+}
+
+impl ValueCodec for FlowBlockRow {
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.hash.0);
+        put_varint(out, self.flows.len() as u64);
+        for (exchange, sums) in &self.flows {
+            put_name(out, exchange.as_ref().map_or("", EntityName::as_str));
+            let mut row = Vec::new();
+            sums.encode(&mut row);
+            put_varint(out, row.len() as u64);
+            out.extend_from_slice(&row);
+        }
+        for (exchange, sats) in &self.held {
+            put_name(out, exchange.as_str());
+            put_amount(out, *sats);
+        }
+    }
+
+    fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
+        let hash = BlockHash(b.array()?);
+        let mut flows: Vec<(Option<EntityName>, Sums)> = Vec::new();
+        for _ in 0..b.count()? {
+            let exchange = name(b)?;
+            follow(b, flows.last().map(|last| &last.0), &exchange)?;
+            let length = b.count()?;
+            let mut row = Input::new(FlowBlocks::NAME, b.take(length)?);
+            flows.push((exchange, Sums::decode(&mut row)?));
+        }
+        let mut held: Vec<(EntityName, Sats)> = Vec::new();
+        while b.left() > 0 {
+            let next = (some_name(b)?, b.amount()?);
+            follow(b, held.last().map(|last| &last.0), &next.0)?;
+            held.push(next);
+        }
+        Ok(FlowBlockRow { hash, flows, held })
+    }
+}
