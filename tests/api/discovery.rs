@@ -232,6 +232,7 @@ async fn health_says_all_that_was_agreed() {
         serde_json::json!([
             "activity_feed",
             "dormant_movements",
+            "exchange_flows",
             "mempool_stress_history",
             "miner_flows",
             "supply_distribution",

@@ -21,6 +21,7 @@ mod dormancy;
 mod endpoints;
 mod entities;
 mod errors;
+mod exchange_flows;
 mod examples;
 mod feed;
 mod feedback;

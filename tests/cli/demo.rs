@@ -197,6 +197,14 @@ fn explains_with_examples(address: &str) {
     let day = flows["pools"][0]["days"].as_array().unwrap().iter().find(is_then).unwrap();
     tells(address, "miner-flows", day, &["date", "block_count", "mined_sats", "outflow_sats", "to_exchange_sats"]);
     assert_eq!(flows["pools"][0]["holder_count"], 1);
+    let days_of = |query: &str, date: &str| {
+        let flows = get_json(address, &format!("/v1/exchange/flows?exchange=cairn-exchange&{query}"));
+        let days = flows["exchanges"][0]["days"].as_array().unwrap().clone();
+        days.into_iter().find(|day| day["date"] == date).unwrap_or_else(|| panic!("{flows}"))
+    };
+    let names = ["date", "tx_count", "inflow_sats", "outflow_sats", "internal_sats", "fees_sats"];
+    tells(address, "exchange-flows", &days_of("range=7d", "2025-12-30"), &names);
+    tells(address, "exchange-flows", &days_of("mode=pit&range=1y", "2025-10-04"), &["date", "reclassified_sats"]);
     // What the feed announced of the one who wakes up.
     let feed = |kind: &str, txid: &str| {
         let row = find(&format!("/v1/chain/activity-feed?limit=200&types={kind}"), "events", txid);

@@ -18,6 +18,8 @@ mod damaged_sums;
 mod disk_full;
 mod drivers;
 mod errors;
+mod exchange_flows;
+mod exchange_flows_by_hand;
 mod feed;
 mod few_files;
 mod follower;

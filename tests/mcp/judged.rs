@@ -86,6 +86,8 @@ const HELD_OUT: &[Judged] = &[
     ("evidence for an investigation", &["/v1/wallets/{address}/evidence-pack"]),
     ("merged many small coins", &["pulse_consolidations"]),
     ("what do miners sell", &["miner_flows"]),
+    ("do coins flow into exchanges or out of them", &["exchange_flows_summary", "exchange_flows"]),
+    ("exchange reserves and netflow per day", &["exchange_flows", "exchange_flows_summary"]),
     ("does anyone watch or dust my address", &["/v1/wallets/{address}/surveillance-status"]),
     ("buy a plan", &["POST /v1/billing/checkout", "/v1/billing/catalog"]),
 ];

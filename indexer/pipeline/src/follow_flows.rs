@@ -129,8 +129,9 @@ impl Engine {
                 Ok(())
             })?;
         }
-        let Made { height, hash, mark, held, .. } = made;
-        let head = FlowsHeadRow { generation, height: *height, hash: *hash, mark: *mark, held: held.clone() };
+        let Made { height, hash, seq, mark, held, .. } = made;
+        let head =
+            FlowsHeadRow { generation, height: *height, hash: *hash, seq: *seq, mark: *mark, held: held.clone() };
         self.writer.commit::<WriteError>(|batch| {
             batch.put_row::<FlowsHead>(&(), &head);
             batch.delete_range::<FlowBlocks>(&0, &Height::MAX);

@@ -9,7 +9,7 @@ use cairn_reader::{Damages, NAMELESS, ReadError, Reader, View};
 use crate::{
     config::ChainConfig,
     context::{
-        CLAIMS, Ctx, LABELS, MARKET, MEMPOOL, MempoolView, PRICE, PriceAccess, TIP, has_gap, lacks_blocks,
+        BESIDE, CLAIMS, Ctx, LABELS, MARKET, MEMPOOL, MempoolView, PRICE, PriceAccess, TIP, has_gap, lacks_blocks,
         reads_live_quotes, reads_mempool,
     },
     entities::KnownProfiles,
@@ -328,6 +328,11 @@ fn add_version(ctx: &Ctx<'_>, pinned: Option<&PinnedMempool>, what: Freshness, v
             None | Some(Ok(true)) => versions.add(b"settled"),
             // Such an answer is not used again.
             Some(_) => versions.add(&ctx.call.now_ms.to_be_bytes()),
+        },
+        BESIDE => match ctx.index.map(View::made_beside) {
+            None => versions.add(b"no tip"),
+            Some(Ok(made)) => versions.add(&made),
+            Some(Err(_)) => versions.add(&ctx.call.now_ms.to_be_bytes()),
         },
         Freshness(other) => {
             debug_assert!(false, "unknown freshness input {other}");

@@ -50,6 +50,8 @@ pub(crate) const MARKET: Freshness = Freshness("market");
 pub(crate) const CLAIMS: Freshness = Freshness("claims");
 /// What is kept of all claims together: while a document is being worked in, it changes without a tip.
 pub(crate) const LABELS: Freshness = Freshness("labels");
+/// What is made of the whole index beside new blocks: it changes without a tip, and without an event.
+pub(crate) const BESIDE: Freshness = Freshness("beside");
 
 /// Age in seconds at which the newest block is too old: on no public network do blocks stay away for a day.
 const OLD: u64 = 86_400;

@@ -69,4 +69,20 @@ impl View<'_> {
         }
         Ok(found)
     }
+
+    /// What is made of the whole index beside new blocks, as far as it changes at one tip: the block of the watchlist, generation and
+    /// block of the flows, and whether they have the tip. Three row reads.
+    ///
+    /// # Errors
+    /// The database cannot be read, or a row is damaged.
+    pub fn made_beside(&self) -> Result<Vec<u8>, ReadError> {
+        let mut made = Vec::new();
+        let mut add = |number: Option<Height>| made.extend(number.map_or([0xff; 4], Height::to_be_bytes));
+        add(self.watch_head()?.map(|head| head.height));
+        let head = self.get::<FlowsHead>(&())?;
+        add(head.as_ref().map(|head| head.height));
+        add(head.map(|head| head.generation.into()));
+        add(self.get::<FlowBlocks>(&self.tip().height)?.map(|_| 1));
+        Ok(made)
+    }
 }

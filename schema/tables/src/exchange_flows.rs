@@ -2,7 +2,7 @@
 //! the whole index as of one block, and made anew once in a while; blocks after it have rows of their own until then.
 //!
 //! ```text
-//! flows_head      'G' → generation (1) │ height │ hash (32) │ mark (8) │ n × (length │ exchange │ held │ held then)
+//! flows_head      'G' → generation (1) │ height │ hash (32) │ seq │ mark (8) │ n × (length │ exchange │ held │ held then)
 //! exchange_flows  generation (1) ‖ mode (1) ‖ exchange ‖ 0 ‖ day (4) → sums by position, see `FlowSum`
 //! flow_blocks     'N' ‖ height (4) → hash (32) │ n │ n × (length │ exchange │ length │ sums) │ m × (length │ exchange │ held)
 //! ```
@@ -195,6 +195,8 @@ pub struct FlowsHeadRow {
     pub height: Height,
     /// Its hash.
     pub hash: BlockHash,
+    /// The newest input event that the labels had.
+    pub seq: u64,
     /// Differs if documents have made other scripts members of exchanges.
     pub mark: [u8; 8],
     /// What each exchange held, ascending by name.
@@ -206,6 +208,7 @@ impl ValueCodec for FlowsHeadRow {
         out.push(self.generation);
         put_varint(out, self.height.into());
         out.extend_from_slice(&self.hash.0);
+        put_varint(out, self.seq);
         out.extend_from_slice(&self.mark);
         for held in &self.held {
             put_name(out, held.exchange.as_str());
@@ -216,14 +219,14 @@ impl ValueCodec for FlowsHeadRow {
 
     fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
         let (generation, height, hash) = (generation(b)?, b.varint32()?, BlockHash(b.array()?));
-        let mark = b.array()?;
+        let (seq, mark) = (b.varint()?, b.array()?);
         let mut held: Vec<Held> = Vec::new();
         while b.left() > 0 {
             let next = Held { exchange: some_name(b)?, latest: b.amount()?, point_in_time: b.amount()? };
             follow(b, held.last().map(|last| &last.exchange), &next.exchange)?;
             held.push(next);
         }
-        Ok(FlowsHeadRow { generation, height, hash, mark, held })
+        Ok(FlowsHeadRow { generation, height, hash, seq, mark, held })
     }
 }
 

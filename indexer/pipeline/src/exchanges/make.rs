@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, path::Path};
 use cairn_domain::exchange_flows::Part;
 use cairn_events::EntityName;
 use cairn_model::{BlockHash, CancelToken, Height, Sats, ScriptId, TxNum, day_of};
-use cairn_reader::{ReadError, View};
+use cairn_reader::{ReadError, Tip, View};
 use cairn_tables::{
     block_log::TXS_PER_ROW,
     exchange_flows::{FlowMode, Held},
@@ -27,6 +27,8 @@ use crate::PipelineError;
 pub(crate) struct Made {
     pub(crate) height: Height,
     pub(crate) hash: BlockHash,
+    /// The newest input event that the labels had.
+    pub(crate) seq: u64,
     pub(crate) mark: [u8; 8],
     /// What each exchange held.
     pub(crate) held: Vec<Held>,
@@ -64,7 +66,8 @@ pub(crate) fn make(view: &View<'_>, dir: Option<&Path>, cancel: &CancelToken) ->
     assign(view, &exchanges, cancel, &mut reading)?;
     let rows = reading.add_up(cancel)?.rows(&exchanges).map_err(overflow)?;
     let held = balances(&exchanges, &rows)?;
-    Ok(Some(Made { height: view.tip().height, hash: view.tip().hash, mark: exchanges.mark, held, rows }))
+    let &Tip { height, hash, seq, .. } = view.tip();
+    Ok(Some(Made { height, hash, seq, mark: exchanges.mark, held, rows }))
 }
 
 /// What exchanges hold by their flows, which is what their scripts hold.

@@ -18,5 +18,5 @@ pub(crate) use self::{
     known::Exchanges,
     make::{Made, can_make, make},
     since::flows_of_block,
-    sums::{change, overflow},
+    sums::{FlowRows, change, held, overflow},
 };

@@ -121,7 +121,7 @@ pub(crate) fn change(sums: &Sums) -> i128 {
 }
 
 /// What each exchange holds by its rows of a mode.
-pub(super) fn held(rows: &FlowRows, mode: FlowMode) -> BTreeMap<EntityName, Option<Sats>> {
+pub(crate) fn held(rows: &FlowRows, mode: FlowMode) -> BTreeMap<EntityName, Option<Sats>> {
     let mut held: BTreeMap<EntityName, i128> = BTreeMap::new();
     for ((_, exchange, _), sums) in rows.iter().filter(|((of, ..), _)| *of == mode) {
         if let Some(exchange) = exchange {

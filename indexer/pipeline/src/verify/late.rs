@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use cairn_model::Height;
-use cairn_reader::View;
+use cairn_reader::{ReadError, View};
 use cairn_tables::{
     Table,
+    exchange_flows::{ExchangeFlows, FlowKey, FlowMode, FlowsHead, Held},
     late::{LateUndo, UndoKey},
     stages::{LATE, StageInfo},
     watchlist::{WatchHead, Watchlist},
@@ -14,7 +15,8 @@ use cairn_tables::{
 use super::{Check, Finding, damage::Damages, meter::Meter};
 use crate::{
     PipelineError,
-    late::{LateRows, can_follow, fold_of, watchlist::make},
+    exchanges::{FlowRows, held, make},
+    late::{LateRows, can_follow, fold_of, watchlist::make as make_watchlist},
 };
 
 /// Name of the check.
@@ -61,6 +63,7 @@ pub(crate) fn audit(view: &View<'_>, meter: &mut Meter<'_>, damages: &mut Damage
         }
     }
     figures.push(watchlist(view, meter, damages, &mut finding)?);
+    figures.push(flows(view, meter, damages, &mut finding)?);
     Ok(finding.into_check(figures.join(", ")))
 }
 
@@ -79,7 +82,7 @@ fn watchlist(
     if (head.height, head.hash) != (view.tip().height, view.tip().hash) {
         return not_compared("it is of an earlier block");
     }
-    let Some(made) = make(view, meter.cancel())? else { return not_compared("its tables are not made yet") };
+    let Some(made) = make_watchlist(view, meter.cancel())? else { return not_compared("its tables are not made yet") };
     let rows = view.scan::<Watchlist>(None)?.collect::<Result<Vec<_>, _>>()?;
     for (table, is_same) in [(WatchHead::NAME, head == made.head), (Watchlist::NAME, rows == made.rows)] {
         if !is_same {
@@ -89,6 +92,67 @@ fn watchlist(
         }
     }
     Ok(format!("watchlist: {} clusters", rows.len()))
+}
+
+/// Compares the flows of exchanges with what these held, and if they are of the tip and few, with what follows from the index.
+fn flows(
+    view: &View<'_>,
+    meter: &mut Meter<'_>,
+    damages: &mut Damages,
+    finding: &mut Finding,
+) -> Result<String, PipelineError> {
+    let not_compared = |why: &str| Ok(format!("flows of exchanges are not compared: {why}"));
+    if !damages.listed.is_empty() {
+        return not_compared("tables are damaged");
+    }
+    let head = match view.flows_head() {
+        Err(ReadError::Unfinished(_)) => return not_compared("they are not made yet"),
+        head => head?,
+    };
+    let mut rows = FlowRows::new();
+    for row in view.scan::<ExchangeFlows>(None)? {
+        let (FlowKey { generation, mode, exchange, day }, sums) = row?;
+        if generation == head.generation {
+            rows.insert((mode, exchange, day), sums);
+        }
+    }
+    let mut differs = |table: &str, what: &str| {
+        finding.expect(false, || format!("{table}: {what}"));
+        damages.differs(table, what.to_owned());
+    };
+    let [latest, then] = FlowMode::ALL.map(|mode| held(&rows, mode));
+    let adds_up = |of: &Held| {
+        let [latest, then] = [&latest, &then].map(|all| all.get(&of.exchange).copied().unwrap_or(Some(0)));
+        (latest, then) == (Some(of.latest), Some(of.point_in_time))
+    };
+    let is_known = |(_, exchange, _): &(_, Option<_>, _)| {
+        exchange.as_ref().is_none_or(|exchange| head.held.iter().any(|held| held.exchange == *exchange))
+    };
+    if !head.held.iter().all(adds_up) || !rows.keys().all(is_known) {
+        differs(ExchangeFlows::NAME, "flows do not add up to what exchanges held");
+    }
+    let is_of_tip = (head.height, head.hash, head.seq) == (view.tip().height, view.tip().hash, view.tip().seq);
+    let figure = format!("flows of {} exchanges at height {}: {} rows", head.held.len(), head.height, rows.len());
+    if !is_of_tip {
+        return Ok(format!("{figure}, which add up; labels or blocks have come since"));
+    }
+    match make(view, None, meter.cancel()) {
+        Ok(Some(made)) => {
+            if rows != made.rows {
+                differs(ExchangeFlows::NAME, "it has other rows than follow from the chain and the claims");
+            }
+            if (head.mark, &head.held) != (made.mark, &made.held) {
+                differs(FlowsHead::NAME, "it has other figures than follow from the chain and the claims");
+            }
+            Ok(figure)
+        }
+        Ok(None) => Ok(format!("{figure}, which add up; labels are being made")),
+        // Too many for memory.
+        Err(error) if !error.is_damage() && !matches!(error, PipelineError::Stopped) => {
+            Ok(format!("{figure}, which add up; they are too many to be made again"))
+        }
+        Err(error) => Err(error),
+    }
 }
 
 /// The height that a late stage has followed the chain to; `None` if it has to be made, or to go back first.

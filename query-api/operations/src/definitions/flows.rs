@@ -18,6 +18,8 @@ pub(crate) const FEED: &str = "activity-feed";
 pub(crate) const CONSOLIDATIONS: &str = "consolidations";
 /// Id of the definition of the flows of miners.
 pub(crate) const MINER_FLOWS: &str = "miner-flows";
+/// Id of the definition of the flows of exchanges.
+pub(crate) const EXCHANGE_FLOWS: &str = "exchange-flows";
 
 /// The page about old coins that move.
 pub(super) const OLD_COINS_PAGE: Definition = Definition {
@@ -202,5 +204,38 @@ pub(super) const MINER_FLOWS_PAGE: Definition = Definition {
          move coins between wallets that nobody has named.",
         "Example, of the demo chain: on 2025-12-29 the coinbases of 107 blocks pay stone-pool 3278142 satoshis, all on one script. 4568926 \
          satoshis leave it that day, of which 1847800 go to the exchange.",
+    ],
+};
+
+/// The page about flows of exchanges.
+pub(super) const EXCHANGE_FLOWS_PAGE: Definition = Definition {
+    id: EXCHANGE_FLOWS,
+    title: "Flows of exchanges",
+    text: &[
+        "An exchange is an entity that most of its labels call one, today. Its scripts are those that lists name for it and the others of \
+         their clusters, as far as claims extend to them; scripts about which votes conflict, and clusters with a suspect \
+         merge, count for nobody.",
+        "Transaction by transaction, with i the inputs of an exchange and o the outputs to it: internal is the smaller of i and o, change \
+         included. Inflow is o less i, if that is above zero. Its share of the fee is fee times i, divided by all inputs, \
+         rounded down, and at most i less o. Outflow is i less o less that share. If several exchanges take part, the smaller \
+         of all inflows and all outflows goes from exchange to exchange: totals leave it out, and it stands beside. Of each exchange, \
+         from_exchanges and to_exchanges are its part in proportion, rounded down. Days are UTC days of monotone block time.",
+        "Mode latest takes the labels of today for the whole history. All histories are read anew once in 144 blocks, and some blocks after \
+         documents have changed who is named; blocks since count with the labels that there were when they came, and what labels \
+         and clusters change meanwhile is reclassified, until all is read anew. Before that, reclassified is 0.",
+        "Mode pit takes for each block the claims that were asserted by then (asserted_at, else when the document was retrieved) and the \
+         clusters as they were with it. What a script holds when it begins to count is reclassified, and what it holds when it \
+         ceases to is taken off. What a list no longer says counts for the time when it said it. It is as of the block \
+         up to which histories were read last.",
+        "So over any days, in both modes: what an exchange holds changes by inflow less outflow less fees plus reclassified.",
+        "Point in time means by assertion, not by what this index knew then. A list that came in 2026 can say who held a script in 2020. \
+         backfilled is the part of inflow and outflow that comes from scripts which no document named for the exchange, itself or its \
+         cluster, that this index had received by the end of that day. Whoever tests a strategy on old data needs it: \
+         what is backfilled nobody could have seen here.",
+        "An inflow is no sale, and an outflow no purchase. Scripts that no list names are missing, so all sums are at least so much, as \
+         far as the labels are right.",
+        "Example, of the demo chain: on 2025-12-30 cairn-exchange takes part in 269 transactions. 139370853967 satoshis come in, \
+         131961403213 go out, 604823634673 come back to it, and its part of the fees is 362390. In mode pit its scripts begin to \
+         count on 2025-10-04, the day from which the lists name it: then 521368287703 satoshis are reclassified.",
     ],
 };

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::holder::{CoinHolder, txid};
 use crate::{
-    context::{CLAIMS, Ctx, LABELS, TIP, index_get, lacks},
+    context::{BESIDE, CLAIMS, Ctx, LABELS, TIP, index_get, lacks},
     definitions::DORMANCY_WATCHLIST,
     operation::Operation,
     parameters::amount::{BtcParam, least_sats},
@@ -97,7 +97,7 @@ impl Operation for DormancyWatchlist {
         description: "Every large holder that has been quiet for years, as far as co-spending tells, those with most old coins first: \
             what it holds, since when it spends nothing, and its owner by today's labels. The list is of one block, which it names, with \
             a hash of the whole set; it is made anew once a day. Coins that do not move may be lost.",
-        freshness: &[TIP, CLAIMS, LABELS],
+        freshness: &[TIP, CLAIMS, LABELS, BESIDE],
         tool: Tool::UNLISTED,
         ..index_get("dormancy_watchlist", "/v1/dormancy/watchlist", "chain")
     };

@@ -21,7 +21,7 @@ const MOST_SUGGESTED: usize = 5;
 /// How an entity was found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum FoundBy {
+pub(crate) enum FoundBy {
     /// By its name.
     Name,
     /// By another spelling of it, or another name that sources write, of its addresses or of itself.
@@ -29,9 +29,9 @@ pub(super) enum FoundBy {
 }
 
 /// The entity of a request.
-pub(super) struct Found {
-    pub(super) row: EntityRow,
-    pub(super) by: FoundBy,
+pub(crate) struct Found {
+    pub(crate) row: EntityRow,
+    pub(crate) by: FoundBy,
 }
 
 impl Ctx<'_> {
@@ -59,7 +59,7 @@ impl Found {
     ///
     /// # Errors
     /// 404 if no entity has the name; it suggests near ones.
-    pub(super) fn find(ctx: &Ctx<'_>, view: &View<'_>, asked: &str) -> Result<Self, ApiError> {
+    pub(crate) fn find(ctx: &Ctx<'_>, view: &View<'_>, asked: &str) -> Result<Self, ApiError> {
         let own: Option<EntityName> = asked.trim().to_lowercase().parse().ok();
         if let Some(row) = own.as_ref().map(|name| view.entity(name)).transpose()?.flatten() {
             return Ok(Found { row, by: FoundBy::Name });

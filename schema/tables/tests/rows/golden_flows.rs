@@ -40,11 +40,12 @@ impl Tested for FlowsHead {
             let of = |(exchange, (latest, point_in_time))| Held { exchange, latest, point_in_time };
             held.into_iter().map(of).collect()
         });
-        (0..2u8, values::number(), any::<[u8; 32]>(), any::<[u8; 8]>(), held)
-            .prop_map(|(generation, height, hash, mark, held)| FlowsHeadRow {
+        (0..2u8, values::number(), (any::<[u8; 32]>(), any::<u64>()), any::<[u8; 8]>(), held)
+            .prop_map(|(generation, height, (hash, seq), mark, held)| FlowsHeadRow {
                 generation,
                 height,
                 hash: BlockHash(hash),
+                seq,
                 mark,
                 held,
             })
@@ -56,9 +57,10 @@ impl Tested for FlowsHead {
             Held { exchange: named("aa"), latest: 10_000_000_000, point_in_time: 0 },
             Held { exchange: named("b"), latest: 7, point_in_time: 8 },
         ];
-        let row = FlowsHeadRow { generation: 1, height: 300, hash: BlockHash([0xab; 32]), mark: [0xcd; 8], held };
-        let bytes = "01 ac02 abababababababababababababababababababababababababababababababab cdcdcdcdcdcdcdcd \
-                     02 6161 64 00 01 62 44 4e";
+        let row =
+            FlowsHeadRow { generation: 1, height: 300, hash: BlockHash([0xab; 32]), seq: 9, mark: [0xcd; 8], held };
+        let bytes = "01 ac02 abababababababababababababababababababababababababababababababab 09 cdcdcdcdcdcdcdcd \
+                     02 6161 64 00 01 62 3d 47";
         vec![((), row, "47", bytes)]
     }
 }

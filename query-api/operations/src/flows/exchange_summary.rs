@@ -1,0 +1,142 @@
+//! `GET /v1/exchange/flows/summary`.
+
+use std::cmp::Reverse;
+
+use cairn_events::EntityName;
+use cairn_http::{ApiError, Info, Tool};
+use cairn_model::Height;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    exchange_days::{ExchangeDays, ExchangeTotals, Mode, days_to, total},
+    exchanges::Range,
+};
+use crate::{
+    context::{BESIDE, CLAIMS, Ctx, LABELS, TIP, index_get},
+    definitions::EXCHANGE_FLOWS,
+    operation::Operation,
+    values::{Btc, date},
+};
+
+/// Exchanges that are named of each window.
+const MOST_NAMED: usize = 5;
+
+/// Flows of all exchanges together.
+pub(crate) struct ExchangeFlowsSummary;
+
+/// Parameters.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct SummaryInput {}
+
+/// Flows of all exchanges together.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ExchangeFlowsSummaryOutput")]
+pub(crate) struct SummaryOutput {
+    /// The newest block that counts: the tip, or some blocks below it.
+    as_of_height: Height,
+    /// Exchanges that labels name.
+    exchange_count: usize,
+    /// What they hold.
+    balance_sats: u64,
+    balance_btc: Btc,
+    /// The last day, week and month, in days (UTC) with that of the newest block, which may not be over.
+    windows: Vec<FlowWindow>,
+    /// Id of the definition, explained at `/api/reference/definitions/<id>`.
+    definition: &'static str,
+}
+
+/// Flows of some days.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct FlowWindow {
+    range: Range,
+    from_date: String,
+    to_date: String,
+    #[serde(flatten)]
+    totals: ExchangeTotals,
+    /// Exchanges to which more came than left, the largest net inflow first; 5 at most.
+    top_net_inflows: Vec<NetFlow>,
+    /// Exchanges that more left than came to, the largest net outflow first; 5 at most.
+    top_net_outflows: Vec<NetFlow>,
+}
+
+/// What an exchange has more or less.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct NetFlow {
+    /// Name for paths.
+    slug: String,
+    /// Inflow less outflow, other exchanges included.
+    net_sats: i64,
+    net_btc: Btc,
+}
+
+impl Operation for ExchangeFlowsSummary {
+    const INFO: Info = Info {
+        summary: "What came to all exchanges together and left them, in the last day, week and month",
+        description: "Inflow, outflow and the difference over all exchanges that today's labels name, without what they send each other, \
+            which stands beside; what they hold; and the exchanges with the largest net flows. exchange_flows has each exchange day \
+            by day. Only known scripts count.",
+        freshness: &[TIP, CLAIMS, LABELS, BESIDE],
+        tool: Tool::reads(
+            "asked whether bitcoin flows into or out of exchanges, or what exchanges hold together",
+            "one transaction to an exchange (whale_alerts), or what one exchange's addresses did (entity_recent_activity)",
+        ),
+        ..index_get("exchange_flows_summary", "/v1/exchange/flows/summary", "entities")
+    };
+    type Input = SummaryInput;
+    type Output = SummaryOutput;
+
+    fn run(ctx: &Ctx<'_>, _: SummaryInput) -> Result<SummaryOutput, ApiError> {
+        let view = ctx.view()?;
+        let flows = ExchangeDays::read(view, Mode::Latest)?;
+        let held = flows.held();
+        if !view.has_claims()? {
+            ctx.warn("no_label_source", "no labels are loaded: no exchange is known");
+        }
+        let last = flows.last_day()?;
+        let ranges = [Range::Day, Range::Week, Range::Month];
+        // Of each exchange its net flow in each window.
+        let mut nets = Vec::new();
+        for name in held.keys() {
+            ctx.work.poll()?;
+            let by_day = flows.of(Some(name), days_to(last, Range::Month.days()))?;
+            let mut net = [0; 3];
+            for (net, range) in net.iter_mut().zip(ranges) {
+                let days = days_to(last, range.days());
+                *net = total(by_day.range(days).map(|(_, sum)| sum)).net();
+            }
+            nets.push((name, net));
+        }
+        let mut windows = Vec::new();
+        for (at, range) in ranges.into_iter().enumerate() {
+            let days = days_to(last, range.days());
+            let sum = total(flows.of(None, days.clone())?.values());
+            let mut net: Vec<_> = nets.iter().filter_map(|(name, net)| Some((*name, *net.get(at)?))).collect();
+            net.sort_by_key(|(name, net)| (Reverse(*net), *name));
+            windows.push(FlowWindow {
+                range,
+                from_date: date(*days.start()),
+                to_date: date(*days.end()),
+                totals: ExchangeTotals::of(&sum),
+                top_net_inflows: named(&mut net.iter().take_while(|(_, net)| *net > 0)),
+                top_net_outflows: named(&mut net.iter().rev().take_while(|(_, net)| *net < 0)),
+            });
+        }
+        let balance = held.values().fold(0u64, |sum, sats| sum.saturating_add(*sats));
+        Ok(SummaryOutput {
+            as_of_height: flows.height(),
+            exchange_count: held.len(),
+            balance_sats: balance,
+            balance_btc: Btc::of(balance),
+            windows,
+            definition: EXCHANGE_FLOWS,
+        })
+    }
+}
+
+/// The first exchanges.
+fn named(nets: &mut dyn Iterator<Item = &(&EntityName, i64)>) -> Vec<NetFlow> {
+    let named =
+        |(name, net): &(&EntityName, i64)| NetFlow { slug: name.to_string(), net_sats: *net, net_btc: Btc(*net) };
+    nets.take(MOST_NAMED).map(named).collect()
+}

@@ -1,0 +1,337 @@
+//! `GET /v1/exchange/flows`.
+
+use std::{cmp::Reverse, collections::BTreeMap, ops::RangeInclusive};
+
+use cairn_events::{Category, EntityName};
+use cairn_http::{ApiError, ErrorCode, Format, Formatted, Info, Location, Table, Tool};
+use cairn_model::{Height, Sats};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::exchange_days::{ExchangeDays, ExchangeTotals, Mode, Sum, days_to, total};
+use crate::{
+    context::{BESIDE, CLAIMS, Ctx, LABELS, TIP, index_get},
+    definitions::EXCHANGE_FLOWS,
+    entities::Found,
+    operation::Operation,
+    parameters::date::DateParam,
+    transfers::Owners,
+    values::{Btc, date},
+};
+
+/// Flows of exchanges.
+pub(crate) struct ExchangeFlows;
+
+/// How far back.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[schemars(rename = "ExchangeFlowRange")]
+pub(crate) enum Range {
+    #[serde(rename = "1d")]
+    Day,
+    #[default]
+    #[serde(rename = "7d")]
+    Week,
+    #[serde(rename = "30d")]
+    Month,
+    #[serde(rename = "90d")]
+    Quarter,
+    #[serde(rename = "1y")]
+    Year,
+}
+
+impl Range {
+    pub(super) const fn days(self) -> u32 {
+        match self {
+            Range::Day => 1,
+            Range::Week => 7,
+            Range::Month => 30,
+            Range::Quarter => 90,
+            Range::Year => 365,
+        }
+    }
+}
+
+/// Days of all exchanges that one answer has.
+const MOST_DAYS: u32 = 31;
+/// Days of one exchange that one answer has.
+const MOST_DAYS_OF_ONE: u32 = 366;
+
+/// Parameters.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct FlowsInput {
+    /// How far back: so many days (UTC) with that of the newest block, which may not be over; or with `to`. `90d` and `1y` only
+    /// of one exchange.
+    #[serde(default)]
+    range: Range,
+    /// First day, as YYYY-MM-DD (UTC, monotone block time), instead of `range`. Up to `to` 31 days at most; of one exchange 366.
+    #[schemars(example = "2025-12-01")]
+    from: Option<DateParam>,
+    /// Last day, as YYYY-MM-DD. Default, and maximum: that of the newest block.
+    #[schemars(example = "2025-12-31")]
+    to: Option<DateParam>,
+    /// Whose scripts are an exchange's: by today's labels for the whole history (`latest`), or by those that were asserted by
+    /// the time of each block (`pit`), which is as of an earlier block.
+    #[serde(default)]
+    mode: Mode,
+    /// Only this exchange, in any spelling, or another name that sources write.
+    #[schemars(length(min = 1, max = 100), example = "cairn-exchange")]
+    exchange: Option<String>,
+    /// Maximum number of exchanges, those with most flows first; the totals are of all.
+    #[serde(default = "default_limit")]
+    #[schemars(range(min = 1, max = 50))]
+    limit: u32,
+    /// `json`, `csv` or `markdown`; the latter two have a row for each exchange and day.
+    #[serde(default)]
+    format: Format,
+}
+
+fn default_limit() -> u32 {
+    20
+}
+
+/// Flows of exchanges.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ExchangeFlowsOutput")]
+pub(crate) struct FlowsOutput {
+    mode: Mode,
+    /// First and last day (UTC).
+    from_date: String,
+    to_date: String,
+    /// The newest block that counts: the tip, or some blocks below it. In mode `pit` that of the last generation.
+    as_of_height: Height,
+    /// The block up to which all histories were read with the same labels. Blocks after it count with the labels that there were
+    /// when they came.
+    generation_height: Height,
+    /// All exchanges that labels name.
+    exchange_count: usize,
+    /// The one with most flows first.
+    exchanges: Vec<FlowsOfExchange>,
+    /// True if there are more exchanges with flows than `limit`.
+    has_more: bool,
+    /// All exchanges together, those beyond `limit` included; with `exchange`, that one alone.
+    totals: ExchangeTotals,
+    /// Id of the definition, explained at `/api/reference/definitions/<id>`.
+    definition: &'static str,
+}
+
+/// Flows of an exchange.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct FlowsOfExchange {
+    /// Name for paths.
+    slug: String,
+    /// What its scripts hold with the block that the answer is as of.
+    balance_sats: u64,
+    balance_btc: Btc,
+    inflow_btc: Btc,
+    outflow_btc: Btc,
+    net_btc: Btc,
+    #[serde(flatten)]
+    flows: FlowFigures,
+    /// By day (UTC) of monotone block time, the newest first; days without anything are left out.
+    days: Vec<FlowsOfDay>,
+}
+
+/// Figures of an exchange.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct FlowFigures {
+    /// What came in.
+    inflow_sats: u64,
+    /// What went out, fees not counted.
+    outflow_sats: u64,
+    /// Inflow less outflow.
+    net_sats: i64,
+    /// What came back to it, change included.
+    internal_sats: u64,
+    /// Its share of fees.
+    fees_sats: u64,
+    /// Of the inflow, what came from exchanges.
+    from_exchanges_sats: u64,
+    /// Of the outflow, what went to exchanges.
+    to_exchanges_sats: u64,
+    /// What scripts held that began to count as its, less what those held that ceased to.
+    reclassified_sats: i64,
+    /// Of inflow and outflow, what counts because of documents that came on a later day; 0 in mode `latest`.
+    backfilled_sats: u64,
+    tx_count: u64,
+}
+
+impl FlowFigures {
+    fn of(sum: &Sum) -> Self {
+        FlowFigures {
+            inflow_sats: sum.inflow,
+            outflow_sats: sum.outflow,
+            net_sats: sum.net(),
+            internal_sats: sum.internal,
+            fees_sats: sum.fees,
+            from_exchanges_sats: sum.from_exchanges,
+            to_exchanges_sats: sum.to_exchanges,
+            reclassified_sats: sum.reclassified,
+            backfilled_sats: sum.backfilled,
+            tx_count: sum.transactions,
+        }
+    }
+}
+
+/// A day of an exchange.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ExchangeFlowsDay")]
+pub(crate) struct FlowsOfDay {
+    date: String,
+    #[serde(flatten)]
+    flows: FlowFigures,
+}
+
+impl Operation for ExchangeFlows {
+    const INFO: Info = Info {
+        summary: "What came to exchanges and left them, day by day",
+        description: "For each exchange that labels name: what came to its scripts, what left them, what stayed, what went to and came from \
+            other exchanges, and what it holds, by day. Over any days, what an exchange holds changes by inflow less outflow less fees plus \
+            reclassified. By today's labels for the whole history, or, for backtests, by those that were asserted at the time \
+            of each block (mode pit), with how much of that rests on documents that came later. Only known scripts count.",
+        freshness: &[TIP, CLAIMS, LABELS, BESIDE],
+        errors: &[ErrorCode::EntityNotFound],
+        tool: Tool::UNLISTED,
+        ..index_get("exchange_flows", "/v1/exchange/flows", "entities")
+    };
+    type Input = FlowsInput;
+    type Output = Formatted<FlowsOutput>;
+
+    fn run(ctx: &Ctx<'_>, input: FlowsInput) -> Result<Formatted<FlowsOutput>, ApiError> {
+        let view = ctx.view()?;
+        let flows = ExchangeDays::read(view, input.mode)?;
+        let (held, days) = (flows.held(), input.days(flows.last_day()?)?);
+        let asked = match &input.exchange {
+            Some(name) => Some(exchange(ctx, name)?),
+            None => None,
+        };
+        let mut found: Vec<(EntityName, BTreeMap<u32, Sum>)> = Vec::new();
+        for name in held.keys().filter(|name| asked.as_ref().is_none_or(|asked| asked == *name)) {
+            ctx.work.poll()?;
+            found.push((name.clone(), flows.of(Some(name), days.clone())?));
+        }
+        // Without flows, an exchange is shown only if it is asked for.
+        found.retain(|(_, by_day)| asked.is_some() || !by_day.is_empty());
+        let moved = |by_day: &BTreeMap<u32, Sum>| {
+            let sum = total(by_day.values());
+            sum.inflow.saturating_add(sum.outflow)
+        };
+        found.sort_by_cached_key(|(name, by_day)| (Reverse(moved(by_day)), name.clone()));
+        let totals = match &found[..] {
+            [(_, by_day)] if asked.is_some() => total(by_day.values()),
+            _ => total(flows.of(None, days.clone())?.values()),
+        };
+        let has_more = found.len() > input.limit as usize;
+        found.truncate(input.limit as usize);
+        let exchanges = found.into_iter().map(|(name, by_day)| {
+            let held = held.get(&name).copied().unwrap_or_default();
+            FlowsOfExchange::of(&name, held, &by_day)
+        });
+        let exchanges: Vec<FlowsOfExchange> = exchanges.collect();
+        if !view.has_claims()? {
+            ctx.warn("no_label_source", "no labels are loaded: no exchange is known");
+        }
+        Ok(match input.format {
+            Format::Json => Formatted::Json(FlowsOutput {
+                mode: input.mode,
+                from_date: date(*days.start()),
+                to_date: date(*days.end()),
+                as_of_height: flows.height(),
+                generation_height: flows.made_at(),
+                exchange_count: held.len(),
+                exchanges,
+                has_more,
+                totals: ExchangeTotals::of(&totals),
+                definition: EXCHANGE_FLOWS,
+            }),
+            Format::Csv => Formatted::Csv(table(exchanges)),
+            Format::Markdown => Formatted::Markdown(table(exchanges)),
+        })
+    }
+}
+
+impl FlowsInput {
+    /// The days that are asked for; `last` is the last that there is.
+    fn days(&self, last: u32) -> Result<RangeInclusive<u32>, ApiError> {
+        let wrong = |name: &'static str, message: String| Err(ApiError::validation(Location::Query, name, message));
+        let to = self.to.map_or(last, DateParam::day).min(last);
+        let days = match self.from.map(DateParam::day) {
+            Some(from) if self.to.is_some_and(|to| to.day() < from) => {
+                return wrong("to", "must not be before from".to_owned());
+            }
+            Some(from) if from > last => return wrong("from", format!("is after the last day, {}", date(last))),
+            Some(from) => from..=to,
+            None => days_to(to, self.range.days()),
+        };
+        let most = if self.exchange.is_some() { MOST_DAYS_OF_ONE } else { MOST_DAYS };
+        let count = days.end() - days.start() + 1;
+        if count <= most {
+            return Ok(days);
+        }
+        let name = if self.from.is_some() { "from" } else { "range" };
+        wrong(
+            name,
+            match self.exchange {
+                Some(_) => format!("{count} days are asked for; {most} are allowed in one request"),
+                None => format!(
+                    "{count} days are asked for; {most} are allowed for all exchanges, and {MOST_DAYS_OF_ONE} for one: name it with \
+                 exchange"
+                ),
+            },
+        )
+    }
+}
+
+/// The exchange that a request names.
+fn exchange(ctx: &Ctx<'_>, name: &str) -> Result<EntityName, ApiError> {
+    let view = ctx.view()?;
+    let entity = Found::find(ctx, view, name)?.row.name;
+    let (category, _) = Owners::default().facts(view, &entity)?;
+    if category == Some(Category::Exchange) {
+        return Ok(entity);
+    }
+    let detail = format!("{entity} is no exchange as far as labels tell; /v1/entities/list?category=exchange has them");
+    Err(ctx.missing(ErrorCode::EntityNotFound, detail))
+}
+
+impl FlowsOfExchange {
+    fn of(name: &EntityName, held: Sats, by_day: &BTreeMap<u32, Sum>) -> Self {
+        let sum = total(by_day.values());
+        let day = |(day, sum): (&u32, &Sum)| FlowsOfDay { date: date(*day), flows: FlowFigures::of(sum) };
+        FlowsOfExchange {
+            slug: name.to_string(),
+            balance_sats: held,
+            balance_btc: Btc::of(held),
+            inflow_btc: Btc::of(sum.inflow),
+            outflow_btc: Btc::of(sum.outflow),
+            net_btc: Btc(sum.net()),
+            flows: FlowFigures::of(&sum),
+            days: by_day.iter().rev().map(day).collect(),
+        }
+    }
+}
+
+fn table(exchanges: Vec<FlowsOfExchange>) -> Table {
+    let rows = exchanges.into_iter().flat_map(|of| of.days.into_iter().map(move |day| (of.slug.clone(), day)));
+    let row = |(slug, FlowsOfDay { date, flows }): (String, FlowsOfDay)| {
+        let sats = [flows.inflow_sats, flows.outflow_sats].map(|sats| sats.to_string());
+        let more = [flows.internal_sats, flows.fees_sats, flows.from_exchanges_sats, flows.to_exchanges_sats];
+        let more = more.map(|sats| sats.to_string());
+        let last = [flows.reclassified_sats.to_string(), flows.backfilled_sats.to_string(), flows.tx_count.to_string()];
+        [date, slug].into_iter().chain(sats).chain([flows.net_sats.to_string()]).chain(more).chain(last).collect()
+    };
+    let columns = &[
+        "date",
+        "exchange",
+        "inflow_sats",
+        "outflow_sats",
+        "net_sats",
+        "internal_sats",
+        "fees_sats",
+        "from_exchanges_sats",
+        "to_exchanges_sats",
+        "reclassified_sats",
+        "backfilled_sats",
+        "tx_count",
+    ];
+    Table { columns, rows: Box::new(rows.map(row)) }
+}

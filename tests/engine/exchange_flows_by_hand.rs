@@ -1,0 +1,350 @@
+//! Flows of exchanges by hand: of one script and one block at a time.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bitcoin::{OutPoint, ScriptBuf, Target, Transaction, TxOut};
+use cairn_chaingen::Coin;
+use cairn_domain::{
+    claims::{At, Stated, membership, short_label},
+    entities::shown_category,
+};
+use cairn_events::{Category, DocumentHash, EntityName, Slug};
+use cairn_model::{TxNum, day_of, is_unspendable};
+use cairn_reader::{EntityRow, ListClaims, View};
+use cairn_tables::{
+    exchange_flows::{FlowMode, FlowSum},
+    labels::ScriptHash,
+    sums::Sums,
+};
+use cairn_testkit::Oracle;
+
+use crate::{
+    forge::{Forge, coinbase, mined},
+    labels_by_hand::hash,
+};
+
+/// A chain whose blocks are as far apart as it is asked for.
+#[derive(Clone)]
+pub(crate) struct Market {
+    pub(crate) forge: Forge,
+    pub(crate) coins: BTreeMap<OutPoint, Coin>,
+}
+
+impl Market {
+    pub(crate) fn new() -> Self {
+        Market { forge: Forge::new(), coins: BTreeMap::new() }
+    }
+
+    /// Adds a block with a coinbase that pays this, so many seconds after the last one.
+    pub(crate) fn block(&mut self, tag: u32, paid: Vec<TxOut>, txs: Vec<Transaction>, seconds: i32) {
+        let parent = self.forge.blocks.last().unwrap();
+        let (time, height) = (parent.header.time, self.forge.blocks.len() as u32);
+        let mut block = mined(parent, [vec![coinbase(tag, paid)], txs].concat());
+        block.header.time = time.checked_add_signed(seconds).unwrap();
+        while block.header.validate_pow(Target::from_compact(block.header.bits)).is_err() {
+            block.header.nonce += 1;
+        }
+        let mut spent = Vec::new();
+        for tx in &block.txdata {
+            if !tx.is_coinbase() {
+                spent.push(tx.input.iter().map(|input| self.coins.remove(&input.previous_output).unwrap()).collect());
+            }
+            let txid = tx.compute_txid();
+            for (vout, txout) in (0..).zip(&tx.output).filter(|(_, o)| !is_unspendable(o.script_pubkey.as_bytes())) {
+                let coin = Coin { txout: txout.clone(), height, coinbase: tx.is_coinbase() };
+                self.coins.insert(OutPoint { txid, vout }, coin);
+            }
+        }
+        self.forge.blocks.push(block);
+        self.forge.spent.push(spent);
+    }
+
+    /// The chain without its last blocks.
+    pub(crate) fn without(&self, blocks: u32) -> Self {
+        let mut shorter = Market::new();
+        let kept = &self.forge.blocks[..self.forge.blocks.len() - blocks as usize];
+        for pair in kept.windows(2) {
+            let seconds = i64::from(pair[1].header.time) - i64::from(pair[0].header.time);
+            let (first, txs) = pair[1].txdata.split_first().unwrap();
+            let tag = u32::from_le_bytes(first.input[0].script_sig.as_bytes()[1..].try_into().unwrap());
+            shorter.block(tag, first.output.clone(), txs.to_vec(), seconds as i32);
+        }
+        shorter
+    }
+}
+
+/// The entities that are exchanges by most of their labels, as of now.
+pub(crate) fn exchanges(view: &View<'_>) -> BTreeMap<EntityName, EntityRow> {
+    let rows = view.entities(None, 1_000).unwrap().into_iter();
+    let exchanges = rows.filter(|row| shown_category(&row.categories) == Some(Category::Exchange));
+    exchanges.map(|row| (row.name.clone(), row)).collect()
+}
+
+/// Whose a script counts as.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Whose {
+    pub(crate) entity: EntityName,
+    /// True if by its cluster.
+    pub(crate) is_inherited: bool,
+    /// When the index received the first document that says so; `None` if that does not matter.
+    pub(crate) received_at: Option<u32>,
+}
+
+/// Whose the scripts of exchanges are.
+pub(crate) type Owners = BTreeMap<ScriptBuf, Whose>;
+
+/// As of now.
+pub(crate) fn latest(view: &View<'_>, oracle: &Oracle) -> Owners {
+    let exchanges = exchanges(view);
+    let mut owners = Owners::new();
+    for script in oracle.scripts() {
+        let id = view.find_script(script.as_bytes()).unwrap().unwrap().id;
+        let Some(owner) = view.standings(&[id]).unwrap().remove(0).owner else { continue };
+        if exchanges.contains_key(&owner.entity) {
+            let whose = Whose { entity: owner.entity, is_inherited: owner.is_inherited, received_at: None };
+            owners.insert(script.clone(), whose);
+        }
+    }
+    owners
+}
+
+type Said = Vec<(DocumentHash, ListClaims)>;
+
+fn stated<'s>(said: &'s Said, licence: &'s Slug, inherited: bool) -> impl Iterator<Item = Stated<'s>> {
+    let of_list = move |(document, of): &'s (DocumentHash, ListClaims)| {
+        of.claims.iter().map(move |claim| Stated {
+            claim,
+            source: &of.list.source,
+            licence,
+            document,
+            retrieved_at: of.version.retrieved_at,
+            ended_at: of.ended_at,
+            is_contested: of.is_contested(claim),
+            inherited,
+        })
+    };
+    said.iter().flat_map(of_list)
+}
+
+/// What is said by a time, and what follows from it.
+struct Judge<'v> {
+    view: &'v View<'v>,
+    exchanges: BTreeMap<EntityName, EntityRow>,
+    licence: Slug,
+}
+
+impl Judge<'_> {
+    fn said(&self, script: &ScriptHash, time: u32) -> Said {
+        let lists = self.view.claim_walk().unwrap().of(&script.0, Some(time)).unwrap().lists;
+        let document = |of: &ListClaims| self.view.claim_document(&of.version).unwrap().unwrap().provenance.document;
+        lists.into_iter().map(|of| (document(&of), of)).collect()
+    }
+
+    /// When the index received the first document with a claim of control that names an entity for one of the scripts.
+    fn received_at(&self, scripts: &[ScriptHash], entity: &EntityName) -> Option<u32> {
+        let mut walk = self.view.claim_walk().unwrap();
+        let rows = scripts.iter().flat_map(|script| walk.rows(&script.0).unwrap());
+        let naming =
+            rows.filter(|(_, claim)| claim.claim_type.makes_members() && claim.entity.as_ref() == Some(entity));
+        let documents: BTreeSet<_> = naming.map(|(key, _)| key.version).collect();
+        documents.iter().map(|of| self.view.claim_document(of).unwrap().unwrap().received_at).min()
+    }
+
+    /// Whose a script was as of a block.
+    fn whose(&self, oracle: &Oracle, script: &ScriptBuf, height: u32) -> Option<Whose> {
+        let (time, own) = (oracle.monotone_time(height), hash(script.as_bytes()));
+        let at = At::time(time);
+        let said = self.said(&own, time);
+        let claims: Vec<Stated<'_>> = stated(&said, &self.licence, false).collect();
+        let label = short_label(&claims, at);
+        if label.is_some_and(|label| label.entity.is_some() && label.best.level() > 0) {
+            let entity = membership(&claims, at)?.entity.clone();
+            let received_at = self.received_at(&[own], &entity);
+            return self.exchanges.contains_key(&entity).then_some(Whose { entity, is_inherited: false, received_at });
+        }
+        let id = self.view.find_script(script.as_bytes()).unwrap().unwrap().id;
+        let as_of = self.view.as_of(height).unwrap();
+        let root = self.view.cluster_at(id, as_of).unwrap().root?;
+        let parts = self.view.claimed_parts(root.0, as_of, 16).unwrap();
+        if !parts.others.is_empty() {
+            return None;
+        }
+        let scripts = &parts.own[..parts.own.len().min(16)];
+        let said: Vec<Said> = scripts.iter().map(|script| self.said(script, time)).collect();
+        let claims: Vec<Stated<'_>> = said.iter().flat_map(|said| stated(said, &self.licence, true)).collect();
+        let entity = membership(&claims, at)?.entity.clone();
+        let received_at = self.received_at(scripts, &entity);
+        self.exchanges.contains_key(&entity).then_some(Whose { entity, is_inherited: true, received_at })
+    }
+}
+
+/// As of each block, with all that it shows.
+pub(crate) fn point_in_time(view: &View<'_>, oracle: &Oracle) -> Vec<Owners> {
+    let judge = Judge { view, exchanges: exchanges(view), licence: "x".parse().unwrap() };
+    let of_block = |height: u32| {
+        let seen = oracle.scripts().filter(|script| oracle.history(script)[0].height <= height);
+        seen.filter_map(|script| Some((script.clone(), judge.whose(oracle, script, height)?))).collect()
+    };
+    (0..oracle.blocks().len() as u32).map(of_block).collect()
+}
+
+/// What all scripts of each exchange held after a block.
+pub(crate) fn held(oracle: &Oracle, owners: &Owners, height: u32) -> BTreeMap<EntityName, i128> {
+    let mut held = BTreeMap::new();
+    for (script, whose) in owners {
+        *held.entry(whose.entity.clone()).or_default() += i128::from(oracle.balance_at(script, height));
+    }
+    held.retain(|_, sats| *sats != 0);
+    held
+}
+
+/// Sums in the order of their positions.
+pub(crate) type Nine = [i128; 9];
+
+/// Flows by exchange and by something else: days, or heights.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub(crate) struct Flows(pub(crate) BTreeMap<(Option<EntityName>, u32), Nine>);
+
+impl Flows {
+    pub(crate) fn add(&mut self, of: Option<&EntityName>, key: u32, sum: FlowSum, sats: i128) {
+        self.0.entry((of.cloned(), key)).or_default()[sum as usize] += sats;
+    }
+
+    /// The same for the exchange and for all together.
+    pub(crate) fn add_both(&mut self, of: &EntityName, key: u32, sum: FlowSum, sats: i128) {
+        self.add(Some(of), key, sum, sats);
+        self.add(None, key, sum, sats);
+    }
+
+    /// Rows that are not zero.
+    pub(crate) fn sums(&self) -> BTreeMap<(Option<EntityName>, u32), Sums> {
+        let sums = |nine: &Nine| Sums::of((0..).zip(nine.iter().copied())).unwrap();
+        let rows = self.0.iter().map(|(key, nine)| (key.clone(), sums(nine)));
+        rows.filter(|(_, sums)| !sums.is_zero()).collect()
+    }
+
+    /// What scripts held before a block that has changed whose they are.
+    fn reclassify(&mut self, oracle: &Oracle, height: u32, key: u32, before: &Owners, now: &Owners) {
+        let scripts: BTreeSet<&ScriptBuf> = before.keys().chain(now.keys()).collect();
+        for script in scripts {
+            let [was, is] = [before, now].map(|owners| owners.get(script).map(|whose| &whose.entity));
+            if was != is && height > 0 {
+                let sats = i128::from(oracle.balance_at(script, height - 1));
+                was.inspect(|was| self.add_both(was, key, FlowSum::Reclassified, -sats));
+                is.inspect(|is| self.add_both(is, key, FlowSum::Reclassified, sats));
+            }
+        }
+    }
+
+    /// Adds a transaction of a day.
+    fn transaction(&mut self, oracle: &Oracle, at: (TxNum, &Transaction), owners: &Owners, day: u32, key: u32) {
+        let (tx_num, tx) = at;
+        let coins = oracle.spent(tx_num);
+        let sent = coins.iter().map(|coin| (&coin.script, coin.value_sats, 0));
+        let outputs = tx.output.iter().filter(|output| !is_unspendable(output.script_pubkey.as_bytes()));
+        let received = outputs.map(|output| (&output.script_pubkey, output.value.to_sat(), 1));
+        // Of each exchange: what it sends and receives, and how much of both counts by documents that came later.
+        let mut parts: BTreeMap<&EntityName, ([u64; 2], [u64; 2])> = BTreeMap::new();
+        for (script, sats, side) in sent.chain(received) {
+            let Some(whose) = owners.get(script) else { continue };
+            let (all, late) = parts.entry(&whose.entity).or_default();
+            all[side] += sats;
+            if whose.received_at.is_some_and(|at| day_of(at) > day) {
+                late[side] += sats;
+            }
+        }
+        if parts.is_empty() {
+            return;
+        }
+        let (fee, inputs) = (oracle.txs()[tx_num.0 as usize].fee_sats, coins.iter().map(|coin| coin.value_sats).sum());
+        let (mut inflows, mut outflows): (BTreeMap<&EntityName, u64>, BTreeMap<&EntityName, u64>) = Default::default();
+        self.add(None, key, FlowSum::Transactions, 1);
+        for (of, ([i, o], [late_i, late_o])) in parts {
+            let inputs: u64 = inputs;
+            let share = if i == 0 { 0 } else { u128::from(fee) * u128::from(i) / u128::from(inputs) };
+            let (inflow, left) = (o.saturating_sub(i), i.saturating_sub(o));
+            let fee = u64::try_from(share).unwrap().min(left);
+            let outflow = left - fee;
+            inflows.insert(of, inflow);
+            outflows.insert(of, outflow);
+            self.add(Some(of), key, FlowSum::Transactions, 1);
+            self.add_both(of, key, FlowSum::Inflow, inflow.into());
+            self.add_both(of, key, FlowSum::Outflow, outflow.into());
+            self.add_both(of, key, FlowSum::Internal, i.min(o).into());
+            self.add_both(of, key, FlowSum::Fees, fee.into());
+            self.add_both(of, key, FlowSum::Backfilled, (inflow.min(late_o) + outflow.min(late_i)).into());
+        }
+        let [all_in, all_out] =
+            [&inflows, &outflows].map(|flows| flows.values().copied().map(i128::from).sum::<i128>());
+        let between = all_in.min(all_out);
+        for (flows, sum, all) in
+            [(&inflows, FlowSum::FromExchanges, all_in), (&outflows, FlowSum::ToExchanges, all_out)]
+        {
+            self.add(None, key, sum, between);
+            for (of, sats) in flows.iter().filter(|(_, sats)| **sats > 0) {
+                self.add(Some(of), key, sum, i128::from(*sats) * between / all);
+            }
+        }
+    }
+
+    /// The flows of all blocks by day, if scripts were whose they are as of each block.
+    pub(crate) fn by_day(oracle: &Oracle, owners: &[Owners]) -> Self {
+        let mut flows = Flows::default();
+        let day = |height: u32| day_of(oracle.monotone_time(height));
+        for (height, pair) in (1..).zip(owners.windows(2)) {
+            flows.reclassify(oracle, height, day(height), &pair[0], &pair[1]);
+        }
+        // Genesis makes no coin.
+        let tip = oracle.tip().unwrap().0;
+        for (tx_num, height, tx) in oracle.transactions(tip).filter(|(_, height, _)| *height > 0) {
+            let day = day(height);
+            flows.transaction(oracle, (tx_num, tx), &owners[height as usize], day, day);
+        }
+        flows
+    }
+
+    /// The flows of the blocks above a height, by height.
+    pub(crate) fn by_block(oracle: &Oracle, owners: &Owners, above: u32) -> Self {
+        let mut flows = Flows::default();
+        let tip = oracle.tip().unwrap().0;
+        for (tx_num, height, tx) in oracle.transactions(tip).filter(|(_, height, _)| *height > above) {
+            flows.transaction(oracle, (tx_num, tx), owners, day_of(oracle.monotone_time(height)), height);
+        }
+        flows
+    }
+}
+
+/// What is held changes by what comes in, less what goes out and what is paid in fees, and by what counts otherwise.
+pub(crate) fn change(sums: &Sums) -> i128 {
+    let of = |sum: FlowSum| sums.get(sum.position());
+    of(FlowSum::Inflow) - of(FlowSum::Outflow) - of(FlowSum::Fees) + of(FlowSum::Reclassified)
+}
+
+/// Fails unless what each exchange held, as the blocks have it, changes from one end of day to the next by the sums of the day.
+pub(crate) fn assert_balanced(
+    oracle: &Oracle,
+    owners: &[Owners],
+    rows: &BTreeMap<(Option<EntityName>, u32), Sums>,
+    what: &str,
+) {
+    let mut ends: BTreeMap<u32, u32> = BTreeMap::new();
+    ends.extend((0..owners.len() as u32).map(|height| (day_of(oracle.monotone_time(height)), height)));
+    let names: BTreeSet<&EntityName> = rows.keys().filter_map(|(of, _)| of.as_ref()).collect();
+    let mut before: BTreeMap<EntityName, i128> = BTreeMap::new();
+    for (day, end) in ends {
+        let now = held(oracle, &owners[end as usize], end);
+        assert!(now.keys().all(|of| names.contains(of)), "{what}: day {day}: {now:?} of {names:?}");
+        for of in &names {
+            let changed = rows.get(&(Some((*of).clone()), day)).map_or(0, change);
+            let [was, is] = [&before, &now].map(|held| held.get(*of).copied().unwrap_or_default());
+            assert_eq!(is - was, changed, "{what}: {of} on day {day}");
+        }
+        before = now;
+    }
+}
+
+/// Both modes.
+pub(crate) fn all_owners(view: &View<'_>, oracle: &Oracle) -> [(FlowMode, Vec<Owners>); 2] {
+    let now = vec![latest(view, oracle); oracle.blocks().len()];
+    [(FlowMode::Latest, now), (FlowMode::PointInTime, point_in_time(view, oracle))]
+}
