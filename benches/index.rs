@@ -20,12 +20,18 @@ use cairn_chaingen::{
     corefiles::FileOptions,
     mainnet::{MainnetOptions, write_mainnet},
 };
+use cairn_events::{Body, Category, Claim, ClaimList, ClaimType, Document, DocumentHash, EvidenceTier, Provenance};
 use cairn_model::{Network, ScriptId, ScriptPrefix};
 use cairn_pipeline::{DEFAULT_MEMORY, Driver, Engine, NoProgress, SyncOptions};
 use cairn_reader::Facts;
 use cairn_sources::BlockFiles;
 use cairn_stages::CHAIN;
-use cairn_tables::{TABLES, clusters::ClusterOf};
+use cairn_tables::{
+    TABLES, TableInfo,
+    clusters::ClusterOf,
+    exchange_flows::{ExchangeFlows, FlowMode, FlowSum},
+    totals::TotalsTable,
+};
 use support::{Phases, Watch, cpu_seconds, disk_bytes, table::Table, written_bytes};
 
 #[global_allocator]
@@ -120,6 +126,68 @@ fn follow_up(datadir: &Path, bytes: u64, table: &mut Table) {
     engine.settle().unwrap();
 }
 
+/// Claims of a document.
+const CLAIMS: usize = 100_000;
+
+/// Says of scripts from all over the index that they are one of a hundred exchanges', one script for each 4 KiB of blocks: a million
+/// on 4 GiB. Claims extend to clusters. Then makes the flows of exchanges.
+fn flows(datadir: &Path, bytes: u64, table: &mut Table) {
+    let engine = Engine::open_existing(datadir).unwrap();
+    let reader = engine.reader();
+    let wanted = (bytes >> 12).max(1);
+    let (mut rows, mut documents) = (Vec::new(), 0u8);
+    let mut take = |rows: &mut Vec<Claim>| {
+        documents += 1;
+        let provenance = Provenance {
+            document: DocumentHash([documents; 32]),
+            source: "bench".parse().unwrap(),
+            licence: "mit".parse().unwrap(),
+            origin: "a bench".to_owned(),
+            retrieved_at: 1_600_000_000 + u32::from(documents),
+        };
+        let list = ClaimList { name: format!("list-{documents}").parse().unwrap(), is_complete: false };
+        let document =
+            Document { provenance, received_at: None, body: Body::Claims { list, rows: std::mem::take(rows) } };
+        engine.take_document(&document, 1_700_000_000).unwrap();
+    };
+    for at in 0..wanted {
+        let prefix = ScriptPrefix((u64::MAX / wanted * at).to_be_bytes());
+        let view = reader.view().unwrap();
+        let mut scripts = view.scan::<TotalsTable>(Some(&ScriptId { prefix, ordinal: 0 })).unwrap();
+        let Some((script, _)) = scripts.next().transpose().unwrap() else { break };
+        let script = view.script_of(script).unwrap().unwrap();
+        let entity = format!("exchange-{}", at % 100);
+        rows.push(Claim {
+            level: 90,
+            entity: Some(entity.parse().unwrap()),
+            entity_name: entity.into(),
+            category: Some(Category::Exchange),
+            source_url: "https://lists.example/1".into(),
+            is_inherited: true,
+            ..Claim::bare(rows.len() as u32 + 1, script.into(), ClaimType::ControlledBy, EvidenceTier::SelfDisclosed)
+        });
+        if rows.len() == CLAIMS {
+            take(&mut rows);
+        }
+    }
+    take(&mut rows);
+    let (start, cpu) = (Instant::now(), cpu_seconds());
+    assert!(engine.follow_flows(&NoProgress, true).unwrap());
+    let what = "flows of exchanges";
+    table.add(what, "MB of blocks a second", bytes as f64 / 1e6 / start.elapsed().as_secs_f64());
+    if let (Some(before), Some(after)) = (cpu, cpu_seconds()) {
+        table.add(format!("{what}: processor time"), "s a GB of blocks", (after - before) * 1e9 / bytes as f64);
+    }
+    engine.settle().unwrap();
+    let view = reader.view().unwrap();
+    let days = view.flows_of(&view.flows_head().unwrap(), FlowMode::Latest, None, 0..=u32::MAX).unwrap();
+    let part: i128 = days.iter().map(|(_, sums)| sums.get(FlowSum::Transactions.position())).sum();
+    let part = 100.0 * part as f64 / view.tip().tx_end.0 as f64;
+    table.add(format!("{what}: transactions that take part"), "of a hundred", part);
+    let size = reader.table_size(&TableInfo::of::<ExchangeFlows>()).unwrap();
+    table.add(format!("{what}: rows"), "bytes a block byte", size.bytes as f64 / bytes as f64);
+}
+
 /// Scripts whose clusters are looked up.
 const LOOK_UPS: usize = 2_000;
 
@@ -179,6 +247,7 @@ fn measure(blocks: &Path) {
     if env::var_os("CAIRN_BENCH_REINDEX").is_some() {
         look_up(&datadir, &mut table);
         follow_up(&datadir, bytes, &mut table);
+        flows(&datadir, bytes, &mut table);
         reindex(&datadir, bytes, &mut table);
     }
     table.hand_over();

@@ -1,9 +1,12 @@
 //! Flows of exchanges by hand: of one script and one block at a time.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, BTreeSet, HashMap},
+    rc::Rc,
+};
 
-use bitcoin::{OutPoint, ScriptBuf, Target, Transaction, TxOut};
-use cairn_chaingen::Coin;
+use bitcoin::{ScriptBuf, Transaction};
 use cairn_domain::{
     claims::{At, Stated, membership, short_label},
     entities::shown_category,
@@ -18,60 +21,7 @@ use cairn_tables::{
 };
 use cairn_testkit::Oracle;
 
-use crate::{
-    forge::{Forge, coinbase, mined},
-    labels_by_hand::hash,
-};
-
-/// A chain whose blocks are as far apart as it is asked for.
-#[derive(Clone)]
-pub(crate) struct Market {
-    pub(crate) forge: Forge,
-    pub(crate) coins: BTreeMap<OutPoint, Coin>,
-}
-
-impl Market {
-    pub(crate) fn new() -> Self {
-        Market { forge: Forge::new(), coins: BTreeMap::new() }
-    }
-
-    /// Adds a block with a coinbase that pays this, so many seconds after the last one.
-    pub(crate) fn block(&mut self, tag: u32, paid: Vec<TxOut>, txs: Vec<Transaction>, seconds: i32) {
-        let parent = self.forge.blocks.last().unwrap();
-        let (time, height) = (parent.header.time, self.forge.blocks.len() as u32);
-        let mut block = mined(parent, [vec![coinbase(tag, paid)], txs].concat());
-        block.header.time = time.checked_add_signed(seconds).unwrap();
-        while block.header.validate_pow(Target::from_compact(block.header.bits)).is_err() {
-            block.header.nonce += 1;
-        }
-        let mut spent = Vec::new();
-        for tx in &block.txdata {
-            if !tx.is_coinbase() {
-                spent.push(tx.input.iter().map(|input| self.coins.remove(&input.previous_output).unwrap()).collect());
-            }
-            let txid = tx.compute_txid();
-            for (vout, txout) in (0..).zip(&tx.output).filter(|(_, o)| !is_unspendable(o.script_pubkey.as_bytes())) {
-                let coin = Coin { txout: txout.clone(), height, coinbase: tx.is_coinbase() };
-                self.coins.insert(OutPoint { txid, vout }, coin);
-            }
-        }
-        self.forge.blocks.push(block);
-        self.forge.spent.push(spent);
-    }
-
-    /// The chain without its last blocks.
-    pub(crate) fn without(&self, blocks: u32) -> Self {
-        let mut shorter = Market::new();
-        let kept = &self.forge.blocks[..self.forge.blocks.len() - blocks as usize];
-        for pair in kept.windows(2) {
-            let seconds = i64::from(pair[1].header.time) - i64::from(pair[0].header.time);
-            let (first, txs) = pair[1].txdata.split_first().unwrap();
-            let tag = u32::from_le_bytes(first.input[0].script_sig.as_bytes()[1..].try_into().unwrap());
-            shorter.block(tag, first.output.clone(), txs.to_vec(), seconds as i32);
-        }
-        shorter
-    }
-}
+use crate::labels_by_hand::hash;
 
 /// The entities that are exchanges by most of their labels, as of now.
 pub(crate) fn exchanges(view: &View<'_>) -> BTreeMap<EntityName, EntityRow> {
@@ -84,8 +34,8 @@ pub(crate) fn exchanges(view: &View<'_>) -> BTreeMap<EntityName, EntityRow> {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Whose {
     pub(crate) entity: EntityName,
-    /// True if by its cluster.
-    pub(crate) is_inherited: bool,
+    /// By claims of how many scripts of its cluster; 0: by its own.
+    pub(crate) heirs: usize,
     /// When the index received the first document that says so; `None` if that does not matter.
     pub(crate) received_at: Option<u32>,
 }
@@ -101,7 +51,7 @@ pub(crate) fn latest(view: &View<'_>, oracle: &Oracle) -> Owners {
         let id = view.find_script(script.as_bytes()).unwrap().unwrap().id;
         let Some(owner) = view.standings(&[id]).unwrap().remove(0).owner else { continue };
         if exchanges.contains_key(&owner.entity) {
-            let whose = Whose { entity: owner.entity, is_inherited: owner.is_inherited, received_at: None };
+            let whose = Whose { entity: owner.entity, heirs: 0, received_at: None };
             owners.insert(script.clone(), whose);
         }
     }
@@ -131,13 +81,20 @@ struct Judge<'v> {
     view: &'v View<'v>,
     exchanges: BTreeMap<EntityName, EntityRow>,
     licence: Slug,
+    /// What was read before.
+    known: RefCell<HashMap<(ScriptHash, u32), Rc<Said>>>,
 }
 
 impl Judge<'_> {
-    fn said(&self, script: &ScriptHash, time: u32) -> Said {
+    fn said(&self, script: &ScriptHash, time: u32) -> Rc<Said> {
+        if let Some(known) = self.known.borrow().get(&(*script, time)) {
+            return Rc::clone(known);
+        }
         let lists = self.view.claim_walk().unwrap().of(&script.0, Some(time)).unwrap().lists;
         let document = |of: &ListClaims| self.view.claim_document(&of.version).unwrap().unwrap().provenance.document;
-        lists.into_iter().map(|of| (document(&of), of)).collect()
+        let said: Rc<Said> = Rc::new(lists.into_iter().map(|of| (document(&of), of)).collect());
+        self.known.borrow_mut().insert((*script, time), Rc::clone(&said));
+        said
     }
 
     /// When the index received the first document with a claim of control that names an entity for one of the scripts.
@@ -160,7 +117,7 @@ impl Judge<'_> {
         if label.is_some_and(|label| label.entity.is_some() && label.best.level() > 0) {
             let entity = membership(&claims, at)?.entity.clone();
             let received_at = self.received_at(&[own], &entity);
-            return self.exchanges.contains_key(&entity).then_some(Whose { entity, is_inherited: false, received_at });
+            return self.exchanges.contains_key(&entity).then_some(Whose { entity, heirs: 0, received_at });
         }
         let id = self.view.find_script(script.as_bytes()).unwrap().unwrap().id;
         let as_of = self.view.as_of(height).unwrap();
@@ -169,18 +126,19 @@ impl Judge<'_> {
         if !parts.others.is_empty() {
             return None;
         }
-        let scripts = &parts.own[..parts.own.len().min(16)];
-        let said: Vec<Said> = scripts.iter().map(|script| self.said(script, time)).collect();
+        let heirs = parts.own.len();
+        let scripts = &parts.own[..heirs.min(16)];
+        let said: Vec<Rc<Said>> = scripts.iter().map(|script| self.said(script, time)).collect();
         let claims: Vec<Stated<'_>> = said.iter().flat_map(|said| stated(said, &self.licence, true)).collect();
         let entity = membership(&claims, at)?.entity.clone();
         let received_at = self.received_at(scripts, &entity);
-        self.exchanges.contains_key(&entity).then_some(Whose { entity, is_inherited: true, received_at })
+        self.exchanges.contains_key(&entity).then_some(Whose { entity, heirs, received_at })
     }
 }
 
 /// As of each block, with all that it shows.
 pub(crate) fn point_in_time(view: &View<'_>, oracle: &Oracle) -> Vec<Owners> {
-    let judge = Judge { view, exchanges: exchanges(view), licence: "x".parse().unwrap() };
+    let judge = Judge { view, exchanges: exchanges(view), licence: "x".parse().unwrap(), known: RefCell::default() };
     let of_block = |height: u32| {
         let seen = oracle.scripts().filter(|script| oracle.history(script)[0].height <= height);
         seen.filter_map(|script| Some((script.clone(), judge.whose(oracle, script, height)?))).collect()

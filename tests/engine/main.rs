@@ -20,6 +20,8 @@ mod drivers;
 mod errors;
 mod exchange_flows;
 mod exchange_flows_by_hand;
+mod exchange_flows_cases;
+mod exchange_flows_chains;
 mod feed;
 mod few_files;
 mod follower;

@@ -213,6 +213,9 @@ fn of_block(view: &View<'_>, height: Height, now: u32) -> Result<Vec<FeedRow>, R
         }
         found.push((key.tx_num, FeedRow { sats: row.sats, number: key.vin.into(), ..of(FeedKind::WhaleWakeup) }));
     }
+    for (tx_num, _, alert) in view.dust_alerts(header.first_tx..end)? {
+        found.push((tx_num, FeedRow { number: alert.scripts, ..of(FeedKind::DustCampaign) }));
+    }
     found.sort_by_key(|(tx_num, row)| (*tx_num, row.kind, row.number));
     let mut rows = vec![block];
     for (tx_num, row) in found {

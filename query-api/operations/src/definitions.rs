@@ -5,8 +5,8 @@ mod flows;
 use cairn_http::Definition;
 
 pub(crate) use flows::{
-    CONSOLIDATIONS, DORMANCY_FLUSHES, DORMANCY_WATCHLIST, EXCHANGE_FLOWS, FEED, MINER_FLOWS, OLD_COINS, WHALE_ALERTS,
-    WHALE_WAKEUPS,
+    CONSOLIDATIONS, DORMANCY_FLUSHES, DORMANCY_WATCHLIST, DUST_CAMPAIGNS, EXCHANGE_FLOWS, FEED, MINER_FLOWS, OLD_COINS,
+    WHALE_ALERTS, WHALE_WAKEUPS,
 };
 
 /// Id of the definition of claims.
@@ -271,6 +271,7 @@ pub(crate) const DEFINITIONS: &[Definition] = &[
     },
     flows::MINER_FLOWS_PAGE,
     flows::EXCHANGE_FLOWS_PAGE,
+    flows::DUST_CAMPAIGNS_PAGE,
     Definition {
         id: OFAC_TIER,
         title: "OFAC tier",

@@ -10,6 +10,7 @@ mod daily;
 mod difficulty;
 mod direction;
 pub mod dormancy;
+pub mod dust;
 pub mod entities;
 pub mod exchange_flows;
 mod feerate;

@@ -11,6 +11,7 @@ mod damages;
 mod days;
 mod db;
 mod entities;
+mod dust;
 mod error;
 mod events;
 mod exchange_flows;

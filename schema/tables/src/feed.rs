@@ -87,11 +87,14 @@ pub enum FeedKind {
     WhaleWakeup,
     /// A list of sanctions changed: labels, too. As `LabelChange`.
     SanctionsListChange,
+    /// Dust was sent to a hundred scripts with a history within 30 days. `id`: the transaction that reached them; `number`: these
+    /// scripts.
+    DustCampaign,
 }
 
 impl FeedKind {
     /// All.
-    pub const ALL: [FeedKind; 11] = [
+    pub const ALL: [FeedKind; 12] = [
         FeedKind::Begun,
         FeedKind::Block,
         FeedKind::Whale,
@@ -103,6 +106,7 @@ impl FeedKind {
         FeedKind::DormancyFlush,
         FeedKind::WhaleWakeup,
         FeedKind::SanctionsListChange,
+        FeedKind::DustCampaign,
     ];
 
     /// True if it is about labels, and no block.

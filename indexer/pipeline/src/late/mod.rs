@@ -4,6 +4,7 @@
 //!
 //! Their commits come after those of blocks. A late stage that is behind is brought to the tip by whoever writes next.
 
+mod dust;
 mod flushes;
 mod rows;
 mod sleep;
@@ -14,10 +15,10 @@ use std::{collections::HashMap, sync::Mutex};
 
 use cairn_model::{BlockHash, CancelToken, Height};
 use cairn_reader::{ReadError, View};
-use cairn_tables::stages::{FLUSHES, StageInfo};
+use cairn_tables::stages::{DUST, FLUSHES, LATE, StageInfo, WAKEUPS};
 
 pub(crate) use self::rows::{LateRows, put_all};
-use self::{flushes::FlushFold, wakeups::WakeupFold};
+use self::{dust::DustFold, flushes::FlushFold, wakeups::WakeupFold};
 use crate::PipelineError;
 
 /// A fold over the chain that reads the tables of stages.
@@ -38,6 +39,16 @@ pub(crate) trait LateFold: Send {
 /// Folds that followed the chain up to a block, by stage: whoever goes on from there need not load them again.
 pub(crate) type KeptFolds = Mutex<HashMap<&'static str, (BlockHash, Box<dyn LateFold>)>>;
 
+/// Begins a fold that goes on with a block, over the rows that there are.
+type Begin = fn(&View<'_>, Height, &LateRows<'_>) -> Result<Box<dyn LateFold>, ReadError>;
+
+/// The fold of each late stage.
+const FOLDS: [(&str, Begin); LATE.len()] = [
+    (FLUSHES.name, |view, next, rows| Ok(Box::new(FlushFold::load(view, next, rows)?))),
+    (WAKEUPS.name, |_, _, _| Ok(Box::new(WakeupFold::default()))),
+    (DUST.name, |view, next, rows| Ok(Box::new(DustFold::load(view, next, rows)?))),
+];
+
 /// The fold of a late stage that goes on with a block, over the rows that there are.
 pub(crate) fn fold_of(
     stage: &StageInfo,
@@ -45,11 +56,8 @@ pub(crate) fn fold_of(
     next: Height,
     rows: &LateRows<'_>,
 ) -> Result<Box<dyn LateFold>, ReadError> {
-    Ok(if stage.name == FLUSHES.name {
-        Box::new(FlushFold::load(view, next, rows)?)
-    } else {
-        Box::new(WakeupFold::default())
-    })
+    let begin = FOLDS.iter().find(|(name, _)| *name == stage.name).map(|(_, begin)| begin);
+    begin.ok_or_else(|| ReadError::Broken(format!("no late stage {}", stage.name)))?(view, next, rows)
 }
 
 /// Whether all stages that a late stage reads are at the tip of a view.

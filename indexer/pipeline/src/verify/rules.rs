@@ -11,6 +11,7 @@ use cairn_tables::{
     coins::{Coins, CoinsByScript},
     contests::Contests,
     daily::Daily,
+    dust::{DustAlerts, DustGroups, DustPings},
     entities::{EntityFacets, EntityScripts, EntityTotals},
     events::{Documents, Events, QuoteVersions, Quotes},
     exchange_flows::{ExchangeFlows, FlowBlocks, FlowsHead},
@@ -31,11 +32,12 @@ use cairn_tables::{
     names::Names,
     old_coins::{DormantDays, OldMovements},
     payouts::Payouts,
+    pings::Pings,
     prevouts::Prevouts,
     returns::Returns,
     script_days::ScriptDays,
     spenders::Spenders,
-    stages::{AGES, CLUSTERS, COINS, PAYOUTS, RETURNS, SCRIPT_DAYS, SCRIPTS, SPENDS, TRANSFERS},
+    stages::{AGES, CLUSTERS, COINS, PAYOUTS, PINGS, RETURNS, SCRIPT_DAYS, SCRIPTS, SPENDS, TRANSFERS},
     totals::TotalsTable,
     transfers::{Consolidations, LargeChange, LargeTransfers},
     tx_nums::TxNums,
@@ -485,5 +487,28 @@ impl Verified for ExchangeFlows {
 
 /// What was observed with labels that may have changed since.
 impl Verified for FlowBlocks {
+    const REPAIR: Repair = Repair::Late;
+}
+
+impl Verified for Pings {
+    const REPAIR: Repair = Repair::Stage(PINGS.name);
+
+    fn note(key: &Self::Key, row: &Self::Value, tallies: &mut Tallies) {
+        tallies.find_row::<Self>(key, row);
+    }
+}
+
+/// Compared with what follows from the tables of others.
+impl Verified for DustPings {
+    const REPAIR: Repair = Repair::Late;
+}
+
+/// As [`DustPings`].
+impl Verified for DustGroups {
+    const REPAIR: Repair = Repair::Late;
+}
+
+/// As [`DustPings`].
+impl Verified for DustAlerts {
     const REPAIR: Repair = Repair::Late;
 }

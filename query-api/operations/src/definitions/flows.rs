@@ -18,6 +18,8 @@ pub(crate) const FEED: &str = "activity-feed";
 pub(crate) const CONSOLIDATIONS: &str = "consolidations";
 /// Id of the definition of the flows of miners.
 pub(crate) const MINER_FLOWS: &str = "miner-flows";
+/// Id of the definition of campaigns that send dust.
+pub(crate) const DUST_CAMPAIGNS: &str = "dust-campaigns";
 /// Id of the definition of the flows of exchanges.
 pub(crate) const EXCHANGE_FLOWS: &str = "exchange-flows";
 
@@ -237,5 +239,31 @@ pub(super) const EXCHANGE_FLOWS_PAGE: Definition = Definition {
         "Example, of the demo chain: on 2025-12-30 cairn-exchange takes part in 269 transactions. 139370853967 satoshis come in, \
          131961403213 go out, 604823634673 come back to it, and its part of the fees is 362390. In mode pit its scripts begin to \
          count on 2025-10-04, the day from which the lists name it: then 521368287703 satoshis are reclassified.",
+    ],
+};
+
+/// The page about campaigns that send dust.
+pub(super) const DUST_CAMPAIGNS_PAGE: Definition = Definition {
+    id: DUST_CAMPAIGNS,
+    title: "Dust campaigns",
+    text: &[
+        "A ping pays 1 000 satoshis or less to a script that an earlier transaction paid and that it does not spend from. A transaction \
+         that spends such dust itself, that pays nothing else, or that has the mark of a protocol in an OP_RETURN output (runes, \
+         Omni), carries something else and is none. A coinbase is none.",
+        "Pings are of one group if they have the same first OP_RETURN output, byte for byte. Without one, a ping is of the groups of itself and of the \
+         transactions that fund it: that which made its largest input, and so on, three at most; if one of these is such a ping, it is of the groups \
+         of that one. A group is a campaign from the ping on with which it has paid 100 different scripts with a history within \
+         30 days, by monotone block time. Of a group that is none, pings are forgotten after 30 days, and the newest 1 000 are \
+         looked at. The numbers are ours.",
+        "Labels are joined when an address is asked for. A ping whose largest input is a known service's (an exchange, a pool, a shop, a \
+         faucet and the like) is none. Of its groups that of the farthest transaction counts before which no service comes: what a \
+         service pays out to many tells nothing of who sends a ping. If the raw bytes are at hand, pings that carry an inscription are left \
+         out.",
+        "Whoever spends the dust together with other coins shows that both are one owner's: that is what senders may wait for. \
+         co_spent_dust has such spends. The id of a campaign is a hash of what its pings have in common. It has no name here, and it is attributed \
+         to nobody: advertisements, mistakes and payments of tiny amounts look alike.",
+        "The latest 2 000 transactions of an address and the latest 50 pings among them are looked at; truncated says if there are more. \
+         Unconfirmed payments are not.",
+        "Example, of the demo chain: TODO.",
     ],
 };

@@ -24,7 +24,7 @@ pub(crate) struct FeedEvent {
     /// Its sequence number.
     seq: u64,
     /// `block`, `whale_tx`, `coinjoin_round`, `awakening`, `dormancy_flush`, `whale_wakeup`, `consolidation`, `label_change`,
-    /// `sanctions_list_change`, `reorg` or `retraction`.
+    /// `sanctions_list_change`, `dust_campaign`, `reorg` or `retraction`.
     #[serde(rename = "type")]
     kind: &'static str,
     /// `exchange_flow_large` or `miner_payout_large`, if today's labels make a whale_tx one; otherwise null.
@@ -43,8 +43,8 @@ pub(crate) struct FeedEvent {
     /// a block.
     value_sats: Option<u64>,
     value_btc: Option<Btc>,
-    /// Of a block: its transactions. Of a consolidation: its inputs. Of a reorg: the blocks that are gone. Of labels: the rows
-    /// that say something new.
+    /// Of a block: its transactions. Of a consolidation: its inputs. Of a dust_campaign: scripts that it had paid within 30 days. Of
+    /// a reorg: the blocks that are gone. Of labels: the rows that say something new.
     count: Option<u64>,
     /// Source and list, of labels.
     source: Option<String>,
@@ -160,7 +160,7 @@ impl FeedEvent {
     ) -> Result<(Option<Self>, usize), ApiError> {
         let is_block = matches!(row.kind, FeedKind::Block | FeedKind::Reorg);
         let has_tx = !is_block && !row.kind.is_of_labels();
-        let has_value = has_tx || row.kind == FeedKind::Block;
+        let has_value = has_tx && row.kind != FeedKind::DustCampaign || row.kind == FeedKind::Block;
         let is_large = !has_value || row.sats >= least;
         let about = EventType::about(row.kind).filter(|_| is_large && types.may_have(&row));
         let Some(about) = about else { return Ok((None, 0)) };
@@ -172,8 +172,9 @@ impl FeedEvent {
             return Ok((None, cost));
         }
         let kind = if row.retracts.is_some() { EventType::Retraction } else { about };
-        let counts =
-            matches!(row.kind, FeedKind::Block | FeedKind::Reorg | FeedKind::Consolidation) || row.kind.is_of_labels();
+        let is_counted =
+            matches!(row.kind, FeedKind::Block | FeedKind::Reorg | FeedKind::Consolidation | FeedKind::DustCampaign);
+        let counts = is_counted || row.kind.is_of_labels();
         let (direction, from_owner, to_owner) = match flow {
             Some(Flow { direction, from, to }) => (Some(direction.as_str()), from, to),
             None => (None, None, None),
@@ -193,7 +194,7 @@ impl FeedEvent {
             count: counts.then_some(row.number),
             source: Some(row.text).filter(|text| !text.is_empty()),
             state: match () {
-                () if row.retracts.is_some() || !has_value => "final",
+                () if row.retracts.is_some() || !(has_tx || has_value) => "final",
                 () if stands => "standing",
                 () => "retracted",
             },

@@ -24,11 +24,12 @@ pub(crate) enum EventType {
     DormancyFlush,
     WhaleWakeup,
     SanctionsListChange,
+    DustCampaign,
 }
 
 impl EventType {
     /// All.
-    pub(crate) const ALL: [EventType; 13] = [
+    pub(crate) const ALL: [EventType; 14] = [
         EventType::Block,
         EventType::WhaleTx,
         EventType::CoinjoinRound,
@@ -42,6 +43,7 @@ impl EventType {
         EventType::DormancyFlush,
         EventType::WhaleWakeup,
         EventType::SanctionsListChange,
+        EventType::DustCampaign,
     ];
 
     /// Its word.
@@ -60,6 +62,7 @@ impl EventType {
             EventType::DormancyFlush => "dormancy_flush",
             EventType::WhaleWakeup => "whale_wakeup",
             EventType::SanctionsListChange => "sanctions_list_change",
+            EventType::DustCampaign => "dust_campaign",
         }
     }
 
@@ -77,6 +80,7 @@ impl EventType {
             FeedKind::DormancyFlush => Some(EventType::DormancyFlush),
             FeedKind::WhaleWakeup => Some(EventType::WhaleWakeup),
             FeedKind::SanctionsListChange => Some(EventType::SanctionsListChange),
+            FeedKind::DustCampaign => Some(EventType::DustCampaign),
         }
     }
 

@@ -15,6 +15,7 @@ crate::area::area! {
     summary::Summary + batch,
     detail::WalletDetail,
     contributors::Contributors,
+    surveillance::SurveillanceStatus,
 }
 
 use subject::Wallet;

@@ -8,6 +8,7 @@ mod golden_ages;
 mod golden_claims;
 mod golden_clusters;
 mod golden_contests;
+mod golden_dust;
 mod golden_events;
 mod golden_feed;
 mod golden_flows;

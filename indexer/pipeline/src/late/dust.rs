@@ -1,0 +1,220 @@
+//! `dust`: pings of dust, and the campaigns that they are of.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use bitcoin::hashes::{Hash, sha256};
+use cairn_domain::dust::{CAMPAIGN_RECIPIENTS, CAMPAIGN_SECONDS, FUNDING_HOPS, is_dust, mark};
+use cairn_model::{CancelToken, Height, ScriptId, ScriptPrefix, SpentCoin, TxNum};
+use cairn_reader::{ReadError, StoredTx, View};
+use cairn_tables::{
+    Table,
+    block_log::BlockLog,
+    dust::{
+        DustAlertRow, DustAlerts, DustGroup, DustGroupRow, DustGroups, DustPingRow, DustPings, DustState, MOST_KEPT,
+    },
+    pings::Pings,
+};
+
+use super::{LateFold, LateRows, flushes::txs_of};
+use crate::PipelineError;
+
+/// The fold.
+pub(super) struct DustFold {
+    /// Pings of the last 30 days, ascending.
+    kept: VecDeque<TxNum>,
+}
+
+/// The scripts with a history that a transaction pays dust, ascending: those that it does not spend from and that an earlier transaction
+/// paid.
+fn recipients(view: &View<'_>, tx: &StoredTx, coins: &[SpentCoin]) -> Result<Vec<ScriptId>, ReadError> {
+    let length = view.facts().script_prefix;
+    let dust = tx.outputs().iter().filter(|output| output.spendable && is_dust(output.value));
+    // The log leaves out what follows from the script.
+    let id = |output: &cairn_model::OutputMeta| ScriptId {
+        prefix: ScriptPrefix::of(tx.script(output), length),
+        ordinal: output.id.ordinal,
+    };
+    let paid: BTreeSet<ScriptId> = dust.map(id).collect();
+    let own: BTreeSet<ScriptId> = coins.iter().map(|coin| coin.script).collect();
+    let paid: Vec<ScriptId> = paid.difference(&own).copied().collect();
+    let firsts = view.first_txs(&paid)?;
+    let has_history = |first: Option<TxNum>| first.is_some_and(|first| first < tx.tx_num);
+    Ok(paid.into_iter().zip(firsts).filter(|(_, first)| has_history(*first)).map(|(script, _)| script).collect())
+}
+
+fn read(view: &View<'_>, tx_num: TxNum) -> Result<(StoredTx, Vec<SpentCoin>), ReadError> {
+    let lacks = || ReadError::Lacks { table: BlockLog::NAME, what: format!("transaction {}", tx_num.0) };
+    let tx = view.tx(tx_num)?.ok_or_else(lacks)?;
+    let coins = view.inputs(&tx)?;
+    Ok((tx, coins))
+}
+
+/// The transaction that made the largest coin; of equal ones, the first.
+fn funding(coins: &[SpentCoin]) -> Option<TxNum> {
+    let largest = coins.iter().enumerate().max_by(|(i, a), (j, b)| a.value.cmp(&b.value).then(j.cmp(i)));
+    largest.map(|(_, coin)| coin.outpoint.tx_num)
+}
+
+/// The groups of a ping.
+fn groups(
+    view: &View<'_>,
+    rows: &LateRows<'_>,
+    tx: &StoredTx,
+    coins: &[SpentCoin],
+) -> Result<Vec<DustGroup>, ReadError> {
+    let scripts = tx.outputs().iter().map(|output| tx.script(output));
+    if let Some(mark) = mark(scripts) {
+        return Ok(vec![DustGroup::Mark(sha256::Hash::hash(mark).to_byte_array())]);
+    }
+    let mut groups = vec![DustGroup::Funding(tx.tx_num)];
+    let mut next = funding(coins);
+    while let Some(tx_num) = next.filter(|_| groups.len() <= FUNDING_HOPS) {
+        let is_funded = |row: &DustPingRow| row.groups.iter().all(|group| matches!(group, DustGroup::Funding(_)));
+        if let Some(ping) = rows.get::<DustPings>(&tx_num)?.filter(is_funded) {
+            return Ok(ping.groups);
+        }
+        groups.push(DustGroup::Funding(tx_num));
+        next = if groups.len() <= FUNDING_HOPS { funding(&read(view, tx_num)?.1) } else { None };
+    }
+    Ok(groups)
+}
+
+impl DustFold {
+    /// The pings that are kept before a block.
+    pub(super) fn load(view: &View<'_>, next: Height, rows: &LateRows<'_>) -> Result<Self, ReadError> {
+        let before = next.checked_sub(1).and_then(|height| view.chain().get(height));
+        let since = before.map_or(0, |block| block.mono_time.saturating_sub(CAMPAIGN_SECONDS));
+        let last = since.checked_sub(1).and_then(|time| view.chain().height_at(time));
+        let first = view.chain().get(last.map_or(0, |height| height + 1)).map_or(view.tip().tx_end, |of| of.first_tx);
+        let kept = rows.stored::<DustPings>(&first)?.into_iter().map(|(tx_num, _)| tx_num).collect();
+        Ok(DustFold { kept })
+    }
+
+    /// Forgets pings that are older than 30 days.
+    fn forget(&mut self, view: &View<'_>, now: u32, rows: &mut LateRows<'_>) -> Result<(), ReadError> {
+        while let Some(tx_num) = self.kept.front().copied() {
+            let block = view.chain().height_of(tx_num).and_then(|height| view.chain().get(height));
+            if block.is_some_and(|block| block.mono_time.saturating_add(CAMPAIGN_SECONDS) >= now) {
+                return Ok(());
+            }
+            self.kept.pop_front();
+            let Some(ping) = rows.get::<DustPings>(&tx_num)? else { continue };
+            let mut is_kept = false;
+            for group in &ping.groups {
+                let Some(mut row) = rows.get::<DustGroups>(group)? else { continue };
+                match &mut row.state {
+                    DustState::Reached { .. } => is_kept = true,
+                    DustState::Growing { pings, .. } => {
+                        pings.retain(|(of, _)| *of != tx_num);
+                        write(group, row, rows)?;
+                    }
+                }
+            }
+            if !is_kept {
+                rows.delete::<DustPings>(&tx_num)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Writes a group, with what follows from its pings as long as it is none.
+fn write(group: &DustGroup, mut row: DustGroupRow, rows: &mut LateRows<'_>) -> Result<(), ReadError> {
+    if let DustState::Growing { pings, .. } = &row.state {
+        let (Some((first, _)), Some((last, _))) = (pings.first(), pings.last()) else {
+            return rows.delete::<DustGroups>(group);
+        };
+        (row.first, row.last, row.txs) = (*first, *last, pings.len() as u64);
+        row.recipients = pings.iter().map(|(_, recipients)| *recipients).fold(0, u64::saturating_add);
+    }
+    rows.put::<DustGroups>(group, &row)
+}
+
+/// Adds a ping to a group. Gives the number of scripts if the group becomes a campaign with it.
+fn add(
+    view: &View<'_>,
+    group: &DustGroup,
+    (tx_num, recipients_of_ping): (TxNum, u64),
+    rows: &mut LateRows<'_>,
+) -> Result<Option<u64>, ReadError> {
+    let mut row = rows.get::<DustGroups>(group)?.unwrap_or(DustGroupRow {
+        first: tx_num,
+        last: tx_num,
+        txs: 0,
+        recipients: 0,
+        state: DustState::Growing { bound: 0, pings: Vec::new() },
+    });
+    let mut reached = None;
+    match &mut row.state {
+        DustState::Reached { .. } => {
+            (row.last, row.txs) = (tx_num, row.txs.saturating_add(1));
+            row.recipients = row.recipients.saturating_add(recipients_of_ping);
+        }
+        DustState::Growing { bound, pings } => {
+            if pings.len() == MOST_KEPT {
+                pings.remove(0);
+            }
+            pings.push((tx_num, recipients_of_ping));
+            *bound = bound.saturating_add(recipients_of_ping);
+            if *bound >= CAMPAIGN_RECIPIENTS {
+                let mut scripts: BTreeSet<ScriptId> = BTreeSet::new();
+                for (tx_num, _) in pings.iter() {
+                    let (tx, coins) = read(view, *tx_num)?;
+                    scripts.extend(recipients(view, &tx, &coins)?);
+                }
+                *bound = scripts.len() as u64;
+                reached = Some(*bound).filter(|scripts| *scripts >= CAMPAIGN_RECIPIENTS);
+            }
+        }
+    }
+    // What it kept is summed up for the last time.
+    write(group, row.clone(), rows)?;
+    if let Some(scripts) = reached {
+        let summed = rows.get::<DustGroups>(group)?.unwrap_or(row);
+        rows.put::<DustGroups>(group, &DustGroupRow { state: DustState::Reached { by: tx_num, scripts }, ..summed })?;
+    }
+    Ok(reached)
+}
+
+impl LateFold for DustFold {
+    fn block(
+        &mut self,
+        view: &View<'_>,
+        height: Height,
+        rows: &mut LateRows<'_>,
+        cancel: &CancelToken,
+    ) -> Result<(), PipelineError> {
+        let (first, end) = txs_of(view, height)?;
+        let now = view.chain().get(height).map_or(0, |block| block.mono_time);
+        self.forget(view, now, rows)?;
+        for row in view.scan::<Pings>(Some(&first))? {
+            let (tx_num, _) = row?;
+            if tx_num >= end {
+                break;
+            }
+            if cancel.is_cancelled() {
+                return Err(PipelineError::Stopped);
+            }
+            let (tx, coins) = read(view, tx_num)?;
+            let paid = recipients(view, &tx, &coins)?.len() as u64;
+            if paid == 0 {
+                continue;
+            }
+            let groups = groups(view, rows, &tx, &coins)?;
+            let (mut was_campaign, mut alert) = (false, None);
+            for group in &groups {
+                let is_campaign = |row: DustGroupRow| matches!(row.state, DustState::Reached { .. });
+                was_campaign |= rows.get::<DustGroups>(group)?.is_some_and(is_campaign);
+                if let Some(scripts) = add(view, group, (tx_num, paid), rows)? {
+                    alert = alert.or(Some((*group, DustAlertRow { scripts })));
+                }
+            }
+            if let Some((group, row)) = alert.filter(|_| !was_campaign) {
+                rows.put::<DustAlerts>(&(tx_num, group), &row)?;
+            }
+            rows.put::<DustPings>(&tx_num, &DustPingRow { recipients: paid, groups })?;
+            self.kept.push_back(tx_num);
+        }
+        Ok(())
+    }
+}

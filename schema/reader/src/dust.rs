@@ -1,0 +1,57 @@
+//! Pings of dust and their campaigns.
+
+use std::ops::Range;
+
+use cairn_model::{Height, TxNum};
+use cairn_tables::{
+    Table,
+    dust::{DustAlertRow, DustAlerts, DustGroup, DustGroupRow, DustGroups, DustPingRow, DustPings},
+    stages::DUST,
+};
+
+use crate::{ReadError, View};
+
+impl View<'_> {
+    /// The newest block whose pings are known. One row read.
+    ///
+    /// # Errors
+    /// As [`View::late`].
+    pub fn dust_height(&self) -> Result<Height, ReadError> {
+        self.late(&DUST)
+    }
+
+    /// What is known of transactions as pings, in their order, in one look-up; `None` of those that are none, or are forgotten.
+    ///
+    /// # Errors
+    /// The database cannot be read, or a row is damaged.
+    pub fn dust_pings(&self, txs: &[TxNum]) -> Result<Vec<Option<DustPingRow>>, ReadError> {
+        let mut sorted = txs.to_vec();
+        sorted.sort_unstable();
+        sorted.dedup();
+        let rows = self.bytes_of_many::<DustPings>(&sorted)?;
+        let row = |tx: &TxNum| -> Result<Option<DustPingRow>, ReadError> {
+            let bytes = sorted.binary_search(tx).ok().and_then(|at| rows.get(at)).and_then(Option::as_ref);
+            Ok(bytes.map(|bytes| DustPings::decode_value(bytes)).transpose()?)
+        };
+        txs.iter().map(row).collect()
+    }
+
+    /// A group of pings. One row read.
+    ///
+    /// # Errors
+    /// The database cannot be read, or the row is damaged.
+    pub fn dust_group(&self, group: &DustGroup) -> Result<Option<DustGroupRow>, ReadError> {
+        self.get::<DustGroups>(group)
+    }
+
+    /// The campaigns that began to count with the transactions of a range, ascending.
+    ///
+    /// # Errors
+    /// As [`View::late`].
+    pub fn dust_alerts(&self, txs: Range<TxNum>) -> Result<Vec<(TxNum, DustGroup, DustAlertRow)>, ReadError> {
+        self.late(&DUST)?;
+        let rows = self.scan::<DustAlerts>(Some(&(txs.start, DustGroup::Mark([0; 32]))))?;
+        let rows = rows.take_while(|row| row.as_ref().map_or(true, |((tx_num, _), _)| *tx_num < txs.end));
+        rows.map(|row| row.map(|((tx_num, group), row)| (tx_num, group, row))).collect()
+    }
+}
