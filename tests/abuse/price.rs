@@ -39,7 +39,17 @@ fn cases() -> Vec<Case> {
         let of = |rest: &str| format!("/v1/wallets/{wallet}/{rest}");
         paths.extend(["overview", "transactions?limit=100", "transactions?limit=100&offset=2000"].map(of));
         paths.extend(["balance-history", "balance-history?format=csv"].map(of));
-        paths.extend(["trust-safety", "trust-safety?as_of=3", "summary", "detail?limit=200", "contributors"].map(of));
+        paths.extend(
+            [
+                "trust-safety",
+                "trust-safety?as_of=3",
+                "summary",
+                "detail?limit=200",
+                "contributors",
+                "surveillance-status",
+            ]
+            .map(of),
+        );
         paths.extend([format!("/v1/wallets/{wallet}"), format!("/v1/address/{wallet}/overview")]);
     }
     // One has the script of the largest transactions.

@@ -45,6 +45,7 @@ mod search;
 mod sessions;
 mod supply;
 mod support;
+mod surveillance;
 mod transfers;
 mod tx;
 mod unconfirmed;

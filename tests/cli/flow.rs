@@ -26,8 +26,8 @@ fn index_stages_reindex_unwind_verify() {
     let names: Vec<&str> = stages.iter().map(|row| row[0].as_str()).collect();
     assert_eq!(names[0], "chain");
     let of_blocks = &names[1..];
-    let built = ["spends", "coins", "scripts", "ages", "script_days", "clusters", "payouts", "transfers", "returns"];
-    assert_eq!(of_blocks, [&built[..], &["flushes", "wakeups"]].concat());
+    let built = ["spends", "coins", "scripts", "ages", "script_days", "clusters", "payouts", "transfers", "returns", "pings"];
+    assert_eq!(of_blocks, [&built[..], &["flushes", "wakeups", "dust"]].concat());
     for stage in &stages {
         assert_eq!(stage.last().unwrap(), &tip.hash().to_string());
     }
@@ -60,7 +60,7 @@ fn index_stages_reindex_unwind_verify() {
             world.run(&format!("reindex --datadir data --stage {stage}")),
             2,
             &[
-                "hint: use one of spends, coins, scripts, ages, script_days, clusters, payouts, transfers, returns, flushes, wakeups, or all",
+                "hint: use one of spends, coins, scripts, ages, script_days, clusters, payouts, transfers, returns, pings, flushes, wakeups, dust, or all",
             ],
         );
     }

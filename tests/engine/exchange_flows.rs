@@ -334,3 +334,175 @@ fn they_do_not_depend_on_the_order_of_documents_and_blocks() {
     }
     eprintln!("{all:?}");
 }
+
+/// A chain of so many blocks, and documents about its scripts.
+fn chain_and_documents(seed: u64, blocks: u32) -> (TimedChain, Vec<Document>) {
+    let rng = &mut ChaCha8Rng::seed_from_u64(seed);
+    let (mut chain, mut documents) = (TimedChain::new(), Vec::new());
+    grow(&mut chain, blocks, 5, rng);
+    for _ in 0..12 {
+        documents.push(document(rng, &documents, &chain.forge.blocks));
+    }
+    (chain, documents)
+}
+
+/// When an index receives a document, in each order of documents.
+fn take(index: &Index, documents: &[Document], which: impl IntoIterator<Item = usize>) {
+    for at in which {
+        index.engine.take_document(&documents[at], BEGIN + at as u32 * 100_000).unwrap();
+    }
+}
+
+/// Connects blocks up to a height.
+fn sync_to(index: &mut Index, blocks: &Path, to: u32) {
+    let options = SyncOptions { to: Some(to), ..SyncOptions::default() };
+    sync_with(&mut index.engine, blocks, &options, &NoProgress).unwrap();
+}
+
+#[test]
+fn they_are_the_same_whichever_way_the_index_got_there() {
+    for seed in 200..if long() { 210 } else { 201 } {
+        let (blocks, (chain, documents)) = (temp_dir(), chain_and_documents(seed, 90));
+        chain.forge.write(blocks.path());
+        let mut order: Vec<usize> = (0..documents.len()).collect();
+        let bulk = Index::of(blocks.path(), Driver::Bulk);
+        take(&bulk, &documents, order.iter().copied());
+        let mut tip = Index::up_to(blocks.path(), Driver::Tip, 0);
+        order.shuffle(&mut ChaCha8Rng::seed_from_u64(seed));
+        take(&tip, &documents, order.iter().copied());
+        tip.sync(blocks.path(), Driver::Tip);
+        let mut mixed = Index::up_to(blocks.path(), Driver::Bulk, 30);
+        for (at, to) in (0..).zip((32..90).step_by(5)) {
+            take(&mixed, &documents, order.get(at).copied());
+            sync_to(&mut mixed, blocks.path(), to);
+            mixed.engine.follow_flows(&NoProgress, true).unwrap();
+        }
+        let mixed = mixed.reopened();
+        // Another generation than the one of the tip.
+        let mut following = Following::new(mixed);
+        following.index.sync(blocks.path(), Driver::Auto);
+        let mixed = following.made_again(&chain, "mixed").index;
+        let all = [bulk, tip, mixed].map(|index| {
+            index.engine.follow_flows(&NoProgress, true).unwrap();
+            let kept = index.view(Kept::of);
+            let head = kept.head.as_ref().expect("a generation");
+            assert_eq!(head.height, 90);
+            (FlowMode::ALL.map(|mode| kept.of_mode(mode)), head.held.clone())
+        });
+        let counts = all[0].0.each_ref().map(BTreeMap::len);
+        assert!(counts.iter().all(|rows| *rows > 20) && !all[0].1.is_empty(), "{counts:?}");
+        assert!(all[0] == all[1] && all[1] == all[2], "seed {seed}");
+    }
+}
+
+/// The head of an index's flows.
+fn head(index: &Index) -> FlowsHeadRow {
+    index.view(|view| view.flows_head().unwrap())
+}
+
+#[test]
+fn they_are_made_anew_when_it_is_time() {
+    let (blocks, (chain, documents)) = (temp_dir(), chain_and_documents(300, 340));
+    chain.forge.write(blocks.path());
+    let mut following = Following::new(Index::up_to(blocks.path(), Driver::Bulk, 40));
+    assert!(matches!(following.index.view(|view| view.flows_head()), Err(ReadError::Unfinished(_))));
+    take(&following.index, &documents, 0..6);
+    following.follow(&chain, "at first");
+    for (to, of) in [(183, 40), (184, 184), (190, 184)] {
+        sync_to(&mut following.index, blocks.path(), to);
+        following.follow(&chain, &format!("at {to}"));
+        assert_eq!(head(&following.index).height, of, "at {to}");
+    }
+    // Their block is gone: there are none, until they are made anew.
+    following.index.engine.unwind(183, &NoProgress).unwrap();
+    assert!(matches!(following.index.view(|view| view.flows_head()), Err(ReadError::Unfinished(_))));
+    following.follow(&chain, "below their block");
+    assert_eq!(head(&following.index).height, 183);
+    // Beside new blocks documents wait for some of them, and a generation for the thread that makes it.
+    let Following { mut index, .. } = following;
+    let before = index.view(members);
+    take(&index, &documents, 6..12);
+    assert_ne!(index.view(members), before, "documents that change members");
+    for to in 184..189 {
+        sync_to(&mut index, blocks.path(), to);
+        assert!(index.engine.follow_flows(&NoProgress, false).unwrap(), "rows of block {to}");
+        assert_eq!(head(&index).height, 183, "at {to}");
+    }
+    sync_to(&mut index, blocks.path(), 189);
+    assert!(index.engine.follow_flows(&NoProgress, false).unwrap());
+    for tried in 0.. {
+        if index.engine.follow_flows(&NoProgress, false).unwrap() {
+            break;
+        }
+        assert!(tried < 60_000, "they were not made");
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    assert_eq!(head(&index).height, 189);
+    let oracle = oracle_at(&index, &chain.forge).unwrap();
+    index.view(|view| assert_generation(view, &oracle, &Kept::of(view), &mut Seen::default(), "in a thread"));
+    // An engine that is closed while they are made waits for nobody.
+    index.engine.settle().unwrap();
+    let kept = index.view(Kept::of);
+    index.engine.unwind(188, &NoProgress).unwrap();
+    assert!(!index.engine.follow_flows(&NoProgress, false).unwrap());
+    let index = index.reopened();
+    assert_eq!(index.view(Kept::of), kept);
+    index.assert_sound();
+}
+
+#[test]
+fn nothing_is_left_of_a_generation_that_was_not_finished() {
+    let (blocks, (chain, documents)) = (temp_dir(), chain_and_documents(400, 80));
+    chain.forge.write(blocks.path());
+    let mut index = Index::up_to(blocks.path(), Driver::Bulk, 60);
+    take(&index, &documents, 0..6);
+    // One that is stopped writes nothing.
+    let stopped = |index: &Index| {
+        let before = index.view(Kept::of);
+        let stopped = index.engine.follow_flows(&Cut::stop(0), true);
+        assert!(matches!(stopped, Err(PipelineError::Stopped)), "{stopped:?}");
+        assert_eq!(index.view(Kept::of), before);
+    };
+    stopped(&index);
+    assert!(index.engine.follow_flows(&NoProgress, true).unwrap());
+    sync_to(&mut index, blocks.path(), 62);
+    stopped(&index);
+    assert!(index.engine.follow_flows(&NoProgress, true).unwrap());
+    take(&index, &documents, 6..12);
+    stopped(&index);
+    index.engine.settle().unwrap();
+    let (kept, Index { engine, dir }) = (index.view(Kept::of), index);
+    drop(engine);
+    // What a process leaves that is killed while it writes the next one, and its files.
+    let generation = 1 - kept.head.as_ref().unwrap().generation;
+    let forged = SumsRow::of([(FlowSum::Inflow.position(), 7)]).unwrap();
+    let names = ["alpha", "nobody"].map(|name| Some(name.parse().unwrap()));
+    let places = names.into_iter().chain([None]).flat_map(|of| FlowMode::ALL.map(|mode| (of.clone(), mode)));
+    let keys = places.map(|(exchange, mode)| FlowKey { generation, mode, exchange, day: 15_010 });
+    change_rows(&dir, |batch| keys.for_each(|key| batch.put_row::<ExchangeFlows>(&key, &forged)));
+    let files = dir.path().join("exchange-flows");
+    std::fs::create_dir_all(&files).unwrap();
+    std::fs::write(files.join("0"), b"of a process that was killed").unwrap();
+    let index = Index { engine: Engine::open_existing(dir.path()).unwrap(), dir };
+    assert_eq!(index.view(Kept::of).rows.len(), kept.rows.len() + 6);
+    index.assert_sound();
+    let mut following = Following { index, states: Vec::new(), seen: Seen::default() };
+    // Nobody reads that.
+    following.index.view(|view| {
+        let head = view.flows_head().unwrap();
+        let read = |of: Option<&EntityName>| view.flows_of(&head, FlowMode::Latest, of, 15_010..=15_010).unwrap();
+        let alpha: EntityName = "alpha".parse().unwrap();
+        for of in [None, Some(&alpha)] {
+            assert!(read(of).iter().all(|(_, sums)| *sums != forged));
+        }
+    });
+    let members = following.index.view(members);
+    let state = following.index.view(Kept::of);
+    following.states.push((state, BTreeMap::new()));
+    assert!(!members.is_empty());
+    following.follow(&chain, "after a kill");
+    assert_eq!(head(&following.index).generation, generation);
+    let left = std::fs::read_dir(&files).map_or(0, Iterator::count);
+    assert_eq!(left, 0, "files are left");
+    following.index.assert_sound();
+}

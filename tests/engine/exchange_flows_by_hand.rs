@@ -13,15 +13,16 @@ use cairn_domain::{
 };
 use cairn_events::{Category, DocumentHash, EntityName, Slug};
 use cairn_model::{TxNum, day_of, is_unspendable};
-use cairn_reader::{EntityRow, ListClaims, View};
+use cairn_reader::{EntityRow, ListClaims, SUSPECT_TRANSACTIONS, View};
 use cairn_tables::{
+    clusters::{ClusterRow, Clusters},
     exchange_flows::{FlowMode, FlowSum},
     labels::ScriptHash,
     sums::Sums,
 };
 use cairn_testkit::Oracle;
 
-use crate::labels_by_hand::hash;
+use crate::{labels_by_hand::hash, late::rows};
 
 /// The entities that are exchanges by most of their labels, as of now.
 pub(crate) fn exchanges(view: &View<'_>) -> BTreeMap<EntityName, EntityRow> {
@@ -81,6 +82,8 @@ struct Judge<'v> {
     view: &'v View<'v>,
     exchanges: BTreeMap<EntityName, EntityRow>,
     licence: Slug,
+    /// Clusters that merges of two large ones merged into others, and the transactions that did.
+    suspects: Vec<(TxNum, TxNum)>,
     /// What was read before.
     known: RefCell<HashMap<(ScriptHash, u32), Rc<Said>>>,
 }
@@ -122,10 +125,13 @@ impl Judge<'_> {
         let id = self.view.find_script(script.as_bytes()).unwrap().unwrap().id;
         let as_of = self.view.as_of(height).unwrap();
         let root = self.view.cluster_at(id, as_of).unwrap().root?;
-        let parts = self.view.claimed_parts(root.0, as_of, 16).unwrap();
-        if !parts.others.is_empty() {
+        let is_of = |(child, by): &(TxNum, TxNum)| {
+            *by < as_of.tx_end && self.view.cluster_of_node(*child, as_of).unwrap().unwrap().0 == root
+        };
+        if self.suspects.iter().any(is_of) {
             return None;
         }
+        let parts = self.view.claimed_parts(root.0, as_of, 16).unwrap();
         let heirs = parts.own.len();
         let scripts = &parts.own[..heirs.min(16)];
         let said: Vec<Rc<Said>> = scripts.iter().map(|script| self.said(script, time)).collect();
@@ -138,7 +144,14 @@ impl Judge<'_> {
 
 /// As of each block, with all that it shows.
 pub(crate) fn point_in_time(view: &View<'_>, oracle: &Oracle) -> Vec<Owners> {
-    let judge = Judge { view, exchanges: exchanges(view), licence: "x".parse().unwrap(), known: RefCell::default() };
+    let clusters = rows::<Clusters>(view).into_iter();
+    let suspects = clusters.filter_map(|(child, row)| match row {
+        ClusterRow::Merged { by, counts, .. } if counts.transactions >= SUSPECT_TRANSACTIONS => Some((child, by)),
+        _ => None,
+    });
+    let suspects = suspects.collect();
+    let (exchanges, known) = (exchanges(view), RefCell::default());
+    let judge = Judge { view, exchanges, licence: "x".parse().unwrap(), suspects, known };
     let of_block = |height: u32| {
         let seen = oracle.scripts().filter(|script| oracle.history(script)[0].height <= height);
         seen.filter_map(|script| Some((script.clone(), judge.whose(oracle, script, height)?))).collect()

@@ -6,6 +6,7 @@ use bitcoin::OutPoint;
 use cairn_events::{Body, Category, Claim, ClaimList, ClaimType, Document, DocumentHash, EvidenceTier, Provenance};
 use cairn_model::{Network, day_of};
 use cairn_pipeline::{Driver, NoProgress, SyncOptions};
+use cairn_reader::SUSPECT_TRANSACTIONS;
 use cairn_tables::exchange_flows::FlowMode::{self, Latest, PointInTime};
 use cairn_testkit::{Oracle, temp_dir};
 use tempfile::TempDir;
@@ -290,4 +291,48 @@ fn what_counts_by_documents_of_later_days_is_backfilled() {
     ];
     world.assert_rows(PointInTime, "a", &all);
     world.assert_rows(PointInTime, "", &all);
+}
+
+/// A block at the same time as the last one, in which so many transactions spend 10 satoshis of each of two scripts.
+fn spent_together(chain: &mut TimedChain, tag: u32, transactions: u32) {
+    let of = |tag: u32| {
+        let coins = chain.coins.iter().filter(|(_, coin)| coin.txout == pay(10, script(tag)));
+        coins.map(|(at, _)| *at).take(transactions as usize).collect::<Vec<OutPoint>>()
+    };
+    let pairs = of(tag).into_iter().zip(of(tag + 1));
+    let txs = pairs.map(|(one, other)| spend(&[one, other], vec![pay(20, script(tag))])).collect();
+    let height = chain.forge.blocks.len() as u32;
+    chain.block(height, vec![pay(1, script(9_000_000 + height))], txs, 0);
+}
+
+/// Two large clusters that one transaction merges: nothing is inherited from that block on, by whomever.
+#[test]
+fn a_merge_of_two_large_clusters_ends_what_is_inherited() {
+    let mut chain = TimedChain::new();
+    let many = u32::try_from(SUSPECT_TRANSACTIONS).unwrap();
+    let coins = |tag: u32| vec![(10, tag); many as usize + 1].into_iter().chain(vec![(10, tag + 1); many as usize + 1]);
+    let funded: Vec<(u64, u32)> = coins(10).chain(coins(20)).collect();
+    day(&mut chain, &funded, &[]);
+    for tag in [10, 20] {
+        spent_together(&mut chain, tag, many / 2);
+        spent_together(&mut chain, tag, many / 2);
+    }
+    day(&mut chain, &[], &[(&[11, 21], &[(20, 94)])]);
+    day(&mut chain, &[(7, 10), (8, 11), (9, 20)], &[]);
+    let received = 10 * i128::from(many) + 10;
+    let spent = 10 * i128::from(many);
+    let first = 1 + i128::from(many);
+    let latest = |paid| [(1, [received + spent, 0, spent, 0, 0, 0, 0, 0, first]), (3, [paid, 0, 0, 0, 0, 0, 0, 0, 1])];
+    let then = |paid| {
+        let tied = (1, [received, 0, 2 * spent, 0, 0, 0, received, 0, first]);
+        [tied, (2, [0, 0, 0, 0, 0, 0, -10, 0, 0]), (3, [paid, 0, 0, 0, 0, 0, 0, 0, 1])]
+    };
+    for of in [&[(10, "a"), (20, "b")][..], &[(10, "a")], &[(20, "b")]] {
+        let world = World::of(chain.clone(), &[from_the_beginning(of, true)]);
+        for (tag, of) in of {
+            let paid = if *tag == 10 { 7 } else { 9 };
+            world.assert_rows(Latest, of, &latest(paid));
+            world.assert_rows(PointInTime, of, &then(paid));
+        }
+    }
 }

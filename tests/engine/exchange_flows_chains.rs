@@ -187,7 +187,16 @@ pub(crate) fn document(rng: &mut ChaCha8Rng, all: &[Document], blocks: &[Block])
         _ => {
             let name = ["x", "y"][rng.random_range(0..2)].parse().unwrap();
             let is_of_few = rng.random_ratio(1, 4);
-            let rows = (1..=rng.random_range(1..12)).map(|row| claim(rng, row, is_of_few, blocks)).collect();
+            let is_long = rng.random_ratio(1, 6);
+            let count = if is_long { 60 } else { rng.random_range(1..12) };
+            let mut rows: Vec<Claim> = (1..=count).map(|row| claim(rng, row, is_of_few, blocks)).collect();
+            if is_long {
+                // One exchange has most of it, so that more scripts of a cluster name it than count.
+                let entity = Some(ENTITIES[rng.random_range(0..3)].0.parse().unwrap());
+                for row in rows.iter_mut().filter(|row| row.row % 20 != 0) {
+                    (row.entity, row.level, row.is_inherited) = (entity.clone(), 95, true);
+                }
+            }
             Body::Claims { list: ClaimList { name, is_complete: rng.random_ratio(1, 4) }, rows }
         }
     };

@@ -17,6 +17,7 @@ mod damaged;
 mod damaged_sums;
 mod disk_full;
 mod drivers;
+mod dust;
 mod errors;
 mod exchange_flows;
 mod exchange_flows_by_hand;

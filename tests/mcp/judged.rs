@@ -88,7 +88,7 @@ const HELD_OUT: &[Judged] = &[
     ("what do miners sell", &["miner_flows"]),
     ("do coins flow into exchanges or out of them", &["exchange_flows_summary", "exchange_flows"]),
     ("exchange reserves and netflow per day", &["exchange_flows", "exchange_flows_summary"]),
-    ("does anyone watch or dust my address", &["/v1/wallets/{address}/surveillance-status"]),
+    ("does anyone watch or dust my address", &["surveillance_status"]),
     ("buy a plan", &["POST /v1/billing/checkout", "/v1/billing/catalog"]),
 ];
 

@@ -264,6 +264,8 @@ pub(super) const DUST_CAMPAIGNS_PAGE: Definition = Definition {
          to nobody: advertisements, mistakes and payments of tiny amounts look alike.",
         "The latest 2 000 transactions of an address and the latest 50 pings among them are looked at; truncated says if there are more. \
          Unconfirmed payments are not.",
-        "Example, of the demo chain: TODO.",
+        "Example, of the demo chain: transaction ae5e6892606a1e426914d2fa042e6a70cbca0b38977d143774b9b94bf0b28a33 in block 2600 pays 547 satoshis \
+         to each of 80 scripts. For those of them that were used before, as bcrt1pgqf8m79vnqgzqwwple84v3s3qrucklznznrakhl5yd9yh9nvtqvsng0kzg, it is a \
+         ping; as they are fewer than 100, it is of no campaign.",
     ],
 };
