@@ -38,6 +38,11 @@ fn named(name: &str, at: usize, exchange: &str) -> Claim {
     }
 }
 
+/// The demo chain, whose exchange is named.
+pub fn named_world() -> World {
+    world_of(&[named("exchange", 2, "cairn-exchange")])
+}
+
 fn world_of(claims: &[Claim]) -> World {
     let world = World::of(cairn_chaingen::demo::chain(1).unwrap());
     take(&world, "exchanges", LISTED, true, claims);

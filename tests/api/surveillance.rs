@@ -10,7 +10,7 @@ use crate::{
     support::{World, address, get, get_ok},
 };
 
-const STATUS: &str = "/v1/wallets/{address}/surveillance-status";
+pub const STATUS: &str = "/v1/wallets/{address}/surveillance-status";
 
 /// Scripts that are in use before they are sent dust.
 const USED: u32 = 101;
@@ -87,6 +87,17 @@ impl Dust {
     fn world(self) -> World {
         World::of(self.builder.into_chain())
     }
+}
+
+/// A chain with a campaign, and an address that it paid, which has spent the dust together with another coin.
+pub fn campaign_world() -> (World, String) {
+    let mut dust = Dust::new();
+    let first = dust.ping(100, Some("visit https://example.org"));
+    let [victim, other] = [dust.used[0].clone(), dust.used[1].clone()];
+    let coin = dust.coins(&victim).into_iter().find(|at| at.txid == first).unwrap();
+    let more = dust.coins(&other)[0];
+    dust.spend(&[coin, more], Vec::new(), &victim);
+    (dust.world(), address(&victim).unwrap())
 }
 
 async fn status(world: &World, script: &ScriptBuf) -> Value {

@@ -4,14 +4,15 @@ use std::{
     cmp::Reverse,
     collections::{BTreeMap, BTreeSet, HashMap},
     fmt::Debug,
+    ops::Range,
     path::Path,
 };
 
 use bitcoin::{
-    Block, OutPoint, ScriptBuf, Target, Transaction, TxOut,
+    Amount, Block, OutPoint, ScriptBuf, Target, Transaction, TxOut,
     hashes::{Hash, sha256},
 };
-use cairn_chaingen::{Coin, subsidy};
+use cairn_chaingen::subsidy;
 use cairn_domain::decode_op_return;
 use cairn_model::{TxNum, is_unspendable};
 use cairn_pipeline::{Driver, NoProgress};
@@ -19,6 +20,7 @@ use cairn_reader::View;
 use cairn_tables::{
     Table,
     dust::{DustAlertRow, DustAlerts, DustGroup, DustGroupRow, DustGroups, DustPingRow, DustPings, DustState},
+    late::KEPT_BLOCKS,
     pings::{PingRow, Pings},
 };
 use cairn_testkit::{Oracle, temp_dir};
@@ -26,7 +28,7 @@ use rand::{Rng, SeedableRng, seq::IndexedRandom};
 use rand_chacha::ChaCha8Rng;
 
 use crate::{
-    forge::{Forge, coinbase, mined, pay, script, spend},
+    forge::{Forge, coinbase, pay, script, spend},
     late::{oracle_at, rows},
     support::*,
 };
@@ -57,10 +59,9 @@ fn dust_to_others<'t>(oracle: &Oracle, tx_num: TxNum, tx: &'t Transaction) -> Ve
     dust.filter(|script| spent.iter().all(|coin| coin.script != **script)).collect()
 }
 
-/// What a run has seen, so that it is known to have seen enough.
-const SEEN: &str = "pings, forgotten ones, ones kept after 30 days, ones with the groups of another, campaigns of \
-    marks, of funding, pings that a campaign got later, campaigns without alert, recounts below a hundred, groups that \
-    are no campaign at the end";
+/// What a run has seen: pings, those that were forgotten, those that were kept after 30 days, those with the groups of
+/// another, campaigns of marks and of funding, pings that these got later, campaigns without alert, recounts below a
+/// hundred, and groups that are no campaign at the end.
 type Seen = [usize; 10];
 
 /// What the tables have to say about a chain.
@@ -96,7 +97,7 @@ impl Expected {
                 all.young.push((tx_num, time));
             }
         }
-        all.seen[9] = all.groups.keys().filter(|group| !all.is_campaign(group)).count();
+        all.seen[9] = all.groups.values_mut().map(follow_pings).filter(|is_growing| *is_growing).count();
         all
     }
 
@@ -117,13 +118,12 @@ impl Expected {
                 pings.retain(|(of, _)| *of != ping);
                 if pings.is_empty() {
                     self.groups.remove(group);
-                } else {
-                    follow_pings(row);
                 }
             }
-            let is_kept = groups.iter().any(|group| self.is_campaign(group));
-            self.seen[1 + usize::from(is_kept)] += 1;
-            if !is_kept {
+            if groups.iter().any(|group| self.is_campaign(group)) {
+                self.seen[2] += 1;
+            } else {
+                self.seen[1] += 1;
                 self.pings.remove(&ping);
             }
         }
@@ -186,8 +186,8 @@ impl Expected {
             *bound = scripts.len() as u64;
         }
         let scripts = *bound;
-        follow_pings(row);
         if scripts >= 100 {
+            follow_pings(row);
             row.state = DustState::Reached { by: tx_num, scripts };
             self.seen[if matches!(group, DustGroup::Mark(_)) { 4 } else { 5 }] += 1;
             return Some(scripts);
@@ -197,11 +197,12 @@ impl Expected {
     }
 }
 
-/// Sets what follows from the pings of a group that is no campaign.
-fn follow_pings(row: &mut DustGroupRow) {
-    let DustState::Growing { pings, .. } = &row.state else { return };
+/// Sets what follows from the pings of a group that is no campaign. Whether it is none.
+fn follow_pings(row: &mut DustGroupRow) -> bool {
+    let DustState::Growing { pings, .. } = &row.state else { return false };
     (row.first, row.last, row.txs) = (pings[0].0, pings[pings.len() - 1].0, pings.len() as u64);
     row.recipients = pings.iter().map(|(_, recipients)| recipients).sum();
+    true
 }
 
 /// Fails unless a table has these rows.
@@ -234,114 +235,90 @@ fn assert_dust(index: &Index, oracle: &Oracle, what: &str) -> Seen {
     expected.seen
 }
 
-/// A chain of unsigned blocks, its coins, and the block that is being made.
+/// A chain of unsigned blocks, its coins in their order, and the block that is being made.
 struct Pinging {
     forge: Forge,
-    coins: HashMap<OutPoint, Coin>,
-    /// Outputs above 1,000 satoshis and others, in their order. Some are spent.
-    outputs: [Vec<OutPoint>; 2],
+    coins: Vec<(OutPoint, TxOut)>,
     made: Vec<Transaction>,
-    spent: Vec<Vec<Coin>>,
     txs: u64,
 }
 
 impl Pinging {
     fn of(blocks: &[Block]) -> Self {
-        let (coins, outputs, made, spent) = Default::default();
-        let mut chain = Pinging { forge: Forge::new(), coins, outputs, made, spent, txs: 1 };
+        let mut chain = Pinging { forge: Forge::new(), coins: Vec::new(), made: Vec::new(), txs: 1 };
         for block in blocks {
             block.txdata.iter().for_each(|tx| drop(chain.add(tx.clone())));
-            chain.connect(block.clone());
+            chain.mine(i64::from(block.header.time) - chain.time());
         }
         chain
     }
 
+    fn time(&self) -> i64 {
+        self.forge.blocks.last().unwrap().header.time.into()
+    }
+
     /// Adds a transaction to the block that is being made. Gives its number and its first output.
     fn add(&mut self, tx: Transaction) -> (TxNum, OutPoint) {
-        if !tx.is_coinbase() {
-            let coins = tx.input.iter().map(|input| self.coins.remove(&input.previous_output).expect("a coin"));
-            self.spent.push(coins.collect());
-        }
-        let (txid, height) = (tx.compute_txid(), self.forge.blocks.len() as u32);
-        for (vout, txout) in (0..).zip(&tx.output).filter(|(_, of)| !is_unspendable(of.script_pubkey.as_bytes())) {
-            let at = OutPoint { txid, vout };
-            self.coins.insert(at, Coin { txout: txout.clone(), height, coinbase: tx.is_coinbase() });
-            self.outputs[usize::from(txout.value.to_sat() <= 1_000)].push(at);
-        }
+        self.coins.retain(|(at, _)| tx.input.iter().all(|input| input.previous_output != *at));
+        let txid = tx.compute_txid();
+        let outputs = (0..).zip(tx.output.clone()).filter(|(_, of)| !is_unspendable(of.script_pubkey.as_bytes()));
+        self.coins.extend(outputs.map(|(vout, txout)| (OutPoint { txid, vout }, txout)));
         self.made.push(tx);
         self.txs += 1;
         (TxNum(self.txs - 1), OutPoint { txid, vout: 0 })
     }
 
-    fn connect(&mut self, block: Block) {
-        self.forge.blocks.push(block);
-        self.forge.spent.push(std::mem::take(&mut self.spent));
-        self.made.clear();
-    }
-
     /// Ends the block, so many seconds after the last one.
     fn mine(&mut self, seconds: i64) {
-        let parent = self.forge.blocks.last().unwrap();
-        let mut block = mined(parent, self.made.clone());
-        block.header.time = (i64::from(parent.header.time) + seconds) as u32;
-        while block.header.validate_pow(Target::from_compact(block.header.bits)).is_err() {
-            block.header.nonce += 1;
+        let time = self.time() + seconds;
+        self.forge.block(std::mem::take(&mut self.made));
+        let header = &mut self.forge.blocks.last_mut().unwrap().header;
+        header.time = time as u32;
+        while header.validate_pow(Target::from_compact(header.bits)).is_err() {
+            header.nonce += 1;
         }
-        self.connect(block);
     }
 
-    /// An unspent output, mostly a new one, which is not one of those.
-    fn coin(&self, kind: usize, but: &[OutPoint], rng: &mut ChaCha8Rng) -> Option<(OutPoint, TxOut)> {
-        (0..40).find_map(|_| {
-            let all = &self.outputs[kind];
-            let newest = (0..2).map(|_| rng.random_range(0..all.len().max(1))).max()?;
-            let at = *all.get(newest).filter(|at| !but.contains(at))?;
-            let txout = self.coins.get(&at)?.txout.clone();
-            (kind == 1 || txout.value.to_sat() > 200_000).then_some((at, txout))
-        })
-    }
-
-    /// Adds a transaction that spends so many large coins and small ones, and has so many outputs for what is left.
+    /// Adds a transaction that spends so many large coins and small ones, mostly new ones, and has so many outputs for
+    /// what is left.
     fn pay(&mut self, counts: [usize; 2], mut output: Vec<TxOut>, split: u64, rng: &mut ChaCha8Rng) {
-        let (mut inputs, mut spent) = (Vec::new(), Vec::new());
-        for kind in (0..2).flat_map(|kind| (0..counts[kind]).map(move |_| kind)) {
-            let Some((at, txout)) = self.coin(kind, &inputs, rng) else { continue };
-            inputs.push(at);
-            spent.push(txout);
+        let (mut inputs, mut left) = (Vec::new(), 0);
+        for (sats, count) in [200_000..u64::MAX, 0..1_001].into_iter().zip(counts) {
+            let mut coins: Vec<_> = self.coins.iter().filter(|coin| sats.contains(&coin.1.value.to_sat())).collect();
+            for _ in 0..count.min(coins.len()) {
+                let at = (0..3).map(|_| rng.random_range(0..coins.len())).max().unwrap();
+                let (coin, txout) = coins.remove(at);
+                inputs.push(*coin);
+                left += txout.value.to_sat();
+            }
         }
-        let sum = |of: &[TxOut]| of.iter().map(|txout| txout.value.to_sat()).sum::<u64>();
-        let left = sum(&spent).saturating_sub(sum(&output));
-        if left < 20_000 {
-            return;
-        }
-        // A few outputs are to a script that is spent from.
-        let is_own = |one_in: u32, rng: &mut ChaCha8Rng| rng.random_ratio(1, one_in);
-        let own = output.iter_mut().filter(|_| is_own(40, rng));
-        own.for_each(|txout| txout.script_pubkey = spent[0].script_pubkey.clone());
+        left = left.saturating_sub(output.iter().map(|txout| txout.value.to_sat()).sum());
         let at = if rng.random() { 0 } else { output.len() };
-        for _ in 0..split {
-            let to = if is_own(4, rng) { spent[0].script_pubkey.clone() } else { script(rng.random_range(5_000..9_000)) };
-            output.insert(at, pay(left / split, to));
+        (0..split).for_each(|_| output.insert(at, pay(left / split, script(rng.random_range(5_000..5_020)))));
+        if left > 20_000 {
+            self.add(spend(&inputs, output));
         }
-        self.add(spend(&inputs, output));
     }
 
     /// Adds a transaction that is mostly a ping: of scripts that others pay too, or of a mark that others have.
     fn any_ping(&mut self, rng: &mut ChaCha8Rng) {
-        let count = *[1..10, 10..45, 10..45, 45..70, 90..120].choose(rng).unwrap();
-        let (count, first) = (rng.random_range(count), rng.random_range(0..8) * 30);
-        let sats = *[1, 330, 999, 1_000].choose(rng).unwrap();
-        let mut paid = Vec::new();
-        for tag in first..first + count {
-            let to = if rng.random_ratio(1, 30) { rng.random_range(20_000..900_000) } else { tag };
-            let sats = if rng.random_ratio(1, 30) { *[0, 1_001, 1_000].choose(rng).unwrap() } else { sats };
-            (0..if rng.random_ratio(1, 30) { 2 } else { 1 }).for_each(|_| paid.push(pay(sats, script(to))));
-        }
+        let count = [1..10, 10..45, 10..45, 45..70, 90..130].choose(rng).unwrap().clone();
+        let count = rng.random_range(count);
+        let (first, sats) = (rng.random_range(0..8) * 30, *[1, 330, 999, 1_000].choose(rng).unwrap());
+        let any = |tag: u32, rng: &mut ChaCha8Rng| match rng.random_range(0..90) {
+            0 => pay(0, script(tag)),
+            1 => pay(1_001, script(tag)),
+            2..4 => pay(sats, script(first)),
+            // It may be spent from.
+            4..6 => pay(sats, script(rng.random_range(5_000..5_020))),
+            6..9 => pay(sats, script(rng.random_range(20_000..900_000))),
+            _ => pay(sats, script(tag)),
+        };
+        let mut paid: Vec<TxOut> = (first..first + count).map(|tag| any(tag, rng)).collect();
         if rng.random_ratio(1, 3) {
-            let nth = rng.random_range(0..3);
-            let protocols: [&[u8]; 3] = [b"\x6a\x5d\x01\x01", b"\x6a\x08omni\0\0\0\0", b"\x6a\x04omni"];
-            let is_of_protocol = rng.random_ratio(1, 8);
-            let mark = if is_of_protocol { protocols[nth].to_vec() } else { vec![0x6a, 2, 0x5d, nth as u8] };
+            let marks: [&[u8]; 3] = [b"\x6a\x5d\x01\x01", b"\x6a\x08omni\0\0\0\0", b"\x6a\x04omni"];
+            let any = rng.random_range(0..30);
+            let mark = marks.get(any).map_or_else(|| vec![0x6a, 2, 0x5d, any as u8 % 3], |mark| mark.to_vec());
             paid.insert(rng.random_range(0..=paid.len()), pay(rng.random_range(0..2), ScriptBuf::from_bytes(mark)));
         }
         let counts = [*[1, 1, 1, 2, 3].choose(rng).unwrap(), usize::from(rng.random_ratio(1, 15))];
@@ -352,37 +329,28 @@ impl Pinging {
     /// Random blocks of pings and of what funds them.
     fn grow(&mut self, blocks: u32, rng: &mut ChaCha8Rng) {
         for _ in 0..blocks {
-            let each = (subsidy(self.forge.blocks.len() as u32) / 4).min(3_000_000);
-            let mut paid: Vec<TxOut> = (0..3).map(|_| pay(each, script(rng.random_range(5_000..9_000)))).collect();
-            let others = 0..rng.random_range(0..8);
+            let each = (subsidy(self.forge.blocks.len() as u32) / 4).min(30_000_000);
+            let mut paid = vec![pay(each, script(5_000)), pay(each, script(5_001)), pay(each, script(5_002))];
+            let others = 0..rng.random_range(0..12);
             paid.extend(others.map(|_| pay(rng.random_range(0..2), script(rng.random_range(0..400)))));
             self.add(coinbase(rng.random(), paid));
             for _ in 0..rng.random_range(0..5) {
                 match rng.random_range(0..10) {
-                    0 | 1 => self.pay([1, 0], vec![], rng.random_range(3..12), rng),
-                    2 => {
-                        let to = (0..rng.random_range(1..30)).map(|_| rng.random_range(0..400));
-                        let paid = to.map(|tag| pay([0, 5_000][tag as usize % 2], script(tag))).collect();
-                        self.pay([1, 0], paid, 1, rng);
-                    }
-                    3 => self.pay([1, 2], vec![], 1, rng),
+                    0..2 => self.pay([1, 0], vec![], rng.random_range(3..12), rng),
+                    2 => self.pay([1, 2], vec![], 1, rng),
                     _ => self.any_ping(rng),
                 }
             }
-            let times = || self.forge.blocks.iter().map(|block| i64::from(block.header.time));
-            let last = times().last().unwrap();
-            let seconds = match rng.random_range(0..16) {
+            // Often a month after an old block, to the second or nearly so.
+            let after = self.forge.blocks.iter().map(|block| i64::from(block.header.time) + MONTH - self.time());
+            let after = after.skip_while(|seconds| *seconds <= 0).nth(rng.random_range(0..3)).unwrap_or(600);
+            self.mine(match rng.random_range(0..16) {
                 0 => rng.random_range(DAY..9 * DAY),
                 1 => rng.random_range(-9_000..0),
-                // A month after one of the oldest blocks that are not older than a month, to the second or nearly so.
-                2..5 => {
-                    let old = times().skip_while(|time| time + MONTH <= last).nth(rng.random_range(0..3));
-                    old.map_or(600, |time| time + MONTH - last + rng.random_range(-1..2))
-                }
+                2..5 => after + rng.random_range(-1..2),
                 5..8 => rng.random_range(0..DAY),
                 _ => 600,
-            };
-            self.mine(seconds);
+            });
         }
     }
 }
@@ -391,12 +359,11 @@ impl Pinging {
 /// flushed.
 fn any_order(seed: u64, blocks: &Path) -> Seen {
     let rng = &mut ChaCha8Rng::seed_from_u64(seed);
-    let base: Vec<Block> = small_chain(seed).active().into_iter().skip(1).map(|mined| mined.block.clone()).collect();
-    let mut chain = Pinging::of(if seed.is_multiple_of(2) { &[] } else { &base });
+    let mut chain = Pinging::of(&[]);
     chain.grow(100, rng);
     chain.forge.write(blocks);
-    let mut index = Index::of(blocks, [Driver::Bulk, Driver::Tip][seed as usize / 2 % 2]);
-    for step in 0..24 {
+    let mut index = Index::of(blocks, [Driver::Bulk, Driver::Tip][seed as usize % 2]);
+    for step in 0..20 {
         let what = format!("seed {seed}, step {step}");
         match rng.random_range(0..8) {
             0 | 1 => chain.grow(rng.random_range(1..30), rng),
@@ -410,15 +377,10 @@ fn any_order(seed: u64, blocks: &Path) -> Seen {
                 let to = index.height().unwrap() - rng.random_range(1..30);
                 index.engine.unwind(to, &NoProgress).unwrap();
             }
-            6 => {
-                // Cut short, and some of the time lost.
-                is_cut(|| index.engine.follow_late(&Cut::stop(rng.random_range(0..6))));
-                index = if rng.random() { index.reopened() } else { index };
-            }
             _ => {
-                // Written, and lost: nothing was flushed.
-                index.engine.follow_late(&NoProgress).unwrap();
-                index = index.reopened();
+                // Written, all of it or some, and mostly lost: nothing was flushed.
+                is_cut(|| index.engine.follow_late(&Cut::stop(rng.random_range(0..12))));
+                index = if rng.random_bool(0.7) { index.reopened() } else { index };
             }
         }
         chain.forge.write(blocks);
@@ -442,26 +404,67 @@ fn any_order(seed: u64, blocks: &Path) -> Seen {
     let what = format!("seed {seed}, at the end");
     let seen = assert_dust(&index, &chain.forge.oracle(), &what);
     index.assert_sound();
-    let straight = Index::of(blocks, Driver::Bulk);
-    straight.engine.follow_late(&NoProgress).unwrap();
-    index.sums().assert_equal(&straight.sums(), &what);
+    index.sums().assert_equal(&followed(blocks, Driver::Bulk).sums(), &what);
     seen
+}
+
+/// An index of what a folder holds, followed.
+fn followed(blocks: &Path, driver: Driver) -> Index {
+    let index = Index::of(blocks, driver);
+    index.engine.follow_late(&NoProgress).unwrap();
+    index
 }
 
 #[test]
 fn dust_agrees_with_the_blocks_in_any_order() {
     let mut sums = Seen::default();
-    for seed in std::env::var("DUST_SEEDS").map_or(0..4, |v| { let (a, b) = v.split_once("-").unwrap(); a.parse().unwrap()..b.parse().unwrap() }) {
+    for seed in std::env::var("DUST_SEEDS").map_or(0..4, |v| {
+        let (a, b) = v.split_once("-").unwrap();
+        a.parse().unwrap()..b.parse().unwrap()
+    }) {
         let of_seed = any_order(seed, temp_dir().path());
         sums.iter_mut().zip(of_seed).for_each(|(sum, of)| *sum += of);
     }
-    println!("{SEEN}: {sums:?}");
-    assert!(sums.iter().all(|sum| *sum > 8), "too few of {SEEN}: {sums:?}");
+    println!("{sums:?}");
+    assert!(sums.iter().all(|sum| *sum > 8), "it has not seen enough: {sums:?}");
+}
+
+#[test]
+fn dust_does_not_depend_on_how_blocks_come() {
+    let (rng, blocks) = (&mut ChaCha8Rng::seed_from_u64(77), temp_dir());
+    let mut chain = Pinging::of(&[]);
+    chain.grow(60, rng);
+    (0..KEPT_BLOCKS).for_each(|_| drop(chain.fund()));
+    chain.mine(600);
+    chain.grow(330, rng);
+    chain.forge.write(blocks.path());
+    let mut index = followed(blocks.path(), Driver::Bulk);
+    assert_dust(&index, &chain.forge.oracle(), "in bulk");
+    let expected = index.sums();
+    followed(blocks.path(), Driver::Tip).sums().assert_equal(&expected, "block by block");
+    let mut other = Pinging::of(&chain.forge.blocks[1..chain.forge.blocks.len() - 300]);
+    other.grow(301, rng);
+    for of in [&other, &chain] {
+        of.forge.write(blocks.path());
+        index.sync(blocks.path(), Driver::Auto);
+        index.engine.follow_late(&NoProgress).unwrap();
+        assert_dust(&index, &of.forge.oracle(), "after a reorganization");
+        // So that the other branch is longer.
+        chain.fund();
+        chain.mine(600);
+    }
+    for stage in ["dust", "pings"] {
+        index.engine.reindex(&[stage], &NoProgress).unwrap();
+        assert_eq!(index.sums().rows("dust_groups"), 0, "{stage}");
+        index.engine.follow_late(&NoProgress).unwrap();
+        index.sums().assert_equal(&expected, &format!("{stage} made again"));
+    }
+    index.assert_sound();
 }
 
 /// By hand.
 impl Pinging {
-    /// Begins a block, of which the coinbase has a script of its own. Scripts 0 to 299 have been paid, and 300 nothing.
+    /// Begins a block, whose coinbase pays a script of its own. Scripts 0 to 299 have been paid, and 300 a coin of nothing.
     fn fund(&mut self) -> (TxNum, OutPoint) {
         if self.txs == 1 {
             let paid = (0..300).map(|tag| pay(5_000, script(tag))).chain([pay(0, script(300))]);
@@ -471,122 +474,156 @@ impl Pinging {
             self.mine(600);
         }
         let tag = 1_000_000 + self.txs as u32;
-        self.add(coinbase(tag, vec![pay(10_000_000, script(tag))]))
+        let sats = subsidy(self.forge.blocks.len() as u32).min(5_000_000);
+        self.add(coinbase(tag, vec![pay(sats, script(tag))]))
     }
 
-    /// Adds a ping of these scripts, after an OP_RETURN output unless that is empty. The first output is what is left.
-    fn ping(&mut self, from: OutPoint, mark: &[u8], tags: impl IntoIterator<Item = u32>) -> (TxNum, OutPoint) {
+    /// Adds a ping of these scripts, with an OP_RETURN output if it is to have a mark. The first output is what is left.
+    fn ping(&mut self, coin: OutPoint, mark: &[u8], tags: impl IntoIterator<Item = u32>) -> (TxNum, OutPoint) {
         let mark = (!mark.is_empty()).then(|| pay(1_000, ScriptBuf::from_bytes(mark.to_vec())));
-        let dust: Vec<TxOut> = mark.into_iter().chain(tags.into_iter().map(|tag| pay(330, script(tag)))).collect();
-        let left = self.coins[&from].txout.value.to_sat() - 1_000 - 330 * dust.len() as u64;
-        let own = pay(left, self.coins[&from].txout.script_pubkey.clone());
-        self.add(spend(&[from], [vec![own], dust].concat()))
+        let paid: Vec<TxOut> = mark.into_iter().chain(tags.into_iter().map(|tag| pay(330, script(tag)))).collect();
+        let (_, own) = self.coins.iter().find(|(at, _)| *at == coin).unwrap();
+        let sum: Amount = paid.iter().map(|txout| txout.value).sum();
+        let left = TxOut { value: own.value - sum, ..own.clone() };
+        self.add(spend(&[coin], [vec![left], paid].concat()))
     }
 
-    /// Fails unless the index has what the blocks have, and these alerts. Gives the index.
-    fn assert_alerts(&self, expected: &[(TxNum, u64)]) -> Index {
+    /// Transactions one after another, which ping so many scripts from a first one on: their numbers, after that of the
+    /// coinbase that funds the first of them, and what the last one leaves.
+    fn line(&mut self, pinged: &[Range<u32>]) -> (Vec<TxNum>, OutPoint) {
+        let (funding, mut coin) = self.fund();
+        let mut made = vec![funding];
+        for tags in pinged {
+            made.push(TxNum(self.txs));
+            coin = self.ping(coin, b"", tags.clone()).1;
+        }
+        (made, coin)
+    }
+
+    /// Fails unless an index has what the blocks have, with alerts of a hundred scripts for these pings. Gives it.
+    fn assert_alerts(mut self, expected: &[TxNum]) -> Index {
+        self.fund();
         let blocks = temp_dir();
         self.forge.write(blocks.path());
-        let index = Index::of(blocks.path(), Driver::Bulk);
-        index.engine.follow_late(&NoProgress).unwrap();
-        let alerts = index.view(rows::<DustAlerts>);
-        let found: Vec<(TxNum, u64)> = alerts.iter().map(|((ping, _), row)| (*ping, row.scripts)).collect();
-        assert_eq!(found, expected);
+        let index = followed(blocks.path(), Driver::Bulk);
         assert_dust(&index, &self.forge.oracle(), "by hand");
         index.assert_sound();
+        let alerts = index.view(rows::<DustAlerts>);
+        assert!(alerts.values().all(|row| row.scripts == 100), "{alerts:?}");
+        assert_eq!(alerts.keys().map(|(ping, _)| *ping).collect::<Vec<_>>(), expected);
         index
     }
 }
 
 #[test]
 fn a_hundred_scripts_with_a_history_make_a_dust_campaign() {
-    let (mut chain, mut due, mut none) = (Pinging::of(&[]), Vec::new(), Vec::new());
-    let coin = chain.fund().1;
-    chain.ping(coin, b"", 0..99);
-    let coin = chain.fund().1;
-    due.push(chain.ping(coin, b"", 0..100).0);
-    // Pings that share scripts, so that their numbers add up to more than there are.
-    let coin = chain.fund().1;
-    let coin = chain.ping(coin, b"", 0..60).1;
-    due.push(chain.ping(coin, b"", 40..100).0);
-    let coin = chain.fund().1;
-    let coin = [0..60, 39..99, 10..11].into_iter().fold(coin, |coin, tags| chain.ping(coin, b"", tags).1);
-    due.push(chain.ping(coin, b"", 99..100).0);
-    // A script was paid nothing before; another was paid in the same block, before and after.
-    let coin = chain.fund().1;
-    due.push(chain.ping(coin, b"", (0..99).chain([300])).0);
-    let coin = chain.fund().1;
-    let coin = chain.add(spend(&[coin], vec![pay(9_000_000, script(5_001)), pay(5_000, script(301))])).1;
-    due.push(chain.ping(coin, b"", (0..99).chain([301])).0);
-    let coin = chain.fund().1;
-    let coin = chain.ping(coin, b"", (0..99).chain([302])).1;
-    chain.add(spend(&[coin], vec![pay(5_000, script(302))]));
-    // What is paid with dust, and what is left.
-    let own = 5_010;
-    let long = ScriptBuf::from_bytes(vec![0x51; 10_001]);
-    for (hundredth, left, number) in [
-        (pay(1_000, script(99)), 1_001, Some(100)),
-        (pay(1_000, script(99)), 1_000, None),
-        (pay(1_001, script(99)), 1_000, Some(99)),
-        (pay(0, script(99)), 9_999, Some(99)),
-        (pay(1_000, script(own)), 9_999, Some(99)),
-        (pay(1_000, long), 9_999, Some(99)),
-        (pay(1_000, script(98)), 9_999, Some(99)),
-        (pay(1_000, script(303)), 9_999, Some(99)),
+    let (mut chain, mut due, mut outputs) = (Pinging::of(&[]), Vec::new(), BTreeMap::new());
+    let marked = |bytes: &[u8]| pay(1_000, ScriptBuf::from_bytes(bytes.to_vec()));
+    let (own, long) = (script(500), ScriptBuf::from_bytes(vec![0x51; 10_001]));
+    // A coin that is spent beside a large one, an output beside 99 of dust, what is left, and outputs of dust to others.
+    for (coin, output, left, to_others, is_due) in [
+        (1_001, pay(1_000, script(99)), 1_001, Some(100), true),
+        (1_001, pay(1_000, script(99)), 1_000, None, false),
+        (1_000, pay(1_000, script(99)), 1_001, None, false),
+        (1, pay(1_000, script(99)), 1_001, None, false),
+        (0, pay(1_000, script(99)), 1_001, Some(100), true),
+        (1_001, pay(1_001, script(99)), 1_001, Some(99), false),
+        (1_001, pay(0, script(99)), 1_001, Some(99), false),
+        (1_001, pay(1_000, script(98)), 1_001, Some(100), false),
+        (1_001, pay(1_000, own.clone()), 1_001, Some(99), false),
+        (1_001, pay(1_000, long), 1_001, Some(99), false),
+        // This one was paid nothing, that one not at all.
+        (1_001, pay(1_000, script(300)), 1_001, Some(100), true),
+        (1_001, pay(1_000, script(400)), 1_001, Some(100), false),
+        (1_001, marked(b"\x6a"), 1_001, Some(99), false),
+        (1_001, marked(b"\x6a\x5d"), 1_001, None, false),
+        (1_001, marked(b"\x6a\x08omni\0\0\0\0"), 1_001, None, false),
     ] {
-        let coin = chain.fund().1;
-        let coin = chain.add(spend(&[coin], vec![pay(9_000_000, script(own))])).1;
-        let dust: Vec<TxOut> = (0..99).map(|tag| pay(1_000, script(tag))).chain([hundredth]).collect();
-        let (ping, _) = chain.add(spend(&[coin], [dust, vec![pay(left, script(303))]].concat()));
-        match number {
-            Some(100) => due.push(ping),
-            Some(_) => {}
-            None => none.push(ping),
-        }
+        let large = chain.fund().1;
+        let (_, first) = chain.add(spend(&[large], vec![pay(coin, own.clone()), pay(900_000, own.clone())]));
+        let paid = (0..99).map(|tag| pay(1_000, script(tag))).chain([output, pay(left, script(401))]);
+        let (ping, _) = chain.add(spend(&[first, OutPoint { vout: 1, ..first }], paid.collect()));
+        outputs.insert(ping, to_others);
+        due.extend(is_due.then_some(ping));
     }
-    // Coins that are spent with it.
-    for (sats, is_ping) in [(0, true), (1, false), (1_000, false), (1_001, true)] {
-        let coin = chain.fund().1;
-        let coin = chain.add(spend(&[coin], vec![pay(sats, script(own)), pay(9_000_000, script(own))])).1;
-        let dust = (0..100).map(|tag| pay(1_000, script(tag))).chain([pay(5_000, script(own))]).collect();
-        let (ping, _) = chain.add(spend(&[coin, OutPoint { vout: 1, ..coin }], dust));
-        if is_ping { &mut due } else { &mut none }.push(ping);
+    // Scripts of several pings count once.
+    for (line, is_due) in [
+        (vec![0..60, 40..100], true),
+        (vec![0..60, 39..99, 10..11], false),
+        (vec![0..60, 39..99, 10..11, 99..100], true),
+    ] {
+        let (line, _) = chain.line(&line);
+        due.extend(line.last().filter(|_| is_due));
     }
-    for mark in [&b"\x6a\x5d"[..], b"\x6a\x5d\x01\x01", b"\x6a\x09omni\0\0\0\0\0"] {
+    // A script is first paid in the same block, before the ping and after it.
+    let coin = chain.line(&[402..403]).1;
+    due.push(chain.ping(coin, b"", (0..99).chain([402])).0);
+    let coin = chain.fund().1;
+    let coin = chain.ping(coin, b"", (0..99).chain([403])).1;
+    chain.ping(coin, b"\x6a\x01\x02", [403]);
+    // Many have one mark.
+    for tags in [0..40, 40..80, 80..100] {
         let coin = chain.fund().1;
-        none.push(chain.ping(coin, mark, 0..100).0);
+        let (ping, _) = chain.ping(coin, b"\x6a\x01\x01", tags.clone());
+        due.extend((tags.end == 100).then_some(ping));
     }
-    let due: Vec<(TxNum, u64)> = due.into_iter().map(|ping| (ping, 100)).collect();
-    let index = chain.assert_alerts(&due);
-    let pings = index.view(rows::<Pings>);
-    assert!(none.iter().all(|ping| !pings.contains_key(ping)), "{none:?}");
+    let found = chain.assert_alerts(&due).view(rows::<Pings>);
+    for (ping, outputs) in outputs {
+        assert_eq!(found.get(&ping).map(|row| row.outputs), outputs, "{ping:?}");
+    }
 }
 
 #[test]
 fn dust_pings_are_of_what_funds_them() {
     let mut chain = Pinging::of(&[]);
-    let mut expected: Vec<(TxNum, Vec<TxNum>)> = Vec::new();
-    // Three transactions back there is a ping; four; and one with a mark.
-    let (funding, coin) = chain.fund();
-    let (ping, coin) = chain.ping(coin, b"", 0..10);
-    let coin = (0..2).fold(coin, |coin, _| chain.ping(coin, b"", []).1);
-    expected.extend([(ping, vec![ping, funding]), (chain.ping(coin, b"", 0..10).0, vec![ping, funding])]);
-    let coin = chain.fund().1;
-    let coin = chain.ping(coin, b"", 0..10).1;
-    let (third, coin) = chain.ping(coin, b"", []);
-    let (second, coin) = chain.ping(coin, b"", []);
-    let (first, coin) = chain.ping(coin, b"", []);
-    let ping = chain.ping(coin, b"", 0..10).0;
-    expected.push((ping, vec![ping, first, second, third]));
+    let (near, _) = chain.line(&[0..10, 0..0, 0..0, 0..10]);
+    let (far, _) = chain.line(&[0..10, 0..0, 0..0, 0..0, 0..10]);
     let (funding, coin) = chain.fund();
     let (marked, coin) = chain.ping(coin, b"\x6a\x01\x01", 0..10);
-    let ping = chain.ping(coin, b"", 0..10).0;
-    expected.push((ping, vec![ping, marked, funding]));
-    // The largest coin, and of equal ones that of the first input.
-    let of_three = [0; 3].map(|_| chain.fund());
-    for inputs in [[0, 1], [2, 0]] {
-        let [one, other] = inputs.map(|nth| of_three[nth]);
-        let coins = [one.1, other.1].map(|coin| chain.ping(coin, b"", []).1);
+    let after_mark = chain.ping(coin, b"", 0..10).0;
+    // Of equal coins that of the first input funds it; else the largest.
+    let coins = [chain.fund(), chain.fund(), chain.fund()];
+    let paid = || vec![pay(700_000, script(500)), pay(1, script(1))];
+    let (equal, smaller) = chain.add(spend(&[coins[1].1, coins[0].1], paid()));
+    let (larger, _) = chain.add(spend(&[smaller, coins[2].1], paid()));
+    let index = chain.assert_alerts(&[]);
+    let pings = index.view(rows::<DustPings>);
+    for (ping, groups) in [
+        (near[4], vec![near[1], near[0]]),
+        (far[5], vec![far[5], far[4], far[3], far[2]]),
+        (after_mark, vec![after_mark, marked, funding]),
+        (equal, vec![equal, coins[1].0]),
+        (larger, vec![larger, coins[2].0]),
+    ] {
+        assert!(pings[&ping].groups.iter().eq(&groups.into_iter().map(DustGroup::Funding).collect::<Vec<_>>()));
     }
-    drop((of_three, expected));
+}
+
+#[test]
+fn dust_pings_are_forgotten_after_30_days() {
+    let mut chain = Pinging::of(&[]);
+    let (campaign, of_campaign) = chain.line(&[0..100]);
+    let (_, older) = chain.line(&[0..50]);
+    let (_, young) = chain.line(&[0..50]);
+    chain.mine(1);
+    chain.fund();
+    chain.ping(older, b"", 50..100);
+    let (young, _) = chain.ping(young, b"", 50..100);
+    let (later, _) = chain.ping(of_campaign, b"", 0..7);
+    chain.mine(MONTH);
+    let index = chain.assert_alerts(&[campaign[1], young]);
+    let row = index.view(|view| view.dust_group(&DustGroup::Funding(campaign[0])).unwrap().unwrap());
+    assert_eq!((row.first, row.last, row.txs, row.recipients), (campaign[1], later, 2, 107));
+}
+
+#[test]
+fn groups_keep_a_thousand_dust_pings() {
+    let (mut chain, mut due) = (Pinging::of(&[]), Vec::new());
+    for (between, is_due) in [(998, true), (999, false)] {
+        let (mark, coin) = ([0x6a, 1, between as u8], chain.fund().1);
+        let coin = chain.ping(coin, &mark, 0..60).1;
+        let coin = (0..between).fold(coin, |coin, _| chain.ping(coin, &mark, 0..1).1);
+        due.extend(is_due.then_some(chain.ping(coin, &mark, 60..100).0));
+    }
+    chain.assert_alerts(&due);
 }

@@ -23,7 +23,7 @@ use tempfile::TempDir;
 
 use crate::{
     exchange_flows_by_hand::*,
-    exchange_flows_chains::{BEGIN, END, TimedChain, document, grow},
+    exchange_flows_chains::{BEGIN, TimedChain, document, grow},
     late::{oracle_at, rows},
     support::*,
 };
@@ -49,8 +49,8 @@ impl Kept {
     }
 }
 
-/// What is worth comparing: sums of each kind in rows that were compared, in mode 0, in mode 1, and of blocks since; scripts that counted by their cluster in
-/// mode 1, and those whose clusters had more claims than count; generations.
+/// What was compared: sums of each kind in rows of mode 0, of mode 1, and of blocks since; scripts that counted by their cluster
+/// in mode 1, and those whose clusters had claims of more scripts than count; generations.
 #[derive(Default, Debug)]
 pub(crate) struct Seen {
     sums: [[usize; 9]; 3],
@@ -67,7 +67,8 @@ impl Seen {
 /// Fails unless a generation of the tip is what follows from blocks and documents.
 pub(crate) fn assert_generation(view: &View<'_>, oracle: &Oracle, kept: &Kept, seen: &mut Seen, what: &str) {
     let head = kept.head.as_ref().expect("a generation");
-    assert_eq!((head.height, head.hash), (view.tip().height, view.tip().hash), "{what}");
+    let tip = view.tip();
+    assert_eq!((head.height, head.hash, head.seq), (tip.height, tip.hash, tip.seq), "{what}");
     assert!(kept.rows.keys().all(|key| key.generation == head.generation), "{what}: rows of two generations");
     assert_eq!(kept.since, BTreeMap::new(), "{what}: rows of blocks that the generation has");
     let read = view.flows_head().unwrap();
@@ -136,7 +137,7 @@ fn expected_since(view: &View<'_>, oracle: &Oracle, kept: &Kept) -> BTreeMap<u32
         let of_block = sums.iter().filter(|((_, of), _)| *of == height);
         let flows = of_block.map(|((of, _), sums)| (of.clone(), sums.clone())).collect();
         let held = if height == tip { now.clone().into_iter().collect() } else { Vec::new() };
-        let hash = view.chain().get(height).map(|_| view.journal_block(height).unwrap().unwrap().hash).unwrap();
+        let hash = view.journal_block(height).unwrap().unwrap().hash;
         since.insert(height, FlowBlockRow { hash, flows, held });
     }
     since
@@ -277,7 +278,7 @@ fn any_order(seed: u64) -> Seen {
             0..3 => {
                 for _ in 0..rng.random_range(1..4) {
                     documents.push(document(rng, &documents, &chain.forge.blocks));
-                    let now = rng.random_range(BEGIN..END);
+                    let now = BEGIN + rng.random_range(0..2_000_000);
                     following.index.engine.take_document(documents.last().unwrap(), now).unwrap();
                 }
             }
@@ -322,17 +323,24 @@ fn any_order(seed: u64) -> Seen {
 #[test]
 fn they_do_not_depend_on_the_order_of_documents_and_blocks() {
     let mut all = Seen::default();
-    for seed in std::env::var("EF").map_or(0..4, |v| {
-        let (a, b) = v.split_once("-").unwrap();
-        a.parse().unwrap()..b.parse().unwrap()
-    }) {
+    for seed in 0..if long() { 60 } else { 4 } {
         let seen = any_order(seed);
         let sums = all.sums.iter_mut().flatten().zip(seen.sums.iter().flatten());
         sums.for_each(|(all, of_seed)| *all += of_seed);
         all.inherited.iter_mut().zip(seen.inherited).for_each(|(all, of_seed)| *all += of_seed);
         all.generations += seen.generations;
     }
-    eprintln!("{all:?}");
+    // With labels as they are now nothing is reclassified but between generations, and nothing backfilled.
+    let never = |(place, at): (usize, usize)| {
+        at == FlowSum::Backfilled as usize && place != 1 || at == FlowSum::Reclassified as usize && place == 0
+    };
+    let places = (0..3).flat_map(|place| (0..9).map(move |at| (place, at)));
+    let lacks: Vec<_> = places.filter(|(place, at)| (all.sums[*place][*at] > 5) == never((*place, *at))).collect();
+    let is_enough = lacks.is_empty() && all.inherited.iter().all(|scripts| *scripts > 100) && all.generations > 20;
+    assert!(is_enough, "{all:?}");
+    if let Ok(path) = std::env::var("EFOUT") {
+        std::fs::write(path, format!("{all:?}")).unwrap();
+    }
 }
 
 /// A chain of so many blocks, and documents about its scripts.
@@ -361,7 +369,7 @@ fn sync_to(index: &mut Index, blocks: &Path, to: u32) {
 
 #[test]
 fn they_are_the_same_whichever_way_the_index_got_there() {
-    for seed in 200..if long() { 210 } else { 201 } {
+    for seed in 200..if long() { 215 } else { 202 } {
         let (blocks, (chain, documents)) = (temp_dir(), chain_and_documents(seed, 90));
         chain.forge.write(blocks.path());
         let mut order: Vec<usize> = (0..documents.len()).collect();
@@ -486,7 +494,7 @@ fn nothing_is_left_of_a_generation_that_was_not_finished() {
     let index = Index { engine: Engine::open_existing(dir.path()).unwrap(), dir };
     assert_eq!(index.view(Kept::of).rows.len(), kept.rows.len() + 6);
     index.assert_sound();
-    let mut following = Following { index, states: Vec::new(), seen: Seen::default() };
+    let mut following = Following::new(index);
     // Nobody reads that.
     following.index.view(|view| {
         let head = view.flows_head().unwrap();
@@ -496,10 +504,8 @@ fn nothing_is_left_of_a_generation_that_was_not_finished() {
             assert!(read(of).iter().all(|(_, sums)| *sums != forged));
         }
     });
-    let members = following.index.view(members);
-    let state = following.index.view(Kept::of);
-    following.states.push((state, BTreeMap::new()));
-    assert!(!members.is_empty());
+    // The documents since have changed members.
+    following.states.push((following.index.view(Kept::of), BTreeMap::new()));
     following.follow(&chain, "after a kill");
     assert_eq!(head(&following.index).generation, generation);
     let left = std::fs::read_dir(&files).map_or(0, Iterator::count);

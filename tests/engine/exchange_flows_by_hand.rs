@@ -13,8 +13,9 @@ use cairn_domain::{
 };
 use cairn_events::{Category, DocumentHash, EntityName, Slug};
 use cairn_model::{TxNum, day_of, is_unspendable};
-use cairn_reader::{EntityRow, ListClaims, SUSPECT_TRANSACTIONS, View};
+use cairn_reader::{AsOf, ClaimWalk, EntityRow, ListClaims, SUSPECT_TRANSACTIONS, View};
 use cairn_tables::{
+    claims::ListVersion,
     clusters::{ClusterRow, Clusters},
     exchange_flows::{FlowMode, FlowSum},
     labels::ScriptHash,
@@ -80,34 +81,67 @@ fn stated<'s>(said: &'s Said, licence: &'s Slug, inherited: bool) -> impl Iterat
 /// What is said by a time, and what follows from it.
 struct Judge<'v> {
     view: &'v View<'v>,
+    walk: RefCell<ClaimWalk<'v>>,
     exchanges: BTreeMap<EntityName, EntityRow>,
     licence: Slug,
     /// Clusters that merges of two large ones merged into others, and the transactions that did.
     suspects: Vec<(TxNum, TxNum)>,
-    /// What was read before.
-    known: RefCell<HashMap<(ScriptHash, u32), Rc<Said>>>,
+    /// What was read before: of scripts what was said by a time, and whom claims of control name in documents received when; of
+    /// clusters which of their scripts had claims for the others.
+    said: RefCell<HashMap<(ScriptHash, u32), Rc<Said>>>,
+    named: RefCell<HashMap<ScriptHash, Rc<Vec<(EntityName, u32)>>>>,
+    claimed: RefCell<HashMap<(TxNum, u32), Rc<Vec<ScriptHash>>>>,
 }
 
-impl Judge<'_> {
-    fn said(&self, script: &ScriptHash, time: u32) -> Rc<Said> {
-        if let Some(known) = self.known.borrow().get(&(*script, time)) {
-            return Rc::clone(known);
+impl<'v> Judge<'v> {
+    fn new(view: &'v View<'v>) -> Self {
+        let clusters = rows::<Clusters>(view).into_iter();
+        let suspects = clusters.filter_map(|(child, row)| match row {
+            ClusterRow::Merged { by, counts, .. } if counts.transactions >= SUSPECT_TRANSACTIONS => Some((child, by)),
+            _ => None,
+        });
+        Judge {
+            view,
+            walk: RefCell::new(view.claim_walk().unwrap()),
+            exchanges: exchanges(view),
+            licence: "x".parse().unwrap(),
+            suspects: suspects.collect(),
+            said: RefCell::default(),
+            named: RefCell::default(),
+            claimed: RefCell::default(),
         }
-        let lists = self.view.claim_walk().unwrap().of(&script.0, Some(time)).unwrap().lists;
-        let document = |of: &ListClaims| self.view.claim_document(&of.version).unwrap().unwrap().provenance.document;
-        let said: Rc<Said> = Rc::new(lists.into_iter().map(|of| (document(&of), of)).collect());
-        self.known.borrow_mut().insert((*script, time), Rc::clone(&said));
-        said
+    }
+
+    fn said(&self, script: &ScriptHash, time: u32) -> Rc<Said> {
+        let read = || {
+            let lists = self.walk.borrow_mut().of(&script.0, Some(time)).unwrap().lists;
+            let document = |of: &ListClaims| self.view.claim_document(&of.version).unwrap().unwrap();
+            Rc::new(lists.into_iter().map(|of| (document(&of).provenance.document, of)).collect())
+        };
+        Rc::clone(self.said.borrow_mut().entry((*script, time)).or_insert_with(read))
+    }
+
+    fn named(&self, script: &ScriptHash) -> Rc<Vec<(EntityName, u32)>> {
+        let read = || {
+            let rows = self.walk.borrow_mut().rows(&script.0).unwrap();
+            let control = rows.into_iter().filter(|(_, claim)| claim.claim_type.makes_members());
+            let received_at = |of: &ListVersion| self.view.claim_document(of).unwrap().unwrap().received_at;
+            Rc::new(control.filter_map(|(key, claim)| Some((claim.entity?, received_at(&key.version)))).collect())
+        };
+        Rc::clone(self.named.borrow_mut().entry(*script).or_insert_with(read))
+    }
+
+    /// Scripts of a cluster with claims for the others as of a block, one more than count if there are more.
+    fn claimed(&self, root: TxNum, at: AsOf) -> Rc<Vec<ScriptHash>> {
+        let read = || Rc::new(self.view.claimed_parts(root, at, 16).unwrap().own);
+        Rc::clone(self.claimed.borrow_mut().entry((root, at.height)).or_insert_with(read))
     }
 
     /// When the index received the first document with a claim of control that names an entity for one of the scripts.
     fn received_at(&self, scripts: &[ScriptHash], entity: &EntityName) -> Option<u32> {
-        let mut walk = self.view.claim_walk().unwrap();
-        let rows = scripts.iter().flat_map(|script| walk.rows(&script.0).unwrap());
-        let naming =
-            rows.filter(|(_, claim)| claim.claim_type.makes_members() && claim.entity.as_ref() == Some(entity));
-        let documents: BTreeSet<_> = naming.map(|(key, _)| key.version).collect();
-        documents.iter().map(|of| self.view.claim_document(of).unwrap().unwrap().received_at).min()
+        let named = scripts.iter().map(|script| self.named(script));
+        let times = named.filter_map(|named| named.iter().filter(|(of, _)| of == entity).map(|(_, at)| *at).min());
+        times.min()
     }
 
     /// Whose a script was as of a block.
@@ -131,9 +165,9 @@ impl Judge<'_> {
         if self.suspects.iter().any(is_of) {
             return None;
         }
-        let parts = self.view.claimed_parts(root.0, as_of, 16).unwrap();
-        let heirs = parts.own.len();
-        let scripts = &parts.own[..heirs.min(16)];
+        let claimed = self.claimed(root.0, as_of);
+        let heirs = claimed.len();
+        let scripts = &claimed[..heirs.min(16)];
         let said: Vec<Rc<Said>> = scripts.iter().map(|script| self.said(script, time)).collect();
         let claims: Vec<Stated<'_>> = said.iter().flat_map(|said| stated(said, &self.licence, true)).collect();
         let entity = membership(&claims, at)?.entity.clone();
@@ -144,14 +178,7 @@ impl Judge<'_> {
 
 /// As of each block, with all that it shows.
 pub(crate) fn point_in_time(view: &View<'_>, oracle: &Oracle) -> Vec<Owners> {
-    let clusters = rows::<Clusters>(view).into_iter();
-    let suspects = clusters.filter_map(|(child, row)| match row {
-        ClusterRow::Merged { by, counts, .. } if counts.transactions >= SUSPECT_TRANSACTIONS => Some((child, by)),
-        _ => None,
-    });
-    let suspects = suspects.collect();
-    let (exchanges, known) = (exchanges(view), RefCell::default());
-    let judge = Judge { view, exchanges, licence: "x".parse().unwrap(), suspects, known };
+    let judge = Judge::new(view);
     let of_block = |height: u32| {
         let seen = oracle.scripts().filter(|script| oracle.history(script)[0].height <= height);
         seen.filter_map(|script| Some((script.clone(), judge.whose(oracle, script, height)?))).collect()
@@ -207,11 +234,14 @@ impl Flows {
         }
     }
 
-    /// Adds a transaction of a day.
-    fn transaction(&mut self, oracle: &Oracle, at: (TxNum, &Transaction), owners: &Owners, day: u32, key: u32) {
-        let (tx_num, tx) = at;
+    /// Adds a transaction.
+    fn transaction(&mut self, oracle: &Oracle, at: (TxNum, u32, &Transaction), owners: &Owners, key: u32) {
+        let (tx_num, height, tx) = at;
+        let day = day_of(oracle.monotone_time(height));
         let coins = oracle.spent(tx_num);
-        let sent = coins.iter().map(|coin| (&coin.script, coin.value_sats, 0));
+        // What a coinbase overwrites is gone as if it had spent it.
+        let gone = oracle.overwritten().iter().filter(|(at, _)| tx.is_coinbase() && *at == height);
+        let sent = coins.iter().chain(gone.map(|(_, coin)| coin)).map(|coin| (&coin.script, coin.value_sats, 0));
         let outputs = tx.output.iter().filter(|output| !is_unspendable(output.script_pubkey.as_bytes()));
         let received = outputs.map(|output| (&output.script_pubkey, output.value.to_sat(), 1));
         // Of each exchange: what it sends and receives, and how much of both counts by documents that came later.
@@ -227,12 +257,12 @@ impl Flows {
         if parts.is_empty() {
             return;
         }
-        let (fee, inputs) = (oracle.txs()[tx_num.0 as usize].fee_sats, coins.iter().map(|coin| coin.value_sats).sum());
+        let fee = u128::from(oracle.txs()[tx_num.0 as usize].fee_sats);
+        let inputs: u128 = coins.iter().map(|coin| u128::from(coin.value_sats)).sum();
         let (mut inflows, mut outflows): (BTreeMap<&EntityName, u64>, BTreeMap<&EntityName, u64>) = Default::default();
         self.add(None, key, FlowSum::Transactions, 1);
         for (of, ([i, o], [late_i, late_o])) in parts {
-            let inputs: u64 = inputs;
-            let share = if i == 0 { 0 } else { u128::from(fee) * u128::from(i) / u128::from(inputs) };
+            let share = if fee == 0 { 0 } else { fee * u128::from(i) / inputs };
             let (inflow, left) = (o.saturating_sub(i), i.saturating_sub(o));
             let fee = u64::try_from(share).unwrap().min(left);
             let outflow = left - fee;
@@ -268,8 +298,7 @@ impl Flows {
         // Genesis makes no coin.
         let tip = oracle.tip().unwrap().0;
         for (tx_num, height, tx) in oracle.transactions(tip).filter(|(_, height, _)| *height > 0) {
-            let day = day(height);
-            flows.transaction(oracle, (tx_num, tx), &owners[height as usize], day, day);
+            flows.transaction(oracle, (tx_num, height, tx), &owners[height as usize], day(height));
         }
         flows
     }
@@ -279,7 +308,7 @@ impl Flows {
         let mut flows = Flows::default();
         let tip = oracle.tip().unwrap().0;
         for (tx_num, height, tx) in oracle.transactions(tip).filter(|(_, height, _)| *height > above) {
-            flows.transaction(oracle, (tx_num, tx), owners, day_of(oracle.monotone_time(height)), height);
+            flows.transaction(oracle, (tx_num, height, tx), owners, height);
         }
         flows
     }

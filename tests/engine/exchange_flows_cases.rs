@@ -118,6 +118,15 @@ impl World {
         let found: BTreeMap<u32, Nine> = rows.map(|((_, day), sums)| (day - day_of(BEGIN), nine(&sums))).collect();
         assert_eq!(found, expected.iter().copied().collect(), "{mode:?} of {of:?}");
     }
+
+    /// The row of a block after the generation, if `a` is the only exchange.
+    fn assert_block(&self, block: u32, expected: Nine, held: u64) {
+        let row = &self.kept().since[&block];
+        let [(None, all), (Some(of), sums)] = &row.flows[..] else { panic!("{row:?}") };
+        let nine = std::array::from_fn(|at| sums.get(at as u32));
+        assert_eq!((of.as_str(), nine, all), ("a", expected, sums), "block {block}");
+        assert_eq!(row.held, [("a".parse().unwrap(), held)], "block {block}");
+    }
 }
 
 #[test]
@@ -197,11 +206,7 @@ fn deposits_count_since_they_are_swept_or_always() {
         [(2, [0, 0, 1_490, 10, 0, 0, 500, 0, 1], 1_490), (3, [200, 0, 0, 0, 0, 0, 0, 0, 1], 1_690)]
     {
         world.follow_to(block);
-        let row = &world.kept().since[&block];
-        let [(None, all), (Some(of), sums)] = &row.flows[..] else { panic!("{row:?}") };
-        let nine = std::array::from_fn(|at| sums.get(at as u32));
-        assert_eq!((of.as_str(), nine, all), ("a", expected, sums), "{block}");
-        assert_eq!(row.held, [("a".parse().unwrap(), held)]);
+        world.assert_block(block, expected, held);
     }
 }
 
@@ -335,4 +340,23 @@ fn a_merge_of_two_large_clusters_ends_what_is_inherited() {
             world.assert_rows(PointInTime, of, &then(paid));
         }
     }
+}
+
+/// The same coinbase again: the older coin is gone, as if the new one had spent it.
+#[test]
+fn coins_that_were_overwritten_balance() {
+    let mut chain = TimedChain::new();
+    for _ in 0..2 {
+        chain.block(7, vec![pay(500, script(10))], Vec::new(), DAY);
+    }
+    let documents = [from_the_beginning(&[(10, "a")], false)];
+    let (came, stayed) = ([500, 0, 0, 0, 0, 0, 0, 0, 1], [0, 0, 500, 0, 0, 0, 0, 0, 1]);
+    let world = World::of(chain.clone(), &documents);
+    for mode in FlowMode::ALL {
+        world.assert_rows(mode, "a", &[(1, came), (2, stayed)]);
+        world.assert_rows(mode, "", &[(1, came), (2, stayed)]);
+    }
+    let mut world = World::up_to(1, chain, &documents);
+    world.follow_to(2);
+    world.assert_block(2, stayed, 500);
 }

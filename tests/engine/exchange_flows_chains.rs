@@ -18,8 +18,6 @@ use crate::{
 pub(crate) const DAY: i32 = 86_400;
 /// The time of the first block.
 pub(crate) const BEGIN: u32 = 1_296_688_602;
-/// A time after all blocks.
-pub(crate) const END: u32 = BEGIN + 40 * DAY as u32;
 
 /// A chain whose blocks are as far apart as it is asked for.
 #[derive(Clone)]
@@ -105,7 +103,8 @@ pub(crate) fn grow(chain: &mut TimedChain, blocks: u32, groups: u32, rng: &mut C
                 });
             }
             if rng.random_bool(0.7) {
-                paid.push(pay(left - left.min(rng.random_range(0..3_000)), script(tag(rng))));
+                let fee = rng.random_range(0..3_000).min(left);
+                paid.push(pay(left - fee, script(tag(rng))));
             }
             if !spent.is_empty() {
                 let inputs: Vec<OutPoint> = spent.iter().map(|(at, _)| *at).collect();
@@ -117,7 +116,11 @@ pub(crate) fn grow(chain: &mut TimedChain, blocks: u32, groups: u32, rng: &mut C
             }
         }
         let minted = 1..rng.random_range(2..5);
-        let minted = minted.map(|_| pay(rng.random_range(0..1_000_000), script(tag(rng)))).collect();
+        let minted = minted.map(|_| {
+            let most = if rng.random_bool(0.1) { 1_000_000_000 } else { 1_000_000 };
+            pay(rng.random_range(0..most), script(tag(rng)))
+        });
+        let minted = minted.collect();
         let seconds = match rng.random_range(0..20) {
             0 => rng.random_range(DAY..2 * DAY),
             1..5 => rng.random_range(10_000..60_000),
@@ -138,8 +141,11 @@ const ENTITIES: [(&str, Category); 5] = [
 
 /// A time within the chain or near it, often that of a block.
 fn any_time(rng: &mut ChaCha8Rng, blocks: &[Block]) -> u32 {
-    let block = &blocks[rng.random_range(0..blocks.len())];
-    if rng.random() { block.header.time + rng.random_range(0..3) - 1 } else { rng.random_range(BEGIN - 90_000..END) }
+    let time = |block: &Block| block.header.time;
+    if rng.random() {
+        return time(blocks.choose(rng).unwrap()) + rng.random_range(0..3) - 1;
+    }
+    rng.random_range(BEGIN - 90_000..blocks.iter().map(time).max().unwrap() + 200_000)
 }
 
 fn claim(rng: &mut ChaCha8Rng, row: u32, is_of_few: bool, blocks: &[Block]) -> Claim {
@@ -188,7 +194,8 @@ pub(crate) fn document(rng: &mut ChaCha8Rng, all: &[Document], blocks: &[Block])
             let name = ["x", "y"][rng.random_range(0..2)].parse().unwrap();
             let is_of_few = rng.random_ratio(1, 4);
             let is_long = rng.random_ratio(1, 6);
-            let count = if is_long { 60 } else { rng.random_range(1..12) };
+            // Of few scripts more than is read of one.
+            let count = [rng.random_range(1..12), if is_of_few { 250 } else { 60 }][usize::from(is_long)];
             let mut rows: Vec<Claim> = (1..=count).map(|row| claim(rng, row, is_of_few, blocks)).collect();
             if is_long {
                 // One exchange has most of it, so that more scripts of a cluster name it than count.

@@ -1,6 +1,9 @@
 //! The rows of a late stage while it takes blocks.
 
-use std::collections::BTreeMap;
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, HashMap},
+};
 
 use cairn_reader::{ReadError, View};
 use cairn_tables::{Family, Table, TableInfo, encode_key, encode_value};
@@ -14,6 +17,8 @@ pub(crate) struct LateRows<'v> {
     /// `None` for a fold from the first block on that writes nothing.
     view: Option<&'v View<'v>>,
     made: Bytes,
+    /// Rows that were looked up in the view: most are looked up several times, to be read and to be replaced.
+    found: RefCell<HashMap<Vec<u8>, Option<Vec<u8>>>>,
     /// Rows as they were before the block that is being taken.
     replaced: Bytes,
 }
@@ -21,19 +26,26 @@ pub(crate) struct LateRows<'v> {
 impl<'v> LateRows<'v> {
     /// Over the rows of a view.
     pub(crate) fn over(view: &'v View<'v>) -> Self {
-        LateRows { view: Some(view), made: Bytes::new(), replaced: Bytes::new() }
+        LateRows { view: Some(view), made: Bytes::new(), found: RefCell::default(), replaced: Bytes::new() }
     }
 
     /// Over none.
     pub(crate) fn empty() -> Self {
-        LateRows { view: None, made: Bytes::new(), replaced: Bytes::new() }
+        LateRows { view: None, made: Bytes::new(), found: RefCell::default(), replaced: Bytes::new() }
     }
 
     fn bytes<T: Table>(&self, key: &[u8]) -> Result<Option<Vec<u8>>, ReadError> {
         match (self.made.get(key), self.view) {
             (Some(made), _) => Ok(made.clone()),
-            (None, Some(view)) => view.row_bytes(&TableInfo::of::<T>(), &key[usize::from(T::TAG.is_some())..]),
             (None, None) => Ok(None),
+            (None, Some(view)) => {
+                if let Some(found) = self.found.borrow().get(key) {
+                    return Ok(found.clone());
+                }
+                let found = view.row_bytes(&TableInfo::of::<T>(), &key[usize::from(T::TAG.is_some())..])?;
+                self.found.borrow_mut().insert(key.to_vec(), found.clone());
+                Ok(found)
+            }
         }
     }
 

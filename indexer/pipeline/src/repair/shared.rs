@@ -15,6 +15,7 @@ use cairn_tables::{
     heights::{HeightByHash, HeightByTime},
     keys::HashPrefix,
     labels::JOINED,
+    late::LateUndo,
     stages::{CHAIN, LATE, STAGES, StageInfo},
 };
 use cairn_writer::Writer;
@@ -53,10 +54,10 @@ fn derived() -> impl Iterator<Item = (&'static StageInfo, u8)> {
     stages.flat_map(|stage| stage.tables.iter().filter_map(move |table| Some((stage, table.tag?))))
 }
 
-/// Whether a row is of one of their tables, or of a joined one: these may have many rows, too.
+/// Whether a row is of one of their tables, of a joined one, or of what late stages replaced: these may have many rows, too.
 fn is_derived(key: &[u8]) -> bool {
-    let joined = || labels::tables().filter_map(|table| table.tag);
-    key.first().is_some_and(|first| derived().any(|(_, tag)| tag == *first) || joined().any(|tag| tag == *first))
+    let others = || labels::tables().filter_map(|table| table.tag).chain(LateUndo::TAG);
+    key.first().is_some_and(|first| derived().any(|(_, tag)| tag == *first) || others().any(|tag| tag == *first))
 }
 
 impl Shared {

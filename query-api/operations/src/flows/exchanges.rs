@@ -64,10 +64,10 @@ pub(crate) struct FlowsInput {
     #[serde(default)]
     range: Range,
     /// First day, as YYYY-MM-DD (UTC, monotone block time), instead of `range`. Up to `to` 31 days at most; of one exchange 366.
-    #[schemars(example = "2025-12-01")]
+    #[schemars(example = "2011-02-02")]
     from: Option<DateParam>,
     /// Last day, as YYYY-MM-DD. Default, and maximum: that of the newest block.
-    #[schemars(example = "2025-12-31")]
+    #[schemars(example = "2011-02-28")]
     to: Option<DateParam>,
     /// Whose scripts are an exchange's: by today's labels for the whole history (`latest`), or by those that were asserted by
     /// the time of each block (`pit`), which is as of an earlier block.

@@ -91,7 +91,7 @@ pub(crate) struct SurveillanceOutput {
 
 impl Operation for SurveillanceStatus {
     const INFO: Info = Info {
-        summary: "Whether tiny payments were sent to an address that many others got too, to see which coins are spent together",
+        summary: "Whether a campaign that pays dust to many addresses paid this one, and where that was spent",
         description: "Dust pings: payments of 1 000 satoshis or less to an address that was used before, by senders who pay a hundred \
             such scripts or more within 30 days. For each campaign: what its pings have in common, how many scripts it paid, and what \
             became of the dust: where it was spent together with other coins, that showed what belongs together. A campaign has no \
