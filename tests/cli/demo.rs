@@ -207,14 +207,14 @@ fn explains_with_examples(address: &str) {
     tells(address, "exchange-flows", &days_of("mode=pit&range=1y", "2025-10-04"), &["date", "reclassified_sats"]);
     let ping = "ae5e6892606a1e426914d2fa042e6a70cbca0b38977d143774b9b94bf0b28a33";
     let tx = get_json(address, &format!("/v1/tx/{ping}?io_limit=100"));
-    tells(address, "dust-campaigns", &tx, &["txid", "status/height", "outputs/1/value_sats"]);
+    tells(address, "dust-campaigns", &tx, &["txid"]);
     let is_paid = |output: &&Value| output["value_sats"] == 547;
     assert_eq!(tx["outputs"].as_array().unwrap().iter().filter(is_paid).count(), 80, "{tx}");
     let pinged = "bcrt1pgqf8m79vnqgzqwwple84v3s3qrucklznznrakhl5yd9yh9nvtqvsng0kzg";
     let pinged = get_json(address, &format!("/v1/wallets/{pinged}/surveillance-status"));
     tells(address, "dust-campaigns", &pinged, &["address"]);
     let told = ["observed", "dust_payment_count", "other_ping_count"].map(|name| pinged[name].clone());
-    assert_eq!(told, [false.into(), 1.into(), 1.into()], "{pinged}");
+    assert_eq!(told, [Value::from(false), 1.into(), 1.into()], "{pinged}");
     // What the feed announced of the one who wakes up.
     let feed = |kind: &str, txid: &str| {
         let row = find(&format!("/v1/chain/activity-feed?limit=200&types={kind}"), "events", txid);

@@ -26,7 +26,8 @@ fn index_stages_reindex_unwind_verify() {
     let names: Vec<&str> = stages.iter().map(|row| row[0].as_str()).collect();
     assert_eq!(names[0], "chain");
     let of_blocks = &names[1..];
-    let built = ["spends", "coins", "scripts", "ages", "script_days", "clusters", "payouts", "transfers", "returns", "pings"];
+    let built =
+        ["spends", "coins", "scripts", "ages", "script_days", "clusters", "payouts", "transfers", "returns", "pings"];
     assert_eq!(of_blocks, [&built[..], &["flushes", "wakeups", "dust"]].concat());
     for stage in &stages {
         assert_eq!(stage.last().unwrap(), &tip.hash().to_string());

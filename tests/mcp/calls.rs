@@ -97,6 +97,10 @@ impl Subjects {
                 json!({"since": "0", "address_filter": script}),
                 format!("/v1/chain/awakenings?since=0&address_filter={script}"),
             ),
+            "exchange_flows_summary" => get(json!({}), "/v1/exchange/flows/summary".to_owned()),
+            "surveillance_status" => {
+                get(json!({"address": script}), format!("/v1/wallets/{script}/surveillance-status"))
+            }
             "whale_alerts" => get(json!({"range": "7d"}), "/v1/chain/whale-alerts?range=7d".to_owned()),
             "pulse_whales" => get(json!({"since": "0"}), "/v1/pulse/whales?since=0".to_owned()),
             "pulse_consolidations" => {

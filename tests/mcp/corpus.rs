@@ -259,7 +259,7 @@ impl<'d> Corpus<'d> {
             ("call_endpoint", json!({"endpoint": "/llms.txt"})),
             ("call_endpoint", json!({"endpoint": "/mcp/"})),
             ("call_endpoint", json!({"endpoint": "/v1/nothing"})),
-            ("call_endpoint", json!({"endpoint": "/v1/exchange/flows"})),
+            ("call_endpoint", json!({"endpoint": "/v1/billing/catalog"})),
             ("call_endpoint", json!({"endpoint": "/v1/qr?data=x"})),
             ("call_endpoint", json!({"endpoint": format!("/{}", "x".repeat(70_000))})),
         ] {

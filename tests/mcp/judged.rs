@@ -45,7 +45,7 @@ const TUNED: &[Judged] = &[
     ("report a scam address", &["POST /v1/community/reports", "/v1/community/reports/{address}"]),
     ("prove that a document existed", &["POST /v1/timestamp", "POST /v1/timestamp/verify"]),
     ("trace where the funds went", &["/v1/wallets/{address}/flow-graph"]),
-    ("deposits to exchanges", &["/v1/exchange/flows", "/v1/exchange/flows/summary"]),
+    ("deposits to exchanges", &["exchange_flows", "exchange_flows_summary"]),
     ("is this address safe to pay", &["/v1/risk-check/{address}", "wallet_trust_safety"]),
     ("what will the next block contain", &["projected_blocks"]),
     ("transactions of an address", &["wallet_transactions"]),

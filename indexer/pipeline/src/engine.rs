@@ -20,7 +20,7 @@ use crate::{
     beside::Beside,
     bulk,
     collisions::Collisions,
-    follow_flows::FollowedFlows,
+    exchanges::FollowedFlows,
     late::{KeptFolds, watchlist::Made as WatchlistMade},
     resolve::{ChainPosition, resolve, unresolved},
     times::IndexTimes,

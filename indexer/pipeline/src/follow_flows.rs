@@ -2,11 +2,11 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, PoisonError},
 };
 
 use cairn_events::EntityName;
-use cairn_model::{BlockHash, CancelToken, Height, Sats};
+use cairn_model::{CancelToken, Height, Sats};
 use cairn_reader::{ReadError, View};
 use cairn_tables::{
     TableInfo,
@@ -17,7 +17,7 @@ use cairn_writer::WriteError;
 
 use crate::{
     Engine, PipelineError, Progress,
-    beside::{Beside, Outcome},
+    beside::Outcome,
     exchanges::{Exchanges, Made, can_make, change, flows_of_block, make, overflow},
 };
 
@@ -30,16 +30,10 @@ const EVERY_CHANGE: u32 = 6;
 const MOST_AT_ONCE: u32 = 144;
 /// Blocks that are added to a generation: a week's, if the next one cannot be made.
 const MOST_SINCE: u32 = 1_008;
+/// Blocks with which it is kept what exchanges held: a reorganization goes back to the newest of them.
+const HELD_BLOCKS: u32 = 12;
 /// Rows of a commit.
 const ROWS: usize = 8_192;
-
-/// Flows that are being made, and what they were last followed up to.
-#[derive(Default)]
-pub(crate) struct FollowedFlows {
-    making: Beside<Made>,
-    /// The tip, and the newest event.
-    seen: Mutex<Option<(BlockHash, u64)>>,
-}
 
 impl Engine {
     /// Makes the flows of exchanges anew if it is time: at once if `waits`, else in a thread, from which a later call takes them;
@@ -51,6 +45,14 @@ impl Engine {
         if self.tip()?.is_none() {
             return Ok(false);
         }
+        let view = self.reader.view()?;
+        match self.flow(progress, waits) {
+            Err(error) if error.is_damage() => self.cannot(&view, &error).map(|()| false),
+            wrote => wrote,
+        }
+    }
+
+    fn flow(&self, progress: &dyn Progress, waits: bool) -> Result<bool, PipelineError> {
         let mut view = self.reader.view()?;
         let mut wrote = false;
         if let Some(made) = self.flows.making.take(waits) {
@@ -61,10 +63,7 @@ impl Engine {
         if !wrote && seen == Some(now) || !can_make(&view)? {
             return Ok(wrote);
         }
-        let exchanges = match Exchanges::read(&view) {
-            Err(error) if error.is_damage() => return self.cannot(&view, &error.into()).map(|()| wrote),
-            exchanges => exchanges?,
-        };
+        let exchanges = Exchanges::read(&view)?;
         if !self.flows.making.is_busy(view.tip().height) && is_due(&view, &exchanges, waits)? {
             let dir = self.datadir.join("exchange-flows");
             if waits {
@@ -79,10 +78,7 @@ impl Engine {
         if wrote {
             view = self.reader.view()?;
         }
-        match self.add_flows(&view, &exchanges, progress.cancel_token()) {
-            Err(error) if error.is_damage() => self.cannot(&view, &error)?,
-            added => wrote |= added?,
-        }
+        wrote |= self.add_flows(&view, &exchanges, progress.cancel_token())?;
         *self.flows.seen.lock().unwrap_or_else(PoisonError::into_inner) = Some(now);
         Ok(wrote)
     }
@@ -172,7 +168,13 @@ impl Engine {
             row.held = exchanges.held().map(|(exchange, sats)| (exchange.clone(), sats)).collect();
             reclassify(row, &before)?;
         }
+        let old = view.flow_blocks_after(head.height)?.into_iter();
+        let is_old = |(height, row): &(Height, FlowBlockRow)| *height + HELD_BLOCKS <= tip && !row.held.is_empty();
+        let old: Vec<(Height, FlowBlockRow)> = old.filter(is_old).collect();
         self.writer.commit::<WriteError>(|batch| {
+            for (height, row) in old {
+                batch.put_row::<FlowBlocks>(&height, &FlowBlockRow { held: Vec::new(), ..row });
+            }
             batch.delete_range::<FlowBlocks>(&(base + 1), &Height::MAX);
             rows.iter().for_each(|(height, row)| batch.put_row::<FlowBlocks>(height, row));
             Ok(())

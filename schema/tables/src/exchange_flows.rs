@@ -10,8 +10,8 @@
 //! Mode 0 has labels as they are now, mode 1 as they were asserted at the time of each block. The row of no exchange (an empty
 //! name) is of all together: there `FromExchanges` and `ToExchanges` are both what exchanges sent to each other. `held` is what an
 //! exchange held with that block, `held then` the same in mode 1. `mark` tells apart the sets of scripts that documents make
-//! members. `flow_blocks` has rows of the newest blocks in mode 0, and what exchanges held with a block if it was the tip when the
-//! row was written. The generation that `flows_head` does not name is being written, or is left of a process that was killed.
+//! members. `flow_blocks` has rows of the newest blocks in mode 0; with those of the last twelve that were the tip when they were written,
+//! what exchanges held. The generation that `flows_head` does not name is being written, or is left of a process that was killed.
 
 use cairn_events::EntityName;
 use cairn_model::{BlockHash, Height, Sats};
@@ -237,7 +237,7 @@ pub struct FlowBlockRow {
     pub hash: BlockHash,
     /// Of each exchange, ascending by name; `None`: of all together.
     pub flows: Vec<(Option<EntityName>, Sums)>,
-    /// What each exchange held with the block, ascending by name; empty if that was not noted.
+    /// What each exchange held with the block, ascending by name; empty if that was not noted, or is not kept any more.
     pub held: Vec<(EntityName, Sats)>,
 }
 

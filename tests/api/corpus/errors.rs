@@ -251,7 +251,7 @@ impl Corpus<'_> {
             "/v1/chain/recent-blocks",
             "/v1/tx/zz",
             "/v1/tx/verify",
-            "/v1/exchange/flows",
+            "/v1/billing/catalog",
             "/v1/none",
         ] {
             for method in ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "BREW"] {

@@ -16,6 +16,8 @@ const SPAN: u64 = 1 << 21;
 const BUFFER: usize = 64 << 10;
 /// Bytes of an item.
 const ITEM: usize = 24;
+/// Bytes that may be kept in memory where there is no folder.
+const MOST_IN_MEMORY: usize = 256 << 20;
 
 /// What a script of an exchange does in a transaction.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -65,6 +67,8 @@ pub(super) struct Buckets {
     dir: Option<PathBuf>,
     buffer: usize,
     span: u64,
+    /// Bytes that may still be kept in memory without a folder.
+    room: usize,
     buckets: Vec<Bucket>,
 }
 
@@ -82,16 +86,16 @@ pub(super) struct SpillError {
 }
 
 impl Buckets {
-    /// None yet. Without a folder, all of them have to fit in buffers.
+    /// None yet. Without a folder, all of them have to fit in 256 MiB of memory.
     ///
     /// # Errors
     /// What an earlier process left in the folder cannot be removed.
     pub(super) fn new(dir: Option<&Path>) -> Result<Self, SpillError> {
-        Self::of_sizes(dir, BUFFER, SPAN)
+        Self::of_sizes(dir, BUFFER, SPAN, MOST_IN_MEMORY)
     }
 
-    fn of_sizes(dir: Option<&Path>, buffer: usize, span: u64) -> Result<Self, SpillError> {
-        let buckets = Buckets { dir: dir.map(Path::to_owned), buffer, span, buckets: Vec::new() };
+    fn of_sizes(dir: Option<&Path>, buffer: usize, span: u64, room: usize) -> Result<Self, SpillError> {
+        let buckets = Buckets { dir: dir.map(Path::to_owned), buffer, span, room, buckets: Vec::new() };
         buckets.remove()?;
         Ok(buckets)
     }
@@ -111,7 +115,7 @@ impl Buckets {
     /// Adds an item.
     ///
     /// # Errors
-    /// The disk fails or is full, or there is no folder and a bucket is full.
+    /// The disk fails or is full, or there is no folder and there are too many for memory.
     pub(super) fn add(&mut self, item: &Item) -> Result<(), SpillError> {
         let number = usize::try_from(item.tx_num.0 / self.span).unwrap_or(usize::MAX).min(1 << 20);
         if number >= self.buckets.len() {
@@ -119,15 +123,15 @@ impl Buckets {
         }
         let Some(bucket) = self.buckets.get_mut(number) else { return Ok(()) };
         bucket.bytes.extend_from_slice(&item.encode());
+        let Some(dir) = &self.dir else {
+            let left = self.room.checked_sub(ITEM);
+            self.room =
+                left.ok_or_else(|| SpillError { path: PathBuf::new(), source: io::ErrorKind::OutOfMemory.into() })?;
+            return Ok(());
+        };
         if bucket.bytes.len() + ITEM <= self.buffer {
             return Ok(());
         }
-        let Some(dir) = &self.dir else {
-            // Without a folder a bucket may be as large as all buffers of a large chain.
-            let is_full = bucket.bytes.len() >= self.buffer.saturating_mul(4_096);
-            let error = || SpillError { path: PathBuf::new(), source: io::ErrorKind::OutOfMemory.into() };
-            return if is_full { Err(error()) } else { Ok(()) };
-        };
         let path = Self::file(dir, number);
         let append = || -> io::Result<()> {
             if !bucket.is_on_disk {
@@ -214,7 +218,7 @@ mod tests {
         fs::write(Buckets::file(&folder, 0), [1; ITEM]).unwrap();
         for buffer in [ITEM, 5 * ITEM, 1 << 20] {
             for span in [1, 64, 1 << 21] {
-                let mut buckets = Buckets::of_sizes(Some(&folder), buffer, span).unwrap();
+                let mut buckets = Buckets::of_sizes(Some(&folder), buffer, span, 0).unwrap();
                 items().iter().for_each(|item| buckets.add(item).unwrap());
                 // Some three items have the same transaction.
                 assert_eq!(folder.exists(), buffer == ITEM || buffer == 5 * ITEM && span > 1);
@@ -222,7 +226,7 @@ mod tests {
                 assert!(!folder.exists());
             }
         }
-        let mut buckets = Buckets::of_sizes(None, ITEM, 64).unwrap();
+        let mut buckets = Buckets::of_sizes(None, ITEM, 64, 2_000 * ITEM).unwrap();
         items().iter().for_each(|item| buckets.add(item).unwrap());
         assert_eq!(taken(buckets), expected);
     }
@@ -232,10 +236,10 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("file");
         fs::write(&file, "").unwrap();
-        let buckets = Buckets::of_sizes(Some(&file.join("flows")), ITEM, 64);
+        let buckets = Buckets::of_sizes(Some(&file.join("flows")), ITEM, 64, 0);
         assert!(buckets.and_then(|mut buckets| buckets.add(&item(1, 0))).is_err());
-        let mut buckets = Buckets::of_sizes(None, 1, 64).unwrap();
-        let added = (0..4_096).map(|n| buckets.add(&item(n % 64, 0))).find_map(Result::err);
-        assert!(added.is_some(), "without a folder there is an end");
+        let mut buckets = Buckets::of_sizes(None, ITEM, 64, 3 * ITEM).unwrap();
+        let added: Vec<bool> = (0..4).map(|n| buckets.add(&item(n * 64, 0)).is_ok()).collect();
+        assert_eq!(added, [true, true, true, false], "without a folder there is an end");
     }
 }

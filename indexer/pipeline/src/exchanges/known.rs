@@ -23,6 +23,8 @@ pub(crate) struct Exchanges {
     balances: Vec<Sats>,
     /// Differs if documents have made other scripts members of exchanges.
     pub(crate) mark: [u8; 8],
+    /// About how many entries the histories of their scripts have.
+    pub(crate) entries: u64,
 }
 
 impl Exchanges {
@@ -33,7 +35,7 @@ impl Exchanges {
     pub(crate) fn read(view: &View<'_>) -> Result<Self, ReadError> {
         let (mut names, mut of, mut balances): (Vec<EntityName>, _, _) = (Vec::new(), HashMap::new(), Vec::new());
         let mut mark = sha256::Hash::engine();
-        let mut last: Option<EntityName> = None;
+        let (mut last, mut entries): (Option<EntityName>, u64) = (None, 0);
         loop {
             let page = view.entities(last.as_ref(), PAGE)?;
             let is_last = page.len() < PAGE;
@@ -50,6 +52,8 @@ impl Exchanges {
                 mark.input(row.name.as_str().as_bytes());
                 mark.input(&[0]);
                 mark.input(&row.members.to_be_bytes());
+                let coins = row.funded_count.saturating_add(row.spent_count);
+                entries = entries.saturating_add(coins).saturating_add(row.inherited.scripts.saturating_mul(2));
                 of.insert(row.name.clone(), who);
                 balances.push(row.balance());
                 names.push(row.name);
@@ -59,7 +63,7 @@ impl Exchanges {
             }
         }
         let mark = sha256::Hash::from_engine(mark).to_byte_array();
-        Ok(Exchanges { names, of, balances, mark: std::array::from_fn(|at| mark[at]) })
+        Ok(Exchanges { names, of, balances, mark: std::array::from_fn(|at| mark[at]), entries })
     }
 
     /// The place of an entity, if it is an exchange.

@@ -8,6 +8,7 @@
 
 mod assign;
 mod buckets;
+mod followed;
 mod known;
 mod make;
 mod since;
@@ -15,6 +16,7 @@ mod sums;
 mod timeline;
 
 pub(crate) use self::{
+    followed::FollowedFlows,
     known::Exchanges,
     make::{Made, can_make, make},
     since::flows_of_block,

@@ -29,7 +29,7 @@ use crate::{
     BulkSizes, Engine, PipelineError, Progress,
     beside::Beside,
     bulk,
-    follow_flows::FollowedFlows,
+    exchanges::FollowedFlows,
     labels,
     late::KeptFolds,
     verify::{Audit, RawCheck, Repair, audit_index},

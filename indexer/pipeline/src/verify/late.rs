@@ -15,7 +15,7 @@ use cairn_tables::{
 use super::{Check, Finding, damage::Damages, meter::Meter};
 use crate::{
     PipelineError,
-    exchanges::{FlowRows, held, make},
+    exchanges::{Exchanges, FlowRows, held, make},
     late::{LateRows, can_follow, fold_of, watchlist::make as make_watchlist},
 };
 
@@ -24,6 +24,9 @@ const NAME: &str = "late stages match the chain";
 
 /// Blocks between two steps of progress.
 const STEP: Height = 256;
+
+/// Entries of histories from which flows are made again to be compared: they are all in memory.
+const MOST_ENTRIES: u64 = 8_000_000;
 
 /// Rows by their keys without the tag.
 type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
@@ -135,6 +138,9 @@ fn flows(
     let figure = format!("flows of {} exchanges at height {}: {} rows", head.held.len(), head.height, rows.len());
     if !is_of_tip {
         return Ok(format!("{figure}, which add up; labels or blocks have come since"));
+    }
+    if Exchanges::read(view)?.entries > MOST_ENTRIES {
+        return Ok(format!("{figure}, which add up; they are too many to be made again"));
     }
     match make(view, None, meter.cancel()) {
         Ok(Some(made)) => {

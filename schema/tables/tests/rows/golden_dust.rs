@@ -76,7 +76,12 @@ impl Tested for DustGroups {
         let growing = DustState::Growing { bound: 8, pings: vec![(TxNum(300), 4), (TxNum(302), 5)] };
         let reached = DustState::Reached { by: TxNum(302), scripts: 100 };
         vec![
-            (MARK, row(growing), "51 00 abababababababababababababababababababababababababababababababab", "ac02 ae02 02 09 00 08 ac02 04 02 05"),
+            (
+                MARK,
+                row(growing),
+                "51 00 abababababababababababababababababababababababababababababababab",
+                "ac02 ae02 02 09 00 08 ac02 04 02 05",
+            ),
             (FUNDING, row(reached), "51 01 000000012c", "ac02 ae02 02 09 01 ae02 64"),
         ]
     }

@@ -1,0 +1,16 @@
+//! What an engine has in memory of flows.
+
+use std::sync::Mutex;
+
+use cairn_model::BlockHash;
+
+use super::Made;
+use crate::beside::Beside;
+
+/// Flows that are being made, and what they were last followed up to.
+#[derive(Default)]
+pub(crate) struct FollowedFlows {
+    pub(crate) making: Beside<Made>,
+    /// The tip, and the newest event.
+    pub(crate) seen: Mutex<Option<(BlockHash, u64)>>,
+}
