@@ -6,7 +6,7 @@ use cairn_reader::{Facts, ReadError, Reader};
 use cairn_stages::{CHAIN, Stage};
 use cairn_writer::Writer;
 
-use crate::{BulkSizes, Engine, PipelineError, beside::Beside, follow_flows::FollowedFlows, late::KeptFolds, repair};
+use crate::{BulkSizes, Engine, PipelineError, beside::Beside, exchanges::FollowedFlows, late::KeptFolds, repair};
 
 /// Default memory limit of indexing in bytes.
 pub const DEFAULT_MEMORY: u64 = 4 << 30;
