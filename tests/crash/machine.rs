@@ -303,7 +303,7 @@ impl Machine {
             hash.then(|| words[words.len() - 2].parse().unwrap())
         };
         // Late stages follow afterwards: they may be behind, or not begun.
-        let is_late = |line: &&str| ["flushes ", "wakeups "].iter().any(|name| line.starts_with(name));
+        let is_late = |line: &&str| ["flushes ", "wakeups ", "dust "].iter().any(|name| line.starts_with(name));
         let stages: Vec<Option<u32>> = text.lines().skip(1).filter(|line| !is_late(line)).map(stage).collect();
         assert!(stages.len() > 1, "{}\n{text}", self.story());
         let height = stages[0].expect("the journal is never rebuilt");

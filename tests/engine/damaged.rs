@@ -38,6 +38,9 @@ pub fn original(seed: u64) -> (TempDir, TempDir, Sums) {
     write_tidy(blocks.path(), &small_chain(seed));
     let mut index = Index::up_to(blocks.path(), Driver::Bulk, 100);
     index.sync(blocks.path(), Driver::Tip);
+    // A repair makes what follows the chain after its blocks, too.
+    index.engine.follow_late(&NoProgress).unwrap();
+    index.engine.settle().unwrap();
     let sums = index.sums();
     let Index { engine, dir } = index;
     drop(engine);

@@ -4,7 +4,6 @@ use std::{
     cmp::Reverse,
     collections::{BTreeMap, BTreeSet},
     fmt::Debug,
-    ops::Range,
     path::Path,
 };
 
@@ -28,8 +27,8 @@ use crate::{
     support::*,
 };
 
-const DAY: i64 = 86_400;
-const MONTH: i64 = 30 * DAY;
+pub(crate) const DAY: i64 = 86_400;
+pub(crate) const MONTH: i64 = 30 * DAY;
 
 /// The scripts that a transaction pays dust and does not spend from, once for each output; none if it cannot be a ping.
 fn dust_to_others<'t>(oracle: &Oracle, tx_num: TxNum, tx: &'t Transaction) -> Vec<&'t ScriptBuf> {
@@ -194,7 +193,7 @@ where
 }
 
 /// Fails unless the tables are at the tip and have what follows from the blocks.
-fn assert_dust(index: &Index, oracle: &Oracle, what: &str) -> Seen {
+pub(crate) fn assert_dust(index: &Index, oracle: &Oracle, what: &str) -> Seen {
     let expected = Expected::of(oracle);
     index.view(|view| {
         assert_eq!(view.dust_height().unwrap(), view.tip().height, "{what}");
@@ -209,15 +208,15 @@ fn assert_dust(index: &Index, oracle: &Oracle, what: &str) -> Seen {
 }
 
 /// A chain of unsigned blocks, its coins in their order, and the block that is being made.
-struct Pinging {
-    forge: Forge,
-    coins: Vec<(OutPoint, TxOut)>,
-    made: Vec<Transaction>,
-    txs: u64,
+pub(crate) struct Pinging {
+    pub(crate) forge: Forge,
+    pub(crate) coins: Vec<(OutPoint, TxOut)>,
+    pub(crate) made: Vec<Transaction>,
+    pub(crate) txs: u64,
 }
 
 impl Pinging {
-    fn of(blocks: &[Block]) -> Self {
+    pub(crate) fn of(blocks: &[Block]) -> Self {
         let mut chain = Pinging { forge: Forge::new(), coins: Vec::new(), made: Vec::new(), txs: 1 };
         for block in blocks {
             for tx in &block.txdata {
@@ -228,12 +227,12 @@ impl Pinging {
         chain
     }
 
-    fn time(&self) -> i64 {
+    pub(crate) fn time(&self) -> i64 {
         self.forge.blocks.last().unwrap().header.time.into()
     }
 
     /// Adds a transaction to the block that is being made. Gives its number and its first output.
-    fn add(&mut self, tx: Transaction) -> (TxNum, OutPoint) {
+    pub(crate) fn add(&mut self, tx: Transaction) -> (TxNum, OutPoint) {
         self.coins.retain(|(at, _)| tx.input.iter().all(|input| input.previous_output != *at));
         let txid = tx.compute_txid();
         let outputs = (0..).zip(tx.output.clone()).filter(|(_, of)| !is_unspendable(of.script_pubkey.as_bytes()));
@@ -244,7 +243,7 @@ impl Pinging {
     }
 
     /// Ends the block, so many seconds after the last one.
-    fn mine(&mut self, seconds: i64) {
+    pub(crate) fn mine(&mut self, seconds: i64) {
         let time = self.time() + seconds;
         self.forge.block(std::mem::take(&mut self.made));
         let header = &mut self.forge.blocks.last_mut().unwrap().header;
@@ -256,7 +255,7 @@ impl Pinging {
 
     /// Adds a transaction that spends so many large coins and small ones, mostly new ones, and has so many outputs for
     /// what is left.
-    fn pay(&mut self, counts: [usize; 2], mut output: Vec<TxOut>, split: u64, rng: &mut ChaCha8Rng) {
+    pub(crate) fn pay(&mut self, counts: [usize; 2], mut output: Vec<TxOut>, split: u64, rng: &mut ChaCha8Rng) {
         let (mut inputs, mut left) = (Vec::new(), 0);
         for (sats, count) in [200_000..u64::MAX, 0..1_001].into_iter().zip(counts) {
             let mut coins: Vec<_> = self.coins.iter().filter(|coin| sats.contains(&coin.1.value.to_sat())).collect();
@@ -276,7 +275,7 @@ impl Pinging {
     }
 
     /// Adds a transaction that is mostly a ping: of scripts that others pay too, or of a mark that others have.
-    fn any_ping(&mut self, rng: &mut ChaCha8Rng) {
+    pub(crate) fn any_ping(&mut self, rng: &mut ChaCha8Rng) {
         let count = [1..10, 10..45, 10..45, 45..70, 90..150].choose(rng).unwrap().clone();
         let (first, sats) = (rng.random_range(0..8) * 30, *[1, 330, 999, 1_000].choose(rng).unwrap());
         let any = |tag: u32, rng: &mut ChaCha8Rng| match rng.random_range(0..90) {
@@ -301,7 +300,7 @@ impl Pinging {
     }
 
     /// Random blocks of pings and of what funds them.
-    fn grow(&mut self, blocks: u32, rng: &mut ChaCha8Rng) {
+    pub(crate) fn grow(&mut self, blocks: u32, rng: &mut ChaCha8Rng) {
         for _ in 0..blocks {
             let each = (subsidy(self.forge.blocks.len() as u32) / 4).min(30_000_000);
             let mut paid: Vec<TxOut> = (5_000..5_003).map(|tag| pay(each, script(tag))).collect();
@@ -330,7 +329,7 @@ impl Pinging {
 }
 
 /// Brings an index to what a folder holds.
-fn follow(index: &mut Index, blocks: &Path) {
+pub(crate) fn follow(index: &mut Index, blocks: &Path) {
     index.sync(blocks, Driver::Auto);
     index.engine.follow_late(&NoProgress).unwrap();
 }
@@ -433,160 +432,4 @@ fn dust_does_not_depend_on_how_blocks_come() {
     follow(&mut index, blocks.path());
     index.sums().assert_equal(&expected, "made again");
     index.assert_sound();
-}
-
-/// By hand.
-impl Pinging {
-    /// Begins a block, whose coinbase pays a script of its own. Scripts 0 to 299 have been paid, and 300 a coin of nothing.
-    fn fund(&mut self) -> (TxNum, OutPoint) {
-        if self.txs == 1 {
-            let paid = (0..300).map(|tag| pay(5_000, script(tag))).chain([pay(0, script(300))]);
-            self.add(coinbase(0, paid.collect()));
-        }
-        if !self.made.is_empty() {
-            self.mine(600);
-        }
-        let (tag, sats) = (1_000_000 + self.txs as u32, subsidy(self.forge.blocks.len() as u32).min(5_000_000));
-        self.add(coinbase(tag, vec![pay(sats, script(tag))]))
-    }
-
-    /// Adds a ping of these scripts, with an OP_RETURN output if it is to have a mark. The first output is what is left.
-    fn ping(&mut self, coin: OutPoint, mark: &[u8], tags: Range<u32>) -> (TxNum, OutPoint) {
-        let (_, own) = self.coins.iter().find(|(at, _)| *at == coin).unwrap();
-        let left = own.value.to_sat() - 1_000 - 330 * tags.len() as u64;
-        let mark = (!mark.is_empty()).then(|| pay(1_000, ScriptBuf::from_bytes(mark.to_vec())));
-        let dust = tags.map(|tag| pay(330, script(tag)));
-        self.add(spend(&[coin], [pay(left, own.script_pubkey.clone())].into_iter().chain(mark).chain(dust).collect()))
-    }
-
-    /// Pings one after another: their numbers, after that of the coinbase that funds them, and what the last one leaves.
-    fn line(&mut self, pinged: &[Range<u32>]) -> (Vec<TxNum>, OutPoint) {
-        let (funding, mut coin) = self.fund();
-        pinged.iter().for_each(|tags| coin = self.ping(coin, b"", tags.clone()).1);
-        (vec![vec![funding], (self.txs - pinged.len() as u64..self.txs).map(TxNum).collect()].concat(), coin)
-    }
-
-    /// Fails unless an index has what the blocks have, with alerts of a hundred scripts for these pings. Gives it.
-    fn assert_alerts(mut self, expected: &[TxNum]) -> Index {
-        self.fund();
-        let blocks = temp_dir();
-        self.forge.write(blocks.path());
-        let mut index = Index::new(&facts(blocks.path()));
-        follow(&mut index, blocks.path());
-        assert_dust(&index, &self.forge.oracle(), "by hand");
-        index.assert_sound();
-        let alerts = index.view(rows::<DustAlerts>);
-        assert!(alerts.values().all(|row| row.scripts == 100), "{alerts:?}");
-        assert_eq!(alerts.keys().map(|(ping, _)| *ping).collect::<Vec<_>>(), expected);
-        index
-    }
-}
-
-#[test]
-fn a_hundred_scripts_with_a_history_make_a_dust_campaign() {
-    let (mut chain, mut due, mut outputs) = (Pinging::of(&[]), Vec::new(), BTreeMap::new());
-    let marked = |bytes: &[u8]| pay(1_000, ScriptBuf::from_bytes(bytes.to_vec()));
-    let (own, dust) = (script(500), |tag| pay(1_000, script(tag)));
-    // A coin that is spent beside a large one, an output beside 99 of dust, what is left, and outputs of dust to others.
-    for (coin, output, left, to_others, is_due) in [
-        (1_001, dust(99), 1_001, Some(100), true),
-        (1_001, dust(99), 1_000, None, false),
-        (1_000, dust(99), 1_001, None, false),
-        (1, dust(99), 1_001, None, false),
-        (0, dust(99), 1_001, Some(100), true),
-        (1_001, pay(1_001, script(99)), 1_001, Some(99), false),
-        (1_001, pay(0, script(99)), 1_001, Some(99), false),
-        (1_001, dust(98), 1_001, Some(100), false),
-        (1_001, dust(500), 1_001, Some(99), false),
-        (1_001, pay(1_000, ScriptBuf::from_bytes(vec![0x51; 10_001])), 1_001, Some(99), false),
-        // This one was paid nothing, that one not at all.
-        (1_001, dust(300), 1_001, Some(100), true),
-        (1_001, dust(400), 1_001, Some(100), false),
-        (1_001, marked(b"\x6a"), 1_001, Some(99), false),
-        (1_001, marked(b"\x6a\x5d"), 1_001, None, false),
-        (1_001, marked(b"\x6a\x08omni\0\0\0\0"), 1_001, None, false),
-    ] {
-        let large = chain.fund().1;
-        let (_, first) = chain.add(spend(&[large], vec![pay(coin, own.clone()), pay(900_000, own.clone())]));
-        let paid = (0..99).map(dust).chain([output, pay(left, script(401))]).collect();
-        let (ping, _) = chain.add(spend(&[first, OutPoint { vout: 1, ..first }], paid));
-        outputs.insert(ping, to_others);
-        due.extend(is_due.then_some(ping));
-    }
-    // Scripts of several pings count once.
-    let two = [0..60, 39..99, 10..11, 99..100];
-    due.push(chain.line(&[0..60, 40..100]).0[2]);
-    chain.line(&two[..3]);
-    due.push(chain.line(&two).0[4]);
-    // Script 301 is first paid by the ping and then once more in its block, script 302 just before the ping.
-    let coin = chain.line(&[202..302]).1;
-    chain.ping(coin, b"\x6a\x01\x02", 301..302);
-    due.push(chain.line(&[302..303, 203..303]).0[2]);
-    // What funds the second ping is a campaign already.
-    let coin = chain.fund().1;
-    let (_, first) = chain.add(spend(&[coin], vec![pay(900_000, own.clone()), pay(900_000, own)]));
-    due.push(chain.ping(first, b"", 0..100).0);
-    chain.ping(OutPoint { vout: 1, ..first }, b"", 0..100);
-    // Many have one mark.
-    let coins = [chain.fund().1, chain.fund().1, chain.fund().1];
-    let mut ping = |nth: usize, tags| chain.ping(coins[nth], b"\x6a\x01\x01", tags).0;
-    due.push([ping(0, 0..40), ping(1, 40..80), ping(2, 80..100)][2]);
-    let found = chain.assert_alerts(&due).view(rows::<Pings>);
-    for (ping, outputs) in outputs {
-        assert_eq!(found.get(&ping).map(|row| row.outputs), outputs, "{ping:?}");
-    }
-}
-
-#[test]
-fn dust_pings_are_of_what_funds_them() {
-    let mut chain = Pinging::of(&[]);
-    let (near, _) = chain.line(&[0..10, 0..0, 0..0, 0..10]);
-    let (far, _) = chain.line(&[0..10, 0..0, 0..0, 0..0, 0..10]);
-    let (funding, coin) = chain.fund();
-    let (marked, coin) = chain.ping(coin, b"\x6a\x01\x01", 0..10);
-    let after_mark = chain.ping(coin, b"", 0..10).0;
-    // Of equal coins that of the first input funds it; else the largest.
-    let coins = [chain.fund(), chain.fund(), chain.fund()];
-    let paid = || vec![pay(700_000, script(500)), pay(1, script(1))];
-    let (equal, smaller) = chain.add(spend(&[coins[1].1, coins[0].1], paid()));
-    let (larger, _) = chain.add(spend(&[smaller, coins[2].1], paid()));
-    let pings = chain.assert_alerts(&[]).view(rows::<DustPings>);
-    for (ping, groups) in [
-        (near[4], vec![near[1], near[0]]),
-        (far[5], vec![far[5], far[4], far[3], far[2]]),
-        (after_mark, vec![after_mark, marked, funding]),
-        (equal, vec![equal, coins[1].0]),
-        (larger, vec![larger, coins[2].0]),
-    ] {
-        assert!(pings[&ping].groups.iter().eq(&groups.into_iter().map(DustGroup::Funding).collect::<Vec<_>>()));
-    }
-}
-
-#[test]
-fn dust_pings_are_forgotten_after_30_days() {
-    let mut chain = Pinging::of(&[]);
-    let (campaign, of_campaign) = chain.line(&[0..100]);
-    let (_, older) = chain.line(&[0..50]);
-    let (_, young) = chain.line(&[0..50]);
-    chain.mine(1);
-    chain.fund();
-    chain.ping(older, b"", 50..100);
-    let (young, _) = chain.ping(young, b"", 50..100);
-    let (later, _) = chain.ping(of_campaign, b"", 0..7);
-    chain.mine(MONTH);
-    let index = chain.assert_alerts(&[campaign[1], young]);
-    let row = index.view(|view| view.dust_group(&DustGroup::Funding(campaign[0])).unwrap().unwrap());
-    assert_eq!((row.first, row.last, row.txs, row.recipients), (campaign[1], later, 2, 107));
-}
-
-#[test]
-fn groups_keep_a_thousand_dust_pings() {
-    let (mut chain, mut due) = (Pinging::of(&[]), Vec::new());
-    for (between, is_due) in [(998, true), (999, false)] {
-        let (mark, coin) = ([0x6a, 1, between as u8], chain.fund().1);
-        let coin = chain.ping(coin, &mark, 0..60).1;
-        let coin = (0..between).fold(coin, |coin, _| chain.ping(coin, &mark, 0..1).1);
-        due.extend(is_due.then_some(chain.ping(coin, &mark, 60..100).0));
-    }
-    chain.assert_alerts(&due);
 }

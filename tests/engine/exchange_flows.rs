@@ -169,19 +169,11 @@ fn made_at(index: &Index) -> Option<u32> {
     }
 }
 
-/// Has flows followed beside new blocks until they are of a block, and compares them.
-fn await_flows(index: &Index, chain: &TimedChain, height: u32) {
-    for tried in 0.. {
-        let wrote = index.engine.follow_flows(&NoProgress, false).unwrap();
-        if made_at(index) == Some(height) {
-            assert!(wrote, "it says what it writes");
-            break;
-        }
-        assert!(tried < 60_000, "they were not made");
-        sleep(Duration::from_millis(1));
-    }
+/// Fails unless flows are of a block, which is the tip, and are right.
+fn assert_flows(index: &Index, chain: &TimedChain, height: u32) {
+    assert_eq!(made_at(index), Some(height));
     let oracle = oracle_at(index, &chain.forge).unwrap();
-    let what = format!("made in a thread at {height}");
+    let what = format!("at {height}");
     index.view(|view| assert_generation(view, &oracle, &Kept::of(view), &mut Seen::default(), &what));
 }
 
@@ -215,12 +207,20 @@ fn they_are_made_anew_when_it_is_time() {
     }
     sync_to(&mut index, blocks.path(), 189);
     assert!(index.engine.follow_flows(&NoProgress, false).unwrap());
-    await_flows(&index, &chain, 189);
+    for tried in 0.. {
+        if index.engine.follow_flows(&NoProgress, false).unwrap() {
+            break;
+        }
+        assert!(tried < 60_000, "they were not made");
+        sleep(Duration::from_millis(1));
+    }
+    assert_flows(&index, &chain, 189);
     // What is made meanwhile of a block that is gone is not taken.
     index.engine.unwind(188, &NoProgress).unwrap();
     assert!(!index.engine.follow_flows(&NoProgress, false).unwrap());
     index.engine.unwind(187, &NoProgress).unwrap();
-    await_flows(&index, &chain, 187);
+    assert!(index.engine.follow_flows(&NoProgress, true).unwrap());
+    assert_flows(&index, &chain, 187);
     // An engine that is closed while they are made waits for nobody.
     index.engine.settle().unwrap();
     let kept = index.view(Kept::of);

@@ -360,3 +360,49 @@ fn coins_that_were_overwritten_balance() {
     world.follow_to(2);
     world.assert_block(2, stayed, 500);
 }
+
+/// Of the scripts of a cluster with claims for the others the first 16 count. That of two clusters which makes them somebody's is
+/// the 16th, and the 17th.
+#[test]
+fn the_first_claims_of_a_cluster_count() {
+    let mut chain = TimedChain::new();
+    let (one, other) = (1_000, 2_000);
+    let funded = |first: u32, last: u32| {
+        let others = (first + 1..=first + last).map(|tag| (10, tag));
+        others.chain([(1_000, first), (1, first + 100)]).collect::<Vec<(u64, u32)>>()
+    };
+    day(&mut chain, &[funded(one, 15), funded(other, 16)].concat(), &[]);
+    // Each joins the first one in a block of its own; one without claims joins with the second one, and is paid later.
+    for nth in 1..=16 {
+        let scripts =
+            |first: u32| if nth == 1 { vec![first, first + 1, first + 100] } else { vec![first, first + nth] };
+        let paid = |first: u32| [(1_001 + 10 * u64::from(nth), first)];
+        let [of_one, of_other] = [one, other].map(|first| (scripts(first), paid(first)));
+        let txs: [(&[u32], &[(u64, u32)]); 2] = [(&of_one.0, &of_one.1), (&of_other.0, &of_other.1)];
+        let paid: &[(u64, u32)] = if nth == 2 { &[(7, one + 100), (9, other + 100)] } else { &[] };
+        day(&mut chain, paid, &txs[usize::from(nth == 16)..]);
+    }
+    let claims = |first: u32, last: u32, of: &'static str| {
+        let claim = move |tag| {
+            let level = if tag == first + last { 90 } else { 60 };
+            Claim { level, is_inherited: true, ..control(tag, of, Some(BEGIN)) }
+        };
+        (first..=first + last).map(claim).collect::<Vec<Claim>>()
+    };
+    let all = [claims(one, 15, "a"), claims(other, 16, "b")].concat();
+    let world = World::of(chain, &[(list("many", false, BEGIN, all), BEGIN)]);
+    let ties = |last: u32| (2..=last).map(|day| (day, [0, 0, 1_001 + 10 * i128::from(day - 1), 0, 0, 0, 0, 0, 1]));
+    let first = |sats| [(1, [sats, 0, 0, 0, 0, 0, 0, 0, 1])].into_iter();
+    let mut rows: Vec<(u32, Nine)> = first(1_151).chain(ties(16)).collect();
+    rows[2].1 = [7, 0, 1_021, 0, 0, 0, 0, 0, 2];
+    world.assert_rows(Latest, "a", &rows);
+    let mut rows: Vec<(u32, Nine)> = first(1_150).chain(ties(16)).collect();
+    rows[1].1 = [1, 0, 1_010, 0, 0, 0, 0, 0, 1];
+    rows[15].1[6] = 7;
+    world.assert_rows(PointInTime, "a", &rows);
+    let mut rows: Vec<(u32, Nine)> = first(1_160).chain(ties(17)).collect();
+    rows[1].1 = [1, 0, 1_010, 0, 0, 0, 0, 0, 1];
+    for mode in FlowMode::ALL {
+        world.assert_rows(mode, "b", &rows);
+    }
+}

@@ -18,6 +18,7 @@ mod damaged_sums;
 mod disk_full;
 mod drivers;
 mod dust;
+mod dust_by_hand;
 mod errors;
 mod exchange_flows;
 mod exchange_flows_by_hand;

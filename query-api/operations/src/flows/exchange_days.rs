@@ -27,6 +27,9 @@ pub(super) enum Mode {
     Pit,
 }
 
+/// Why there are none.
+pub(super) const BEING_MADE: &str = "flows are being made, which takes minutes on a large index";
+
 /// The flows of a mode.
 pub(super) struct ExchangeDays<'v> {
     view: &'v View<'v>,
@@ -100,17 +103,20 @@ pub(super) fn total<'s>(days: impl Iterator<Item = &'s Sum>) -> Sum {
 }
 
 impl<'v> ExchangeDays<'v> {
-    /// Reads what there is. A row read for each block since the generation.
+    /// Reads what there is; `None` while they are being made. A row read for each block since the generation.
     ///
     /// # Errors
-    /// They are being made, or the index cannot be read.
-    pub(super) fn read(view: &'v View<'v>, mode: Mode) -> Result<Self, ReadError> {
-        let head = view.flows_head()?;
+    /// The index cannot be read.
+    pub(super) fn read(view: &'v View<'v>, mode: Mode) -> Result<Option<Self>, ReadError> {
+        let head = match view.flows_head() {
+            Err(ReadError::Unfinished(_)) => return Ok(None),
+            head => head?,
+        };
         let (mode, since) = match mode {
             Mode::Latest => (FlowMode::Latest, view.flow_blocks_after(head.height)?),
             Mode::Pit => (FlowMode::PointInTime, Vec::new()),
         };
-        Ok(ExchangeDays { view, mode, head, since })
+        Ok(Some(ExchangeDays { view, mode, head, since }))
     }
 
     /// The newest block that they have.

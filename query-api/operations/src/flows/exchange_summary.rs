@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    exchange_days::{ExchangeDays, ExchangeTotals, Mode, days_to, total},
+    exchange_days::{BEING_MADE, ExchangeDays, ExchangeTotals, Mode, days_to, total},
     exchanges::Range,
 };
 use crate::{
@@ -33,13 +33,15 @@ pub(crate) struct SummaryInput {}
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "ExchangeFlowsSummaryOutput")]
 pub(crate) struct SummaryOutput {
-    /// The newest block that counts: the tip, or some blocks below it.
-    as_of_height: Height,
+    /// The newest block that counts: the tip, or some blocks below it; null while flows are being made.
+    as_of_height: Option<Height>,
+    /// Why it is null; otherwise null.
+    reason: Option<&'static str>,
     /// Exchanges that labels name.
-    exchange_count: usize,
+    exchange_count: Option<usize>,
     /// What they hold.
-    balance_sats: u64,
-    balance_btc: Btc,
+    balance_sats: Option<u64>,
+    balance_btc: Option<Btc>,
     /// The last day, week and month, in days (UTC) with that of the newest block, which may not be over.
     windows: Vec<FlowWindow>,
     /// Id of the definition, explained at `/api/reference/definitions/<id>`.
@@ -88,11 +90,21 @@ impl Operation for ExchangeFlowsSummary {
 
     fn run(ctx: &Ctx<'_>, _: SummaryInput) -> Result<SummaryOutput, ApiError> {
         let view = ctx.view()?;
-        let flows = ExchangeDays::read(view, Mode::Latest)?;
-        let held = flows.held();
         if !view.has_claims()? {
             ctx.warn("no_label_source", "no labels are loaded: no exchange is known");
         }
+        let Some(flows) = ExchangeDays::read(view, Mode::Latest)? else {
+            return Ok(SummaryOutput {
+                as_of_height: None,
+                reason: Some(BEING_MADE),
+                exchange_count: None,
+                balance_sats: None,
+                balance_btc: None,
+                windows: Vec::new(),
+                definition: EXCHANGE_FLOWS,
+            });
+        };
+        let held = flows.held();
         let last = flows.last_day()?;
         let ranges = [Range::Day, Range::Week, Range::Month];
         // Of each exchange its net flow in each window.
@@ -124,10 +136,11 @@ impl Operation for ExchangeFlowsSummary {
         }
         let balance = held.values().fold(0u64, |sum, sats| sum.saturating_add(*sats));
         Ok(SummaryOutput {
-            as_of_height: flows.height(),
-            exchange_count: held.len(),
-            balance_sats: balance,
-            balance_btc: Btc::of(balance),
+            as_of_height: Some(flows.height()),
+            reason: None,
+            exchange_count: Some(held.len()),
+            balance_sats: Some(balance),
+            balance_btc: Some(Btc::of(balance)),
             windows,
             definition: EXCHANGE_FLOWS,
         })

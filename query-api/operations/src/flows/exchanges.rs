@@ -8,7 +8,7 @@ use cairn_model::{Height, Sats};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::exchange_days::{ExchangeDays, ExchangeTotals, Mode, Sum, days_to, total};
+use super::exchange_days::{BEING_MADE, ExchangeDays, ExchangeTotals, Mode, Sum, days_to, total};
 use crate::{
     context::{BESIDE, CLAIMS, Ctx, LABELS, TIP, index_get},
     definitions::EXCHANGE_FLOWS,
@@ -95,21 +95,24 @@ fn default_limit() -> u32 {
 pub(crate) struct FlowsOutput {
     mode: Mode,
     /// First and last day (UTC).
-    from_date: String,
-    to_date: String,
-    /// The newest block that counts: the tip, or some blocks below it. In mode `pit` that of the last generation.
-    as_of_height: Height,
+    from_date: Option<String>,
+    to_date: Option<String>,
+    /// The newest block that counts: the tip, or some blocks below it. In mode `pit` that of the last generation. Null while flows are
+    /// being made.
+    as_of_height: Option<Height>,
+    /// Why it is null; otherwise null.
+    reason: Option<&'static str>,
     /// The block up to which all histories were read with the same labels. Blocks after it count with the labels that there were
     /// when they came.
-    generation_height: Height,
+    generation_height: Option<Height>,
     /// All exchanges that labels name.
-    exchange_count: usize,
+    exchange_count: Option<usize>,
     /// The one with most flows first.
     exchanges: Vec<FlowsOfExchange>,
     /// True if there are more exchanges with flows than `limit`.
     has_more: bool,
     /// All exchanges together, those beyond `limit` included; with `exchange`, that one alone.
-    totals: ExchangeTotals,
+    totals: Option<ExchangeTotals>,
     /// Id of the definition, explained at `/api/reference/definitions/<id>`.
     definition: &'static str,
 }
@@ -198,7 +201,10 @@ impl Operation for ExchangeFlows {
 
     fn run(ctx: &Ctx<'_>, input: FlowsInput) -> Result<Formatted<FlowsOutput>, ApiError> {
         let view = ctx.view()?;
-        let flows = ExchangeDays::read(view, input.mode)?;
+        if !view.has_claims()? {
+            ctx.warn("no_label_source", "no labels are loaded: no exchange is known");
+        }
+        let Some(flows) = ExchangeDays::read(view, input.mode)? else { return Ok(input.being_made()) };
         let (held, days) = (flows.held(), input.days(flows.last_day()?)?);
         let asked = match &input.exchange {
             Some(name) => Some(exchange(ctx, name)?),
@@ -227,20 +233,18 @@ impl Operation for ExchangeFlows {
             FlowsOfExchange::of(&name, held, &by_day)
         });
         let exchanges: Vec<FlowsOfExchange> = exchanges.collect();
-        if !view.has_claims()? {
-            ctx.warn("no_label_source", "no labels are loaded: no exchange is known");
-        }
         Ok(match input.format {
             Format::Json => Formatted::Json(FlowsOutput {
                 mode: input.mode,
-                from_date: date(*days.start()),
-                to_date: date(*days.end()),
-                as_of_height: flows.height(),
-                generation_height: flows.made_at(),
-                exchange_count: held.len(),
+                from_date: Some(date(*days.start())),
+                to_date: Some(date(*days.end())),
+                as_of_height: Some(flows.height()),
+                reason: None,
+                generation_height: Some(flows.made_at()),
+                exchange_count: Some(held.len()),
                 exchanges,
                 has_more,
-                totals: ExchangeTotals::of(&totals),
+                totals: Some(ExchangeTotals::of(&totals)),
                 definition: EXCHANGE_FLOWS,
             }),
             Format::Csv => Formatted::Csv(table(exchanges)),
@@ -250,6 +254,27 @@ impl Operation for ExchangeFlows {
 }
 
 impl FlowsInput {
+    /// The answer while there are none.
+    fn being_made(&self) -> Formatted<FlowsOutput> {
+        match self.format {
+            Format::Json => Formatted::Json(FlowsOutput {
+                mode: self.mode,
+                from_date: None,
+                to_date: None,
+                as_of_height: None,
+                reason: Some(BEING_MADE),
+                generation_height: None,
+                exchange_count: None,
+                exchanges: Vec::new(),
+                has_more: false,
+                totals: None,
+                definition: EXCHANGE_FLOWS,
+            }),
+            Format::Csv => Formatted::Csv(table(Vec::new())),
+            Format::Markdown => Formatted::Markdown(table(Vec::new())),
+        }
+    }
+
     /// The days that are asked for; `last` is the last that there is.
     fn days(&self, last: u32) -> Result<RangeInclusive<u32>, ApiError> {
         let wrong = |name: &'static str, message: String| Err(ApiError::validation(Location::Query, name, message));
