@@ -251,6 +251,8 @@ fn damage_is_found_and_made_again_from_the_documents() {
     for document in &documents {
         index.engine.take_document(document, 9).unwrap();
     }
+    // A repair makes what follows the chain after its blocks, too.
+    index.engine.follow_late(&NoProgress).unwrap();
     let (sound, expected, chain) = (checksums(&index), quotes(&index), index.sums());
     let (claim, list) = index.view(|view| {
         let claim = view.scan::<Claims>(None).unwrap().next().unwrap().unwrap();
