@@ -121,6 +121,7 @@ pub fn mend(dir: &Path, blocks: &Path) -> Repaired {
 pub fn assert_mended(dir: TempDir, blocks: &Path, expected: &Sums, what: &str) {
     let mut index = Index { engine: Engine::open(dir.path(), &facts(blocks)).unwrap(), dir };
     index.sync(blocks, Driver::Auto);
+    index.engine.follow_late(&NoProgress).unwrap();
     index.sums().assert_equal(expected, what);
     index.assert_sound();
 }
@@ -146,7 +147,7 @@ fn random_damage_is_harmless_or_found_and_mended() {
         if audit.ok() {
             let sums = Sums(reader.unwrap().view().unwrap().checksums().unwrap());
             // A list of files that ends early is that of an earlier commit.
-            if audit.height == 150 || !what.contains("MANIFEST") {
+            if !what.contains("MANIFEST") {
                 sums.assert_equal(&expected, &what);
             }
             harmless += 1;

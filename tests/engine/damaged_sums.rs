@@ -131,6 +131,7 @@ fn small_tables_that_were_lost_are_made_again_although_the_repair_dies() {
                 let mut index = Index { engine, dir };
                 let synced = index.engine.sync(&files, &survey, &SyncOptions::default(), &NoProgress);
                 if synced.is_ok() {
+                    index.engine.follow_late(&NoProgress).unwrap();
                     index.sums().assert_equal(&expected, &what);
                     index.assert_sound();
                     went_on += 1;
