@@ -283,3 +283,18 @@ fn nothing_is_left_of_a_generation_that_was_not_finished() {
     assert_eq!(left, 0, "files are left");
     following.index.assert_sound();
 }
+
+#[test]
+fn what_was_dropped_is_made_again() {
+    let (blocks, (chain, documents)) = (temp_dir(), chain_and_documents(300, 340));
+    chain.forge.write(blocks.path());
+    let mut index = Index::of(blocks.path(), Driver::Bulk);
+    take(&index, &documents, 0..12);
+    assert!(!index.engine.follow_flows(&NoProgress, false).unwrap());
+    index.engine.unwind(339, &NoProgress).unwrap();
+    // While the thread is at work, nothing is begun; what it makes is of a block that is gone.
+    assert!(!index.engine.follow_flows(&NoProgress, false).unwrap());
+    sleep(Duration::from_secs(1));
+    assert!(index.engine.follow_flows(&NoProgress, true).unwrap());
+    assert_eq!(made_at(&index), Some(339));
+}

@@ -54,13 +54,13 @@ impl Engine {
 
     fn flow(&self, progress: &dyn Progress, waits: bool) -> Result<bool, PipelineError> {
         let mut view = self.reader.view()?;
-        let mut wrote = false;
-        if let Some(made) = self.flows.making.take(waits) {
-            wrote = self.take_flows(&view, made)?;
-        }
+        let taken = self.flows.making.take(waits);
+        // What is not written, since its block is gone, is begun again.
+        let is_done = taken.is_some();
+        let mut wrote = taken.map_or(Ok(false), |made| self.take_flows(&view, made))?;
         let now = (view.tip().hash, view.tip().seq);
         let seen = *self.flows.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        if !wrote && seen == Some(now) || !can_make(&view)? {
+        if !is_done && seen == Some(now) || !can_make(&view)? {
             return Ok(wrote);
         }
         let exchanges = Exchanges::read(&view)?;
