@@ -45,7 +45,7 @@ const PATHS: [&str; 22] = [
     "/v1/pulse/summary",
     "/v1/chain/activity-feed?limit=200",
     "/v1/chain/activity-feed?limit=200&types=exchange_flow_large",
-    "/v1/events?limit=200",
+    "/v1/events?limit=100",
     "/v1/chain/awakenings?since=0&limit=500",
     "/v1/chain/dormant-movements?since=0&limit=200",
     "/v1/chain/dormant-alerts?limit=200",

@@ -8,6 +8,7 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 
 use std::{
+    collections::BTreeSet,
     env, fs,
     io::{BufRead, BufReader, Read, Write},
     net::TcpStream,
@@ -39,7 +40,8 @@ impl Server {
         let mut command = Command::new(env!("CARGO_BIN_EXE_cairn"));
         command.args(["demo", "--listen", "127.0.0.1:0", "--rate-limit", "0", "--datadir"]).arg(datadir);
         for of in ["streams", "streams-per-client", "connections", "connections-per-client"] {
-            command.arg(format!("--max-{of}")).arg((streams + 100).to_string());
+            // All come from one address, which may have half of the places at most.
+            command.arg(format!("--max-{of}")).arg((2 * streams + 200).to_string());
         }
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         let (mut log, mut line) = (BufReader::new(child.stderr.take().unwrap()), String::new());
@@ -69,22 +71,32 @@ impl Server {
     }
 }
 
-/// Connects, again if it is refused, and reads the events that it missed. Gives the connection if it got them.
-fn client(address: &str, after: &str) -> Option<TcpStream> {
-    let until = Instant::now() + LONGEST;
-    while Instant::now() < until {
-        let mut socket = TcpStream::connect(address).ok()?;
-        socket.set_read_timeout(Some(LONGEST)).unwrap();
-        let accept = "Accept: text/event-stream";
-        write!(socket, "GET /v1/events?after={after} HTTP/1.1\r\nHost: {address}\r\n{accept}\r\n\r\n").ok()?;
-        let mut lines = BufReader::new(socket.try_clone().unwrap()).lines();
-        if lines.next()?.ok()?.contains(" 200 ") {
-            let ids = lines.map_while(Result::ok).filter(|line| line.starts_with("id:"));
-            return (ids.take(MISSED as usize).count() == MISSED as usize).then_some(socket);
-        }
-        thread::sleep(Duration::from_millis(200));
+/// Connects once, and reads the events that it missed. Gives the status line that it was refused with, or what went wrong.
+fn attempt(address: &str, after: &str) -> Result<TcpStream, String> {
+    let failed = |error: std::io::Error| error.kind().to_string();
+    let mut socket = TcpStream::connect(address).map_err(failed)?;
+    socket.set_read_timeout(Some(LONGEST)).unwrap();
+    let accept = "Accept: text/event-stream";
+    write!(socket, "GET /v1/events?after={after} HTTP/1.1\r\nHost: {address}\r\n{accept}\r\n\r\n").map_err(failed)?;
+    let mut lines = BufReader::new(socket.try_clone().unwrap()).lines();
+    let status = lines.next().unwrap_or(Ok("closed".to_owned())).map_err(failed)?;
+    if !status.contains(" 200 ") {
+        return Err(status);
     }
-    None
+    let ids = lines.map_while(Result::ok).filter(|line| line.starts_with("id:"));
+    let got = ids.take(MISSED as usize).count() as u64;
+    if got == MISSED { Ok(socket) } else { Err(format!("{got} events, then no more")) }
+}
+
+/// Connects, and again if it is refused, as clients do. Gives the connection, or how the last attempt ended.
+fn client(address: &str, after: &str) -> Result<TcpStream, String> {
+    let until = Instant::now() + LONGEST;
+    loop {
+        match attempt(address, after) {
+            Err(_) if Instant::now() < until => thread::sleep(Duration::from_millis(500)),
+            ended => return ended,
+        }
+    }
 }
 
 fn main() {
@@ -105,11 +117,15 @@ fn main() {
             thread::Builder::new().stack_size(128 << 10).spawn(move || client(&address, &after)).unwrap()
         })
         .collect();
-    let held: Vec<TcpStream> = clients.into_iter().filter_map(|client| client.join().unwrap()).collect();
+    let ended: Vec<Result<TcpStream, String>> = clients.into_iter().map(|client| client.join().unwrap()).collect();
     let took = start.elapsed();
     let with = server.resident();
-    let got = held.len();
-    drop(held);
+    let got = ended.iter().filter(|ended| ended.is_ok()).count();
+    let others: BTreeSet<&String> = ended.iter().filter_map(|ended| ended.as_ref().err()).collect();
+    if !others.is_empty() {
+        println!("the others: {others:?}");
+    }
+    drop(ended);
     thread::sleep(Duration::from_secs(2));
     println!("{got} of {streams} clients got {MISSED} events and stayed, after {:.1} s", took.as_secs_f64());
     println!(
