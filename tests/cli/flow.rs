@@ -26,8 +26,19 @@ fn index_stages_reindex_unwind_verify() {
     let names: Vec<&str> = stages.iter().map(|row| row[0].as_str()).collect();
     assert_eq!(names[0], "chain");
     let of_blocks = &names[1..];
-    let built =
-        ["spends", "coins", "scripts", "ages", "script_days", "clusters", "payouts", "transfers", "returns", "pings"];
+    let built = [
+        "spends",
+        "coins",
+        "scripts",
+        "ages",
+        "script_days",
+        "clusters",
+        "payouts",
+        "transfers",
+        "returns",
+        "pings",
+        "funding",
+    ];
     assert_eq!(of_blocks, [&built[..], &["flushes", "wakeups", "dust"]].concat());
     for stage in &stages {
         assert_eq!(stage.last().unwrap(), &tip.hash().to_string());
@@ -61,7 +72,7 @@ fn index_stages_reindex_unwind_verify() {
             world.run(&format!("reindex --datadir data --stage {stage}")),
             2,
             &[
-                "hint: use one of spends, coins, scripts, ages, script_days, clusters, payouts, transfers, returns, pings, flushes, wakeups, dust, or all",
+                "hint: use one of spends, coins, scripts, ages, script_days, clusters, payouts, transfers, returns, pings, funding, flushes, wakeups, dust, or all",
             ],
         );
     }

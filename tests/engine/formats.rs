@@ -76,7 +76,10 @@ fn an_index_of_four_stages_is_completed_by_the_next_command_that_writes() {
     let engine = Engine::open_existing(dir.path()).unwrap();
     let mut index = Index { engine, dir };
     let unfinished = index.view(|view| view.unfinished().unwrap());
-    assert_eq!(unfinished, ["scripts", "ages", "script_days", "clusters", "payouts", "transfers", "returns", "pings"]);
+    assert_eq!(
+        unfinished,
+        ["scripts", "ages", "script_days", "clusters", "payouts", "transfers", "returns", "pings", "funding"]
+    );
     index.engine.prepare(&NoProgress).unwrap();
     assert_eq!(index.height(), Some(130));
     assert!(index.view(|view| view.unfinished().unwrap()).is_empty());

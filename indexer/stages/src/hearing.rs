@@ -85,6 +85,12 @@ pub trait Past {
     /// A row is damaged, or the database cannot be read.
     fn script(&self, id: ScriptId, since: TxNum) -> Result<ScriptBefore, StageError>;
 
+    /// Whether a block had the script.
+    ///
+    /// # Errors
+    /// As [`Past::script`].
+    fn is_known(&self, id: ScriptId) -> Result<bool, StageError>;
+
     /// The newest transaction that spends more than nothing from a script; if there is none, the oldest that pays it. `None` if no
     /// block had it.
     ///
@@ -105,6 +111,10 @@ pub struct NoPast;
 impl Past for NoPast {
     fn script(&self, _: ScriptId, _: TxNum) -> Result<ScriptBefore, StageError> {
         Ok(ScriptBefore::default())
+    }
+
+    fn is_known(&self, _: ScriptId) -> Result<bool, StageError> {
+        Ok(false)
     }
 
     fn quiet_since(&self, _: ScriptId) -> Result<Option<TxNum>, StageError> {
@@ -134,6 +144,11 @@ impl PastBefore<'_> {
         Ok(bytes.map(|bytes| T::decode_value(&bytes)).transpose()?)
     }
 
+    /// The sums of a script that a block had.
+    fn totals(&self, id: ScriptId) -> Result<Option<Totals>, StageError> {
+        Ok(self.get::<TotalsTable>(&id)?.filter(|totals| totals.first.tx_num < self.before))
+    }
+
     fn row(&self, id: ScriptId, totals: &Totals, number: u64) -> Result<HistoryRow, StageError> {
         let newest = (totals.tx_count - 1) / ENTRIES_PER_ROW;
         let first = if number == newest {
@@ -152,9 +167,7 @@ impl PastBefore<'_> {
 
 impl Past for PastBefore<'_> {
     fn script(&self, id: ScriptId, since: TxNum) -> Result<ScriptBefore, StageError> {
-        let Some(totals) = self.get::<TotalsTable>(&id)?.filter(|totals| totals.first.tx_num < self.before) else {
-            return Ok(ScriptBefore::default());
-        };
+        let Some(totals) = self.totals(id)? else { return Ok(ScriptBefore::default()) };
         let mut before = ScriptBefore { balance: totals.balance(), since: Did::default() };
         let mut summed = totals.last < self.before;
         if summed && totals.last < since {
@@ -178,11 +191,12 @@ impl Past for PastBefore<'_> {
         Ok(before)
     }
 
+    fn is_known(&self, id: ScriptId) -> Result<bool, StageError> {
+        Ok(self.totals(id)?.is_some())
+    }
+
     fn quiet_since(&self, id: ScriptId) -> Result<Option<TxNum>, StageError> {
-        let first = |totals: &Totals| totals.first.tx_num;
-        let Some(totals) = self.get::<TotalsTable>(&id)?.filter(|totals| first(totals) < self.before) else {
-            return Ok(None);
-        };
+        let Some(totals) = self.totals(id)? else { return Ok(None) };
         if totals.spent > 0 {
             // From the newest row back, up to a spend: what lies between was received since.
             for number in (0..=(totals.tx_count - 1) / ENTRIES_PER_ROW).rev() {
@@ -196,7 +210,7 @@ impl Past for PastBefore<'_> {
                 }
             }
         }
-        Ok(Some(first(&totals)))
+        Ok(Some(totals.first.tx_num))
     }
 
     fn node(&self, id: ScriptId) -> Result<Option<TxNum>, StageError> {

@@ -1,27 +1,46 @@
-//! `pings`: transactions that pay dust to others.
+//! `pings`: transactions that pay dust to others which have a history. It hears the groups of the stage `scripts`.
 
 use cairn_domain::dust;
-use cairn_model::Block;
+use cairn_model::{Block, ScriptId, TxNum};
 use cairn_tables::{
+    Table,
     pings::{PingRow, Pings},
     stages::{self, StageInfo},
 };
 
 use crate::{
-    deltas::{Lane, Spread},
-    lanes::{Emitter, RowLane, Sink},
-    stage::{MapContext, Stage},
+    deltas::{Delta, FoldDirection, Lane, Merge, Prior, Rows, Spread, StageError},
+    group::Group,
+    hearing::{HearContext, Listener},
+    lanes::{DeltaLane, Emitter, EmitterMemory, RowLane, Sink},
+    ordered::{Sequence, Workspace},
+    scripts::{self, ScriptsStage},
+    stage::{Heard, MapContext, Stage},
+    times::Times,
 };
 
 /// The stage.
 pub(crate) struct PingsStage;
 
-const LANES: [Lane; 1] = [Lane::put::<Pings>(Spread::Ascending)];
+const LANES: [Lane; 2] = [
+    // One delta for each script: heard script by script, counted transaction by transaction.
+    Lane { name: "pinged", group_len: 5, spread: Spread::TxNum, merge: Merge::Ordered, families: &[Pings::FAMILY] },
+    Lane::put::<Pings>(Spread::TxNum),
+];
 
+const PINGED: DeltaLane<TxNum, PingRow> = DeltaLane::of(&LANES, "pinged");
 const PINGS: RowLane<Pings> = RowLane::of(&LANES);
 
 // Whoever changes the rules has to raise the version of this stage and of the late stage `dust`, too.
-const _: () = assert!(dust::RULES == 1);
+const _: () = assert!(dust::RULES == 2);
+
+/// Counts the scripts of one transaction.
+fn count(group: &[Delta<'_>], emit: &mut Emitter<'_, '_>) -> Result<(), StageError> {
+    let Some(first) = group.first() else { return Ok(()) };
+    let (tx_num, ping) = PINGED.read(first)?;
+    emit.row(&PINGS, &tx_num, &PingRow { scripts: group.len() as u32, ..ping });
+    Ok(())
+}
 
 impl Stage for PingsStage {
     fn info(&self) -> StageInfo {
@@ -32,13 +51,70 @@ impl Stage for PingsStage {
         &LANES
     }
 
-    fn map(&self, block: &Block, _: &MapContext<'_>, sink: &mut Sink<'_>) {
+    /// All that it needs it hears.
+    fn map(&self, _: &Block, _: &MapContext<'_>, _: &mut Sink<'_>) {}
+
+    fn hears(&self) -> Option<Heard> {
+        Some(Heard { stage: &ScriptsStage, lane: 0 })
+    }
+
+    fn listener<'c>(&self, context: HearContext<'c>) -> Option<Box<dyn Listener + 'c>> {
+        Some(Box::new(PingListener { context, script: None, memory: EmitterMemory::default() }))
+    }
+
+    fn fold_ordered(
+        &self,
+        _: usize,
+        deltas: &[Delta<'_>],
+        _: FoldDirection,
+        _: &dyn Times,
+        _: &dyn Prior,
+        _: &mut dyn Rows,
+        sink: &mut Sink<'_>,
+    ) -> Result<(), StageError> {
         let mut emit = Emitter::new(sink);
-        for (i, tx) in block.txs.iter().enumerate() {
-            let outputs = dust::pings(block, tx);
-            if outputs > 0 {
-                emit.row(&PINGS, &block.tx_num(i), &PingRow { outputs });
+        deltas.chunk_by(|a, b| a.key == b.key).try_for_each(|group| count(group, &mut emit))
+    }
+
+    fn fold_sequence(
+        &self,
+        _: usize,
+        deltas: &dyn Sequence,
+        _: &Workspace<'_>,
+        _: &dyn Times,
+        sink: &mut Sink<'_>,
+    ) -> Result<(), StageError> {
+        let mut emit = Emitter::new(sink);
+        deltas.groups(&[], &mut |group| count(group, &mut emit).map(|()| true))
+    }
+}
+
+struct PingListener<'c> {
+    context: HearContext<'c>,
+    /// The script that was heard last: a long history comes in parts.
+    script: Option<ScriptId>,
+    memory: EmitterMemory,
+}
+
+impl Listener for PingListener<'_> {
+    fn hear(&mut self, group: &Group<'_>, sink: &mut Sink<'_>) -> Result<(), StageError> {
+        let script = scripts::changes_of(group)?;
+        let mut has_history = self.script.replace(script.id) == Some(script.id);
+        let mut emit = Emitter::reusing(sink, std::mem::take(&mut self.memory));
+        for change in &script.changes {
+            // Only who is pinged is looked up.
+            if let Some(ping) = change.ping()
+                && (has_history || self.context.past.is_known(script.id)?)
+            {
+                emit.delta(&PINGED, &change.entry.tx_num, &ping);
             }
+            has_history = true;
         }
+        self.memory = emit.into_memory();
+        Ok(())
+    }
+
+    fn finish(&mut self, _: &mut Sink<'_>) -> Result<(), StageError> {
+        Ok(())
     }
 }

@@ -1,12 +1,17 @@
 //! `scripts`: the history and the sums of each script.
 
-use cairn_domain::{cospending::Cospent, transfers::LargeTransfer};
+use cairn_domain::{
+    cospending::Cospent,
+    dust::{MayPing, is_dust},
+    transfers::LargeTransfer,
+};
 use cairn_model::{Block, Outpoint, Sats, ScriptId, ScriptTemplate, SpentCoin, TxNum};
 use cairn_tables::{
     DecodeError, KeyCodec, Table, ValueCodec,
     codec::{Input, put_amount, put_varint},
     encode_key, encode_value,
     history::{ENTRIES_PER_ROW, History, HistoryEntry, HistoryIndex, HistoryRow, IndexRow, ROWS_PER_INDEX},
+    pings::PingRow,
     stages::{self, StageInfo},
     totals::{Totals, TotalsTable},
 };
@@ -33,7 +38,8 @@ const LANES: [Lane; 1] = [Lane {
 
 const SCRIPTS: DeltaLane<(ScriptId, TxNum), Moved> = DeltaLane::of(&LANES, "scripts");
 
-/// A coin that a script received or sent: kind + 16 × template of the script, then 1, 4 or 5 │ vout │ amount, or 2 or 3 │ amount.
+/// A coin that a script received or sent: kind + 16 × template of the script, then 1, 4 or 5 │ vout │ amount, or 2 or 3 │ amount, or
+/// 9 or 13 │ vout │ amount │ ping of one script.
 struct Moved {
     template: ScriptTemplate,
     did: What,
@@ -45,6 +51,8 @@ enum What {
     Received {
         vout: u32,
         by: Payer,
+        /// The coin is dust that may be a ping, unless the script spends in the same transaction, or has no history.
+        ping: Option<PingRow>,
     },
     Sent {
         /// The transaction shows that the script has the owner of other scripts that it spends from.
@@ -72,6 +80,8 @@ const SENT: u8 = 2;
 const COSPENT: u8 = 3;
 const MINED: u8 = 4;
 const LARGE: u8 = 5;
+/// Beside one of those that receive.
+const PINGED: u8 = 8;
 
 impl ValueCodec for Moved {
     fn encode(&self, out: &mut Vec<u8>) {
@@ -82,26 +92,33 @@ impl ValueCodec for Moved {
             What::Sent { cospent: false } => SENT,
             What::Sent { cospent: true } => COSPENT,
         };
-        out.push(kind | self.template.code() << 4);
+        let ping = if let What::Received { ping, .. } = &self.did { ping.as_ref() } else { None };
+        out.push(kind | ping.map_or(0, |_| PINGED) | self.template.code() << 4);
         if let What::Received { vout, .. } = self.did {
             put_varint(out, vout.into());
         }
         put_amount(out, self.sats);
+        ping.inspect(|ping| ping.encode(out));
     }
 
     #[inline]
     fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
         let head = b.byte()?;
         let template = ScriptTemplate::from_code(head >> 4).ok_or_else(|| b.error("template"))?;
-        let did = match head & 0xf {
-            RECEIVED => What::Received { vout: b.varint32()?, by: Payer::Other },
-            MINED => What::Received { vout: b.varint32()?, by: Payer::Coinbase },
-            LARGE => What::Received { vout: b.varint32()?, by: Payer::Large },
-            SENT => What::Sent { cospent: false },
-            COSPENT => What::Sent { cospent: true },
+        let is_pinged = head & PINGED != 0;
+        let by = match head & 0x7 {
+            RECEIVED => Payer::Other,
+            // A coinbase pings nobody.
+            MINED if !is_pinged => Payer::Coinbase,
+            LARGE => Payer::Large,
+            kind @ (SENT | COSPENT) if !is_pinged => {
+                return Ok(Moved { template, did: What::Sent { cospent: kind == COSPENT }, sats: b.amount()? });
+            }
             _ => return Err(b.error("a delta of unknown kind")),
         };
-        Ok(Moved { template, did, sats: b.amount()? })
+        let (vout, sats) = (b.varint32()?, b.amount()?);
+        let ping = if is_pinged { Some(PingRow::decode(b)?) } else { None };
+        Ok(Moved { template, did: What::Received { vout, by, ping }, sats })
     }
 }
 
@@ -124,6 +141,8 @@ pub(crate) struct Change {
     pub(crate) mined: bool,
     /// The transaction is a large transfer that pays the script, and no CoinJoin.
     pub(crate) large: bool,
+    /// The transaction may ping the script.
+    ping: Option<PingRow>,
     first_vout: Option<u32>,
     funded_count: u64,
     spent_count: u64,
@@ -134,6 +153,11 @@ impl Change {
     pub(crate) fn spends(&self) -> bool {
         // What a coinbase takes from a script it overwrites (BIP 30).
         self.spent_count > 0 && !self.mined
+    }
+
+    /// The transaction pings the script, if the script has a history.
+    pub(crate) fn ping(&self) -> Option<PingRow> {
+        self.ping.filter(|_| self.spent_count == 0)
     }
 }
 
@@ -169,15 +193,17 @@ fn read_changes(deltas: &[Delta<'_>], read: &mut Changes) -> Result<(), StageErr
                 cospent: false,
                 mined: false,
                 large: false,
+                ping: None,
                 first_vout: None,
                 funded_count: 0,
                 spent_count: 0,
             }
         });
         match moved.did {
-            What::Received { vout, by } => {
+            What::Received { vout, by, ping } => {
                 change.mined |= by == Payer::Coinbase;
                 change.large |= by == Payer::Large;
+                change.ping = change.ping.or(ping);
                 change.first_vout = Some(change.first_vout.map_or(vout, |v| v.min(vout)));
                 change.entry.received = sum(change.entry.received, moved.sats)?;
                 change.funded_count += 1;
@@ -416,13 +442,15 @@ impl Stage for ScriptsStage {
                 _ if large => Payer::Large,
                 _ => Payer::Other,
             };
+            let ping = MayPing::of(block, tx).map(|MayPing { is_marked }| PingRow { scripts: 1, is_marked });
             for coin in block.inputs_of(tx) {
                 let cospent = cospent.binary_search(&coin.script).is_ok();
                 emit.delta(&SCRIPTS, &(coin.script, tx_num), &Moved::sent(coin, cospent));
             }
             for (vout, output) in block.outputs_of(tx).iter().enumerate().filter(|(_, o)| o.spendable) {
                 let template = ScriptTemplate::of(block.script(output));
-                let did = What::Received { vout: vout as u32, by };
+                let ping = ping.filter(|_| is_dust(output.value));
+                let did = What::Received { vout: vout as u32, by, ping };
                 let moved = Moved { template, did, sats: output.value };
                 emit.delta(&SCRIPTS, &(output.id, tx_num), &moved);
             }

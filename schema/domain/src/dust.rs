@@ -15,8 +15,8 @@ pub const CAMPAIGN_SECONDS: u32 = 30 * 86_400;
 /// Steps back along the largest input to a transaction that funds a ping.
 pub const FUNDING_HOPS: usize = 3;
 
-/// Version of the rules below: it grows with every change that can change which transactions may be pings.
-pub const RULES: u32 = 1;
+/// Version of the rules below: it grows with every change that can change which transactions are pings.
+pub const RULES: u32 = 2;
 
 /// True for the value of an output that is dust.
 #[must_use]
@@ -24,28 +24,33 @@ pub const fn is_dust(sats: Sats) -> bool {
     sats > 0 && sats <= DUST_SATS
 }
 
-/// Outputs of a transaction with which it may ping somebody: those of dust to scripts that it does not spend from. None of a coinbase, and
-/// none of what carries something else than a payment: a transaction that spends dust, one that pays nothing but dust, and one with
-/// the mark of a protocol.
-#[must_use]
-pub fn pings(block: &Block, tx: &TxMeta) -> u64 {
-    let (outputs, coins) = (block.outputs_of(tx), block.inputs_of(tx));
-    // Nearly all have no such output.
-    if !outputs.iter().any(|output| output.spendable && is_dust(output.value)) || coins.is_empty() {
-        return 0;
+/// A transaction that pays dust, and may ping with it whom it does not spend from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct MayPing {
+    /// It has an output with [`mark`].
+    pub is_marked: bool,
+}
+
+impl MayPing {
+    /// Looks at a transaction. A coinbase is none, and none is what carries something else than a payment: a transaction that spends dust,
+    /// one that pays nothing but dust, and one with the mark of a protocol.
+    #[must_use]
+    pub fn of(block: &Block, tx: &TxMeta) -> Option<Self> {
+        let outputs = block.outputs_of(tx);
+        // Nearly all have no such output.
+        if !outputs.iter().any(|output| output.spendable && is_dust(output.value)) {
+            return None;
+        }
+        let (coins, scripts) = (block.inputs_of(tx), || outputs.iter().map(|output| block.script(output)));
+        let pays_more = outputs.iter().any(|output| output.spendable && output.value > DUST_SATS);
+        let carries = coins.iter().any(|coin| is_dust(coin.value));
+        if coins.is_empty() || !pays_more || carries {
+            return None;
+        }
+        let mut marks = scripts().filter_map(|script| decode_op_return(script, false));
+        let has_protocol = marks.any(|mark| !mark.protocols.is_empty());
+        (!has_protocol).then(|| MayPing { is_marked: mark(scripts()).is_some() })
     }
-    let pays_more = outputs.iter().any(|output| output.spendable && output.value > DUST_SATS);
-    let carries = coins.iter().any(|coin| is_dust(coin.value));
-    let is_marked = || {
-        let mut marks = outputs.iter().filter_map(|output| decode_op_return(block.script(output), false));
-        marks.any(|mark| !mark.protocols.is_empty())
-    };
-    if !pays_more || carries || is_marked() {
-        return 0;
-    }
-    let is_own = |script| coins.iter().any(|coin| coin.script == script);
-    let dust = outputs.iter().filter(|output| output.spendable && is_dust(output.value) && !is_own(output.id));
-    dust.count() as u64
 }
 
 /// The scriptPubKey that marks a transaction with its OP_RETURN: the first one that nobody can spend for that reason.

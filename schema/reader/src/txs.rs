@@ -7,10 +7,11 @@ use cairn_tables::{
     Table,
     block_log::{BlockLog, Decoded, LogRow, LoggedTx, TXS_PER_ROW},
     encode_key,
+    funding::{Funding, FundingRow},
     keys::HashPrefix,
     prevouts::{PrevoutRow, Prevouts},
     spenders::{SpenderRow, Spenders},
-    stages::SPENDS,
+    stages::{FUNDING, SPENDS},
     tx_nums::TxNums,
 };
 use rocksdb::{DBPinnableSlice, DBRawIteratorWithThreadMode};
@@ -345,6 +346,25 @@ impl View<'_> {
             flags: i.flags,
         };
         Ok(logged.iter().zip(&outpoints).map(coin).collect())
+    }
+
+    /// The transaction that made the largest coin which a transaction spends; of equal ones, the first. `None` for a coinbase. One row
+    /// read.
+    ///
+    /// # Errors
+    /// There is no such transaction, the database cannot be read, or the row is damaged.
+    pub fn funding(&self, tx_num: TxNum) -> Result<Option<TxNum>, ReadError> {
+        self.require(&FUNDING)?;
+        let (_, row, at) = self.log_place(tx_num).ok_or_else(|| self.broken("a transaction beyond the tip"))?;
+        let lacks = || ReadError::Lacks { table: Funding::NAME, what: format!("transaction {}", tx_num.0) };
+        match FundingRow::find(&self.bytes::<Funding>(&row)?.ok_or_else(lacks)?, at)?.ok_or_else(lacks)? {
+            0 => Ok(None),
+            distance => {
+                let funding =
+                    tx_num.0.checked_sub(distance).ok_or_else(|| self.broken("an impossible row of funding"))?;
+                Ok(Some(TxNum(funding)))
+            }
+        }
     }
 
     /// The spenders of a transaction's outputs: (vout, spender, vin), ascending vout. One row read.

@@ -1,10 +1,11 @@
-//! Transactions that may be dust pings: what campaigns are looked for among.
+//! Dust pings: what campaigns are looked for among.
 //!
 //! ```text
-//! pings  TxNum (5) → outputs of dust to scripts that the transaction does not spend from
+//! pings  TxNum (5) → number of scripts × 2 + (1 if marked)
 //! ```
 //!
-//! Whether these scripts had a history, and who sends what, tells the late stage `dust`.
+//! A row has the scripts that a transaction pays dust and does not spend from, and that an earlier transaction paid. A transaction without
+//! such a script has no row. Who sends what tells the late stage `dust`.
 
 use cairn_model::TxNum;
 
@@ -24,22 +25,23 @@ impl Table for Pings {
     type Value = PingRow;
 }
 
-/// A transaction that may be a ping.
+/// A ping.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PingRow {
-    /// Its outputs of dust to others.
-    pub outputs: u64,
+    /// Scripts with a history that it pays dust.
+    pub scripts: u32,
+    /// It has an OP_RETURN, which is the mark of no protocol.
+    pub is_marked: bool,
 }
 
 impl ValueCodec for PingRow {
     fn encode(&self, out: &mut Vec<u8>) {
-        put_varint(out, self.outputs);
+        put_varint(out, u64::from(self.scripts) << 1 | u64::from(self.is_marked));
     }
 
     fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
-        match b.varint()? {
-            0 => Err(b.error("no output")),
-            outputs => Ok(PingRow { outputs }),
-        }
+        let head = b.varint()?;
+        let scripts = u32::try_from(head >> 1).map_err(|_| b.error("too many scripts"))?;
+        if scripts == 0 { Err(b.error("no script")) } else { Ok(PingRow { scripts, is_marked: head & 1 == 1 }) }
     }
 }

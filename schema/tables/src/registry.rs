@@ -51,6 +51,7 @@ macro_rules! for_each_table {
             watchlist: WatchHead, Watchlist;
             returns: Returns;
             exchange_flows: FlowsHead, ExchangeFlows, FlowBlocks;
+            funding: Funding;
             pings: Pings;
             dust: DustPings, DustGroups, DustAlerts;
         }
@@ -74,7 +75,8 @@ macro_rules! for_each_stage {
             PAYOUTS = payouts::PayoutsStage { version: 1, depends_on: [] }
             TRANSFERS = transfers::TransfersStage { version: 1, depends_on: [] }
             RETURNS = returns::ReturnsStage { version: 1, depends_on: [SCRIPTS] }
-            PINGS = pings::PingsStage { version: 1, depends_on: [] }
+            PINGS = pings::PingsStage { version: 2, depends_on: [SCRIPTS] }
+            FUNDING = funding::FundingStage { version: 1, depends_on: [] }
         }
     };
 }
@@ -87,7 +89,7 @@ macro_rules! for_each_late_stage {
         $then! {
             FLUSHES = flushes { version: 1, depends_on: [AGES, CLUSTERS] }
             WAKEUPS = wakeups { version: 1, depends_on: [CLUSTERS, RETURNS, SCRIPTS] }
-            DUST = dust { version: 1, depends_on: [PINGS, SCRIPTS] }
+            DUST = dust { version: 2, depends_on: [FUNDING, PINGS, SCRIPTS] }
         }
     };
 }

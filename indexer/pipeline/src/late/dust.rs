@@ -12,7 +12,7 @@ use cairn_tables::{
     dust::{
         DustAlertRow, DustAlerts, DustGroup, DustGroupRow, DustGroups, DustPingRow, DustPings, DustState, MOST_KEPT,
     },
-    pings::Pings,
+    pings::{PingRow, Pings},
 };
 
 use super::{LateFold, LateRows, flushes::txs_of};
@@ -49,32 +49,25 @@ fn read(view: &View<'_>, tx_num: TxNum) -> Result<(StoredTx, Vec<SpentCoin>), Re
     Ok((tx, coins))
 }
 
-/// The transaction that made the largest coin; of equal ones, the first.
-fn funding(coins: &[SpentCoin]) -> Option<TxNum> {
-    let largest = coins.iter().enumerate().max_by(|(i, a), (j, b)| a.value.cmp(&b.value).then(j.cmp(i)));
-    largest.map(|(_, coin)| coin.outpoint.tx_num)
-}
-
 /// The groups of a ping.
-fn groups(
-    view: &View<'_>,
-    rows: &LateRows<'_>,
-    tx: &StoredTx,
-    coins: &[SpentCoin],
-) -> Result<Vec<DustGroup>, ReadError> {
-    let scripts = tx.outputs().iter().map(|output| tx.script(output));
-    if let Some(mark) = mark(scripts) {
+fn groups(view: &View<'_>, rows: &LateRows<'_>, (ping, row): (TxNum, &PingRow)) -> Result<Vec<DustGroup>, ReadError> {
+    if row.is_marked {
+        let (tx, _) = read(view, ping)?;
+        let scripts = tx.outputs().iter().map(|output| tx.script(output));
+        let no_mark = || ReadError::Broken(format!("{}: a ping has no mark", Pings::NAME));
+        let mark = mark(scripts).ok_or_else(no_mark)?;
         return Ok(vec![DustGroup::Mark(sha256::Hash::hash(mark).to_byte_array())]);
     }
-    let mut groups = vec![DustGroup::Funding(tx.tx_num)];
-    let mut next = funding(coins);
-    while let Some(tx_num) = next.filter(|_| groups.len() <= FUNDING_HOPS) {
+    let (mut groups, mut of) = (vec![DustGroup::Funding(ping)], ping);
+    while groups.len() <= FUNDING_HOPS
+        && let Some(funding) = view.funding(of)?
+    {
         let is_funded = |row: &DustPingRow| row.groups.iter().all(|group| matches!(group, DustGroup::Funding(_)));
-        if let Some(ping) = rows.get::<DustPings>(&tx_num)?.filter(is_funded) {
+        if let Some(ping) = rows.get::<DustPings>(&funding)?.filter(is_funded) {
             return Ok(ping.groups);
         }
-        groups.push(DustGroup::Funding(tx_num));
-        next = if groups.len() <= FUNDING_HOPS { funding(&read(view, tx_num)?.1) } else { None };
+        groups.push(DustGroup::Funding(funding));
+        of = funding;
     }
     Ok(groups)
 }
@@ -118,26 +111,32 @@ impl DustFold {
     }
 }
 
-/// Writes a group, with what follows from its pings as long as it is none.
+/// Sets what follows from the pings of a group that is no campaign. False if it has none left.
+fn sum_up(row: &mut DustGroupRow) -> bool {
+    let DustState::Growing { pings, .. } = &row.state else { return true };
+    let (Some((first, _)), Some((last, _))) = (pings.first(), pings.last()) else { return false };
+    (row.first, row.last, row.txs) = (*first, *last, pings.len() as u64);
+    row.recipients = pings.iter().map(|(_, recipients)| *recipients).fold(0, u64::saturating_add);
+    true
+}
+
+/// Writes a group, or takes it away if it has no ping left.
 fn write(group: &DustGroup, mut row: DustGroupRow, rows: &mut LateRows<'_>) -> Result<(), ReadError> {
-    if let DustState::Growing { pings, .. } = &row.state {
-        let (Some((first, _)), Some((last, _))) = (pings.first(), pings.last()) else {
-            return rows.delete::<DustGroups>(group);
-        };
-        (row.first, row.last, row.txs) = (*first, *last, pings.len() as u64);
-        row.recipients = pings.iter().map(|(_, recipients)| *recipients).fold(0, u64::saturating_add);
-    }
-    rows.put::<DustGroups>(group, &row)
+    if sum_up(&mut row) { rows.put::<DustGroups>(group, &row) } else { rows.delete::<DustGroups>(group) }
+}
+
+fn is_campaign(row: &DustGroupRow) -> bool {
+    matches!(row.state, DustState::Reached { .. })
 }
 
 /// Adds a ping to a group. Gives the number of scripts if the group becomes a campaign with it.
 fn add(
     view: &View<'_>,
-    group: &DustGroup,
+    (group, row): (&DustGroup, Option<DustGroupRow>),
     (tx_num, recipients_of_ping): (TxNum, u64),
     rows: &mut LateRows<'_>,
 ) -> Result<Option<u64>, ReadError> {
-    let mut row = rows.get::<DustGroups>(group)?.unwrap_or(DustGroupRow {
+    let mut row = row.unwrap_or(DustGroupRow {
         first: tx_num,
         last: tx_num,
         txs: 0,
@@ -167,12 +166,12 @@ fn add(
             }
         }
     }
-    // What it kept is summed up for the last time.
-    write(group, row.clone(), rows)?;
     if let Some(scripts) = reached {
-        let summed = rows.get::<DustGroups>(group)?.unwrap_or(row);
-        rows.put::<DustGroups>(group, &DustGroupRow { state: DustState::Reached { by: tx_num, scripts }, ..summed })?;
+        // What it kept is summed up for the last time.
+        sum_up(&mut row);
+        row.state = DustState::Reached { by: tx_num, scripts };
     }
+    write(group, row, rows)?;
     Ok(reached)
 }
 
@@ -188,24 +187,19 @@ impl LateFold for DustFold {
         let now = view.chain().get(height).map_or(0, |block| block.mono_time);
         self.forget(view, now, rows)?;
         for row in view.scan::<Pings>(Some(&first))? {
-            let (tx_num, _) = row?;
+            let (tx_num, row) = row?;
             if tx_num >= end {
                 break;
             }
             if cancel.is_cancelled() {
                 return Err(PipelineError::Stopped);
             }
-            let (tx, coins) = read(view, tx_num)?;
-            let paid = recipients(view, &tx, &coins)?.len() as u64;
-            if paid == 0 {
-                continue;
-            }
-            let groups = groups(view, rows, &tx, &coins)?;
+            let (paid, groups) = (row.scripts.into(), groups(view, rows, (tx_num, &row))?);
             let (mut was_campaign, mut alert) = (false, None);
             for group in &groups {
-                let is_campaign = |row: DustGroupRow| matches!(row.state, DustState::Reached { .. });
-                was_campaign |= rows.get::<DustGroups>(group)?.is_some_and(is_campaign);
-                if let Some(scripts) = add(view, group, (tx_num, paid), rows)? {
+                let row = rows.get::<DustGroups>(group)?;
+                was_campaign |= row.as_ref().is_some_and(is_campaign);
+                if let Some(scripts) = add(view, (group, row), (tx_num, paid), rows)? {
                     alert = alert.or(Some((*group, DustAlertRow { scripts })));
                 }
             }

@@ -22,6 +22,7 @@ use super::{
     Check, Finding, clusters,
     damage::{Damage, Damages, Repair},
     meter::Meter,
+    pings,
     raw::RawCheck,
     tally::Tallies,
 };
@@ -167,6 +168,7 @@ impl Walk<'_, '_, '_> {
         self.tallies.expect_block(block, self.view.facts().txid_prefix);
         self.expect_mapped(block)?;
         self.nodes(block)?;
+        pings::expect(self.view, block, self.tallies, self.damages)?;
         let sums = &mut self.sums;
         let fees: Sats = HeaderRow::of(block).fees;
         let coinbase = block.txs.first().map_or(&[][..], |tx| block.outputs_of(tx));

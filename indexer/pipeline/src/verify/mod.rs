@@ -12,6 +12,7 @@ mod labels;
 mod late;
 mod meter;
 mod owners;
+mod pings;
 mod raw;
 mod rules;
 mod scripts;
@@ -23,7 +24,8 @@ use std::path::Path;
 use cairn_model::{BlockHash, Height, MuHashDigest, Sats};
 use cairn_reader::{ReadError, Reader, StageStatus, View};
 use cairn_tables::{
-    Family, Table, block_log::BlockLog, coins::Coins, headers::Headers, stages::CLUSTERS, totals::TotalsTable,
+    Family, Table, block_log::BlockLog, coins::Coins, headers::Headers, pings::Pings, stages::CLUSTERS,
+    totals::TotalsTable,
 };
 
 pub use self::{
@@ -283,7 +285,9 @@ fn compare(tallies: &Tallies, damages: &mut Damages) -> Vec<Check> {
         (name, facts.iter().map(|(fact, table)| (*table, tallies.difference(*fact))).collect::<Vec<_>>())
     });
     let mapped = mapped.into_iter().map(|table| (table, tallies.row_difference(table))).collect();
-    for (name, facts) in facts.chain([("ages and sums match the journal", mapped)]) {
+    let pings = vec![(Pings::NAME, tallies.row_difference(Pings::NAME))];
+    let rows = [("ages and sums match the journal", mapped), ("pings match the journal and the history", pings)];
+    for (name, facts) in facts.chain(rows) {
         let mut finding = Finding::new(name);
         for (table, difference) in facts {
             let is_read = !unread.iter().any(|place| place == table) && !tallies.is_unknown(table);

@@ -19,6 +19,7 @@ use cairn_tables::{
     feed::{Announced, Feed},
     flushes::{FlushAlerts, Flushes},
     format::Format,
+    funding::Funding,
     headers::Headers,
     heights::{HeightByHash, HeightByTime},
     history::{History, HistoryIndex},
@@ -37,7 +38,7 @@ use cairn_tables::{
     returns::Returns,
     script_days::ScriptDays,
     spenders::Spenders,
-    stages::{AGES, CLUSTERS, COINS, PAYOUTS, PINGS, RETURNS, SCRIPT_DAYS, SCRIPTS, SPENDS, TRANSFERS},
+    stages::{AGES, CLUSTERS, COINS, FUNDING, PAYOUTS, PINGS, RETURNS, SCRIPT_DAYS, SCRIPTS, SPENDS, TRANSFERS},
     totals::TotalsTable,
     transfers::{Consolidations, LargeChange, LargeTransfers},
     tx_nums::TxNums,
@@ -490,6 +491,15 @@ impl Verified for FlowBlocks {
     const REPAIR: Repair = Repair::Late;
 }
 
+impl Verified for Funding {
+    const REPAIR: Repair = Repair::Stage(FUNDING.name);
+
+    fn note(key: &Self::Key, row: &Self::Value, tallies: &mut Tallies) {
+        tallies.find_row::<Self>(key, row);
+    }
+}
+
+/// Compared with the blocks and with when scripts were first paid.
 impl Verified for Pings {
     const REPAIR: Repair = Repair::Stage(PINGS.name);
 

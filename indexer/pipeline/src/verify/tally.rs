@@ -135,7 +135,12 @@ impl Tallies {
         Ok(())
     }
 
-    /// A row of a table whose stage only maps.
+    /// A row that a table must have.
+    pub(crate) fn expect_row<T: Table>(&mut self, key: &T::Key, value: &T::Value) {
+        self.row(T::NAME, &encode_key::<T>(key), &encode_value::<T>(value), 1);
+    }
+
+    /// A row of a table whose rows are compared whole.
     pub(crate) fn find_row<T: Table>(&mut self, key: &T::Key, value: &T::Value) {
         self.row(T::NAME, &encode_key::<T>(key), &encode_value::<T>(value), 1u64.wrapping_neg());
     }

@@ -102,6 +102,11 @@ impl Past for NaivePast<'_> {
         Ok(script)
     }
 
+    fn is_known(&self, id: ScriptId) -> Result<bool, StageError> {
+        let first = self.known.history.get(&id).and_then(|entries| entries.first());
+        Ok(first.is_some_and(|entry| entry.tx_num < self.before))
+    }
+
     fn quiet_since(&self, id: ScriptId) -> Result<Option<TxNum>, StageError> {
         let entries = || self.known.history.get(&id).into_iter().flatten().filter(|entry| entry.tx_num < self.before);
         let spent = entries().rfind(|entry| entry.sent > 0);

@@ -5,6 +5,7 @@ use cairn_tables::{
     dust::{
         DustAlertRow, DustAlerts, DustGroup, DustGroupRow, DustGroups, DustPingRow, DustPings, DustState, MOST_GROUPS,
     },
+    funding::{Funding, FundingRow},
     pings::{PingRow, Pings},
 };
 use proptest::{
@@ -32,11 +33,27 @@ impl Tested for Pings {
     }
 
     fn values() -> BoxedStrategy<PingRow> {
-        (1..=u64::MAX).prop_map(|outputs| PingRow { outputs }).boxed()
+        let row = (1..=u32::MAX, any::<bool>());
+        row.prop_map(|(scripts, is_marked)| PingRow { scripts, is_marked }).boxed()
     }
 
     fn golden() -> Golden<Self> {
-        vec![(TxNum(300), PingRow { outputs: 300 }, "000000012c", "ac02")]
+        let row = |is_marked| PingRow { scripts: 300, is_marked };
+        vec![(TxNum(300), row(false), "000000012c", "d804"), (TxNum(300), row(true), "000000012c", "d904")]
+    }
+}
+
+impl Tested for Funding {
+    fn keys() -> BoxedStrategy<TxNum> {
+        tx().boxed()
+    }
+
+    fn values() -> BoxedStrategy<FundingRow> {
+        vec(0..TxNum::LIMIT, 1..=64).prop_map(FundingRow).boxed()
+    }
+
+    fn golden() -> Golden<Self> {
+        vec![(TxNum(300), FundingRow(vec![0, 1, 300]), "000000012c", "00 01 ac02")]
     }
 }
 
