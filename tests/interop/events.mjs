@@ -30,7 +30,10 @@ await new Promise((resolve) => proxy.listen(0, '127.0.0.1', resolve));
 
 const { last_id: last } = await (await fetch(new URL('/v1/events', base))).json();
 const [epoch, count] = last.split('-');
-const types = ['block', 'whale_tx', 'coinjoin_round', 'awakening', 'consolidation', 'label_change', 'reorg', 'retraction', 'reset'];
+// A client hears only the types that it names: all that the description has.
+const document = await (await fetch(new URL('/openapi.json', base))).json();
+const described = document.components.schemas.FeedEvent.properties.type.description;
+const types = [...described.matchAll(/`([a-z_]+)`/g)].map(([, type]) => type).concat('reset');
 const seen = [];
 const source = new EventSource(`http://127.0.0.1:${proxy.address().port}/v1/events?after=${epoch}-0&limit=100`);
 await new Promise((resolve, reject) => {
