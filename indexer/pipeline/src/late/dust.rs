@@ -50,7 +50,14 @@ fn read(view: &View<'_>, tx_num: TxNum) -> Result<(StoredTx, Vec<SpentCoin>), Re
 }
 
 /// The groups of a ping.
-fn groups(view: &View<'_>, rows: &LateRows<'_>, (ping, row): (TxNum, &PingRow)) -> Result<Vec<DustGroup>, ReadError> {
+fn groups(
+    view: &View<'_>,
+    rows: &LateRows<'_>,
+    (ping, row): (TxNum, &PingRow),
+    kept: &VecDeque<TxNum>,
+) -> Result<Vec<DustGroup>, ReadError> {
+    // Pings of the last 30 days are all kept; of older ones those of campaigns are.
+    let may_be_ping = |tx: TxNum| kept.front().is_none_or(|first| tx < *first) || kept.binary_search(&tx).is_ok();
     if row.is_marked {
         let (tx, _) = read(view, ping)?;
         let scripts = tx.outputs().iter().map(|output| tx.script(output));
@@ -63,7 +70,8 @@ fn groups(view: &View<'_>, rows: &LateRows<'_>, (ping, row): (TxNum, &PingRow)) 
         && let Some(funding) = view.funding(of)?
     {
         let is_funded = |row: &DustPingRow| row.groups.iter().all(|group| matches!(group, DustGroup::Funding(_)));
-        if let Some(ping) = rows.get::<DustPings>(&funding)?.filter(is_funded) {
+        let known = if may_be_ping(funding) { rows.get::<DustPings>(&funding)? } else { None };
+        if let Some(ping) = known.filter(is_funded) {
             return Ok(ping.groups);
         }
         groups.push(DustGroup::Funding(funding));
@@ -194,10 +202,12 @@ impl LateFold for DustFold {
             if cancel.is_cancelled() {
                 return Err(PipelineError::Stopped);
             }
-            let (paid, groups) = (row.scripts.into(), groups(view, rows, (tx_num, &row))?);
+            let (paid, groups) = (row.scripts.into(), groups(view, rows, (tx_num, &row), &self.kept)?);
             let (mut was_campaign, mut alert) = (false, None);
             for group in &groups {
-                let row = rows.get::<DustGroups>(group)?;
+                // Nothing else is of what the ping itself funds yet.
+                let is_own = *group == DustGroup::Funding(tx_num);
+                let row = if is_own { None } else { rows.get::<DustGroups>(group)? };
                 was_campaign |= row.as_ref().is_some_and(is_campaign);
                 if let Some(scripts) = add(view, (group, row), (tx_num, paid), rows)? {
                     alert = alert.or(Some((*group, DustAlertRow { scripts })));
@@ -206,7 +216,7 @@ impl LateFold for DustFold {
             if let Some((group, row)) = alert.filter(|_| !was_campaign) {
                 rows.put::<DustAlerts>(&(tx_num, group), &row)?;
             }
-            rows.put::<DustPings>(&tx_num, &DustPingRow { recipients: paid, groups })?;
+            rows.insert::<DustPings>(&tx_num, &DustPingRow { recipients: paid, groups });
             self.kept.push_back(tx_num);
         }
         Ok(())

@@ -64,6 +64,13 @@ impl<'v> LateRows<'v> {
         self.replace::<T>(key, Some(encode_value::<T>(value)))
     }
 
+    /// Writes a row that is not there yet, which is not looked up.
+    pub(super) fn insert<T: Table>(&mut self, key: &T::Key, value: &T::Value) {
+        let key = encode_key::<T>(key);
+        self.replaced.entry(key.clone()).or_insert(None);
+        self.made.insert(key, Some(encode_value::<T>(value)));
+    }
+
     /// Takes a row away.
     pub(super) fn delete<T: Table>(&mut self, key: &T::Key) -> Result<(), ReadError> {
         self.replace::<T>(key, None)

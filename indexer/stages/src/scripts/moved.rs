@@ -1,0 +1,92 @@
+//! What the stage `scripts` emits: a coin that a script received or sent.
+
+use cairn_model::{Sats, ScriptTemplate, SpentCoin};
+use cairn_tables::{
+    DecodeError, ValueCodec,
+    codec::{Input, put_amount, put_varint},
+    pings::PingRow,
+};
+
+/// A coin that a script received or sent: kind + 16 × template of the script, then 1, 4 or 5 │ vout │ amount, or 2 or 3 │ amount, or
+/// 9 or 13 │ vout │ amount │ ping of one script.
+pub(super) struct Moved {
+    pub(super) template: ScriptTemplate,
+    pub(super) did: What,
+    pub(super) sats: Sats,
+}
+
+/// What a script did with a coin.
+pub(super) enum What {
+    Received {
+        vout: u32,
+        by: Payer,
+        /// The coin is dust that may be a ping, unless the script spends in the same transaction, or has no history.
+        ping: Option<PingRow>,
+    },
+    Sent {
+        /// The transaction shows that the script has the owner of other scripts that it spends from.
+        cospent: bool,
+    },
+}
+
+/// The transaction that a coin is received by.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Payer {
+    Coinbase,
+    /// A large transfer that is no CoinJoin.
+    Large,
+    Other,
+}
+
+impl Moved {
+    pub(super) fn sent(coin: &SpentCoin, cospent: bool) -> Self {
+        Moved { template: coin.flags.template, did: What::Sent { cospent }, sats: coin.value }
+    }
+}
+
+const RECEIVED: u8 = 1;
+const SENT: u8 = 2;
+const COSPENT: u8 = 3;
+const MINED: u8 = 4;
+const LARGE: u8 = 5;
+/// Beside one of those that receive.
+const PINGED: u8 = 8;
+
+impl ValueCodec for Moved {
+    fn encode(&self, out: &mut Vec<u8>) {
+        let kind = match self.did {
+            What::Received { by: Payer::Other, .. } => RECEIVED,
+            What::Received { by: Payer::Coinbase, .. } => MINED,
+            What::Received { by: Payer::Large, .. } => LARGE,
+            What::Sent { cospent: false } => SENT,
+            What::Sent { cospent: true } => COSPENT,
+        };
+        let ping = if let What::Received { ping, .. } = &self.did { ping.as_ref() } else { None };
+        out.push(kind | ping.map_or(0, |_| PINGED) | self.template.code() << 4);
+        if let What::Received { vout, .. } = self.did {
+            put_varint(out, vout.into());
+        }
+        put_amount(out, self.sats);
+        ping.inspect(|ping| ping.encode(out));
+    }
+
+    #[inline]
+    fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
+        let head = b.byte()?;
+        let template = ScriptTemplate::from_code(head >> 4).ok_or_else(|| b.error("template"))?;
+        let is_pinged = head & PINGED != 0;
+        let by = match head & 0x7 {
+            RECEIVED => Payer::Other,
+            // A coinbase pings nobody.
+            MINED if !is_pinged => Payer::Coinbase,
+            LARGE => Payer::Large,
+            kind @ (SENT | COSPENT) if !is_pinged => {
+                return Ok(Moved { template, did: What::Sent { cospent: kind == COSPENT }, sats: b.amount()? });
+            }
+            _ => return Err(b.error("a delta of unknown kind")),
+        };
+        let (vout, sats) = (b.varint32()?, b.amount()?);
+        let ping = if is_pinged { Some(PingRow::decode(b)?) } else { None };
+        Ok(Moved { template, did: What::Received { vout, by, ping }, sats })
+    }
+}
