@@ -39,6 +39,9 @@ fn cases() -> Vec<Case> {
         let of = |rest: &str| format!("/v1/wallets/{wallet}/{rest}");
         paths.extend(["overview", "transactions?limit=100", "transactions?limit=100&offset=2000"].map(of));
         paths.extend(["balance-history", "balance-history?format=csv"].map(of));
+        paths.extend(["pnl", "pnl?method=fifo&explain=true", "pnl?format=csv", "dashboard?range=all"].map(of));
+        let widest = "flow-graph?hops=4&node_limit=200&min_btc=0";
+        paths.extend(["flow-graph", widest, "flow-graph?hops=4&node_limit=200&min_btc=0&fold=entity"].map(of));
         paths.extend(
             [
                 "trust-safety",
@@ -106,6 +109,8 @@ fn cases() -> Vec<Case> {
         market.into_iter().chain(["price", "price?currency=EUR", "dashboard"]).map(|rest| format!("/v1/{rest}")),
     );
     paths.push(format!("/v1/wallets/{busy}/balance-history?currency=EUR"));
+    paths.push(format!("/v1/wallets/{busy}/pnl?currency=EUR"));
+    paths.push(format!("/v1/wallets/{busy}/transactions?limit=100&currency=JPY"));
     // There is no mempool: they say so.
     let unconfirmed = ["stats", "fee-distribution"].map(|rest| format!("/v1/mempool/{rest}"));
     paths.extend(unconfirmed.into_iter().chain([format!("/v1/mempool/tx/{}", worst.inputs.compute_txid())]));

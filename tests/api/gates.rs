@@ -1,14 +1,23 @@
-//! Gates, cursors over reorgs, and validators.
+//! Gates, cursors over reorgs, validators, and parameters of gains.
+
+use std::sync::Arc;
 
 use axum::{body::Body, http::Request};
-use cairn_chaingen::{EverythingOptions, everything};
+use bitcoin::{Amount, OutPoint, ScriptBuf, TxOut};
+use cairn_chaingen::{BlockSpec, ChainBuilder, EverythingOptions, Lock, Style, everything};
+use cairn_events::Interval;
 use cairn_http::HttpConfig;
-use cairn_operations::{ApiConfig, router};
+use cairn_operations::{ApiConfig, ApiState, router};
 use cairn_pipeline::NoProgress;
+use cairn_state::{KeyKind, NewKey, State, StateUrl};
 use serde_json::{Value, json};
 
 use crate::corpus::Demo;
-use crate::support::{DOCUMENT, World, address, assert_problem, everything_world, get, open_config, script_hash, send};
+use crate::pnl::PNL;
+use crate::priced::{DAY, now, row, series, take};
+use crate::support::{
+    DOCUMENT, Reply, World, address, assert_problem, everything_world, get, open_config, script_hash, send,
+};
 
 fn busiest(world: &World) -> &bitcoin::Script {
     world.oracle.scripts().max_by_key(|s| world.oracle.history(s).len()).unwrap()
@@ -45,15 +54,43 @@ async fn later_pages_need_a_session_unless_showcased() {
     }
     let exceptions = |health: &serde_json::Value| health["beta_notice"]["conditional_access_exceptions"].clone();
     let health = get(&gated, "/api/health").await.body;
-    assert_eq!(exceptions(&health), json!(["wallet_pnl", "wallet_transactions"]));
+    assert_eq!(exceptions(&health), json!(["wallet_transactions", "wallet_pnl", "wallet_dashboard"]));
     let catalog = health["primary_package"]["endpoint_catalog"].as_array().unwrap();
+    let pages = json!({
+        "basis": "transaction_page",
+        "free_max_pages": 1,
+        "public_showcase_addresses": [],
+        "upgrade_access": "wallet_plus",
+    });
+    let histories = json!({
+        "basis": "wallet_transaction_count",
+        "free_max_transactions": 100,
+        "public_showcase_addresses": [],
+        "upgrade_access": "wallet_plus",
+        "hard_max_transactions": 1_000,
+        "over_hard_limit_status": 503,
+    });
+    let mut found = 0;
     for row in catalog {
+        let endpoint = row["endpoint"].as_str().unwrap();
+        let access = match endpoint {
+            "/v1/wallets/{address}/transactions" => Some(&pages),
+            PNL | "/v1/wallets/{address}/dashboard" => Some(&histories),
+            _ => None,
+        };
+        found += usize::from(access.is_some());
+        assert_eq!(row.get("conditional_access"), access, "{row}");
         let conditional = row["effective_tier"] == "conditional_free_then_wallet_plus";
-        assert_eq!(conditional, row["endpoint"] == "/v1/wallets/{address}/transactions", "{row}");
-        assert_eq!(conditional, row["conditional_access"].is_object(), "{row}");
-        let model = if row["post_beta_tier"] == "free" { "free" } else { "beta_free" };
+        assert_eq!(conditional, access.is_some(), "{row}");
+        let model = match row["post_beta_tier"] == "free" {
+            // The one whose access stays as it is after the beta.
+            _ if endpoint == PNL => "conditional_free_then_wallet_plus",
+            true => "free",
+            false => "beta_free",
+        };
         assert_eq!(row["live_access_model"], model, "{row}");
     }
+    assert_eq!(found, 3);
     assert!(exceptions(&get(&world.open_router(), "/api/health").await.body).as_array().unwrap().is_empty());
 }
 
@@ -204,5 +241,161 @@ async fn what_is_public_is_shown() {
     for (place, value) in [("dashboard_snapshot", "cached_at"), ("bitcoin_backend", "best_height")] {
         let row = &health["live_data"][place];
         assert!(row[value].is_null() && row["reason"].is_string(), "{row}");
+    }
+}
+
+/// Transactions that the addresses of [`counted_world`] have: about the numbers up to which something is open.
+const COUNTS: [u32; 4] = [100, 101, 1_000, 1_001];
+
+/// A chain in which one script pays others, each as often as its number says.
+fn counted_world() -> (World, [String; 4]) {
+    let mut builder = ChainBuilder::new(23);
+    let mut script = |key| builder.keyring().script(&Lock::P2wpkh { key }).unwrap();
+    let payer = script(1);
+    let paid: [ScriptBuf; 4] = COUNTS.map(|count| script(1_000 + count));
+    builder.mine(&BlockSpec::paying(payer.clone())).unwrap();
+    for _ in 0..101 {
+        builder.mine(&BlockSpec::default()).unwrap();
+    }
+    let mut coin = builder.spendable()[0];
+    for round in 0..COUNTS[3] {
+        let wanted = COUNTS.iter().zip(&paid).filter(|(count, _)| round < **count);
+        let pay = |value, script: &ScriptBuf| TxOut { value, script_pubkey: script.clone() };
+        let mut outputs: Vec<TxOut> = wanted.map(|(_, script)| pay(Amount::from_sat(600), script)).collect();
+        let left = builder.coin(&coin).unwrap().txout.value - Amount::from_sat(3_000);
+        outputs.insert(0, pay(left, &payer));
+        let tx = builder.spend(&[coin], outputs, &Style::default()).unwrap();
+        coin = OutPoint { txid: builder.add(tx).unwrap(), vout: 0 };
+        if round % 200 == 199 {
+            builder.mine(&BlockSpec::default()).unwrap();
+        }
+    }
+    builder.mine(&BlockSpec::default()).unwrap();
+    (World::of(builder.into_chain()), paid.map(|script| PNL.replace("{address}", &address(&script).unwrap())))
+}
+
+/// A history that is too long is told with both numbers, and not to be asked for again.
+fn assert_too_long(reply: &Reply) {
+    assert_problem(reply, 503, "history_limit_exceeded");
+    assert_eq!(
+        (&reply.body["transaction_count"], &reply.body["hard_max_transactions"]),
+        (&json!(1_001), &json!(1_000))
+    );
+    assert_eq!((&reply.body["retryable"], reply.header("retry-after")), (&json!(false), ""));
+}
+
+#[tokio::test]
+async fn gains_over_long_histories_need_a_session_and_over_the_longest_there_are_none() {
+    let (world, paths) = counted_world();
+    let gated_config = || ApiConfig::from(HttpConfig { gates_enabled: true, ..open_config().http });
+    let folder = cairn_testkit::temp_dir();
+    let state = State::open(&StateUrl::in_folder(folder.path())).await.unwrap();
+    let new = NewKey { kind: KeyKind::Session, label: String::new(), expires_at: None };
+    let (_, secret) = state.issue(new, now().into()).await.unwrap();
+    let api = ApiState::new(Arc::clone(&world.slot) as Arc<_>, gated_config());
+    let gated = router(ApiState { state: Some(state), ..api });
+    let shown = paths.iter().map(|path| path.split('/').nth(3).unwrap().to_owned()).collect();
+    let showcase = world.router(ApiConfig { showcase_addresses: shown, ..gated_config() });
+    let open = world.open_router();
+    let session = |path: &str| {
+        let request = Request::get(path).header("authorization", format!("Bearer {}", secret.expose()));
+        request.body(Body::empty()).unwrap()
+    };
+    for (count, path) in COUNTS.into_iter().zip(&paths) {
+        for suffix in ["", "?format=csv", "?format=csv&csv_profile=koinly", "?explain=true&year=2011"] {
+            let (target, is_file) = (format!("{path}{suffix}"), suffix.contains("csv"));
+            // The longest come first, then the long ones, then files.
+            let any = Request::get(&target).header("if-none-match", "*").body(Body::empty()).unwrap();
+            for (reply, has_session) in [
+                (get(&gated, &target).await, false),
+                (send(&gated, any).await, false),
+                (send(&gated, session(&target)).await, true),
+            ] {
+                match count {
+                    1_001 => assert_too_long(&reply),
+                    _ if has_session => assert_eq!(reply.status, 200, "{target}: {}", reply.text),
+                    101.. => {
+                        assert_problem(&reply, 402, "wallet_session_required");
+                        let told = ["transaction_count", "free_max_transactions"].map(|name| &reply.body[name]);
+                        assert_eq!(told, [&json!(count), &json!(100)], "{target}");
+                        assert_payment_required(&reply.body);
+                    }
+                    _ if is_file => {
+                        assert_problem(&reply, 402, "wallet_session_required");
+                        assert_payment_required(&reply.body);
+                    }
+                    _ => assert!([200, 304].contains(&reply.status), "{target}: {}", reply.text),
+                }
+            }
+            for router in [&showcase, &open] {
+                let reply = get(router, &target).await;
+                assert_eq!(reply.status, 200, "{target}: {}", reply.text);
+                if !is_file {
+                    let counts =
+                        ["transaction_count", "explained_omitted"].map(|name| reply.body[name].as_u64().unwrap());
+                    let omitted = if suffix.is_empty() { 0 } else { count.saturating_sub(500) };
+                    assert_eq!(counts, [count, omitted].map(u64::from), "{target}");
+                }
+            }
+        }
+    }
+    // What is wrong with a request comes before what it is not shown.
+    let reply = get(&gated, &format!("{}?csv_profile=koinly", paths[3])).await;
+    assert_problem(&reply, 422, "validation_error");
+    // An address that the chain does not know is no showcase address either.
+    let unknown = PNL.replace("{address}", &format!("scripthash:{}", "5a".repeat(32)));
+    assert_eq!(get(&gated, &unknown).await.status, 200);
+    assert_problem(&get(&gated, &format!("{unknown}?format=csv")).await, 402, "wallet_session_required");
+}
+
+#[tokio::test]
+async fn gains_stay_the_same_until_a_price_comes_in() {
+    let world = &everything_world();
+    let router = world.open_router();
+    let day = series("BTC", "USD", Interval::Day);
+    let start = world.oracle.monotone_time(0) / DAY * DAY;
+    take(world, "one", 5, vec![row(day, start, "5"), row(day, now() / DAY * DAY, "90")]);
+    let path = PNL.replace("{address}", &script_hash(busiest(world)));
+    for suffix in ["?method=fifo", "?explain=true", "?format=csv", "?format=csv&csv_profile=koinly"] {
+        let target = &format!("{path}{suffix}");
+        let first = get(&router, target).await;
+        let tag = first.header("etag").to_owned();
+        assert!(first.status == 200 && tag.len() > 10, "{target}: {}", first.text);
+        let again = get(&router, target).await;
+        assert_eq!((&again.text, again.header("etag")), (&first.text, &*tag), "{target}");
+        let known = || Request::get(target).header("if-none-match", &tag).body(Body::empty()).unwrap();
+        assert_eq!(send(&router, known()).await.status, 304, "{target}");
+        // One more price, of the time in which it happened.
+        let close = format!("{}.25", 7 + suffix.len());
+        take(world, "two", 6, vec![row(day, start + DAY * suffix.len() as u32, &close), row(day, start + DAY, &close)]);
+        let after = send(&router, known()).await;
+        assert_eq!(after.status, 200, "{target}");
+        assert_ne!((after.header("etag"), &after.text), (&*tag, &first.text), "{target}");
+        assert_ne!(after.text, first.text, "{target}");
+    }
+}
+
+#[tokio::test]
+async fn parameters_of_gains_that_are_none() {
+    let world = &everything_world();
+    let router = world.open_router();
+    let path = PNL.replace("{address}", &script_hash(busiest(world)));
+    for (name, values) in [
+        ("csv_profile", &["koinly", "koinly&format=json", "turbotax&format=csv"][..]),
+        ("method", &["lifo", ""]),
+        ("format", &["xml"]),
+        ("year", &["2008", "2201", "-1", "last", "2012.5"]),
+        ("currency", &["X", "DOLLAR", "BTC", "%24%24%24"]),
+        ("explain", &["perhaps"]),
+    ] {
+        for value in values {
+            let reply = get(&router, &format!("{path}?{name}={value}")).await;
+            assert_problem(&reply, 422, "validation_error");
+            let error = &reply.body["errors"][0];
+            assert_eq!((&error["in"], &error["name"]), (&json!("query"), &json!(name)), "{value}");
+        }
+    }
+    for query in ["year=2009", "year=2200", "currency=eur", "method=average&format=json&explain=false"] {
+        assert_eq!(get(&router, &format!("{path}?{query}")).await.status, 200, "{query}");
     }
 }

@@ -210,6 +210,10 @@ fn explains_with_examples(address: &str) {
     tells(address, "dust-campaigns", &tx, &["txid"]);
     let is_paid = |output: &&Value| output["value_sats"] == 547;
     assert_eq!(tx["outputs"].as_array().unwrap().iter().filter(is_paid).count(), 80, "{tx}");
+    let gained = get_json(address, "/v1/wallets/bcrt1qsev7nzxvg9ec4hzwzrcw4ngqjjvt20tu0cfpxp/pnl");
+    let names = ["acquired_sats", "acquired_cost", "disposed_sats", "proceeds", "fee_sats", "realized_gain"];
+    tells(address, "profit-and-loss", &gained["totals"], &names);
+    tells(address, "profit-and-loss", &gained, &["address", "total_gain"]);
     let pinged = "bcrt1pgqf8m79vnqgzqwwple84v3s3qrucklznznrakhl5yd9yh9nvtqvsng0kzg";
     let pinged = get_json(address, &format!("/v1/wallets/{pinged}/surveillance-status"));
     tells(address, "dust-campaigns", &pinged, &["address"]);

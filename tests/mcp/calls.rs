@@ -54,6 +54,10 @@ impl Subjects {
             "wallet_transactions" => {
                 get(json!({"address": script, "limit": 3}), format!("/v1/wallets/{script}/transactions?limit=3"))
             }
+            "wallet_flow_graph" => {
+                get(json!({"address": script, "hops": 2}), format!("/v1/wallets/{script}/flow-graph?hops=2"))
+            }
+            "wallet_pnl" => get(json!({"address": script}), format!("/v1/wallets/{script}/pnl")),
             "wallet_balance_history" => {
                 get(json!({"address": script}), format!("/v1/wallets/{script}/balance-history"))
             }
@@ -66,7 +70,6 @@ impl Subjects {
                 get(json!({"address": script, "limit": 3}), format!("/v1/wallets/{script}/detail?limit=3"))
             }
             "wallet_contributors" => get(json!({"address": script}), format!("/v1/wallets/{script}/contributors")),
-            "labels_search" => get(json!({"q": "example exch"}), "/v1/labels/search?q=example%20exch".to_owned()),
             "ofac_compliance_tier" => get(json!({"limit": 5}), "/v1/sanctions/ofac/compliance-tier?limit=5".to_owned()),
             "ofac_coverage" => get(json!({}), "/v1/sanctions/ofac/coverage".to_owned()),
             "batch_trust_safety" => post(json!({"addresses": [script, "x"]}), "/v1/batch/trust-safety"),

@@ -5,7 +5,11 @@ use std::sync::LazyLock;
 use cairn_http::About;
 use serde_json::{Map, Value};
 
-use crate::{config::ApiConfig, definitions::DEFINITIONS, parameters::identifier::ADDRESS};
+use crate::{
+    config::ApiConfig,
+    definitions::DEFINITIONS,
+    parameters::{addresses::ADDRESSES, identifier::ADDRESS},
+};
 
 /// Example answers by operation name, taken from a generated chain. `tests/api/examples.rs` writes and checks them.
 static ANSWERS: LazyLock<Map<String, Value>> =
@@ -52,6 +56,8 @@ pub(crate) fn about(config: &ApiConfig) -> About {
             ("start", "/"),
         ],
         answer: |operation| ANSWERS.get(operation).cloned(),
-        examples: config.example_address().map(|address| (ADDRESS.name, address.into())).into_iter().collect(),
+        examples: config
+            .example_address()
+            .map_or_else(Vec::new, |address| [ADDRESS, ADDRESSES].map(|format| (format.name, address.into())).to_vec()),
     }
 }

@@ -1,6 +1,7 @@
 //! Definitions of the terms in answers: one page for each id.
 
 mod flows;
+mod money;
 
 use cairn_http::Definition;
 
@@ -8,6 +9,7 @@ pub(crate) use flows::{
     CONSOLIDATIONS, DORMANCY_FLUSHES, DORMANCY_WATCHLIST, DUST_CAMPAIGNS, EXCHANGE_FLOWS, FEED, MINER_FLOWS, OLD_COINS,
     WHALE_ALERTS, WHALE_WAKEUPS,
 };
+pub(crate) use money::{FLOW_GRAPH, PROFIT_AND_LOSS};
 
 /// Id of the definition of claims.
 pub(crate) const CLAIMS: &str = "claims";
@@ -272,6 +274,8 @@ pub(crate) const DEFINITIONS: &[Definition] = &[
     flows::MINER_FLOWS_PAGE,
     flows::EXCHANGE_FLOWS_PAGE,
     flows::DUST_CAMPAIGNS_PAGE,
+    money::PROFIT_AND_LOSS_PAGE,
+    money::FLOW_GRAPH_PAGE,
     Definition {
         id: OFAC_TIER,
         title: "OFAC tier",

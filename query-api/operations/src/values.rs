@@ -27,7 +27,7 @@ fn fixed(units: i128, places: usize) -> String {
 }
 
 /// An amount in bitcoin, from satoshis.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Btc(pub(crate) i64);
 
 impl Btc {
@@ -87,6 +87,9 @@ impl<const PLACES: usize> JsonSchema for Decimal<PLACES> {
     }
 }
 
+/// An amount of money in millionths, as it is computed.
+pub(crate) type Money = Decimal<6>;
+
 /// Writes a decimal as a JSON number, digit by digit.
 fn serialize_decimal<S: Serializer>(number: String, serializer: S) -> Result<S::Ok, S::Error> {
     RawValue::from_string(number).map_err(S::Error::custom)?.serialize(serializer)
@@ -134,6 +137,11 @@ pub(crate) struct Fiat(pub(crate) rust_decimal::Decimal);
 impl Fiat {
     /// Value of an amount at a price of one bitcoin; `None` if it is beyond what a decimal holds.
     pub(crate) fn of(sats: Sats, price: rust_decimal::Decimal) -> Option<Self> {
+        Fiat::of_signed(i64::try_from(sats).ok()?, price)
+    }
+
+    /// The same of an amount that may be below zero.
+    pub(crate) fn of_signed(sats: i64, price: rust_decimal::Decimal) -> Option<Self> {
         rust_decimal::Decimal::try_from_i128_with_scale(sats.into(), 8).ok()?.checked_mul(price).map(Fiat)
     }
 }

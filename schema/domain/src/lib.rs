@@ -2,6 +2,7 @@
 //! satoshis.
 
 mod address;
+mod apportion;
 mod asm;
 pub mod claims;
 pub mod coinjoin;
@@ -14,6 +15,7 @@ pub mod dust;
 pub mod entities;
 pub mod exchange_flows;
 mod feerate;
+pub mod flow_graph;
 pub mod flows;
 mod inscription;
 mod key;
@@ -21,6 +23,7 @@ pub mod mempool;
 pub mod names;
 pub mod onchain;
 mod op_return;
+pub mod pnl;
 pub mod pools;
 pub mod price;
 pub mod sanctions;
@@ -31,6 +34,7 @@ mod text;
 pub mod transfers;
 
 pub use address::{AddressError, Subject, address_of, parse_address, parse_script_hash};
+pub use apportion::apportion;
 pub use asm::asm;
 pub use daily::{Daily, DayPoint, Inconsistent};
 pub use difficulty::difficulty;

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use cairn_model::{Height, Outpoint, OutputMeta, SpentCoin, TxMeta, TxNum, Txid};
 use cairn_tables::{
     Table,
-    block_log::{BlockLog, Decoded, LogRow, LoggedTx, TXS_PER_ROW},
+    block_log::{BlockLog, Decoded, LogRow, LoggedInput, LoggedTx, TXS_PER_ROW},
     encode_key,
     funding::{Funding, FundingRow},
     keys::HashPrefix,
@@ -96,6 +96,12 @@ impl StoredTx {
     #[must_use]
     pub fn scripts(&self) -> &[u8] {
         &self.decoded.scripts
+    }
+
+    /// Its inputs in order; none of a coinbase. Which transactions made the coins is in another row ([`View::inputs`]).
+    #[must_use]
+    pub fn logged_inputs(&self) -> &[LoggedInput] {
+        &self.decoded.inputs
     }
 
     /// Sum of the inputs' values; 0 for a coinbase.

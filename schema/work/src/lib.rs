@@ -109,6 +109,7 @@ pub struct Work {
     largest: Cell<u64>,
     /// What is kept until the answer is written.
     kept: Cell<u64>,
+    started: Instant,
     ends_at: Option<Instant>,
     gone: Arc<AtomicBool>,
     asked: Cell<u32>,
@@ -134,6 +135,7 @@ impl Work {
             held: Cell::new(0),
             largest: Cell::new(0),
             kept: Cell::new(0),
+            started: Instant::now(),
             ends_at: Instant::now().checked_add(limits.time),
             gone: Arc::default(),
             asked: Cell::new(0),
@@ -179,6 +181,12 @@ impl Work {
         }
         self.held.set(needed);
         Ok(())
+    }
+
+    /// Time since it was made: for work that can end early with a part of its answer.
+    #[must_use]
+    pub fn elapsed(&self) -> Duration {
+        self.started.elapsed()
     }
 
     /// Processor time counts from now on, on this thread. The work must stay on it.

@@ -110,6 +110,9 @@ error_codes! {
     WorkLimitExceeded, 503, "work_limit_exceeded", "Too much work for one request",
         "The answer needs more processor time, rows or bytes than one request of its class may use. `narrow_with` names \
          parameters that make it less. The same request fails again.";
+    HistoryLimitExceeded, 503, "history_limit_exceeded", "Too many transactions",
+        "The addresses have more transactions than this operation computes, showcase addresses apart. `transaction_count` and \
+         `hard_max_transactions` say how many. The same request fails again.";
     IndexSyncing, 503, "index_syncing", "Index syncing",
         "The index is empty or behind, and the request needs the tip.";
     MempoolUnavailable, 503, "mempool_unavailable", "Mempool unavailable", "The mempool is not available at present.";

@@ -187,11 +187,7 @@ impl Operation for LabelsSearch {
             persons are left out. If `q` is an address, its label is answered too. A name says only that some source gives \
             it: `trust-safety` of an address says which, and on what evidence.",
         freshness: &[TIP, CLAIMS],
-        tool: Tool::reads(
-            "asked which addresses a named exchange, service, group or scam is said to have, or how a name is spelled in the \
-             labels; results are names that sources give, not proof of who owns an address",
-            "an address that is known already: who is said to own it, and on what evidence (wallet_trust_safety)",
-        ),
+        tool: Tool::UNLISTED,
         ..index_get("labels_search", "/v1/labels/search", "labels")
     };
     type Input = LabelsSearchInput;

@@ -70,12 +70,19 @@ pub(crate) struct AddressParam {
     pub(crate) subject: Subject,
 }
 
+impl AddressParam {
+    /// Reads one. Whether the network is right is checked together with the other fields.
+    ///
+    /// # Errors
+    /// It is no address.
+    pub(crate) fn read(text: &str) -> Result<Self, AddressError> {
+        Ok(AddressParam { text: text.to_owned(), subject: parse_address(text, None)? })
+    }
+}
+
 impl<'de> Deserialize<'de> for AddressParam {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        // The network was checked together with the other fields.
-        let subject = parse_address(&text, None).map_err(D::Error::custom)?;
-        Ok(AddressParam { text, subject })
+        AddressParam::read(&String::deserialize(deserializer)?).map_err(D::Error::custom)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Parameters that mean more than text or number: how clients write them, and what is wrong with one.
 
+pub(crate) mod addresses;
 pub(crate) mod amount;
 pub(crate) mod currency;
 pub(crate) mod date;
@@ -20,6 +21,7 @@ use crate::{
 /// All formats.
 pub(crate) const FORMATS: &[TextFormat] = &[
     identifier::ADDRESS,
+    addresses::ADDRESSES,
     identifier::TXID,
     identifier::BLOCK,
     amount::AMOUNT,

@@ -1,10 +1,13 @@
 //! The catalog of operations, by package and tier.
 
-use cairn_http::{HttpConfig, Registered, Tier, Unit};
+use cairn_http::{ErrorCode, HttpConfig, Info, Registered, Tier, Unit};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::context::Ctx;
+use crate::{
+    context::Ctx,
+    wallets::union::{FREE_TXS, MOST_TXS},
+};
 
 /// Operations of a package, by tier.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -59,14 +62,25 @@ pub(crate) struct CatalogEntry {
 /// Which requests of an operation need a wallet session.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct ConditionalAccess {
-    /// What decides: `transaction_page`, the position of the page in the history.
+    /// What decides: `transaction_page`, the position of the page in the history; `wallet_transaction_count`, how many confirmed
+    /// transactions there are.
     basis: &'static str,
     /// Pages that need no session, from the first.
-    free_max_pages: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    free_max_pages: Option<u32>,
+    /// Transactions up to which no session is needed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    free_max_transactions: Option<u64>,
     /// Addresses whose whole history is public.
     public_showcase_addresses: Vec<String>,
     /// What gives access to the rest.
     upgrade_access: &'static str,
+    /// Transactions above which there is no answer, showcase addresses apart.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hard_max_transactions: Option<u64>,
+    /// The status of that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    over_hard_limit_status: Option<u16>,
 }
 
 /// Name of the operation whose access stays conditional in the live model.
@@ -117,11 +131,21 @@ fn entry(op: &Registered, config: &HttpConfig, showcase: &[String]) -> CatalogEn
         future_native_l402_price_sats: offer.price_sats,
         price_unit: offer.unit,
         future_x402_price_usd: offer.x402_usd,
-        conditional_access: conditional.then(|| ConditionalAccess {
-            basis: "transaction_page",
-            free_max_pages: 1,
-            public_showcase_addresses: showcase.to_vec(),
-            upgrade_access: "wallet_plus",
-        }),
+        conditional_access: conditional.then(|| access(info, showcase)),
+    }
+}
+
+/// Which requests of an operation need a wallet session: those of later pages, or those over long histories.
+fn access(info: &Info, showcase: &[String]) -> ConditionalAccess {
+    let is_over_histories = info.errors.contains(&ErrorCode::HistoryLimitExceeded);
+    let of_histories = |count: u64| is_over_histories.then_some(count);
+    ConditionalAccess {
+        basis: if is_over_histories { "wallet_transaction_count" } else { "transaction_page" },
+        free_max_pages: (!is_over_histories).then_some(1),
+        free_max_transactions: of_histories(FREE_TXS),
+        public_showcase_addresses: showcase.to_vec(),
+        upgrade_access: "wallet_plus",
+        hard_max_transactions: of_histories(MOST_TXS),
+        over_hard_limit_status: is_over_histories.then(|| ErrorCode::HistoryLimitExceeded.status().as_u16()),
     }
 }

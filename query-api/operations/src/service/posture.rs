@@ -6,7 +6,7 @@ use cairn_http::{HttpConfig, Offer, Unit};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::catalog::{WALLET_PNL, is_conditional};
+use super::catalog::is_conditional;
 use crate::context::Ctx;
 
 /// Name of the beta as a mode.
@@ -33,8 +33,7 @@ pub(crate) struct Posture {
     /// Reason for the access model.
     pub(crate) reason: &'static str,
     pub(crate) current_access: &'static str,
-    /// What needs a wallet session for some requests: operations by name, and `wallet_pnl` also before this server has
-    /// it; empty if the gates are disabled.
+    /// Operations that need a wallet session for some requests, by name; empty if the gates are disabled.
     pub(crate) conditional_access_exceptions: Vec<&'static str>,
     pub(crate) billing_paused: bool,
     pub(crate) checkout_buy_path: &'static str,
@@ -65,8 +64,7 @@ pub(crate) const POST_BETA_MODEL: PostBetaModel = PostBetaModel {
 /// The rules of the beta under this configuration.
 pub(crate) fn posture(ctx: &Ctx<'_>) -> Posture {
     let gated = ctx.operations.iter().filter(|op| is_conditional(op, ctx.config)).map(|op| op.info.name);
-    let agreed = ctx.config.gates_enabled.then_some(WALLET_PNL);
-    let exceptions: Vec<&'static str> = agreed.into_iter().chain(gated.filter(|name| *name != WALLET_PNL)).collect();
+    let exceptions: Vec<&'static str> = gated.collect();
     let but = if exceptions.is_empty() { "" } else { ", except for the listed operations" };
     Posture {
         message: format!("Every operation is free and needs no account during the public beta{but}."),

@@ -4,13 +4,18 @@ mod claims;
 mod counterparties;
 mod page;
 mod related;
+mod seen;
 mod subject;
+pub(crate) mod union;
 
 crate::area::area! {
     index::WalletIndex,
     overview::Overview + batch,
     transactions::Transactions,
     balance_history::BalanceHistory,
+    pnl::WalletPnl,
+    dashboard::Dashboard,
+    flow_graph::FlowGraph,
     trust_safety::TrustSafety + batch,
     summary::Summary + batch,
     detail::WalletDetail,

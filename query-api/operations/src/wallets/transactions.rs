@@ -1,6 +1,7 @@
 //! `GET /v1/wallets/{address}/transactions`.
 
-use cairn_domain::{Direction, Effect, direction, mempool::ScriptEffect};
+use cairn_domain::{Direction, Effect, direction, mempool::ScriptEffect, price::price_at};
+use cairn_events::Currency;
 use cairn_http::{ApiError, Detail, ErrorCode, Info, Location, Tool};
 use cairn_model::{TxNum, Txid};
 use cairn_reader::View;
@@ -10,13 +11,15 @@ use serde::{Deserialize, Serialize};
 
 use super::{Wallet, counterparties::Counterparties, page::page};
 use crate::{
+    candles::Candles,
     context::{
         CLAIMS, Ctx, LABELS, MEMPOOL, MempoolView, TIP, and_mempool, block_refs, confirmations, first_seen, index_get,
         lacks,
     },
     operation::Operation,
-    parameters::identifier::AddressParam,
-    values::{Btc, rfc3339_ms},
+    parameters::{currency::CurrencyParam, identifier::AddressParam},
+    price_now::why_missing,
+    values::{Btc, Fiat, PriceNumber, rfc3339, rfc3339_ms},
     vocabulary::{cursor::CURSOR, label::ShortLabel},
 };
 
@@ -38,6 +41,9 @@ pub(crate) struct TransactionsInput {
     /// `next_cursor` of the previous page. It replaces `offset` and has no maximum.
     #[schemars(length(min = 1, max = 256), extend("format" = CURSOR.name))]
     cursor: Option<String>,
+    /// Code of the currency of prices and values.
+    #[serde(default = "CurrencyParam::usd")]
+    currency: CurrencyParam,
     /// `compact` omits explanatory and nested fields.
     #[serde(default)]
     #[allow(dead_code, reason = "applied to the answer of any operation that takes it")]
@@ -63,6 +69,8 @@ pub(crate) struct TransactionsOutput {
     /// Why unconfirmed transactions are missing; otherwise null.
     unconfirmed_reason: Option<&'static str>,
     limit: u32,
+    /// Code of the currency of prices and values.
+    currency: String,
     /// Transactions before the page. After a cursor in the unconfirmed part: as counted when the cursor was made.
     offset: u64,
     /// Offset of the next page; null at the end, and above the maximum offset.
@@ -81,6 +89,15 @@ pub(crate) struct Movement {
     /// Received minus sent.
     net_sats: i64,
     net_btc: Btc,
+    /// Net amount at `price`.
+    net_value: Option<Fiat>,
+    /// Price of one bitcoin: the last one that was known at the block's time (monotone block time), or when it was first seen
+    /// unconfirmed.
+    price: Option<PriceNumber>,
+    /// When the price was known.
+    price_as_of: Option<String>,
+    /// Why price and value are null; otherwise null.
+    value_reason: Option<&'static str>,
     /// Sum of outputs to the script.
     received_sats: u64,
     /// Sum of inputs from the script.
@@ -127,7 +144,7 @@ impl Operation for Transactions {
     const INFO: Info = Info {
         summary: "Transactions of an address, newest first",
         description: "The amounts that each transaction paid to one script and spent from it, with direction, fee and \
-            block: first the unconfirmed ones (`status.state: mempool`), the latest first-seen first, then the confirmed \
+            block, the labels of the other side, and the value at the price of that time: first the unconfirmed ones (`status.state: mempool`), the latest first-seen first, then the confirmed \
             ones, newest first. Each page needs the same small number of reads besides its own rows. Page with `offset` \
             up to 10 000, or with `cursor` without limit. An offset counts from the head of the list, which moves with \
             every new transaction. A cursor keeps its position: a transaction that confirms between two pages may \
@@ -140,6 +157,11 @@ impl Operation for Transactions {
             "offset",
             "transactions.direction",
             "transactions.net_btc",
+            "currency",
+            "transactions.net_value",
+            "transactions.price",
+            "transactions.price_as_of",
+            "transactions.value_reason",
             "transactions.counterparties",
             "transactions.status",
             "transactions.time",
@@ -166,7 +188,12 @@ impl Operation for Transactions {
             ctx.need_session("wallet_transactions", SESSION)?;
         }
         let page = page(ctx, view, &wallet, input.limit, input.offset, input.cursor.as_deref())?;
-        let others = Counterparties::of(ctx, view, &wallet)?;
+        let known = ctx.known()?;
+        let others = Others {
+            counterparties: Counterparties::of(ctx, view, &wallet)?,
+            candles: Candles::new(view, &known),
+            currency: input.currency.0,
+        };
         let mut transactions = Vec::with_capacity(page.unconfirmed.len() + page.confirmed.len());
         if let Ok(pool) = &ctx.pool {
             for effect in &page.unconfirmed {
@@ -180,6 +207,7 @@ impl Operation for Transactions {
             unconfirmed_total: page.unconfirmed_total,
             unconfirmed_reason: ctx.pool.as_ref().err().map(|absent| absent.reason()),
             limit: input.limit,
+            currency: input.currency.0.to_string(),
             offset: page.offset,
             next_offset: page.next_offset,
             next_cursor: page.next_cursor,
@@ -199,6 +227,10 @@ fn movement(txid: &Txid, effect: &Effect, fee_sats: u64, status: MovementStatus)
         },
         net_sats: effect.net(),
         net_btc: Btc(effect.net()),
+        net_value: None,
+        price: None,
+        price_as_of: None,
+        value_reason: None,
         received_sats: effect.received,
         sent_sats: effect.sent,
         fee_sats,
@@ -210,9 +242,31 @@ fn movement(txid: &Txid, effect: &Effect, fee_sats: u64, status: MovementStatus)
     }
 }
 
+/// What is told of a transaction beside what it did to the script.
+struct Others<'c> {
+    counterparties: Counterparties<'c>,
+    candles: Candles<'c>,
+    currency: Currency,
+}
+
+impl Others<'_> {
+    /// Adds the price of a time, and the value at it.
+    fn priced(&self, mut row: Movement, time: u32) -> Result<Movement, ApiError> {
+        match price_at(&self.candles, self.currency, time)? {
+            Err(missing) => row.value_reason = Some(why_missing(missing)),
+            Ok(price) => {
+                row.net_value = Fiat::of_signed(row.net_sats, price.price);
+                row.price = Some(PriceNumber(price.price));
+                row.price_as_of = Some(rfc3339(price.as_of));
+            }
+        }
+        Ok(row)
+    }
+}
+
 fn unconfirmed(
     pool: &MempoolView<'_>,
-    others: &Counterparties<'_>,
+    others: &Others<'_>,
     effect: &ScriptEffect,
 ) -> Result<Option<Movement>, ApiError> {
     // A script's list names only existing transactions.
@@ -225,15 +279,16 @@ fn unconfirmed(
     };
     let status = MovementStatus { state: "mempool", height: None, hash: None, confirmations: 0 };
     let first_seen = Some(rfc3339_ms(tx.first_seen_ms));
-    let counterparties = others.of_unconfirmed(tx, &effect)?;
+    let counterparties = others.counterparties.of_unconfirmed(tx, &effect)?;
     let row = movement(&tx.txid, &effect, tx.fee_sats, status);
-    Ok(Some(Movement { mempool_first_seen: first_seen, counterparties, ..row }))
+    let seen = u32::try_from(tx.first_seen_ms / 1_000).unwrap_or(u32::MAX);
+    Ok(Some(others.priced(Movement { mempool_first_seen: first_seen, counterparties, ..row }, seen)?))
 }
 
 fn confirmed(
     ctx: &Ctx<'_>,
     view: &View<'_>,
-    others: &Counterparties<'_>,
+    others: &Others<'_>,
     entries: &[HistoryEntry],
     rows: &mut Vec<Movement>,
 ) -> Result<(), ApiError> {
@@ -256,13 +311,15 @@ fn confirmed(
             hash: Some(block.hash),
             confirmations: confirmations(view.tip(), block.height),
         };
-        rows.push(Movement {
+        let time = view.chain().get(tx.height).map_or(block.time_unix, |block| block.mono_time);
+        let row = Movement {
             time: Some(block.time),
             time_unix: Some(block.time_unix),
             mempool_first_seen: first_seen(ctx, &tx.txid()),
-            counterparties: others.of_confirmed(&tx, &effect)?,
+            counterparties: others.counterparties.of_confirmed(&tx, &effect)?,
             ..movement(&tx.txid(), &effect, tx.fee_sats(), status)
-        });
+        };
+        rows.push(others.priced(row, time)?);
     }
     Ok(())
 }

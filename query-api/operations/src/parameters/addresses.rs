@@ -1,0 +1,60 @@
+//! Several addresses in one parameter.
+
+use std::borrow::Cow;
+
+use cairn_http::{BadText, ErrorCode, TextFormat};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, de::Error};
+
+use super::identifier::{ADDRESS, AddressParam};
+
+/// Addresses that one list has at most.
+pub(crate) const MOST_ADDRESSES: usize = 100;
+
+/// Lists of addresses.
+pub(crate) const ADDRESSES: TextFormat = TextFormat {
+    name: "bitcoin-addresses",
+    codes: &[ErrorCode::InvalidAddress, ErrorCode::WrongNetwork],
+    takes_numbers: false,
+    example: ADDRESS.example,
+    look: |value, text, network| {
+        let count = text.split(',').count();
+        if count > MOST_ADDRESSES {
+            return Err(BadText::new(format!("has {count} addresses; at most {MOST_ADDRESSES} are allowed")));
+        }
+        text.split(',').try_for_each(|one| (ADDRESS.look)(value, one.trim(), network))
+    },
+};
+
+/// Addresses, separated by commas.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct AddressesParam(pub(crate) Vec<AddressParam>);
+
+impl<'de> Deserialize<'de> for AddressesParam {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let addresses = text.split(',').map(|one| AddressParam::read(one.trim()).map_err(D::Error::custom));
+        Ok(AddressesParam(addresses.collect::<Result<_, _>>()?))
+    }
+}
+
+impl JsonSchema for AddressesParam {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Addresses".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "string",
+            "format": ADDRESSES.name,
+            "minLength": 1,
+            "maxLength": 12_900,
+            "description": "Addresses on the network of the index, or scripthash:<hex>, separated by commas; at most 100.",
+            "examples": ["1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa,12c6DSiU4Rq3P4ZxziKxzrL5LmMBrzjrJX"],
+        })
+    }
+}

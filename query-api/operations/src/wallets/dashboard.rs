@@ -1,0 +1,305 @@
+//! `GET /v1/wallets/{address}/dashboard`.
+
+mod counterparties;
+mod curve;
+
+use cairn_domain::pnl::{Kind, Method, Sums};
+use cairn_http::{ApiError, Cost, Detail, ErrorCode, Info, Location, Tool};
+use cairn_model::day_of;
+use cairn_reader::{ReadError, View};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use self::{
+    counterparties::{CounterpartiesOutput, Payments},
+    curve::{Curve, EquityPoint},
+};
+use super::{
+    Wallet,
+    pnl::{
+        Holdings, Totals, check,
+        compute::{Computed, Step, compute},
+        why,
+    },
+    union::Union,
+};
+use crate::{
+    candles::Candles,
+    context::{CLAIMS, Ctx, LABELS, MARKET, TIP, index_get},
+    definitions::PROFIT_AND_LOSS,
+    operation::Operation,
+    parameters::{
+        addresses::{AddressesParam, MOST_ADDRESSES},
+        currency::CurrencyParam,
+        date::DateParam,
+        identifier::AddressParam,
+    },
+    values::{Btc, Decimal, Money, date, rfc3339},
+};
+
+const NAME: &str = "wallet_dashboard";
+
+/// Everything about a wallet at a glance.
+pub(crate) struct Dashboard;
+
+/// The days before the newest block.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[schemars(rename = "DashboardRange")]
+enum Range {
+    #[serde(rename = "7d")]
+    Week,
+    #[serde(rename = "30d")]
+    Month,
+    #[default]
+    #[serde(rename = "90d")]
+    Quarter,
+    #[serde(rename = "1y")]
+    Year,
+    #[serde(rename = "all")]
+    All,
+}
+
+impl Range {
+    const fn days(self) -> Option<u32> {
+        match self {
+            Range::Week => Some(7),
+            Range::Month => Some(30),
+            Range::Quarter => Some(90),
+            Range::Year => Some(365),
+            Range::All => None,
+        }
+    }
+}
+
+/// Parameters.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct DashboardInput {
+    address: AddressParam,
+    /// The days up to that of the newest block, which counts. Not together with `from` or `to`.
+    range: Option<Range>,
+    /// First day, as YYYY-MM-DD (UTC, monotone block time). Default with `to`: the day of the first transaction.
+    #[schemars(example = "2024-01-01")]
+    from: Option<DateParam>,
+    /// Last day, as YYYY-MM-DD. Default with `from`: the day of the newest block.
+    #[schemars(example = "2024-12-31")]
+    to: Option<DateParam>,
+    /// More addresses of the same wallet, separated by commas: all are counted as one, with that of the path. What moves between
+    /// them is a transfer.
+    addresses: Option<AddressesParam>,
+    /// Code of the currency.
+    #[serde(default = "CurrencyParam::usd")]
+    currency: CurrencyParam,
+    /// `compact` omits explanatory and nested fields.
+    #[serde(default)]
+    #[allow(dead_code, reason = "applied to the answer of any operation that takes it")]
+    view: Detail,
+}
+
+/// Everything about a wallet at a glance.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct DashboardOutput {
+    /// The address as given in the request.
+    address: String,
+    /// All addresses of the wallet, as given.
+    addresses: Vec<String>,
+    /// Code of the currency of all amounts of money.
+    currency: String,
+    /// First and last day (UTC) of what follows.
+    from: String,
+    to: String,
+    /// Confirmed transactions of the wallet in all.
+    transaction_count: u64,
+    /// By average cost over the whole history; sums are of the days.
+    pnl: DashboardPnl,
+    activity: Activity,
+    /// Whom it received from and sent to in these days.
+    counterparties: CounterpartiesOutput,
+    /// What it was worth at the end of the days; 120 points at most, the last one at the end of the last day.
+    equity_curve: Vec<EquityPoint>,
+    /// Transactions of the whole history whose price is not known.
+    unpriced_transactions: u64,
+    /// Why some amounts are null; otherwise null.
+    reason: Option<&'static str>,
+    /// Id of the definition, explained at `/api/reference/definitions/<id>`.
+    definition: &'static str,
+}
+
+/// Gains.
+#[derive(Debug, Serialize, JsonSchema)]
+struct DashboardPnl {
+    /// What it holds now.
+    holdings: Holdings,
+    /// In the days.
+    in_range: Totals,
+    /// Of the whole history.
+    realized_gain_total: Option<Money>,
+}
+
+/// What happened in the days.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+#[schemars(rename = "WalletActivity")]
+struct Activity {
+    transaction_count: u64,
+    /// Transactions after which it held more, less, and those within the wallet.
+    incoming_count: u64,
+    outgoing_count: u64,
+    internal_count: u64,
+    /// Days with a transaction.
+    active_days: u32,
+    /// What its outputs got, and its inputs brought: change counts in both.
+    received_sats: u64,
+    sent_sats: u64,
+    /// What it holds more at the end than at the beginning.
+    net_sats: i64,
+    net_btc: Btc,
+    /// Time (monotone block time) of the first and the last transaction; null if there is none.
+    first_at: Option<String>,
+    last_at: Option<String>,
+    largest_incoming: Option<Largest>,
+    largest_outgoing: Option<Largest>,
+}
+
+/// A transaction that moved most; of equal ones, the first.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "LargestMovement")]
+struct Largest {
+    txid: String,
+    /// What came in from others or went out to them.
+    sats: u64,
+    time: String,
+}
+
+impl Activity {
+    fn add(&mut self, step: &Step<'_>, last_day: &mut Option<u32>) {
+        let (received, sent) = (step.movement.received_sats(), step.movement.sent);
+        self.transaction_count += 1;
+        self.received_sats = self.received_sats.saturating_add(received);
+        self.sent_sats = self.sent_sats.saturating_add(sent);
+        self.net_sats = self.net_sats.saturating_add_unsigned(received).saturating_sub_unsigned(sent);
+        let day = day_of(step.movement.time);
+        self.active_days += u32::from(last_day.replace(day) != Some(day));
+        self.first_at.get_or_insert_with(|| rfc3339(step.movement.time));
+        self.last_at = Some(rfc3339(step.movement.time));
+        for row in step.rows {
+            let (count, largest) = match row.kind {
+                Kind::Acquisition | Kind::Income => (&mut self.incoming_count, &mut self.largest_incoming),
+                Kind::Disposal => (&mut self.outgoing_count, &mut self.largest_outgoing),
+                Kind::Transfer => {
+                    self.internal_count += 1;
+                    continue;
+                }
+                Kind::Fee => continue,
+            };
+            *count += 1;
+            if largest.as_ref().is_none_or(|largest| largest.sats < row.sats) {
+                let (txid, time) = (step.tx.txid().to_string(), rfc3339(step.movement.time));
+                *largest = Some(Largest { txid, sats: row.sats, time });
+            }
+        }
+    }
+}
+
+/// The first and the last day.
+fn days(input: &DashboardInput, view: &View<'_>, first_active: u32) -> Result<(u32, u32), ApiError> {
+    let today = day_of(view.tip().mono_time);
+    let refuse = |name, message: &str| Err(ApiError::validation(Location::Query, name, message));
+    if input.from.is_none() && input.to.is_none() {
+        let days = input.range.unwrap_or_default().days();
+        let first = days.map_or(first_active, |days| today.saturating_sub(days - 1));
+        return Ok((first.min(today), today));
+    }
+    if input.range.is_some() {
+        return refuse("range", "cannot be combined with from or to");
+    }
+    let from = input.from.map_or(first_active, DateParam::day);
+    let to = input.to.map_or(today, DateParam::day);
+    match () {
+        () if from > to => refuse("to", "must not be before from"),
+        // Days to come have nothing yet.
+        () => Ok((from, to.min(today).max(from))),
+    }
+}
+
+impl Operation for Dashboard {
+    const INFO: Info = Info {
+        summary: "A wallet at a glance: gains, activity, counterparties by entity, value over time",
+        description: "One or up to 101 addresses as one wallet: what it holds, what that cost and is worth now; what was gained, received and \
+            sent in the chosen days; whom from and to, by entity, with what is unlabeled and what went through CoinJoins apart; \
+            and its value over time in at most 120 points. Estimated by average cost over the whole history of confirmed transactions; \
+            what moves between the addresses is no gain. The sums over counterparties are what was acquired and disposed of. Up to 100 \
+            transactions in all it is free; up to 1 000 it needs a wallet session; showcase addresses are open.",
+        conditional: true,
+        freshness: &[TIP, MARKET, CLAIMS, LABELS],
+        compact: &[
+            "addresses",
+            "pnl.in_range",
+            "activity.first_at",
+            "activity.last_at",
+            "activity.largest_incoming",
+            "activity.largest_outgoing",
+            "activity.active_days",
+            "counterparties",
+            "equity_curve",
+            "unpriced_transactions",
+            "definition",
+        ],
+        errors: &[ErrorCode::WalletSessionRequired, ErrorCode::HistoryLimitExceeded],
+        tool: Tool::UNLISTED,
+        cost: Cost::Heavy,
+        ..index_get(NAME, "/v1/wallets/{address}/dashboard", "wallets")
+    };
+    type Input = DashboardInput;
+    type Output = DashboardOutput;
+
+    fn run(ctx: &Ctx<'_>, mut input: DashboardInput) -> Result<DashboardOutput, ApiError> {
+        let view = ctx.view()?;
+        let more = input.addresses.take().map_or_else(Vec::new, |more| more.0);
+        debug_assert!(more.len() <= MOST_ADDRESSES);
+        let asked = std::iter::once(input.address.clone()).chain(more);
+        let wallets = asked.map(|address| Wallet::find(view, None, address)).collect::<Result<Vec<_>, _>>()?;
+        let union = Union::of(&wallets, ctx);
+        let txs = union.txs(ctx, view, NAME)?;
+        let currency = input.currency.0;
+        let tip_time = view.tip().mono_time;
+        let first_time = txs.first().and_then(|tx| view.chain().get(view.chain().height_of(*tx)?));
+        let (first, last) = days(&input, view, day_of(first_time.map_or(tip_time, |block| block.mono_time)))?;
+
+        let (mut sums, mut activity, mut last_day) = (Sums::default(), Activity::default(), None);
+        let (mut payments, mut curve) = (Payments::default(), Curve::of(first, last.min(day_of(tip_time))));
+        let computed = compute(ctx, view, (&union, &txs), (Method::Average, currency), &mut |step| {
+            curve.before(step.movement.time);
+            curve.after(step.holds);
+            if (first..=last).contains(&day_of(step.movement.time)) {
+                sums.add(step.rows).map_err(|error| ReadError::Broken(error.to_string()))?;
+                activity.add(step, &mut last_day);
+                payments.add(view, &union, step.tx, step.movement, step.rows);
+            }
+            Ok(())
+        })?;
+        activity.net_btc = Btc(activity.net_sats);
+        check(ctx, &computed.report, union.balance())?;
+        let known = ctx.known()?;
+        let equity_curve = curve.finish(ctx, (&Candles::new(view, &known), currency), tip_time)?;
+        let counterparties = payments.finish(ctx, view)?;
+        let Computed { report, price, unpriced, reason } = computed;
+        Ok(DashboardOutput {
+            address: input.address.text,
+            addresses: wallets.into_iter().map(|wallet| wallet.address).collect(),
+            currency: currency.to_string(),
+            from: date(first),
+            to: date(last),
+            transaction_count: txs.len() as u64,
+            pnl: DashboardPnl {
+                holdings: Holdings::of(&report, &price, ctx.now()),
+                in_range: Totals::of(&sums),
+                realized_gain_total: report.all.realized().map(Decimal),
+            },
+            activity,
+            counterparties,
+            equity_curve,
+            unpriced_transactions: unpriced,
+            reason: why(reason, &price, report.sats),
+            definition: PROFIT_AND_LOSS,
+        })
+    }
+}

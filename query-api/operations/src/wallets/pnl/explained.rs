@@ -1,0 +1,227 @@
+//! The steps of the computation, one by one.
+
+use cairn_domain::pnl::{Kind, Lot, Method, Row};
+use cairn_http::ApiError;
+use cairn_model::{Sats, TxNum};
+use cairn_reader::View;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::compute::{Priced, Step};
+use crate::{
+    context::lacks,
+    price_now::{source, why_missing},
+    values::{Btc, Decimal, Money, PriceNumber, rfc3339},
+};
+
+/// Steps that are told.
+const MOST_ROWS: usize = 500;
+/// Lots that are told of one.
+const MOST_LOTS: usize = 20;
+
+/// What a step is about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(rename = "PnlKind")]
+pub(super) enum RowKind {
+    Acquisition,
+    Income,
+    Disposal,
+    Fee,
+    Transfer,
+}
+
+impl RowKind {
+    pub(super) const fn of(kind: Kind) -> Self {
+        match kind {
+            Kind::Acquisition => RowKind::Acquisition,
+            Kind::Income => RowKind::Income,
+            Kind::Disposal => RowKind::Disposal,
+            Kind::Fee => RowKind::Fee,
+            Kind::Transfer => RowKind::Transfer,
+        }
+    }
+
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            RowKind::Acquisition => "acquisition",
+            RowKind::Income => "income",
+            RowKind::Disposal => "disposal",
+            RowKind::Fee => "fee",
+            RowKind::Transfer => "transfer",
+        }
+    }
+}
+
+/// A step of the computation.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "PnlStep")]
+pub(super) struct ExplainedRow {
+    kind: RowKind,
+    txid: String,
+    /// Time of the block (monotone block time).
+    time: String,
+    quantity_sats: u64,
+    quantity_btc: Btc,
+    /// Price of one bitcoin, and when it was known; null if it is not needed or missing.
+    price: Option<PriceNumber>,
+    price_as_of: Option<String>,
+    /// Seconds from when the price was known to the block.
+    price_gap_seconds: Option<u32>,
+    /// Its source; null if it is the mean of two.
+    price_source: Option<String>,
+    /// What it was worth: the cost of what came in, the proceeds of what left.
+    value: Option<Money>,
+    /// What the coins that left had cost.
+    cost: Option<Money>,
+    /// Value less cost.
+    gain: Option<Money>,
+    /// What the wallet held before and after, and what that had cost.
+    quantity_before_sats: u64,
+    cost_before: Option<Money>,
+    quantity_after_sats: u64,
+    cost_after: Option<Money>,
+    /// The lots that it came with, or that it was taken of, first in first out; 20 at most.
+    lots: Vec<ExplainedLot>,
+    lots_omitted: u64,
+    /// How value and cost come about, with the numbers.
+    arithmetic: String,
+    /// Why value or cost is null; otherwise null.
+    reason: Option<&'static str>,
+}
+
+/// A lot, or a part of one.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "PnlLot")]
+struct ExplainedLot {
+    /// The output that it came with.
+    txid: String,
+    vout: u32,
+    sats: u64,
+    /// What it has cost.
+    cost: Option<Money>,
+}
+
+/// A step before the ids of its lots are looked up.
+struct Kept {
+    row: ExplainedRow,
+    lots: Vec<Lot>,
+}
+
+/// Collects steps.
+pub(super) struct Explaining {
+    method: Method,
+    kept: Vec<Kept>,
+    omitted: u64,
+}
+
+fn money(value: Option<i128>) -> String {
+    value.map_or_else(|| "unknown".to_owned(), |micros| Decimal::<6>(micros).to_string())
+}
+
+fn btc(sats: Sats) -> String {
+    Decimal::<8>(sats.into()).to_string()
+}
+
+/// The computation in numbers.
+fn arithmetic(row: &Row, price: &Priced, method: Method) -> String {
+    let price = price.as_ref().map_or_else(|_| "unknown".to_owned(), |price| price.price.normalize().to_string());
+    let (quantity, cost, gain) = (btc(row.sats), money(row.cost), money(row.gain()));
+    let had_cost = || match method {
+        Method::Average => {
+            let (all, all_cost) = (btc(row.before.0), money(row.before.1));
+            format!("cost {cost} = {all_cost} × {quantity} ÷ {all}")
+        }
+        Method::Fifo => {
+            let parts: Vec<String> = row.lots.iter().take(MOST_LOTS).map(|lot| money(lot.cost)).collect();
+            let more = if row.lots.len() > MOST_LOTS { " + …" } else { "" };
+            format!("cost {cost} = {}{more}", parts.join(" + "))
+        }
+    };
+    match row.kind {
+        Kind::Acquisition | Kind::Income => format!("{quantity} BTC × {price} = {}", money(row.value)),
+        Kind::Disposal => {
+            let value = money(row.value);
+            format!("{quantity} BTC × {price} = {value}; {}; gain {value} − {cost} = {gain}", had_cost())
+        }
+        Kind::Fee => format!("a fee of {quantity} BTC brings nothing; {}; gain 0 − {cost} = {gain}", had_cost()),
+        Kind::Transfer => format!("{quantity} BTC stay with the wallet"),
+    }
+}
+
+/// Why an amount of a step is null.
+pub(super) fn why_null(row: &Row, price: &Priced) -> Option<&'static str> {
+    let is_out = matches!(row.kind, Kind::Disposal | Kind::Fee);
+    match price {
+        Err(missing) if row.kind.needs_price() => Some(why_missing(*missing)),
+        _ if is_out && row.cost.is_none() => Some("the price of coins that came in earlier is missing"),
+        _ => None,
+    }
+}
+
+impl Explaining {
+    pub(super) fn new(method: Method) -> Self {
+        Explaining { method, kept: Vec::new(), omitted: 0 }
+    }
+
+    pub(super) fn add(&mut self, step: &Step<'_>) {
+        for row in step.rows {
+            if self.kept.len() == MOST_ROWS {
+                self.omitted += 1;
+                continue;
+            }
+            let price = step.price.as_ref().ok().filter(|_| row.kind.needs_price());
+            let explained = ExplainedRow {
+                kind: RowKind::of(row.kind),
+                txid: step.tx.txid().to_string(),
+                time: rfc3339(row.time),
+                quantity_sats: row.sats,
+                quantity_btc: Btc::of(row.sats),
+                price: price.map(|price| PriceNumber(price.price)),
+                price_as_of: price.map(|price| rfc3339(price.as_of)),
+                price_gap_seconds: price.map(|price| price.gap(row.time)),
+                price_source: price.and_then(source),
+                value: row.value.map(Decimal),
+                cost: row.cost.map(Decimal),
+                gain: row.gain().map(Decimal),
+                quantity_before_sats: row.before.0,
+                cost_before: row.before.1.map(Decimal),
+                quantity_after_sats: row.after.0,
+                cost_after: row.after.1.map(Decimal),
+                lots: Vec::new(),
+                lots_omitted: row.lots.len().saturating_sub(MOST_LOTS) as u64,
+                arithmetic: arithmetic(row, step.price, self.method),
+                reason: why_null(row, step.price),
+            };
+            self.kept.push(Kept { row: explained, lots: row.lots.iter().take(MOST_LOTS).copied().collect() });
+        }
+    }
+
+    /// The steps with the ids of their lots, and how many were left out.
+    pub(super) fn finish(self, view: &View<'_>) -> Result<(Vec<ExplainedRow>, u64), ApiError> {
+        let mut ids = std::collections::BTreeMap::new();
+        let mut rows = Vec::with_capacity(self.kept.len());
+        for Kept { mut row, lots } in self.kept {
+            for lot in lots {
+                let of = lot.from.tx_num;
+                let txid = match ids.get(&of) {
+                    Some(txid) => Clone::clone(txid),
+                    None => {
+                        let txid = txid_of(view, of)?;
+                        ids.insert(of, txid.clone());
+                        txid
+                    }
+                };
+                row.lots.push(ExplainedLot { txid, vout: lot.from.vout, sats: lot.sats, cost: lot.cost.map(Decimal) });
+            }
+            rows.push(row);
+        }
+        Ok((rows, self.omitted))
+    }
+}
+
+fn txid_of(view: &View<'_>, tx_num: TxNum) -> Result<String, ApiError> {
+    let lacks = || lacks::<cairn_tables::block_log::BlockLog>(format!("transaction {}", tx_num.0));
+    let (txid, _) = view.txid_of(tx_num)?.ok_or_else(lacks)?;
+    Ok(txid.to_string())
+}

@@ -1,0 +1,153 @@
+//! Several scripts as one wallet: their transactions, each once, and what it did to all of them together.
+
+use std::collections::{BTreeSet, HashSet};
+
+use cairn_domain::pnl::Movement;
+use cairn_http::{ApiError, ErrorCode};
+use cairn_model::{Sats, ScriptId, TxNum};
+use cairn_reader::{FoundScript, StoredTx, View};
+use cairn_tables::block_log::BlockLog;
+
+use super::Wallet;
+use crate::context::{Ctx, lacks};
+
+/// Transactions up to which computations over a whole history are free.
+pub(crate) const FREE_TXS: u64 = 100;
+/// Transactions up to which they are made at all, showcase addresses apart.
+pub(crate) const MOST_TXS: u64 = 1_000;
+
+/// Transactions that are read at a time: as many as a view keeps rows.
+const READ_AT_ONCE: usize = 128;
+
+/// The scripts of a request that the chain has.
+pub(super) struct Union {
+    scripts: Vec<(Vec<u8>, FoundScript)>,
+    /// The whole history of each is public.
+    is_showcase: bool,
+}
+
+impl Union {
+    /// Of these wallets, each script once.
+    pub(super) fn of(wallets: &[Wallet], ctx: &Ctx<'_>) -> Self {
+        let found = wallets.iter().filter_map(|wallet| Some((wallet.script.clone()?, wallet.found?)));
+        let mut scripts: Vec<(Vec<u8>, FoundScript)> = found.collect();
+        scripts.sort_unstable_by_key(|(_, found)| found.id);
+        scripts.dedup_by_key(|(_, found)| found.id);
+        Union { scripts, is_showcase: wallets.iter().all(|wallet| wallet.is_showcase(ctx.chain)) }
+    }
+
+    /// What the scripts hold, in satoshis.
+    pub(super) fn balance(&self) -> Sats {
+        self.scripts.iter().map(|(_, found)| found.totals.balance()).fold(0, Sats::saturating_add)
+    }
+
+    /// The transactions of all scripts, each once, ascending. One row read for 128 transactions of a script.
+    ///
+    /// # Errors
+    /// Beyond what is computed: 503 `history_limit_exceeded`; beyond what is free, without a session: 402.
+    pub(super) fn txs(&self, ctx: &Ctx<'_>, view: &View<'_>, name: &'static str) -> Result<Vec<TxNum>, ApiError> {
+        let is_open = self.is_showcase || !ctx.config.gates_enabled;
+        let counts = || self.scripts.iter().map(|(_, found)| found.totals.tx_count);
+        // No union has fewer than one of its parts.
+        if let Some(most) = counts().max().filter(|most| !is_open && *most > MOST_TXS) {
+            return Err(too_many(most));
+        }
+        let mut txs: Vec<TxNum> = Vec::new();
+        for (_, found) in &self.scripts {
+            for row in view.history_rows(found.id)? {
+                ctx.work.poll()?;
+                txs.extend(row?.entries.iter().map(|entry| entry.tx_num));
+            }
+        }
+        txs.sort_unstable();
+        txs.dedup();
+        match txs.len() as u64 {
+            count if !is_open && count > MOST_TXS => Err(too_many(count)),
+            count if !is_open && count > FREE_TXS => {
+                let detail = format!(
+                    "the addresses have {count} transactions: above {FREE_TXS}, this needs a wallet session or a key, except for \
+                     showcase addresses"
+                );
+                let gate =
+                    |error: ApiError| error.with("transaction_count", count).with("free_max_transactions", FREE_TXS);
+                ctx.need_session(name, &detail).map_err(gate)?;
+                Ok(txs)
+            }
+            _ => Ok(txs),
+        }
+    }
+
+    /// Accepts a request that only showcase addresses are free for.
+    ///
+    /// # Errors
+    /// 402 without a session.
+    pub(super) fn need_session(&self, ctx: &Ctx<'_>, name: &'static str, detail: &str) -> Result<(), ApiError> {
+        if self.is_showcase { Ok(()) } else { ctx.need_session(name, detail) }
+    }
+
+    /// True for the id of one of the scripts.
+    pub(super) fn has(&self, id: ScriptId) -> bool {
+        self.scripts.binary_search_by_key(&id, |(_, found)| found.id).is_ok()
+    }
+
+    /// Goes through transactions, in order, with what each did to the wallet.
+    ///
+    /// # Errors
+    /// As the visitor; or the index cannot be read.
+    pub(super) fn visit(
+        &self,
+        ctx: &Ctx<'_>,
+        view: &View<'_>,
+        txs: &[TxNum],
+        visit: &mut dyn FnMut(&StoredTx, Movement) -> Result<(), ApiError>,
+    ) -> Result<(), ApiError> {
+        let ids: BTreeSet<ScriptId> = self.scripts.iter().map(|(_, found)| found.id).collect();
+        let scripts: HashSet<&[u8]> = self.scripts.iter().map(|(script, _)| &script[..]).collect();
+        for some in txs.chunks(READ_AT_ONCE) {
+            view.fetch_txs(some)?;
+            for tx_num in some {
+                ctx.work.poll()?;
+                let lacks = || lacks::<BlockLog>(format!("transaction {}", tx_num.0));
+                let tx = view.tx(*tx_num)?.ok_or_else(lacks)?;
+                let time = view.chain().get(tx.height).map_or(0, |block| block.mono_time);
+                let movement = movement(&tx, time, &ids, &scripts);
+                visit(&tx, movement)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn movement(tx: &StoredTx, time: u32, ids: &BTreeSet<ScriptId>, scripts: &HashSet<&[u8]>) -> Movement {
+    let (mut sent, mut has_foreign_input) = (0, false);
+    for input in tx.logged_inputs() {
+        if ids.contains(&input.script) { sent += input.value } else { has_foreign_input = true }
+    }
+    let (mut received, mut pays_others) = (Vec::new(), false);
+    for (vout, output) in (0u32..).zip(tx.outputs()) {
+        if output.spendable && scripts.contains(tx.script(output)) {
+            received.push((vout, output.value));
+        } else {
+            pays_others |= output.value > 0;
+        }
+    }
+    Movement {
+        tx_num: tx.tx_num,
+        time,
+        is_coinbase: tx.is_coinbase(),
+        sent,
+        received,
+        all_inputs: tx.input_sats(),
+        all_outputs: tx.output_sats(),
+        has_foreign_input,
+        pays_others,
+    }
+}
+
+/// 503, for good.
+fn too_many(count: u64) -> ApiError {
+    let detail = format!("the addresses have {count} transactions; at most {MOST_TXS} are computed");
+    ApiError::new(ErrorCode::HistoryLimitExceeded, detail)
+        .with("transaction_count", count)
+        .with("hard_max_transactions", MOST_TXS)
+}
