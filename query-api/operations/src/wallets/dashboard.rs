@@ -73,7 +73,7 @@ impl Range {
 
 /// Parameters.
 #[derive(Debug, Deserialize, JsonSchema)]
-pub(crate) struct DashboardInput {
+pub(crate) struct WalletDashboardInput {
     address: AddressParam,
     /// The days up to that of the newest block, which counts. Not together with `from` or `to`.
     range: Option<Range>,
@@ -97,7 +97,7 @@ pub(crate) struct DashboardInput {
 
 /// Everything about a wallet at a glance.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct DashboardOutput {
+pub(crate) struct WalletDashboardOutput {
     /// The address as given in the request.
     address: String,
     /// All addresses of the wallet, as given.
@@ -200,7 +200,7 @@ impl Activity {
 }
 
 /// The first and the last day.
-fn days(input: &DashboardInput, view: &View<'_>, first_active: u32) -> Result<(u32, u32), ApiError> {
+fn days(input: &WalletDashboardInput, view: &View<'_>, first_active: u32) -> Result<(u32, u32), ApiError> {
     let today = day_of(view.tip().mono_time);
     let refuse = |name, message: &str| Err(ApiError::validation(Location::Query, name, message));
     if input.from.is_none() && input.to.is_none() {
@@ -230,28 +230,16 @@ impl Operation for Dashboard {
             transactions in all it is free; up to 1 000 it needs a wallet session; showcase addresses are open.",
         conditional: true,
         freshness: &[TIP, MARKET, CLAIMS, LABELS],
-        compact: &[
-            "addresses",
-            "pnl.in_range",
-            "activity.first_at",
-            "activity.last_at",
-            "activity.largest_incoming",
-            "activity.largest_outgoing",
-            "activity.active_days",
-            "counterparties",
-            "equity_curve",
-            "unpriced_transactions",
-            "definition",
-        ],
+        compact: &["addresses", "activity", "counterparties", "equity_curve", "unpriced_transactions", "definition"],
         errors: &[ErrorCode::WalletSessionRequired, ErrorCode::HistoryLimitExceeded],
         tool: Tool::UNLISTED,
         cost: Cost::Heavy,
         ..index_get(NAME, "/v1/wallets/{address}/dashboard", "wallets")
     };
-    type Input = DashboardInput;
-    type Output = DashboardOutput;
+    type Input = WalletDashboardInput;
+    type Output = WalletDashboardOutput;
 
-    fn run(ctx: &Ctx<'_>, mut input: DashboardInput) -> Result<DashboardOutput, ApiError> {
+    fn run(ctx: &Ctx<'_>, mut input: WalletDashboardInput) -> Result<WalletDashboardOutput, ApiError> {
         let view = ctx.view()?;
         let more = input.addresses.take().map_or_else(Vec::new, |more| more.0);
         debug_assert!(more.len() <= MOST_ADDRESSES);
@@ -282,7 +270,7 @@ impl Operation for Dashboard {
         let equity_curve = curve.finish(ctx, (&Candles::new(view, &known), currency), tip_time)?;
         let counterparties = payments.finish(ctx, view)?;
         let Computed { report, price, unpriced, reason } = computed;
-        Ok(DashboardOutput {
+        Ok(WalletDashboardOutput {
             address: input.address.text,
             addresses: wallets.into_iter().map(|wallet| wallet.address).collect(),
             currency: currency.to_string(),

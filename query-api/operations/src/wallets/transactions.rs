@@ -161,7 +161,6 @@ impl Operation for Transactions {
             "transactions.net_value",
             "transactions.price",
             "transactions.price_as_of",
-            "transactions.value_reason",
             "transactions.counterparties",
             "transactions.status",
             "transactions.time",

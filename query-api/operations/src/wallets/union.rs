@@ -16,6 +16,10 @@ pub(crate) const FREE_TXS: u64 = 100;
 /// Transactions up to which they are made at all, showcase addresses apart.
 pub(crate) const MOST_TXS: u64 = 1_000;
 
+/// Transactions up to which they are made where no gate is: more are not computed within the work of a request, and would be held in
+/// memory.
+const MOST_OPEN: u64 = 100_000;
+
 /// Transactions that are read at a time: as many as a view keeps rows.
 const READ_AT_ONCE: usize = 128;
 
@@ -47,22 +51,29 @@ impl Union {
     /// Beyond what is computed: 503 `history_limit_exceeded`; beyond what is free, without a session: 402.
     pub(super) fn txs(&self, ctx: &Ctx<'_>, view: &View<'_>, name: &'static str) -> Result<Vec<TxNum>, ApiError> {
         let is_open = self.is_showcase || !ctx.config.gates_enabled;
-        let counts = || self.scripts.iter().map(|(_, found)| found.totals.tx_count);
+        let allowed = if is_open { MOST_OPEN } else { MOST_TXS };
         // No union has fewer than one of its parts.
-        if let Some(most) = counts().max().filter(|most| !is_open && *most > MOST_TXS) {
-            return Err(too_many(most));
+        let counts = self.scripts.iter().map(|(_, found)| found.totals.tx_count);
+        if let Some(most) = counts.max().filter(|most| *most > allowed) {
+            return Err(too_many(most, allowed));
         }
         let mut txs: Vec<TxNum> = Vec::new();
         for (_, found) in &self.scripts {
             for row in view.history_rows(found.id)? {
                 ctx.work.poll()?;
                 txs.extend(row?.entries.iter().map(|entry| entry.tx_num));
+                // Most are of one script only.
+                if txs.len() as u64 > allowed.saturating_mul(4) {
+                    distinct(&mut txs);
+                    if txs.len() as u64 > allowed {
+                        return Err(too_many(txs.len() as u64, allowed));
+                    }
+                }
             }
         }
-        txs.sort_unstable();
-        txs.dedup();
+        distinct(&mut txs);
         match txs.len() as u64 {
-            count if !is_open && count > MOST_TXS => Err(too_many(count)),
+            count if count > allowed => Err(too_many(count, allowed)),
             count if !is_open && count > FREE_TXS => {
                 let detail = format!(
                     "the addresses have {count} transactions: above {FREE_TXS}, this needs a wallet session or a key, except for \
@@ -144,10 +155,15 @@ fn movement(tx: &StoredTx, time: u32, ids: &BTreeSet<ScriptId>, scripts: &HashSe
     }
 }
 
+fn distinct(txs: &mut Vec<TxNum>) {
+    txs.sort_unstable();
+    txs.dedup();
+}
+
 /// 503, for good.
-fn too_many(count: u64) -> ApiError {
-    let detail = format!("the addresses have {count} transactions; at most {MOST_TXS} are computed");
+fn too_many(count: u64, allowed: u64) -> ApiError {
+    let detail = format!("the addresses have {count} transactions; at most {allowed} are computed");
     ApiError::new(ErrorCode::HistoryLimitExceeded, detail)
         .with("transaction_count", count)
-        .with("hard_max_transactions", MOST_TXS)
+        .with("hard_max_transactions", allowed)
 }
