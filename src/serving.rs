@@ -67,6 +67,7 @@ impl Server {
         let http_config = HttpConfig {
             base_url,
             gates_enabled: http.gates,
+            private_tools: http.private_tools,
             request_timeout: Duration::from_secs(http.request_timeout),
             max_concurrent_reads: usize::from(http.max_concurrent_reads),
             max_queued_requests: usize::from(http.max_queued_requests),

@@ -132,6 +132,10 @@ pub(crate) struct Http {
     /// If true, transaction pages after the first need a wallet session.
     #[arg(long, env = "CAIRN_GATES", value_name = "BOOL", default_value = "true", action = ArgAction::Set)]
     pub(crate) gates: bool,
+    /// If true, agents' tools may take output descriptors and extended public keys (`wallet_lookup`). The model, and whoever keeps
+    /// its conversations, then sees them.
+    #[arg(long, env = "CAIRN_PRIVATE_TOOLS", value_name = "BOOL", default_value = "false", action = ArgAction::Set)]
+    pub(crate) private_tools: bool,
     /// Maximum lag of the index in blocks. Above it, requests that need the tip get 503.
     #[arg(long, env = "CAIRN_MAX_LAG_BLOCKS", value_name = "N", default_value = "6")]
     pub(crate) max_lag_blocks: u32,

@@ -41,6 +41,8 @@ pub struct HttpConfig {
     pub forwarded_header: ForwardedHeader,
     /// Requests that take at least this long are logged; `None`: none.
     pub slow_request: Option<Duration>,
+    /// True if agents' tools may call operations whose input is private.
+    pub private_tools: bool,
     /// Versions of the Model Context Protocol at `/mcp/`, newest first; empty if it is not mounted.
     pub mcp_versions: Vec<String>,
 }
@@ -77,6 +79,7 @@ impl Default for HttpConfig {
             trusted_proxies: Vec::new(),
             forwarded_header: ForwardedHeader::default(),
             slow_request: Some(Duration::from_secs(1)),
+            private_tools: false,
             mcp_versions: Vec::new(),
         }
     }

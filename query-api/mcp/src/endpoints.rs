@@ -205,6 +205,10 @@ pub(crate) async fn call(
         None => ("GET", endpoint),
     };
     if !matches!(method, "GET" | "POST") || !target.starts_with('/') {
+        // One that tools may not call says so.
+        if let Some(reply) = api.call(endpoint, Map::new(), 0, from).await {
+            return bound::answer(api, None, endpoint, &reply, max);
+        }
         return unknown(tools, CALL, endpoint);
     }
     let body = match method {
@@ -229,7 +233,7 @@ pub(crate) async fn operation(
     from: &Parts,
     max: usize,
 ) -> Answer {
-    let wrong = Wrong::of(op, &given);
+    let wrong = if op.private { Wrong(Vec::new()) } else { Wrong::of(op, &given) };
     match api.call(op.name, given, bytes, from).await {
         Some(reply) => {
             let mut answer = bound::answer(api, Some(op), &op.endpoint, &reply, max);

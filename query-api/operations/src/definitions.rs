@@ -9,7 +9,7 @@ pub(crate) use flows::{
     CONSOLIDATIONS, DORMANCY_FLUSHES, DORMANCY_WATCHLIST, DUST_CAMPAIGNS, EXCHANGE_FLOWS, FEED, MINER_FLOWS, OLD_COINS,
     WHALE_ALERTS, WHALE_WAKEUPS,
 };
-pub(crate) use money::{FLOW_GRAPH, PROFIT_AND_LOSS};
+pub(crate) use money::{FLOW_GRAPH, PROFIT_AND_LOSS, WHOLE_WALLETS};
 
 /// Id of the definition of claims.
 pub(crate) const CLAIMS: &str = "claims";
@@ -275,6 +275,7 @@ pub(crate) const DEFINITIONS: &[Definition] = &[
     flows::EXCHANGE_FLOWS_PAGE,
     flows::DUST_CAMPAIGNS_PAGE,
     money::PROFIT_AND_LOSS_PAGE,
+    money::WHOLE_WALLETS_PAGE,
     money::FLOW_GRAPH_PAGE,
     Definition {
         id: OFAC_TIER,

@@ -66,7 +66,9 @@ pub(crate) fn line<O: Operation>(agreed: &[Agreed]) -> Line {
 pub(crate) fn read<O: Operation>(input: &Value) -> Result<O::Input, ApiError> {
     <O::Input as Deserialize>::deserialize(input).map_err(|error| {
         // The schema accepts a value that the type does not.
-        tracing::error!(operation = O::INFO.name, %error, "schema and type of an input differ");
+        // It may have a part of the input.
+        let error = if O::INFO.private { "the input is private".to_owned() } else { error.to_string() };
+        tracing::error!(operation = O::INFO.name, error, "schema and type of an input differ");
         ApiError::new(cairn_http::ErrorCode::ValidationError, "the input is invalid")
     })
 }

@@ -31,6 +31,11 @@ error_codes! {
     InvalidAddress, 400, "invalid_address", "Invalid address",
         "The address has a wrong checksum, length or form.";
     WrongNetwork, 400, "wrong_network", "Wrong network", "The address belongs to another network than the index.";
+    InvalidDescriptor, 400, "invalid_descriptor", "Invalid descriptor",
+        "An output descriptor or extended public key cannot be read: its form, its checksum or a hardened step. What was sent is \
+         not repeated.";
+    PrivateKeyRefused, 400, "private_key_refused", "Private key refused",
+        "The request has a private key or a recovery phrase. It was not kept. Whoever has seen it can spend the coins.";
     InvalidTxid, 400, "invalid_txid", "Invalid transaction id", "A transaction id has 64 hexadecimal digits.";
     InvalidHash, 400, "invalid_hash", "Invalid block",
         "Give a block height in decimal digits, or a block hash of 64 hexadecimal digits.";
@@ -66,6 +71,9 @@ error_codes! {
         "The `Host` header does not name this server. The operator sets the base URL.";
     OriginNotAllowed, 403, "origin_not_allowed", "Origin not allowed",
         "Pages of other sites must not call the tool endpoint, nor send what changes something: broadcasts and feedback.";
+    NotAsTool, 403, "not_as_tool", "Not as a tool",
+        "The input is private, so agents have no tool for the operation unless the operator allows it (`--private-tools true`). \
+         It can be called over HTTP.";
     RouteNotFound, 404, "route_not_found", "Route not found",
         "No operation has this path. `did_you_mean` names the nearest ones.";
     TxNotFound, 404, "tx_not_found", "Transaction not found", "Neither the chain nor the mempool has the transaction.";

@@ -94,8 +94,9 @@ impl<'f> Check<'f> {
             return self.value(location, name, fitting, value);
         }
         let kind = kind_of(value);
-        if !(takes(schema, kind) || kind == "integer" && takes(schema, "number")) && schema.get("type").is_some() {
-            return self.error(location, name, format!("expected {}", expected(schema)), Some(schema));
+        let wanted = expected(schema);
+        if !(takes(schema, kind) || kind == "integer" && takes(schema, "number")) && !wanted.is_empty() {
+            return self.error(location, name, format!("expected {wanted}"), Some(schema));
         }
         match value {
             Value::String(text) => self.text(location, name, schema, text),

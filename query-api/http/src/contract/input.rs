@@ -39,6 +39,8 @@ pub struct InputSpec {
     pub exactly_one: Vec<Vec<String>>,
     /// Groups of fields of which at most one may be given (`x-at-most-one`).
     pub at_most_one: Vec<Vec<String>>,
+    /// True if names that strangers choose are not repeated.
+    pub private: bool,
 }
 
 /// Lists the values of an enumeration without their descriptions. The description of the parameter explains them.
@@ -128,6 +130,7 @@ impl InputSpec {
             fields: fields.collect(),
             exactly_one: groups("x-exactly-one"),
             at_most_one: groups("x-at-most-one"),
+            private: false,
         }
     }
 
@@ -217,7 +220,11 @@ impl InputSpec {
             }
             let shown: String = name.chars().take(64).collect();
             let hint = nearest(name, of(location)).map_or_else(String::new, |n| format!("; did you mean {n}?"));
-            let warning = Warning::new("unknown_parameter", format!("the parameter {shown:?} was ignored{hint}"));
+            let message = match self.private {
+                true => format!("a parameter was ignored, since the operation has none of its name{hint}"),
+                false => format!("the parameter {shown:?} was ignored{hint}"),
+            };
+            let warning = Warning::new("unknown_parameter", message);
             if !warnings.contains(&warning) {
                 warnings.push(warning);
             }

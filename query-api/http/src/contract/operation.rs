@@ -5,6 +5,7 @@ use serde::{Deserialize, de::DeserializeOwned};
 
 use crate::{
     answers::code::ErrorCode,
+    config::HttpConfig,
     contract::{
         cost::Cost,
         input::InputSpec,
@@ -74,6 +75,9 @@ pub struct Info {
     pub tool: Tool,
     /// How it streams, if it does.
     pub streamed: Option<Streamed>,
+    /// True if its input is for this server alone: no part of it is repeated in answers and errors, and agents have no tool for it
+    /// unless the operator allows that.
+    pub private: bool,
 }
 
 impl Info {
@@ -99,6 +103,7 @@ impl Info {
             text_body: None,
             tool: Tool::UNLISTED,
             streamed: None,
+            private: false,
         }
     }
 
@@ -138,7 +143,7 @@ impl Registered {
     pub fn of<I: DeserializeOwned + JsonSchema, O: Output>(info: Info, agreed: &[Agreed]) -> Self {
         Registered {
             info,
-            input: InputSpec::of::<I>(info.path, info.method),
+            input: InputSpec { private: info.private, ..InputSpec::of::<I>(info.path, info.method) },
             offer: agreed.iter().find(|row| row.is(info.method.name(), info.path)).map_or(Offer::FREE, |row| row.offer),
             media: O::MEDIA,
             output: O::schema,
@@ -154,6 +159,12 @@ impl Registered {
     #[must_use]
     pub fn has_json(&self) -> bool {
         self.media.contains(&JSON)
+    }
+
+    /// True if agents' tools may call it.
+    #[must_use]
+    pub fn is_for_tools(&self, config: &HttpConfig) -> bool {
+        config.private_tools || !self.info.private
     }
 
     /// Its path and its aliases.

@@ -16,7 +16,7 @@ use super::{
     execute::{Caller, Input, execute, if_none_match},
 };
 use crate::{
-    answers::validators::set_validators,
+    answers::{code::ErrorCode, error::ApiError, validators::set_validators},
     contract::{cost::Cost, output::Parts, tool::Effect},
     limits::{client::Client, session},
     server::Server,
@@ -34,6 +34,17 @@ const FOR_GOOD: HeaderValue = HeaderValue::from_static("public, max-age=31536000
 pub(crate) struct Came {
     pub(crate) at: Instant,
     pub(crate) id: Arc<str>,
+}
+
+/// Marks a request that a tool made.
+#[derive(Clone, Copy)]
+pub(crate) struct Inside;
+
+/// 403.
+pub(crate) fn not_as_tool() -> ApiError {
+    let detail = "agents have no tool for this operation: its input is private, and a tool call is seen by the model and by whoever \
+                  keeps its conversations; send it over HTTP, or let the operator allow it (--private-tools true)";
+    ApiError::new(ErrorCode::NotAsTool, detail)
 }
 
 /// Marks an answer that has been counted.
@@ -54,6 +65,11 @@ pub(crate) async fn dispatch(
         && let Err(refused) = server.hosts.origin(&parts.uri, &parts.headers)
     {
         return refused.into_response();
+    }
+    if parts.extensions.get::<Inside>().is_some()
+        && server.operations.get(at).is_some_and(|op| !op.is_for_tools(&server.config))
+    {
+        return not_as_tool().into_response();
     }
     let canonical = alias.zip(server.operations.get(at)).and_then(|(alias, op)| {
         let query = parts.uri.query().map(|query| format!("?{query}")).unwrap_or_default();

@@ -22,7 +22,7 @@ use super::{
     ask::Answer,
     body,
     execute::{Caller, Input, execute},
-    http::Counted,
+    http::{Counted, Inside, not_as_tool},
     parameters::{from_object, target_of},
 };
 use crate::{
@@ -89,6 +89,8 @@ pub struct Described {
     pub cost: Cost,
     /// True if some requests need a wallet session.
     pub conditional: bool,
+    /// True if no part of its input is repeated.
+    pub private: bool,
     /// JSON schema (2020-12) of its input: path, query and body parameters in one object.
     pub input_schema: Value,
     /// Groups of parameters of which exactly one is required.
@@ -144,10 +146,11 @@ impl Api {
         &self.server.config
     }
 
-    /// All implemented operations, in listing order.
+    /// All implemented operations that tools may call, in listing order.
     #[must_use]
     pub fn operations(&self) -> Vec<Described> {
-        self.server.operations.iter().map(|op| described(op, &self.server)).collect()
+        let allowed = self.server.operations.iter().filter(|op| op.is_for_tools(&self.server.config));
+        allowed.map(|op| described(op, &self.server)).collect()
     }
 
     /// JSON schema (2020-12) of an operation's JSON answer; `None` if there is no such operation.
@@ -184,6 +187,9 @@ impl Api {
     pub async fn call(&self, name: &str, input: Map<String, Value>, bytes: usize, from: &Parts) -> Option<Reply> {
         let server = &self.server;
         let at = server.operations.iter().position(|op| op.info.name == name)?;
+        if let Some(op) = server.operations.get(at).filter(|op| !op.is_for_tools(&server.config)) {
+            return Some(self.refused(not_as_tool(), op.info.path).await);
+        }
         let shared = Arc::clone(server);
         let prepared = off_workers(bytes, move || {
             let op = shared.operations.get(at)?;
@@ -263,6 +269,7 @@ impl Api {
         if let Some(peer) = from.extensions.get::<ConnectInfo<SocketAddr>>() {
             request.extensions_mut().insert(*peer);
         }
+        request.extensions_mut().insert(Inside);
         let url = self.url(request.uri().path_and_query().map_or("", |target| target.as_str()));
         let response = match self.router.clone().oneshot(request).await {
             Ok(response) => response,
@@ -409,6 +416,7 @@ fn described(op: &Registered, server: &Server) -> Described {
         fields: info.tool.fields,
         cost: info.cost,
         conditional: info.conditional && server.config.gates_enabled,
+        private: info.private,
         input_schema: input_schema(op, server),
         exactly_one: op.input.exactly_one.clone(),
         at_most_one: op.input.at_most_one.clone(),

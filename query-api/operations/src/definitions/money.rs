@@ -32,6 +32,29 @@ pub(super) const PROFIT_AND_LOSS_PAGE: Definition = Definition {
     ],
 };
 
+/// Id of the definition of whole wallets.
+pub(crate) const WHOLE_WALLETS: &str = "whole-wallets";
+
+/// The page about whole wallets.
+pub(super) const WHOLE_WALLETS_PAGE: Definition = Definition {
+    id: WHOLE_WALLETS,
+    title: "Whole wallets, by descriptors or extended public keys",
+    text: &[
+        "An output descriptor (BIP 380) says which scripts a wallet has; an extended public key says it by the kind of its prefix: xpub and tpub stand for \
+         pkh, sh(wpkh), wpkh and tr (BIP 44, 49, 84, 86), ypub and upub for sh(wpkh), zpub and vpub for wpkh. Each with the steps 0 (to receive) \
+         and 1 (change), if the key is that of an account; a key below it has its addresses directly.",
+        "A branch is a descriptor with all steps but the last: its addresses have the indexes 0, 1, 2 and so on. An address is used if a transaction \
+         funds it, confirmed or not. A branch ends after gap_limit unused ones in a row; so money beyond a larger gap is not found. With a range, \
+         as Bitcoin Core's listdescriptors tells it, those indexes are looked at and no others.",
+        "All used addresses count as one wallet: balance is the sum of their coins, a transaction counts once, and what moves between them is neither \
+         income nor disposal. Dashboard and profit and loss are those of one address with the others as its own.",
+        "Whoever has a descriptor of the wallet sees all its addresses, past and to come. It goes over the wire to this server, and lives in its memory until the \
+         answer is made: it is not stored, not logged, not cached, not repeated in an answer or an error. A cursor has 8 bytes of a hash of it. Private keys \
+         and recovery phrases are refused before anything else is read.",
+        "Bounds: 20 descriptors or keys, 64 branches, 20 000 addresses to look at, 100 000 transactions of all addresses together.",
+    ],
+};
+
 /// Id of the definition of graphs of flows.
 pub(crate) const FLOW_GRAPH: &str = "flow-graph";
 

@@ -4,6 +4,7 @@ pub(crate) mod addresses;
 pub(crate) mod amount;
 pub(crate) mod currency;
 pub(crate) mod date;
+pub(crate) mod descriptor;
 pub(crate) mod identifier;
 pub(crate) mod since;
 #[cfg(test)]
@@ -22,6 +23,7 @@ use crate::{
 pub(crate) const FORMATS: &[TextFormat] = &[
     identifier::ADDRESS,
     addresses::ADDRESSES,
+    descriptor::DESCRIPTOR,
     identifier::TXID,
     identifier::BLOCK,
     amount::AMOUNT,

@@ -95,8 +95,21 @@ impl Cursor {
     /// # Errors
     /// 422 for an invalid token; 409 after a reorg below the block that it is bound to.
     pub(crate) fn read(token: &str, view: &View<'_>, filters: &[&[u8]]) -> Result<Self, ApiError> {
+        Cursor::read_from(token, view, filters, Location::Query)
+    }
+
+    /// The same, of a token that was given elsewhere.
+    ///
+    /// # Errors
+    /// The same.
+    pub(crate) fn read_from(
+        token: &str,
+        view: &View<'_>,
+        filters: &[&[u8]],
+        at: Location,
+    ) -> Result<Self, ApiError> {
         let (cursor, height, hash) =
-            Cursor::decode(token, filters).ok_or_else(|| ApiError::validation(Location::Query, "cursor", NO_FIT))?;
+            Cursor::decode(token, filters).ok_or_else(|| ApiError::validation(at, "cursor", NO_FIT))?;
         if view.chain().is(height, &BlockHash(hash)) { Ok(cursor) } else { Err(expired()) }
     }
 }

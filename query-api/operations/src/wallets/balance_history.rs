@@ -8,11 +8,11 @@ use cairn_domain::{
 };
 use cairn_events::{Currency, Interval};
 use cairn_http::{ApiError, Cost, Format, Formatted, Info, Location, Table, Tool};
-use cairn_model::{TxNum, day_of};
+use cairn_model::{Sats, TxNum, day_of};
 use cairn_reader::{FoundScript, ReadError, SumsBefore, View};
 use cairn_tables::{
     DecodeError, Table as _,
-    history::{ENTRIES_PER_ROW, History},
+    history::{ENTRIES_PER_ROW, History, HistoryEntry},
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -119,26 +119,49 @@ impl Operation for BalanceHistory {
             Some(script) => days(ctx, view, script, input.from, input.to)?,
         };
         let currency = input.currency.0;
-        let days = daily.finish();
-        let prices = prices(ctx, view, currency, &days)?;
-        let points = days.into_iter().zip(prices);
         Ok(match input.format {
             Format::Json => {
-                let mut price_stale = None;
-                let point = |(day, price): (DayPoint, DayPrice)| {
-                    if day.day == day_of(view.tip().mono_time) {
-                        price_stale = price.as_ref().ok().map(|price| price.is_stale_at(view.tip().mono_time));
-                    }
-                    Point::of(day, &price)
-                };
-                let points = points.map(point).collect();
+                let Days { points, price_stale } = Days::of(ctx, view, currency, daily)?;
                 let (address, currency) = (wallet.address, currency.to_string());
                 Formatted::Json(BalanceHistoryOutput { address, currency, price_stale, points })
             }
-            Format::Csv => Formatted::Csv(table(points)),
-            Format::Markdown => Formatted::Markdown(table(points)),
+            Format::Csv => Formatted::Csv(table(priced(ctx, view, currency, daily)?)),
+            Format::Markdown => Formatted::Markdown(table(priced(ctx, view, currency, daily)?)),
         })
     }
+}
+
+/// Days with their prices.
+pub(super) struct Days {
+    pub(super) points: Vec<Point>,
+    /// Whether the price of the day of the tip is old; `None` without one.
+    pub(super) price_stale: Option<bool>,
+}
+
+impl Days {
+    pub(super) fn of(ctx: &Ctx<'_>, view: &View<'_>, currency: Currency, daily: Daily) -> Result<Self, ApiError> {
+        let mut price_stale = None;
+        let point = |(day, price): (DayPoint, DayPrice)| {
+            if day.day == day_of(view.tip().mono_time) {
+                price_stale = price.as_ref().ok().map(|price| price.is_stale_at(view.tip().mono_time));
+            }
+            Point::of(day, &price)
+        };
+        let points = priced(ctx, view, currency, daily)?.map(point).collect();
+        Ok(Days { points, price_stale })
+    }
+}
+
+/// Each day with its price.
+fn priced(
+    ctx: &Ctx<'_>,
+    view: &View<'_>,
+    currency: Currency,
+    daily: Daily,
+) -> Result<impl Iterator<Item = (DayPoint, DayPrice)> + use<>, ApiError> {
+    let days = daily.finish();
+    let prices = prices(ctx, view, currency, &days)?;
+    Ok(days.into_iter().zip(prices))
 }
 
 /// The price of a day, or why there is none.
@@ -221,6 +244,40 @@ fn table(points: impl Iterator<Item = (DayPoint, DayPrice)> + Send + 'static) ->
         "value_reason",
     ];
     Table { columns, rows: Box::new(points.map(row)) }
+}
+
+/// The days of a wallet, from `from` to `to`, limited to the first activity and to the tip: of what each of its transactions did,
+/// in order.
+pub(super) fn days_of(
+    ctx: &Ctx<'_>,
+    view: &View<'_>,
+    entries: &[HistoryEntry],
+    (from, to): (Option<DateParam>, Option<DateParam>),
+) -> Result<Daily, ApiError> {
+    let (Some(first), Some(last)) = (entries.first(), entries.last()) else { return Ok(Daily::new()) };
+    let (first, last) = (day_of_tx(view, first.tx_num)?, day_of_tx(view, last.tx_num)?);
+    let start = from.map_or(first, |from| from.day().max(first));
+    let end = to.map_or(last.max(start), DateParam::day).min(day_of(view.tip().mono_time));
+    if start > end || to.is_some_and(DateParam::is_before_all) {
+        return Ok(Daily::new());
+    }
+    let begin = if start > first { end_of_day(view, start - 1) } else { TxNum(0) };
+    let (before, within) = entries.split_at(entries.partition_point(|entry| entry.tx_num < begin));
+    let mut opening: Sats = 0;
+    for entry in before {
+        let after = opening.checked_add(entry.received).and_then(|sum| sum.checked_sub(entry.sent));
+        opening = after.ok_or_else(|| broken(Inconsistent { day: start }))?;
+    }
+    let mut daily = Daily::after(opening);
+    // The first and the last day have a point even without transactions.
+    daily.add(start, 0, 0, 0).map_err(broken)?;
+    let stop = end_of_day(view, end);
+    for entry in within.iter().take_while(|entry| entry.tx_num < stop) {
+        ctx.work.poll()?;
+        daily.add(day_of_tx(view, entry.tx_num)?, entry.received, entry.sent, 1).map_err(broken)?;
+    }
+    daily.add(end, 0, 0, 0).map_err(broken)?;
+    Ok(daily)
 }
 
 /// The days from `from` to `to`, limited to the first activity and to the tip.

@@ -1,4 +1,6 @@
-//! Whom the transactions of a script have on their other side.
+//! Whom the transactions of a wallet have on their other side.
+
+use std::collections::HashSet;
 
 use cairn_domain::{Direction, Effect, direction};
 use cairn_http::ApiError;
@@ -18,18 +20,23 @@ const MOST_TOLD: usize = 8;
 pub(super) struct Counterparties<'c> {
     ctx: &'c Ctx<'c>,
     view: &'c View<'c>,
-    wallet: &'c Wallet,
+    /// Scripts that are not the other side.
+    own_ids: Vec<ScriptId>,
+    own_scripts: HashSet<&'c [u8]>,
     /// False in an index without labels: nothing is looked up then.
     has_labels: bool,
 }
 
 impl<'c> Counterparties<'c> {
-    pub(super) fn of(ctx: &'c Ctx<'c>, view: &'c View<'c>, wallet: &'c Wallet) -> Result<Self, ApiError> {
+    /// Those who send to these scripts, or receive from them.
+    pub(super) fn of(ctx: &'c Ctx<'c>, view: &'c View<'c>, wallets: &'c [Wallet]) -> Result<Self, ApiError> {
         let has_labels = view.has_labels()?;
         if !has_labels {
             ctx.warn("no_label_source", "no labels are loaded: counterparties are unknown");
         }
-        Ok(Counterparties { ctx, view, wallet, has_labels })
+        let own_ids = distinct(wallets.iter().filter_map(|wallet| Some(wallet.found?.id)));
+        let own_scripts = wallets.iter().filter_map(|wallet| wallet.script.as_deref()).collect();
+        Ok(Counterparties { ctx, view, own_ids, own_scripts, has_labels })
     }
 
     /// Of a confirmed transaction: a row read for its inputs if it pays the script, and a look-up for each input or output,
@@ -50,9 +57,8 @@ impl<'c> Counterparties<'c> {
             }
             Direction::OwnTransfer => Vec::new(),
         };
-        let own = self.wallet.found.map(|found| found.id);
         let mut told = Vec::new();
-        for id in distinct(ids.into_iter().filter(|id| Some(*id) != own)) {
+        for id in distinct(ids.into_iter().filter(|id| self.own_ids.binary_search(id).is_err())) {
             self.ctx.work.poll()?;
             self.tell(&mut told, self.view.label_of_id(id)?.map(|(_, label)| label).as_ref());
         }
@@ -69,8 +75,7 @@ impl<'c> Counterparties<'c> {
             Direction::Out => tx.outputs.iter().take(MOST_LOOKED_AT).map(|output| &output.script[..]).collect(),
             Direction::OwnTransfer => Vec::new(),
         };
-        let own = self.wallet.script.as_deref();
-        let others = distinct(scripts.into_iter().filter(|script| Some(*script) != own));
+        let others = distinct(scripts.into_iter().filter(|script| !self.own_scripts.contains(script)));
         self.ctx.work.poll()?;
         let mut told = Vec::new();
         self.view.labels_of(others)?.iter().for_each(|label| self.tell(&mut told, label.as_ref()));

@@ -4,6 +4,7 @@ mod counterparties;
 mod curve;
 
 use cairn_domain::pnl::{Kind, Method, Sums};
+use cairn_events::Currency;
 use cairn_http::{ApiError, Cost, Detail, ErrorCode, Info, Location, Tool};
 use cairn_model::day_of;
 use cairn_reader::{ReadError, View};
@@ -71,18 +72,25 @@ impl Range {
     }
 }
 
-/// Parameters.
+/// Which days are asked about.
 #[derive(Debug, Deserialize, JsonSchema)]
-pub(crate) struct WalletDashboardInput {
-    address: AddressParam,
+pub(super) struct DaysAsked {
     /// The days up to that of the newest block, which counts. Not together with `from` or `to`.
     range: Option<Range>,
     /// First day, as YYYY-MM-DD (UTC, monotone block time). Default with `to`: the day of the first transaction.
     #[schemars(example = "2024-01-01")]
-    from: Option<DateParam>,
+    pub(super) from: Option<DateParam>,
     /// Last day, as YYYY-MM-DD. Default with `from`: the day of the newest block.
     #[schemars(example = "2024-12-31")]
-    to: Option<DateParam>,
+    pub(super) to: Option<DateParam>,
+}
+
+/// Parameters.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct WalletDashboardInput {
+    address: AddressParam,
+    #[serde(flatten)]
+    days: DaysAsked,
     /// More addresses of the same wallet, separated by commas: all are counted as one, with that of the path. What moves between
     /// them is a transfer.
     addresses: Option<AddressesParam>,
@@ -102,6 +110,14 @@ pub(crate) struct WalletDashboardOutput {
     address: String,
     /// All addresses of the wallet, as given.
     addresses: Vec<String>,
+    #[serde(flatten)]
+    glance: Glance,
+}
+
+/// A wallet at a glance.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "WalletGlance")]
+pub(super) struct Glance {
     /// Code of the currency of all amounts of money.
     currency: String,
     /// First and last day (UTC) of what follows.
@@ -199,24 +215,26 @@ impl Activity {
     }
 }
 
-/// The first and the last day.
-fn days(input: &WalletDashboardInput, view: &View<'_>, first_active: u32) -> Result<(u32, u32), ApiError> {
-    let today = day_of(view.tip().mono_time);
-    let refuse = |name, message: &str| Err(ApiError::validation(Location::Query, name, message));
-    if input.from.is_none() && input.to.is_none() {
-        let days = input.range.unwrap_or_default().days();
-        let first = days.map_or(first_active, |days| today.saturating_sub(days - 1));
-        return Ok((first.min(today), today));
-    }
-    if input.range.is_some() {
-        return refuse("range", "cannot be combined with from or to");
-    }
-    let from = input.from.map_or(first_active, DateParam::day);
-    let to = input.to.map_or(today, DateParam::day);
-    match () {
-        () if from > to => refuse("to", "must not be before from"),
-        // Days to come have nothing yet.
-        () => Ok((from, to.min(today).max(from))),
+impl DaysAsked {
+    /// The first and the last day. Where the parameters are is told in errors.
+    fn resolved(&self, view: &View<'_>, first_active: u32, at: Location) -> Result<(u32, u32), ApiError> {
+        let today = day_of(view.tip().mono_time);
+        let refuse = |name, message: &str| Err(ApiError::validation(at, name, message));
+        if self.from.is_none() && self.to.is_none() {
+            let days = self.range.unwrap_or_default().days();
+            let first = days.map_or(first_active, |days| today.saturating_sub(days - 1));
+            return Ok((first.min(today), today));
+        }
+        if self.range.is_some() {
+            return refuse("range", "cannot be combined with from or to");
+        }
+        let from = self.from.map_or(first_active, DateParam::day);
+        let to = self.to.map_or(today, DateParam::day);
+        match () {
+            () if from > to => refuse("to", "must not be before from"),
+            // Days to come have nothing yet.
+            () => Ok((from, to.min(today).max(from))),
+        }
     }
 }
 
@@ -246,48 +264,58 @@ impl Operation for Dashboard {
         let asked = std::iter::once(input.address.clone()).chain(more);
         let wallets = asked.map(|address| Wallet::find(view, None, address)).collect::<Result<Vec<_>, _>>()?;
         let union = Union::of(&wallets, ctx);
-        let txs = union.txs(ctx, view, NAME)?;
-        let currency = input.currency.0;
-        let tip_time = view.tip().mono_time;
-        let first_time = txs.first().and_then(|tx| view.chain().get(view.chain().height_of(*tx)?));
-        let (first, last) = days(&input, view, day_of(first_time.map_or(tip_time, |block| block.mono_time)))?;
-
-        let (mut sums, mut activity, mut last_day) = (Sums::default(), Activity::default(), None);
-        let (mut payments, mut curve) = (Payments::default(), Curve::of(first, last.min(day_of(tip_time))));
-        let computed = compute(ctx, view, (&union, &txs), (Method::Average, currency), &mut |step| {
-            curve.before(step.movement.time);
-            curve.after(step.holds);
-            if (first..=last).contains(&day_of(step.movement.time)) {
-                sums.add(step.rows).map_err(|error| ReadError::Broken(error.to_string()))?;
-                activity.add(step, &mut last_day);
-                payments.add(view, &union, step.tx, step.movement, step.rows);
-            }
-            Ok(())
-        })?;
-        activity.net_btc = Btc(activity.net_sats);
-        check(ctx, &computed.report, union.balance())?;
-        let known = ctx.known()?;
-        let equity_curve = curve.finish(ctx, (&Candles::new(view, &known), currency), tip_time)?;
-        let counterparties = payments.finish(ctx, view)?;
-        let Computed { report, price, unpriced, reason } = computed;
-        Ok(WalletDashboardOutput {
-            address: input.address.text,
-            addresses: wallets.into_iter().map(|wallet| wallet.address).collect(),
-            currency: currency.to_string(),
-            from: date(first),
-            to: date(last),
-            transaction_count: txs.len() as u64,
-            pnl: DashboardPnl {
-                holdings: Holdings::of(&report, &price, ctx.now()),
-                in_range: Totals::of(&sums),
-                realized_gain_total: report.all.realized().map(Decimal),
-            },
-            activity,
-            counterparties,
-            equity_curve,
-            unpriced_transactions: unpriced,
-            reason: why(reason, &price, report.sats),
-            definition: PROFIT_AND_LOSS,
-        })
+        let glance = glance(ctx, view, &union, (&input.days, input.currency.0), (NAME, Location::Query))?;
+        let addresses = wallets.into_iter().map(|wallet| wallet.address).collect();
+        Ok(WalletDashboardOutput { address: input.address.text, addresses, glance })
     }
+}
+
+/// A wallet at a glance. What a session would give access to is told under this name; where the parameters are is told, too.
+pub(super) fn glance(
+    ctx: &Ctx<'_>,
+    view: &View<'_>,
+    union: &Union,
+    (days, currency): (&DaysAsked, Currency),
+    (name, at): (&'static str, Location),
+) -> Result<Glance, ApiError> {
+    let txs = union.txs(ctx, view, name)?;
+    let tip_time = view.tip().mono_time;
+    let first_time = txs.first().and_then(|tx| view.chain().get(view.chain().height_of(*tx)?));
+    let (first, last) = days.resolved(view, day_of(first_time.map_or(tip_time, |block| block.mono_time)), at)?;
+
+    let (mut sums, mut activity, mut last_day) = (Sums::default(), Activity::default(), None);
+    let (mut payments, mut curve) = (Payments::default(), Curve::of(first, last.min(day_of(tip_time))));
+    let computed = compute(ctx, view, (union, &txs), (Method::Average, currency), &mut |step| {
+        curve.before(step.movement.time);
+        curve.after(step.holds);
+        if (first..=last).contains(&day_of(step.movement.time)) {
+            sums.add(step.rows).map_err(|error| ReadError::Broken(error.to_string()))?;
+            activity.add(step, &mut last_day);
+            payments.add(view, union, step.tx, step.movement, step.rows);
+        }
+        Ok(())
+    })?;
+    activity.net_btc = Btc(activity.net_sats);
+    check(ctx, &computed.report, union.balance())?;
+    let known = ctx.known()?;
+    let equity_curve = curve.finish(ctx, (&Candles::new(view, &known), currency), tip_time)?;
+    let counterparties = payments.finish(ctx, view)?;
+    let Computed { report, price, unpriced, reason } = computed;
+    Ok(Glance {
+        currency: currency.to_string(),
+        from: date(first),
+        to: date(last),
+        transaction_count: txs.len() as u64,
+        pnl: DashboardPnl {
+            holdings: Holdings::of(&report, &price, ctx.now()),
+            in_range: Totals::of(&sums),
+            realized_gain_total: report.all.realized().map(Decimal),
+        },
+        activity,
+        counterparties,
+        equity_curve,
+        unpriced_transactions: unpriced,
+        reason: why(reason, &price, report.sats),
+        definition: PROFIT_AND_LOSS,
+    })
 }

@@ -16,6 +16,7 @@ crate::area::area! {
     pnl::WalletPnl,
     dashboard::Dashboard,
     flow_graph::FlowGraph,
+    lookup::WalletLookup,
     trust_safety::TrustSafety + batch,
     summary::Summary + batch,
     detail::WalletDetail,

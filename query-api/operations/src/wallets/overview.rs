@@ -1,5 +1,6 @@
 //! `GET /v1/wallets/{address}/overview`.
 
+use cairn_domain::mempool::ScriptTotals;
 use cairn_http::{ApiError, Detail, Info, Tool};
 use cairn_model::TxNum;
 use cairn_reader::{FoundScript, View};
@@ -13,7 +14,7 @@ use super::{
 };
 use crate::{
     batch::Batched,
-    context::{CLAIMS, Ctx, LABELS, MEMPOOL, PRICE, TIP, and_mempool, index_get, index_post, lacks},
+    context::{CLAIMS, Ctx, LABELS, MEMPOOL, MempoolView, PRICE, TIP, and_mempool, index_get, index_post, lacks},
     operation::Operation,
     parameters::identifier::AddressParam,
     price_now::{self, Dollars},
@@ -129,30 +130,51 @@ pub(crate) struct Period {
 }
 
 /// Change by unconfirmed transactions.
-struct Unconfirmed {
-    tx_count: u64,
-    received: u64,
-    sent: u64,
+pub(super) struct Unconfirmed {
+    pub(super) tx_count: u64,
+    pub(super) received: u64,
+    pub(super) sent: u64,
     net: i64,
     /// With the confirmed balance.
     total: u64,
 }
 
-/// The effect of the unconfirmed transactions, or why it is unknown.
-fn unconfirmed(ctx: &Ctx<'_>, wallet: &Wallet, confirmed: u64) -> Result<Unconfirmed, &'static str> {
-    let pool = ctx.unconfirmed().ok_or_else(|| ctx.pool.as_ref().err().map_or("", |absent| absent.reason()))?;
-    let sums = pool.mempool.script_totals(&wallet.script_hash);
-    let fitting = || {
-        let net = i64::try_from(sums.net_sats()).ok()?;
-        let (received, sent) = (u64::try_from(sums.received_sats).ok()?, u64::try_from(sums.sent_sats).ok()?);
-        Some(Unconfirmed { tx_count: sums.tx_count, received, sent, net, total: confirmed.checked_add_signed(net)? })
-    };
-    // A coin spent by an unconfirmed transaction is confirmed or was received unconfirmed, so the total is not
-    // negative, unless a transaction has just left the mempool and its descendants have not yet.
-    fitting().ok_or_else(|| {
-        tracing::warn!(?sums, confirmed, "the mempool spends more than a script has");
-        "mempool and index are momentarily inconsistent"
-    })
+impl Unconfirmed {
+    /// The effect of the unconfirmed transactions, or why it is unknown.
+    pub(super) fn of(
+        ctx: &Ctx<'_>,
+        confirmed: u64,
+        sums: impl FnOnce(&MempoolView<'_>) -> ScriptTotals,
+    ) -> Result<Self, &'static str> {
+        let pool = ctx.unconfirmed().ok_or_else(|| ctx.pool.as_ref().err().map_or("", |absent| absent.reason()))?;
+        let sums = sums(pool);
+        let fitting = || {
+            let net = i64::try_from(sums.net_sats()).ok()?;
+            let (received, sent) = (u64::try_from(sums.received_sats).ok()?, u64::try_from(sums.sent_sats).ok()?);
+            Some(Unconfirmed { tx_count: sums.tx_count, received, sent, net, total: confirmed.checked_add_signed(net)? })
+        };
+        // A coin spent by an unconfirmed transaction is confirmed or was received unconfirmed, so the total is not
+        // negative, unless a transaction has just left the mempool and its descendants have not yet.
+        fitting().ok_or_else(|| {
+            tracing::warn!(?sums, confirmed, "the mempool spends more than a wallet has");
+            "mempool and index are momentarily inconsistent"
+        })
+    }
+}
+
+impl Balance {
+    pub(super) fn of(confirmed: u64, pending: Result<&Unconfirmed, &'static str>) -> Self {
+        let change = pending.ok();
+        Balance {
+            confirmed_sats: confirmed,
+            confirmed_btc: Btc::of(confirmed),
+            unconfirmed_sats: change.map(|p| p.net),
+            unconfirmed_btc: change.map(|p| Btc(p.net)),
+            unconfirmed_reason: pending.err(),
+            total_sats: change.map(|p| p.total),
+            total_btc: change.map(|p| Btc::of(p.total)),
+        }
+    }
 }
 
 impl Operation for Overview {
@@ -200,11 +222,9 @@ impl Operation for Overview {
         let wallet = Wallet::find(view, ctx.pool.as_ref().ok(), input.address)?;
         let sums = wallet.found.map(|f| f.totals);
         let balance = sums.map_or(0, |t| t.balance());
-        let (pending, unconfirmed_reason) = match unconfirmed(ctx, &wallet, balance) {
-            Ok(pending) => (Some(pending), None),
-            Err(reason) => (None, Some(reason)),
-        };
-        let pending = pending.as_ref();
+        let pending = Unconfirmed::of(ctx, balance, |pool| pool.mempool.script_totals(&wallet.script_hash));
+        let balance_now = Balance::of(balance, pending.as_ref().map_err(|reason| *reason));
+        let pending = pending.as_ref().ok();
         let (received, sent) = sums.map_or((0, 0), |t| (t.funded, t.spent));
         let first_seen = sums.map(|t| seen(view, t.first.tx_num)).transpose()?;
         let last_seen = sums.map(|t| seen(view, t.last)).transpose()?;
@@ -216,15 +236,7 @@ impl Operation for Overview {
         Ok(OverviewOutput {
             script_hash: hex::encode(wallet.script_hash),
             script_type: wallet.script_type(),
-            balance: Balance {
-                confirmed_sats: balance,
-                confirmed_btc: Btc::of(balance),
-                unconfirmed_sats: pending.map(|p| p.net),
-                unconfirmed_btc: pending.map(|p| Btc(p.net)),
-                unconfirmed_reason,
-                total_sats: pending.map(|p| p.total),
-                total_btc: pending.map(|p| Btc::of(p.total)),
-            },
+            balance: balance_now,
             utxo_count: sums.map_or(0, |t| t.coin_count()),
             tx_count: sums.map_or(0, |t| t.tx_count),
             unconfirmed_tx_count: pending.map(|p| p.tx_count),

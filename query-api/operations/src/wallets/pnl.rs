@@ -8,7 +8,7 @@ use cairn_domain::pnl::{Method, Micros, Report, Sums};
 use cairn_domain::price::Missing;
 use cairn_http::{ApiError, Cost, ErrorCode, Formatted, Info, Location, Tool};
 use cairn_model::Sats;
-use cairn_reader::ReadError;
+use cairn_reader::{ReadError, View};
 use cairn_tables::{DecodeError, Table as _, totals::TotalsTable};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -40,7 +40,7 @@ pub(crate) struct WalletPnl;
 /// Format of the answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-enum PnlFormat {
+pub(super) enum PnlFormat {
     #[default]
     Json,
     Csv,
@@ -68,12 +68,19 @@ impl From<MethodParam> for Method {
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct PnlInput {
     address: AddressParam,
+    #[serde(flatten)]
+    asked: GainsAsked,
+}
+
+/// What is asked about gains.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(super) struct GainsAsked {
     /// `csv`: one row for each disposal.
     #[serde(default)]
-    format: PnlFormat,
+    pub(super) format: PnlFormat,
     /// Code of the currency.
     #[serde(default = "CurrencyParam::usd")]
-    currency: CurrencyParam,
+    pub(super) currency: CurrencyParam,
     /// What coins that leave have cost.
     #[serde(default)]
     method: MethodParam,
@@ -92,6 +99,14 @@ pub(crate) struct PnlInput {
 pub(crate) struct PnlOutput {
     /// The address as given in the request.
     address: String,
+    #[serde(flatten)]
+    gains: Gains,
+}
+
+/// Profit and loss.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "WalletGains")]
+pub(super) struct Gains {
     /// Code of the currency of all amounts of money.
     currency: String,
     method: MethodParam,
@@ -277,71 +292,85 @@ impl Operation for WalletPnl {
 
     fn run(ctx: &Ctx<'_>, input: PnlInput) -> Result<Formatted<PnlOutput>, ApiError> {
         let view = ctx.view()?;
-        let is_file = input.format == PnlFormat::Csv;
-        if input.csv_profile.is_some() && !is_file {
-            return Err(ApiError::validation(Location::Query, "csv_profile", "is for format=csv only"));
-        }
-        let currency = input.currency.0;
         let wallet = [Wallet::find(view, None, input.address)?];
         let union = Union::of(&wallet, ctx);
         let [wallet] = wallet;
-        let txs = union.txs(ctx, view, NAME)?;
-        if is_file {
-            union.need_session(ctx, NAME, SESSION)?;
-        }
-        let is_wanted = |year: u32| input.year.is_none_or(|wanted| wanted == year);
-        let (mut span, mut rows) = (None, Vec::new());
-        let mut explaining = input.explain.then(|| Explaining::new(input.method.into()));
-        let money = (input.method.into(), currency);
-        let computed = compute(ctx, view, (&union, &txs), money, &mut |step| {
-            let (first, _) = span.unwrap_or((step.movement.time, step.movement.time));
-            span = Some((first, step.movement.time));
-            if !is_wanted(step.year) {
-                return Ok(());
-            }
-            if is_file {
-                csv::add(step, input.csv_profile, (money.0, currency), &mut rows);
-                if rows.len() > MOST_CSV_ROWS {
-                    let message = format!("is needed: without it the file has more than {MOST_CSV_ROWS} rows");
-                    return Err(ApiError::validation(Location::Query, "year", message));
-                }
-            } else if let Some(explaining) = &mut explaining {
-                explaining.add(step);
-            }
-            Ok(())
-        })?;
-        check(ctx, &computed.report, union.balance())?;
-        if is_file {
-            return Ok(Formatted::Csv(csv::table(input.csv_profile, rows)));
-        }
-        let (explained, explained_omitted) = match explaining {
-            Some(explaining) => {
-                let (rows, omitted) = explaining.finish(view)?;
-                (Some(rows), omitted)
-            }
-            None => (None, 0),
-        };
-        let Computed { report, price, unpriced, reason } = computed;
-        let years = report.years.iter().map(|(year, sums)| Year { year: *year, sums: Totals::of(sums) });
-        let gain = report.all.realized().zip(report.unrealized()).and_then(|(one, other)| one.checked_add(other));
-        Ok(Formatted::Json(PnlOutput {
-            address: wallet.address,
-            currency: currency.to_string(),
-            method: input.method,
-            transaction_count: txs.len() as u64,
-            first_at: span.map(|(first, _)| rfc3339(first)),
-            last_at: span.map(|(_, last)| rfc3339(last)),
-            holdings: Holdings::of(&report, &price, ctx.now()),
-            totals: Totals::of(&report.all),
-            years: years.collect(),
-            total_gain: gain.map(Decimal),
-            unpriced_transactions: unpriced,
-            reason: why(reason, &price, report.sats),
-            explained,
-            explained_omitted,
-            definition: PROFIT_AND_LOSS,
-        }))
+        Ok(match gains(ctx, view, &union, input.asked, (NAME, Location::Query))? {
+            Formatted::Json(gains) => Formatted::Json(PnlOutput { address: wallet.address, gains }),
+            Formatted::Csv(table) => Formatted::Csv(table),
+            Formatted::Markdown(table) => Formatted::Markdown(table),
+        })
     }
+}
+
+/// The gains of a wallet. What a session would give access to is told under this name; where the parameters are is told, too.
+pub(super) fn gains(
+    ctx: &Ctx<'_>,
+    view: &View<'_>,
+    union: &Union,
+    asked: GainsAsked,
+    (name, at): (&'static str, Location),
+) -> Result<Formatted<Gains>, ApiError> {
+    let is_file = asked.format == PnlFormat::Csv;
+    if asked.csv_profile.is_some() && !is_file {
+        return Err(ApiError::validation(at, "csv_profile", "is for format=csv only"));
+    }
+    let currency = asked.currency.0;
+    let txs = union.txs(ctx, view, name)?;
+    if is_file {
+        union.need_session(ctx, name, SESSION)?;
+    }
+    let is_wanted = |year: u32| asked.year.is_none_or(|wanted| wanted == year);
+    let (mut span, mut rows) = (None, Vec::new());
+    let mut explaining = asked.explain.then(|| Explaining::new(asked.method.into()));
+    let money = (asked.method.into(), currency);
+    let computed = compute(ctx, view, (union, &txs), money, &mut |step| {
+        let (first, _) = span.unwrap_or((step.movement.time, step.movement.time));
+        span = Some((first, step.movement.time));
+        if !is_wanted(step.year) {
+            return Ok(());
+        }
+        if is_file {
+            csv::add(step, asked.csv_profile, (money.0, currency), &mut rows);
+            if rows.len() > MOST_CSV_ROWS {
+                let message = format!("is needed: without it the file has more than {MOST_CSV_ROWS} rows");
+                return Err(ApiError::validation(at, "year", message));
+            }
+        } else if let Some(explaining) = &mut explaining {
+            explaining.add(step);
+        }
+        Ok(())
+    })?;
+    check(ctx, &computed.report, union.balance())?;
+    if is_file {
+        return Ok(Formatted::Csv(csv::table(asked.csv_profile, rows)));
+    }
+    let (explained, explained_omitted) = match explaining {
+        Some(explaining) => {
+            let (rows, omitted) = explaining.finish(view)?;
+            (Some(rows), omitted)
+        }
+        None => (None, 0),
+    };
+    let Computed { report, price, unpriced, reason } = computed;
+    let years = report.years.iter().map(|(year, sums)| Year { year: *year, sums: Totals::of(sums) });
+    let gain = report.all.realized().zip(report.unrealized()).and_then(|(one, other)| one.checked_add(other));
+    Ok(Formatted::Json(Gains {
+        currency: currency.to_string(),
+        method: asked.method,
+        transaction_count: txs.len() as u64,
+        first_at: span.map(|(first, _)| rfc3339(first)),
+        last_at: span.map(|(_, last)| rfc3339(last)),
+        holdings: Holdings::of(&report, &price, ctx.now()),
+        totals: Totals::of(&report.all),
+        years: years.collect(),
+        total_gain: gain.map(Decimal),
+        unpriced_transactions: unpriced,
+        reason: why(reason, &price, report.sats),
+        explained,
+        explained_omitted,
+        definition: PROFIT_AND_LOSS,
+    }))
 }
 
 /// Why amounts are null.

@@ -187,19 +187,8 @@ impl Operation for Transactions {
             ctx.need_session("wallet_transactions", SESSION)?;
         }
         let page = page(ctx, view, &wallet, input.limit, input.offset, input.cursor.as_deref())?;
-        let known = ctx.known()?;
-        let others = Others {
-            counterparties: Counterparties::of(ctx, view, &wallet)?,
-            candles: Candles::new(view, &known),
-            currency: input.currency.0,
-        };
-        let mut transactions = Vec::with_capacity(page.unconfirmed.len() + page.confirmed.len());
-        if let Ok(pool) = &ctx.pool {
-            for effect in &page.unconfirmed {
-                transactions.extend(unconfirmed(pool, &others, effect)?);
-            }
-        }
-        confirmed(ctx, view, &others, &page.confirmed, &mut transactions)?;
+        let own = std::slice::from_ref(&wallet);
+        let transactions = rows(ctx, view, (own, input.currency.0), (&page.unconfirmed, &page.confirmed))?;
         Ok(TransactionsOutput {
             address: wallet.address,
             total: page.confirmed_total,
@@ -213,6 +202,26 @@ impl Operation for Transactions {
             transactions,
         })
     }
+}
+
+/// The rows of a page: unconfirmed transactions, then confirmed ones, with what each did to the wallet.
+pub(super) fn rows(
+    ctx: &Ctx<'_>,
+    view: &View<'_>,
+    (own, currency): (&[Wallet], Currency),
+    (pending, entries): (&[ScriptEffect], &[HistoryEntry]),
+) -> Result<Vec<Movement>, ApiError> {
+    let known = ctx.known()?;
+    let others =
+        Others { counterparties: Counterparties::of(ctx, view, own)?, candles: Candles::new(view, &known), currency };
+    let mut rows = Vec::with_capacity(pending.len() + entries.len());
+    if let Ok(pool) = &ctx.pool {
+        for effect in pending {
+            rows.extend(unconfirmed(pool, &others, effect)?);
+        }
+    }
+    confirmed(ctx, view, &others, entries, &mut rows)?;
+    Ok(rows)
 }
 
 /// The row of a transaction, without the fields of its block.

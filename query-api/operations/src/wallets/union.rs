@@ -6,7 +6,7 @@ use cairn_domain::pnl::Movement;
 use cairn_http::{ApiError, ErrorCode};
 use cairn_model::{Sats, ScriptId, TxNum};
 use cairn_reader::{FoundScript, StoredTx, View};
-use cairn_tables::block_log::BlockLog;
+use cairn_tables::{block_log::BlockLog, history::HistoryEntry};
 
 use super::Wallet;
 use crate::context::{Ctx, lacks};
@@ -37,7 +37,10 @@ impl Union {
         let mut scripts: Vec<(Vec<u8>, FoundScript)> = found.collect();
         scripts.sort_unstable_by_key(|(_, found)| found.id);
         scripts.dedup_by_key(|(_, found)| found.id);
-        Union { scripts, is_showcase: wallets.iter().all(|wallet| wallet.is_showcase(ctx.chain)) }
+        // Those that the chain does not have add nothing.
+        let has_any = !scripts.is_empty();
+        let is_open = |wallet: &Wallet| has_any && wallet.found.is_none() || wallet.is_showcase(ctx.chain);
+        Union { scripts, is_showcase: wallets.iter().all(is_open) }
     }
 
     /// What the scripts hold, in satoshis.
@@ -45,47 +48,60 @@ impl Union {
         self.scripts.iter().map(|(_, found)| found.totals.balance()).fold(0, Sats::saturating_add)
     }
 
-    /// The transactions of all scripts, each once, ascending. One row read for 128 transactions of a script.
-    ///
-    /// # Errors
-    /// Beyond what is computed: 503 `history_limit_exceeded`; beyond what is free, without a session: 402.
-    pub(super) fn txs(&self, ctx: &Ctx<'_>, view: &View<'_>, name: &'static str) -> Result<Vec<TxNum>, ApiError> {
-        let is_open = self.is_showcase || !ctx.config.gates_enabled;
-        let allowed = if is_open { MOST_OPEN } else { MOST_TXS };
+    /// What each transaction did to all scripts together, ascending: at most so many transactions. One row read for 128
+    /// transactions of a script.
+    fn entries_within(&self, ctx: &Ctx<'_>, view: &View<'_>, allowed: u64) -> Result<Vec<HistoryEntry>, ApiError> {
         // No union has fewer than one of its parts.
         let counts = self.scripts.iter().map(|(_, found)| found.totals.tx_count);
         if let Some(most) = counts.max().filter(|most| *most > allowed) {
             return Err(too_many(most, allowed));
         }
-        let mut txs: Vec<TxNum> = Vec::new();
+        let mut entries: Vec<HistoryEntry> = Vec::new();
         for (_, found) in &self.scripts {
             for row in view.history_rows(found.id)? {
                 ctx.work.poll()?;
-                txs.extend(row?.entries.iter().map(|entry| entry.tx_num));
+                entries.extend(row?.entries);
                 // Most are of one script only.
-                if txs.len() as u64 > allowed.saturating_mul(4) {
-                    distinct(&mut txs);
-                    if txs.len() as u64 > allowed {
-                        return Err(too_many(txs.len() as u64, allowed));
+                if entries.len() as u64 > allowed.saturating_mul(4) {
+                    merge(&mut entries);
+                    if entries.len() as u64 > allowed {
+                        return Err(too_many(entries.len() as u64, allowed));
                     }
                 }
             }
         }
-        distinct(&mut txs);
-        match txs.len() as u64 {
+        merge(&mut entries);
+        match entries.len() as u64 {
             count if count > allowed => Err(too_many(count, allowed)),
-            count if !is_open && count > FREE_TXS => {
-                let detail = format!(
-                    "the addresses have {count} transactions: above {FREE_TXS}, this needs a wallet session or a key, except for \
-                     showcase addresses"
-                );
-                let gate =
-                    |error: ApiError| error.with("transaction_count", count).with("free_max_transactions", FREE_TXS);
-                ctx.need_session(name, &detail).map_err(gate)?;
-                Ok(txs)
-            }
-            _ => Ok(txs),
+            _ => Ok(entries),
         }
+    }
+
+    /// What each transaction did to all scripts together, ascending, behind no gate.
+    ///
+    /// # Errors
+    /// Beyond what is computed: 503 `history_limit_exceeded`.
+    pub(super) fn entries(&self, ctx: &Ctx<'_>, view: &View<'_>) -> Result<Vec<HistoryEntry>, ApiError> {
+        self.entries_within(ctx, view, MOST_OPEN)
+    }
+
+    /// The transactions of all scripts, each once, ascending.
+    ///
+    /// # Errors
+    /// Beyond what is computed: 503 `history_limit_exceeded`; beyond what is free, without a session: 402.
+    pub(super) fn txs(&self, ctx: &Ctx<'_>, view: &View<'_>, name: &'static str) -> Result<Vec<TxNum>, ApiError> {
+        let is_open = self.is_showcase || !ctx.config.gates_enabled;
+        let entries = self.entries_within(ctx, view, if is_open { MOST_OPEN } else { MOST_TXS })?;
+        let count = entries.len() as u64;
+        if !is_open && count > FREE_TXS {
+            let detail = format!(
+                "the addresses have {count} transactions: above {FREE_TXS}, this needs a wallet session or a key, except for \
+                 showcase addresses"
+            );
+            let gate = |error: ApiError| error.with("transaction_count", count).with("free_max_transactions", FREE_TXS);
+            ctx.need_session(name, &detail).map_err(gate)?;
+        }
+        Ok(entries.into_iter().map(|entry| entry.tx_num).collect())
     }
 
     /// Accepts a request that only showcase addresses are free for.
@@ -155,9 +171,18 @@ fn movement(tx: &StoredTx, time: u32, ids: &BTreeSet<ScriptId>, scripts: &HashSe
     }
 }
 
-fn distinct(txs: &mut Vec<TxNum>) {
-    txs.sort_unstable();
-    txs.dedup();
+/// One entry for each transaction.
+fn merge(entries: &mut Vec<HistoryEntry>) {
+    entries.sort_unstable_by_key(|entry| entry.tx_num);
+    entries.dedup_by(|entry, kept| {
+        let is_same = entry.tx_num == kept.tx_num;
+        if is_same {
+            // Amounts of one transaction: no sum is near the limit.
+            kept.received = kept.received.saturating_add(entry.received);
+            kept.sent = kept.sent.saturating_add(entry.sent);
+        }
+        is_same
+    });
 }
 
 /// 503, for good.

@@ -1,0 +1,41 @@
+//! Output descriptors (BIP 380 and those that follow) and extended public keys (BIP 32, SLIP 132): the scripts of a whole
+//! wallet. Plain text in, scripts out: no chain, no network, no log.
+//!
+//! What it is given is private: whoever knows it knows every address of the wallet. So no error holds any part of it, and
+//! private keys are refused.
+
+mod branch;
+mod descriptor;
+mod extended;
+mod refusal;
+mod secrets;
+
+use bitcoin::Network;
+
+pub use branch::Branch;
+pub use refusal::Refusal;
+
+/// Longest text in bytes: a descriptor with 20 keys and their origins has some 3,500.
+pub const MOST_BYTES: usize = 8_192;
+/// Branches that one text has at most.
+pub const MOST_BRANCHES: usize = 16;
+
+/// The branches of a descriptor, or of an extended public key.
+///
+/// # Errors
+/// It is neither; or it has a private key, a hardened step, or too much of something.
+pub fn read(text: &str, network: Network) -> Result<Vec<Branch>, Refusal> {
+    let text = text.trim();
+    if secrets::has_any(text) {
+        return Err(Refusal::PrivateKey);
+    }
+    if text.is_empty() || text.len() > MOST_BYTES {
+        return Err(Refusal::Length);
+    }
+    if !text.is_ascii() {
+        return Err(Refusal::Letters);
+    }
+    let branches =
+        if extended::is_bare(text) { extended::branches(text, network)? } else { descriptor::branches(text, network)? };
+    if branches.len() > MOST_BRANCHES { Err(Refusal::Branches) } else { Ok(branches) }
+}

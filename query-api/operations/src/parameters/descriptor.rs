@@ -1,0 +1,92 @@
+//! Output descriptors and extended public keys as parameters. They are private: no error has any part of them.
+
+use std::borrow::Cow;
+
+use cairn_http::{BadText, ErrorCode, TextFormat};
+use cairn_keys::{Branch, Refusal};
+use cairn_model::Network;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Deserialize;
+
+/// Descriptors and extended public keys.
+pub(crate) const DESCRIPTOR: TextFormat = TextFormat {
+    name: "bitcoin-descriptor",
+    codes: &[ErrorCode::InvalidDescriptor, ErrorCode::PrivateKeyRefused, ErrorCode::WrongNetwork],
+    takes_numbers: false,
+    example: Some(|network| example(network).into()),
+    look: |_, text, network| {
+        let network = Network::ALL.into_iter().find(|known| Some(known.name()) == network);
+        match cairn_keys::read(text, network.unwrap_or(Network::Main).to_bitcoin()) {
+            Ok(_) => Ok(()),
+            // Nothing is indexed yet, so the network is not known.
+            Err(Refusal::Network) if network.is_none() => Ok(()),
+            Err(refusal) => Err(BadText::with_code(code(refusal), refusal.to_string())),
+        }
+    },
+};
+
+/// A descriptor of the network: the address of the genesis block's key.
+fn example(network: Option<&'static str>) -> &'static str {
+    match network {
+        Some("main") | None => "addr(1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa)",
+        // All test networks have the same addresses of this kind.
+        Some(_) => "addr(mpXwg4jMtRhuSpVq4xS3HFHmCmWp9NyGKt)",
+    }
+}
+
+const fn code(refusal: Refusal) -> ErrorCode {
+    match refusal {
+        Refusal::PrivateKey => ErrorCode::PrivateKeyRefused,
+        Refusal::Network => ErrorCode::WrongNetwork,
+        _ => ErrorCode::InvalidDescriptor,
+    }
+}
+
+/// A descriptor or an extended public key, as text.
+#[derive(Clone, PartialEq, Eq, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct DescriptorParam(String);
+
+impl std::fmt::Debug for DescriptorParam {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("DescriptorParam")
+    }
+}
+
+impl DescriptorParam {
+    /// Its branches. They have been checked with the other parameters, if the network was known then.
+    ///
+    /// # Errors
+    /// Why it is not taken.
+    pub(crate) fn branches(&self, network: Network) -> Result<Vec<Branch>, BadText> {
+        cairn_keys::read(&self.0, network.to_bitcoin())
+            .map_err(|refusal| BadText::with_code(code(refusal), refusal.to_string()))
+    }
+
+    /// The bytes, for fingerprints.
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        self.0.as_bytes()
+    }
+}
+
+impl JsonSchema for DescriptorParam {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Descriptor".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "string",
+            "format": DESCRIPTOR.name,
+            "minLength": 1,
+            "maxLength": cairn_keys::MOST_BYTES,
+            "description": "Output descriptor (BIP 380 to 386, 389; addr, raw, rawtr and combo, too) with public keys, with its \
+                checksum or without; or extended public key of an account (xpub, ypub, zpub, tpub, upub, vpub).",
+            "examples": ["addr(1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa)"],
+        })
+    }
+}

@@ -1,0 +1,310 @@
+//! `POST /v1/wallets/lookup`.
+
+mod history;
+mod pending;
+mod scan;
+
+use cairn_domain::mempool::ScriptTotals;
+use cairn_http::{ApiError, Cost, ErrorCode, Formatted, Info, Location, Tool};
+use cairn_model::Sats;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use self::{
+    history::{Page, TransactionPage},
+    pending::Pending,
+    scan::{BranchRow, End, Scan},
+};
+use super::{
+    Wallet,
+    balance_history::{Days, Point, days_of},
+    dashboard::{DaysAsked, Glance, glance},
+    overview::{Balance, Unconfirmed},
+    pnl::{Gains, GainsAsked, PnlFormat, gains},
+    union::Union,
+};
+use crate::{
+    context::{CLAIMS, Ctx, LABELS, MARKET, MEMPOOL, TIP, and_mempool, index_post},
+    definitions::WHOLE_WALLETS,
+    operation::Operation,
+    parameters::descriptor::DescriptorParam,
+    values::Btc,
+    vocabulary::cursor::CURSOR,
+};
+
+const NAME: &str = "wallet_lookup";
+/// Descriptors and keys of one request.
+const MOST_ITEMS: usize = 20;
+/// Addresses that are told.
+const MOST_ADDRESSES: usize = 1_000;
+
+/// A whole wallet, by its descriptors.
+pub(crate) struct WalletLookup;
+
+/// Parameters.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "WalletLookupInput")]
+pub(crate) struct LookupInput {
+    /// The wallet: output descriptors or extended public keys, up to 20, as texts; or as Bitcoin Core's `listdescriptors` lists
+    /// them. All are counted as one wallet.
+    #[schemars(length(min = 1, max = 20), example = [json!("addr(1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa)")])]
+    wallet: Vec<Item>,
+    /// A branch ends after so many addresses one after the other that no transaction has used (BIP 44).
+    #[serde(default = "gap_limit")]
+    #[schemars(range(min = 1, max = 1000))]
+    gap_limit: u32,
+    /// What to tell besides the balance.
+    #[serde(default = "addresses_only")]
+    #[schemars(length(max = 5))]
+    include: Vec<Part>,
+    /// Of `dashboard`, and first and last day of `balance_history`.
+    #[serde(flatten)]
+    days: DaysAsked,
+    /// Of `pnl`.
+    #[serde(flatten)]
+    gains: GainsAsked,
+    /// Transactions per page.
+    #[serde(default = "limit")]
+    #[schemars(range(min = 1, max = 100))]
+    limit: u32,
+    /// `next_cursor` of the previous page of transactions, with the same `wallet`.
+    #[schemars(length(min = 1, max = 256), extend("format" = CURSOR.name))]
+    cursor: Option<String>,
+}
+
+const fn gap_limit() -> u32 {
+    20
+}
+
+const fn limit() -> u32 {
+    25
+}
+
+fn addresses_only() -> Vec<Part> {
+    vec![Part::Addresses]
+}
+
+/// A descriptor or key.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(rename = "WalletItem")]
+enum Item {
+    Text(DescriptorParam),
+    Listed(Listed),
+}
+
+/// An entry of `listdescriptors`; its other fields have no effect.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "ListedDescriptor")]
+struct Listed {
+    desc: DescriptorParam,
+    /// First and last index. They are looked at, and no others; without it, the gap limit decides.
+    #[schemars(length(min = 2, max = 2), inner(range(min = 0, max = 2_147_483_647)))]
+    range: Option<Vec<u32>>,
+}
+
+/// A part of the answer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(rename = "WalletPart")]
+enum Part {
+    Addresses,
+    Transactions,
+    BalanceHistory,
+    Dashboard,
+    Pnl,
+}
+
+/// A whole wallet.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "WalletLookupOutput")]
+pub(crate) struct LookupOutput {
+    /// The sequences of addresses that the descriptors and keys stand for, in order. They are not repeated here.
+    branches: Vec<BranchRow>,
+    /// Used addresses: a transaction funds them, confirmed or not.
+    address_count: u64,
+    balance: Balance,
+    /// Unspent outputs of confirmed transactions, including those that an unconfirmed transaction spends.
+    utxo_count: u64,
+    /// Unconfirmed transactions of the wallet, each once; null without a mempool, or if there are too many to count.
+    unconfirmed_tx_count: Option<u64>,
+    /// With `addresses`: the used ones, by branch and index; 1000 at most.
+    addresses: Option<Vec<AddressRow>>,
+    addresses_omitted: u64,
+    /// With `transactions`.
+    transactions: Option<TransactionPage>,
+    /// With `balance_history`.
+    balance_history: Option<WalletDays>,
+    /// With `dashboard`.
+    dashboard: Option<Glance>,
+    /// With `pnl`.
+    pnl: Option<Gains>,
+    /// Id of the definition, explained at `/api/reference/definitions/<id>`.
+    definition: &'static str,
+}
+
+/// A used address.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "WalletAddress")]
+struct AddressRow {
+    /// Null if the script has none (P2PK, bare multisig, …).
+    address: Option<String>,
+    /// SHA-256 of the scriptPubKey in natural byte order.
+    script_hash: String,
+    /// Position in `branches`, from 0, and index in it.
+    branch: usize,
+    index: u32,
+    /// Confirmed transactions; those that several addresses take part in count for each.
+    tx_count: u64,
+    balance_sats: u64,
+    balance_btc: Btc,
+    received_sats: u64,
+}
+
+/// The balance of a wallet by day.
+#[derive(Debug, Serialize, JsonSchema)]
+struct WalletDays {
+    /// Code of the currency of the values.
+    currency: String,
+    /// True if the price of the day of the tip is old. Null if that day has no point or no price.
+    price_stale: Option<bool>,
+    /// Every day (UTC, monotone block time) from the first to the last activity, or from `from` to `to`. What moves within the
+    /// wallet counts as received and as sent.
+    points: Vec<Point>,
+}
+
+impl Operation for WalletLookup {
+    const INFO: Info = Info {
+        summary: "A whole wallet by output descriptors or extended public keys: balance, history, dashboard, P&L",
+        description: "Derives the addresses of descriptors (BIP 380) or of extended public keys (BIP 44, 49, 84, 86), up to the gap \
+            limit, and answers for all of them as one wallet. A descriptor shows every address of its owner. So it comes in the \
+            body, and is neither stored nor logged nor repeated in an answer or an error; use a server that you trust. Private \
+            keys are refused. `include` adds the used addresses, transactions, the balance by day, the dashboard, and profit and \
+            loss, which are the same as for one address, gates included: what is free ends with 100 transactions of the whole wallet, \
+            or the first page. `format=csv` with `include: [\"pnl\"]` is the file for an importer.",
+        conditional: true,
+        private: true,
+        freshness: &[TIP, MEMPOOL, MARKET, CLAIMS, LABELS],
+        needs_tip: true,
+        errors: &[ErrorCode::WalletSessionRequired, ErrorCode::HistoryLimitExceeded, ErrorCode::CursorExpired],
+        tool: Tool::UNLISTED,
+        cost: Cost::Heavy,
+        ..and_mempool(index_post(NAME, "/v1/wallets/lookup", "wallets"))
+    };
+    type Input = LookupInput;
+    type Output = Formatted<LookupOutput>;
+
+    fn run(ctx: &Ctx<'_>, input: LookupInput) -> Result<Formatted<LookupOutput>, ApiError> {
+        let view = ctx.view()?;
+        let wants = |part| input.include.contains(&part);
+        let is_file = input.gains.format == PnlFormat::Csv;
+        check(&input, is_file)?;
+        let pool = ctx.unconfirmed();
+        let mut scan = Scan::default();
+        for (at, item) in input.wallet.iter().enumerate() {
+            scan.add((ctx, view), pool, (at, item.text(), item.end(at, input.gap_limit)?))?;
+        }
+        let union = Union::of(&scan.wallets, ctx);
+        let place = (NAME, Location::Body);
+        let currency = input.gains.currency.0;
+        let dashboard =
+            wants(Part::Dashboard).then(|| glance(ctx, view, &union, (&input.days, currency), place)).transpose()?;
+        let pending = pool.map(|pool| Pending::of(ctx, pool, &scan.wallets)).transpose()?;
+        let entries = match wants(Part::Transactions) || wants(Part::BalanceHistory) {
+            true => union.entries(ctx, view)?,
+            false => Vec::new(),
+        };
+        let fingerprint: Vec<&[u8]> = input.wallet.iter().map(|item| item.text().as_bytes()).collect();
+        let page = Page { gate: NAME, limit: input.limit, cursor: input.cursor.as_deref(), wallet: &fingerprint };
+        let transactions = wants(Part::Transactions).then(|| {
+            let wallet = (&scan.wallets[..], &union, pending.as_ref());
+            TransactionPage::of((ctx, view), wallet, &entries, (&page, currency))
+        });
+        let days = wants(Part::BalanceHistory).then(|| {
+            let daily = days_of(ctx, view, &entries, (input.days.from, input.days.to))?;
+            let Days { points, price_stale } = Days::of(ctx, view, currency, daily)?;
+            Ok::<_, ApiError>(WalletDays { currency: currency.to_string(), price_stale, points })
+        });
+        let (transactions, balance_history) = (transactions.transpose()?, days.transpose()?);
+        let pnl = match wants(Part::Pnl).then(|| gains(ctx, view, &union, input.gains, place)).transpose()? {
+            Some(Formatted::Csv(table)) => return Ok(Formatted::Csv(table)),
+            Some(Formatted::Markdown(table)) => return Ok(Formatted::Markdown(table)),
+            Some(Formatted::Json(gains)) => Some(gains),
+            None => None,
+        };
+        let totals = pending.as_ref().map(|pending| pending.totals);
+        let change = Unconfirmed::of(ctx, union.balance(), |_| totals.unwrap_or_else(ScriptTotals::default));
+        let coins = scan.wallets.iter().filter_map(|wallet| Some(wallet.found?.totals.coin_count()));
+        Ok(Formatted::Json(LookupOutput {
+            address_count: scan.wallets.len() as u64,
+            balance: Balance::of(union.balance(), change.as_ref().map_err(|reason| *reason)),
+            utxo_count: coins.sum(),
+            unconfirmed_tx_count: pending.filter(|pending| pending.is_whole).map(|pending| pending.totals.tx_count),
+            addresses: input.include.contains(&Part::Addresses).then(|| addresses(&scan)),
+            addresses_omitted: match input.include.contains(&Part::Addresses) {
+                true => scan.wallets.len().saturating_sub(MOST_ADDRESSES) as u64,
+                false => 0,
+            },
+            branches: scan.branches,
+            transactions,
+            balance_history,
+            dashboard,
+            pnl,
+            definition: WHOLE_WALLETS,
+        }))
+    }
+}
+
+/// What no schema says.
+fn check(input: &LookupInput, is_file: bool) -> Result<(), ApiError> {
+    debug_assert!(input.wallet.len() <= MOST_ITEMS);
+    let refuse = |name, message: &str| Err(ApiError::validation(Location::Body, name, message));
+    match () {
+        () if is_file && input.include != [Part::Pnl] => refuse("format", "csv is for include: [\"pnl\"], alone"),
+        () if input.cursor.is_some() && !input.include.contains(&Part::Transactions) => {
+            refuse("cursor", "is for include: [\"transactions\"]")
+        }
+        () => Ok(()),
+    }
+}
+
+impl Item {
+    fn text(&self) -> &DescriptorParam {
+        match self {
+            Item::Text(text) => text,
+            Item::Listed(listed) => &listed.desc,
+        }
+    }
+
+    fn end(&self, at: usize, gap: u32) -> Result<End, ApiError> {
+        match self {
+            Item::Listed(Listed { range: Some(range), .. }) => match range.as_slice() {
+                [first, last] if first <= last => Ok(End::Range(*first, *last)),
+                _ => {
+                    let message = "must be the first and the last index, in this order";
+                    Err(ApiError::validation(Location::Body, &format!("wallet[{at}].range"), message))
+                }
+            },
+            _ => Ok(End::Gap(gap)),
+        }
+    }
+}
+
+fn addresses(scan: &Scan) -> Vec<AddressRow> {
+    let row = |(used, wallet): (&scan::Used, &Wallet)| {
+        let totals = wallet.found.map(|found| found.totals);
+        let balance: Sats = totals.map_or(0, |totals| totals.balance());
+        AddressRow {
+            address: wallet.own_address.clone(),
+            script_hash: hex::encode(wallet.script_hash),
+            branch: used.branch,
+            index: used.index,
+            tx_count: totals.map_or(0, |totals| totals.tx_count),
+            balance_sats: balance,
+            balance_btc: Btc::of(balance),
+            received_sats: totals.map_or(0, |totals| totals.funded),
+        }
+    };
+    scan.used.iter().zip(&scan.wallets).take(MOST_ADDRESSES).map(row).collect()
+}
