@@ -7,15 +7,13 @@
 //! precomputed. Printed for each: median and most of its time, and the rows that it reads.
 //!
 //! `CAIRN_BENCH_ALERTS` (100,000) is the number of large payments.
-#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
+#![allow(missing_docs, dead_code, clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 
-use std::{collections::BTreeSet, env, path::Path, sync::Arc, time::Instant};
+#[path = "support/questions.rs"]
+mod questions;
 
-use axum::{
-    Router,
-    body::{Body, to_bytes},
-    http::Request,
-};
+use std::{collections::BTreeSet, env, path::Path};
+
 use bitcoin::{Amount, OutPoint, ScriptBuf, TxOut};
 use cairn_chaingen::{
     BlockSpec, Chain, ChainBuilder, Lock, Style,
@@ -24,14 +22,11 @@ use cairn_chaingen::{
 use cairn_events::{
     self as events, Category, Claim, ClaimList, ClaimType, Document, DocumentHash, EvidenceTier, Provenance,
 };
-use cairn_http::HttpConfig;
-use cairn_link::IndexSlot;
 use cairn_model::Network;
-use cairn_operations::{ApiConfig, ApiState, router};
 use cairn_pipeline::{Engine, NoProgress, SyncOptions};
 use cairn_reader::Facts;
 use cairn_sources::BlockFiles;
-use tower::ServiceExt;
+use questions::{Asked, Question};
 
 /// Payments of a block.
 const PER_BLOCK: usize = 50;
@@ -201,38 +196,12 @@ fn index(folder: &Path, chain: &Chain, labels: Option<&Document>) -> Engine {
     engine
 }
 
-async fn ask(router: &Router, path: &str) -> (u16, String, usize) {
-    let response = router.clone().oneshot(Request::get(path).body(Body::empty()).unwrap()).await.unwrap();
-    let status = response.status().as_u16();
-    let rows = response.headers().get("x-rows-read").map_or("", |rows| rows.to_str().unwrap()).to_owned();
-    (status, rows, to_bytes(response.into_body(), usize::MAX).await.unwrap().len())
-}
-
 fn measure(what: &str, (chain, labels): (&Chain, Option<&Document>), paths: &[&str]) {
     let folder = cairn_testkit::temp_dir();
     let engine = index(folder.path(), chain, labels);
-    let slot = Arc::new(IndexSlot::with(engine.reader()));
-    let config = ApiConfig::from(HttpConfig { gates_enabled: false, ..ApiConfig::default().http });
-    let router = router(ApiState::new(slot, config));
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     println!("\n{what}; tip {:?}", engine.tip().unwrap().map(|(height, _)| height));
-    println!("\n| answer | ms, median | ms, most | rows read | bytes |\n|---|---|---|---|---|");
-    for path in paths {
-        let mut millis = Vec::new();
-        let (mut rows, mut bytes) = (String::new(), 0);
-        for _ in 0..TIMES {
-            let start = Instant::now();
-            let (status, read, size) = runtime.block_on(ask(&router, path));
-            millis.push(start.elapsed().as_secs_f64() * 1e3);
-            assert_eq!(status, 200, "{path}");
-            (rows, bytes) = (read, size);
-        }
-        // The first one warms.
-        millis.remove(0);
-        millis.sort_by(f64::total_cmp);
-        let most = millis.last().copied().unwrap_or_default();
-        println!("| {path} | {:.1} | {most:.1} | {rows} | {bytes} |", millis[millis.len() / 2]);
-    }
+    let questions: Vec<Question> = paths.iter().map(|path| Question::get(*path)).collect();
+    Asked::of(engine.reader()).print(TIMES, &questions);
 }
 
 fn main() {

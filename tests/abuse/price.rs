@@ -16,6 +16,12 @@ const UNIT: Duration = Duration::from_micros(1_000);
 /// Requests of one path are repeated for so long.
 const ENOUGH: Duration = Duration::from_millis(if cfg!(debug_assertions) { 1_000 } else { 150 });
 
+/// All parts of the answer about a whole wallet.
+const EVERYTHING: [&str; 5] = ["addresses", "transactions", "balance_history", "dashboard", "pnl"];
+/// An account that nobody uses: its key is that of BIP 86's vectors, as test networks write it.
+const ACCOUNT: &str =
+    "tpubDC5FSnBiZDMmhiuCmWAYsLwgLYrrT9rAqvTySfuCCrgsWz8wxMXUS9Tb9iVMvcRbvFcAHGkMD5Kx8koh4GquNGNTfohfk7pgjhaPCdXpoba";
+
 /// A request.
 struct Case {
     path: String,
@@ -131,6 +137,15 @@ fn cases() -> Vec<Case> {
             json!({"txid": worst.outputs.compute_txid().to_string(), "expected_address": busy, "min_amount_sats": 1}),
         ),
         ("/v1/tx/verify", Value::from_iter(unknown)),
+        (
+            "/v1/wallets/lookup",
+            json!({"wallet": vec![format!("addr({busy})"); 20], "include": EVERYTHING, "limit": 100}),
+        ),
+        ("/v1/wallets/lookup", json!({"wallet": [ACCOUNT], "gap_limit": 1_000})),
+        (
+            "/v1/wallets/lookup",
+            json!({"wallet": vec![format!("wsh(multi(1,{}))", vec![format!("{ACCOUNT}/0/*"); 20].join(",")); 20]}),
+        ),
         ("/v1/tx/broadcast", json!({"tx_hex": hex::encode(consensus::serialize(&worst.carriers))})),
         ("/v1/feedback", json!({"type": "general", "message": "x".repeat(2_000)})),
         ("/mcp/", json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}})),

@@ -126,7 +126,8 @@ fn the_description_names_sessions_payments_and_suggestions() {
     for (path, methods) in DOCUMENT["paths"].as_object().unwrap() {
         for operation in methods.as_object().unwrap().values() {
             let of_wallet = path.strip_prefix("/v1/wallets/{address}/");
-            let gated = of_wallet.is_some_and(|part| ["transactions", "pnl", "dashboard"].contains(&part));
+            let gated = of_wallet.is_some_and(|part| ["transactions", "pnl", "dashboard"].contains(&part))
+                || path == "/v1/wallets/lookup";
             // The empty object: some requests need neither.
             let security = serde_json::json!([{}, {"walletSession": []}, {"bridgeKey": []}]);
             assert_eq!(operation.get("security"), gated.then_some(&security), "{path}");

@@ -314,7 +314,7 @@ async fn documents_agree_on_authentication() {
         assert_eq!(said, &mcp["authentication"]);
         assert_eq!(said["required"], false);
         let needed_for: Vec<&str> = said["needed_for"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
-        let gated = vec!["wallet_transactions", "wallet_pnl", "wallet_dashboard"];
+        let gated = vec!["wallet_transactions", "wallet_pnl", "wallet_dashboard", "wallet_lookup"];
         assert_eq!(needed_for, if gates { gated } else { vec![] });
         let schemes = said["schemes"].as_array().unwrap();
         assert_eq!(schemes.len(), card["securitySchemes"].as_object().unwrap().len());
@@ -338,7 +338,7 @@ async fn models_are_told_what_is_gated() {
         let access = text.split("\n## ").find(|part| part.starts_with("Access")).unwrap();
         assert!(access.contains("402") && access.contains("Authorization: Bearer"), "{access}");
         assert!(access.contains("- GET /v1/wallets/{address}/transactions: Pages after the first"), "{access}");
-        assert_eq!(access.lines().filter(|line| line.starts_with("- ")).count(), 3, "{access}");
+        assert_eq!(access.lines().filter(|line| line.starts_with("- ")).count(), 4, "{access}");
         let (_, _, text) = fetch(&open, document).await;
         assert!(
             text.contains("Every operation of this server is open")

@@ -15,7 +15,7 @@ use crate::{
     discovery::world_router_with,
     exchange_flows, pools,
     priced::{DAY, now, row, series, take, whole_row},
-    support::{DOCUMENT, Reply, assert_valid, everything_world, get, send},
+    support::{DOCUMENT, Reply, assert_valid, everything_world, get, hex, post, send},
     surveillance,
 };
 
@@ -113,6 +113,12 @@ async fn the_server_takes_every_example() {
         // The examples of dates are of mainnet; the generated chain has nothing to say about them.
         if reply.body["points"] == json!([]) {
             reply = ask(&router, (method, path, op), false).await;
+        }
+        if path == "/v1/wallets/lookup" {
+            let busiest = world.oracle.scripts().max_by_key(|script| world.oracle.history(script).len()).unwrap();
+            let parts = ["addresses", "transactions", "balance_history", "dashboard", "pnl"];
+            let wallet = json!({"wallet": [format!("raw({})", hex(busiest.as_bytes()))], "include": parts});
+            reply = post(&router, path, &wallet).await;
         }
         // Lists of what is rare are of a chain that has some.
         if path == surveillance::STATUS {

@@ -54,7 +54,7 @@ async fn later_pages_need_a_session_unless_showcased() {
     }
     let exceptions = |health: &serde_json::Value| health["beta_notice"]["conditional_access_exceptions"].clone();
     let health = get(&gated, "/api/health").await.body;
-    assert_eq!(exceptions(&health), json!(["wallet_transactions", "wallet_pnl", "wallet_dashboard"]));
+    assert_eq!(exceptions(&health), json!(["wallet_transactions", "wallet_pnl", "wallet_dashboard", "wallet_lookup"]));
     let catalog = health["primary_package"]["endpoint_catalog"].as_array().unwrap();
     let pages = json!({
         "basis": "transaction_page",
@@ -75,7 +75,7 @@ async fn later_pages_need_a_session_unless_showcased() {
         let endpoint = row["endpoint"].as_str().unwrap();
         let access = match endpoint {
             "/v1/wallets/{address}/transactions" => Some(&pages),
-            PNL | "/v1/wallets/{address}/dashboard" => Some(&histories),
+            PNL | "/v1/wallets/{address}/dashboard" | "POST /v1/wallets/lookup" => Some(&histories),
             _ => None,
         };
         found += usize::from(access.is_some());
@@ -90,7 +90,7 @@ async fn later_pages_need_a_session_unless_showcased() {
         };
         assert_eq!(row["live_access_model"], model, "{row}");
     }
-    assert_eq!(found, 3);
+    assert_eq!(found, 4);
     assert!(exceptions(&get(&world.open_router(), "/api/health").await.body).as_array().unwrap().is_empty());
 }
 

@@ -1,11 +1,13 @@
 //! The tools that find and call any endpoint.
 
-use cairn_mcp::Options;
+use cairn_http::HttpConfig;
+use cairn_mcp::{Options, routes};
+use cairn_operations::{ApiConfig, ApiState, router_with};
 use serde_json::{Value, json};
 
 use crate::{
     rig::{app, call, result_schema},
-    support::{DOCUMENT, everything_world, get},
+    support::{DOCUMENT, everything_world, get, open_config, post},
 };
 
 fn found(result: &Value) -> Vec<&str> {
@@ -33,6 +35,9 @@ async fn endpoints_are_found() {
     let result = call(&router, "search_endpoints", json!({"limit": 100})).await;
     let all = found(&result);
     let described: usize = DOCUMENT["paths"].as_object().unwrap().values().map(|m| m.as_object().unwrap().len()).sum();
+    // One is private.
+    let described = described - 1;
+    assert!(!all.contains(&"wallet_lookup"));
     assert_eq!((all.len(), &result["structuredContent"]["data"]["total"]), (described, &described.into()));
     let result = call(&router, "search_endpoints", json!({"query": "zzzz qqqq"})).await;
     assert!(found(&result).is_empty());
@@ -48,6 +53,40 @@ async fn endpoints_are_found() {
         assert_eq!((&said["status_code"], &said["error"]["errors"][0]["name"]), (&422.into(), &field.into()));
         assert!(schema.is_valid(&said), "{said}");
     }
+}
+
+/// What only its sender should know goes through no tool, unless the operator allows it.
+#[tokio::test]
+async fn private_operations_are_no_tools() {
+    let world = &everything_world();
+    let router = app(world, Options::default());
+    let wallet = "addr(mpXwg4jMtRhuSpVq4xS3HFHmCmWp9NyGKt)";
+    let arguments = json!({"wallet": [wallet]});
+    for endpoint in
+        ["wallet_lookup", "POST /v1/wallets/lookup", "POST  /v1/wallets/lookup", "POST /v1/wallets/lookup?x=1"]
+    {
+        let said = call(&router, "call_endpoint", json!({"endpoint": endpoint, "arguments": arguments})).await;
+        let said = &said["structuredContent"];
+        assert_eq!(
+            (&said["status_code"], &said["error"]["error"]),
+            (&403.into(), &"not_as_tool".into()),
+            "{endpoint}: {said}"
+        );
+    }
+    let described = call(&router, "describe_endpoint", json!({"endpoint": "wallet_lookup"})).await;
+    assert_eq!(described["structuredContent"]["status_code"], 422);
+    let over_http = post(&router, "/v1/wallets/lookup", &arguments).await;
+    assert_eq!((over_http.status, &over_http.body["address_count"]), (200, &0.into()), "{}", over_http.text);
+
+    let allowed = HttpConfig { private_tools: true, ..open_config().http };
+    let api = ApiState::new(std::sync::Arc::clone(&world.slot) as _, ApiConfig { http: allowed, ..open_config() });
+    let router = router_with(api, |api| routes(api, Options::default()));
+    let said = call(&router, "call_endpoint", json!({"endpoint": "wallet_lookup", "arguments": arguments})).await;
+    assert_eq!(said["structuredContent"]["data"]["address_count"], 0, "{said}");
+    // Even then nothing of it comes back.
+    let wrong = json!({"endpoint": "wallet_lookup", "arguments": {"wallet": ["xprvSecretOfSomebodyWhoHasMoney"], "xprvOther": 1}});
+    let said = call(&router, "call_endpoint", wrong).await.to_string();
+    assert!(said.contains("private_key_refused") && !said.contains("Secret") && !said.contains("xprvOther"), "{said}");
 }
 
 #[tokio::test]

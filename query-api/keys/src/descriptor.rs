@@ -9,7 +9,10 @@ use miniscript::{
     descriptor::{XKeyNetwork, checksum::verify_checksum},
 };
 
-use crate::{branch::Branch, refusal::Refusal};
+use crate::{
+    branch::Branch,
+    refusal::{MOST_BRANCHES, Refusal},
+};
 
 /// Prefixes of SLIP 132, which descriptors do not have.
 const OTHER_PREFIXES: [&str; 8] = ["ypub", "zpub", "Ypub", "Zpub", "upub", "vpub", "Upub", "Vpub"];
@@ -54,7 +57,7 @@ fn of_miniscript(text: &str, network: Network) -> Result<Vec<Branch>, Refusal> {
     let descriptor = Descriptor::<DescriptorPublicKey>::from_str(text).map_err(|_| unread(text))?;
     check_network(descriptor.xkey_network(), network)?;
     let paths = descriptor.iter_pk().map(|key| key.derivation_paths().len()).max().unwrap_or(0);
-    if paths > crate::MOST_BRANCHES {
+    if paths > MOST_BRANCHES {
         return Err(Refusal::Branches);
     }
     descriptor.into_single_descriptors().map_err(|_| Refusal::Unknown)?.into_iter().map(Branch::of).collect()

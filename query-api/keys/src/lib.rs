@@ -13,12 +13,7 @@ mod secrets;
 use bitcoin::Network;
 
 pub use branch::Branch;
-pub use refusal::Refusal;
-
-/// Longest text in bytes: a descriptor with 20 keys and their origins has some 3,500.
-pub const MOST_BYTES: usize = 8_192;
-/// Branches that one text has at most.
-pub const MOST_BRANCHES: usize = 16;
+pub use refusal::{MOST_BRANCHES, MOST_BYTES, Refusal};
 
 /// The branches of a descriptor, or of an extended public key.
 ///

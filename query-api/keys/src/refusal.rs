@@ -2,6 +2,11 @@
 
 use thiserror::Error;
 
+/// Longest text in bytes: a descriptor with 20 keys and their origins has some 3,500.
+pub const MOST_BYTES: usize = 8_192;
+/// Branches that one text has at most.
+pub const MOST_BRANCHES: usize = 16;
+
 /// Why a text is not taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 pub enum Refusal {
@@ -12,13 +17,13 @@ pub enum Refusal {
     )]
     PrivateKey,
     /// It is empty or too long.
-    #[error("must have 1 to {} characters", crate::MOST_BYTES)]
+    #[error("must have 1 to {} characters", MOST_BYTES)]
     Length,
     /// It has characters that no descriptor has.
     #[error("has characters that neither a descriptor nor a key has; descriptors are plain ASCII")]
     Letters,
     /// It has too many paths.
-    #[error("stands for more than {} branches; give fewer alternatives in <…>", crate::MOST_BRANCHES)]
+    #[error("stands for more than {} branches; give fewer alternatives in <…>", MOST_BRANCHES)]
     Branches,
     /// Its checksum is wrong.
     #[error(

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::{
     config::ApiConfig,
     definitions::DEFINITIONS,
-    parameters::{addresses::ADDRESSES, identifier::ADDRESS},
+    parameters::{addresses::ADDRESSES, descriptor::DESCRIPTOR, identifier::ADDRESS},
 };
 
 /// Example answers by operation name, taken from a generated chain. `tests/api/examples.rs` writes and checks them.
@@ -56,8 +56,14 @@ pub(crate) fn about(config: &ApiConfig) -> About {
             ("start", "/"),
         ],
         answer: |operation| ANSWERS.get(operation).cloned(),
-        examples: config
-            .example_address()
-            .map_or_else(Vec::new, |address| [ADDRESS, ADDRESSES].map(|format| (format.name, address.into())).to_vec()),
+        examples: config.example_address().map_or_else(Vec::new, |address| {
+            let mut examples: Vec<(&str, Value)> =
+                vec![(ADDRESS.name, address.into()), (ADDRESSES.name, address.into())];
+            // The hash of a script has no descriptor.
+            if !address.starts_with("scripthash:") {
+                examples.push((DESCRIPTOR.name, format!("addr({address})").into()));
+            }
+            examples
+        }),
     }
 }

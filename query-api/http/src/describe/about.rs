@@ -1,6 +1,6 @@
 //! A service's description of itself, besides its operations.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// A service's description of itself, besides its operations.
 #[derive(Clone, Debug)]
@@ -31,7 +31,12 @@ impl About {
     /// An example value of this server for a schema; `None` if any value works.
     #[must_use]
     pub fn example(&self, schema: &Value) -> Option<Value> {
-        let format = schema["format"].as_str()?;
+        if schema["items"].is_object() {
+            return self.example(&schema["items"]).map(|one| json!([one]));
+        }
+        let Some(format) = schema["format"].as_str() else {
+            return schema["anyOf"].as_array()?.iter().find_map(|one| self.example(one));
+        };
         self.examples.iter().find(|(name, _)| *name == format).map(|(_, example)| example.clone())
     }
 }

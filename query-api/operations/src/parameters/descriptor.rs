@@ -13,7 +13,7 @@ pub(crate) const DESCRIPTOR: TextFormat = TextFormat {
     name: "bitcoin-descriptor",
     codes: &[ErrorCode::InvalidDescriptor, ErrorCode::PrivateKeyRefused, ErrorCode::WrongNetwork],
     takes_numbers: false,
-    example: Some(|network| example(network).into()),
+    example: Some(|_| EXAMPLE.into()),
     look: |_, text, network| {
         let network = Network::ALL.into_iter().find(|known| Some(known.name()) == network);
         match cairn_keys::read(text, network.unwrap_or(Network::Main).to_bitcoin()) {
@@ -25,14 +25,8 @@ pub(crate) const DESCRIPTOR: TextFormat = TextFormat {
     },
 };
 
-/// A descriptor of the network: the address of the genesis block's key.
-fn example(network: Option<&'static str>) -> &'static str {
-    match network {
-        Some("main") | None => "addr(1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa)",
-        // All test networks have the same addresses of this kind.
-        Some(_) => "addr(mpXwg4jMtRhuSpVq4xS3HFHmCmWp9NyGKt)",
-    }
-}
+/// A descriptor that is valid on each network: the key of the genesis block.
+pub(crate) const EXAMPLE: &str = "pk(04678afdb0fe5548271967f1a67130b7105cd6a828e03909a67962e0ea1f61deb649f6bc3f4cef38c4f35504e51ec112de5c384df7ba0b8d578a4c702b6bf11d5f)";
 
 const fn code(refusal: Refusal) -> ErrorCode {
     match refusal {
@@ -86,7 +80,7 @@ impl JsonSchema for DescriptorParam {
             "maxLength": cairn_keys::MOST_BYTES,
             "description": "Output descriptor (BIP 380 to 386, 389; addr, raw, rawtr and combo, too) with public keys, with its \
                 checksum or without; or extended public key of an account (xpub, ypub, zpub, tpub, upub, vpub).",
-            "examples": ["addr(1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa)"],
+            "examples": [EXAMPLE],
         })
     }
 }

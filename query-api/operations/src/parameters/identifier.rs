@@ -21,10 +21,22 @@ pub(crate) const ADDRESS: TextFormat = TextFormat {
                 AddressError::Invalid(_) => ErrorCode::InvalidAddress,
                 AddressError::WrongNetwork(_) => ErrorCode::WrongNetwork,
             };
-            BadText::with_code(code, error.to_string())
+            let hint = if is_of_a_wallet(text) { WHOLE_WALLET } else { "" };
+            BadText::with_code(code, format!("{error}{hint}"))
         })
     },
 };
+
+/// What is said of descriptors and extended keys where an address should be.
+const WHOLE_WALLET: &str = "; a descriptor or an extended public key shows a whole wallet: send it in the body of POST /v1/wallets/lookup, \
+                            never in a URL";
+
+/// True if a text looks like a descriptor or an extended key.
+fn is_of_a_wallet(text: &str) -> bool {
+    let key = text.rsplit_once(']').map_or(text, |(_, key)| key);
+    key.get(1..4).is_some_and(|kind| matches!(kind, "pub" | "prv")) || text.contains('(') && text.contains(')')
+}
+
 /// An address of the network: that of the genesis block's key. While the network is unknown, the hash of its script,
 /// which is valid on each.
 fn example_address(network: Option<&'static str>) -> &'static str {

@@ -102,12 +102,7 @@ impl Cursor {
     ///
     /// # Errors
     /// The same.
-    pub(crate) fn read_from(
-        token: &str,
-        view: &View<'_>,
-        filters: &[&[u8]],
-        at: Location,
-    ) -> Result<Self, ApiError> {
+    pub(crate) fn read_from(token: &str, view: &View<'_>, filters: &[&[u8]], at: Location) -> Result<Self, ApiError> {
         let (cursor, height, hash) =
             Cursor::decode(token, filters).ok_or_else(|| ApiError::validation(at, "cursor", NO_FIT))?;
         if view.chain().is(height, &BlockHash(hash)) { Ok(cursor) } else { Err(expired()) }

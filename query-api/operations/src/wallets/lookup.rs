@@ -28,7 +28,7 @@ use crate::{
     context::{CLAIMS, Ctx, LABELS, MARKET, MEMPOOL, TIP, and_mempool, index_post},
     definitions::WHOLE_WALLETS,
     operation::Operation,
-    parameters::descriptor::DescriptorParam,
+    parameters::descriptor::{DescriptorParam, EXAMPLE},
     values::Btc,
     vocabulary::cursor::CURSOR,
 };
@@ -48,7 +48,7 @@ pub(crate) struct WalletLookup;
 pub(crate) struct LookupInput {
     /// The wallet: output descriptors or extended public keys, up to 20, as texts; or as Bitcoin Core's `listdescriptors` lists
     /// them. All are counted as one wallet.
-    #[schemars(length(min = 1, max = 20), example = [json!("addr(1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa)")])]
+    #[schemars(length(min = 1, max = 20), example = [json!(EXAMPLE)])]
     wallet: Vec<Item>,
     /// A branch ends after so many addresses one after the other that no transaction has used (BIP 44).
     #[serde(default = "gap_limit")]

@@ -151,7 +151,13 @@ impl Unconfirmed {
         let fitting = || {
             let net = i64::try_from(sums.net_sats()).ok()?;
             let (received, sent) = (u64::try_from(sums.received_sats).ok()?, u64::try_from(sums.sent_sats).ok()?);
-            Some(Unconfirmed { tx_count: sums.tx_count, received, sent, net, total: confirmed.checked_add_signed(net)? })
+            Some(Unconfirmed {
+                tx_count: sums.tx_count,
+                received,
+                sent,
+                net,
+                total: confirmed.checked_add_signed(net)?,
+            })
         };
         // A coin spent by an unconfirmed transaction is confirmed or was received unconfirmed, so the total is not
         // negative, unless a transaction has just left the mempool and its descendants have not yet.

@@ -171,7 +171,8 @@ fn wallet_of(view: &View<'_>, script: Vec<u8>) -> Result<Wallet, ApiError> {
     let found = view.find_script(&script)?;
     let own_address = address_of(&script, view.network());
     let script_hash = script_sha256(&script);
-    let address = own_address.clone().unwrap_or_default();
+    // As a script without an address is asked for, and named as a showcase.
+    let address = own_address.clone().unwrap_or_else(|| format!("scripthash:{}", hex::encode(script_hash)));
     Ok(Wallet { address, own_address, script_hash, script: Some(script), found })
 }
 

@@ -3,18 +3,19 @@
 //!
 //! A chain in which a hundred scripts of one wallet pay two thousand others, one of them in three of ten payments, and others pay among
 //! themselves and back; with a price for each day. Warm, over the router, without the network. Printed for each: median and most of its
-//! time, the rows that it reads, and the bytes.
+//! time, the rows that it reads, and the bytes. Then a whole wallet by its key ([`whole`]), and graphs from a disk that has nothing in memory
+//! ([`cold`]).
 //!
-//! `CAIRN_BENCH_PAYMENTS` (10,000) is the number of payments of the wallet.
+//! `CAIRN_BENCH_PAYMENTS` (10,000) is the number of payments of the wallet; `CAIRN_BENCH_COLD_MIB` (256) the size of the blocks of the cold chain.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 
-use std::{collections::VecDeque, env, sync::Arc, time::Instant};
+mod cold;
+#[path = "../support/questions.rs"]
+mod questions;
+mod whole;
 
-use axum::{
-    Router,
-    body::{Body, to_bytes},
-    http::Request,
-};
+use std::{collections::VecDeque, env};
+
 use bitcoin::{Amount, OutPoint, ScriptBuf, TxOut};
 use cairn_chaingen::{
     BlockSpec, Chain, ChainBuilder, Lock, Style,
@@ -22,14 +23,11 @@ use cairn_chaingen::{
 };
 use cairn_domain::address_of;
 use cairn_events::{self as events, Currency, Document, DocumentHash, Interval, Provenance, Quote, QuoteRow, Series};
-use cairn_http::HttpConfig;
-use cairn_link::IndexSlot;
 use cairn_model::Network;
-use cairn_operations::{ApiConfig, ApiState, router};
 use cairn_pipeline::{Engine, NoProgress, SyncOptions};
 use cairn_reader::Facts;
 use cairn_sources::BlockFiles;
-use tower::ServiceExt;
+use questions::{Asked, Question};
 
 /// Scripts of the wallet, and others that it pays.
 const OWN: u32 = 100;
@@ -148,54 +146,36 @@ fn index(folder: &std::path::Path, chain: &Chain) -> Engine {
     engine
 }
 
-async fn ask(router: &Router, path: &str) -> (u16, String, usize) {
-    let response = router.clone().oneshot(Request::get(path).body(Body::empty()).unwrap()).await.unwrap();
-    let status = response.status().as_u16();
-    let rows = response.headers().get("x-rows-read").map_or("", |rows| rows.to_str().unwrap()).to_owned();
-    (status, rows, to_bytes(response.into_body(), usize::MAX).await.unwrap().len())
-}
-
 fn main() {
     let payments = env::var("CAIRN_BENCH_PAYMENTS").map_or(10_000, |text| text.parse().expect("CAIRN_BENCH_PAYMENTS"));
     let folder = cairn_testkit::temp_dir();
     let (chain, own) = chain(payments);
     let engine = index(folder.path(), &chain);
-    let slot = Arc::new(IndexSlot::with(engine.reader()));
-    let config = ApiConfig::from(HttpConfig { gates_enabled: false, ..ApiConfig::default().http });
-    let router = router(ApiState::new(slot, config));
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let asked = Asked::of(engine.reader());
     let (busiest, others) = (&own[0], own[1..].join(","));
-    let of = |rest: &str| format!("/v1/wallets/{busiest}/{rest}");
-    let paths = [
-        of("pnl"),
-        of("pnl?method=fifo&explain=true"),
-        of("pnl?format=csv&year=2011"),
-        of("dashboard?range=all"),
-        of(&format!("dashboard?range=all&addresses={others}")),
-        of("transactions?limit=100"),
-        of("flow-graph"),
-        of("flow-graph?hops=2"),
-        of("flow-graph?hops=4&node_limit=200"),
-        of("flow-graph?hops=4&node_limit=200&min_btc=0"),
-        of("flow-graph?hops=4&node_limit=200&min_btc=0&fold=cluster"),
-    ];
+    let of = |rest: &str| {
+        let name = rest.replace(&others, "99 more");
+        Question { name, ..Question::get(format!("/v1/wallets/{busiest}/{rest}")) }
+    };
     println!("{payments} payments of {OWN} addresses; tip {:?}", engine.tip().unwrap().map(|(height, _)| height));
-    println!("\n| answer | ms, median | ms, most | rows read | bytes |\n|---|---|---|---|---|");
-    for path in paths {
-        let mut millis = Vec::new();
-        let (mut rows, mut bytes) = (String::new(), 0);
-        for _ in 0..TIMES {
-            let start = Instant::now();
-            let (status, read, size) = runtime.block_on(ask(&router, &path));
-            millis.push(start.elapsed().as_secs_f64() * 1e3);
-            assert_eq!(status, 200, "{path}");
-            (rows, bytes) = (read, size);
-        }
-        // The first one warms.
-        millis.remove(0);
-        millis.sort_by(f64::total_cmp);
-        let most = millis.last().copied().unwrap_or_default();
-        let shown: String = path.replace(busiest, "A").replace(&others, "99 more").chars().take(80).collect();
-        println!("| {shown} | {:.1} | {most:.1} | {rows} | {bytes} |", millis[millis.len() / 2]);
-    }
+    asked.print(
+        TIMES,
+        &[
+            of("pnl"),
+            of("pnl?method=fifo&explain=true"),
+            of("pnl?format=csv&year=2011"),
+            of("dashboard?range=all"),
+            of(&format!("dashboard?range=all&addresses={others}")),
+            of("transactions?limit=100"),
+            of("flow-graph"),
+            of("flow-graph?hops=2"),
+            of("flow-graph?hops=4&node_limit=200"),
+            of("flow-graph?hops=4&node_limit=200&min_btc=0"),
+            of("flow-graph?hops=4&node_limit=200&min_btc=0&fold=cluster"),
+        ],
+    );
+    drop((asked, engine));
+    whole::measure();
+    let mib = env::var("CAIRN_BENCH_COLD_MIB").map_or(256, |text| text.parse().expect("CAIRN_BENCH_COLD_MIB"));
+    cold::measure(mib);
 }
