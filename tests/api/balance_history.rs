@@ -13,12 +13,12 @@ fn path(script: &Script) -> String {
 }
 
 /// The day of the date as the API writes it.
-fn written(day: u32) -> String {
+pub fn written(day: u32) -> String {
     let date = jiff::civil::date(1970, 1, 1) + jiff::Span::new().days(day);
     date.to_string()
 }
 
-fn assert_points(points: &Value, expected: &[DayRow], what: &str) {
+pub fn assert_points(points: &Value, expected: &[DayRow], what: &str) {
     let points = points.as_array().unwrap();
     assert_eq!(points.len(), expected.len(), "{what}");
     for (point, day) in points.iter().zip(expected) {

@@ -121,7 +121,7 @@ async fn an_unusable_authorization_counts_as_absent() {
 }
 
 /// The members of a 402 as the description has them.
-fn assert_payment_required(body: &Value) {
+pub fn assert_payment_required(body: &Value) {
     let mut schema = DOCUMENT["components"]["schemas"]["PaymentRequired"].clone();
     schema["components"] = json!({"schemas": DOCUMENT["components"]["schemas"]});
     let validator = jsonschema::validator_for(&schema).unwrap();

@@ -99,12 +99,24 @@ fn sum(parts: impl Iterator<Item = Option<i128>>) -> Option<i128> {
 
 impl Story {
     pub fn of(world: &World, script: &Script, method: &'static str, prices: &dyn Fn(u32) -> Option<Price>) -> Self {
+        Story::of_all(world, &BTreeSet::from([script]), method, prices)
+    }
+
+    /// Of several scripts as one wallet.
+    pub fn of_all(
+        world: &World,
+        own: &BTreeSet<&Script>,
+        method: &'static str,
+        prices: &dyn Fn(u32) -> Option<Price>,
+    ) -> Self {
         let txs: Vec<&Transaction> = world.oracle.transactions(u32::MAX).map(|(_, _, tx)| tx).collect();
         let mut story = Story { steps: Vec::new(), times: Vec::new(), method, lots: Vec::new(), pool: Some(0) };
-        for row in world.oracle.history(script) {
-            let at = world.oracle.monotone_time(row.height);
+        let rows = own.iter().flat_map(|script| world.oracle.history(script));
+        let heights: BTreeMap<TxNum, u32> = rows.map(|row| (row.tx_num, row.height)).collect();
+        for (num, height) in heights {
+            let at = world.oracle.monotone_time(height);
             story.times.push(at);
-            story.tx(world, script, (row.tx_num, txs[row.tx_num.0 as usize]), at, prices(at));
+            story.tx(world, own, (num, txs[num.0 as usize]), at, prices(at));
         }
         story
     }
@@ -118,12 +130,20 @@ impl Story {
         (self.sats(), if self.method == "fifo" { of_lots() } else { self.pool })
     }
 
-    fn tx(&mut self, world: &World, own: &Script, (num, tx): (TxNum, &Transaction), at: u32, price: Option<Price>) {
+    fn tx(
+        &mut self,
+        world: &World,
+        own: &BTreeSet<&Script>,
+        (num, tx): (TxNum, &Transaction),
+        at: u32,
+        price: Option<Price>,
+    ) {
         let spent = world.oracle.spent(num);
-        let brought: u64 = spent.iter().filter(|coin| *coin.script == *own).map(|coin| coin.value_sats).sum();
+        let is_of = |script: &Script| own.contains(script);
+        let brought: u64 = spent.iter().filter(|coin| is_of(&coin.script)).map(|coin| coin.value_sats).sum();
         let all_in: u64 = spent.iter().map(|coin| coin.value_sats).sum();
         let all_out: u64 = tx.output.iter().map(|output| output.value.to_sat()).sum();
-        let is_own = |output: &TxOut| *output.script_pubkey == *own;
+        let is_own = |output: &TxOut| is_of(&output.script_pubkey);
         let outputs = (0u32..).zip(&tx.output).filter(|(_, output)| is_own(output));
         let got: Vec<(u32, u64)> = outputs.map(|(vout, output)| (vout, output.value.to_sat())).collect();
         let got_sats: u64 = got.iter().map(|(_, sats)| *sats).sum();
@@ -138,7 +158,7 @@ impl Story {
             return self.comes(step(kind, got_sats), got.iter().filter_map(lot).collect(), price);
         }
         let fee = all_in - all_out;
-        let stays = spent.iter().all(|coin| *coin.script == *own)
+        let stays = spent.iter().all(|coin| is_of(&coin.script))
             && tx.output.iter().all(|output| is_own(output) || output.value == Amount::ZERO);
         let share = if stays { fee } else { (u128::from(fee) * u128::from(brought) / u128::from(all_in)) as u64 };
         if stays {
@@ -209,16 +229,16 @@ pub fn number(value: &Value, places: u32) -> Option<i128> {
 }
 
 /// Name, decimal places and value.
-type Expected = (&'static str, u32, Option<i128>);
+pub type Expected = (&'static str, u32, Option<i128>);
 
-fn assert_numbers(found: &Value, expected: &[Expected], what: &str) {
+pub fn assert_numbers(found: &Value, expected: &[Expected], what: &str) {
     for (name, places, value) in expected {
         assert_eq!(number(&found[name], *places), *value, "{what} {name}: {found}");
     }
 }
 
 /// What sums over steps have to be.
-fn totals(steps: &[&Step], transactions: usize) -> Vec<Expected> {
+pub fn totals(steps: &[&Step], transactions: usize) -> Vec<Expected> {
     let of = |kind: &'static str| steps.iter().filter(move |step| step.kind == kind);
     let sats = |kind| Some(of(kind).map(|step| i128::from(step.sats)).sum());
     let values = |kind| sum(of(kind).map(|step| step.value));

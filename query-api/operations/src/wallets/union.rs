@@ -40,7 +40,7 @@ impl Union {
         // Those that the chain does not have add nothing.
         let has_any = !scripts.is_empty();
         let is_open = |wallet: &Wallet| has_any && wallet.found.is_none() || wallet.is_showcase(ctx.chain);
-        Union { scripts, is_showcase: wallets.iter().all(is_open) }
+        Union { scripts, is_showcase: !wallets.is_empty() && wallets.iter().all(is_open) }
     }
 
     /// What the scripts hold, in satoshis.
