@@ -6,11 +6,14 @@
 #[allow(dead_code)]
 mod common;
 
+mod account;
 mod addresses;
 mod broadcast;
 mod coins;
+mod descriptors;
 mod evictions;
 mod following;
+mod imported;
 mod ledger;
 mod mempool;
 mod mempool_restarts;

@@ -204,6 +204,13 @@ impl Node {
         self.dir.path().join("regtest/.cookie")
     }
 
+    /// A client of one of its wallets, where it has several.
+    #[track_caller]
+    pub(crate) fn wallet_client(&self, name: &str) -> NodeClient {
+        let config = NodeConfig::new(format!("{}/wallet/{name}", self.url()), NodeAuth::Cookie(self.cookie_file()));
+        NodeClient::new(&config, CancelToken::new()).unwrap()
+    }
+
     /// Its block files.
     pub(crate) fn blocks_dir(&self) -> PathBuf {
         self.dir.path().join("regtest/blocks")

@@ -33,7 +33,13 @@ impl Served {
     /// `cairn run`: one process.
     #[track_caller]
     pub(crate) fn one_process(node: &Node) -> Self {
-        let common = format!("--network regtest --datadir data {}", node.arguments());
+        Served::one_process_with(node, "")
+    }
+
+    /// `cairn run` with further arguments.
+    #[track_caller]
+    pub(crate) fn one_process_with(node: &Node, more: &str) -> Self {
+        let common = format!("--network regtest --datadir data {} {more}", node.arguments());
         let mut served = Served {
             world: World::empty(),
             index: String::new(),

@@ -60,6 +60,17 @@ pub(crate) fn address_of(script: &ScriptBuf) -> String {
     bitcoin::Address::from_script(script, Network::Regtest).unwrap().to_string()
 }
 
+/// An address of somebody else.
+pub(crate) fn foreign(number: u8) -> String {
+    address_of(&ScriptBuf::new_p2wpkh(&public_key(number).wpubkey_hash()))
+}
+
+/// The script of an address.
+#[track_caller]
+pub(crate) fn script_of(address: &str) -> ScriptBuf {
+    address.parse::<bitcoin::Address<_>>().unwrap().assume_checked().script_pubkey()
+}
+
 impl Node {
     /// Pays from the wallet; the transaction's id.
     #[track_caller]

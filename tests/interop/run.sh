@@ -40,6 +40,7 @@ done
 "$here/mcp.sh" "http://$listen"
 "$here/pages.sh" "http://$listen"
 "$here/qr.sh" "http://$listen"
+"$here/descriptors.sh" "http://$listen"
 "$here/events.sh" "http://$listen"
 
 # What schemathesis cannot know: sending a transaction needs a node, which the demo has not, and says so by a 503 that is
