@@ -95,7 +95,8 @@ impl<'f> Check<'f> {
         }
         let kind = kind_of(value);
         let wanted = expected(schema);
-        if !(takes(schema, kind) || kind == "integer" && takes(schema, "number")) && !wanted.is_empty() {
+        let fits = takes(schema, kind) || kind == "integer" && takes(schema, "number") || wanted.is_empty();
+        if !fits {
             return self.error(location, name, format!("expected {wanted}"), Some(schema));
         }
         match value {
