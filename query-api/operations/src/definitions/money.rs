@@ -76,7 +76,9 @@ pub(super) const FLOW_GRAPH_PAGE: Definition = Definition {
         "Bounds: the newest 1 000 transactions of a script, 5 000 edges in a hop, 10 000 transactions and 200 000 of their inputs and outputs in all, \
          1.2 seconds. Of a node of several scripts those 20 are followed that moved most. If a bound is reached, partial is true and \
          truncated_reasons names it. Without a bound of time, the same question at the same tip has the same answer.",
-        "With fold=cluster, scripts of one cluster as of the newest block are one node, unless it has a suspect merge; with fold=entity, scripts that \
-         labels say are one entity's, others by cluster. Places are layered: columns by hops, rows sorted so that edges cross less.",
+        "A node has the depth of the hop that took it, which is a later one if the first that saw it had no room; it is on the side of its larger value, outwards \
+         if both are equal. With fold=cluster, scripts of one cluster as of the newest block are one node, unless it has a suspect merge; with fold=entity, scripts that \
+         labels say are one entity's, others by cluster; the node asked about is followed by its script alone, others by those of their \
+         scripts that the walk has met. Places are layered: columns by hops, rows sorted so that edges cross less.",
     ],
 };

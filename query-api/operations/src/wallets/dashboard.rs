@@ -156,7 +156,8 @@ struct DashboardPnl {
 #[schemars(rename = "WalletActivity")]
 struct Activity {
     transaction_count: u64,
-    /// Transactions after which it held more, less, and those within the wallet.
+    /// Transactions that acquired or mined something, that disposed of something, and those within the wallet, as profit and loss has
+    /// them: one that acquires can leave less, since the wallet bears a part of the fee.
     incoming_count: u64,
     outgoing_count: u64,
     internal_count: u64,

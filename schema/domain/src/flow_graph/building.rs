@@ -286,7 +286,37 @@ impl<K: Ord + Clone + Hash> Building<K> {
     }
 }
 
-/// The largest first; of equal ones, that whose key is less.
+/// The largest first; of equal ones, that whose key is less; of one key, the earlier hop.
 fn sort<K: Ord>(candidates: &mut [Candidate<K>]) {
-    candidates.sort_unstable_by(|a, b| b.sats.cmp(&a.sats).then_with(|| a.key.cmp(&b.key)));
+    candidates.sort_unstable_by(|a, b| {
+        b.sats.cmp(&a.sats).then_with(|| a.key.cmp(&b.key)).then_with(|| (a.depth, a.side).cmp(&(b.depth, b.side)))
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One that two hops leave out with the same value belongs to the first of them, whoever else is left out.
+    #[test]
+    fn a_spare_node_has_the_depth_of_the_first_hop_that_saw_it() {
+        for fillers in 0..80u32 {
+            let limits = Limits { hops: 3, nodes: 9, candidates: 5_000, min_sats: 1 };
+            let mut graph = Building::around(0u32, Direction::In, limits);
+            for (hop, to, payers) in [(0, 0, [1, 2, 3]), (1, 1, [5, 6, 7])] {
+                for payer in payers {
+                    graph.add(payer, to, TxNum(u64::from(100 * hop + payer)), 1_000 + Sats::from(payer));
+                }
+                graph.add(4, to, TxNum(90 + u64::from(hop)), 500);
+                for filler in 0..fillers {
+                    graph.add(100 + filler, to, TxNum(u64::from(1_000 * (hop + 1) + filler)), 1 + Sats::from(filler));
+                }
+                graph.next_hop();
+            }
+            graph.next_hop();
+            let found = graph.finish();
+            let depth = found.nodes.iter().find(|node| node.key == 4).map(|node| node.depth);
+            assert_eq!(depth, Some(1), "{fillers} others");
+        }
+    }
 }

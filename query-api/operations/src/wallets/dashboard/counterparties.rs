@@ -50,7 +50,7 @@ struct Entity {
 pub(super) struct CounterpartiesOutput {
     /// Entities, those with the most first; 50 at most.
     entities: Vec<Entity>,
-    /// Entities that are left out, together; null if there is none.
+    /// Entities that are left out, together; null if there is none. A transaction counts for each of them.
     other_entities: Option<Flow>,
     /// Scripts that nobody is named for.
     unlabeled: Flow,
