@@ -47,7 +47,7 @@ fn one_process_by_zmq() {
     let program = bitcoind_or_skip!();
     let node = Node::with_wallet(&program, Settings::default());
     let mut served = Served::one_process(&node);
-    assert!(!served.said().contains("polled"), "{}", served.said());
+    assert!(!served.said().contains("polling the node"), "{}", served.said());
     follows(&node, &mut served);
 }
 
@@ -56,7 +56,7 @@ fn one_process_by_polling() {
     let program = bitcoind_or_skip!();
     let node = Node::with_wallet(&program, Settings { zmq: false, rest: false, ..Settings::default() });
     let mut served = Served::one_process(&node);
-    assert!(served.said().contains("polled"), "{}", served.said());
+    assert!(served.said().contains("polling the node"), "{}", served.said());
     follows(&node, &mut served);
 }
 
