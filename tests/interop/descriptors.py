@@ -83,7 +83,7 @@ def templates(base, key):
         for step, branch in enumerate(BRANCHES)
     }
     texts = [str(descriptor) for descriptor in made.values()]
-    assert not any("prv" in text for text in texts)
+    assert not any("tprv" in text for text in texts)
     told = branches(base, texts)
     for at, ((name, step), descriptor) in enumerate(made.items()):
         assert (told[at]["item"], told[at]["step"], told[at]["next_index"]) == (at, step, 0), told[at]
@@ -108,7 +108,7 @@ def templates(base, key):
             assert len(told) == 2 * len(TEMPLATES) and wanted <= told, f"{name}: {wanted} are not among {told}"
     # Private ones, also beside public ones.
     private = [descriptor.to_string_with_secret() for descriptor in made.values()]
-    assert all("prv" in text for text in private)
+    assert all("tprv" in text for text in private)
     for text in private:
         refused(base, [text], "private_key_refused", [text])
         refused(base, [texts[0], {"desc": text, "range": [0, 9]}], "private_key_refused", [text, texts[0]])
