@@ -158,6 +158,8 @@ impl Engine {
         options: &SyncOptions,
         progress: &dyn Progress,
     ) -> Result<SyncReport, PipelineError> {
+        let listed = survey.memory() / 5 * 6;
+        self.writer.leave(listed);
         let last = survey.tip().map_or(0, |tip| tip.height);
         let to = options.to.map_or(last, |to| to.min(last));
         let mut report = SyncReport::default();
@@ -166,7 +168,7 @@ impl Engine {
             (None, Driver::Tip) => bulk::discard(&self.bulk_target(0))?,
             (None, _) => {
                 let bulk = BulkOptions { ignore_undo: options.ignore_undo, to };
-                let target = self.bulk_target(survey.memory() / 5 * 6);
+                let target = self.bulk_target(listed);
                 report.bytes = bulk::from_files(&target, files, survey, &bulk, progress)?;
                 report.connected = u64::from(to) + 1;
                 report.bulk = true;

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicU32, Ordering},
+        atomic::{AtomicU32, AtomicU64, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -56,6 +56,8 @@ pub struct Writer {
     kept_since: Mutex<Option<Instant>>,
     /// Memory for reading, which its families share.
     memory: ReadMemory,
+    /// Bytes of it that others take.
+    taken: AtomicU64,
     /// Commits since it was opened. `None`: it merges nothing.
     commits: Option<AtomicU32>,
 }
@@ -140,14 +142,21 @@ impl Writer {
             }
         })?;
         let commits = (!damaged).then(AtomicU32::default);
-        let writer = Writer { db: Arc::new(db), dir: dir.to_owned(), kept_since: Mutex::default(), memory, commits };
+        let (kept_since, taken) = (Mutex::default(), AtomicU64::new(0));
+        let writer = Writer { db: Arc::new(db), dir: dir.to_owned(), kept_since, memory, taken, commits };
         writer.share_memory();
         Ok(writer)
     }
 
-    /// Gives the cache what open files leave. If that is too little, writing needs hardly any cache.
+    /// Leaves so many bytes of its memory to others, for as long as nothing else is said: the cache has that much less.
+    pub fn leave(&self, bytes: u64) {
+        self.taken.store(bytes, Ordering::Relaxed);
+        self.share_memory();
+    }
+
+    /// Gives the cache what open files and others leave. If that is too little, writing needs hardly any cache.
     fn share_memory(&self) {
-        let _ = self.memory.beside(files_memory(&self.db));
+        let _ = self.memory.beside(files_memory(&self.db) + self.taken.load(Ordering::Relaxed));
     }
 
     /// Adds the format row to an index that is older than this row. A new index gets it with its facts.
