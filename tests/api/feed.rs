@@ -93,6 +93,23 @@ async fn after(router: &axum::Router, id: &str, query: &str) -> Vec<Value> {
 }
 
 #[tokio::test]
+async fn what_is_not_on_disk_is_not_told() {
+    let world = &announced_world();
+    let router = world.open_router();
+    let all = pages(&router, &format!("limit=200&types={OF_BLOCKS}")).await;
+    let epoch = all[0]["id"].as_str().unwrap().split('-').next().unwrap().to_owned();
+    // A kill loses the newest three, and their numbers are given to others.
+    let last = all[3]["seq"].as_u64().unwrap();
+    world.slot.publish_feed(last);
+    assert_eq!(pages(&router, &format!("limit=200&types={OF_BLOCKS}")).await, all[3..]);
+    let mut forward = after(&router, &format!("{epoch}-0"), "limit=100").await;
+    forward.reverse();
+    assert_eq!(forward, all[3..]);
+    world.slot.publish_feed(last + 3);
+    assert_eq!(pages(&router, &format!("limit=200&types={OF_BLOCKS}")).await, all);
+}
+
+#[tokio::test]
 async fn pages_and_events_have_the_same() {
     let world = &announced_world();
     let router = world.open_router();

@@ -258,9 +258,11 @@ impl FollowedNode {
             bytes: self.bytes,
             of_bytes: 0,
         });
-        // At the tip each block is made durable and announced at once.
+        // At the tip each block is made durable and announced at once. Readers in this process see the block already: it is
+        // made durable before late stages work on it, so that a kill can hardly take back what was read.
         let at_tip = best.is_none_or(|best| height >= best);
         if at_tip {
+            index.engine.settle()?;
             index.announce(false)?;
         }
         if at_tip || self.pending >= FLUSH_BLOCKS || self.flushed.elapsed() > FLUSH_TIME {

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     event::{FeedEvent, said},
     kinds::EventTypes,
+    mark,
 };
 use crate::{
     context::{CLAIMS, Ctx, LABELS, TIP, index_get},
@@ -89,7 +90,7 @@ impl Operation for ActivityFeed {
         let epoch = feed.map_or(0, |feed| feed.epoch);
         let asked = format!("{types:?} {least} {epoch}");
         let filters: [&[u8]; 2] = [b"activity_feed", asked.as_bytes()];
-        let last = feed.map_or(0, |feed| feed.last);
+        let last = feed.map_or(0, |feed| mark::end(ctx.feed_end, feed.last));
         // Announcements up to here.
         let from = match input.cursor.as_deref() {
             None => last,

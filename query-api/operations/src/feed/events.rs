@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     event::{EventId, FeedEvent, id, said},
     kinds::EventTypes,
+    mark,
 };
 use crate::{
     context::{CLAIMS, Ctx, LABELS, TIP, index_get},
@@ -103,7 +104,7 @@ impl Operation for Events {
         let none =
             || EventsOutput { events: Vec::new(), last_id: None, has_more: false, reset: false, definition: FEED };
         let Some(feed) = view.feed()? else { return Ok(EventsOutput { reset: input.after.is_some(), ..none() }) };
-        let last = ctx.feed_end.map_or(feed.last, |durable| durable.min(feed.last));
+        let last = mark::end(ctx.feed_end, feed.last);
         let newest = id(feed.epoch, last);
         let after = match input.after {
             None => return Ok(EventsOutput { last_id: Some(newest), ..none() }),

@@ -23,13 +23,14 @@ impl FeedMark {
         }
         // What cannot be read is told to whoever asks for it.
         let feed = index.reader().and_then(|reader| reader.view().ok()?.feed().ok()?);
-        let mark = feed.map_or(0, |feed| end(index, feed.last) ^ u64::from(feed.epoch) << 32);
+        let mark = feed.map_or(0, |feed| end(index.feed_end(), feed.last) ^ u64::from(feed.epoch) << 32);
         *known = Some((Instant::now(), mark));
         mark
     }
 }
 
-/// The newest announcement that may be told: one that is on disk.
-pub(crate) fn end(index: &dyn IndexSource, last: u64) -> u64 {
-    index.feed_end().map_or(last, |durable| durable.min(last))
+/// The newest announcement that may be told: one that is on disk. A kill loses the others, and gives their numbers to
+/// what comes instead.
+pub(crate) fn end(on_disk: Option<u64>, last: u64) -> u64 {
+    on_disk.map_or(last, |on_disk| on_disk.min(last))
 }
