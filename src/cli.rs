@@ -11,8 +11,9 @@ mod import;
 mod labels;
 mod prices;
 mod sanctions;
+mod snapshot;
 
-pub(crate) use self::{events::*, import::*, labels::*, prices::*, sanctions::*};
+pub(crate) use self::{events::*, import::*, labels::*, prices::*, sanctions::*, snapshot::*};
 use crate::{
     config::{
         All, BlocksDir, Chain, DemoDir, Http, IndexDir, Limits, Logging, MempoolMemory, Node, Prices, ReadCache, Scrub,
@@ -63,6 +64,8 @@ pub(crate) enum Command {
     /// Mends an index in place: what `cairn verify` finds damaged is made again from the journal, the block files or the
     /// node. If too much is damaged, the index is set aside and the chain is indexed anew.
     Repair(Repair),
+    /// Writes the index as files for other programs, and checks such files. Works while another process writes the index.
+    Snapshot(SnapshotArgs),
     /// Lists, shows, withdraws, exports and imports input events: what enters the index and is no block. Works while
     /// another process writes the index.
     Events(EventsArgs),

@@ -2,6 +2,7 @@
 
 use std::{fmt, io};
 
+use cairn_export::ExportError;
 use cairn_follow::FollowError;
 use cairn_node::NodeError;
 use cairn_pipeline::PipelineError;
@@ -67,7 +68,9 @@ impl Exit {
             Exit::Corrupt => "block or undo files damaged or incomplete (the message names file and offset)",
             Exit::Index => "index missing, empty, damaged, in use by another process or of another network",
             Exit::DiskFull => "disk full; free some space and start again, the work resumes",
-            Exit::Difference => "`cairn verify` or `cairn state check` found damage or a difference",
+            Exit::Difference => {
+                "`cairn verify`, `cairn snapshot verify` or `cairn state check` found damage or a difference"
+            }
             Exit::Listen => "cannot listen: the address is in use or not permitted",
             Exit::Interrupted => "stopped by SIGINT (Ctrl-C); nothing is lost",
             Exit::Terminated => "stopped by SIGTERM; nothing is lost",
@@ -208,6 +211,23 @@ impl From<WriteError> for Failure {
             WriteError::Database(_) if error.is_damage() => Failure::new(Exit::Index, error.to_string())
                 .hint("the index is damaged; `cairn verify` shows what, `cairn repair` mends it"),
             WriteError::Database(_) | WriteError::Io { .. } => Failure::new(Exit::Index, error.to_string()),
+        }
+    }
+}
+
+impl From<ExportError> for Failure {
+    fn from(error: ExportError) -> Self {
+        let message = error.to_string();
+        match error {
+            ExportError::Index(error) => error.into(),
+            ExportError::File { path, source } => {
+                let failure = Failure::io(&path)(source);
+                let hint = "free some space; the same command goes on";
+                if failure.exit == Exit::DiskFull { failure.hint(hint) } else { failure }
+            }
+            ExportError::Row(_) | ExportError::Contradiction(_) => Failure::new(Exit::Index, message),
+            ExportError::Folder(_) | ExportError::Memory { .. } => Failure::usage(message),
+            _ => Failure::new(Exit::Other, message),
         }
     }
 }

@@ -228,7 +228,7 @@ impl Rate {
 /// What the phase counts.
 fn unit(phase: Phase) -> &'static str {
     match phase {
-        Phase::Survey => "files",
+        Phase::Survey | Phase::Export => "files",
         Phase::Link | Phase::Coins | Phase::Fold | Phase::Connect | Phase::Unwind | Phase::Late => "blocks",
         Phase::Join | Phase::Tables | Phase::Ingest | Phase::Labels => "parts",
         Phase::Verify => "KiB",
@@ -240,8 +240,13 @@ fn is_bulk(phase: Phase) -> bool {
 }
 
 fn seconds_left(step: &ProgressStep, speed: Option<Speed>) -> Option<u64> {
-    let speed = speed.filter(|s| s.units > 0.0)?;
-    Some((step.total.saturating_sub(step.done) as f64 / speed.units).round() as u64)
+    let speed = speed?;
+    // Bytes measure the rest better where they are known.
+    let (left, rate) = match step.of_bytes {
+        0 => (step.total.saturating_sub(step.done), speed.units),
+        of_bytes => (of_bytes.saturating_sub(step.bytes), speed.bytes),
+    };
+    (rate > 0.0).then(|| (left as f64 / rate).round() as u64)
 }
 
 /// The text behind a bar.

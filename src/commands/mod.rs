@@ -16,6 +16,7 @@ mod prices;
 mod repair;
 mod sanctions;
 mod serve;
+mod snapshot;
 mod state;
 mod upkeep;
 mod verify;
@@ -48,6 +49,7 @@ pub(crate) fn run(command: Command, context: &Context) -> Result<Exit, Failure> 
         Command::Unwind(args) => upkeep::unwind(&args, context),
         Command::Db(args) => db::db(&args.what),
         Command::Cluster(args) => cluster::cluster(&args),
+        Command::Snapshot(args) => snapshot::snapshot(&args.what, context),
         Command::Events(args) => events::events(&args.what),
         Command::Prices(args) => prices::prices(&args.what),
         Command::Labels(args) => labels::labels(&args.what),

@@ -29,6 +29,8 @@ pub enum Phase {
     Late,
     /// Auditing.
     Verify,
+    /// Writing files for other programs.
+    Export,
 }
 
 impl Phase {
@@ -48,6 +50,7 @@ impl Phase {
             Phase::Labels => "labels",
             Phase::Late => "late stages",
             Phase::Verify => "verify",
+            Phase::Export => "export",
         }
     }
 }

@@ -47,6 +47,23 @@ impl ScriptType {
         ScriptType::NonStandard,
     ];
 
+    /// The type of the scripts of a template. Scripts of none may also be [`ScriptType::NullData`].
+    #[must_use]
+    pub fn of_template(template: ScriptTemplate) -> Self {
+        match template {
+            ScriptTemplate::PubKeyHash => ScriptType::PubKeyHash,
+            ScriptTemplate::ScriptHash => ScriptType::ScriptHash,
+            ScriptTemplate::WitnessV0KeyHash => ScriptType::WitnessV0KeyHash,
+            ScriptTemplate::WitnessV0ScriptHash => ScriptType::WitnessV0ScriptHash,
+            ScriptTemplate::WitnessV1Taproot => ScriptType::WitnessV1Taproot,
+            ScriptTemplate::CompressedPubKey | ScriptTemplate::UncompressedPubKey => ScriptType::PubKey,
+            ScriptTemplate::Multisig => ScriptType::Multisig,
+            ScriptTemplate::Anchor => ScriptType::Anchor,
+            ScriptTemplate::WitnessUnknown => ScriptType::WitnessUnknown,
+            ScriptTemplate::NonStandard => ScriptType::NonStandard,
+        }
+    }
+
     /// Bitcoin Core's name of the type.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -69,20 +86,9 @@ impl ScriptType {
 /// The type of a scriptPubKey, as Bitcoin Core determines it.
 #[must_use]
 pub fn script_type(script: &[u8]) -> ScriptType {
-    match ScriptTemplate::of(script) {
-        ScriptTemplate::PubKeyHash => ScriptType::PubKeyHash,
-        ScriptTemplate::ScriptHash => ScriptType::ScriptHash,
-        ScriptTemplate::WitnessV0KeyHash => ScriptType::WitnessV0KeyHash,
-        ScriptTemplate::WitnessV0ScriptHash => ScriptType::WitnessV0ScriptHash,
-        ScriptTemplate::WitnessV1Taproot => ScriptType::WitnessV1Taproot,
-        ScriptTemplate::CompressedPubKey | ScriptTemplate::UncompressedPubKey => ScriptType::PubKey,
-        ScriptTemplate::Multisig => ScriptType::Multisig,
-        ScriptTemplate::Anchor => ScriptType::Anchor,
-        ScriptTemplate::WitnessUnknown => ScriptType::WitnessUnknown,
-        ScriptTemplate::NonStandard => match script {
-            [0x6a, rest @ ..] if is_push_only(rest) => ScriptType::NullData,
-            _ => ScriptType::NonStandard,
-        },
+    match (ScriptType::of_template(ScriptTemplate::of(script)), script) {
+        (ScriptType::NonStandard, [0x6a, rest @ ..]) if is_push_only(rest) => ScriptType::NullData,
+        (found, _) => found,
     }
 }
 

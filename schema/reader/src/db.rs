@@ -90,6 +90,16 @@ fn read_only_with(options: &Options, dir: &Path, families: &[Family]) -> Result<
     Db::open_cf_descriptors_read_only(options, dir, families, false)
 }
 
+/// All families that there are, only to copy the files: few of them are opened.
+pub(crate) fn all_read_only(dir: &Path) -> Result<Db, rocksdb::Error> {
+    let mut options = db_options();
+    options.set_max_open_files(LISTED_OPEN);
+    options.set_info_logger(InfoLogger::new_callback_logger(LogLevel::Fatal, |_, _| {}));
+    let there = Db::list_cf(&options, dir)?;
+    let families: Vec<Family> = Family::ALL.into_iter().filter(|f| there.iter().any(|name| name == f.name())).collect();
+    read_only_with(&options, dir, &families)
+}
+
 /// Options of a database that opens although table files are damaged or missing: what reads such a file fails, and
 /// nothing else does.
 #[must_use]

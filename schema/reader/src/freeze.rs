@@ -1,0 +1,34 @@
+//! A copy of the index as it is now, which does not change and costs no space until the index does: hard links to its table files.
+
+use std::path::Path;
+
+use rocksdb::checkpoint::Checkpoint;
+
+use crate::{
+    ReadError, check_format_in,
+    db::{all_read_only, while_written},
+    families::FamiliesKept,
+};
+
+/// Makes a copy of the index in `dir` at `to`, which must not exist and be on the same file system, or files are copied. A
+/// writer may go on meanwhile: the copy is of the state after one of its commits.
+///
+/// # Errors
+/// There is no index, it cannot be read, or `to` cannot be written.
+pub fn freeze(dir: &Path, to: &Path) -> Result<(), ReadError> {
+    if !dir.join("CURRENT").exists() {
+        return Err(ReadError::Unusable(format!("no index in {}", dir.display())));
+    }
+    check_format_in(dir)?;
+    let _kept = FamiliesKept::wait(dir)?;
+    let made = while_written(dir, || {
+        // What an attempt that failed has left.
+        if to.exists() {
+            drop(std::fs::remove_dir_all(to));
+        }
+        let db = all_read_only(dir)?;
+        // No write-ahead log: nothing is to be flushed, and a handle that only reads cannot.
+        Checkpoint::new(&db)?.create_checkpoint_with_log_size(to, u64::MAX)
+    });
+    Ok(made?)
+}

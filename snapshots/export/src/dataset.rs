@@ -1,0 +1,95 @@
+//! What a dataset is.
+
+use cairn_model::{Block, Height, MonoTime, Network, TxNum};
+use cairn_reader::{ChainIndex, ReadError, View};
+
+use crate::{
+    ExportError, Part, columns::Column, first_seen::FirstSeen, forms::Format, rows::Rows, sink::Sink, spent::Spent,
+};
+
+/// A dataset: a folder of files with the same columns.
+#[derive(Clone, Copy, Debug)]
+pub struct Dataset {
+    /// Its name, which is that of its folder.
+    pub name: &'static str,
+    /// What its rows are, as sentences.
+    pub about: &'static str,
+    /// Columns that the rows of a file are sorted by, ascending; files ascend likewise.
+    pub sorted_by: &'static [&'static str],
+    /// Its columns.
+    pub columns: &'static [Column],
+    /// Where its rows come from.
+    pub(crate) source: Source,
+}
+
+/// Where rows come from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Source {
+    /// Blocks alone: a file of a part does not change as long as its blocks are there.
+    Blocks(BlockRows),
+    /// The outputs that are the first of their scripts, and what the scripts have as of the tip.
+    FirstOutputs(BlockRows),
+    /// What is there as of the tip of what the blocks of a part have made.
+    Made(fn(&Scope<'_>, &View<'_>, &Part, &mut Sink) -> Result<(), ExportError>),
+    /// What is there as of the tip, in one file.
+    Whole(fn(&Scope<'_>, &View<'_>, &mut Sink) -> Result<(), ExportError>),
+}
+
+/// Writes the rows of a block.
+pub(crate) type BlockRows = fn(&mut Scope<'_>, &Block, &mut Rows) -> Result<(), ExportError>;
+
+/// What rows need beside that of which they are.
+pub(crate) struct Scope<'v> {
+    /// The network, for addresses.
+    pub(crate) network: Network,
+    /// Times of blocks.
+    pub(crate) chain: &'v ChainIndex,
+    /// Scripts whose first outputs are in the part; empty if no dataset asks for them.
+    pub(crate) first_seen: FirstSeen,
+    /// What the inputs of the part spend; empty if nothing is asked for.
+    pub(crate) spent: Spent,
+    /// How values are written.
+    pub(crate) format: Format,
+    /// Bytes of memory that rows may take which are held together.
+    pub(crate) memory: u64,
+    /// Ends the work.
+    pub(crate) cancel: &'v cairn_model::CancelToken,
+}
+
+impl Scope<'_> {
+    /// Monotone time of a block.
+    ///
+    /// # Errors
+    /// There is no such block: the index contradicts itself.
+    pub(crate) fn time_at(&self, height: Height) -> Result<MonoTime, ReadError> {
+        let brief = self.chain.get(height);
+        brief.map(|brief| brief.mono_time).ok_or_else(|| ReadError::Broken(format!("block {height} is not there")))
+    }
+
+    /// Height and monotone time of the block of a transaction.
+    ///
+    /// # Errors
+    /// As [`Scope::time_at`].
+    pub(crate) fn block_of(&self, tx_num: TxNum) -> Result<(Height, MonoTime), ReadError> {
+        let height = self.chain.height_of(tx_num).ok_or(ReadError::Empty)?;
+        Ok((height, self.time_at(height)?))
+    }
+
+    /// An error if the work was cancelled.
+    pub(crate) fn check(&self) -> Result<(), ExportError> {
+        if self.cancel.is_cancelled() { Err(ExportError::Stopped) } else { Ok(()) }
+    }
+}
+
+impl Dataset {
+    /// True if its files are divided by blocks.
+    #[must_use]
+    pub fn is_by_blocks(&self) -> bool {
+        !matches!(self.source, Source::Whole(_))
+    }
+
+    /// True if a file of it does not change as long as its blocks are there.
+    pub(crate) fn is_of_blocks_alone(&self) -> bool {
+        matches!(self.source, Source::Blocks(_))
+    }
+}

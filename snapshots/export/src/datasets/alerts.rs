@@ -1,0 +1,162 @@
+//! `alerts`.
+
+use cairn_domain::transfers::LARGE_SATS;
+use cairn_model::{ScriptId, TxNum};
+use cairn_reader::View;
+use cairn_tables::{
+    Table,
+    dust::DustAlerts,
+    flushes::{FlushAlerts, Flushes, Holder},
+    old_coins::OldMovements,
+    stages,
+    transfers::{Consolidations, LargeChange, LargeTransfers},
+    wakeups::Wakeups,
+};
+
+use crate::{
+    Dataset, ExportError,
+    columns::{Kind, column, nullable},
+    dataset::{Scope, Source},
+    sink::Sink,
+};
+
+pub(super) const ALERTS: Dataset = Dataset {
+    name: "alerts",
+    about: "What stages note of transactions: whale_tx (100 BTC and more paid to others), consolidation (many inputs, few outputs), \
+        old_movement (coins of five years and more, 10 BTC at least), dormancy_flush (a cluster spent 100 BTC of coins of two years and \
+        more within 144 blocks), whale_wakeup (a cluster with 1,000 BTC of old coins spends), dust_campaign. As of the block that \
+        `as_of_height` in the manifest names, if it is there: late stages may be behind the tip.",
+    sorted_by: &["kind", "tx_num"],
+    columns: &[
+        column("kind", Kind::Word, "What it is."),
+        column("tx_num", Kind::Long, "The transaction."),
+        column("height", Kind::Int, "Height of its block."),
+        column("day", Kind::Day, "Day of the block's monotone time."),
+        nullable(
+            "value",
+            Kind::Sats,
+            "whale_tx: paid to others. consolidation: what the inputs bring. old_movement: of the old coins. \
+            dormancy_flush: of the window by then. whale_wakeup: what is spent.",
+        ),
+        nullable("held", Kind::Sats, "whale_wakeup: the old coins of the cluster."),
+        nullable(
+            "coins",
+            Kind::Long,
+            "old_movement: old coins. consolidation: inputs. dust_campaign: scripts that were paid.",
+        ),
+        nullable("coin_seconds_destroyed", Kind::Wide, "old_movement: by the old coins."),
+        nullable("is_coinjoin", Kind::Flag, "whale_tx: true for a CoinJoin."),
+        nullable("cluster", Kind::Long, "dormancy_flush, whale_wakeup: the cluster; null if it is a script alone."),
+        nullable(
+            "script_id",
+            Kind::ScriptId,
+            "dormancy_flush, whale_wakeup: the script, if it is a cluster of its own.",
+        ),
+    ],
+    source: Source::Whole(rows),
+};
+
+/// A row, but for its transaction.
+#[derive(Default)]
+struct Alert {
+    sats: Option<u64>,
+    held: Option<u64>,
+    coins: Option<u64>,
+    destroyed: Option<u128>,
+    coinjoin: Option<bool>,
+    holder: Option<Holder>,
+}
+
+/// Writes the rows of one kind.
+struct Writer<'w, 'v> {
+    scope: &'w Scope<'v>,
+    view: &'w View<'w>,
+    sink: &'w mut Sink,
+}
+
+impl Writer<'_, '_> {
+    fn put(&mut self, kind: &str, tx_num: TxNum, alert: Alert) -> Result<(), ExportError> {
+        let (height, time) = self.scope.block_of(tx_num)?;
+        let (cluster, script): (Option<TxNum>, Option<ScriptId>) = match alert.holder {
+            Some(Holder::Cluster(root)) => (Some(root), None),
+            Some(Holder::Script(script)) => (None, Some(script)),
+            None => (None, None),
+        };
+        let rows = &mut self.sink.rows;
+        rows.text(kind);
+        rows.tx(tx_num);
+        rows.number(height);
+        rows.day_of(time);
+        rows.maybe(alert.sats, |rows, sats| rows.sats(sats));
+        rows.maybe(alert.held, |rows, sats| rows.sats(sats));
+        rows.maybe(alert.coins, |rows, coins| rows.number(coins));
+        let destroyed = alert.destroyed.map(i128::try_from).transpose();
+        let destroyed = destroyed.map_err(|_| ExportError::Contradiction("coin-seconds without bound".to_owned()))?;
+        rows.maybe(destroyed, |rows, destroyed| rows.wide(destroyed));
+        rows.maybe(alert.coinjoin, |rows, flag| rows.flag(flag));
+        rows.maybe(cluster, |rows, root| rows.tx(root));
+        rows.maybe(script, |rows, script| rows.script_id(script));
+        self.sink.settle()?;
+        if self.sink.rows.len() == 0 {
+            self.scope.check()?;
+        }
+        Ok(())
+    }
+
+    /// Every row of a table as an alert of a kind.
+    fn all<T: Table>(
+        &mut self,
+        kind: &str,
+        alert: impl Fn(T::Key, T::Value) -> Result<(TxNum, Alert), ExportError>,
+    ) -> Result<(), ExportError> {
+        for row in self.view.scan::<T>(None)? {
+            let (key, value) = row?;
+            let (tx_num, alert) = alert(key, value)?;
+            self.put(kind, tx_num, alert)?;
+        }
+        Ok(())
+    }
+}
+
+fn rows(scope: &Scope<'_>, view: &View<'_>, sink: &mut Sink) -> Result<(), ExportError> {
+    for stage in [&stages::TRANSFERS, &stages::CLUSTERS, &stages::AGES] {
+        view.require(stage)?;
+    }
+    let late = view.late_stages()?;
+    let reached = late.iter().map(|state| state.checkpoint.as_ref().map_or(0, |found| found.height)).min();
+    sink.as_of = reached.filter(|height| *height < view.tip().height);
+    let mut writer = Writer { scope, view, sink };
+    // In the order of the names.
+    writer.all::<Consolidations>("consolidation", |tx_num, row| {
+        Ok((tx_num, Alert { sats: Some(row.sats), coins: Some(row.inputs.into()), ..Alert::default() }))
+    })?;
+    writer.all::<FlushAlerts>("dormancy_flush", |(tx_num, window), row| {
+        let holder = view.get::<Flushes>(&window)?.map(|flush| flush.holder);
+        Ok((tx_num, Alert { sats: Some(row.sats), holder, ..Alert::default() }))
+    })?;
+    writer.all::<DustAlerts>("dust_campaign", |(tx_num, _), row| {
+        Ok((tx_num, Alert { coins: Some(row.scripts), ..Alert::default() }))
+    })?;
+    writer.all::<OldMovements>("old_movement", |tx_num, row| {
+        let (sats, coins, destroyed) = (Some(row.sats), Some(row.coins), Some(row.destroyed));
+        Ok((tx_num, Alert { sats, coins, destroyed, ..Alert::default() }))
+    })?;
+    for row in view.scan::<LargeTransfers>(None)? {
+        let (tx_num, row) = row?;
+        let change = view.get::<LargeChange>(&tx_num)?.map_or(0, |change| change.0);
+        let sats = row.sats.checked_sub(change);
+        let sats = sats.ok_or_else(|| ExportError::Contradiction("change exceeds what is paid".to_owned()))?;
+        // With what stays with its own clusters taken off, some pay less than others count as large.
+        if sats >= LARGE_SATS {
+            writer.put(
+                "whale_tx",
+                tx_num,
+                Alert { sats: Some(sats), coinjoin: Some(row.coinjoin), ..Alert::default() },
+            )?;
+        }
+    }
+    writer.all::<Wakeups>("whale_wakeup", |key, row| {
+        let alert = Alert { sats: Some(row.spent), held: Some(row.sats), holder: Some(row.holder), ..Alert::default() };
+        Ok((key.tx_num, alert))
+    })
+}

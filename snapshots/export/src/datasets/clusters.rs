@@ -1,0 +1,141 @@
+//! `clusters` and `cluster_scripts`.
+
+use cairn_model::TxNum;
+use cairn_reader::{ReadError, View};
+use cairn_tables::{
+    clusters::{ClusterOf, ClusterRow, Clusters},
+    stages,
+};
+
+use crate::{
+    Dataset, ExportError,
+    columns::{Kind, column},
+    dataset::{Scope, Source},
+    sink::Sink,
+};
+
+pub(super) const CLUSTERS: Dataset = Dataset {
+    name: "clusters",
+    about: "Clusters of scripts that transactions spend from together, CoinJoins left out, as of the tip. A script that no such \
+        transaction spends from is a cluster of its own and is not listed.",
+    sorted_by: &["cluster"],
+    columns: &[
+        column("cluster", Kind::Long, "Number of the transaction that the cluster is named after."),
+        column("scripts", Kind::Long, "Its scripts."),
+        column("transactions", Kind::Long, "Transactions that show it."),
+        column("balance", Kind::Sats, "What its scripts hold."),
+    ],
+    source: Source::Whole(clusters),
+};
+
+pub(super) const CLUSTER_SCRIPTS: Dataset = Dataset {
+    name: "cluster_scripts",
+    about: "The cluster of each script that is in one with others, or that a transaction spends from together with others.",
+    sorted_by: &["script_id"],
+    columns: &[
+        column("script_id", Kind::ScriptId, "The script."),
+        column("cluster", Kind::Long, "Its cluster in `clusters`."),
+    ],
+    source: Source::Whole(scripts),
+};
+
+/// Rows between two looks at whether the work was cancelled.
+const LOOK_EACH: usize = 1 << 16;
+
+fn clusters(scope: &Scope<'_>, view: &View<'_>, sink: &mut Sink) -> Result<(), ExportError> {
+    view.require(&stages::CLUSTERS)?;
+    for (at, row) in view.scan::<Clusters>(None)?.enumerate() {
+        let (node, row) = row?;
+        if at.is_multiple_of(LOOK_EACH) {
+            scope.check()?;
+        }
+        if let ClusterRow::Root(counts) = row {
+            sink.rows.tx(node);
+            sink.rows.number(counts.scripts);
+            sink.rows.number(counts.transactions);
+            sink.rows.sats(counts.balance);
+            sink.settle()?;
+        }
+    }
+    Ok(())
+}
+
+fn scripts(scope: &Scope<'_>, view: &View<'_>, sink: &mut Sink) -> Result<(), ExportError> {
+    view.require(&stages::CLUSTERS)?;
+    let forest = Forest::read(scope, view)?;
+    for (at, row) in view.scan::<ClusterOf>(None)?.enumerate() {
+        let (script, node) = row?;
+        if at.is_multiple_of(LOOK_EACH) {
+            scope.check()?;
+        }
+        sink.rows.script_id(script);
+        sink.rows.tx(forest.root_of(node.0)?);
+        sink.settle()?;
+    }
+    Ok(())
+}
+
+/// The nodes of all clusters with their roots, in memory: nine bytes each.
+struct Forest {
+    /// Ascending.
+    nodes: Vec<[u8; 5]>,
+    /// Place of each node's root.
+    roots: Vec<u32>,
+}
+
+const NODE_BYTES: u64 = 9;
+
+impl Forest {
+    fn read(scope: &Scope<'_>, view: &View<'_>) -> Result<Self, ExportError> {
+        let (mut nodes, mut parents): (Vec<[u8; 5]>, Vec<[u8; 5]>) = (Vec::new(), Vec::new());
+        for (at, row) in view.scan::<Clusters>(None)?.enumerate() {
+            let (node, row) = row?;
+            if at.is_multiple_of(LOOK_EACH) {
+                scope.check()?;
+                // Nodes and their parents for a while, then nodes and roots.
+                if at as u64 * (NODE_BYTES + 5) > scope.memory {
+                    return Err(ExportError::Memory { dataset: "cluster_scripts", bytes: scope.memory });
+                }
+            }
+            let parent = match row {
+                ClusterRow::Root(_) => node,
+                ClusterRow::Newcomer { parent } | ClusterRow::Merged { parent, .. } => parent,
+            };
+            nodes.push(node.to_be5());
+            parents.push(parent.to_be5());
+        }
+        let mut roots = Vec::with_capacity(nodes.len());
+        for parent in parents {
+            roots.push(place(&nodes, parent)?);
+        }
+        // Each node takes the root of its parent, from the top of its path downwards.
+        let mut path = Vec::new();
+        for at in 0..roots.len() {
+            let mut node = at as u32;
+            while let Some(parent) = roots.get(node as usize).copied().filter(|parent| *parent != node) {
+                path.push(node);
+                node = parent;
+                if path.len() > roots.len() {
+                    return Err(ReadError::Broken("clusters go round in a circle".to_owned()).into());
+                }
+            }
+            for below in path.drain(..) {
+                if let Some(root) = roots.get_mut(below as usize) {
+                    *root = node;
+                }
+            }
+        }
+        Ok(Forest { nodes, roots })
+    }
+
+    fn root_of(&self, node: TxNum) -> Result<TxNum, ExportError> {
+        let at = place(&self.nodes, node.to_be5())?;
+        let root = self.roots.get(at as usize).and_then(|root| self.nodes.get(*root as usize));
+        root.map(|root| TxNum::from_be5(*root)).ok_or(ExportError::Defect("a root is not among the nodes"))
+    }
+}
+
+fn place(nodes: &[[u8; 5]], node: [u8; 5]) -> Result<u32, ExportError> {
+    let found = nodes.binary_search(&node).ok().and_then(|at| u32::try_from(at).ok());
+    found.ok_or_else(|| ReadError::Broken("a cluster has a node that is not there".to_owned()).into())
+}

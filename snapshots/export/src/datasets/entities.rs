@@ -1,0 +1,138 @@
+//! `entities` and `entity_flows`.
+
+use cairn_reader::{EXCHANGE_FLOWS, ReadError, View};
+use cairn_tables::exchange_flows::{ExchangeFlows, FlowMode, FlowSum};
+
+use crate::{
+    Dataset, ExportError,
+    columns::{Kind, column, nullable},
+    dataset::{Scope, Source},
+    sink::Sink,
+};
+
+pub(super) const ENTITIES: Dataset = Dataset {
+    name: "entities",
+    about: "Entities that labels name, with what their scripts have as of the tip. Members are scripts that count as the entity's own by \
+        claims about themselves; inherited ones count by claims about other scripts of their clusters.",
+    sorted_by: &["entity"],
+    columns: &[
+        column("entity", Kind::Text, "Name of the entity."),
+        column("members", Kind::Long, "Scripts that count as its own."),
+        column("seen_members", Kind::Long, "Of these, those that a block has."),
+        column("named_scripts", Kind::Long, "Scripts whose label names it without making them members."),
+        column("received", Kind::Sats, "What members received."),
+        column("sent", Kind::Sats, "What of it was spent."),
+        column("received_coins", Kind::Long, "Coins that members received."),
+        column("sent_coins", Kind::Long, "Their coins that were spent."),
+        column("inherited_scripts", Kind::Long, "Scripts that count by their clusters."),
+        column("inherited_balance", Kind::Sats, "What these hold."),
+        column("clusters", Kind::Long, "The clusters that they are of."),
+        column("balance", Kind::Sats, "What members and inherited scripts hold."),
+        column("left_out_clusters", Kind::Long, "Clusters left out, since they have a suspect merge."),
+        column("left_out_balance", Kind::Sats, "What these hold, without scripts that a list names somebody for."),
+    ],
+    source: Source::Whole(entities),
+};
+
+pub(super) const ENTITY_FLOWS: Dataset = Dataset {
+    name: "entity_flows",
+    about: "What came to exchanges and what left them, by day. `latest` has labels as they are now, `pit` as they were asserted at the \
+        time of each block. As of the block that `as_of_height` in the manifest names: the \
+        newest blocks may be missing.",
+    sorted_by: &["mode", "entity", "day"],
+    columns: &[
+        column("mode", Kind::Word, "latest or pit (point in time)."),
+        nullable("entity", Kind::Text, "Name of the exchange; null: all together, without what they sent each other."),
+        column("day", Kind::Day, "Day, by monotone block time."),
+        column("inflow", Kind::Sats, "What came in."),
+        column("outflow", Kind::Sats, "What went out, fees not counted."),
+        column("internal", Kind::Sats, "What came back, change included."),
+        column("fee", Kind::Sats, "Fees."),
+        column("from_exchanges", Kind::Sats, "Of the inflow, what came from exchanges."),
+        column("to_exchanges", Kind::Sats, "Of the outflow, what went to exchanges."),
+        column(
+            "reclassified",
+            Kind::Sats,
+            "What scripts held that began to count as the exchange's, less what those held that ceased to.",
+        ),
+        column(
+            "backfilled",
+            Kind::Sats,
+            "Inflow and outflow that count because of documents which the index received on a later day.",
+        ),
+        column("transactions", Kind::Long, "Transactions."),
+    ],
+    source: Source::Whole(flows),
+};
+
+/// Entities that are read at a time.
+const AT_A_TIME: usize = 1_000;
+
+fn entities(scope: &Scope<'_>, view: &View<'_>, sink: &mut Sink) -> Result<(), ExportError> {
+    let mut from = None;
+    loop {
+        scope.check()?;
+        let mut found = view.entities(from.as_ref(), AT_A_TIME + 1)?;
+        from = if found.len() > AT_A_TIME { found.pop().map(|next| next.name) } else { None };
+        for entity in found {
+            let (rows, inherited) = (&mut sink.rows, entity.inherited);
+            rows.text(entity.name.as_str());
+            [entity.members, entity.seen, entity.named].into_iter().for_each(|number| rows.number(number));
+            rows.sats(entity.funded);
+            rows.sats(entity.spent);
+            rows.number(entity.funded_count);
+            rows.number(entity.spent_count);
+            rows.number(inherited.scripts);
+            rows.sats(inherited.balance);
+            rows.number(inherited.clusters);
+            rows.sats(entity.balance());
+            rows.number(inherited.left_out);
+            rows.sats(inherited.left_out_balance);
+            sink.settle()?;
+        }
+        if from.is_none() {
+            return Ok(());
+        }
+    }
+}
+
+fn flows(scope: &Scope<'_>, view: &View<'_>, sink: &mut Sink) -> Result<(), ExportError> {
+    let head = match view.flows_head() {
+        Ok(head) => head,
+        // They are made beside the chain: an index without them has none yet, and the manifest says so.
+        Err(ReadError::Unfinished(EXCHANGE_FLOWS)) => {
+            sink.note = Some("flows of exchanges are not made yet: `cairn run` and `cairn index` make them".to_owned());
+            return Ok(());
+        }
+        Err(error) => return Err(error.into()),
+    };
+    sink.as_of = Some(head.height);
+    for row in view.scan::<ExchangeFlows>(None)? {
+        let (key, sums) = row?;
+        if key.generation != head.generation {
+            continue;
+        }
+        let rows = &mut sink.rows;
+        rows.text(if key.mode == FlowMode::Latest { "latest" } else { "pit" });
+        rows.maybe(key.exchange.as_ref(), |rows, name| rows.text(name.as_str()));
+        rows.day(key.day);
+        for sum in [
+            FlowSum::Inflow,
+            FlowSum::Outflow,
+            FlowSum::Internal,
+            FlowSum::Fees,
+            FlowSum::FromExchanges,
+            FlowSum::ToExchanges,
+            FlowSum::Reclassified,
+            FlowSum::Backfilled,
+        ] {
+            rows.signed(sums.get(sum.position()));
+        }
+        rows.signed(sums.get(FlowSum::Transactions.position()));
+        sink.settle()?;
+        if sink.rows.len() == 0 {
+            scope.check()?;
+        }
+    }
+    Ok(())
+}

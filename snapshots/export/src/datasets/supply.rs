@@ -1,0 +1,38 @@
+//! `supply_changes`.
+
+use cairn_reader::View;
+
+use crate::{
+    Dataset, ExportError,
+    columns::{Kind, column},
+    dataset::{Scope, Source},
+    sink::Sink,
+};
+
+pub(super) const SUPPLY_CHANGES: Dataset = Dataset {
+    name: "supply_changes",
+    about: "How what is unspent changed on each day, by the day on which it was made. The sum over all days up to one is the supply by \
+        age at its end: HODL waves, and with prices realized capitalization.",
+    sorted_by: &["day", "birth_day"],
+    columns: &[
+        column("day", Kind::Day, "Day of the change, by monotone block time."),
+        column("birth_day", Kind::Day, "Day of the block that made the coins."),
+        column("change", Kind::Sats, "Value of the coins made less that of those spent or overwritten."),
+        column("coins", Kind::Long, "Coins made less those spent or overwritten."),
+    ],
+    source: Source::Whole(rows),
+};
+
+fn rows(scope: &Scope<'_>, view: &View<'_>, sink: &mut Sink) -> Result<(), ExportError> {
+    view.supply_changes::<ExportError>(0..=u32::MAX, |day, changes| {
+        scope.check()?;
+        for change in changes.iter().filter(|change| (change.sats, change.coins) != (0, 0)) {
+            sink.rows.day(day);
+            sink.rows.day(change.day);
+            sink.rows.signed(change.sats);
+            sink.rows.signed(change.coins);
+            sink.settle()?;
+        }
+        Ok(())
+    })
+}

@@ -1,0 +1,73 @@
+//! Why an export ends without a manifest.
+
+use std::{io, path::PathBuf};
+
+use cairn_reader::ReadError;
+use cairn_tables::DecodeError;
+
+/// Why an export, or the check of one, failed. What was written so far is kept: the same command goes on from there.
+#[derive(Debug, thiserror::Error)]
+pub enum ExportError {
+    /// The index cannot be read.
+    #[error(transparent)]
+    Index(#[from] ReadError),
+    /// A row of the index is damaged.
+    #[error("the index is damaged: {0}; `cairn verify` tells what mends it")]
+    Row(#[from] DecodeError),
+    /// Tables of the index contradict each other.
+    #[error("the index contradicts itself: {0}; `cairn verify` tells what mends it")]
+    Contradiction(String),
+    /// A file or folder cannot be written or read.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// The path.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// Values do not become a Parquet file.
+    #[error("a Parquet file cannot be made: {0}")]
+    Parquet(#[from] parquet::errors::ParquetError),
+    /// The folder has something else in it.
+    #[error("{0}")]
+    Folder(String),
+    /// A manifest that cannot be used.
+    #[error("{}: {what}", path.display())]
+    Manifest {
+        /// Its path.
+        path: PathBuf,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// A dataset needs more memory at once than it may take.
+    #[error("{dataset} needs more than {bytes} bytes of memory: raise --memory, or leave it out with --datasets")]
+    Memory {
+        /// The dataset.
+        dataset: &'static str,
+        /// What it may take.
+        bytes: u64,
+    },
+    /// The work was cancelled.
+    #[error("the export was stopped; the same command goes on with it")]
+    Stopped,
+    /// A thread ended without a result.
+    #[error("a thread of the export has panicked")]
+    Panicked,
+    /// A mistake in this program.
+    #[error("a defect of this program: {0}")]
+    Defect(&'static str),
+}
+
+impl ExportError {
+    /// An error of a path.
+    pub(crate) fn at(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
+        let path = path.into();
+        |source| ExportError::File { path, source }
+    }
+
+    /// True if the work was cancelled.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        matches!(self, ExportError::Stopped)
+    }
+}

@@ -1,0 +1,152 @@
+//! `cairn snapshot`.
+
+use std::{fs, path::PathBuf};
+
+use cairn_export::{
+    Checked, Dataset, Difference, ExportError, ExportOptions, ExportStep, Exported, Format, MANIFEST, export, verify,
+};
+use cairn_follow::size;
+use cairn_pipeline::{Phase, Progress, ProgressStep};
+use sha2::{Digest, Sha256};
+
+use crate::{
+    cli::{SnapshotCommand, SnapshotExport, SnapshotVerify},
+    commands::Context,
+    exit::{Exit, Failure},
+    out::{print, table, thousands},
+    progress::Reporter,
+    signals::{self, Signals},
+};
+
+/// Exports and verifies.
+pub(crate) fn snapshot(command: &SnapshotCommand, context: &Context) -> Result<Exit, Failure> {
+    match command {
+        SnapshotCommand::Export(args) => export_to(args, context),
+        SnapshotCommand::Verify(args) => compare(args, context),
+    }
+}
+
+fn export_to(args: &SnapshotExport, context: &Context) -> Result<Exit, Failure> {
+    let datadir = args.index.datadir()?;
+    fs::create_dir_all(&args.out).map_err(Failure::io(&args.out))?;
+    let out = fs::canonicalize(&args.out).map_err(Failure::io(&args.out))?;
+    if let Some(manifest) = &args.since {
+        let folder =
+            manifest.parent().map(|parent| if parent.as_os_str().is_empty() { ".".into() } else { parent.to_owned() });
+        let found = folder.and_then(|folder: PathBuf| fs::canonicalize(folder).ok());
+        if found.as_ref() != Some(&out) || manifest.file_name().is_none_or(|name| name != MANIFEST) {
+            return Err(Failure::usage(format!(
+                "--since: {} is not the manifest of {}",
+                manifest.display(),
+                out.display()
+            ))
+            .hint(format!("an export is continued in its own folder: --since {}", out.join(MANIFEST).display())));
+        }
+    }
+    let threads = args.threads.map_or_else(processors, |threads| threads as usize);
+    let options = ExportOptions {
+        datasets: match args.datasets.is_empty() {
+            true => Dataset::all().iter().collect(),
+            // In the order of the dictionary, each once.
+            false => {
+                Dataset::all().iter().filter(|of| args.datasets.iter().any(|found| found.name == of.name)).collect()
+            }
+        },
+        grid: args.partition,
+        format: Format {
+            hashes: args.hashes.into(),
+            amounts: args.amounts.into(),
+            txids: args.txids,
+            addresses: args.addresses,
+        },
+        workers: threads,
+        memory: args.memory,
+        is_incremental: args.since.is_some(),
+    };
+    // One folder for each place that is exported to.
+    let name = hex::encode(&Sha256::digest(out.as_os_str().as_encoded_bytes())[..8]);
+    let work = datadir.join("exports").join(name);
+    let signals = Signals::take_over()?;
+    let reporter = Reporter::new(&context.screen, signals.cancel_token(), None);
+    let step = |step: ExportStep| {
+        reporter.step(ProgressStep {
+            phase: Phase::Export,
+            done: step.files,
+            total: step.of_files,
+            bytes: step.bytes,
+            of_bytes: step.of_bytes,
+        });
+    };
+    let made = export(&datadir.join("index"), &out, &work, &options, signals.cancel_token(), &step);
+    drop(reporter);
+    match made {
+        Ok(made) => print(&exported(&made, &out.display().to_string()))?,
+        Err(ExportError::Stopped) => return Ok(signals::exit_of_cancelled()),
+        Err(error) => return Err(error.into()),
+    }
+    Ok(Exit::Done)
+}
+
+fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// What was exported, for people.
+fn exported(Exported { manifest, written, resumed }: &Exported, out: &str) -> String {
+    let rows: Vec<Vec<String>> = manifest
+        .datasets
+        .iter()
+        .map(|dataset| {
+            let files = thousands(dataset.files.len() as u64);
+            vec![dataset.name.clone(), thousands(dataset.rows), files, size(dataset.bytes)]
+        })
+        .collect();
+    let mut text = table(&["dataset", ">rows", ">files", ">bytes"], &rows);
+    for file in manifest.files() {
+        text += &file.note.as_ref().map(|note| format!("{}: {note}\n", file.path)).unwrap_or_default();
+    }
+    let kept = manifest.since.as_ref().map_or(0, |since| since.kept);
+    text += &format!(
+        "{} as of block {} {}: {} files written, {} from a run that was stopped, {} kept\n{out}/{MANIFEST}\n",
+        manifest.network,
+        manifest.tip_height,
+        manifest.tip_hash,
+        thousands(*written),
+        thousands(*resumed),
+        thousands(kept)
+    );
+    if let Some(since) = manifest.since.as_ref().filter(|since| !since.rewritten.is_empty()) {
+        text += &format!("changed since block {}: {}\n", since.tip_height, since.rewritten.join(", "));
+    }
+    text
+}
+
+fn compare(args: &SnapshotVerify, context: &Context) -> Result<Exit, Failure> {
+    let signals = Signals::take_over()?;
+    let reporter = Reporter::new(&context.screen, signals.cancel_token(), None);
+    let step = |bytes: u64, of_bytes: u64| {
+        reporter.step(ProgressStep { phase: Phase::Verify, done: bytes >> 10, total: of_bytes >> 10, bytes, of_bytes });
+    };
+    let checked = verify(&args.folder, signals.cancel_token(), &step);
+    drop(reporter);
+    let Checked { manifest, differences } = match checked {
+        Ok(checked) => checked,
+        Err(ExportError::Stopped) => return Ok(signals::exit_of_cancelled()),
+        Err(error) => return Err(error.into()),
+    };
+    let files = manifest.files().count() as u64;
+    let rows: u64 = manifest.files().map(|file| file.rows).sum();
+    for Difference { path, what } in &differences {
+        print(&format!("DIFFERS  {path}: {what}\n"))?;
+    }
+    let ok = differences.is_empty();
+    print(&format!(
+        "{}: {} files, {} rows, as of block {} {}\n",
+        if ok { "ok" } else { "damaged" },
+        thousands(files),
+        thousands(rows),
+        manifest.tip_height,
+        manifest.tip_hash
+    ))?;
+    Ok(if ok { Exit::Done } else { Exit::Difference })
+}
