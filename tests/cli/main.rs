@@ -30,6 +30,7 @@ mod scrub;
 #[path = "../../indexer/fetch/tests/fetch/server.rs"]
 mod server;
 mod settings;
+mod snapshot;
 mod state;
 mod stopping;
 mod waiting;

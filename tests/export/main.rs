@@ -1,0 +1,14 @@
+//! Exports: what the files have against a plain ledger, and what happens to an export that is stopped, continued or damaged.
+
+#![allow(clippy::unwrap_used, missing_docs, unreachable_pub)]
+
+mod beside;
+mod chain;
+#[path = "../engine/cospending.rs"]
+mod cospending;
+mod forms;
+mod resumed;
+mod since;
+mod spent;
+mod support;
+mod verified;
