@@ -4,6 +4,7 @@ and compares what they answer with each other and with the API. Runs the example
 Usage: analysts.py BASE_URL CAIRN_BINARY DATADIR WORK_FOLDER
 """
 
+import collections
 import datetime
 import decimal
 import hashlib
@@ -116,8 +117,13 @@ def duckdb_rows(db, entry):
     return plain_rows(db.sql(f"SELECT {', '.join(columns(entry, 'epoch_us'))} FROM {entry['name']} v").fetchall())
 
 
-def spark_rows(spark, entry):
-    return plain_rows(spark.sql(f"SELECT {', '.join(columns(entry, 'unix_micros'))} FROM {entry['name']} v").collect())
+def spark_rows(spark, folder, entry):
+    """All rows, and how many each file has."""
+    read = spark.read.parquet(*(str(folder / file["path"]) for file in entry["files"])).alias("v")
+    rows = read.selectExpr("_metadata.file_path", *columns(entry, "unix_micros")).collect()
+    paths = collections.Counter(row[0] for row in rows)
+    paths = {urllib.parse.unquote(urllib.parse.urlparse(path).path): count for path, count in paths.items()}
+    return plain_rows(row[1:] for row in rows), {str(pathlib.Path(path).relative_to(folder)): count for path, count in paths.items()}
 
 
 def polars_rows(frames, entry):
@@ -135,11 +141,8 @@ def check_rows(folder, manifest, db, spark, frames):
         # Files without rows are not in a group.
         wanted = {path: rows for path, rows in files.items() if rows}
         same({str(pathlib.Path(path).relative_to(folder)): rows for path, rows in counted}, wanted, f"rows of {name} by DuckDB")
-        read = spark.read.parquet(*(str(folder / path) for path in files))
-        counted = read.groupBy("_metadata.file_path").count().collect()
-        paths = {urllib.parse.unquote(urllib.parse.urlparse(path).path): rows for path, rows in counted}
-        paths = {str(pathlib.Path(path).relative_to(folder)): rows for path, rows in paths.items()}
-        same(paths, wanted, f"rows of {name} by Spark")
+        in_spark, counted = spark_rows(spark, folder, entry)
+        same(counted, wanted, f"rows of {name} by Spark")
 
         rows = duckdb_rows(db, entry)
         same(len(rows), entry["rows"], f"rows of {name}")
@@ -147,7 +150,7 @@ def check_rows(folder, manifest, db, spark, frames):
         keys = [tuple((row[place] is not None, row[place]) for place in places) for row in rows]
         check(all(one <= next for one, next in zip(keys, keys[1:])), f"{name} is not in the order of {entry['sorted_by']}")
         rows.sort(key=repr)
-        check(rows == sorted(spark_rows(spark, entry), key=repr), f"{name}: Spark and DuckDB read different values")
+        check(rows == sorted(in_spark, key=repr), f"{name}: Spark and DuckDB read different values")
         check(rows == sorted(polars_rows(frames, entry), key=repr), f"{name}: Polars and DuckDB read different values")
         found[name] = rows
     return found
@@ -670,16 +673,16 @@ def main():
     spark = open_spark()
     spark.sparkContext.setLogLevel("ERROR")
     db, frames = cairn_views.open_duckdb(EXPORT_HEX), cairn_views.open_polars(EXPORT_HEX)
-    in_hex = check_rows(EXPORT_HEX, manifest_hex, db, cairn_views.open_spark(EXPORT_HEX, spark), frames)
+    in_hex = check_rows(EXPORT_HEX, manifest_hex, db, spark, frames)
     db, frames = cairn_views.open_duckdb(EXPORT), cairn_views.open_polars(EXPORT)
-    in_bytes = check_rows(EXPORT, manifest, db, cairn_views.open_spark(EXPORT, spark), frames)
+    in_bytes = check_rows(EXPORT, manifest, db, spark, frames)
     for name, rows in in_bytes.items():
         check(rows == in_hex[name], f"{name}: bytes and hexadecimal digits differ")
     stop_if_wrong()
     say("DuckDB, Spark and Polars read the same values from every file, in both forms")
     check_sums(db)
     say("sums within the export agree")
-    answers = questions(db, spark, frames)
+    answers = questions(db, cairn_views.open_spark(EXPORT, spark), frames)
     spark.stop()
     stop_if_wrong()
     say(f"{len(answers)} questions: the three engines agree")
