@@ -21,11 +21,13 @@ import urllib.parse
 import urllib.request
 
 DOCS = pathlib.Path(__file__).resolve().parents[2] / "docs" / "analysts"
-sys.path.insert(0, str(DOCS))
+SPARK = pathlib.Path(__file__).resolve().parents[2] / "snapshots" / "spark"
+sys.path[:0] = [str(DOCS), str(SPARK)]
 
 import cairn_views
+import clusters
 import polars
-from pyspark.sql import SparkSession
+from pyspark.sql import SparkSession, functions
 
 BASE, CAIRN, DATADIR = sys.argv[1:4]
 WORK = pathlib.Path(sys.argv[4])
@@ -329,6 +331,20 @@ def questions(db, spark, frames):
     return answers
 
 
+def check_clusters(spark, manifest):
+    """Clusters found from scratch are those of the export, and the comparison sees a script that is in the wrong one."""
+    found = clusters.components(clusters.ties(spark, str(EXPORT))).cache()
+    exported = spark.read.parquet(str(EXPORT / "cluster_scripts"))
+    for what, count in clusters.differences(found, exported).items():
+        same(count, 0, what)
+    (listed,) = [entry["rows"] for entry in manifest["datasets"] if entry["name"] == "clusters"]
+    same(found.select("component").distinct().count(), listed, "clusters from scratch")
+    one, other = [row.component for row in found.select("component").distinct().orderBy("component").limit(2).collect()]
+    lit, component = functions.lit, functions.col("component")
+    merged = found.withColumn("component", functions.when(component == lit(other), lit(one)).otherwise(component))
+    same(list(clusters.differences(merged, exported).values()), [0, 0, 1, 0], "differences if two clusters are merged")
+
+
 # The same from the API.
 
 
@@ -601,6 +617,27 @@ def compare_with_api(answers, db):
 # The guide and the notebook.
 
 
+def check_other_forms(db):
+    """Amounts in bitcoin, other parts, and the columns that are there on request: the same as in the first export."""
+    folder = WORK / "export-forms"
+    export(folder, "--partition", "700", "--amounts", "btc", "--txids", "--addresses", "--datasets", "transactions,inputs,outputs")
+    for name in ["inputs", "outputs"]:
+        db.sql(f"CREATE OR REPLACE TEMP VIEW other AS FROM '{folder}/{name}/**/*.parquet'")
+        key = {"inputs": "vin", "outputs": "vout"}[name]
+        (row,) = db.sql(f"""
+            SELECT count(*), count(*) FILTER (CAST(o.value_btc AS DECIMAL(38, 8)) * 100000000 = v.value_sats
+                    AND o.script_id IS NOT DISTINCT FROM v.script_id),
+                count(*) FILTER (o.address IS NOT DISTINCT FROM s.address), count(o.address)
+            FROM other o JOIN {name} v USING (tx_num, {key}) LEFT JOIN scripts s ON s.script_id = v.script_id""").fetchall()
+        (wanted,) = db.sql(f"SELECT count(*) FROM {name}").fetchall()[0]
+        same(row[:3], (wanted,) * 3, f"{name} in bitcoin, with addresses")
+        check(row[3] > 0, f"{name} have no addresses")
+    db.sql(f"CREATE OR REPLACE TEMP VIEW other AS FROM '{folder}/inputs/**/*.parquet'")
+    (wrong,) = db.sql("""SELECT count(*) FROM other o LEFT JOIN transactions t ON t.tx_num = o.prev_tx_num
+        WHERE o.prev_txid IS DISTINCT FROM t.txid""").fetchall()[0]
+    same(wrong, 0, "inputs with another txid than the transaction that made the coin")
+
+
 def export_again(manifest):
     """An export that continues one of the same block keeps every file that belongs to blocks alone."""
     again = export(EXPORT, "--since", str(EXPORT / "manifest.json"))
@@ -683,14 +720,20 @@ def main():
     check_sums(db)
     say("sums within the export agree")
     answers = questions(db, cairn_views.open_spark(EXPORT, spark), frames)
-    spark.stop()
     stop_if_wrong()
     say(f"{len(answers)} questions: the three engines agree")
+    check_clusters(spark, manifest)
+    spark.stop()
+    stop_if_wrong()
+    say("Spark finds the same clusters from scratch")
     compare_with_api(answers, db)
     check_tip()
     stop_if_wrong()
     say("the API tells the same")
     export_again(manifest)
+    check_other_forms(db)
+    stop_if_wrong()
+    say("exports in other forms, and one that continues, have the same")
     run_examples()
     say("the guide's examples run")
     run_notebook()
