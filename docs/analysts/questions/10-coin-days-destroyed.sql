@@ -10,8 +10,9 @@ WITH destroyed AS (
     SELECT
         tx_num,
         SUM(CAST(value_sats AS DECIMAL(19, 0)) * CAST(age_seconds AS DECIMAL(18, 0))) AS coin_seconds,
-        SUM(CASE WHEN age_seconds >= 157680000 THEN CAST(value_sats AS DECIMAL(19, 0)) * CAST(age_seconds AS DECIMAL(18, 0)) ELSE 0 END)
-            AS old_coin_seconds,
+        SUM(
+            CASE WHEN age_seconds >= 157680000 THEN CAST(value_sats AS DECIMAL(19, 0)) * CAST(age_seconds AS DECIMAL(18, 0)) ELSE 0 END
+        ) AS old_coin_seconds,
         CAST(SUM(CASE WHEN age_seconds >= 157680000 THEN value_sats ELSE 0 END) AS BIGINT) AS old_sats
     FROM inputs
     GROUP BY tx_num
