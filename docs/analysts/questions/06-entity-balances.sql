@@ -5,19 +5,10 @@
 -- of the scripts have which labels name the entity for, members or not. Only known scripts count: no entity's whole balance.
 --
 -- The API: `balance_sats`, `direct_balance_sats`, `inherited_balance_sats` of /v1/entities/{entity_name}.
--- Definition: entities. The API leaves natural persons out of its lists; this table has all names.
-WITH counted AS (
-    SELECT COALESCE(member_of, entity) AS entity, category, count(*) AS scripts
-    FROM labels
-    WHERE category IS NOT NULL
-    GROUP BY COALESCE(member_of, entity), category
-), categories AS (
-    SELECT entity, category, row_number() OVER (PARTITION BY entity ORDER BY scripts DESC, category) AS place
-    FROM counted
-)
+-- Definition: entities. Natural persons are left out, as in the lists of the API.
 SELECT
-    e.entity, c.category, e.members, e.inherited_scripts,
-    e.balance_sats, e.received_sats - e.sent_sats AS direct_balance_sats, e.inherited_balance_sats, e.left_out_balance_sats
-FROM entities e
-LEFT JOIN categories c ON c.entity = e.entity AND c.place = 1
-ORDER BY e.balance_sats DESC, e.entity
+    entity, category, members, inherited_scripts,
+    balance_sats, received_sats - sent_sats AS direct_balance_sats, inherited_balance_sats, left_out_balance_sats
+FROM entities
+WHERE NOT is_person
+ORDER BY balance_sats DESC, entity

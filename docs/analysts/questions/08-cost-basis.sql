@@ -4,14 +4,13 @@
 -- the daily candle that closes at the next midnight. Coins of the newest block's day, if that has no close yet, count the last
 -- close. Coins that are older than the first price count zero and are `unpriced_sats`. `gap_sats` are coins of a day inside the
 -- series without a close: if there are any, the sum is too low (and the API's figure is null). Lost coins count.
--- Run it with the session's time zone set to UTC: `closes_at` is a moment, and a day is made of it.
 --
 -- The API: the sum over all years is `realized_cap_usd` of /v1/onchain, which rounds down to cents; `unpriced_sats` likewise.
 -- Definition: realized-cap.
 WITH closes AS (
-    SELECT CAST(p.closes_at - INTERVAL '1' DAY AS DATE) AS day, CAST(p.close AS DECIMAL(18, 8)) AS close
-    FROM prices p
-    WHERE p.base = 'BTC' AND p.quote = 'USD' AND p.interval = 'day'
+    SELECT day, CAST(close AS DECIMAL(18, 8)) AS close
+    FROM prices
+    WHERE base = 'BTC' AND quote = 'USD' AND candle = 'day'
 ), series AS (
     SELECT min(day) AS first_day, max(day) AS last_day FROM closes
 ), tip AS (

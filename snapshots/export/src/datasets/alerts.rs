@@ -46,7 +46,11 @@ pub(super) const ALERTS: Dataset = Dataset {
         ),
         nullable("coin_seconds_destroyed", Kind::Wide, "old_movement: by the old coins."),
         nullable("is_coinjoin", Kind::Flag, "whale_tx: true for a CoinJoin."),
-        nullable("cluster", Kind::Long, "dormancy_flush, whale_wakeup: the cluster; null if it is a script alone."),
+        nullable(
+            "cluster",
+            Kind::Long,
+            "dormancy_flush, whale_wakeup: the cluster as of then, which may have become part of another; null if it is a script alone.",
+        ),
         nullable(
             "script_id",
             Kind::ScriptId,

@@ -1,7 +1,11 @@
 //! `entities` and `entity_flows`.
 
+use cairn_domain::entities::{is_person, shown_category, shown_name};
 use cairn_reader::{EXCHANGE_FLOWS, ReadError, View};
-use cairn_tables::exchange_flows::{ExchangeFlows, FlowMode, FlowSum};
+use cairn_tables::{
+    entities::FacetKind,
+    exchange_flows::{ExchangeFlows, FlowMode, FlowSum},
+};
 
 use crate::{
     Dataset, ExportError,
@@ -17,6 +21,13 @@ pub(super) const ENTITIES: Dataset = Dataset {
     sorted_by: &["entity"],
     columns: &[
         column("entity", Kind::Text, "Name of the entity."),
+        column("name", Kind::Text, "The name that most scripts are said to have, as people write it."),
+        nullable("category", Kind::Word, "The category that most of its scripts have; null if none has one."),
+        column(
+            "is_person",
+            Kind::Flag,
+            "True if it counts as a natural person. The API leaves these out of its lists.",
+        ),
         column("members", Kind::Long, "Scripts that count as its own."),
         column("seen_members", Kind::Long, "Of these, those that a block has."),
         column("named_scripts", Kind::Long, "Scripts whose label names it without making them members."),
@@ -65,6 +76,8 @@ pub(super) const ENTITY_FLOWS: Dataset = Dataset {
     source: Source::Whole(flows),
 };
 
+/// Names of an entity that are looked through.
+const MOST_NAMES: usize = 1_000;
 /// Entities that are read at a time.
 const AT_A_TIME: usize = 1_000;
 
@@ -76,7 +89,11 @@ fn entities(scope: &Scope<'_>, view: &View<'_>, sink: &mut Sink) -> Result<(), E
         from = if found.len() > AT_A_TIME { found.pop().map(|next| next.name) } else { None };
         for entity in found {
             let (rows, inherited) = (&mut sink.rows, entity.inherited);
+            let names = view.entity_facets(&entity.name, FacetKind::Name, MOST_NAMES)?;
             rows.text(entity.name.as_str());
+            rows.text(shown_name(&entity.name, &names));
+            rows.maybe(shown_category(&entity.categories), |rows, category| rows.text(category.as_str()));
+            rows.flag(is_person(entity.persons, entity.members + entity.named));
             [entity.members, entity.seen, entity.named].into_iter().for_each(|number| rows.number(number));
             rows.sats(entity.funded);
             rows.sats(entity.spent);

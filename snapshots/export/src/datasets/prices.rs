@@ -14,12 +14,13 @@ use crate::{
 pub(super) const PRICES: Dataset = Dataset {
     name: "prices",
     about: "Prices and exchange rates that hold: of several sources the median, those too far from it left out.",
-    sorted_by: &["base", "quote", "interval", "closes_at"],
+    sorted_by: &["base", "quote", "candle", "closes_at"],
     columns: &[
         column("base", Kind::Word, "Currency that is priced, for example BTC."),
         column("quote", Kind::Word, "Currency that it is priced in, for example USD."),
-        column("interval", Kind::Word, "minute, hour or day."),
+        column("candle", Kind::Word, "minute, hour or day: the time that a price is of."),
         column("closes_at", Kind::Time, "When the candle closed; from then on the price is known."),
+        column("day", Kind::Day, "Day of the candle: of its beginning."),
         column("close", Kind::Price, "The last price: the median of the sources, of two their mean."),
         nullable("open", Kind::Price, "The first price, where the close is one source's."),
         nullable("high", Kind::Price, "The highest price, likewise."),
@@ -44,6 +45,7 @@ fn rows(scope: &Scope<'_>, view: &View<'_>, sink: &mut Sink) -> Result<(), Expor
             Interval::Day => "day",
         });
         rows.time(candle.closes_at);
+        rows.day_of(candle.closes_at.saturating_sub(candle.series.interval.seconds()));
         rows.price(chosen.close);
         let range = chosen.range;
         [range.map(|range| range.open), range.map(|range| range.high), range.map(|range| range.low)]
