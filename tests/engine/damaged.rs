@@ -14,8 +14,8 @@ use cairn_pipeline::{
 };
 use cairn_reader::ReadError;
 use cairn_tables::{
-    Family, TABLES, Table, block_log::BlockLog, coins::Coins, encode_key, heights::HeightByHash, keys::HashPrefix,
-    tx_nums::TxNums,
+    Family, TABLES, Table, block_log::BlockLog, checkpoints::Checkpoints, coins::Coins, encode_key,
+    heights::HeightByHash, keys::HashPrefix, tx_nums::TxNums,
 };
 use cairn_testkit::temp_dir;
 use cairn_writer::{WriteError, Writer};
@@ -163,6 +163,30 @@ fn random_damage_is_harmless_or_found_and_mended() {
     }
     println!("{harmless} harmless, {in_place} mended in place, {anew} indexed anew");
     assert!(in_place > anew, "{in_place} in place, {anew} anew");
+}
+
+/// A row that says how far a stage is, and cannot be read: it is told, and mended.
+#[test]
+fn heights_of_stages_that_cannot_be_read_are_told_and_mended() {
+    let (blocks, index, expected) = original(33);
+    for stage in ["ages", "clusters", "wakeups"] {
+        let dir = copy(index.path());
+        let writer = Writer::open(&dir.path().join("index")).unwrap();
+        let key = encode_key::<Checkpoints>(&stage.to_owned());
+        writer
+            .commit::<WriteError>(|batch| {
+                batch.put(Checkpoints::FAMILY, &key, &[0xff, 1, 200, 3]);
+                Ok(())
+            })
+            .unwrap();
+        writer.flush().unwrap();
+        drop(writer);
+        let (_, audit) = audit_folder(&dir.path().join("index"), RawCheck::None, &NoProgress)
+            .unwrap_or_else(|e| panic!("{stage}: {e}"));
+        assert!(audit.damages.iter().any(|d| d.repair.command() == Some("cairn repair")), "{stage}: {audit:#?}");
+        mend(dir.path(), blocks.path());
+        assert_mended(dir, blocks.path(), &expected, stage);
+    }
 }
 
 /// One byte in the middle of the newest file of each family that has one.

@@ -125,11 +125,14 @@ pub fn audit(view: &View<'_>, progress: &dyn Progress) -> Result<Audit, Pipeline
 /// # Errors
 /// As [`audit`].
 pub fn audit_index(reader: &Reader, raw: RawCheck, progress: &dyn Progress) -> Result<Audit, PipelineError> {
-    match reader.view() {
+    let audited = match reader.view() {
         Ok(view) => audit_with(&view, Some(reader), Meter::new(Some(reader), progress), raw),
-        // Without the list of blocks nothing else can be compared.
-        Err(error) if error.is_damage() => unreadable(&error),
         Err(error) => Err(error.into()),
+    };
+    match audited {
+        // Without the list of blocks, or the heights of the stages, nothing else can be compared.
+        Err(PipelineError::Read(error)) if error.is_damage() => unreadable(&error),
+        audited => audited,
     }
 }
 
