@@ -1,0 +1,109 @@
+//! Why a store did not do what it was asked for.
+
+use std::{io, path::PathBuf};
+
+/// Why a store did not do what it was asked for.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The settings do not fit together.
+    #[error("the store cannot be used: {0}")]
+    Settings(String),
+    /// There is no such object.
+    #[error("{name}: there is no such object in the store")]
+    Absent {
+        /// Its name, with the location.
+        name: String,
+    },
+    /// The credentials are missing or wrong, or do not allow it.
+    #[error(
+        "{name}: the store refuses it: the credentials (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY) are missing or wrong, or do not \
+         allow it"
+    )]
+    Refused {
+        /// The name of the object, with the location.
+        name: String,
+    },
+    /// The store failed, also after repeated requests.
+    #[error("{name}: the store failed: {why}")]
+    Failed {
+        /// The name of the object, with the location.
+        name: String,
+        /// What the last attempt said.
+        why: String,
+    },
+    /// An object is longer than it can be.
+    #[error("{name}: the object has {bytes} bytes, at most {most} are read")]
+    TooLong {
+        /// Its name, with the location.
+        name: String,
+        /// Its length.
+        bytes: u64,
+        /// The limit.
+        most: u64,
+    },
+    /// A file of this machine cannot be read or written.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// Its path.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// Another process writes to it.
+    #[error("{0}")]
+    Taken(String),
+    /// The work was cancelled.
+    #[error("stopped")]
+    Stopped,
+}
+
+impl StoreError {
+    /// An error of a path.
+    pub(crate) fn at(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
+        let path = path.into();
+        |source| StoreError::File { path, source }
+    }
+
+    /// What the store said of an object.
+    pub(crate) fn of(name: String, error: &object_store::Error) -> Self {
+        use object_store::Error;
+        match error {
+            Error::NotFound { .. } => StoreError::Absent { name },
+            Error::PermissionDenied { .. } | Error::Unauthenticated { .. } => StoreError::Refused { name },
+            other => match innermost(other) {
+                // Listings tell it so only.
+                why if REFUSALS.iter().any(|refusal| why.contains(refusal)) => StoreError::Refused { name },
+                why => StoreError::Failed { name, why: brief(&why) },
+            },
+        }
+    }
+}
+
+/// What stores say to those whom they do not know.
+const REFUSALS: [&str; 2] = ["403 Forbidden", "401 Unauthorized"];
+/// Most characters of what a store says.
+const MOST: usize = 300;
+
+/// A text in one line, cut where it gets long: stores answer with pages.
+fn brief(text: &str) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(MOST) {
+        Some((at, _)) => format!("{}…", &line[..at]),
+        None => line,
+    }
+}
+
+/// The last two messages of a chain of errors: what failed and why.
+fn innermost(error: &dyn std::error::Error) -> String {
+    let mut texts = Vec::new();
+    let mut next = Some(error);
+    while let Some(error) = next {
+        let text = error.to_string();
+        // Many errors repeat what they come from.
+        if !texts.iter().any(|before: &String| before.contains(&text)) {
+            texts.push(text);
+        }
+        next = error.source();
+    }
+    texts.join(": ")
+}
