@@ -1,0 +1,50 @@
+//! A copy of the index and what is kept beside it, in a folder.
+
+use std::{
+    fs::{self, File, OpenOptions, TryLockError},
+    io,
+    path::{Path, PathBuf},
+};
+
+use cairn_reader::freeze;
+
+use crate::{CheckpointError, files::remove_folder};
+
+/// Something that is copied beside the index: what it is, the name of its file, and what writes it.
+pub struct Beside<'b> {
+    /// What it is, for errors.
+    pub what: &'static str,
+    /// Name of its file in the folder of the checkpoint.
+    pub name: &'static str,
+    /// Writes the file; an error as text.
+    pub write: &'b dyn Fn(&Path) -> Result<(), String>,
+}
+
+/// Copies the index in `index` to `to/index`, and the rest beside it. What an earlier attempt left there is replaced.
+pub(crate) fn copy_index(index: &Path, to: &Path, beside: &[Beside<'_>]) -> Result<PathBuf, CheckpointError> {
+    let copy = to.join("index");
+    remove_folder(&copy)?;
+    freeze(index, &copy)?;
+    for Beside { what, name, write } in beside {
+        let path = to.join(name);
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(CheckpointError::at(path)(error)),
+            _ => {}
+        }
+        write(&path).map_err(|why| CheckpointError::Beside { what, why })?;
+    }
+    Ok(copy)
+}
+
+/// Takes the lock on a file, which is made; one process has it.
+pub(crate) fn lock(path: &Path, what: &str) -> Result<File, CheckpointError> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder).map_err(CheckpointError::at(folder))?;
+    }
+    let file = OpenOptions::new().create(true).append(true).open(path).map_err(CheckpointError::at(path))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(CheckpointError::Folder(format!("another process {what}"))),
+        Err(TryLockError::Error(error)) => Err(CheckpointError::at(path)(error)),
+    }
+}

@@ -1,0 +1,91 @@
+//! Why a checkpoint was not made or restored.
+
+use std::{io, path::PathBuf};
+
+use cairn_reader::ReadError;
+use cairn_store::StoreError;
+
+/// Why a checkpoint was not made, compared or restored. Nothing that was there before is changed.
+#[derive(Debug, thiserror::Error)]
+pub enum CheckpointError {
+    /// The index cannot be read.
+    #[error(transparent)]
+    Index(#[from] ReadError),
+    /// The store fails.
+    #[error(transparent)]
+    Store(StoreError),
+    /// A file or folder cannot be read or written.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// The path.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// A folder has something else in it.
+    #[error("{0}")]
+    Folder(String),
+    /// There is no manifest that can be used.
+    #[error("{place}: {what}")]
+    Manifest {
+        /// Where it is.
+        place: String,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// A manifest is not signed as is asked for.
+    #[error("{place}: {what}; nothing of it is used")]
+    Untrusted {
+        /// Where it is.
+        place: String,
+        /// What is wrong.
+        what: String,
+    },
+    /// A key for signatures cannot be used.
+    #[error("the key cannot be used: {0}")]
+    Key(String),
+    /// A file is not what the manifest says.
+    #[error("{place}: {what}; the checkpoint is damaged, and nothing was restored from it")]
+    Damaged {
+        /// The file.
+        place: String,
+        /// What is wrong.
+        what: String,
+    },
+    /// What is copied beside the index failed.
+    #[error("{what}: {why}")]
+    Beside {
+        /// What it is.
+        what: &'static str,
+        /// Why it failed.
+        why: String,
+    },
+    /// The work was cancelled.
+    #[error("stopped; the same command begins again")]
+    Stopped,
+    /// A thread ended without a result.
+    #[error("a thread of the checkpoint has panicked; this is a bug")]
+    Panicked,
+}
+
+impl From<StoreError> for CheckpointError {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Stopped => CheckpointError::Stopped,
+            other => CheckpointError::Store(other),
+        }
+    }
+}
+
+impl CheckpointError {
+    /// An error of a path.
+    pub(crate) fn at(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
+        let path = path.into();
+        |source| CheckpointError::File { path, source }
+    }
+
+    /// True if the work was cancelled.
+    pub(crate) fn is_cancelled(&self) -> bool {
+        matches!(self, CheckpointError::Stopped)
+    }
+}

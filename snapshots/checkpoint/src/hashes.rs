@@ -1,0 +1,82 @@
+//! Hashes of table files that are known from the checkpoint before. Table files never change: a new checkpoint reads only new ones.
+
+use std::{
+    collections::HashMap,
+    fs,
+    os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
+    sync::{Mutex, PoisonError},
+};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{CheckpointError, files::write_whole};
+
+/// What tells that a file is the same one: hard links have it in common.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+struct Identity {
+    device: u64,
+    inode: u64,
+    bytes: u64,
+    modified_s: i64,
+    modified_ns: i64,
+}
+
+/// The hash of a file, and of its pieces if they were asked for.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(crate) struct Known {
+    pub(crate) sha256: String,
+    pub(crate) pieces: Vec<String>,
+}
+
+/// The hashes of files, in a file of the data folder.
+pub(crate) struct Hashes {
+    path: PathBuf,
+    before: HashMap<Identity, Known>,
+    now: Mutex<Vec<(Identity, Known)>>,
+}
+
+impl Hashes {
+    /// Those of the checkpoint before. A file that cannot be read has none.
+    pub(crate) fn read(path: &Path) -> Self {
+        let text = fs::read(path).unwrap_or_default();
+        let before: Vec<(Identity, Known)> = serde_json::from_slice(&text).unwrap_or_default();
+        Hashes { path: path.to_owned(), before: before.into_iter().collect(), now: Mutex::default() }
+    }
+
+    /// The hash of a file: as it is known, or as `make` finds it. Only table files are believed to be unchanged.
+    pub(crate) fn of(
+        &self,
+        path: &Path,
+        has_all: impl Fn(&Known) -> bool,
+        make: impl FnOnce() -> Result<Known, CheckpointError>,
+    ) -> Result<(Known, bool), CheckpointError> {
+        if path.extension().is_none_or(|end| end != "sst") {
+            return make().map(|known| (known, true));
+        }
+        let of = fs::metadata(path).map_err(CheckpointError::at(path))?;
+        let identity = Identity {
+            device: of.dev(),
+            inode: of.ino(),
+            bytes: of.len(),
+            modified_s: of.mtime(),
+            modified_ns: of.mtime_nsec(),
+        };
+        let (known, is_new) = match self.before.get(&identity).filter(|known| has_all(known)) {
+            Some(known) => (known.clone(), false),
+            None => (make()?, true),
+        };
+        self.now.lock().unwrap_or_else(PoisonError::into_inner).push((identity, known.clone()));
+        Ok((known, is_new))
+    }
+
+    /// Keeps those that were asked for.
+    pub(crate) fn keep(self) -> Result<(), CheckpointError> {
+        if let Some(folder) = self.path.parent() {
+            fs::create_dir_all(folder).map_err(CheckpointError::at(folder))?;
+        }
+        let now = self.now.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let text = serde_json::to_vec(&now).map_err(|e| CheckpointError::at(&self.path)(e.into()))?;
+        write_whole(&self.path, &text)
+    }
+}

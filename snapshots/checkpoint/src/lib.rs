@@ -1,0 +1,32 @@
+//! Checkpoints: copies of the index itself. One is made beside a writer by hard links, in seconds, and kept in a folder, or sent to a store
+//! in pieces, of which each is sent once. Its manifest, written last, has the SHA-256 of every file. Restored, it is an index
+//! that goes on from its block.
+
+mod copy;
+mod error;
+mod files;
+mod hashes;
+mod kept;
+mod make;
+mod manifest;
+mod pieces;
+mod restore;
+mod send;
+mod sign;
+mod source;
+mod swap;
+mod verify;
+mod work;
+mod workers;
+
+pub use copy::Beside;
+pub use error::CheckpointError;
+pub use kept::{Kept, Pruned, kept, prune, prune_as_of};
+pub use make::make;
+pub use manifest::{CHECKPOINT, FORM, FileEntry, Manifest};
+pub use restore::{Restored, Target, restore};
+pub use send::{Sending, Sent, send};
+pub use sign::{SIGNATURE, Signer, Trust};
+pub use source::{Placing, Source};
+pub use verify::{Checked, Difference, verify};
+pub use work::Seen;

@@ -1,0 +1,95 @@
+//! Makes a checkpoint in a folder.
+
+use std::{
+    fs,
+    path::Path,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use cairn_model::CancelToken;
+
+use crate::{
+    Beside, CHECKPOINT, CheckpointError, FileEntry, Manifest, SIGNATURE, Signer,
+    copy::{copy_index, lock},
+    files::{files_below, read_all, sync_folder, write_whole},
+    hashes::{Hashes, Known},
+    work::{Seen, hashes_in},
+    workers::on_threads,
+};
+
+/// In the folder of a checkpoint that is not complete; one process holds a lock on it.
+const MARK: &str = ".checkpoint-unfinished";
+/// Files that are read at a time.
+const READERS: usize = 4;
+
+/// Makes a checkpoint of the index of the data folder `datadir` in the folder `to`: a new or empty one, or one in which this was stopped
+/// before. On the same file system, table files are hard links: they take no space until the index replaces them. A writer
+/// may go on meanwhile.
+///
+/// # Errors
+/// See [`CheckpointError`]; there is no manifest in `to` then.
+pub fn make(
+    datadir: &Path,
+    to: &Path,
+    beside: &[Beside<'_>],
+    signer: Option<&Signer>,
+    cancel: &CancelToken,
+    seen: &Seen<'_>,
+) -> Result<Manifest, CheckpointError> {
+    fs::create_dir_all(to).map_err(CheckpointError::at(to))?;
+    let mark = to.join(MARK);
+    if !mark.exists() && fs::read_dir(to).map_err(CheckpointError::at(to))?.next().is_some() {
+        return Err(CheckpointError::Folder(format!("{} is not empty; name another folder", to.display())));
+    }
+    let _lock = lock(&mark, &format!("makes the checkpoint in {}", to.display()))?;
+    let copy = copy_index(&datadir.join("index"), to, beside)?;
+    let hashes = Hashes::read(&hashes_in(datadir));
+    let files = hash_all(to, &hashes, cancel, seen)?;
+    // Without them, the next checkpoint reads all files again.
+    let _ = hashes.keep();
+    let manifest = Manifest::of(&copy, files)?;
+    sync_folder(&copy)?;
+    let text = manifest.text()?;
+    if let Some(signer) = signer {
+        write_whole(&to.join(SIGNATURE), signer.sign(text.as_bytes(), &manifest.line())?.as_bytes())?;
+    }
+    write_whole(&to.join(CHECKPOINT), text.as_bytes())?;
+    fs::remove_file(&mark).map_err(CheckpointError::at(&mark))?;
+    Ok(manifest)
+}
+
+/// The files of a copy, with their hashes.
+fn hash_all(
+    to: &Path,
+    hashes: &Hashes,
+    cancel: &CancelToken,
+    seen: &Seen<'_>,
+) -> Result<Vec<FileEntry>, CheckpointError> {
+    let paths: Vec<_> = files_below(to)?.into_iter().filter(|path| !path.ends_with(MARK)).collect();
+    let mut total = 0;
+    for path in &paths {
+        total += fs::metadata(path).map_err(CheckpointError::at(path))?.len();
+    }
+    let (files, done) = (Mutex::new(Vec::with_capacity(paths.len())), AtomicU64::new(0));
+    on_threads(READERS, paths.len(), cancel, |at| {
+        let Some(path) = paths.get(at) else { return Ok(()) };
+        let bytes = fs::metadata(path).map_err(CheckpointError::at(path))?.len();
+        let (known, _) = hashes.of(
+            path,
+            |_| true,
+            || {
+                let (_, sha256) = read_all(path, cancel, |_| Ok(()))?;
+                Ok(Known { sha256, pieces: Vec::new() })
+            },
+        )?;
+        let relative = path.strip_prefix(to).unwrap_or(path).to_string_lossy().into_owned();
+        let file = FileEntry { path: relative, bytes, sha256: known.sha256, pieces: Vec::new() };
+        files.lock().unwrap_or_else(PoisonError::into_inner).push(file);
+        seen(done.fetch_add(bytes, Ordering::Relaxed) + bytes, total);
+        Ok(())
+    })?;
+    Ok(files.into_inner().unwrap_or_else(PoisonError::into_inner))
+}

@@ -1,0 +1,117 @@
+//! The manifest of a checkpoint.
+
+use cairn_reader::{Reader, View};
+use serde::{Deserialize, Serialize};
+
+use crate::CheckpointError;
+
+/// Name of the manifest of a checkpoint.
+pub const CHECKPOINT: &str = "checkpoint.json";
+/// Version of its form.
+pub const FORM: u32 = 1;
+
+/// What a checkpoint has.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Manifest {
+    /// Version of this form.
+    pub form: u32,
+    /// The program that made it.
+    pub program: String,
+    /// When it was made (UTC, RFC 3339).
+    pub made_at: String,
+    /// The network.
+    pub network: String,
+    /// Height of the newest block.
+    pub tip_height: u32,
+    /// Its hash.
+    pub tip_hash: String,
+    /// Number of the newest input event; 0 if there is none.
+    pub event_seq: u64,
+    /// The files, by path.
+    pub files: Vec<FileEntry>,
+}
+
+/// A file of a checkpoint.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub struct FileEntry {
+    /// Its path from the folder of the checkpoint, with `/`.
+    pub path: String,
+    /// Its bytes.
+    pub bytes: u64,
+    /// SHA-256 of its bytes.
+    pub sha256: String,
+    /// In a store: SHA-256 of its pieces, in order. Each has 16 MiB, the last one what is left.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pieces: Vec<String>,
+}
+
+/// The folder of the index in a checkpoint.
+pub(crate) const INDEX: &str = "index/";
+
+impl Manifest {
+    /// The manifest of a copy of the index.
+    pub(crate) fn of(copy: &std::path::Path, mut files: Vec<FileEntry>) -> Result<Self, CheckpointError> {
+        let reader = Reader::open(copy)?;
+        let view: View<'_> = reader.view()?;
+        let tip = *view.tip();
+        files.sort_unstable();
+        let now = i64::try_from(cairn_clock::now_secs()).unwrap_or(i64::MAX);
+        Ok(Manifest {
+            form: FORM,
+            program: format!("cairn {}", env!("CARGO_PKG_VERSION")),
+            made_at: jiff::Timestamp::from_second(now).unwrap_or_default().to_string(),
+            network: view.network().name().to_owned(),
+            tip_height: tip.height,
+            tip_hash: tip.hash.to_string(),
+            event_seq: tip.seq,
+            files,
+        })
+    }
+
+    /// Reads a manifest; `place` is where it was.
+    ///
+    /// # Errors
+    /// It is none, is of another form, or names a path outside of the checkpoint.
+    pub(crate) fn parse(text: &[u8], place: &str) -> Result<Self, CheckpointError> {
+        let wrong = |what: String| CheckpointError::Manifest { place: place.to_owned(), what };
+        let manifest: Manifest =
+            serde_json::from_slice(text).map_err(|e| wrong(format!("not the manifest of a checkpoint: {e}")))?;
+        if manifest.form != FORM {
+            return Err(wrong(format!("it has form {}, this program reads {FORM}", manifest.form)));
+        }
+        // Whoever restores writes to these paths.
+        let is_inside = |path: &str| {
+            let parts: Vec<&str> = path.split('/').collect();
+            !path.starts_with('/') && parts.iter().all(|part| !part.is_empty() && *part != "." && *part != "..")
+        };
+        if let Some(file) = manifest.files.iter().find(|file| !is_inside(&file.path)) {
+            return Err(wrong(format!("it names a path outside of the folder: {:?}", file.path)));
+        }
+        // Hashes become names of objects.
+        let is_hash = |text: &String| text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let are_hashes = |file: &FileEntry| is_hash(&file.sha256) && file.pieces.iter().all(is_hash);
+        if let Some(file) = manifest.files.iter().find(|file| !are_hashes(file)) {
+            return Err(wrong(format!("{:?} has a hash that is no SHA-256", file.path)));
+        }
+        Ok(manifest)
+    }
+
+    /// Its text.
+    pub(crate) fn text(&self) -> Result<String, CheckpointError> {
+        let text = serde_json::to_string_pretty(self);
+        let wrong =
+            |e: serde_json::Error| CheckpointError::Manifest { place: CHECKPOINT.to_owned(), what: e.to_string() };
+        text.map(|text| text + "\n").map_err(wrong)
+    }
+
+    /// Bytes of all files.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.files.iter().map(|file| file.bytes).sum()
+    }
+
+    /// In one line, for a signature.
+    pub(crate) fn line(&self) -> String {
+        format!("cairn checkpoint {} {} {} {}", self.network, self.tip_height, self.tip_hash, self.made_at)
+    }
+}

@@ -1,0 +1,71 @@
+//! Compares a checkpoint with its manifest.
+
+use std::{
+    collections::HashSet,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use cairn_model::CancelToken;
+
+use crate::{
+    CHECKPOINT, CheckpointError, Manifest, SIGNATURE, Source, Trust, files::files_below, work::Seen,
+    workers::on_threads,
+};
+
+/// Files that are read at a time.
+const READERS: usize = 4;
+
+/// A file that is not what the manifest says.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Difference {
+    /// Its path from the folder of the checkpoint.
+    pub path: String,
+    /// What is wrong.
+    pub what: String,
+}
+
+/// What was compared.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Checked {
+    /// The manifest.
+    pub manifest: Manifest,
+    /// Files that are not what it says.
+    pub differences: Vec<Difference>,
+}
+
+/// Compares each file of a checkpoint with the manifest; in a folder, it also finds files that it does not name. Reads all of them.
+///
+/// # Errors
+/// There is no manifest that can be read and is trusted, the store fails, or the work was cancelled.
+pub fn verify(
+    source: &Source<'_>,
+    trust: &Trust,
+    cancel: &CancelToken,
+    seen: &Seen<'_>,
+) -> Result<Checked, CheckpointError> {
+    let manifest = source.manifest(trust)?;
+    let (total, done, found) = (manifest.bytes(), AtomicU64::new(0), Mutex::new(Vec::new()));
+    on_threads(READERS, manifest.files.len(), cancel, |at| {
+        let Some(file) = manifest.files.get(at) else { return Ok(()) };
+        if let Some(what) = source.compare(file, cancel)? {
+            let path = file.path.clone();
+            found.lock().unwrap_or_else(PoisonError::into_inner).push(Difference { path, what });
+        }
+        seen(done.fetch_add(file.bytes, Ordering::Relaxed) + file.bytes, total);
+        Ok(())
+    })?;
+    let mut differences = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+    if let Source::Folder(folder) = source {
+        let known: HashSet<_> = manifest.files.iter().map(|file| folder.join(&file.path)).collect();
+        let is_ours = |path: &std::path::Path| path == folder.join(CHECKPOINT) || path == folder.join(SIGNATURE);
+        for path in files_below(folder)?.into_iter().filter(|path| !known.contains(path) && !is_ours(path)) {
+            let path = path.strip_prefix(folder).unwrap_or(&path).display().to_string();
+            differences.push(Difference { path, what: "it is not in the manifest".to_owned() });
+        }
+    }
+    differences.sort_unstable();
+    Ok(Checked { manifest, differences })
+}
