@@ -45,8 +45,7 @@ fn beside_a_writer_it_is_of_one_tip() {
             let mut seen = BTreeSet::new();
             for at in 0..12 {
                 let (out, work) = (outs.join(format!("beside-{at}")), outs.join(format!("data/exports/beside-{at}")));
-                let made = cairn_export::export(&index, &out, &work, &only(&OF_BLOCKS), &CancelToken::never(), &|_| {})
-                    .unwrap();
+                let made = export(&index, &out, &work, &only(&OF_BLOCKS), &CancelToken::never(), &|_| {}).unwrap();
                 if let Some(expected) = expected.get(&made.manifest.tip_height) {
                     assert!(files(&out) == *expected, "at {}", made.manifest.tip_height);
                 }

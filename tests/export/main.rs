@@ -10,5 +10,7 @@ mod forms;
 mod resumed;
 mod since;
 mod spent;
+mod stores;
 mod support;
 mod verified;
+mod world;

@@ -5,7 +5,7 @@ use std::{
     sync::atomic::{AtomicU64, Ordering},
 };
 
-use cairn_export::{ExportError, export};
+use cairn_export::ExportError;
 use cairn_model::CancelToken;
 
 use crate::support::*;

@@ -77,7 +77,7 @@ fn an_export_that_replaced_files_and_was_given_up_is_no_ground_to_keep_them() {
     // It is stopped after its first files, and then another one is begun at the first tip again.
     let cancel = CancelToken::new();
     let (index, out, work) = (world.dir.path().join("data/index"), world.out("out"), world.work("out"));
-    let stopped = cairn_export::export(&index, &out, &work, &since(), &cancel, &|step| {
+    let stopped = export(&index, &out, &work, &since(), &cancel, &|step| {
         if step.files > 8 {
             cancel.cancel();
         }

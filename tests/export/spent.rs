@@ -1,7 +1,7 @@
 //! Txids and addresses of what inputs spend, which are found by sorting.
 
 use bitcoin::{Address, hashes::Hash};
-use cairn_export::{ExportOptions, Format, Grid, export};
+use cairn_export::{ExportOptions, Format, Grid};
 use cairn_model::CancelToken;
 use parquet::record::Field;
 

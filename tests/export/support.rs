@@ -6,65 +6,18 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use cairn_chaingen::{
-    Chain, EverythingOptions,
-    corefiles::{FileOptions, Layout, write_chain},
-    everything,
-};
-use cairn_export::{Dataset, ExportError, ExportOptions, Exported, Grid, export};
+use cairn_chaingen::Chain;
+use cairn_export::{Checked, Dataset, ExportError, ExportOptions, ExportStep, Exported, Grid, Place};
 use cairn_model::{CancelToken, Network};
-use cairn_pipeline::{Engine, NoProgress, SyncOptions};
-use cairn_reader::Facts;
-use cairn_sources::BlockFiles;
-use cairn_testkit::{Oracle, temp_dir};
+use cairn_testkit::Oracle;
 use parquet::{
     file::reader::{FileReader, SerializedFileReader},
     record::{Field, Row},
 };
-use tempfile::TempDir;
 
-/// An index of a chain, and its block files.
-pub struct World {
-    pub engine: Engine,
-    pub dir: TempDir,
-}
+pub use crate::world::{World, chain};
 
 impl World {
-    pub fn of(chain: &Chain) -> Self {
-        let dir = temp_dir();
-        let blocks = dir.path().join("blocks");
-        write_chain(&blocks, chain, &Layout::tidy(FileOptions::new(bitcoin::Network::Regtest, [7; 8]))).unwrap();
-        let facts = Facts { blocks_dir: Some(blocks), ..Facts::of(Network::Regtest) };
-        let engine = Engine::open(&dir.path().join("data"), &facts).unwrap();
-        let mut world = World { engine, dir };
-        world.sync(None);
-        world
-    }
-
-    /// Brings the index to the tip of the block files, or to a height.
-    pub fn sync(&mut self, to: Option<u32>) {
-        let files = BlockFiles::open(&self.dir.path().join("blocks"), Network::Regtest).unwrap();
-        let survey = files.survey(&|_| {}).unwrap();
-        let options = SyncOptions { to, ..SyncOptions::default() };
-        self.engine.sync(&files, &survey, &options, &NoProgress).unwrap();
-        self.settle();
-    }
-
-    pub fn settle(&self) {
-        self.engine.follow_up(&NoProgress, true).unwrap();
-        self.engine.settle().unwrap();
-    }
-
-    pub fn unwind(&mut self, blocks: u32) {
-        let to = self.engine.tip().unwrap().unwrap().0 - blocks;
-        self.engine.unwind(to, &NoProgress).unwrap();
-        self.settle();
-    }
-
-    pub fn height(&self) -> u32 {
-        self.engine.tip().unwrap().unwrap().0
-    }
-
     pub fn out(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
     }
@@ -89,6 +42,23 @@ impl World {
     }
 }
 
+/// Exports to a folder.
+pub fn export(
+    index: &Path,
+    out: &Path,
+    work: &Path,
+    options: &ExportOptions,
+    cancel: &CancelToken,
+    progress: &(dyn Fn(ExportStep) + Sync),
+) -> Result<Exported, ExportError> {
+    cairn_export::export(index, Place::Folder(out), work, options, cancel, progress)
+}
+
+/// Compares an export in a folder.
+pub fn verify(out: &Path, cancel: &CancelToken, seen: &dyn Fn(u64, u64)) -> Result<Checked, ExportError> {
+    cairn_export::verify(Place::Folder(out), cancel, seen)
+}
+
 /// Small parts, two files at a time, little memory.
 pub fn options() -> ExportOptions {
     ExportOptions { grid: Grid::Blocks(10), workers: 2, memory: 64 << 20, ..ExportOptions::default() }
@@ -96,11 +66,6 @@ pub fn options() -> ExportOptions {
 
 pub fn only(names: &[&str]) -> ExportOptions {
     ExportOptions { datasets: names.iter().map(|name| Dataset::named(name).unwrap()).collect(), ..options() }
-}
-
-/// A chain in which everything occurs.
-pub fn chain(seed: u64, blocks: u32) -> Chain {
-    everything(seed, &EverythingOptions { blocks, max_txs: 8, forks: vec![1, 5], showpieces: true }).unwrap()
 }
 
 pub fn oracle_of(chain: &Chain) -> Oracle {

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use cairn_export::{ExportError, verify};
+use cairn_export::ExportError;
 use cairn_model::CancelToken;
 
 use crate::support::*;
@@ -51,6 +51,9 @@ fn every_damage_is_told_by_its_file() {
     for (text, what) in [
         (text.replace("\"schema_version\": 1", "\"schema_version\": 99"), "version 99"),
         (text[..text.len() / 2].to_owned(), "not a manifest"),
+        (text.replacen("\"blocks/", "\"../blocks/", 1), "outside of the folder"),
+        (text.replacen("\"blocks/", "\"/blocks/", 1), "outside of the folder"),
+        (text.replacen("\"name\": \"blocks\"", "\"name\": \"..\"", 1), "outside of the folder"),
     ] {
         fs::write(out.join("manifest.json"), text).unwrap();
         let refused = verify(&out, &CancelToken::never(), &|_, _| {}).unwrap_err();

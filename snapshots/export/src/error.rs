@@ -3,6 +3,7 @@
 use std::{io, path::PathBuf};
 
 use cairn_reader::ReadError;
+use cairn_store::StoreError;
 use cairn_tables::DecodeError;
 
 /// Why an export, or the check of one, failed. What was written so far is kept: the same command goes on from there.
@@ -25,6 +26,9 @@ pub enum ExportError {
         /// What the system says.
         source: io::Error,
     },
+    /// The store fails.
+    #[error("{0}; the same command goes on")]
+    Store(StoreError),
     /// Values do not become a Parquet file.
     #[error("a Parquet file cannot be made: {0}")]
     Parquet(#[from] parquet::errors::ParquetError),
@@ -32,10 +36,10 @@ pub enum ExportError {
     #[error("{0}")]
     Folder(String),
     /// A manifest that cannot be used.
-    #[error("{}: {what}", path.display())]
+    #[error("{place}: {what}")]
     Manifest {
-        /// Its path.
-        path: PathBuf,
+        /// Where it is.
+        place: String,
         /// What is wrong with it.
         what: String,
     },
@@ -56,6 +60,15 @@ pub enum ExportError {
     /// A mistake in this program.
     #[error("a defect of this program: {0}")]
     Defect(&'static str),
+}
+
+impl From<StoreError> for ExportError {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Stopped => ExportError::Stopped,
+            other => ExportError::Store(other),
+        }
+    }
 }
 
 impl ExportError {

@@ -1,13 +1,8 @@
 //! The manifest: what an export has. It is written last, so a folder with a manifest is complete.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
-
 use serde::{Deserialize, Serialize};
 
-use crate::{ExportError, Part};
+use crate::{ExportError, Part, Place};
 
 /// Name of the manifest in the folder of an export.
 pub const MANIFEST: &str = "manifest.json";
@@ -116,25 +111,30 @@ pub struct Since {
 }
 
 impl Manifest {
-    /// Reads the manifest of the export in a folder; `None` if there is none.
+    /// Reads the manifest of the export at a place; `None` if there is none.
     ///
     /// # Errors
-    /// It cannot be read, or is of another version.
-    pub fn read(folder: &Path) -> Result<Option<Self>, ExportError> {
-        let path = folder.join(MANIFEST);
-        let text = match fs::read(&path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(ExportError::at(path)(error)),
-        };
-        let wrong = |path: PathBuf, what: String| ExportError::Manifest { path, what };
-        let manifest: Manifest = serde_json::from_slice(&text)
-            .map_err(|e| wrong(path.clone(), format!("not a manifest of an export: {e}")))?;
+    /// It cannot be read, is of another version, or names a path outside of the place.
+    pub fn read(place: Place<'_>) -> Result<Option<Self>, ExportError> {
+        let Some(text) = place.read(MANIFEST)? else { return Ok(None) };
+        let wrong = |what: String| ExportError::Manifest { place: place.shown(MANIFEST), what };
+        let manifest: Manifest =
+            serde_json::from_slice(&text).map_err(|e| wrong(format!("not a manifest of an export: {e}")))?;
         let found = manifest.schema_version;
         if found != SCHEMA_VERSION {
-            return Err(wrong(path, format!("it has version {found}, this program reads {SCHEMA_VERSION}")));
+            return Err(wrong(format!("it has version {found}, this program reads {SCHEMA_VERSION}")));
         }
-        Ok(Some(manifest))
+        // What it names is read, and replaced by the next export.
+        let is_inside = |path: &str| {
+            let parts = || path.split('/');
+            !path.starts_with('/') && parts().all(|part| !matches!(part, "" | "." | ".."))
+        };
+        let mut paths = manifest.datasets.iter().map(|dataset| dataset.name.as_str());
+        let outside = paths.find(|name| !is_inside(name) || name.contains('/'));
+        match outside.or_else(|| manifest.files().map(|file| file.path.as_str()).find(|path| !is_inside(path))) {
+            Some(path) => Err(wrong(format!("it names a path outside of the folder: {path:?}"))),
+            None => Ok(Some(manifest)),
+        }
     }
 
     /// All files.

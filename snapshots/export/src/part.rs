@@ -1,11 +1,11 @@
 //! The files of one part of the chain.
 
-use std::path::Path;
+use std::path::PathBuf;
 
 use cairn_reader::View;
 
 use crate::{
-    Dataset, ExportError, FileEntry, Format, Part,
+    Dataset, ExportError, FileEntry, Format, Part, Place,
     dataset::{BlockRows, Scope, Source},
     sink::{Shape, Sink},
 };
@@ -19,7 +19,9 @@ pub(crate) struct Wanted {
 
 /// Where files go, and how much memory each may take.
 pub(crate) struct Target<'t> {
-    pub(crate) folder: &'t Path,
+    pub(crate) place: Place<'t>,
+    /// Where files are written that go to a store.
+    pub(crate) staging: PathBuf,
     pub(crate) format: Format,
     pub(crate) budget: usize,
 }
@@ -27,7 +29,12 @@ pub(crate) struct Target<'t> {
 impl Target<'_> {
     fn begin(&self, wanted: &Wanted) -> Result<Sink, ExportError> {
         let Dataset { columns, sorted_by, .. } = *wanted.dataset;
-        Sink::begin(&Shape { columns, sorted_by }, &self.folder.join(&wanted.path), self.format, self.budget)
+        Sink::begin(
+            &Shape { columns, sorted_by },
+            &self.place.path_of(&wanted.path, &self.staging),
+            self.format,
+            self.budget,
+        )
     }
 
     /// Writes the files of a part. One walk over its blocks serves all datasets that need one.

@@ -1,8 +1,6 @@
 //! An export from beginning to end.
 
 use std::{
-    collections::{BTreeMap, HashMap, HashSet},
-    fs,
     path::Path,
     sync::{
         Mutex, PoisonError,
@@ -15,14 +13,14 @@ use cairn_reader::{Reader, View};
 use cairn_tables::{TABLES, Table, totals::TotalsTable};
 
 use crate::{
-    ColumnEntry, Dataset, DatasetEntry, ExportError, ExportOptions, FileEntry, Manifest, Part, SCHEMA_VERSION, Since,
-    columns::{Extra, schema},
+    Dataset, ExportError, ExportOptions, FileEntry, Manifest, Part, Place,
+    columns::Extra,
     dataset::{Scope, Source},
     first_seen::{FirstSeen, Spool},
     grid::parts,
-    part::{Target, Wanted},
+    part::Target,
+    plan::Plan,
     spent::{Answers, Asking, Spent},
-    verify::difference,
     work::WorkFolder,
     workers::on_threads,
 };
@@ -58,14 +56,14 @@ const SCRIPT_BYTES: u64 = 80;
 /// What an input takes while it waits to be written with what it spends.
 const INPUT_BYTES: u64 = 112;
 
-/// Exports the index in `index` to the folder `out`. `work` is a folder for what the export needs meanwhile, on the file system of
+/// Exports the index in `index` to a place. `work` is a folder for what the export needs meanwhile, on the file system of
 /// the index; it is gone at the end, and after an error or a stop, the same call goes on with it.
 ///
 /// # Errors
 /// See [`ExportError`]. There is no manifest in `out` then.
 pub fn export(
     index: &Path,
-    out: &Path,
+    out: Place<'_>,
     work: &Path,
     options: &ExportOptions,
     cancel: &CancelToken,
@@ -75,7 +73,7 @@ pub fn export(
     let reader = Reader::open(&work.index())?;
     let view = reader.view()?;
     let parts = parts(&view, options.grid)?;
-    let plan = Plan::make(out, &parts, options, &work)?;
+    let plan = Plan::make(out, &parts, options, &work, cancel)?;
     let groups = groups(&reader, &parts, options)?;
     let spool = match plan.wants(|dataset| matches!(dataset.source, Source::FirstOutputs(_))) {
         true => Some(Spool::write(&view, &groups, &work.spool(), cancel)?),
@@ -94,7 +92,8 @@ pub fn export(
         options,
         work: &work,
         target: Target {
-            folder: out,
+            place: out,
+            staging: work.staging(),
             format: options.format,
             budget: usize::try_from(options.memory / options.workers.max(1) as u64 / 8).unwrap_or(usize::MAX),
         },
@@ -113,7 +112,7 @@ pub fn export(
     let made = run.all()?;
     let (written, resumed) = (made.len() as u64, plan.done.len() as u64 - plan.kept);
     let manifest = plan.manifest(&view, parts, made, options)?;
-    work.end(out, &manifest)?;
+    work.end(&manifest)?;
     Ok(Exported { manifest, written, resumed })
 }
 
@@ -148,145 +147,6 @@ fn groups(reader: &Reader, parts: &[Part], options: &ExportOptions) -> Result<Ve
     Ok(parts.chunks(parts.len().div_ceil(count).max(1)).map(<[Part]>::to_vec).collect())
 }
 
-/// What is to be written, and what is there.
-struct Plan {
-    /// Files of parts, by the folder of the part.
-    by_part: BTreeMap<String, Vec<Wanted>>,
-    whole: Vec<Wanted>,
-    /// Files that are there and stay, by path.
-    done: HashMap<String, FileEntry>,
-    /// How many of them an earlier export made.
-    kept: u64,
-    since: Option<Since>,
-}
-
-impl Plan {
-    fn make(out: &Path, parts: &[Part], options: &ExportOptions, work: &WorkFolder) -> Result<Self, ExportError> {
-        let is_there =
-            |file: &FileEntry| fs::metadata(out.join(&file.path)).is_ok_and(|found| found.len() == file.bytes);
-        // Files are written in place: what another run has left is told apart by its hash.
-        let is_as_before = |file: &FileEntry| {
-            is_there(file) && (!work.may_have_replaced || matches!(difference(&out.join(&file.path), file), Ok(None)))
-        };
-        let mut done: HashMap<String, FileEntry> =
-            work.done()?.into_iter().filter(is_there).map(|file| (file.path.clone(), file)).collect();
-        let previous = work.previous(options)?;
-        let before: HashMap<&str, &Part> =
-            previous.iter().flat_map(|previous| &previous.parts).map(|part| (part.folder.as_str(), part)).collect();
-        let old: HashMap<&str, &FileEntry> =
-            previous.iter().flat_map(Manifest::files).map(|file| (file.path.as_str(), file)).collect();
-        let (mut by_part, mut whole, mut kept, mut rewritten) = (BTreeMap::new(), Vec::new(), 0, Vec::new());
-        for part in parts {
-            let is_same = before.get(part.folder.as_str()).is_some_and(|before| before.has_blocks_of(part));
-            if !is_same && before.contains_key(part.folder.as_str()) {
-                rewritten.push(part.folder.clone());
-            }
-            for dataset in options.datasets.iter().filter(|dataset| dataset.is_by_blocks()) {
-                let path = format!("{}/{}/part-0.parquet", dataset.name, part.folder);
-                if done.contains_key(&path) {
-                    continue;
-                }
-                match old
-                    .get(path.as_str())
-                    .filter(|file| is_same && dataset.is_of_blocks_alone() && is_as_before(file))
-                {
-                    Some(file) => {
-                        kept += 1;
-                        done.insert(path, (*file).clone());
-                    }
-                    None => by_part.entry(part.folder.clone()).or_insert_with(Vec::new).push(Wanted { dataset, path }),
-                }
-            }
-        }
-        for dataset in options.datasets.iter().filter(|dataset| !dataset.is_by_blocks()) {
-            let path = format!("{}/part-0.parquet", dataset.name);
-            if !done.contains_key(&path) {
-                whole.push(Wanted { dataset, path });
-            }
-        }
-        // Parts of blocks that a reorganization took away, and that no block has taken the place of.
-        let now: HashSet<&str> = parts.iter().map(|part| part.folder.as_str()).collect();
-        rewritten.extend(before.keys().filter(|folder| !now.contains(*folder)).map(|folder| (*folder).to_owned()));
-        rewritten.sort_unstable();
-        let since = previous.as_ref().map(|previous| Since {
-            tip_height: previous.tip_height,
-            tip_hash: previous.tip_hash.clone(),
-            kept,
-            rewritten,
-        });
-        Ok(Plan { by_part, whole, done, kept, since })
-    }
-
-    /// True if a file of such a dataset is to be written for some part.
-    fn wants(&self, of: impl Fn(&Dataset) -> bool) -> bool {
-        self.by_part.values().flatten().any(|file| of(file.dataset))
-    }
-
-    fn count(&self) -> u64 {
-        (self.whole.len() + self.by_part.values().map(Vec::len).sum::<usize>()) as u64
-    }
-
-    fn manifest(
-        &self,
-        view: &View<'_>,
-        parts: Vec<Part>,
-        made: Vec<FileEntry>,
-        options: &ExportOptions,
-    ) -> Result<Manifest, ExportError> {
-        let mut files: HashMap<String, FileEntry> = self.done.clone();
-        files.extend(made.into_iter().map(|file| (file.path.clone(), file)));
-        let tip = view.tip();
-        let text = |time: u32| jiff::Timestamp::from_second(time.into()).unwrap_or_default().to_string();
-        let dataset = |dataset: &Dataset| {
-            let paths: Vec<String> = match dataset.is_by_blocks() {
-                true => parts.iter().map(|part| format!("{}/{}/part-0.parquet", dataset.name, part.folder)).collect(),
-                false => vec![format!("{}/part-0.parquet", dataset.name)],
-            };
-            let mut found = Vec::with_capacity(paths.len());
-            for path in paths {
-                found.push(files.remove(&path).ok_or(ExportError::Defect("a file was not written"))?);
-            }
-            let columns = schema(dataset.columns, options.format);
-            Ok(DatasetEntry {
-                name: dataset.name.to_owned(),
-                rows: found.iter().map(|file| file.rows).sum(),
-                bytes: found.iter().map(|file| file.bytes).sum(),
-                sorted_by: dataset.sorted_by.iter().map(|&name| name.to_owned()).collect(),
-                columns: columns
-                    .fields()
-                    .iter()
-                    .map(|field| ColumnEntry {
-                        name: field.name().clone(),
-                        r#type: field.data_type().to_string(),
-                        nullable: field.is_nullable(),
-                    })
-                    .collect(),
-                files: found,
-            })
-        };
-        let mut dataset = dataset;
-        Ok(Manifest {
-            schema_version: SCHEMA_VERSION,
-            program: format!("cairn {}", env!("CARGO_PKG_VERSION")),
-            made_at: text(u32::try_from(cairn_clock::now_secs()).unwrap_or(u32::MAX)),
-            network: view.network().name().to_owned(),
-            tip_height: tip.height,
-            tip_hash: tip.hash.to_string(),
-            tip_time: text(tip.time),
-            transactions: tip.tx_end.0,
-            event_seq: tip.seq,
-            hashes: options.format.hashes.name().to_owned(),
-            amounts: options.format.amounts.name().to_owned(),
-            txids: options.format.txids,
-            addresses: options.format.addresses,
-            partitions: options.grid.to_string(),
-            datasets: options.datasets.iter().map(|found| dataset(found)).collect::<Result<_, ExportError>>()?,
-            parts,
-            since: self.since.clone(),
-        })
-    }
-}
-
 /// What threads share.
 struct Run<'r> {
     reader: &'r Reader,
@@ -297,7 +157,7 @@ struct Run<'r> {
     /// What inputs spend, if that is asked for.
     answers: Option<Answers>,
     options: &'r ExportOptions,
-    work: &'r WorkFolder,
+    work: &'r WorkFolder<'r>,
     target: Target<'r>,
     cancel: &'r CancelToken,
     progress: &'r (dyn Fn(ExportStep) + Sync),

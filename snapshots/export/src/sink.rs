@@ -23,12 +23,11 @@ use sha2::{Digest, Sha256};
 use crate::{
     ExportError, FileEntry,
     columns::{Column, Kind},
+    files::{UNFINISHED, sync_folder_of},
     forms::Format,
     rows::Rows,
 };
 
-/// End of the name of a file that is not complete.
-pub(crate) const UNFINISHED: &str = ".unfinished";
 /// Most rows of a row group: parallel readers take one each.
 const GROUP_ROWS: usize = 1 << 20;
 /// Level of compression: the lowest. Higher ones take more time than they save space on these columns.
@@ -135,12 +134,6 @@ impl Sink {
         sync_folder_of(&finished)?;
         Ok(FileEntry { path, rows: count, bytes, sha256: hex::encode(hash.finalize()), as_of_height: as_of, note })
     }
-}
-
-/// Makes the name of a file durable.
-pub(crate) fn sync_folder_of(path: &Path) -> Result<(), ExportError> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    File::open(folder).and_then(|folder| folder.sync_all()).map_err(ExportError::at(folder))
 }
 
 /// How columns are encoded. Hashes and ids of scripts do not compress, numbers of transactions are small distances; few

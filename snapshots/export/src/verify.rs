@@ -1,16 +1,18 @@
 //! Compares the files of an export with its manifest.
 
 use std::{
-    fs::{self, File},
+    collections::HashSet,
+    fs::File,
     io::{self, Read},
-    path::{Path, PathBuf},
+    path::Path,
 };
 
 use cairn_model::CancelToken;
+use cairn_store::StoreError;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use sha2::{Digest, Sha256};
 
-use crate::{ExportError, FileEntry, MANIFEST, Manifest};
+use crate::{ExportError, FileEntry, MANIFEST, Manifest, Place};
 
 /// A file that is not what the manifest says.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -30,41 +32,73 @@ pub struct Checked {
     pub differences: Vec<Difference>,
 }
 
-/// Compares each file of the export in a folder with the manifest: its bytes by SHA-256, and its rows. Reads all files.
+/// Compares each file of the export at a place with the manifest: its bytes by SHA-256, and its rows. Reads all files.
 /// `seen` is called with the bytes read so far, and all.
 ///
 /// # Errors
-/// There is no manifest, or it cannot be read; the work was cancelled.
-pub fn verify(folder: &Path, cancel: &CancelToken, seen: &dyn Fn(u64, u64)) -> Result<Checked, ExportError> {
+/// There is no manifest, or it cannot be read; the store fails; the work was cancelled.
+pub fn verify(place: Place<'_>, cancel: &CancelToken, seen: &dyn Fn(u64, u64)) -> Result<Checked, ExportError> {
     let none = || ExportError::Manifest {
-        path: folder.join(MANIFEST),
+        place: place.shown(MANIFEST),
         what: "there is none: the folder has no export, or one that is not complete".to_owned(),
     };
-    let manifest = Manifest::read(folder)?.ok_or_else(none)?;
+    let manifest = Manifest::read(place)?.ok_or_else(none)?;
     let total = manifest.files().map(|file| file.bytes).sum();
     let (mut differences, mut bytes) = (Vec::new(), 0);
     for file in manifest.files() {
         if cancel.is_cancelled() {
             return Err(ExportError::Stopped);
         }
-        let path = folder.join(&file.path);
-        let what = difference(&path, file).unwrap_or_else(|error| Some(error.to_string()));
+        let what = difference(place, file, cancel)?;
         differences.extend(what.map(|what| Difference { path: file.path.clone(), what }));
         bytes += file.bytes;
         seen(bytes, total);
     }
-    for path in strangers(folder, &manifest)? {
-        let path = path.strip_prefix(folder).unwrap_or(&path).display().to_string();
-        differences.push(Difference {
-            path,
-            what: "it is not in the manifest, and whoever reads the folder reads it".to_owned(),
-        });
-    }
+    let known: HashSet<&str> = manifest.files().map(|file| file.path.as_str()).collect();
+    let folders: Vec<&str> = manifest.datasets.iter().map(|dataset| dataset.name.as_str()).collect();
+    let is_read = |name: &str| name.ends_with(".parquet") && !known.contains(name);
+    let mut strangers: Vec<String> = place.sizes(&folders)?.into_keys().filter(|name| is_read(name)).collect();
+    strangers.sort_unstable();
+    differences.extend(strangers.into_iter().map(|path| Difference {
+        path,
+        what: "it is not in the manifest, and whoever reads the folder reads it".to_owned(),
+    }));
     Ok(Checked { manifest, differences })
 }
 
-/// What a file has that the manifest does not say.
-pub(crate) fn difference(path: &Path, file: &FileEntry) -> io::Result<Option<String>> {
+/// What a file has that the manifest does not say. Reads all of it; in a store, its rows follow from its hash.
+pub(crate) fn difference(
+    place: Place<'_>,
+    file: &FileEntry,
+    cancel: &CancelToken,
+) -> Result<Option<String>, ExportError> {
+    let store = match place {
+        Place::Folder(folder) => {
+            return Ok(of_file(&folder.join(&file.path), file).unwrap_or_else(|error| Some(error.to_string())));
+        }
+        Place::Store(store) => store,
+    };
+    let mut hash = Sha256::new();
+    let read = store.scan(&file.path, &mut |part| {
+        hash.update(part);
+        Ok(())
+    });
+    if cancel.is_cancelled() {
+        return Err(ExportError::Stopped);
+    }
+    let bytes = match read {
+        Err(StoreError::Absent { .. }) => return Ok(Some("it is not there".to_owned())),
+        read => read?,
+    };
+    if bytes != file.bytes {
+        return Ok(Some(format!("it has {bytes} bytes, the manifest says {}", file.bytes)));
+    }
+    let found = hex::encode(hash.finalize());
+    Ok((found != file.sha256).then(|| format!("its SHA-256 is {found}, the manifest says {}", file.sha256)))
+}
+
+/// The same of a file of this machine.
+fn of_file(path: &Path, file: &FileEntry) -> io::Result<Option<String>> {
     let mut opened = File::open(path)?;
     let length = opened.metadata()?.len();
     if length != file.bytes {
@@ -87,24 +121,4 @@ pub(crate) fn difference(path: &Path, file: &FileEntry) -> io::Result<Option<Str
     };
     let differs = u64::try_from(rows).ok() != Some(file.rows);
     Ok(differs.then(|| format!("it has {rows} rows, the manifest says {}", file.rows)))
-}
-
-/// Parquet files in the folders of datasets that the manifest does not name.
-fn strangers(folder: &Path, manifest: &Manifest) -> Result<Vec<PathBuf>, ExportError> {
-    let known: std::collections::HashSet<PathBuf> = manifest.files().map(|file| folder.join(&file.path)).collect();
-    let (mut found, mut folders) = (Vec::new(), Vec::new());
-    folders.extend(manifest.datasets.iter().map(|dataset| folder.join(&dataset.name)));
-    while let Some(next) = folders.pop() {
-        let Ok(there) = fs::read_dir(&next) else { continue };
-        for entry in there {
-            let path = entry.map_err(ExportError::at(&next))?.path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if !known.contains(&path) && path.extension().is_some_and(|end| end == "parquet") {
-                found.push(path);
-            }
-        }
-    }
-    found.sort_unstable();
-    Ok(found)
 }

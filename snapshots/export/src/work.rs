@@ -1,17 +1,20 @@
 //! What an export needs until it is complete: a copy of the index, what it is to make, and what is done.
 
 use std::{
+    collections::HashSet,
     fs::{self, File, OpenOptions, TryLockError},
-    io::{self, Write},
+    io::Write,
     path::{Path, PathBuf},
     sync::{Mutex, PoisonError},
 };
 
+use cairn_store::identity;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ExportError, ExportOptions, FileEntry, MANIFEST, Manifest, SCHEMA_VERSION,
-    sink::{UNFINISHED, sync_folder_of},
+    Dataset, ExportError, ExportOptions, FileEntry, MANIFEST, Manifest, Place, SCHEMA_VERSION,
+    files::{read_file as read, remove_path as remove, write_file as write},
+    place::Held,
 };
 
 /// What an export is to make: a run with another plan does not go on with it.
@@ -19,7 +22,7 @@ use crate::{
 struct Planned {
     schema_version: u32,
     program: String,
-    out: PathBuf,
+    out: String,
     datasets: Vec<String>,
     partitions: String,
     hashes: String,
@@ -30,11 +33,11 @@ struct Planned {
 }
 
 impl Planned {
-    fn of(out: &Path, options: &ExportOptions) -> Self {
+    fn of(out: Place<'_>, options: &ExportOptions) -> Self {
         Planned {
             schema_version: SCHEMA_VERSION,
             program: env!("CARGO_PKG_VERSION").to_owned(),
-            out: out.to_owned(),
+            out: out.shown(""),
             datasets: options.datasets.iter().map(|dataset| dataset.name.to_owned()).collect(),
             partitions: options.grid.to_string(),
             hashes: options.format.hashes.name().to_owned(),
@@ -49,71 +52,44 @@ impl Planned {
 const PLAN: &str = "plan.json";
 const DONE: &str = "done.jsonl";
 const PREVIOUS: &str = "previous.json";
-/// In the folder of an export that is not complete: it says whose files these are, and one process holds a lock on it.
+const STAGING: &str = "files";
+/// Where an export is that is not complete: it says whose files these are, and one process holds it.
 const MARK: &str = ".export-unfinished";
 
 /// The folder, and a lock on the export.
-pub(crate) struct WorkFolder {
+pub(crate) struct WorkFolder<'p> {
     folder: PathBuf,
+    out: Place<'p>,
     done: Mutex<File>,
     /// An earlier run that was not completed may have replaced files of the export before.
     pub(crate) may_have_replaced: bool,
-    _lock: File,
+    held: Held<'p>,
+    _lock: Option<File>,
 }
 
-fn read(path: &Path) -> Result<Option<Vec<u8>>, ExportError> {
-    match fs::read(path) {
-        Ok(bytes) => Ok(Some(bytes)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(ExportError::at(path)(error)),
-    }
-}
-
-/// Writes a file so that it is there as a whole or not at all.
-fn write(path: &Path, text: &[u8]) -> Result<(), ExportError> {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let unfinished = path.with_file_name(format!(".{name}{UNFINISHED}"));
-    let mut file = File::create(&unfinished).map_err(ExportError::at(&unfinished))?;
-    file.write_all(text).and_then(|()| file.sync_all()).map_err(ExportError::at(&unfinished))?;
-    fs::rename(&unfinished, path).map_err(ExportError::at(path))?;
-    sync_folder_of(path)
-}
-
-/// Removes a file or folder that may not be there.
-fn remove(path: &Path) -> Result<(), ExportError> {
-    // A link is removed, and not what it leads to.
-    let is_folder = fs::symlink_metadata(path).is_ok_and(|found| found.is_dir());
-    let removed = if is_folder { fs::remove_dir_all(path) } else { fs::remove_file(path) };
-    match removed {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(ExportError::at(path)(error)),
-        _ => Ok(()),
-    }
-}
-
-impl WorkFolder {
+impl<'p> WorkFolder<'p> {
     /// Begins an export, or goes on with one that has the same plan.
-    pub(crate) fn begin(index: &Path, out: &Path, folder: &Path, options: &ExportOptions) -> Result<Self, ExportError> {
-        fs::create_dir_all(out).map_err(ExportError::at(out))?;
-        let out = &fs::canonicalize(out).map_err(ExportError::at(out))?;
-        let mark = out.join(MARK);
-        check_folder(out, &mark, options)?;
-        let may_have_replaced = mark.exists();
-        let lock = OpenOptions::new().create(true).append(true).open(&mark).map_err(ExportError::at(&mark))?;
-        match lock.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                return Err(ExportError::Folder(format!("another process exports to {}", out.display())));
-            }
-            Err(TryLockError::Error(error)) => return Err(ExportError::at(mark)(error)),
+    pub(crate) fn begin(
+        index: &Path,
+        out: Place<'p>,
+        folder: &Path,
+        options: &ExportOptions,
+    ) -> Result<Self, ExportError> {
+        if let Place::Folder(out) = out {
+            fs::create_dir_all(out).map_err(ExportError::at(out))?;
         }
+        let (lock, own) = own(folder, out)?;
+        check_place(out, options)?;
+        let may_have_replaced = out.has(MARK)?;
+        let held = out.hold(MARK, &own)?;
         let manifest = Manifest::read(out)?;
         if let Some(refused) = manifest.as_ref().and_then(|found| refused(out, found, options)) {
             // What is left if a run was killed when all was written but this.
             if !options.is_incremental {
-                remove(&out.join(PREVIOUS_IN_OUT))?;
+                out.remove(PREVIOUS_IN_OUT)?;
                 remove(folder)?;
             }
-            remove(&mark)?;
+            out.remove(MARK)?;
             return Err(ExportError::Folder(refused));
         }
         let planned = Planned::of(out, options);
@@ -129,16 +105,22 @@ impl WorkFolder {
         }
         // From here on, files change: no manifest stands over them.
         if let Some(manifest) = manifest {
-            write(&out.join(PREVIOUS_IN_OUT), manifest.text()?.as_bytes())?;
-            remove(&out.join(MANIFEST))?;
-            sync_folder_of(&mark)?;
+            out.write(PREVIOUS_IN_OUT, manifest.text()?.as_bytes())?;
+            out.remove(MANIFEST)?;
         }
-        if let Some(previous) = read(&out.join(PREVIOUS_IN_OUT))? {
+        if let Some(previous) = out.read(PREVIOUS_IN_OUT)? {
             write(&folder.join(PREVIOUS), &previous)?;
         }
         let path = folder.join(DONE);
         let done = OpenOptions::new().create(true).append(true).open(&path).map_err(ExportError::at(&path))?;
-        Ok(WorkFolder { folder: folder.to_owned(), done: Mutex::new(done), may_have_replaced, _lock: lock })
+        // Files that were not sent before the end.
+        remove(&folder.join(STAGING))?;
+        Ok(WorkFolder { folder: folder.to_owned(), out, done: Mutex::new(done), may_have_replaced, held, _lock: lock })
+    }
+
+    /// Where files of rows are until they are sent to a store.
+    pub(crate) fn staging(&self) -> PathBuf {
+        self.folder.join(STAGING)
     }
 
     /// The copy of the index.
@@ -165,8 +147,12 @@ impl WorkFolder {
         Ok(found.filter(|found| options.is_incremental && has_form(found, options)))
     }
 
-    /// Notes files that are complete and on disk.
+    /// Brings files that are complete where they belong, and notes them.
     pub(crate) fn note(&self, files: &[FileEntry]) -> Result<(), ExportError> {
+        for file in files {
+            self.out.publish(&file.path, &self.staging())?;
+            self.held.renew()?;
+        }
         let mut lines = Vec::new();
         for file in files {
             serde_json::to_writer(&mut lines, file).map_err(|_| ExportError::Defect("a file has no JSON"))?;
@@ -177,23 +163,46 @@ impl WorkFolder {
     }
 
     /// Removes what is left of files that this export does not have, checks that all others are there, and writes the manifest.
-    pub(crate) fn end(self, out: &Path, manifest: &Manifest) -> Result<(), ExportError> {
-        let known: std::collections::HashSet<PathBuf> = manifest.files().map(|file| out.join(&file.path)).collect();
-        for dataset in crate::Dataset::all() {
-            sweep(&out.join(dataset.name), &known)?;
-        }
+    pub(crate) fn end(self, manifest: &Manifest) -> Result<(), ExportError> {
+        let known: HashSet<&str> = manifest.files().map(|file| file.path.as_str()).collect();
+        self.out.sweep(&Dataset::names(), &known)?;
+        let sizes = self.out.sizes(&Dataset::names())?;
         for file in manifest.files() {
-            let path = out.join(&file.path);
-            let found = fs::metadata(&path).map_err(ExportError::at(&path))?.len();
-            if found != file.bytes {
-                return Err(ExportError::Folder(format!("{} has {found} bytes, not {}", path.display(), file.bytes)));
+            let found = sizes.get(&file.path).copied();
+            if found != Some(file.bytes) {
+                let found = found.map_or_else(|| "is not there".to_owned(), |found| format!("has {found} bytes"));
+                let shown = self.out.shown(&file.path);
+                return Err(ExportError::Folder(format!("{shown} {found}; it had {} when it was written", file.bytes)));
             }
         }
-        write(&out.join(MANIFEST), manifest.text()?.as_bytes())?;
-        remove(&out.join(PREVIOUS_IN_OUT))?;
-        remove(&out.join(MARK))?;
-        remove(&self.folder)
+        self.out.write(MANIFEST, manifest.text()?.as_bytes())?;
+        // The export is complete. What is left of the work is removed by the next one.
+        let left = [self.out.remove(PREVIOUS_IN_OUT), self.out.remove(MARK), remove(&self.folder)];
+        drop(left);
+        Ok(())
     }
+}
+
+/// For a store, the lock on a work folder, which lies beside it, and what tells this export from those of other machines. A folder has a
+/// lock of its own.
+fn own(folder: &Path, out: Place<'_>) -> Result<(Option<File>, String), ExportError> {
+    if let Place::Folder(_) = out {
+        return Ok((None, String::new()));
+    }
+    let path = folder.with_extension("lock");
+    if let Some(parent) = path.parent() {
+        fs::create_dir_all(parent).map_err(ExportError::at(parent))?;
+    }
+    let lock = OpenOptions::new().create(true).append(true).open(&path).map_err(ExportError::at(&path))?;
+    match lock.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => {
+            return Err(ExportError::Folder(format!("another process exports to {}", out.shown(""))));
+        }
+        Err(TryLockError::Error(error)) => return Err(ExportError::at(path)(error)),
+    }
+    let holder = identity(&path.with_file_name("id"))?;
+    Ok((Some(lock), format!("an export from {holder}")))
 }
 
 /// The manifest of the export before, while there is none in its place.
@@ -208,13 +217,13 @@ fn has_form(found: &Manifest, options: &ExportOptions) -> bool {
 }
 
 /// Why a complete export is not to be touched.
-fn refused(out: &Path, found: &Manifest, options: &ExportOptions) -> Option<String> {
-    let shown = out.display();
+fn refused(out: Place<'_>, found: &Manifest, options: &ExportOptions) -> Option<String> {
+    let shown = out.shown("");
     if !options.is_incremental {
         return Some(format!(
             "{shown} has an export as of block {}; continue it with --since {}, or name another folder",
             found.tip_height,
-            out.join(MANIFEST).display()
+            out.shown(MANIFEST)
         ));
     }
     let names = options.datasets.iter().map(|dataset| dataset.name);
@@ -234,35 +243,17 @@ fn refused(out: &Path, found: &Manifest, options: &ExportOptions) -> Option<Stri
     })
 }
 
-/// An error if the folder has no export, and files of others, or if there is none to continue.
-fn check_folder(out: &Path, mark: &Path, options: &ExportOptions) -> Result<(), ExportError> {
-    let shown = out.display();
-    if out.join(MANIFEST).exists() || mark.exists() {
+/// An error if there is no export but files of others, or if there is none to continue.
+fn check_place(out: Place<'_>, options: &ExportOptions) -> Result<(), ExportError> {
+    let shown = out.shown("");
+    if out.has(MANIFEST)? || out.has(MARK)? {
         return Ok(());
     }
     if options.is_incremental {
         return Err(ExportError::Folder(format!("{shown} has no export to continue")));
     }
-    let mut there = fs::read_dir(out).map_err(ExportError::at(out))?;
-    if there.next().is_some() {
+    if !out.is_empty()? {
         return Err(ExportError::Folder(format!("{shown} has files that are not of an export; name an empty folder")));
     }
-    Ok(())
-}
-
-/// Removes files that are not known, and folders that are empty then.
-fn sweep(folder: &Path, known: &std::collections::HashSet<PathBuf>) -> Result<(), ExportError> {
-    let Ok(there) = fs::read_dir(folder) else { return Ok(()) };
-    for entry in there {
-        let entry = entry.map_err(ExportError::at(folder))?;
-        let path = entry.path();
-        if entry.file_type().is_ok_and(|of| of.is_dir()) {
-            sweep(&path, known)?;
-        } else if !known.contains(&path) {
-            remove(&path)?;
-        }
-    }
-    // Fails if it is not empty.
-    drop(fs::remove_dir(folder));
     Ok(())
 }

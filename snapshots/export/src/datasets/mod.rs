@@ -44,6 +44,11 @@ impl Dataset {
         &ALL
     }
 
+    /// Their names, which are those of their folders.
+    pub(crate) fn names() -> Vec<&'static str> {
+        Dataset::all().iter().map(|dataset| dataset.name).collect()
+    }
+
     /// The dataset of a name.
     #[must_use]
     pub fn named(name: &str) -> Option<&'static Dataset> {

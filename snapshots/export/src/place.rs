@@ -1,0 +1,198 @@
+//! Where an export goes: a folder, or a store.
+
+use std::{
+    collections::{HashMap, HashSet},
+    fs::{self, File, OpenOptions, TryLockError},
+    path::{Path, PathBuf},
+};
+
+use cairn_store::{Lease, Store};
+
+use crate::{
+    ExportError,
+    files::{read_file, remove_path, sync_folder_of, write_file},
+};
+
+/// Where an export goes, or is.
+#[derive(Clone, Copy, Debug)]
+pub enum Place<'p> {
+    /// A folder.
+    Folder(&'p Path),
+    /// A store.
+    Store(&'p Store),
+}
+
+/// Most bytes of a manifest.
+const MOST_MANIFEST: u64 = 1 << 30;
+
+/// What says that an export is not complete, and that one process writes it.
+pub(crate) enum Held<'p> {
+    Folder(#[expect(dead_code, reason = "the lock ends with it")] File),
+    Store(Lease<'p>),
+}
+
+impl Held<'_> {
+    /// To be called often.
+    pub(crate) fn renew(&self) -> Result<(), ExportError> {
+        match self {
+            Held::Folder(_) => Ok(()),
+            Held::Store(lease) => Ok(lease.renew()?),
+        }
+    }
+}
+
+impl<'p> Place<'p> {
+    /// Where it is, or one of its files, for people.
+    pub(crate) fn shown(&self, name: &str) -> String {
+        match self {
+            Place::Folder(folder) => folder.join(name).display().to_string(),
+            Place::Store(store) if name.is_empty() => store.location().to_string(),
+            Place::Store(store) => store.shown(name),
+        }
+    }
+
+    /// The text of a small file; `None` if there is none.
+    pub(crate) fn read(&self, name: &str) -> Result<Option<Vec<u8>>, ExportError> {
+        match self {
+            Place::Folder(folder) => read_file(&folder.join(name)),
+            Place::Store(store) => Ok(store.read(name, MOST_MANIFEST)?),
+        }
+    }
+
+    /// Writes a small file so that it is there as a whole or not at all.
+    pub(crate) fn write(&self, name: &str, text: &[u8]) -> Result<(), ExportError> {
+        match self {
+            Place::Folder(folder) => write_file(&folder.join(name), text),
+            Place::Store(store) => Ok(store.write(name, text.to_vec())?),
+        }
+    }
+
+    /// Removes a file that may not be there.
+    pub(crate) fn remove(&self, name: &str) -> Result<(), ExportError> {
+        match self {
+            Place::Folder(folder) => {
+                let path = folder.join(name);
+                remove_path(&path)?;
+                sync_folder_of(&path)
+            }
+            Place::Store(store) => Ok(store.remove(name)?),
+        }
+    }
+
+    /// True if there is a file.
+    pub(crate) fn has(&self, name: &str) -> Result<bool, ExportError> {
+        match self {
+            Place::Folder(folder) => Ok(folder.join(name).exists()),
+            Place::Store(store) => Ok(store.find(name)?.is_some()),
+        }
+    }
+
+    /// True if there is nothing.
+    pub(crate) fn is_empty(&self) -> Result<bool, ExportError> {
+        match self {
+            Place::Folder(folder) => Ok(fs::read_dir(folder).map_err(ExportError::at(*folder))?.next().is_none()),
+            Place::Store(store) => Ok(store.list("")?.is_empty()),
+        }
+    }
+
+    /// Takes the file that says that the export is not complete. One process has it; `own` is what a process of the same export has, too.
+    pub(crate) fn hold(&self, mark: &str, own: &str) -> Result<Held<'p>, ExportError> {
+        match self {
+            Place::Folder(folder) => {
+                let path = folder.join(mark);
+                let lock = OpenOptions::new().create(true).append(true).open(&path).map_err(ExportError::at(&path))?;
+                match lock.try_lock() {
+                    Ok(()) => Ok(Held::Folder(lock)),
+                    Err(TryLockError::WouldBlock) => {
+                        Err(ExportError::Folder(format!("another process exports to {}", folder.display())))
+                    }
+                    Err(TryLockError::Error(error)) => Err(ExportError::at(path)(error)),
+                }
+            }
+            Place::Store(store) => Ok(Held::Store(Lease::resume(store, mark, own)?)),
+        }
+    }
+
+    /// Where a file of rows is written: in its place, or, for a store, in a folder of this machine.
+    pub(crate) fn path_of(&self, name: &str, staging: &Path) -> PathBuf {
+        match self {
+            Place::Folder(folder) => folder.join(name),
+            Place::Store(_) => staging.join(name),
+        }
+    }
+
+    /// A file of rows is complete: brings it where it belongs.
+    pub(crate) fn publish(&self, name: &str, staging: &Path) -> Result<(), ExportError> {
+        let Place::Store(store) = self else { return Ok(()) };
+        let path = self.path_of(name, staging);
+        store.send(name, &path, &mut |_| {})?;
+        fs::remove_file(&path).map_err(ExportError::at(path))
+    }
+
+    /// The bytes of all files in these folders, by name.
+    pub(crate) fn sizes(&self, folders: &[&str]) -> Result<HashMap<String, u64>, ExportError> {
+        let mut found = HashMap::new();
+        match self {
+            Place::Folder(root) => {
+                folders.iter().try_for_each(|folder| sizes_below(root, &root.join(folder), &mut found))?;
+            }
+            Place::Store(store) => {
+                let is_in = |name: &str| folders.iter().any(|folder| is_in(name, folder));
+                let objects = store.list("")?.into_iter().filter(|object| is_in(&object.name));
+                found.extend(objects.map(|object| (object.name, object.bytes)));
+            }
+        }
+        Ok(found)
+    }
+
+    /// Removes files in these folders that are not known.
+    pub(crate) fn sweep(&self, folders: &[&str], known: &HashSet<&str>) -> Result<(), ExportError> {
+        match self {
+            Place::Folder(root) => {
+                let known = known.iter().map(|name| root.join(name)).collect();
+                folders.iter().try_for_each(|folder| sweep_folder(&root.join(folder), &known))
+            }
+            Place::Store(store) => {
+                let there = self.sizes(folders)?;
+                let unknown = there.keys().filter(|name| !known.contains(name.as_str()));
+                unknown.into_iter().try_for_each(|name| Ok(store.remove(name)?))
+            }
+        }
+    }
+}
+
+/// True for the name of a file in the folder of a dataset.
+fn is_in(name: &str, dataset: &str) -> bool {
+    name.strip_prefix(dataset).is_some_and(|rest| rest.starts_with('/'))
+}
+
+fn sizes_below(root: &Path, folder: &Path, found: &mut HashMap<String, u64>) -> Result<(), ExportError> {
+    let Ok(there) = fs::read_dir(folder) else { return Ok(()) };
+    for entry in there {
+        let entry = entry.map_err(ExportError::at(folder))?;
+        let path = entry.path();
+        if entry.file_type().is_ok_and(|of| of.is_dir()) {
+            sizes_below(root, &path, found)?;
+        } else if let (Ok(name), Ok(of)) = (path.strip_prefix(root), fs::metadata(&path)) {
+            found.insert(name.to_string_lossy().into_owned(), of.len());
+        }
+    }
+    Ok(())
+}
+
+/// Removes files that are not known, and folders that are empty then.
+fn sweep_folder(folder: &Path, known: &HashSet<PathBuf>) -> Result<(), ExportError> {
+    let Ok(there) = fs::read_dir(folder) else { return Ok(()) };
+    for entry in there {
+        let entry = entry.map_err(ExportError::at(folder))?;
+        let path = entry.path();
+        if entry.file_type().is_ok_and(|of| of.is_dir()) {
+            sweep_folder(&path, known)?;
+        } else if !known.contains(&path) {
+            remove_path(&path)?;
+        }
+    }
+    // Fails if it is not empty.
+    drop(fs::remove_dir(folder));
+    Ok(())
+}
