@@ -23,6 +23,10 @@ pub(crate) fn start(logging: &Logging, screen: &Screen) -> Result<(), Failure> {
         // disconnects. Show them only if the filter names rmcp. Server errors are logged by the callers.
         filter = filter.add_directive("rmcp=off".parse().map_err(|e| wrong(&e))?);
     }
+    if !logging.log.contains("object_store") {
+        // It tells each repeated request. What fails in the end is an error of ours.
+        filter = filter.add_directive("object_store=warn".parse().map_err(|e| wrong(&e))?);
+    }
     let registry = tracing_subscriber::registry().with(filter);
     let writer = screen.clone();
     let started = match logging.log_format {

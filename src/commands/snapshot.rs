@@ -1,14 +1,19 @@
 //! `cairn snapshot`.
 
-use std::{fs, path::PathBuf};
+mod checkpoint;
+mod opened;
+
+use std::{fs, path::Path};
 
 use cairn_export::{
-    Checked, Dataset, Difference, ExportError, ExportOptions, ExportStep, Exported, Format, MANIFEST, export, verify,
+    Checked, Dataset, Difference, ExportError, ExportOptions, ExportStep, Exported, Format, MANIFEST, Place, export,
+    verify,
 };
 use cairn_follow::size;
 use cairn_pipeline::{Phase, Progress, ProgressStep};
 use sha2::{Digest, Sha256};
 
+use self::opened::Opened;
 use crate::{
     cli::{SnapshotCommand, SnapshotExport, SnapshotVerify},
     commands::Context,
@@ -18,30 +23,37 @@ use crate::{
     signals::{self, Signals},
 };
 
-/// Exports and verifies.
+/// Exports, copies, and compares.
 pub(crate) fn snapshot(command: &SnapshotCommand, context: &Context) -> Result<Exit, Failure> {
     match command {
         SnapshotCommand::Export(args) => export_to(args, context),
+        SnapshotCommand::Checkpoint(args) => checkpoint::make(args, context),
+        SnapshotCommand::List(args) => checkpoint::list(args),
         SnapshotCommand::Verify(args) => compare(args, context),
+        SnapshotCommand::Restore(args) => checkpoint::restore(args, context),
     }
 }
 
 fn export_to(args: &SnapshotExport, context: &Context) -> Result<Exit, Failure> {
     let datadir = args.index.datadir()?;
-    fs::create_dir_all(&args.out).map_err(Failure::io(&args.out))?;
-    let out = fs::canonicalize(&args.out).map_err(Failure::io(&args.out))?;
-    if let Some(manifest) = &args.since {
-        let folder =
-            manifest.parent().map(|parent| if parent.as_os_str().is_empty() { ".".into() } else { parent.to_owned() });
-        let found = folder.and_then(|folder: PathBuf| fs::canonicalize(folder).ok());
-        if found.as_ref() != Some(&out) || manifest.file_name().is_none_or(|name| name != MANIFEST) {
-            return Err(Failure::usage(format!(
-                "--since: {} is not the manifest of {}",
-                manifest.display(),
-                out.display()
-            ))
-            .hint(format!("an export is continued in its own folder: --since {}", out.join(MANIFEST).display())));
+    let signals = Signals::take_over()?;
+    let opened = Opened::of(&args.out, args.store, signals.cancel_token())?;
+    let folder = match &opened {
+        Opened::Folder(folder) => {
+            fs::create_dir_all(folder).map_err(Failure::io(folder))?;
+            fs::canonicalize(folder).map_err(Failure::io(folder))?
         }
+        Opened::Store(_) => Path::new("").to_owned(),
+    };
+    let (place, shown) = match &opened {
+        Opened::Folder(_) => (Place::Folder(&folder), folder.display().to_string()),
+        Opened::Store(store) => (Place::Store(store), store.location().to_string()),
+    };
+    if let Some(manifest) = &args.since
+        && !is_manifest_of(manifest, place, &shown)
+    {
+        return Err(Failure::usage(format!("--since: {manifest} is not the manifest of {shown}"))
+            .hint(format!("an export is continued where it is: --since {shown}/{MANIFEST}")));
     }
     let threads = args.threads.map_or_else(processors, |threads| threads as usize);
     let options = ExportOptions {
@@ -64,9 +76,8 @@ fn export_to(args: &SnapshotExport, context: &Context) -> Result<Exit, Failure> 
         is_incremental: args.since.is_some(),
     };
     // One folder for each place that is exported to.
-    let name = hex::encode(&Sha256::digest(out.as_os_str().as_encoded_bytes())[..8]);
+    let name = hex::encode(&Sha256::digest(shown.as_bytes())[..8]);
     let work = datadir.join("exports").join(name);
-    let signals = Signals::take_over()?;
     let reporter = Reporter::new(&context.screen, signals.cancel_token(), None);
     let step = |step: ExportStep| {
         reporter.step(ProgressStep {
@@ -77,14 +88,28 @@ fn export_to(args: &SnapshotExport, context: &Context) -> Result<Exit, Failure> 
             of_bytes: step.of_bytes,
         });
     };
-    let made = export(&datadir.join("index"), &out, &work, &options, signals.cancel_token(), &step);
+    let made = export(&datadir.join("index"), place, &work, &options, signals.cancel_token(), &step);
     drop(reporter);
     match made {
-        Ok(made) => print(&exported(&made, &out.display().to_string()))?,
+        Ok(made) => print(&exported(&made, &shown))?,
         Err(ExportError::Stopped) => return Ok(signals::exit_of_cancelled()),
         Err(error) => return Err(error.into()),
     }
     Ok(Exit::Done)
+}
+
+/// True if `--since` names the manifest of the place that is exported to.
+fn is_manifest_of(manifest: &str, place: Place<'_>, shown: &str) -> bool {
+    match place {
+        Place::Store(_) => manifest.strip_suffix(MANIFEST).and_then(|before| before.strip_suffix('/')) == Some(shown),
+        Place::Folder(out) => {
+            let path = Path::new(manifest);
+            let parent =
+                path.parent().map(|parent| if parent.as_os_str().is_empty() { Path::new(".") } else { parent });
+            let found = parent.and_then(|folder| fs::canonicalize(folder).ok());
+            found.as_deref() == Some(out) && path.file_name().is_some_and(|name| name == MANIFEST)
+        }
+    }
 }
 
 fn processors() -> usize {
@@ -123,11 +148,22 @@ fn exported(Exported { manifest, written, resumed }: &Exported, out: &str) -> St
 
 fn compare(args: &SnapshotVerify, context: &Context) -> Result<Exit, Failure> {
     let signals = Signals::take_over()?;
+    let opened = Opened::of(&args.from, args.chosen.store, signals.cancel_token())?;
+    let place = match &opened {
+        Opened::Folder(folder) => Place::Folder(folder),
+        Opened::Store(store) => Place::Store(store),
+    };
+    if checkpoint::is_one(&opened, &args.chosen)? {
+        return checkpoint::compare(args, &opened, &signals, context);
+    }
+    if args.chosen.public_key.is_some() {
+        return Err(Failure::usage("--public-key: there is no checkpoint, and exports are not signed".to_owned()));
+    }
     let reporter = Reporter::new(&context.screen, signals.cancel_token(), None);
     let step = |bytes: u64, of_bytes: u64| {
         reporter.step(ProgressStep { phase: Phase::Verify, done: bytes >> 10, total: of_bytes >> 10, bytes, of_bytes });
     };
-    let checked = verify(&args.folder, signals.cancel_token(), &step);
+    let checked = verify(place, signals.cancel_token(), &step);
     drop(reporter);
     let Checked { manifest, differences } = match checked {
         Ok(checked) => checked,

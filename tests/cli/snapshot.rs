@@ -86,7 +86,7 @@ fn what_cannot_be_done_is_told() {
     fails(world.run(&format!("{EXPORT} --out out --datasets blocks,coin")), 2, &["coin", "not a dataset", "coins"]);
     fails(world.run(&format!("{EXPORT} --out out --memory 1M")), 2, &["64M"]);
     fails(world.run("snapshot export --datadir data --out out --partition 0"), 2, &["number of blocks"]);
-    fails(world.run(&format!("{EXPORT} --out out --since elsewhere/manifest.json")), 2, &["--since", "its own folder"]);
+    fails(world.run(&format!("{EXPORT} --out out --since elsewhere/manifest.json")), 2, &["--since", "where it is"]);
     fails(world.run(&format!("{EXPORT} --out blocks")), 2, &["empty folder"]);
     fails(world.run("snapshot verify blocks"), 1, &["manifest.json", "no export"]);
     world.run(&format!("{EXPORT} --out out")).success();
@@ -134,14 +134,14 @@ fn killed_at_any_moment_it_goes_on_to_the_same_files() {
 }
 
 /// A file system of its own, in memory, that goes with the value.
-struct Disk(PathBuf);
+pub(crate) struct Disk(pub(crate) PathBuf);
 
-fn mounts(args: &[&str]) -> bool {
+pub(crate) fn mounts(args: &[&str]) -> bool {
     Command::new("mount").args(args).output().is_ok_and(|output| output.status.success())
 }
 
 impl Disk {
-    fn of(path: PathBuf, kilobytes: u32) -> Option<Self> {
+    pub(crate) fn of(path: PathBuf, kilobytes: u32) -> Option<Self> {
         fs::create_dir(&path).unwrap();
         let size = format!("size={kilobytes}k");
         mounts(&["-t", "tmpfs", "-o", &size, "tmpfs", path.to_str().unwrap()]).then_some(Disk(path))

@@ -43,6 +43,7 @@ done
 "$here/descriptors.sh" "http://$listen"
 "$here/events.sh" "http://$listen"
 "$here/analysts.sh" "http://$listen" "${CARGO_TARGET_DIR:-target}/release/cairn" "$work/data"
+"$here/stores.sh" "${CARGO_TARGET_DIR:-target}/release/cairn" "$work/data"
 
 # What schemathesis cannot know: sending a transaction needs a node, which the demo has not, and says so by a 503 that is
 # in the document; and an unconfirmed transaction has to be one that waits here and now.

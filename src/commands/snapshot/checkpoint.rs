@@ -1,0 +1,195 @@
+//! `cairn snapshot checkpoint`, `list` and `restore`, and `verify` of a checkpoint.
+
+use std::path::Path;
+
+use cairn_checkpoint::{
+    Beside, CHECKPOINT, CheckpointError, Manifest, Placing, Pruned, Seen, Sending, Signer, Source, Target, Trust, kept,
+    prune, send,
+};
+use cairn_follow::size;
+use cairn_model::CancelToken;
+use cairn_pipeline::{Phase, Progress, ProgressStep};
+use cairn_state::backup;
+use cairn_store::Store;
+
+use super::opened::Opened;
+use crate::{
+    cli::{Chosen, SnapshotCheckpoint, SnapshotList, SnapshotRestore, SnapshotVerify},
+    commands::{Context, events::write_events},
+    exit::{Exit, Failure},
+    out::{print, table, thousands},
+    progress::Reporter,
+    signals::{self, Signals},
+};
+
+/// Name of the backup of the service state in a checkpoint.
+const STATE: &str = "state.sqlite";
+/// Name of the file of imported documents in a checkpoint.
+const EVENTS: &str = "events.cairn";
+
+/// Runs work on files with progress; `None` if it was cancelled.
+fn reported<T>(
+    context: &Context,
+    signals: &Signals,
+    phase: Phase,
+    work: impl FnOnce(&CancelToken, &Seen<'_>) -> Result<T, CheckpointError>,
+) -> Result<Option<T>, Failure> {
+    let reporter = Reporter::new(&context.screen, signals.cancel_token(), None);
+    let seen = |bytes: u64, of_bytes: u64| {
+        reporter.step(ProgressStep { phase, done: bytes >> 10, total: of_bytes >> 10, bytes, of_bytes });
+    };
+    match work(signals.cancel_token(), &seen) {
+        Ok(done) => Ok(Some(done)),
+        Err(CheckpointError::Stopped) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn told(manifest: &Manifest) -> String {
+    format!(
+        "{} as of block {} {}, {} files, {}",
+        manifest.network,
+        manifest.tip_height,
+        manifest.tip_hash,
+        thousands(manifest.files.len() as u64),
+        size(manifest.bytes())
+    )
+}
+
+pub(super) fn make(args: &SnapshotCheckpoint, context: &Context) -> Result<Exit, Failure> {
+    let datadir = args.index.datadir()?;
+    let url = if args.with_state { Some(args.state.url(&args.index)?) } else { None };
+    let signer = args.sign_with.as_ref().map(|key| Signer::read(key, std::env::var("CAIRN_SIGNING_PASSWORD").ok()));
+    let signer = signer.transpose()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let copy_state = |path: &Path| match &url {
+        Some(url) => runtime.block_on(backup(url, path, true)).map_err(|error| error.to_string()),
+        None => Ok(()),
+    };
+    // From the copy of the index, which lies beside it: both are of one state.
+    let copy_events = |path: &Path| {
+        let index = path.with_file_name("index");
+        write_events(&index, path).map(drop).map_err(|error| error.to_string())
+    };
+    let mut beside = Vec::new();
+    if url.is_some() {
+        beside.push(Beside { what: "the service state", name: STATE, write: &copy_state });
+    }
+    if args.with_events {
+        beside.push(Beside { what: "the imported documents", name: EVENTS, write: &copy_events });
+    }
+    let signals = Signals::take_over()?;
+    let opened = Opened::of(&args.out, args.store, signals.cancel_token())?;
+    match &opened {
+        Opened::Folder(_) if args.keep.is_some() => {
+            Err(Failure::usage("--keep is for stores: a folder has one checkpoint".to_owned()))
+        }
+        Opened::Folder(folder) => {
+            let made = reported(context, &signals, Phase::Export, |cancel, seen| {
+                cairn_checkpoint::make(datadir, folder, &beside, signer.as_ref(), cancel, seen)
+            })?;
+            let Some(manifest) = made else { return Ok(signals::exit_of_cancelled()) };
+            print(&format!("{}\n{}\n", told(&manifest), folder.join(CHECKPOINT).display()))?;
+            Ok(Exit::Done)
+        }
+        Opened::Store(store) => {
+            let sending = Sending { workers: args.threads as usize };
+            let sent = reported(context, &signals, Phase::Export, |cancel, seen| {
+                send(datadir, store, &beside, signer.as_ref(), sending, cancel, seen)
+            })?;
+            let Some(sent) = sent else { return Ok(signals::exit_of_cancelled()) };
+            let new = size(sent.new_bytes);
+            print(&format!("{}\n{new} were new to {}: {}\n", told(&sent.manifest), store.location(), sent.name))?;
+            args.keep.map_or(Ok(()), |keep| tidy(datadir, store, keep as usize))?;
+            Ok(Exit::Done)
+        }
+    }
+}
+
+fn tidy(datadir: &Path, store: &Store, keep: usize) -> Result<(), Failure> {
+    let Pruned { checkpoints, pieces, bytes } = prune(datadir, store, keep)?;
+    let (checkpoints, pieces) = (thousands(checkpoints), thousands(pieces));
+    print(&format!("removed: {checkpoints} checkpoints, {pieces} pieces, {}\n", size(bytes)))
+}
+
+pub(super) fn list(args: &SnapshotList) -> Result<Exit, Failure> {
+    let signals = Signals::take_over()?;
+    let store = Store::open(&args.location, &args.store.options(), signals.cancel_token())?;
+    let mut rows = Vec::new();
+    for found in kept(&store)? {
+        let manifest = Source::Store(&store, Some(found.name.clone())).manifest(&Trust::Any)?;
+        rows.push(vec![
+            found.name,
+            manifest.network.clone(),
+            manifest.tip_height.to_string(),
+            manifest.made_at.clone(),
+            size(manifest.bytes()),
+            if found.is_signed { "yes" } else { "no" }.to_owned(),
+        ]);
+    }
+    print(&table(&["checkpoint", "network", ">height", "made at", ">bytes", "signed"], &rows))?;
+    Ok(Exit::Done)
+}
+
+fn trust(chosen: &Chosen) -> Result<Trust, Failure> {
+    Ok(chosen.public_key.as_deref().map_or(Ok(Trust::Any), Trust::of_key)?)
+}
+
+fn source<'o>(opened: &'o Opened<'_>, chosen: &Chosen) -> Source<'o> {
+    match opened {
+        Opened::Folder(folder) => Source::Folder((*folder).to_owned()),
+        Opened::Store(store) => Source::Store(store, chosen.name.clone()),
+    }
+}
+
+/// True if there is a checkpoint, or if one is asked for.
+pub(super) fn is_one(opened: &Opened<'_>, chosen: &Chosen) -> Result<bool, Failure> {
+    match opened {
+        Opened::Folder(folder) => Ok(folder.join(CHECKPOINT).exists()),
+        Opened::Store(store) => Ok(chosen.name.is_some() || !kept(store)?.is_empty()),
+    }
+}
+
+pub(super) fn compare(
+    args: &SnapshotVerify,
+    opened: &Opened<'_>,
+    signals: &Signals,
+    context: &Context,
+) -> Result<Exit, Failure> {
+    let (source, trust) = (source(opened, &args.chosen), trust(&args.chosen)?);
+    let compared = reported(context, signals, Phase::Verify, |cancel, seen| {
+        cairn_checkpoint::verify(&source, &trust, cancel, seen)
+    })?;
+    let Some(checked) = compared else { return Ok(signals::exit_of_cancelled()) };
+    for difference in &checked.differences {
+        print(&format!("DIFFERS  {}: {}\n", difference.path, difference.what))?;
+    }
+    let ok = checked.differences.is_empty();
+    print(&format!("{}: {}\n", if ok { "ok" } else { "damaged" }, told(&checked.manifest)))?;
+    Ok(if ok { Exit::Done } else { Exit::Difference })
+}
+
+pub(super) fn restore(args: &SnapshotRestore, context: &Context) -> Result<Exit, Failure> {
+    let trust = trust(&args.chosen)?;
+    let target = Target {
+        datadir: args.index.datadir()?.to_owned(),
+        placing: if args.link { Placing::Link } else { Placing::Copy },
+        is_replica: args.replica,
+        beside: args.beside.clone(),
+        workers: args.threads as usize,
+    };
+    let signals = Signals::take_over()?;
+    let opened = Opened::of(&args.from, args.chosen.store, signals.cancel_token())?;
+    let source = source(&opened, &args.chosen);
+    let restored = reported(context, &signals, Phase::Export, |cancel, seen| {
+        cairn_checkpoint::restore(&source, &trust, &target, cancel, seen)
+    })?;
+    let Some(restored) = restored else { return Ok(signals::exit_of_cancelled()) };
+    let what = if restored.is_new { "restored" } else { "there already:" };
+    let mut text = format!("{what} {}, {} of it there before\n", told(&restored.manifest), size(restored.kept_bytes));
+    for path in &restored.beside {
+        text += &format!("{}\n", path.display());
+    }
+    print(&text)?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,26 @@
+//! The place that a command of `cairn snapshot` names.
+
+use std::path::Path;
+
+use cairn_model::CancelToken;
+use cairn_store::Store;
+
+use crate::{
+    cli::{Place, StoreArgs},
+    exit::Failure,
+};
+
+/// A folder, or a store that is open.
+pub(super) enum Opened<'a> {
+    Folder(&'a Path),
+    Store(Store),
+}
+
+impl<'a> Opened<'a> {
+    pub(super) fn of(place: &'a Place, store: StoreArgs, cancel: &CancelToken) -> Result<Self, Failure> {
+        Ok(match place {
+            Place::Folder(folder) => Opened::Folder(folder),
+            Place::Store(location) => Opened::Store(Store::open(location, &store.options(), cancel)?),
+        })
+    }
+}
