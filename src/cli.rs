@@ -116,6 +116,8 @@ pub(crate) struct Index {
     #[command(flatten)]
     pub(crate) prices: Prices,
     #[command(flatten)]
+    pub(crate) state: StateDb,
+    #[command(flatten)]
     pub(crate) starter: Starters,
     /// Stops after the block at this height.
     #[arg(long, value_name = "HEIGHT")]

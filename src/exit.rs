@@ -2,12 +2,14 @@
 
 use std::{fmt, io};
 
+use cairn_checkpoint::CheckpointError;
 use cairn_export::ExportError;
 use cairn_follow::FollowError;
 use cairn_node::NodeError;
 use cairn_pipeline::PipelineError;
 use cairn_reader::ReadError;
 use cairn_sources::SourceError;
+use cairn_store::StoreError;
 use cairn_writer::WriteError;
 
 /// Exit codes. Scripts and service managers rely on them: a number never changes its meaning.
@@ -68,9 +70,7 @@ impl Exit {
             Exit::Corrupt => "block or undo files damaged or incomplete (the message names file and offset)",
             Exit::Index => "index missing, empty, damaged, in use by another process or of another network",
             Exit::DiskFull => "disk full; free some space and start again, the work resumes",
-            Exit::Difference => {
-                "`cairn verify`, `cairn snapshot verify` or `cairn state check` found damage or a difference"
-            }
+            Exit::Difference => "`cairn verify`, `cairn snapshot` or `cairn state check` found damage or a difference",
             Exit::Listen => "cannot listen: the address is in use or not permitted",
             Exit::Interrupted => "stopped by SIGINT (Ctrl-C); nothing is lost",
             Exit::Terminated => "stopped by SIGTERM; nothing is lost",
@@ -226,7 +226,42 @@ impl From<ExportError> for Failure {
                 if failure.exit == Exit::DiskFull { failure.hint(hint) } else { failure }
             }
             ExportError::Row(_) | ExportError::Contradiction(_) => Failure::new(Exit::Index, message),
+            ExportError::Store(error) => error.into(),
             ExportError::Folder(_) | ExportError::Memory { .. } => Failure::usage(message),
+            _ => Failure::new(Exit::Other, message),
+        }
+    }
+}
+
+impl From<CheckpointError> for Failure {
+    fn from(error: CheckpointError) -> Self {
+        let message = error.to_string();
+        match error {
+            CheckpointError::Index(error) => error.into(),
+            CheckpointError::File { path, source } => {
+                let failure = Failure::io(&path)(source);
+                let hint = "free some space; the same command begins again";
+                if failure.exit == Exit::DiskFull { failure.hint(hint) } else { failure }
+            }
+            CheckpointError::Store(error) => error.into(),
+            CheckpointError::Folder(_) | CheckpointError::Key(_) => Failure::usage(message),
+            CheckpointError::Damaged { .. } | CheckpointError::Untrusted { .. } => {
+                Failure::new(Exit::Difference, message)
+            }
+            _ => Failure::new(Exit::Other, message),
+        }
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        let message = error.to_string();
+        match error {
+            StoreError::File { path, source } => Failure::io(&path)(source),
+            StoreError::Settings(_) | StoreError::Taken(_) => Failure::usage(message),
+            StoreError::Failed { .. } => {
+                Failure::new(Exit::Other, message).hint("the same command goes on with what was sent")
+            }
             _ => Failure::new(Exit::Other, message),
         }
     }
@@ -277,6 +312,12 @@ impl From<PipelineError> for Failure {
             PipelineError::WrongNetwork { found, .. } => {
                 return Failure::new(Exit::Index, message)
                     .hint(format!("use --network {found}, or another --datadir for another network"));
+            }
+            PipelineError::Replica { .. } => {
+                return Failure::new(Exit::Index, message).hint(
+                    "write on the machine that makes the copies; or delete the file `replica` in the data folder: then \
+                     this index is one that is written here",
+                );
             }
             PipelineError::LessWork { .. } => {
                 return Failure::new(Exit::Source, message)

@@ -12,6 +12,7 @@ use cairn_model::{CancelToken, Network};
 use cairn_node::{NodeConfig, ZmqEndpoint};
 use cairn_pipeline::{Engine, survey_memory};
 use cairn_reader::Facts;
+use cairn_state::StateUrl;
 use prometheus::Registry;
 
 use crate::{
@@ -19,6 +20,7 @@ use crate::{
     exit::{Exit, Failure},
     fetching::{Fetching, IndexLedger},
     progress::{Reporter, Screen},
+    replicas::ForReplicas,
     signals, starter,
 };
 
@@ -55,6 +57,8 @@ pub(crate) struct Indexing {
     datadir: PathBuf,
     newest: NewestQuotes,
     fetching: Option<Fetching>,
+    network: Network,
+    for_replicas: Option<ForReplicas>,
 }
 
 impl Indexing {
@@ -105,7 +109,15 @@ impl Indexing {
         let files = files.map(|files| Box::new(files) as Box<dyn Source>);
         let node = node.map(|node| Box::new(node) as Box<dyn Source>);
         let follower = Follower::new(index, files.into_iter().chain(node).collect());
-        Ok(Indexing { follower, slot, datadir: datadir.to_owned(), newest, fetching: None })
+        Ok(Indexing {
+            follower,
+            slot,
+            datadir: datadir.to_owned(),
+            newest,
+            fetching: None,
+            network,
+            for_replicas: None,
+        })
     }
 
     /// The same, with metrics in this registry.
@@ -126,6 +138,12 @@ impl Indexing {
         Ok(Indexing { fetching: Some(Fetching::new(&settings, ledger, registry)?), ..self })
     }
 
+    /// The same; its tip is published in this database, and what was handed in on replicas is taken from there.
+    pub(crate) fn for_replicas(self, url: Option<StateUrl>) -> Self {
+        let shared = url.map(|url| ForReplicas::new(url, self.network, &self.datadir, self.slot()));
+        Indexing { for_replicas: shared, ..self }
+    }
+
     /// The index for requests. They see every commit and the source's best height.
     pub(crate) fn slot(&self) -> Arc<IndexSlot> {
         Arc::clone(&self.slot)
@@ -137,8 +155,16 @@ impl Indexing {
     /// A source, the index or the disk fails. What was committed stays.
     pub(crate) fn follow(self, until: Until) -> Result<Exit, Failure> {
         let fetching = self.fetching.map(Fetching::start).transpose()?;
+        let sharing = self.for_replicas.map(ForReplicas::start).transpose()?;
+        let ends = !matches!(until, Until::Cancelled);
+        if let Some(sharing) = sharing.as_ref().filter(|_| ends) {
+            sharing.looked();
+        }
         let outcome = self.follower.follow(until);
         drop(fetching);
+        if let Some(sharing) = sharing.filter(|_| ends && matches!(outcome, Ok(Outcome::Done))) {
+            sharing.finish();
+        }
         Ok(match outcome? {
             Outcome::Done => Exit::Done,
             Outcome::Cancelled => signals::exit_of_cancelled(),

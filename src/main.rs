@@ -14,6 +14,7 @@ mod lifetime;
 mod logs;
 mod out;
 mod progress;
+mod replicas;
 mod scratch;
 mod scrubbing;
 mod service;

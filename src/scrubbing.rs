@@ -12,7 +12,7 @@ use std::{
 use cairn_clock::now_ms;
 use cairn_follow::{round as round_to, size};
 use cairn_model::CancelToken;
-use cairn_reader::{Damages, FileCheck, ReadError, TableFile, table_files_in};
+use cairn_reader::{Damages, FileCheck, IndexFolder, ReadError, TableFile, table_files_in};
 
 use crate::config::Scrub;
 
@@ -74,8 +74,8 @@ impl Scrubbing {
             while !self.dir.join("CURRENT").exists() {
                 self.wait(LOOK)?;
             }
-            self.scrub()?;
-            self.wait(self.period)?;
+            let displaced = self.scrub()?;
+            self.wait(if displaced { LOOK } else { self.period })?;
         }
     }
 
@@ -83,23 +83,32 @@ impl Scrubbing {
         if self.cancel.wait(time) { Err(Stopped) } else { Ok(()) }
     }
 
-    /// Reads every table file of the index as it is now. Files that are made meanwhile are the next scrub's.
-    fn scrub(&self) -> Result<(), Stopped> {
+    /// Reads every table file of the index as it is now. Files that are made meanwhile are the next scrub's. Returns true if
+    /// the index was moved away meanwhile: what is in its place is scrubbed next.
+    fn scrub(&self) -> Result<bool, Stopped> {
         let began = Instant::now();
         self.damages.scrub_begins();
-        let mut files = match table_files_in(&self.dir) {
-            Ok(files) => files,
+        let listed = IndexFolder::open(&self.dir).and_then(|folder| Ok((table_files_in(folder.path())?, folder)));
+        let (mut files, folder) = match listed {
+            Ok(listed) => listed,
             Err(error) => {
                 self.unlisted(&error);
                 self.damages.scrub_waits();
-                return Ok(());
+                return Ok(false);
             }
         };
         // A process that never runs long enough for all files begins at another one each time.
         let from = RandomState::new().hash_one(0) % (files.len() as u64).max(1);
         files.rotate_left(from as usize);
-        let mut round = Round { of: self, due: began, now: None, damaged: 0, unread: 0 };
-        files.iter().try_for_each(|file| round.check(file))?;
+        let mut round = Round { of: self, folder: &folder, due: began, now: None, damaged: 0, unread: 0 };
+        for file in &files {
+            round.check(file)?;
+            if !folder.is_in_place() {
+                self.damages.scrub_waits();
+                tracing::info!("another index takes the place of the one that was scrubbed: it is scrubbed next");
+                return Ok(true);
+            }
+        }
         let (bytes, seconds) = (files.iter().map(TableFile::bytes).sum::<u64>(), began.elapsed().as_secs_f64());
         let (files, damaged, bytes, seconds) = (files.len(), round.damaged, size(bytes), round_to(seconds));
         if round.unread > 0 {
@@ -109,7 +118,7 @@ impl Scrubbing {
             self.damages.scrub_ends(now_ms() / 1000);
             tracing::info!(files, damaged, bytes, seconds, "all table files are scrubbed");
         }
-        Ok(())
+        Ok(false)
     }
 
     /// The list of files cannot be read.
@@ -125,6 +134,8 @@ impl Scrubbing {
 /// One scrub.
 struct Round<'s> {
     of: &'s Scrubbing,
+    /// The index that is scrubbed.
+    folder: &'s IndexFolder,
     /// When the bytes that were read so far may have been read, at the configured rate.
     due: Instant,
     /// Files at the last look, if there was one.
@@ -166,18 +177,22 @@ impl Round<'_> {
         Ok(())
     }
 
-    /// True if the index no longer has the file: a compaction or a rebuild has removed it.
+    /// True if the index no longer has the file: a compaction or a rebuild has removed it, or another index has its place.
     fn was_replaced(&mut self, file: &TableFile) -> bool {
+        if !self.folder.is_in_place() {
+            return true;
+        }
         let lacks = |now: &Vec<TableFile>| !now.contains(file);
         if self.now.as_ref().is_some_and(lacks) {
             return true;
         }
-        match table_files_in(&self.of.dir) {
+        match table_files_in(self.folder.path()) {
             Ok(now) => lacks(self.now.insert(now)),
+            // An index that was set aside has no list any more.
+            Err(_) if !self.folder.is_in_place() => true,
             Err(error) => {
                 self.of.unlisted(&error);
-                // An index that was set aside has no list any more.
-                !self.of.dir.join("CURRENT").exists()
+                false
             }
         }
     }

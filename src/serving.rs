@@ -2,7 +2,6 @@
 
 use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener},
-    path::Path,
     sync::Arc,
     time::Duration,
 };
@@ -101,9 +100,9 @@ impl Server {
         Server { state: Some(url), ..self }
     }
 
-    /// Lets requests add to the ledger of this data folder. Without it, they cannot.
-    pub(crate) fn with_ledger(self, datadir: &Path) -> Self {
-        Server { ledger: Some(Arc::new(Inbox::of(datadir.to_owned()))), ..self }
+    /// Lets requests add to the ledger through this inbox. Without one, they cannot.
+    pub(crate) fn with_ledger(self, inbox: Inbox) -> Self {
+        Server { ledger: Some(Arc::new(inbox)), ..self }
     }
 
     /// Registers its metrics in this registry.

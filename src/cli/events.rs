@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use crate::config::IndexDir;
+use crate::config::{IndexDir, StateDb};
 
 #[derive(Args, Debug)]
 pub(crate) struct EventsArgs {
@@ -25,6 +25,8 @@ pub(crate) enum EventsCommand {
     Export(EventsExport),
     /// Takes in a file of `cairn events export`. Documents that the ledger has are passed over.
     Import(EventsImport),
+    /// Prints what was handed in on replicas and waits in their database for the machine that writes the index, the oldest first.
+    Waiting(EventsWaiting),
 }
 
 #[derive(Args, Debug)]
@@ -60,6 +62,8 @@ pub(crate) struct EventsShow {
 pub(crate) struct EventsWithdraw {
     #[command(flatten)]
     pub(crate) index: IndexDir,
+    #[command(flatten)]
+    pub(crate) state: StateDb,
     /// Why. The ledger keeps it.
     #[arg(long, value_name = "TEXT")]
     pub(crate) reason: String,
@@ -82,6 +86,19 @@ pub(crate) struct EventsExport {
 pub(crate) struct EventsImport {
     #[command(flatten)]
     pub(crate) index: IndexDir,
+    #[command(flatten)]
+    pub(crate) state: StateDb,
     /// A file of `cairn events export`.
     pub(crate) file: PathBuf,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct EventsWaiting {
+    #[command(flatten)]
+    pub(crate) index: IndexDir,
+    #[command(flatten)]
+    pub(crate) state: StateDb,
+    /// Maximum number of entries to print.
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    pub(crate) limit: u32,
 }

@@ -5,13 +5,15 @@ use std::{path::PathBuf, time::Duration};
 use cairn_events::Slug;
 use clap::Args;
 
-use crate::config::{Addresses, IndexDir, size};
+use crate::config::{Addresses, IndexDir, StateDb, size};
 
 /// A file or URL, and the limits within which it is read.
 #[derive(Args, Debug)]
 pub(crate) struct Import {
     #[command(flatten)]
     pub(crate) index: IndexDir,
+    #[command(flatten)]
+    pub(crate) state: StateDb,
     /// The licence of the data: an SPDX identifier in small letters, or a short name.
     #[arg(long, value_name = "NAME")]
     pub(crate) licence: Slug,

@@ -5,7 +5,7 @@ use cairn_inputs::{ClaimLayout, ClaimMap};
 use clap::{Args, Subcommand};
 
 use super::import::Import;
-use crate::config::IndexDir;
+use crate::config::{IndexDir, StateDb};
 
 #[derive(Args, Debug)]
 pub(crate) struct LabelsArgs {
@@ -83,6 +83,8 @@ pub(crate) struct LabelsShow {
 pub(crate) struct LabelsContest {
     #[command(flatten)]
     pub(crate) index: IndexDir,
+    #[command(flatten)]
+    pub(crate) state: StateDb,
     /// Why. The ledger keeps it, and answers show it.
     #[arg(long, value_name = "TEXT")]
     pub(crate) reason: String,

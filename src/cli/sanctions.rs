@@ -28,8 +28,6 @@ pub(crate) enum SanctionsCommand {
 pub(crate) struct SanctionsImport {
     #[command(flatten)]
     pub(crate) from: Import,
-    #[command(flatten)]
-    pub(crate) state: StateDb,
     /// Whose list it is: a short name in small letters. Names that begin with ofac count as one origin.
     #[arg(long, value_name = "NAME", default_value = "ofac-sdn")]
     pub(crate) source: Slug,

@@ -9,9 +9,10 @@ use sha2::{Digest, Sha256};
 
 use super::{
     db::open,
-    events::{now, operator, submit},
+    events::{now, operator},
     feedback::harmless,
     keys::time,
+    submit::submit,
 };
 use crate::{
     cli::LabelsContest,
@@ -124,7 +125,7 @@ pub(super) fn contest(args: &LabelsContest, act: ContestAct) -> Result<Exit, Fai
     };
     let document = document_of(contest, at, operator()?);
     document.check().map_err(|error| Failure::usage(error.to_string()))?;
-    let exit = submit(datadir, |add| Ok(add(&document)?))?.tell()?;
+    let exit = submit(datadir, &args.state, "cairn labels", |add| Ok(add(&document)?))?.tell()?;
     let what = match act {
         ContestAct::Contests => "contested",
         ContestAct::Settles => "no longer contested",

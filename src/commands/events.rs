@@ -3,9 +3,7 @@
 use std::{
     fs::File,
     io::{self, BufReader, BufWriter},
-    path::{Path, PathBuf},
-    thread,
-    time::{Duration, Instant},
+    path::Path,
 };
 
 use cairn_clock::now_secs;
@@ -13,10 +11,9 @@ use cairn_events::{
     Body, Document, DocumentHash, Provenance,
     file::{self, FileError, FileWriter},
 };
-use cairn_pipeline::{Applied, Engine, LedgerError, PipelineError, put_into_inbox};
-use cairn_reader::{Assembler, View, last_seq_of};
+use cairn_reader::{Assembler, Reader, View, last_seq_of};
+use cairn_state::State;
 use cairn_tables::events::{EventRow, Events};
-use cairn_writer::WriteError;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
@@ -26,9 +23,10 @@ use super::{
     db::open,
     feedback::harmless,
     keys::time,
+    submit::submit,
 };
 use crate::{
-    cli::{EventsCommand, EventsExport, EventsImport, EventsList, EventsShow, EventsWithdraw},
+    cli::{EventsCommand, EventsExport, EventsImport, EventsList, EventsShow, EventsWaiting, EventsWithdraw},
     exit::{Exit, Failure},
     out::{print, table, thousands},
 };
@@ -41,6 +39,7 @@ pub(crate) fn events(command: &EventsCommand) -> Result<Exit, Failure> {
         EventsCommand::Withdraw(args) => withdraw(args),
         EventsCommand::Export(args) => export(args),
         EventsCommand::Import(args) => import(args),
+        EventsCommand::Waiting(args) => waiting(args),
     }
 }
 
@@ -290,7 +289,7 @@ fn withdraw(args: &EventsWithdraw) -> Result<Exit, Failure> {
     let body = Body::Withdrawal { document, reason: args.reason.clone() };
     let withdrawal = Document { provenance, received_at: None, body };
     withdrawal.check().map_err(|error| Failure::usage(error.to_string()))?;
-    submit(datadir, |add| Ok(add(&withdrawal)?))?.tell()
+    submit(datadir, &args.state, "cairn events withdraw", |add| Ok(add(&withdrawal)?))?.tell()
 }
 
 /// The source and licence of what the operator says.
@@ -299,10 +298,25 @@ pub(super) fn operator() -> Result<cairn_events::Slug, Failure> {
 }
 
 fn export(args: &EventsExport) -> Result<Exit, Failure> {
-    let reader = open(args.index.datadir()?)?;
+    let Written { documents, events, hash } = write_events(&args.index.datadir()?.join("index"), &args.file)?;
+    let (events, hash) = (thousands(events), hex::encode(hash));
+    print(&format!("{documents} documents with {events} events; SHA-256 at the end of the file: {hash}\n"))?;
+    Ok(Exit::Done)
+}
+
+/// What was written of the ledger.
+pub(super) struct Written {
+    documents: u64,
+    events: u64,
+    hash: [u8; 32],
+}
+
+/// Writes all documents of the ledger of an index to a new file.
+pub(super) fn write_events(index: &Path, file: &Path) -> Result<Written, Failure> {
+    let reader = Reader::open(index)?;
     let view = reader.view()?;
-    let failed = |error: io::Error| Failure::io(&args.file)(error);
-    let to = File::create_new(&args.file).map_err(failed)?;
+    let failed = |error: io::Error| Failure::io(file)(error);
+    let to = File::create_new(file).map_err(failed)?;
     let mut to = FileWriter::begin(BufWriter::new(to)).map_err(failed)?;
     let (mut assembler, mut documents, mut last) = (Assembler::default(), 0u64, 0);
     for row in view.scan::<Events>(None)? {
@@ -318,9 +332,7 @@ fn export(args: &EventsExport) -> Result<Exit, Failure> {
     }
     let (to, hash) = to.finish().map_err(failed)?;
     to.into_inner().map_err(|error| failed(error.into_error()))?.sync_all().map_err(failed)?;
-    let hash = hex::encode(hash);
-    print(&format!("{documents} documents with {} events; SHA-256 at the end of the file: {hash}\n", thousands(last)))?;
-    Ok(Exit::Done)
+    Ok(Written { documents, events: last, hash })
 }
 
 fn import(args: &EventsImport) -> Result<Exit, Failure> {
@@ -329,7 +341,7 @@ fn import(args: &EventsImport) -> Result<Exit, Failure> {
     let broken = |error: FileError| Failure::new(Exit::Other, format!("{}: {error}", args.file.display()));
     // The hash is at its end: nothing is passed on before it is known to be right.
     file::read(opened()?, |_| Ok::<(), FileError>(())).map_err(broken)?;
-    submit(datadir, |add| {
+    submit(datadir, &args.state, "cairn events import", |add| {
         file::read(opened()?, |document| Ok::<(), SubmitError>(add(&document)?)).map_err(|error| match error {
             SubmitError::File(error) => broken(error),
             SubmitError::Failed(failure) => failure,
@@ -356,96 +368,26 @@ impl From<io::Error> for SubmitError {
     }
 }
 
-/// What became of documents that were handed in.
-pub(crate) enum Submitted {
-    /// The index has them.
-    Applied(Vec<Applied>),
-    /// Another process writes the index and has taken them.
-    Taken,
-    /// They wait in this file.
-    Waiting(PathBuf, &'static str),
-}
-
-/// How long a command waits for the process that writes the index.
-const PATIENCE: Duration = Duration::from_secs(5);
-
-/// Hands documents to the index: through the inbox, which this process empties itself if no other one writes the index.
-pub(crate) fn submit(
-    datadir: &Path,
-    fill: impl FnOnce(&mut dyn FnMut(&Document) -> io::Result<()>) -> Result<(), Failure>,
-) -> Result<Submitted, Failure> {
-    // A wrong folder is told before anything is written into it.
-    if !datadir.join("index").join("CURRENT").exists() {
-        let message = format!("no index in {}", datadir.display());
-        return Err(Failure::new(Exit::Index, message).hint("`cairn index` or `cairn run` makes one"));
+fn waiting(args: &EventsWaiting) -> Result<Exit, Failure> {
+    let url = args.state.url(&args.index)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let found = runtime.block_on(async {
+        let state = State::open(&url).await?;
+        let found = state.waiting(args.limit.saturating_add(1)).await;
+        state.close().await;
+        found
+    })?;
+    let rows: Vec<Vec<String>> = found
+        .iter()
+        .take(args.limit as usize)
+        .map(|of| {
+            let (documents, bytes) = (thousands(of.documents), thousands(of.bytes));
+            vec![time(of.queued_at), harmless(&of.network), documents, bytes, harmless(&of.origin), harmless(&of.id)]
+        })
+        .collect();
+    print(&table(&["handed in", "network", ">documents", ">bytes", "by", "entry"], &rows))?;
+    if found.len() > rows.len() {
+        print(&format!("There are more than {}: see --limit.\n", args.limit))?;
     }
-    let path = put_into_inbox::<Failure>(datadir, fill)?;
-    match Engine::open_existing_within(datadir, crate::config::LEAST_MEMORY) {
-        Ok(engine) => {
-            let drained = engine.drain_inbox(now())?;
-            if let Some(refused) = drained.refused.first() {
-                return Err(Failure::new(Exit::Other, format!("{}: {}", refused.path.display(), refused.reason)));
-            }
-            let taken: Vec<Applied> = drained.files.into_iter().flat_map(|(_, applied)| applied).collect();
-            if path.exists() {
-                return Ok(Submitted::Waiting(path, "the index has no blocks yet"));
-            }
-            Ok(Submitted::Applied(taken))
-        }
-        Err(PipelineError::Write(WriteError::Locked(_))) => {
-            let until = Instant::now() + PATIENCE;
-            while path.exists() && Instant::now() < until {
-                thread::sleep(Duration::from_millis(20));
-            }
-            let refused = path.with_extension("reason.txt");
-            match std::fs::read_to_string(&refused) {
-                Ok(reason) => Err(Failure::new(Exit::Other, reason.trim().to_owned())),
-                Err(_) if path.exists() => {
-                    Ok(Submitted::Waiting(path, "the process that writes the index takes it when it has caught up"))
-                }
-                Err(_) => Ok(Submitted::Taken),
-            }
-        }
-        Err(error) => Err(error.into()),
-    }
-}
-
-impl Submitted {
-    /// Prints it.
-    pub(crate) fn tell(self) -> Result<Exit, Failure> {
-        match self {
-            Submitted::Applied(all) => {
-                for applied in all {
-                    print(&sentence(applied))?;
-                }
-            }
-            Submitted::Taken => print("taken by the process that writes the index: see `cairn events list`\n")?,
-            Submitted::Waiting(path, why) => print(&format!("waits in {}: {why}\n", path.display()))?,
-        }
-        Ok(Exit::Done)
-    }
-}
-
-fn sentence(applied: Applied) -> String {
-    match applied {
-        Applied::Taken { seq, events, repeated, withdrawn } => {
-            let but = if withdrawn { "; it was withdrawn before it came, so that its rows do not count" } else { "" };
-            let (events, repeated) = (thousands(events.into()), thousands(repeated.into()));
-            format!("document {seq}: {events} new, {repeated} repeat what the source said last{but}\n")
-        }
-        Applied::Known { seq, withdrawn: false } => format!("document {seq} was there before: nothing has changed\n"),
-        Applied::Known { seq, withdrawn: true } => {
-            format!("document {seq} was there before and is withdrawn: nothing has changed\n")
-        }
-    }
-}
-
-impl From<LedgerError> for Failure {
-    fn from(error: LedgerError) -> Self {
-        match error {
-            LedgerError::Index(error) => (*error).into(),
-            LedgerError::Inbox { path, error } => Failure::io(&path)(error),
-            other => Failure::new(Exit::Other, other.to_string()),
-        }
-    }
+    Ok(Exit::Done)
 }

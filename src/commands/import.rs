@@ -17,11 +17,7 @@ use cairn_tables::{
 };
 use sha2::{Digest, Sha256};
 
-use super::{
-    db::open,
-    events::{now, submit},
-    keys::time,
-};
+use super::{db::open, events::now, keys::time, submit::submit};
 use crate::{
     cli::Import,
     exit::{Exit, Failure},
@@ -210,7 +206,9 @@ fn take(
     }
     let first = documents.first().map_or(whole.document, |document| document.provenance.document);
     // Each is dropped once it is written.
-    let submitted = submit(datadir, |add| Ok(documents.into_iter().try_for_each(|document| add(&document))?))?;
+    let submitted = submit(datadir, &args.state, &from.origin, |add| {
+        Ok(documents.into_iter().try_for_each(|document| add(&document))?)
+    })?;
     Ok((first, submitted.tell()?))
 }
 

@@ -18,6 +18,7 @@ mod sanctions;
 mod serve;
 mod snapshot;
 mod state;
+mod submit;
 mod upkeep;
 mod verify;
 

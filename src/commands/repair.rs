@@ -6,7 +6,8 @@ use cairn_follow::{Until, connect};
 use cairn_model::{BlockHash, CancelToken, Height, Network};
 use cairn_node::{NodeClient, NodeConfig};
 use cairn_pipeline::{
-    BlockSource, FileBlocks, FoundBlock, PipelineError, Repaired, finish_replacement, set_aside, survey_memory,
+    BlockSource, FileBlocks, FoundBlock, PipelineError, Repaired, finish_replacement, refuse_replica, set_aside,
+    survey_memory,
 };
 use cairn_reader::{Facts, facts_in};
 use cairn_sources::{BlockFiles, Survey};
@@ -25,6 +26,7 @@ use crate::{
 /// Mends the index, or indexes anew.
 pub(crate) fn repair(args: &Repair, context: &Context) -> Result<Exit, Failure> {
     let datadir = args.index.datadir()?;
+    refuse_replica(datadir)?;
     let signals = Signals::take_over()?;
     let find = || ["index", "index.damaged"].iter().find_map(|name| facts_in(&datadir.join(name)));
     let facts = match find() {

@@ -13,7 +13,9 @@ use crate::{
     config::Memory,
     exit::{Exit, Failure},
     gateway::Gateway,
+    inbox::Inbox,
     indexing::{Indexing, Sources},
+    replicas::WriterWatch,
     scratch::Scratch,
     scrubbing::Scrubber,
     serving::{Examples, Server},
@@ -61,14 +63,19 @@ pub(crate) fn serve(args: &Serve) -> Result<Exit, Failure> {
             FollowedIndex::awaited(open)
         }
     };
-    let followed = Arc::new(followed.with_mempool_memory(args.mempool.mempool_memory));
     let node = Gateway::of(&args.node)?;
     let server = Server::bind(&args.http, Examples::default(), node)?.with_state(args.state.url(&args.index)?);
-    let server = server.with_ledger(datadir);
+    let followed = followed.with_mempool_memory(args.mempool.mempool_memory).with_damages(server.damages());
+    let followed = Arc::new(followed);
+    let shared = args.state.named()?;
+    let inbox = Inbox::of(datadir.to_owned()).or_queue(Arc::<FollowedIndex>::clone(&followed), shared.clone());
+    let server = server.with_ledger(inbox);
+    let watch = WriterWatch { index: Arc::clone(&followed), datadir: datadir.to_owned(), url: shared };
+    let watch = watch.start(signals.cancel_token())?;
     let threads = followed.follow(datadir, signals.cancel_token())?;
     let scrubber = Scrubber::start(&index, &args.scrub, server.damages(), signals.cancel_token())?;
     server.serve(followed, signals.cancel_token())?;
-    if !scrubber.join() || !threads.join() {
+    if !scrubber.join() || !threads.join() || watch.join().is_err() {
         return Err(Failure::new(Exit::Other, "a thread panicked; this is a bug"));
     }
     Ok(signals::received().unwrap_or(Exit::Done))
@@ -83,12 +90,13 @@ pub(crate) fn run(args: &Run, context: &Context) -> Result<Exit, Failure> {
     // Operators see on one page what indexes and what serves.
     let registry = Registry::new();
     let server = Server::bind(&args.http, Examples::default(), Gateway::of(&args.node)?)?;
-    let server = server.with_state(state).with_ledger(datadir).with_registry(&registry);
+    let inbox = Inbox::of(datadir.to_owned());
+    let server = server.with_state(state.clone()).with_ledger(inbox).with_registry(&registry);
     let sources = Sources::of(network, &args.blocks, &args.node)?;
     let memory = Memory { limits: args.limits, cache: args.cache.cache, mempool: args.mempool.mempool_memory };
     let indexing =
         Indexing::open(network, datadir, sources, memory, args.starter, &context.screen, signals.cancel_token())?;
-    let indexing = indexing.counted_in(&registry)?.with_prices(prices, &registry)?;
+    let indexing = indexing.counted_in(&registry)?.with_prices(prices, &registry)?.for_replicas(Some(state));
     let slot = indexing.slot();
     let scrubber = Scrubber::start(&datadir.join("index"), &args.scrub, server.damages(), signals.cancel_token())?;
     let signals = Arc::new(signals);

@@ -54,17 +54,17 @@ impl Wallet {
     }
 }
 
-/// A ledger that keeps what is handed in, or is not there.
+/// A ledger that keeps what is handed in, or takes nothing.
 #[derive(Default)]
 struct Inbox {
     documents: Mutex<Vec<Document>>,
-    is_gone: bool,
+    refuses: Mutex<Option<NotTaken>>,
 }
 
 impl LedgerAccess for Inbox {
     fn hand_in(&self, document: &Document) -> Result<(), NotTaken> {
-        if self.is_gone {
-            return Err(NotTaken);
+        if let Some(why) = *self.refuses.lock().unwrap() {
+            return Err(why);
         }
         self.documents.lock().unwrap().push(document.clone());
         Ok(())
@@ -81,10 +81,10 @@ struct Desk<'w> {
 }
 
 impl<'w> Desk<'w> {
-    async fn new(world: &'w World, is_gone: bool) -> Self {
+    async fn new(world: &'w World) -> Self {
         let folder = temp_dir();
         let state = State::open(&StateUrl::in_folder(folder.path())).await.unwrap();
-        let inbox = Arc::new(Inbox { is_gone, ..Inbox::default() });
+        let inbox = Arc::<Inbox>::default();
         let api = ApiState::new(Arc::clone(&world.slot) as Arc<_>, open_config());
         let ledger = Some(Arc::clone(&inbox) as Arc<dyn LedgerAccess>);
         let router = router(ApiState { state: Some(state.clone()), ledger, ..api });
@@ -134,7 +134,7 @@ fn with(body: &Value, more: Value) -> Value {
 #[tokio::test]
 async fn a_signature_of_the_key_contests_a_claim() {
     let world = &everything_world();
-    let desk = Desk::new(world, false).await;
+    let desk = Desk::new(world).await;
     let wallet = Wallet::new(7);
     let address = wallet.address().to_string();
     let own = Claim { tier: EvidenceTier::Community, level: 10, ..claim(&wallet.script(), "xyz") };
@@ -186,7 +186,7 @@ async fn a_signature_of_the_key_contests_a_claim() {
 #[tokio::test]
 async fn other_signatures_are_refused() {
     let world = &everything_world();
-    let desk = Desk::new(world, false).await;
+    let desk = Desk::new(world).await;
     let (wallet, other) = (Wallet::new(8), Wallet::new(9));
     let (address, others) = (wallet.address().to_string(), other.address().to_string());
     take(world, "first", now() - 500, true, &[claim(&wallet.script(), "abc"), claim(&other.script(), "abc")]);
@@ -236,7 +236,7 @@ async fn other_signatures_are_refused() {
     assert!(desk.drain().is_empty());
     assert!(desk.state.tickets(None, 99).await.unwrap().iter().all(|of| !of.feedback.is_signed));
     // The other server of the same name does not know the message.
-    let strangers = Desk::new(world, false).await;
+    let strangers = Desk::new(world).await;
     let reply =
         post(&strangers.router, FEEDBACK, &with(&body, json!({"signed_message": message, "signature": signature})))
             .await;
@@ -246,7 +246,7 @@ async fn other_signatures_are_refused() {
 #[tokio::test]
 async fn a_listing_cannot_be_contested_and_a_server_that_cannot_write_says_so() {
     let world = &everything_world();
-    let desk = Desk::new(world, true).await;
+    let desk = Desk::new(world).await;
     let wallet = Wallet::new(10);
     let address = wallet.address().to_string();
     take(world, "ofac_one", now() - 500, true, &[listed(&wallet.script())]);
@@ -258,8 +258,14 @@ async fn a_listing_cannot_be_contested_and_a_server_that_cannot_write_says_so() 
     let id = claims.iter().find(|of| of["source"] == "first").unwrap()["claim_id"].clone();
     let body = correction(&address, &id);
     let message = desk.ask(&body).await["message_to_sign"].as_str().unwrap().to_owned();
-    let signed = desk.ask(&with(&body, json!({"signed_message": message, "signature": wallet.sign(&message)}))).await;
-    assert_eq!(signed["state"], "not_written");
+    let body = with(&body, json!({"signed_message": message, "signature": wallet.sign(&message)}));
+    for (why, says) in [(NotTaken::Unwritable, "this server cannot write"), (NotTaken::Full, "too many documents wait")]
+    {
+        *desk.inbox.refuses.lock().unwrap() = Some(why);
+        let signed = desk.ask(&body).await;
+        assert_eq!(signed["state"], "not_written");
+        assert!(signed["explanation"].as_str().unwrap().contains(says), "{signed}");
+    }
     assert!(desk.state.tickets(None, 99).await.unwrap().iter().any(|of| of.feedback.is_signed));
     let card = get_ok(&desk.router, TRUST, &TRUST.replace("{address}", &address)).await;
     assert_eq!(card["risk_indicator"], "direct_flag");

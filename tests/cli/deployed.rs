@@ -61,6 +61,67 @@ fn systemd_accepts_the_unit() {
     assert!(!open.status.success(), "{}", said(&open));
 }
 
+/// The units of checkpoints and restores, and their timers.
+#[test]
+fn systemd_accepts_the_timers() {
+    if !is_installed("systemd-analyze", "--version") {
+        cairn_testkit::skip!("no systemd-analyze (Debian: systemd)");
+    }
+    let world = World::empty();
+    for name in ["cairn-checkpoint", "cairn-restore"] {
+        let unit = deployed(&format!("{name}.service"));
+        let [command] = values(&unit, "ExecStart")[..] else { panic!("more than one command") };
+        let program = command.split_whitespace().next().unwrap();
+        let mut words = command.split_whitespace().skip(1);
+        let line = format!("{} {} --help", words.next().unwrap(), words.next().unwrap());
+        world.run(&line).success();
+        fs::write(world.path("environment"), "CHECKPOINTS=s3://bucket/cairn\n").unwrap();
+        let environment = world.path("environment").display().to_string();
+        let unit = unit.replace(program, env!("CARGO_BIN_EXE_cairn")).replace("/etc/cairn/cairn.env", &environment);
+        let check = |unit: &str, timer: &str| {
+            fs::write(world.path(&format!("{name}.service")), unit).unwrap();
+            fs::write(world.path(&format!("{name}.timer")), timer).unwrap();
+            let mut command = Command::new("systemd-analyze");
+            said(&command.args(["verify", "--man=no"]).arg(world.path(&format!("{name}.timer"))).output().unwrap())
+        };
+        let timer = deployed(&format!("{name}.timer"));
+        assert_eq!(check(&unit, &timer), "", "{name}");
+        let misspelled = check(&unit, &timer.replace("OnCalendar=", "OnCalender="));
+        assert!(misspelled.contains("OnCalender"), "{misspelled}");
+    }
+}
+
+/// The load balancer asks what Cairn answers, and fits its limits.
+#[test]
+fn haproxy_accepts_the_load_balancer() {
+    let config = deployed("haproxy.cfg");
+    assert_eq!(config.matches("option httpchk GET /readyz").count(), 2);
+    let servers: Vec<&str> = config.lines().filter(|line| line.trim().starts_with("server ")).collect();
+    assert!(servers.len() == 4 && servers.iter().all(|line| line.contains(":8080 port 9090")), "{servers:?}");
+    let timeout = config.lines().find_map(|line| line.trim().strip_prefix("timeout server ")).unwrap();
+    let seconds = timeout.strip_suffix('s').unwrap().parse::<u64>().unwrap();
+    assert!(seconds > cairn_http::HttpConfig::default().request_timeout.as_secs(), "{seconds}");
+    if !is_installed("haproxy", "-v") || !is_installed("openssl", "version") {
+        cairn_testkit::skip!("no haproxy or no openssl");
+    }
+    let world = World::empty();
+    let make = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=cairn.example \
+                -keyout key.pem -out cert.pem";
+    let made = Command::new("openssl").args(make.split_whitespace()).current_dir(world.path("")).output().unwrap();
+    assert!(made.status.success(), "{}", said(&made));
+    let both =
+        fs::read_to_string(world.path("cert.pem")).unwrap() + &fs::read_to_string(world.path("key.pem")).unwrap();
+    fs::write(world.path("both.pem"), both).unwrap();
+    let config = config.replace("/etc/haproxy/cairn.pem", &world.path("both.pem").display().to_string());
+    let check = |config: &str| {
+        fs::write(world.path("haproxy.cfg"), config).unwrap();
+        Command::new("haproxy").args(["-c", "-f"]).arg(world.path("haproxy.cfg")).output().unwrap()
+    };
+    let accepted = check(&config);
+    assert!(accepted.status.success(), "{}", said(&accepted));
+    assert!(!check(&config.replace("balance leastconn", "balance lestconn")).status.success());
+}
+
 #[test]
 fn the_unit_names_commands_and_exit_codes_that_exist() {
     let (world, unit) = (World::empty(), deployed("cairn.service"));
@@ -95,7 +156,15 @@ fn what_is_deployed_names_settings_that_exist() {
     let world = World::empty();
     let reference = world.stdout("config --reference");
     let mut named = BTreeSet::new();
-    for file in ["cairn.service", "cairn.toml", "nginx.conf", "README.md"] {
+    for file in [
+        "cairn.service",
+        "cairn.toml",
+        "nginx.conf",
+        "README.md",
+        "haproxy.cfg",
+        "cairn-checkpoint.service",
+        "cairn-restore.service",
+    ] {
         let text = deployed(file);
         for (at, _) in text.match_indices("CAIRN_") {
             let end = |c: char| !c.is_ascii_uppercase() && c != '_';

@@ -14,6 +14,8 @@ use bitcoin::{
     secp256k1::{Message, SecretKey},
     sign_message::{MessageSignature, signed_msg_hash},
 };
+use cairn_reader::{freeze, mark_replica};
+use rustix::fs::{CWD, RenameFlags, renameat_with};
 use serde_json::{Value, json};
 
 use crate::common::{Running, World, fails, get, wait_until};
@@ -81,6 +83,26 @@ fn tickets_are_listed_and_closed_beside_a_server() {
 /// A holder's signature goes through a server that only reads to the process that writes the index.
 #[test]
 fn a_signed_contest_reaches_the_index_through_the_inbox() {
+    contest(false);
+}
+
+/// From a replica it goes through the database that the two share, here the writer's own.
+#[test]
+fn a_signed_contest_reaches_the_index_from_a_replica() {
+    contest(true);
+}
+
+/// Makes the folder `one` a replica of the index as it is, or gives it a newer copy.
+fn copy(world: &World) {
+    let (index, next) = (world.path("one/index"), world.path("one/index.restoring"));
+    fs::create_dir_all(&index).unwrap();
+    freeze(&world.path("data/index"), &next).unwrap();
+    renameat_with(CWD, &index, CWD, &next, RenameFlags::EXCHANGE).unwrap();
+    fs::remove_dir_all(&next).unwrap();
+    mark_replica(&world.path("one"), "here").unwrap();
+}
+
+fn contest(from_a_replica: bool) {
     let secp = Secp256k1::new();
     let key = SecretKey::from_slice(&[7; 32]).unwrap();
     let public = CompressedPublicKey::from_private_key(&secp, &PrivateKey::new(key, Network::Regtest)).unwrap();
@@ -97,12 +119,23 @@ fn a_signed_contest_reaches_the_index_through_the_inbox() {
     fs::write(world.path("list.txt"), format!("{wallet}\n")).unwrap();
     let says = "--claim-type controlled_by --evidence-tier third_party --entity abc";
     world.run(&format!("labels import --datadir data --licence mit --source abc {says} list.txt")).success();
-    let mut server = world.start("serve --datadir data --listen 127.0.0.1:0");
+    let of_writer = writer.address();
+    let get = |address: &str, path: &str| -> Value { serde_json::from_str(&get(address, path).1).unwrap() };
+    let state_at =
+        |address: &str| get(address, &format!("/v1/wallets/{wallet}/trust-safety"))["assessment"]["state"].clone();
+    wait_until("the label at the writer", || state_at(&of_writer) == "labeled");
+    let line = if from_a_replica {
+        copy(&world);
+        "serve --datadir one --listen 127.0.0.1:0 --state-url sqlite:data/state.sqlite"
+    } else {
+        "serve --datadir data --listen 127.0.0.1:0"
+    };
+    let mut server = world.start(line);
     let address = server.address();
-    let get = |path: &str| -> Value { serde_json::from_str(&get(&address, path).1).unwrap() };
-    let state = || get(&format!("/v1/wallets/{wallet}/trust-safety"))["assessment"]["state"].clone();
-    wait_until("the label", || state() == "labeled");
-    let detail = get(&format!("/v1/wallets/{wallet}/detail"));
+    wait_until("the label", || state_at(&address) == "labeled");
+    // A replica has what it was given, until the next copy.
+    let state = || state_at(if from_a_replica { &of_writer } else { &address });
+    let detail = get(&address, &format!("/v1/wallets/{wallet}/detail"));
     let claim = &detail["groups"][0]["claims"][0]["claim_id"];
     let ask = |more: Value| -> Value {
         let mut body = json!({"type": "label_correction", "address": wallet, "message": "mine", "claim_id": claim});
@@ -121,6 +154,13 @@ fn a_signed_contest_reaches_the_index_through_the_inbox() {
     let claim = claim.as_str().unwrap();
     world.run(&format!("labels resolve --datadir data --reason checked {claim}")).success();
     wait_until("the end of the contest", || state() == "labeled");
+    if from_a_replica {
+        assert!(!world.path("one/inbox").exists());
+        let before = get(&address, "/v1/blocks/1")["_meta"]["tip"]["hash"].clone();
+        copy(&world);
+        server.wait_for("another index has taken the place");
+        assert_eq!(get(&address, "/v1/blocks/1")["_meta"]["tip"]["hash"], before);
+    }
     // The operator has decided: the same signature only opens a ticket.
     let again = ask(json!({"signed_message": message, "signature": sign(&message)}));
     assert_eq!(again["state"], "settled", "{again}");

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod bound;
+mod checkpoint;
 mod cluster;
 mod common;
 #[path = "../engine/cospending.rs"]
@@ -24,6 +25,7 @@ mod labels;
 mod ledger;
 mod memory;
 mod repair;
+mod replicas;
 mod sanctions;
 mod scrub;
 #[allow(dead_code)]

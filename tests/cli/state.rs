@@ -26,7 +26,7 @@ fn damage_is_told_and_a_backup_restores_the_keys() {
     let id = secret[10..22].to_owned();
     assert_eq!(
         world.stdout("state check --datadir data"),
-        "ok: schema version 4, 1 keys and sessions, 0 tickets, 0 approvals\n"
+        "ok: schema version 5, 1 keys and sessions, 0 tickets, 0 approvals\n"
     );
     let said = world.stdout("state backup --datadir data copy.sqlite");
     assert!(said.contains("copy.sqlite") && said.contains("only its owner"), "{said}");
@@ -38,7 +38,7 @@ fn damage_is_told_and_a_backup_restores_the_keys() {
     assert!(!world.path("copy.sqlite.part").exists());
     assert_eq!(
         world.stdout("state check --state-url sqlite:copy.sqlite"),
-        "ok: schema version 4, 1 keys and sessions, 0 tickets, 0 approvals\n"
+        "ok: schema version 5, 1 keys and sessions, 0 tickets, 0 approvals\n"
     );
     // Every page but the first is damaged, or the file is cut off, or it is something else.
     let file = world.path("data/state.sqlite");
@@ -64,7 +64,7 @@ fn damage_is_told_and_a_backup_restores_the_keys() {
     }
     assert_eq!(
         world.stdout("state check --datadir data"),
-        "ok: schema version 4, 1 keys and sessions, 0 tickets, 0 approvals\n"
+        "ok: schema version 5, 1 keys and sessions, 0 tickets, 0 approvals\n"
     );
     assert!(world.stdout("keys list --datadir data").contains(&format!("{id}  ")));
     assert!(world.stdout(&format!("keys revoke --datadir data {secret}")).contains(&id));

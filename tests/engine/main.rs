@@ -49,6 +49,7 @@ mod owners_by_hand;
 mod rarities;
 mod real;
 mod reindex;
+mod replaced;
 mod shapes;
 mod stages;
 mod support;

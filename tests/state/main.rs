@@ -27,5 +27,6 @@ mod approvals;
 mod both;
 mod database;
 mod processes;
+mod replicas;
 mod sqlite;
 mod unreachable;

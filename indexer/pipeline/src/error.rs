@@ -32,6 +32,17 @@ pub enum PipelineError {
         /// The index's network.
         found: Network,
     },
+    /// The index is a copy that newer copies replace: nothing writes to it.
+    #[error(
+        "the index in {folder} is a replica of {from}: it is not written here, since the next copy would undo it",
+        folder = .datadir.display()
+    )]
+    Replica {
+        /// Its data folder.
+        datadir: PathBuf,
+        /// Where the copies come from.
+        from: String,
+    },
     /// A block spends a missing coin: the block files or the index are damaged.
     #[error("block {hash} at height {height} spends output {vout} of {txid}, which is not an unspent coin")]
     MissingCoin {

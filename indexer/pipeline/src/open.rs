@@ -6,7 +6,10 @@ use cairn_reader::{Facts, ReadError, Reader};
 use cairn_stages::{CHAIN, Stage};
 use cairn_writer::Writer;
 
-use crate::{BulkSizes, Engine, PipelineError, beside::Beside, exchanges::FollowedFlows, late::KeptFolds, repair};
+use crate::{
+    BulkSizes, Engine, PipelineError, beside::Beside, exchanges::FollowedFlows, late::KeptFolds, repair,
+    replica::refuse_replica,
+};
 
 /// Default memory limit of indexing in bytes.
 pub const DEFAULT_MEMORY: u64 = 4 << 30;
@@ -15,7 +18,7 @@ impl Engine {
     /// Opens the index in `datadir`, or creates one with `facts`.
     ///
     /// # Errors
-    /// It belongs to another network, another process writes it, or the disk fails.
+    /// It belongs to another network, another process writes it, it is a replica, or the disk fails.
     pub fn open(datadir: &Path, facts: &Facts) -> Result<Self, PipelineError> {
         Self::open_within(datadir, facts, DEFAULT_MEMORY)
     }
@@ -76,6 +79,7 @@ impl Engine {
         stages: Vec<Box<dyn Stage>>,
         (memory, cache): (u64, u64),
     ) -> Result<Self, PipelineError> {
+        refuse_replica(datadir)?;
         // Bulk indexing hardly reads the database, and what reads it at the tip needs little else.
         let writer = Writer::open_serving(&datadir.join("index"), memory * 3 / 16, cache)?;
         repair::go_on(&writer, datadir)?;

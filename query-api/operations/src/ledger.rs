@@ -2,15 +2,20 @@
 
 use cairn_events::Document;
 
-/// The ledger takes nothing from here: the server only reads the index. The reason is in the log.
+/// Why the ledger takes nothing from here. The details are in the log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct NotTaken;
+pub enum NotTaken {
+    /// The server cannot write what it would hand over.
+    Unwritable,
+    /// Too many documents wait already.
+    Full,
+}
 
 /// A ledger that documents can be handed to. Calls may block, but end within seconds.
 pub trait LedgerAccess: Send + Sync + 'static {
-    /// Hands a document in. It is on disk when this returns; the process that writes the index takes it within a second.
+    /// Hands a document in. It is on disk when this returns; the process that writes the index takes it within seconds.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// It cannot be written, or too many wait.
     fn hand_in(&self, document: &Document) -> Result<(), NotTaken>;
 }

@@ -12,6 +12,12 @@ pub const MAX_TEXT_CHARS: usize = 500;
 pub const MAX_APPROVER_CHARS: usize = 64;
 /// Maximum number of approvals that are not withdrawn. At the limit, no more are taken.
 pub const MAX_APPROVALS: usize = 50_000;
+/// Maximum number of entries that wait for the process that writes the index.
+pub const MAX_WAITING: u32 = 1_000;
+/// Maximum length of such an entry in bytes. The writer has two copies of it in memory.
+pub const MAX_WAITING_ENTRY: u64 = 32 << 20;
+/// Maximum length of all of them in bytes.
+pub const MAX_WAITING_BYTES: u64 = 128 << 20;
 
 /// An error of the service state.
 #[derive(Debug, thiserror::Error)]
@@ -77,6 +83,19 @@ pub enum StateError {
     /// Too many approvals.
     #[error("there would be more than {max} approvals: withdraw those that are no longer needed", max = MAX_APPROVALS)]
     TooManyApprovals,
+    /// Too much waits for the process that writes the index.
+    #[error(
+        "too many documents wait for the machine that writes the index (at most {max} entries of {mib} MiB in all): it must \
+         run, with this database as its state_url",
+        max = MAX_WAITING, mib = MAX_WAITING_BYTES >> 20
+    )]
+    QueueFull,
+    /// An entry is too large to wait.
+    #[error("the documents have {bytes} bytes; at most {max} can wait in one entry: split the file", max = MAX_WAITING_ENTRY)]
+    EntryTooLarge {
+        /// Its length.
+        bytes: u64,
+    },
     /// A time that cannot be stored.
     #[error("a time is out of range")]
     Time,

@@ -3,7 +3,8 @@
 //!
 //! It stores bridge keys and wallet sessions ([`Key`], only their hashes), feedback of clients about data and labels
 //! ([`Ticket`]), approvals of rows of lists of sanctions ([`Approvals`]), and keys by which a service knows again what it has
-//! given out.
+//! given out. Machines that serve copies of an index leave documents in it for the one that writes the index
+//! ([`WaitingEntry`]), and read how far that one is ([`WriterTip`]).
 
 mod approval;
 mod approvals;
@@ -19,9 +20,14 @@ mod store;
 mod upkeep;
 mod url;
 mod uses;
+mod waiting;
+mod writers;
 
 pub use approval::{Approval, Approvals, ApprovedRow, Approver, FeedCheck, SeenRow};
-pub use error::{MAX_APPROVALS, MAX_APPROVER_CHARS, MAX_LABEL_CHARS, MAX_MESSAGE_CHARS, MAX_TEXT_CHARS, StateError};
+pub use error::{
+    MAX_APPROVALS, MAX_APPROVER_CHARS, MAX_LABEL_CHARS, MAX_MESSAGE_CHARS, MAX_TEXT_CHARS, MAX_WAITING,
+    MAX_WAITING_BYTES, MAX_WAITING_ENTRY, StateError,
+};
 pub use feedback::{
     CLIENT_WINDOW, Closing, MAX_OPEN_TICKETS, MAX_TICKETS_OF_CLIENT, NewTicket, Submission, Ticket, TicketKind,
     TicketState,
@@ -32,3 +38,5 @@ pub use service_secret::ServiceSecret;
 pub use store::State;
 pub use upkeep::{Checked, backup, check};
 pub use url::StateUrl;
+pub use waiting::{NewEntry, WaitingEntry};
+pub use writers::WriterTip;

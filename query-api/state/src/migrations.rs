@@ -17,6 +17,7 @@ const MIGRATIONS: &[Migration] = &[
     Migration { version: 2, name: "feedback", sql: include_str!("../migrations/0002_feedback.sql") },
     Migration { version: 3, name: "sanctions", sql: include_str!("../migrations/0003_sanctions.sql") },
     Migration { version: 4, name: "contests", sql: include_str!("../migrations/0004_contests.sql") },
+    Migration { version: 5, name: "replicas", sql: include_str!("../migrations/0005_replicas.sql") },
 ];
 
 impl Migration {
@@ -125,6 +126,8 @@ pub(crate) const TABLES: &[(&str, &[&str])] = &[
     ),
     ("sanction_feeds", &["list", "sha256", "checked_at", "issued_at", "invalid", "listed_under_other_asset"]),
     ("service_secrets", &["name", "secret"]),
+    ("waiting_documents", &["id", "network", "queued_at", "origin", "documents", "bytes", "payload"]),
+    ("writers", &["network", "height", "hash", "event_seq", "best_height", "published_at"]),
 ];
 
 /// The newest version of the schema.
@@ -200,6 +203,7 @@ mod tests {
         "31ce2983a89a9040a8e7f7e88f5d83f016ce416bfabb95725e60cfa9a61863ae",
         "571b1d181ff340ea6da533fb073eb6ce77deb793a2dd3bca49a21a63c683db40",
         "f593467af57ff3d2640702aadafccd2203b60269bf23980efc03a8474aabe811",
+        "4fc2c87cccd3ec682dd968fc684c8305e3696b134cc9f9bb71fd98f2df3498fb",
     ];
 
     #[test]

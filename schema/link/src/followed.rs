@@ -1,17 +1,21 @@
 //! An index that another process writes. It is read through a secondary instance of the database, which catches up when
-//! the writer sends a message over the socket, and at regular intervals.
+//! the writer sends a message over the socket, and at regular intervals. The index of a replica has no writer here: newer
+//! copies take its place, and how far the writer is comes from elsewhere.
 
 use std::{
     io, mem,
     path::Path,
-    sync::{Arc, Mutex, OnceLock, PoisonError},
+    sync::{
+        Arc, Mutex, OnceLock, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
     thread::{self, JoinHandle},
     time::Duration,
 };
 
 use cairn_events::LiveQuote;
 use cairn_model::{BlockHash, CancelToken, Height, MempoolDelta, SourceStatus};
-use cairn_reader::{Advanced, ReadError, Reader, SecondaryReader};
+use cairn_reader::{Advanced, Damages, ReadError, Reader, SecondaryReader};
 
 use crate::{
     Absent, Event, IndexSlot, IndexSource, Listener, MempoolSlot, Message, Projector, Publish, publisher::SOCKET,
@@ -36,6 +40,12 @@ pub struct FollowedIndex {
     told: IndexSlot,
     /// Deltas of an incomplete step, which must not be visible yet.
     coming: Mutex<Vec<MempoolDelta>>,
+    /// True while a writer is connected over the socket.
+    connected: AtomicBool,
+    /// Best height that a writer on another machine has told, + 1; 0 if none has.
+    remote: AtomicU64,
+    /// What has been found damaged in this index.
+    damages: Option<Arc<Damages>>,
 }
 
 impl FollowedIndex {
@@ -55,7 +65,20 @@ impl FollowedIndex {
     fn of(secondary: OnceLock<SecondaryReader>, open: Option<Open>) -> Self {
         let told = IndexSlot::new();
         told.mempool().set_absent(Absent::Lost);
-        FollowedIndex { secondary, open, opening: Mutex::default(), told, coming: Mutex::default() }
+        let (opening, coming, connected, remote) = Default::default();
+        FollowedIndex { secondary, open, opening, told, coming, connected, remote, damages: None }
+    }
+
+    /// The same; what was found damaged is forgotten when another index takes the place.
+    #[must_use]
+    pub fn with_damages(self, damages: Arc<Damages>) -> Self {
+        FollowedIndex { damages: Some(damages), ..self }
+    }
+
+    /// Height of the best chain that a writer on another machine knows, told by other means than the socket. It counts while no
+    /// writer is connected.
+    pub fn set_remote_height(&self, height: Height) {
+        self.remote.store(u64::from(height) + 1, Ordering::Relaxed);
     }
 
     /// The same, with a mempool that takes at most so many bytes. To be called before it follows anything.
@@ -121,15 +144,21 @@ impl FollowedIndex {
             let Some(secondary) = self.secondary() else { continue };
             if looks.is_multiple_of(REFRESH) {
                 // What was written since, even at the same tip.
-                Self::moved(secondary.refresh());
+                self.moved(secondary.refresh());
             } else {
-                Self::moved(secondary.advance(None));
+                self.moved(secondary.advance(None));
             }
         }
     }
 
-    fn moved(result: Result<Advanced, ReadError>) {
+    fn moved(&self, result: Result<Advanced, ReadError>) {
+        if let (Ok(Advanced { replaced: true, .. }), Some(damages)) = (&result, &self.damages) {
+            damages.forget();
+        }
         match result {
+            Ok(now) if now.replaced => {
+                tracing::info!(height = now.tip.height, hash = %now.tip.hash, "another index has taken the place");
+            }
             Ok(now) if now.moved => tracing::info!(height = now.tip.height, hash = %now.tip.hash, "tip moved"),
             Ok(_) => {}
             // What was served before still is; the next look may succeed.
@@ -147,11 +176,13 @@ impl FollowedIndex {
         match event {
             Event::Said(message) => self.take_in(message),
             Event::Found => {
+                self.connected.store(true, Ordering::Relaxed);
                 tracing::info!("connected to the writer");
                 self.forget_mempool();
             }
             Event::Lost(why) => {
                 tracing::info!(why, "disconnected from the writer");
+                self.connected.store(false, Ordering::Relaxed);
                 self.told.set_best_height(None);
                 self.told.set_source(None);
                 self.forget_mempool();
@@ -183,7 +214,7 @@ impl Publish for FollowedIndex {
     fn publish_tip(&self, tip: Option<(Height, BlockHash)>) {
         self.try_open();
         if let Some(secondary) = self.secondary() {
-            Self::moved(secondary.advance(tip));
+            self.moved(secondary.advance(tip));
         }
     }
 
@@ -191,7 +222,7 @@ impl Publish for FollowedIndex {
         if let Some(secondary) = self.secondary()
             && !secondary.reader().view().is_ok_and(|view| view.tip().seq >= seq)
         {
-            Self::moved(secondary.refresh());
+            self.moved(secondary.refresh());
         }
     }
 
@@ -222,7 +253,11 @@ impl IndexSource for FollowedIndex {
     }
 
     fn best_height(&self) -> Option<Height> {
-        self.told.best_height()
+        let connected = self.connected.load(Ordering::Relaxed);
+        let remote = if connected { 0 } else { self.remote.load(Ordering::Relaxed) };
+        let remote = || remote.checked_sub(1).and_then(|height| Height::try_from(height).ok());
+        // Without a connection, nothing has been told over it.
+        self.told.best_height().or_else(remote)
     }
 
     fn mempool(&self) -> &MempoolSlot {
@@ -252,5 +287,27 @@ impl FollowingThreads {
         drop(self.listener);
         let looks = self.looks.join().is_ok();
         self.projector.join() && looks
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_remote_writer_counts_while_none_is_connected() {
+        let index = FollowedIndex::awaited(|| Ok(None));
+        assert_eq!(index.best_height(), None);
+        index.set_remote_height(7);
+        assert_eq!(index.best_height(), Some(7));
+        index.set_remote_height(5);
+        assert_eq!(index.best_height(), Some(5), "it may go back");
+        index.hear(Event::Found);
+        assert_eq!(index.best_height(), None, "the one that is connected has not said yet");
+        index.hear(Event::Said(Message::Best(Some(3))));
+        index.set_remote_height(9);
+        assert_eq!(index.best_height(), Some(3));
+        index.hear(Event::Lost("it ended".to_owned()));
+        assert_eq!(index.best_height(), Some(9));
     }
 }

@@ -96,6 +96,13 @@ impl Damages {
         self.found().tables.iter().filter(|(_, table)| table.is_damaged()).map(|(name, _)| *name).collect()
     }
 
+    /// Another index is served now: nothing is known of its tables. How often damage was met stays.
+    pub fn forget(&self) {
+        for table in self.found().tables.values_mut() {
+            (table.in_file, table.in_rows) = (None, false);
+        }
+    }
+
     /// How often damage was met, by table.
     #[must_use]
     pub fn counts(&self) -> Vec<(&'static str, u64)> {

@@ -8,6 +8,7 @@ use crate::{
     ReadError, check_format_in,
     db::{all_read_only, while_written},
     families::FamiliesKept,
+    place::IndexFolder,
 };
 
 /// Makes a copy of the index in `dir` at `to`, which must not exist and be on the same file system, or files are copied. A
@@ -19,6 +20,9 @@ pub fn freeze(dir: &Path, to: &Path) -> Result<(), ReadError> {
     if !dir.join("CURRENT").exists() {
         return Err(ReadError::Unusable(format!("no index in {}", dir.display())));
     }
+    // The copy is of one index, also if another one takes its place meanwhile.
+    let folder = IndexFolder::open(dir)?;
+    let dir = folder.path();
     check_format_in(dir)?;
     let _kept = FamiliesKept::wait(dir)?;
     let made = while_written(dir, || {

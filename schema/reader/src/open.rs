@@ -11,6 +11,7 @@ use crate::{
     ChainIndex, Db, Facts, RawBlocks, ReadError, TableFile, View, check_format, check_format_in,
     db::{read_only, read_only_damaged, readers_families, while_written},
     db_options,
+    place::{IndexFolder, in_one_place},
     table_file::{bad_files, files_of},
     view::{Seen, check_version},
 };
@@ -64,6 +65,8 @@ pub struct Reader {
     pinned: bool,
     /// For a secondary instance, how often families had been dropped when it was opened. `None`: it cannot catch up.
     pub(crate) catches_up_after: Option<u64>,
+    /// The folder that a secondary instance reads.
+    folder: Option<Arc<IndexFolder>>,
     facts: Facts,
     /// What the last view found.
     seen: RwLock<Option<Seen>>,
@@ -79,11 +82,13 @@ impl Reader {
         if !dir.join("CURRENT").exists() {
             return Err(ReadError::Unusable(format!("no index in {}", dir.display())));
         }
-        let db = open_read_only(dir, &Family::ALL).or_else(|e| {
-            // An index that was made before the writer's own families, and not written since, has none of them.
-            open_read_only(dir, &readers_families()).map_err(|_| lacking(dir).unwrap_or_else(|| e.into()))
-        })?;
-        Self::still(Arc::new(db))
+        in_one_place(dir, || {
+            let db = open_read_only(dir, &Family::ALL).or_else(|e| {
+                // An index that was made before the writer's own families, and not written since, has none of them.
+                open_read_only(dir, &readers_families()).map_err(|_| lacking(dir).unwrap_or_else(|| e.into()))
+            })?;
+            Self::still(Arc::new(db))
+        })
     }
 
     /// As [`Reader::open`], although table files may be damaged or missing: what reads one of them fails. For audits.
@@ -149,6 +154,16 @@ impl Reader {
         Reader { catches_up_after: drops, ..self }
     }
 
+    /// The same, a secondary instance that reads this folder.
+    pub(crate) fn in_folder(self, folder: Arc<IndexFolder>) -> Self {
+        Reader { folder: Some(folder), ..self }
+    }
+
+    /// The folder of a secondary instance.
+    pub(crate) fn folder(&self) -> Option<&IndexFolder> {
+        self.folder.as_deref()
+    }
+
     /// The chain in memory, up to the last seen tip.
     pub(crate) fn chain(&self) -> Arc<ChainIndex> {
         let seen = self.seen.read().unwrap_or_else(PoisonError::into_inner);
@@ -162,7 +177,7 @@ impl Reader {
             return Err(ReadError::Unfinished(CHAIN.name));
         }
         let raw = facts.blocks_dir.as_deref().map(|dir| RawBlocks::new(dir.to_owned()));
-        Ok(Reader { db, pinned, catches_up_after: None, facts, seen: RwLock::default(), raw })
+        Ok(Reader { db, pinned, catches_up_after: None, folder: None, facts, seen: RwLock::default(), raw })
     }
 
     /// Reads raw blocks from this folder instead of the indexed one, for example a copy.

@@ -5,6 +5,10 @@
 //! swap. The previous one drains before it is used again. A catch-up may report success but stay on an older version (a
 //! compaction removed a file, or RocksDB's atomic groups got stuck). So the tip is compared, the catch-up is repeated,
 //! and finally the instance is reopened, which reads the manifest from its start.
+//!
+//! Another index may take the place of the one that is followed, with other files under the same names: a replica gets
+//! newer copies so. An instance reads the very folder that it has opened, and never catches up with another one. What is in
+//! its place is opened anew, and the instances of the index before end with the requests that still read them.
 
 use std::{
     path::{Path, PathBuf},
@@ -26,6 +30,7 @@ use crate::{
     family_options_within, files_memory,
     memory::chain_memory,
     open::lacking,
+    place::IndexFolder,
 };
 
 /// Attempts to catch up before the instance is reopened, and to open one that is not empty.
@@ -44,6 +49,8 @@ pub struct Advanced {
     pub moved: bool,
     /// True if an instance had to be reopened.
     pub reopened: bool,
+    /// True if another index has taken the place of the one before.
+    pub replaced: bool,
 }
 
 /// Follows a writer in another process.
@@ -110,17 +117,29 @@ impl SecondaryReader {
     /// The index cannot be read. The previous reader keeps serving.
     pub fn advance(&self, wanted: Option<(Height, BlockHash)>) -> Result<Advanced, ReadError> {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = *self.reader().view()?.tip();
-        if wanted.is_some_and(|(_, hash)| hash == before.hash) {
-            return Ok(Advanced { tip: before, moved: false, reopened: false });
+        let before = self.tip_before()?;
+        if let Some(tip) = before.filter(|tip| wanted.is_some_and(|(_, hash)| hash == tip.hash))
+            && !is_replaced(&self.reader())
+        {
+            return Ok(Advanced { tip, moved: false, reopened: false, replaced: false });
         }
         let (next, tip, reopened) = self.prepare(&mut idle, wanted)?;
-        if tip == before {
+        let (moved, replaced) = (before != Some(tip), !same_folder(&self.reader(), &next));
+        if moved || replaced {
+            self.swap(&mut idle, next);
+        } else {
             *idle = Some(next);
-            return Ok(Advanced { tip, moved: false, reopened });
         }
-        self.swap(&mut idle, next);
-        Ok(Advanced { tip, moved: true, reopened })
+        Ok(Advanced { tip, moved, reopened, replaced })
+    }
+
+    /// The tip that is served. `None` if it cannot be read and another index has taken the place: that one may be read.
+    fn tip_before(&self) -> Result<Option<Tip>, ReadError> {
+        let reader = self.reader();
+        match reader.view().map(|view| *view.tip()) {
+            Err(_) if is_replaced(&reader) => Ok(None),
+            tip => tip.map(Some),
+        }
     }
 
     /// Serves the newest durable state, even if the tip has not changed: rows without a block, such as samples of the
@@ -130,16 +149,20 @@ impl SecondaryReader {
     /// The index cannot be read. The previous reader keeps serving.
     pub fn refresh(&self) -> Result<Advanced, ReadError> {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = *self.reader().view()?.tip();
+        let before = self.tip_before()?;
         let (next, tip, reopened) = self.prepare(&mut idle, None)?;
+        let replaced = !same_folder(&self.reader(), &next);
         self.swap(&mut idle, next);
-        Ok(Advanced { tip, moved: tip != before, reopened })
+        Ok(Advanced { tip, moved: before != Some(tip), reopened, replaced })
     }
 
     fn swap(&self, idle: &mut MutexGuard<'_, Option<Arc<Reader>>>, next: Arc<Reader>) {
         let mut active = self.active.write().unwrap_or_else(PoisonError::into_inner);
-        **idle = Some(std::mem::replace(&mut *active, next));
+        let same = same_folder(&active, &next);
+        let before = std::mem::replace(&mut *active, next);
         drop(active);
+        // An instance of another index never catches up again. Requests that still run keep it.
+        **idle = Some(before).filter(|_| same);
         // An index that has outgrown the memory is still served, with the smallest cache. The next start says so.
         let _ = self.share_memory();
     }
@@ -150,10 +173,10 @@ impl SecondaryReader {
         idle: &mut MutexGuard<'_, Option<Arc<Reader>>>,
         wanted: Option<(Height, BlockHash)>,
     ) -> Result<(Arc<Reader>, Tip, bool), ReadError> {
-        if let Some(reader) = idle.take().filter(drained) {
+        if let Some(reader) = idle.take().filter(|reader| !is_replaced(reader)).filter(drained) {
             let mut pause = PAUSE;
             for _ in 0..ATTEMPTS {
-                match catch_up(&reader, &self.dir) {
+                match catch_up(&reader) {
                     Ok(tip) if reached(&tip, wanted) => return Ok((reader, tip, false)),
                     // An instance that fails once is not trusted again.
                     Err(_) => break,
@@ -193,18 +216,33 @@ fn drained(reader: &Arc<Reader>) -> bool {
     true
 }
 
+/// True if another index has taken the place of the one that an instance reads.
+fn is_replaced(reader: &Reader) -> bool {
+    reader.folder().is_some_and(IndexFolder::is_replaced)
+}
+
+/// True if two instances read the same folder.
+fn same_folder(one: &Reader, other: &Reader) -> bool {
+    one.folder().zip(other.folder()).is_some_and(|(one, other)| one.is(other))
+}
+
 fn reached(tip: &Tip, wanted: Option<(Height, BlockHash)>) -> bool {
     wanted.is_none_or(|(height, hash)| tip.hash == hash || tip.height > height)
 }
 
-fn catch_up(reader: &Reader, dir: &Path) -> Result<Tip, ReadError> {
-    let kept = FamiliesKept::wait(dir)?;
+fn catch_up(reader: &Reader) -> Result<Tip, ReadError> {
+    let anew = |why: &str| ReadError::Unusable(format!("{why}: it opens anew"));
+    let folder = reader.folder().ok_or_else(|| anew("the folder of the index is unknown"))?;
+    let kept = FamiliesKept::wait(folder.path())?;
     if reader.catches_up_after != Some(kept.dropped()) {
-        return Err(ReadError::Unusable("column families were dropped: it opens anew".to_owned()));
+        return Err(anew("column families were dropped"));
     }
     let caught_up = reader.db.try_catch_up_with_primary();
     reader.changed();
     caught_up?;
+    if folder.is_replaced() {
+        return Err(anew("another index has taken the place"));
+    }
     // Another program may be writing by now.
     check_format(&reader.db)?;
     Ok(*reader.view()?.tip())
@@ -220,22 +258,30 @@ struct Opening<'o> {
 }
 
 /// Opens an instance. While a writer replaces files, RocksDB opens a secondary at an older state whose files are all
-/// there, which may be the one before the first commit. So an empty index is believed only if it stays empty. `chain` is
-/// what another instance has of the chain.
+/// there, which may be the one before the first commit. So an empty index is believed only if it stays empty. An index whose
+/// place another one takes meanwhile is left for that one. `chain` is what another instance has of the chain, which may be
+/// one of another index: a view keeps of it the blocks that its own index has.
 fn open_secondary(opening: &Opening<'_>, chain: Arc<ChainIndex>) -> Result<(Arc<Reader>, Tip), ReadError> {
     let mut pause = PAUSE;
     for _ in 1..ATTEMPTS {
-        match open_once(opening, chain.clone()) {
+        let folder = Arc::new(IndexFolder::open(opening.dir)?);
+        match open_once(opening, Arc::clone(&folder), chain.clone()) {
             Err(ReadError::Empty) => std::thread::sleep(pause),
+            _ if folder.is_replaced() => {}
             other => return other,
         }
         pause *= 2;
     }
-    open_once(opening, chain)
+    open_once(opening, Arc::new(IndexFolder::open(opening.dir)?), chain)
 }
 
-fn open_once(opening: &Opening<'_>, chain: Arc<ChainIndex>) -> Result<(Arc<Reader>, Tip), ReadError> {
-    let Opening { dir, scratch, blocks_dir, memory, opened } = *opening;
+fn open_once(
+    opening: &Opening<'_>,
+    folder: Arc<IndexFolder>,
+    chain: Arc<ChainIndex>,
+) -> Result<(Arc<Reader>, Tip), ReadError> {
+    let Opening { scratch, blocks_dir, memory, opened, .. } = *opening;
+    let dir = folder.path();
     let own = scratch.join(opened.fetch_add(1, Ordering::Relaxed).to_string());
     let unusable = |e: std::io::Error| ReadError::Unusable(format!("{}: {e}", own.display()));
     std::fs::create_dir_all(&own).map_err(unusable)?;
@@ -250,7 +296,7 @@ fn open_once(opening: &Opening<'_>, chain: Arc<ChainIndex>) -> Result<(Arc<Reade
     let db = db.map_err(|e| lacking(dir).unwrap_or_else(|| e.into()))?;
     let catches_up_after = (!kept.manifest_has_drops()).then(|| kept.dropped());
     let reader = Reader::still(Arc::new(db))?.with_blocks_dir(blocks_dir.map(Path::to_owned));
-    let reader = reader.beginning_with(chain).catching_up_after(catches_up_after);
+    let reader = reader.beginning_with(chain).catching_up_after(catches_up_after).in_folder(folder);
     let tip = *reader.view()?.tip();
     Ok((Arc::new(reader), tip))
 }

@@ -57,7 +57,7 @@ fn import(args: &SanctionsImport) -> Result<Exit, Failure> {
 async fn note(args: &SanctionsImport, imported: Imported, report: Option<ClaimReport>) -> Result<(), Failure> {
     let Some(document) = imported.document else { return Ok(()) };
     let list = format!("{}/{LIST}", args.source);
-    let state = State::open(&args.state.url(&args.from.index)?).await?;
+    let state = State::open(&args.from.state.url(&args.from.index)?).await?;
     let noted = state.feed_was_checked(&list, &document.0, check(imported.checked_at, report.as_ref())).await;
     state.close().await;
     Ok(noted?)

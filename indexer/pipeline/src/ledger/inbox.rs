@@ -56,6 +56,36 @@ pub fn put_into_inbox<E: From<io::Error>>(
     written
 }
 
+/// Puts a file of events into the inbox of a data folder, under a stem that sorts it among the others. The same stem twice is
+/// one file. It is on disk when this returns, and is checked when it is taken.
+///
+/// # Errors
+/// The disk fails.
+pub fn put_file_into_inbox(datadir: &Path, stem: &str, file: &[u8]) -> io::Result<PathBuf> {
+    let folder = datadir.join(INBOX);
+    fs::create_dir_all(&folder)?;
+    let (part, path) = (folder.join(format!("{stem}.{PART}")), folder.join(format!("{stem}.{WAITING}")));
+    let written = (|| {
+        let mut to = File::create(&part)?;
+        io::Write::write_all(&mut to, file)?;
+        to.sync_all()?;
+        fs::rename(&part, &path)?;
+        File::open(&folder)?.sync_all()
+    })();
+    if written.is_err() {
+        let _ = fs::remove_file(&part);
+    }
+    written.map(|()| path)
+}
+
+/// Number of files that wait in the inbox of a data folder.
+///
+/// # Errors
+/// The folder cannot be read.
+pub fn waiting_in_inbox(datadir: &Path) -> io::Result<usize> {
+    Ok(waiting(&datadir.join(INBOX))?.len())
+}
+
 /// A file that was not taken.
 #[derive(Debug)]
 pub struct Refused {

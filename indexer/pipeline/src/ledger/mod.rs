@@ -16,5 +16,5 @@ pub use apply::{Applied, LedgerError};
 pub(crate) use apply::{newest, prefix};
 pub(crate) use claims::{claim_key, list_document, list_size};
 pub(crate) use contests::{contest_key, contest_state};
-pub use inbox::{Drained, INBOX, Refused, put_into_inbox};
+pub use inbox::{Drained, INBOX, Refused, put_file_into_inbox, put_into_inbox, waiting_in_inbox};
 pub(crate) use listings::listing_key;

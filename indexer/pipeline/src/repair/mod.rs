@@ -32,6 +32,7 @@ use crate::{
     exchanges::FollowedFlows,
     labels,
     late::KeptFolds,
+    replica::refuse_replica,
     verify::{Audit, RawCheck, Repair, audit_index},
 };
 
@@ -119,6 +120,7 @@ pub(crate) fn go_on(writer: &Writer, datadir: &Path) -> Result<(), PipelineError
 /// # Errors
 /// The index is in use, or the disk fails.
 pub fn finish_replacement(datadir: &Path, memory: u64) -> Result<(), PipelineError> {
+    refuse_replica(datadir)?;
     let dir = datadir.join("index");
     if !swap::has_begun(datadir) || !dir.join("CURRENT").exists() {
         return Ok(());
@@ -141,6 +143,7 @@ pub fn repair(
     raw: RawCheck,
     progress: &dyn Progress,
 ) -> Result<Repaired, PipelineError> {
+    refuse_replica(datadir)?;
     let dir = datadir.join("index");
     if !dir.join("CURRENT").exists() {
         return Ok(Repaired::Anew("the index is gone, or the file CURRENT in it".to_owned()));
@@ -167,6 +170,7 @@ pub fn repair(
 /// # Errors
 /// The disk refuses.
 pub fn set_aside(datadir: &Path) -> Result<PathBuf, PipelineError> {
+    refuse_replica(datadir)?;
     let (index, aside) = (datadir.join("index"), datadir.join("index.damaged"));
     // Rows that wait for the damaged index must not come into the new one.
     bulk::remove_dir(&datadir.join("repair"))?;

@@ -23,7 +23,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use crate::{context::Ctx, parameters::identifier::AddressParam, values::rfc3339};
+use crate::{context::Ctx, ledger::NotTaken, parameters::identifier::AddressParam, values::rfc3339};
 
 /// How long a message can be signed and sent back, in seconds.
 const VALID_SECS: u32 = 86_400;
@@ -216,12 +216,14 @@ impl Contested {
         let Judged { mut state, mut explanation, message, signed } = judged;
         if let Some(signed) = signed.filter(|_| state == ContestState::Contested) {
             let taken = self.document(ctx, signed, reason).zip(ctx.ledger).map(|(of, ledger)| ledger.hand_in(&of));
-            if taken != Some(Ok(())) {
+            let why_not = match taken {
+                Some(Ok(())) => None,
+                Some(Err(NotTaken::Full)) => Some("too many documents wait for the ledger"),
+                Some(Err(NotTaken::Unwritable)) | None => Some("this server cannot write to the ledger"),
+            };
+            if let Some(why) = why_not {
                 state = ContestState::NotWritten;
-                explanation =
-                    "the key of the address has signed, but this server cannot write to the ledger; the ticket \
-                    tells the operator"
-                        .to_owned();
+                explanation = format!("the key of the address has signed, but {why}; the ticket tells the operator");
             }
         }
         let (message_to_sign, expires_at) = message.unzip();
