@@ -117,9 +117,14 @@ fn a_replica_takes_what_is_new_and_is_never_without_an_index() {
         // Names have seconds.
         std::thread::sleep(Duration::from_millis(1100));
         send_to(&world, &remote.store, &never()).unwrap();
+        let damaged = if step == 2 { damage_all(&world.path("replica/index")) } else { 0 };
         let restored = restore(&newest, &Trust::Any, &to, &never(), &|_, _| {}).unwrap();
         assert!(restored.is_new);
-        kept_bytes += restored.kept_bytes;
+        if step < 2 {
+            kept_bytes += restored.kept_bytes;
+        } else {
+            assert!(damaged > 0 && restored.kept_bytes == 0, "what the disk has damaged is not kept");
+        }
         assert!(sums_in(&to.datadir) == world.sums(), "step {step}");
         assert!(!world.path("replica/index.restoring").exists());
     }
@@ -134,6 +139,19 @@ fn a_replica_takes_what_is_new_and_is_never_without_an_index() {
     let ours = replica(&world.path("data"));
     let refused = restore(&newest, &Trust::Any, &ours, &never(), &|_, _| {}).map(drop).unwrap_err();
     assert!(refused.to_string().contains("no replica"), "{refused}");
+}
+
+/// Flips a byte of each table file; their number.
+fn damage_all(index: &Path) -> usize {
+    let paths = fs::read_dir(index).unwrap().map(|entry| entry.unwrap().path());
+    let tables: Vec<PathBuf> = paths.filter(|path| path.extension().is_some_and(|end| end == "sst")).collect();
+    for path in &tables {
+        let mut bytes = fs::read(path).unwrap();
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 1;
+        fs::write(path, bytes).unwrap();
+    }
+    tables.len()
 }
 
 /// Sends until it succeeds, and restores until it succeeds, under faults; what came out.

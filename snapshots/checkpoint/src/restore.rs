@@ -58,7 +58,7 @@ const RESTORED: &str = "restored.json";
 
 /// Restores a checkpoint to a data folder that has no index, or is a replica of the same place. Each file is compared with the manifest
 /// before the index takes its place at once, and the index is opened. Stopped or killed, it goes on with what was fetched. Of
-/// a replica, table files that it has already are kept.
+/// a replica, table files that it has already are kept if they are what the manifest says.
 ///
 /// # Errors
 /// See [`CheckpointError`]; the index that was there before is unchanged then.
@@ -172,7 +172,7 @@ impl Work<'_> {
         on_threads(self.target.workers, files.len(), cancel, |at| {
             let Some((name, file)) = files.get(at) else { return Ok(()) };
             let to = self.unfinished.join(name);
-            if self.has(file, &to, cancel)? || self.keeps(name, file, &to) {
+            if self.has(file, &to, cancel)? || self.keeps(name, file, &to, cancel)? {
                 self.kept.fetch_add(file.bytes, Ordering::Relaxed);
                 more(file.bytes);
                 return Ok(());
@@ -197,18 +197,22 @@ impl Work<'_> {
         Ok(wrong(&read_all(to, cancel, |_| Ok(()))?, file).is_none())
     }
 
-    /// True if the index that is there has the same table file, which is used by a hard link.
-    fn keeps(&self, name: &str, file: &FileEntry, to: &Path) -> bool {
+    /// True if the index that is there has the same table file, which is used by a hard link. It is read and compared: a replica whose
+    /// disk has damaged a file is mended by the next checkpoint.
+    fn keeps(&self, name: &str, file: &FileEntry, to: &Path, cancel: &CancelToken) -> Result<bool, CheckpointError> {
         let is_same = |old: &&&FileEntry| (old.bytes, &old.sha256) == (file.bytes, &file.sha256);
         if !name.ends_with(".sst") || self.old.get(file.path.as_str()).filter(is_same).is_none() {
-            return false;
-        }
-        let from = self.index.join(name);
-        if !fs::metadata(&from).is_ok_and(|of| of.len() == file.bytes) {
-            return false;
+            return Ok(false);
         }
         drop(fs::remove_file(to));
-        fs::hard_link(from, to).is_ok()
+        // A file that is gone, or a disk that cannot read it: it is fetched.
+        if fs::hard_link(self.index.join(name), to).is_err() {
+            return Ok(false);
+        }
+        match self.has(file, to, cancel) {
+            Err(CheckpointError::File { .. }) => Ok(false),
+            other => other,
+        }
     }
 
     /// Removes what another checkpoint left that was not restored to its end.
