@@ -85,6 +85,17 @@ fn damage_is_told_and_nothing_is_restored() {
         let refused = world.restore("checkpoint", "restored", Placing::Copy).map(drop).unwrap_err();
         assert!(refused.to_string().contains("outside of the folder"), "{refused}");
     }
+    // Lengths that cannot be added up, and a file that two threads would write.
+    let mut lengths: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let mut twice = lengths.clone();
+    lengths["files"].as_array_mut().unwrap().iter_mut().for_each(|file| file["bytes"] = (1u64 << 63).into());
+    let first = twice["files"][0].clone();
+    twice["files"].as_array_mut().unwrap().push(first);
+    for (wrong, what) in [(lengths, "more bytes"), (twice, "twice")] {
+        fs::write(folder.join("checkpoint.json"), wrong.to_string()).unwrap();
+        let refused = world.restore("checkpoint", "restored", Placing::Copy).map(drop).unwrap_err();
+        assert!(matches!(refused, CheckpointError::Manifest { .. }) && refused.to_string().contains(what), "{refused}");
+    }
     fs::write(folder.join("checkpoint.json"), text).unwrap();
     world.restore("checkpoint", "restored", Placing::Copy).unwrap();
     let refused = world.restore("checkpoint", "restored", Placing::Copy).map(drop).unwrap_err();

@@ -48,12 +48,17 @@ fn every_damage_is_told_by_its_file() {
     fs::remove_file(out.join("blocks/more.parquet")).unwrap();
     // Without a manifest, or with another one.
     let text = fs::read_to_string(out.join("manifest.json")).unwrap();
+    let mut too_many: serde_json::Value = serde_json::from_str(&text).unwrap();
+    for file in too_many["datasets"][0]["files"].as_array_mut().unwrap() {
+        file["rows"] = (1u64 << 63).into();
+    }
     for (text, what) in [
         (text.replace("\"schema_version\": 1", "\"schema_version\": 99"), "version 99"),
         (text[..text.len() / 2].to_owned(), "not a manifest"),
         (text.replacen("\"blocks/", "\"../blocks/", 1), "outside of the folder"),
         (text.replacen("\"blocks/", "\"/blocks/", 1), "outside of the folder"),
         (text.replacen("\"name\": \"blocks\"", "\"name\": \"..\"", 1), "outside of the folder"),
+        (too_many.to_string(), "more bytes or rows"),
     ] {
         fs::write(out.join("manifest.json"), text).unwrap();
         let refused = verify(&out, &CancelToken::never(), &|_, _| {}).unwrap_err();

@@ -87,6 +87,14 @@ impl Manifest {
         if let Some(file) = manifest.files.iter().find(|file| !is_inside(&file.path)) {
             return Err(wrong(format!("it names a path outside of the folder: {:?}", file.path)));
         }
+        let mut paths = std::collections::HashSet::new();
+        if let Some(file) = manifest.files.iter().find(|file| !paths.insert(&file.path)) {
+            return Err(wrong(format!("it names {:?} twice", file.path)));
+        }
+        // Lengths are added up.
+        if manifest.files.iter().try_fold(0u64, |sum, file| sum.checked_add(file.bytes)).is_none() {
+            return Err(wrong("its files have more bytes than a number holds".to_owned()));
+        }
         // Hashes become names of objects.
         let is_hash = |text: &String| text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
         let are_hashes = |file: &FileEntry| is_hash(&file.sha256) && file.pieces.iter().all(is_hash);

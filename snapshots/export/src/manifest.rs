@@ -124,6 +124,11 @@ impl Manifest {
         if found != SCHEMA_VERSION {
             return Err(wrong(format!("it has version {found}, this program reads {SCHEMA_VERSION}")));
         }
+        // Lengths and rows are added up.
+        let sum = |of: fn(&FileEntry) -> u64| manifest.files().try_fold(0u64, |sum, file| sum.checked_add(of(file)));
+        if sum(|file| file.bytes).and(sum(|file| file.rows)).is_none() {
+            return Err(wrong("its files have more bytes or rows than a number holds".to_owned()));
+        }
         // What it names is read, and replaced by the next export.
         let is_inside = |path: &str| {
             let parts = || path.split('/');
