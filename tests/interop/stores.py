@@ -185,8 +185,10 @@ def check_pieces(moto, below, name):
     """A manifest's files, put together of their pieces by boto3."""
     manifest = json.loads(moto.get(f"{below}/checkpoints/{name}/checkpoint.json"))
     for file in manifest["files"]:
-        whole = b"".join(moto.get(f"{below}/pieces/{piece[:2]}/{piece}") for piece in file["pieces"])
-        same((len(whole), hashlib.sha256(whole).hexdigest()), (file["bytes"], file["sha256"]), file["path"])
+        pieces = [moto.get(f"{below}/pieces/{piece[:2]}/{piece}") for piece in file["pieces"]]
+        same([hashlib.sha256(piece).hexdigest() for piece in pieces], file["pieces"], file["path"])
+        same(sum(map(len, pieces)), file["bytes"], file["path"])
+        check(all(len(piece) == 16 << 20 for piece in pieces[:-1]), f"lengths of the pieces of {file['path']}")
     return len(manifest["files"])
 
 

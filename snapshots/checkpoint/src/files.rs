@@ -7,41 +7,42 @@ use std::{
 };
 
 use cairn_model::CancelToken;
-use sha2::{Digest, Sha256};
 
-use crate::CheckpointError;
+use crate::{
+    CheckpointError,
+    pieces::{Found, Pieces},
+};
 
 /// Bytes that are read at a time.
 const CHUNK: usize = 1 << 20;
 
-/// Reads a file to its end; gives bytes and SHA-256. `seen` is called with each chunk.
+/// Reads a file to its end, and hashes its pieces. `seen` is called with each chunk.
 pub(crate) fn read_all(
     path: &Path,
     cancel: &CancelToken,
     mut seen: impl FnMut(&[u8]) -> io::Result<()>,
-) -> Result<(u64, String), CheckpointError> {
+) -> Result<Found, CheckpointError> {
     let mut file = File::open(path).map_err(CheckpointError::at(path))?;
-    let (mut hash, mut bytes, mut chunk) = (Sha256::new(), 0, vec![0; CHUNK]);
+    let (mut pieces, mut chunk) = (Pieces::default(), vec![0; CHUNK]);
     loop {
         if cancel.is_cancelled() {
             return Err(CheckpointError::Stopped);
         }
         let read = file.read(&mut chunk).map_err(CheckpointError::at(path))?;
         let Some(part) = chunk.get(..read).filter(|part| !part.is_empty()) else { break };
-        hash.update(part);
-        bytes += read as u64;
+        pieces.more(part);
         seen(part).map_err(CheckpointError::at(path))?;
     }
-    Ok((bytes, hex::encode(hash.finalize())))
+    Ok(pieces.finish())
 }
 
-/// Copies a file and makes it durable; gives bytes and SHA-256 of what was copied.
+/// Copies a file and makes it durable, and hashes the pieces of what was copied.
 pub(crate) fn copy(
     from: &Path,
     to: &Path,
     cancel: &CancelToken,
     mut seen: impl FnMut(u64),
-) -> Result<(u64, String), CheckpointError> {
+) -> Result<Found, CheckpointError> {
     let mut file = File::create(to).map_err(CheckpointError::at(to))?;
     let mut failed = None;
     let found = read_all(from, cancel, |part| {

@@ -15,7 +15,7 @@ use crate::{
     Beside, CHECKPOINT, CheckpointError, FileEntry, Manifest, SIGNATURE, Signer,
     copy::{copy_index, lock},
     files::{files_below, read_all, sync_folder, write_whole},
-    hashes::{Hashes, Known},
+    hashes::Hashes,
     work::{Seen, hashes_in},
     workers::on_threads,
 };
@@ -77,16 +77,13 @@ fn hash_all(
     on_threads(READERS, paths.len(), cancel, |at| {
         let Some(path) = paths.get(at) else { return Ok(()) };
         let bytes = fs::metadata(path).map_err(CheckpointError::at(path))?.len();
-        let (known, _) = hashes.of(
+        let (pieces, _) = hashes.of(
             path,
             |_| true,
-            || {
-                let (_, sha256) = read_all(path, cancel, |_| Ok(()))?;
-                Ok(Known { sha256, pieces: Vec::new() })
-            },
+            || Ok(read_all(path, cancel, |_| Ok(()))?.pieces),
         )?;
         let relative = path.strip_prefix(to).unwrap_or(path).to_string_lossy().into_owned();
-        let file = FileEntry { path: relative, bytes, sha256: known.sha256, pieces: Vec::new() };
+        let file = FileEntry { path: relative, bytes, pieces };
         files.lock().unwrap_or_else(PoisonError::into_inner).push(file);
         seen(done.fetch_add(bytes, Ordering::Relaxed) + bytes, total);
         Ok(())

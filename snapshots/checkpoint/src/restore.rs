@@ -200,7 +200,7 @@ impl Work<'_> {
     /// True if the index that is there has the same table file, which is used by a hard link. It is read and compared: a replica whose
     /// disk has damaged a file is mended by the next checkpoint.
     fn keeps(&self, name: &str, file: &FileEntry, to: &Path, cancel: &CancelToken) -> Result<bool, CheckpointError> {
-        let is_same = |old: &&&FileEntry| (old.bytes, &old.sha256) == (file.bytes, &file.sha256);
+        let is_same = |old: &&&FileEntry| **old == file;
         if !name.ends_with(".sst") || self.old.get(file.path.as_str()).filter(is_same).is_none() {
             return Ok(false);
         }

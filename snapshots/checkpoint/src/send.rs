@@ -134,7 +134,7 @@ impl Uploads<'_> {
 
     fn has_all(&self, pieces: &[String]) -> bool {
         let there = self.there.lock().unwrap_or_else(PoisonError::into_inner);
-        !pieces.is_empty() && pieces.iter().all(|piece| there.contains(piece))
+        pieces.iter().all(|piece| there.contains(piece))
     }
 }
 
@@ -157,9 +157,9 @@ fn send_files(
     let (files, done) = (Mutex::new(Vec::with_capacity(paths.len())), AtomicU64::new(0));
     on_threads(sending.workers, paths.len(), cancel, |at| {
         let Some((bytes, path)) = paths.get(at) else { return Ok(()) };
-        let (known, is_new) = hashes.of(
+        let (pieces, is_new) = hashes.of(
             path,
-            |known| uploads.has_all(&known.pieces),
+            |pieces| uploads.has_all(pieces),
             || {
                 cut(path, cancel, |piece, hash| {
                     let length = piece.len() as u64;
@@ -173,7 +173,7 @@ fn send_files(
             seen(done.fetch_add(*bytes, Ordering::Relaxed) + bytes, total);
         }
         let relative = path.strip_prefix(work).unwrap_or(path).to_string_lossy().into_owned();
-        let file = FileEntry { path: relative, bytes: *bytes, sha256: known.sha256, pieces: known.pieces };
+        let file = FileEntry { path: relative, bytes: *bytes, pieces };
         files.lock().unwrap_or_else(PoisonError::into_inner).push(file);
         Ok(())
     })?;
