@@ -1,7 +1,7 @@
 """Exports, checkpoints and restores by way of moto, which is S3 in Python and checks signatures of requests, with boto3, Polars,
 DuckDB and minisign as the other side; then with a proxy in between that disturbs requests, and with kills.
 
-Usage: stores.py CAIRN_BINARY DATADIR WORK_FOLDER, with servers.py of stores.sh in the path. CAIRN_STORES_SEED repeats a run.
+Usage: stores.py CAIRN_BINARY DATADIR WORK_FOLDER. CAIRN_STORES_SEED repeats a run.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ import time
 import duckdb
 import polars
 import s3fs
-from servers import BUCKET, Moto, Proxy, free_port
+from stores_servers import BUCKET, Moto, Proxy, free_port
 
 CAIRN, DATADIR = sys.argv[1:3]
 WORK = pathlib.Path(sys.argv[3])
