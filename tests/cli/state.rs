@@ -8,7 +8,8 @@ use std::{
 use crate::common::{World, fails};
 
 const ISSUE: &str = "keys issue --datadir data --kind key";
-const WHOLE: &str = "ok: schema version 5, 1 keys and sessions, 0 tickets, 0 approvals, 0 files of documents that wait, 0 writers\n";
+const WHOLE: &str =
+    "ok: schema version 5, 1 keys and sessions, 0 tickets, 0 approvals, 0 files of documents that wait, 0 writers\n";
 
 fn with_key() -> (World, String) {
     let world = World::empty();

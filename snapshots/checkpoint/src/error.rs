@@ -3,7 +3,7 @@
 use std::{io, path::PathBuf};
 
 use cairn_reader::ReadError;
-use cairn_store::StoreError;
+use cairn_store::{JobError, StoreError};
 
 /// Why a checkpoint was not made, compared or restored. Nothing that was there before is changed.
 #[derive(Debug, thiserror::Error)]
@@ -72,6 +72,7 @@ impl From<StoreError> for CheckpointError {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::Stopped => CheckpointError::Stopped,
+            StoreError::File { path, source } => CheckpointError::File { path, source },
             other => CheckpointError::Store(other),
         }
     }
@@ -83,9 +84,18 @@ impl CheckpointError {
         let path = path.into();
         |source| CheckpointError::File { path, source }
     }
+}
 
-    /// True if the work was cancelled.
-    pub(crate) fn is_cancelled(&self) -> bool {
+impl JobError for CheckpointError {
+    fn stopped() -> Self {
+        CheckpointError::Stopped
+    }
+
+    fn panicked() -> Self {
+        CheckpointError::Panicked
+    }
+
+    fn is_cancelled(&self) -> bool {
         matches!(self, CheckpointError::Stopped)
     }
 }

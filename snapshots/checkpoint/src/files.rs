@@ -1,9 +1,9 @@
-//! Files: hashed, copied, made durable.
+//! Files: hashed and copied.
 
 use std::{
-    fs::{self, File},
+    fs::File,
     io::{self, Read, Write},
-    path::{Path, PathBuf},
+    path::Path,
 };
 
 use cairn_model::CancelToken;
@@ -56,43 +56,4 @@ pub(crate) fn copy(
     }?;
     file.sync_all().map_err(CheckpointError::at(to))?;
     Ok(found)
-}
-
-/// All files below a folder, by path.
-pub(crate) fn files_below(folder: &Path) -> Result<Vec<PathBuf>, CheckpointError> {
-    let (mut found, mut folders) = (Vec::new(), vec![folder.to_owned()]);
-    while let Some(next) = folders.pop() {
-        for entry in fs::read_dir(&next).map_err(CheckpointError::at(&next))? {
-            let entry = entry.map_err(CheckpointError::at(&next))?;
-            match entry.file_type().map_err(CheckpointError::at(entry.path()))?.is_dir() {
-                true => folders.push(entry.path()),
-                false => found.push(entry.path()),
-            }
-        }
-    }
-    found.sort_unstable();
-    Ok(found)
-}
-
-/// Writes a file so that it is there as a whole or not at all.
-pub(crate) fn write_whole(path: &Path, text: &[u8]) -> Result<(), CheckpointError> {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let unfinished = path.with_file_name(format!(".{name}.unfinished"));
-    let mut file = File::create(&unfinished).map_err(CheckpointError::at(&unfinished))?;
-    file.write_all(text).and_then(|()| file.sync_all()).map_err(CheckpointError::at(&unfinished))?;
-    fs::rename(&unfinished, path).map_err(CheckpointError::at(path))?;
-    path.parent().map_or(Ok(()), sync_folder)
-}
-
-/// Makes the names in a folder durable.
-pub(crate) fn sync_folder(folder: &Path) -> Result<(), CheckpointError> {
-    File::open(folder).and_then(|folder| folder.sync_all()).map_err(CheckpointError::at(folder))
-}
-
-/// Removes a folder that may not be there.
-pub(crate) fn remove_folder(folder: &Path) -> Result<(), CheckpointError> {
-    match fs::remove_dir_all(folder) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(CheckpointError::at(folder)(error)),
-        _ => Ok(()),
-    }
 }

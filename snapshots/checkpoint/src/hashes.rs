@@ -8,9 +8,10 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
+use cairn_store::files::write_file;
 use serde::{Deserialize, Serialize};
 
-use crate::{CheckpointError, files::write_whole};
+use crate::CheckpointError;
 
 /// What tells that a file is the same one: hard links have it in common.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
@@ -71,6 +72,6 @@ impl Hashes {
         }
         let now = self.now.into_inner().unwrap_or_else(PoisonError::into_inner);
         let text = serde_json::to_vec(&now).map_err(|e| CheckpointError::at(&self.path)(e.into()))?;
-        write_whole(&self.path, &text)
+        Ok(write_file(&self.path, &text)?)
     }
 }

@@ -17,8 +17,8 @@ mod source;
 mod swap;
 mod verify;
 mod work;
-mod workers;
 
+pub use cairn_store::Difference;
 pub use copy::Beside;
 pub use error::CheckpointError;
 pub use kept::{Kept, Pruned, kept, prune, prune_as_of};
@@ -28,5 +28,5 @@ pub use restore::{Restored, Target, restore};
 pub use send::{Sending, Sent, send};
 pub use sign::{SIGNATURE, Signer, Trust};
 pub use source::{Placing, Source};
-pub use verify::{Checked, Difference, verify};
+pub use verify::{Checked, verify};
 pub use work::Seen;
