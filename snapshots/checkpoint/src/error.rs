@@ -60,6 +60,9 @@ pub enum CheckpointError {
         /// Why it failed.
         why: String,
     },
+    /// The audit of a restored index failed.
+    #[error("the restored index cannot be checked: {0}")]
+    Audit(String),
     /// The work was cancelled.
     #[error("stopped; the same command begins again")]
     Stopped,

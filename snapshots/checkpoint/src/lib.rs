@@ -24,7 +24,7 @@ pub use error::CheckpointError;
 pub use kept::{Kept, Pruned, kept, prune, prune_as_of};
 pub use make::make;
 pub use manifest::{CHECKPOINT, FORM, FileEntry, Manifest};
-pub use restore::{Restored, Target, restore};
+pub use restore::{Audit, Restored, Target, restore, restore_audited};
 pub use send::{Sending, Sent, send};
 pub use sign::{SIGNATURE, Signer, Trust};
 pub use source::{Placing, Source};

@@ -54,6 +54,9 @@ pub struct Restored {
     pub beside: Vec<PathBuf>,
 }
 
+/// What is wrong with a restored index in a folder; `None` if nothing is.
+pub type Audit<'a> = dyn Fn(&Path) -> Result<Option<String>, CheckpointError> + 'a;
+
 /// In the data folder: an index that is being restored.
 const UNFINISHED: &str = "index.restoring";
 /// In the folder of the index of a replica: its manifest. It comes and goes with the index, at once.
@@ -69,6 +72,21 @@ pub fn restore(
     source: &Source<'_>,
     trust: &Trust,
     target: &Target,
+    cancel: &CancelToken,
+    seen: &Seen<'_>,
+) -> Result<Restored, CheckpointError> {
+    restore_audited(source, trust, target, &|_| Ok(None), cancel, seen)
+}
+
+/// As [`restore`]; a new index is also audited before it takes its place.
+///
+/// # Errors
+/// As [`restore`], and [`CheckpointError::Damaged`] with what the audit found.
+pub fn restore_audited(
+    source: &Source<'_>,
+    trust: &Trust,
+    target: &Target,
+    audit: &Audit<'_>,
     cancel: &CancelToken,
     seen: &Seen<'_>,
 ) -> Result<Restored, CheckpointError> {
@@ -88,6 +106,9 @@ pub fn restore(
     if is_new {
         work.all(&manifest, cancel, seen)?;
         check_tip(source, &unfinished, &manifest)?;
+        if let Some(what) = audit(&unfinished)? {
+            return Err(CheckpointError::Damaged { place: source.shown(), what });
+        }
     }
     if let Some(folder) = &target.beside {
         beside = work.beside(folder, &manifest, cancel)?;
