@@ -131,6 +131,9 @@ pub(crate) struct SnapshotRestore {
     /// Makes hard links to the table files of a folder instead of copying them. Both must be on one file system.
     #[arg(long)]
     pub(crate) link: bool,
+    /// Reads every row of the restored index before it takes its place, as `cairn verify` does. Takes longer.
+    #[arg(long)]
+    pub(crate) verify: bool,
     /// Writes what is in the checkpoint beside the index to this folder (state.sqlite, events.cairn).
     #[arg(long, value_name = "DIR")]
     pub(crate) beside: Option<PathBuf>,

@@ -1,6 +1,6 @@
 //! `cairn state`: backup and check of the database of keys, sessions, feedback and approvals.
 
-use cairn_state::{StateError, backup, check};
+use cairn_state::{Checked, StateError, backup, check};
 
 use crate::{
     cli::{KeysAt, StateBackup, StateCommand},
@@ -54,9 +54,10 @@ async fn checked(at: &KeysAt) -> Result<Exit, Failure> {
         return Ok(Exit::Difference);
     }
     let version = found.version.unwrap_or_default();
-    let (keys, tickets, approvals) = (found.keys, found.tickets, found.approvals);
+    let Checked { keys, tickets, approvals, waiting, writers, .. } = found;
     print(&format!(
-        "ok: schema version {version}, {keys} keys and sessions, {tickets} tickets, {approvals} approvals\n"
+        "ok: schema version {version}, {keys} keys and sessions, {tickets} tickets, {approvals} approvals, \
+         {waiting} files of documents that wait, {writers} writers\n"
     ))?;
     Ok(Exit::Done)
 }

@@ -85,13 +85,15 @@ fn damage_is_told_and_nothing_is_restored() {
         let refused = world.restore("checkpoint", "restored", Placing::Copy).map(drop).unwrap_err();
         assert!(refused.to_string().contains("outside of the folder"), "{refused}");
     }
-    // Lengths that cannot be added up, and a file that two threads would write.
+    // Lengths that cannot be added up, a file that two threads would write, hashes that leave bytes out.
     let mut lengths: serde_json::Value = serde_json::from_str(&text).unwrap();
     let mut twice = lengths.clone();
     lengths["files"].as_array_mut().unwrap().iter_mut().for_each(|file| file["bytes"] = (1u64 << 63).into());
     let first = twice["files"][0].clone();
     twice["files"].as_array_mut().unwrap().push(first);
-    for (wrong, what) in [(lengths, "more bytes"), (twice, "twice")] {
+    let mut hashes: serde_json::Value = serde_json::from_str(&text).unwrap();
+    hashes["files"][0]["pieces"] = serde_json::json!([]);
+    for (wrong, what) in [(lengths, "more bytes"), (twice, "twice"), (hashes, "has 0 hashes")] {
         fs::write(folder.join("checkpoint.json"), wrong.to_string()).unwrap();
         let refused = world.restore("checkpoint", "restored", Placing::Copy).map(drop).unwrap_err();
         assert!(matches!(refused, CheckpointError::Manifest { .. }) && refused.to_string().contains(what), "{refused}");

@@ -15,6 +15,7 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::{
     common::{World, fails, grown},
+    repair::{damage, file_of},
     snapshot::{Disk, mounts},
 };
 
@@ -69,6 +70,23 @@ fn restored_from_a_folder_it_is_the_index_and_goes_on() {
         assert_eq!(sums(&world, datadir), sums(&world, "data"));
     }
     assert!(world.stdout("snapshot verify copy").starts_with("ok: "));
+}
+
+#[test]
+fn an_index_that_was_damaged_before_it_was_copied_is_found_by_the_audit() {
+    let world = World::with(grown(60).chain());
+    world.index();
+    world.run(&format!("{CHECKPOINT} --out whole")).success();
+    let restore = "snapshot restore whole --datadir whole-again --verify";
+    world.run(restore).success();
+    damage(&file_of(&world.path("data/index"), "totals"));
+    // Its hashes are those of the damaged file.
+    world.run(&format!("{CHECKPOINT} --out copy")).success();
+    assert!(world.stdout("snapshot verify copy").starts_with("ok: "));
+    fails(world.run("snapshot restore copy --datadir to --verify"), 7, &["totals", "nothing was restored"]);
+    assert!(!world.path("to/index").exists());
+    world.run("snapshot restore copy --datadir to").success();
+    world.run("verify --datadir to").code(7);
 }
 
 #[test]

@@ -10,14 +10,14 @@ use cairn_reader::{TableFile, table_files_in};
 use crate::common::{World, fails};
 
 /// The largest file of a table.
-fn file_of(index: &Path, table: &str) -> PathBuf {
+pub(crate) fn file_of(index: &Path, table: &str) -> PathBuf {
     let files = table_files_in(index).unwrap();
     let file = files.iter().filter(|file| file.table() == table).max_by_key(|file| TableFile::bytes(file));
     file.unwrap_or_else(|| panic!("{table}: {files:?}")).path().to_owned()
 }
 
 /// Flips a bit of a row.
-fn damage(path: &Path) {
+pub(crate) fn damage(path: &Path) {
     let mut bytes = fs::read(path).unwrap();
     let at = bytes.len() / 4;
     bytes[at] ^= 0x10;

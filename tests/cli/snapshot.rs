@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use cairn_testkit::skip;
+use cairn_testkit::{files_in, skip};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde_json::Value;
@@ -24,18 +24,9 @@ fn manifest(world: &World, out: &str) -> Value {
 }
 
 /// All Parquet files below a folder.
-fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
-    let (mut found, mut folders) = (BTreeMap::new(), vec![folder.to_owned()]);
-    while let Some(next) = folders.pop() {
-        for entry in fs::read_dir(next).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|end| end == "parquet") {
-                found.insert(path.strip_prefix(folder).unwrap().to_owned(), fs::read(&path).unwrap());
-            }
-        }
-    }
+fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut found = files_in(folder);
+    found.retain(|name, _| name.ends_with(".parquet"));
     found
 }
 

@@ -2,7 +2,6 @@
 
 use std::{
     collections::BTreeMap,
-    fs,
     path::Path,
     sync::atomic::{AtomicU64, Ordering},
     time::Duration,
@@ -12,6 +11,7 @@ use cairn_bucket::{Bucket, Fault};
 use cairn_export::{ExportError, ExportOptions, Exported, Place, verify};
 use cairn_model::CancelToken;
 use cairn_store::{Options, Store, StoreError};
+use cairn_testkit::files_in;
 
 use crate::support::*;
 
@@ -34,18 +34,8 @@ fn export_to(
 
 /// Files of rows, by name.
 fn rows_in_folder(folder: &Path) -> BTreeMap<String, Vec<u8>> {
-    let mut found = BTreeMap::new();
-    let mut folders = vec![folder.to_owned()];
-    while let Some(next) = folders.pop() {
-        for entry in fs::read_dir(next).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|end| end == "parquet") {
-                found.insert(path.strip_prefix(folder).unwrap().display().to_string(), fs::read(&path).unwrap());
-            }
-        }
-    }
+    let mut found = files_in(folder);
+    found.retain(|name, _| name.ends_with(".parquet"));
     found
 }
 

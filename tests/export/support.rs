@@ -9,7 +9,7 @@ use std::{
 use cairn_chaingen::Chain;
 use cairn_export::{Checked, Dataset, ExportError, ExportOptions, ExportStep, Exported, Grid, Place};
 use cairn_model::{CancelToken, Network};
-use cairn_testkit::Oracle;
+use cairn_testkit::{Oracle, files_in};
 use parquet::{
     file::reader::{FileReader, SerializedFileReader},
     record::{Field, Row},
@@ -138,24 +138,12 @@ pub fn flag(row: &Row, column: &str) -> bool {
 
 /// All files below a folder with their bytes; of the manifest only what does not tell the time.
 pub fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
-    let (mut found, mut folders) = (BTreeMap::new(), vec![folder.to_owned()]);
-    while let Some(next) = folders.pop() {
-        for entry in fs::read_dir(next).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                folders.push(path);
-                continue;
-            }
-            let name = path.strip_prefix(folder).unwrap().display().to_string();
-            let mut bytes = fs::read(&path).unwrap();
-            if name == "manifest.json" {
-                let mut manifest: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
-                manifest["made_at"] = serde_json::Value::Null;
-                manifest["since"] = serde_json::Value::Null;
-                bytes = serde_json::to_vec(&manifest).unwrap();
-            }
-            found.insert(name, bytes);
-        }
+    let mut found = files_in(folder);
+    if let Some(bytes) = found.get_mut("manifest.json") {
+        let mut manifest: serde_json::Value = serde_json::from_slice(bytes).unwrap();
+        manifest["made_at"] = serde_json::Value::Null;
+        manifest["since"] = serde_json::Value::Null;
+        *bytes = serde_json::to_vec(&manifest).unwrap();
     }
     found
 }

@@ -1,7 +1,7 @@
 """Exports, checkpoints and restores by way of moto, which is S3 in Python and checks signatures of requests, with boto3, Polars,
 DuckDB and minisign as the other side; then with a proxy in between that disturbs requests, and with kills.
 
-Usage: stores.py CAIRN_BINARY DATADIR WORK_FOLDER, with servers.py of stores.sh in the path. CAIRN_STORES_SEED repeats a run.
+Usage: stores.py CAIRN_BINARY DATADIR WORK_FOLDER. CAIRN_STORES_SEED repeats a run.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ import time
 import duckdb
 import polars
 import s3fs
-from servers import BUCKET, Moto, Proxy, free_port
+from stores_servers import BUCKET, Moto, Proxy, free_port
 
 CAIRN, DATADIR = sys.argv[1:3]
 WORK = pathlib.Path(sys.argv[3])
@@ -185,8 +185,10 @@ def check_pieces(moto, below, name):
     """A manifest's files, put together of their pieces by boto3."""
     manifest = json.loads(moto.get(f"{below}/checkpoints/{name}/checkpoint.json"))
     for file in manifest["files"]:
-        whole = b"".join(moto.get(f"{below}/pieces/{piece[:2]}/{piece}") for piece in file["pieces"])
-        same((len(whole), hashlib.sha256(whole).hexdigest()), (file["bytes"], file["sha256"]), file["path"])
+        pieces = [moto.get(f"{below}/pieces/{piece[:2]}/{piece}") for piece in file["pieces"]]
+        same([hashlib.sha256(piece).hexdigest() for piece in pieces], file["pieces"], file["path"])
+        same(sum(map(len, pieces)), file["bytes"], file["path"])
+        check(all(len(piece) == 16 << 20 for piece in pieces[:-1]), f"lengths of the pieces of {file['path']}")
     return len(manifest["files"])
 
 

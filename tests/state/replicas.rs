@@ -32,6 +32,7 @@ async fn documents_wait_in_their_order_and_as_they_are(database: &TestDatabase) 
     assert_eq!(listed[0].origin, "afile");
     assert_eq!((listed[2].origin.chars().count(), listed[3].network.as_str()), (100, "regtest"));
     assert_eq!(writer.waiting(1).await.unwrap(), listed[..1]);
+    assert_eq!(cairn_state::check(&database.state_url()).await.unwrap().waiting, 4);
     for (at, payload) in [bytes.as_slice(), b"", b"\0'; DROP"].into_iter().enumerate() {
         // Until it is removed, it comes again.
         for _ in 0..2 {
@@ -124,6 +125,7 @@ async fn the_newest_tip_of_the_writer_is_told(database: &TestDatabase) {
         assert_eq!(replica.writer_tip("main").await.unwrap(), Some(published));
     }
     assert_eq!(replica.writer_tip("regtest").await.unwrap(), None);
+    assert_eq!(cairn_state::check(&database.state_url()).await.unwrap().writers, 1);
     let strange = WriterTip { event_seq: u64::MAX, ..tip(1, None) };
     assert!(matches!(writer.publish_writer_tip("main", &strange).await.unwrap_err(), StateError::Time));
     database.execute("UPDATE writers SET height = -1").await;

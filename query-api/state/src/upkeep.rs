@@ -24,6 +24,10 @@ const TICKETS: &str = "SELECT count(*) FROM (SELECT id, kind, message, state, cr
     WHERE length(content_sha256) = 64) AS rows_read";
 const APPROVALS: &str = "SELECT count(*) FROM (SELECT list, party_uid, party_name, address, approver, approved_at \
     FROM sanction_approvals WHERE length(script_sha256) = 64 AND withdrawn_at IS NULL) AS rows_read";
+const WAITING: &str = "SELECT count(*) FROM (SELECT id, network, queued_at, origin, documents FROM waiting_documents \
+    WHERE length(payload) = bytes) AS rows_read";
+const WRITERS: &str = "SELECT count(*) FROM (SELECT network, height, event_seq, best_height, published_at FROM writers \
+    WHERE length(hash) = 64) AS rows_read";
 
 /// What a check has found.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -38,6 +42,10 @@ pub struct Checked {
     pub tickets: u64,
     /// Approvals of rows of lists of sanctions that are not withdrawn.
     pub approvals: u64,
+    /// Files of documents that were handed in beside a copy of the index, and wait for the writer.
+    pub waiting: u64,
+    /// Networks whose writer has told its newest block.
+    pub writers: u64,
 }
 
 /// Checks a database: that it is whole, that it has the tables of its version, and that its rows can be read. It changes
@@ -93,8 +101,8 @@ async fn checked(state: &State) -> Result<Checked, StateError> {
 
 /// Reads all rows.
 async fn rows(state: &State, found: &mut Checked) -> Result<(), StateError> {
-    let mut counts = [0; 3];
-    for (count, sql) in counts.iter_mut().zip([KEYS, TICKETS, APPROVALS]) {
+    let mut counts = [0; 5];
+    for (count, sql) in counts.iter_mut().zip([KEYS, TICKETS, APPROVALS, WAITING, WRITERS]) {
         let read: Result<i64, sqlx::Error> = match &state.pool {
             SqlPool::Sqlite(pool) => sqlx::query_scalar(sql).fetch_one(pool).await,
             SqlPool::Postgres(pool) => sqlx::query_scalar(sql).fetch_one(pool).await,
@@ -104,7 +112,7 @@ async fn rows(state: &State, found: &mut Checked) -> Result<(), StateError> {
             Err(error) => found.problems.push(problem(error)?),
         }
     }
-    [found.keys, found.tickets, found.approvals] = counts;
+    [found.keys, found.tickets, found.approvals, found.waiting, found.writers] = counts;
     Ok(())
 }
 

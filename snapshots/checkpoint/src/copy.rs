@@ -2,13 +2,13 @@
 
 use std::{
     fs::{self, File, OpenOptions, TryLockError},
-    io,
     path::{Path, PathBuf},
 };
 
 use cairn_reader::freeze;
+use cairn_store::files::remove_path;
 
-use crate::{CheckpointError, files::remove_folder};
+use crate::CheckpointError;
 
 /// Something that is copied beside the index: what it is, the name of its file, and what writes it.
 pub struct Beside<'b> {
@@ -23,14 +23,11 @@ pub struct Beside<'b> {
 /// Copies the index in `index` to `to/index`, and the rest beside it. What an earlier attempt left there is replaced.
 pub(crate) fn copy_index(index: &Path, to: &Path, beside: &[Beside<'_>]) -> Result<PathBuf, CheckpointError> {
     let copy = to.join("index");
-    remove_folder(&copy)?;
+    remove_path(&copy)?;
     freeze(index, &copy)?;
     for Beside { what, name, write } in beside {
         let path = to.join(name);
-        match fs::remove_file(&path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(CheckpointError::at(path)(error)),
-            _ => {}
-        }
+        remove_path(&path)?;
         write(&path).map_err(|why| CheckpointError::Beside { what, why })?;
     }
     Ok(copy)

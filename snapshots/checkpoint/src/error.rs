@@ -3,7 +3,7 @@
 use std::{io, path::PathBuf};
 
 use cairn_reader::ReadError;
-use cairn_store::StoreError;
+use cairn_store::{JobError, StoreError};
 
 /// Why a checkpoint was not made, compared or restored. Nothing that was there before is changed.
 #[derive(Debug, thiserror::Error)]
@@ -60,6 +60,9 @@ pub enum CheckpointError {
         /// Why it failed.
         why: String,
     },
+    /// The audit of a restored index failed.
+    #[error("the restored index cannot be checked: {0}")]
+    Audit(String),
     /// The work was cancelled.
     #[error("stopped; the same command begins again")]
     Stopped,
@@ -72,6 +75,7 @@ impl From<StoreError> for CheckpointError {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::Stopped => CheckpointError::Stopped,
+            StoreError::File { path, source } => CheckpointError::File { path, source },
             other => CheckpointError::Store(other),
         }
     }
@@ -83,9 +87,18 @@ impl CheckpointError {
         let path = path.into();
         |source| CheckpointError::File { path, source }
     }
+}
 
-    /// True if the work was cancelled.
-    pub(crate) fn is_cancelled(&self) -> bool {
+impl JobError for CheckpointError {
+    fn stopped() -> Self {
+        CheckpointError::Stopped
+    }
+
+    fn panicked() -> Self {
+        CheckpointError::Panicked
+    }
+
+    fn is_cancelled(&self) -> bool {
         matches!(self, CheckpointError::Stopped)
     }
 }

@@ -8,9 +8,10 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
+use cairn_store::files::write_file;
 use serde::{Deserialize, Serialize};
 
-use crate::{CheckpointError, files::write_whole};
+use crate::CheckpointError;
 
 /// What tells that a file is the same one: hard links have it in common.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
@@ -22,35 +23,29 @@ struct Identity {
     modified_ns: i64,
 }
 
-/// The hash of a file, and of its pieces if they were asked for.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub(crate) struct Known {
-    pub(crate) sha256: String,
-    pub(crate) pieces: Vec<String>,
-}
-
-/// The hashes of files, in a file of the data folder.
+/// The hashes of the pieces of files, in a file of the data folder.
 pub(crate) struct Hashes {
     path: PathBuf,
-    before: HashMap<Identity, Known>,
-    now: Mutex<Vec<(Identity, Known)>>,
+    before: HashMap<Identity, Vec<String>>,
+    now: Mutex<Vec<(Identity, Vec<String>)>>,
 }
 
 impl Hashes {
     /// Those of the checkpoint before. A file that cannot be read has none.
     pub(crate) fn read(path: &Path) -> Self {
         let text = fs::read(path).unwrap_or_default();
-        let before: Vec<(Identity, Known)> = serde_json::from_slice(&text).unwrap_or_default();
+        let before: Vec<(Identity, Vec<String>)> = serde_json::from_slice(&text).unwrap_or_default();
         Hashes { path: path.to_owned(), before: before.into_iter().collect(), now: Mutex::default() }
     }
 
-    /// The hash of a file: as it is known, or as `make` finds it. Only table files are believed to be unchanged.
+    /// The hashes of the pieces of a file: as they are known, or as `make` finds them; true if it did. Only table files are believed to
+    /// be unchanged.
     pub(crate) fn of(
         &self,
         path: &Path,
-        has_all: impl Fn(&Known) -> bool,
-        make: impl FnOnce() -> Result<Known, CheckpointError>,
-    ) -> Result<(Known, bool), CheckpointError> {
+        has_all: impl Fn(&[String]) -> bool,
+        make: impl FnOnce() -> Result<Vec<String>, CheckpointError>,
+    ) -> Result<(Vec<String>, bool), CheckpointError> {
         if path.extension().is_none_or(|end| end != "sst") {
             return make().map(|known| (known, true));
         }
@@ -77,6 +72,6 @@ impl Hashes {
         }
         let now = self.now.into_inner().unwrap_or_else(PoisonError::into_inner);
         let text = serde_json::to_vec(&now).map_err(|e| CheckpointError::at(&self.path)(e.into()))?;
-        write_whole(&self.path, &text)
+        Ok(write_file(&self.path, &text)?)
     }
 }

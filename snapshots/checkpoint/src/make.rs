@@ -10,14 +10,17 @@ use std::{
 };
 
 use cairn_model::CancelToken;
+use cairn_store::{
+    files::{files_below, sync_folder, write_file},
+    on_threads,
+};
 
 use crate::{
     Beside, CHECKPOINT, CheckpointError, FileEntry, Manifest, SIGNATURE, Signer,
     copy::{copy_index, lock},
-    files::{files_below, read_all, sync_folder, write_whole},
-    hashes::{Hashes, Known},
+    files::read_all,
+    hashes::Hashes,
     work::{Seen, hashes_in},
-    workers::on_threads,
 };
 
 /// In the folder of a checkpoint that is not complete; one process holds a lock on it.
@@ -54,9 +57,9 @@ pub fn make(
     sync_folder(&copy)?;
     let text = manifest.text()?;
     if let Some(signer) = signer {
-        write_whole(&to.join(SIGNATURE), signer.sign(text.as_bytes(), &manifest.line())?.as_bytes())?;
+        write_file(&to.join(SIGNATURE), signer.sign(text.as_bytes(), &manifest.line())?.as_bytes())?;
     }
-    write_whole(&to.join(CHECKPOINT), text.as_bytes())?;
+    write_file(&to.join(CHECKPOINT), text.as_bytes())?;
     fs::remove_file(&mark).map_err(CheckpointError::at(&mark))?;
     Ok(manifest)
 }
@@ -74,22 +77,21 @@ fn hash_all(
         total += fs::metadata(path).map_err(CheckpointError::at(path))?.len();
     }
     let (files, done) = (Mutex::new(Vec::with_capacity(paths.len())), AtomicU64::new(0));
-    on_threads(READERS, paths.len(), cancel, |at| {
-        let Some(path) = paths.get(at) else { return Ok(()) };
-        let bytes = fs::metadata(path).map_err(CheckpointError::at(path))?.len();
-        let (known, _) = hashes.of(
-            path,
-            |_| true,
-            || {
-                let (_, sha256) = read_all(path, cancel, |_| Ok(()))?;
-                Ok(Known { sha256, pieces: Vec::new() })
-            },
-        )?;
-        let relative = path.strip_prefix(to).unwrap_or(path).to_string_lossy().into_owned();
-        let file = FileEntry { path: relative, bytes, sha256: known.sha256, pieces: Vec::new() };
-        files.lock().unwrap_or_else(PoisonError::into_inner).push(file);
-        seen(done.fetch_add(bytes, Ordering::Relaxed) + bytes, total);
-        Ok(())
-    })?;
+    on_threads(
+        READERS,
+        paths.len(),
+        cancel,
+        || Ok(()),
+        |(), at| {
+            let Some(path) = paths.get(at) else { return Ok(()) };
+            let bytes = fs::metadata(path).map_err(CheckpointError::at(path))?.len();
+            let (pieces, _) = hashes.of(path, |_| true, || Ok(read_all(path, cancel, |_| Ok(()))?.pieces))?;
+            let relative = path.strip_prefix(to).unwrap_or(path).to_string_lossy().into_owned();
+            let file = FileEntry { path: relative, bytes, pieces };
+            files.lock().unwrap_or_else(PoisonError::into_inner).push(file);
+            seen(done.fetch_add(bytes, Ordering::Relaxed) + bytes, total);
+            Ok(())
+        },
+    )?;
     Ok(files.into_inner().unwrap_or_else(PoisonError::into_inner))
 }

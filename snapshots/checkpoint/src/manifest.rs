@@ -3,7 +3,7 @@
 use cairn_reader::{Reader, View};
 use serde::{Deserialize, Serialize};
 
-use crate::CheckpointError;
+use crate::{CheckpointError, pieces::pieces_of};
 
 /// Name of the manifest of a checkpoint.
 pub const CHECKPOINT: &str = "checkpoint.json";
@@ -38,10 +38,8 @@ pub struct FileEntry {
     pub path: String,
     /// Its bytes.
     pub bytes: u64,
-    /// SHA-256 of its bytes.
-    pub sha256: String,
-    /// In a store: SHA-256 of its pieces, in order. Each has 16 MiB, the last one what is left.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// SHA-256 of its pieces, in order. Each has 16 MiB, the last one what is left; a file of 16 MiB or less is one piece, also
+    /// an empty one. In a store, a piece is an object.
     pub pieces: Vec<String>,
 }
 
@@ -97,9 +95,15 @@ impl Manifest {
         }
         // Hashes become names of objects.
         let is_hash = |text: &String| text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-        let are_hashes = |file: &FileEntry| is_hash(&file.sha256) && file.pieces.iter().all(is_hash);
-        if let Some(file) = manifest.files.iter().find(|file| !are_hashes(file)) {
+        if let Some(file) = manifest.files.iter().find(|file| !file.pieces.iter().all(is_hash)) {
             return Err(wrong(format!("{:?} has a hash that is no SHA-256", file.path)));
+        }
+        for file in &manifest.files {
+            let pieces = pieces_of(file.bytes);
+            if file.pieces.len() as u64 != pieces {
+                let has = file.pieces.len();
+                return Err(wrong(format!("{:?} has {has} hashes; its {} bytes have {pieces}", file.path, file.bytes)));
+            }
         }
         Ok(manifest)
     }

@@ -10,16 +10,19 @@ use std::{
 
 use cairn_model::CancelToken;
 use cairn_reader::{Reader, mark_replica, replica_of};
+use cairn_store::{
+    files::{files_below, remove_path, sync_folder, write_file},
+    on_threads,
+};
 
 use crate::{
     CheckpointError, FileEntry, Manifest, Placing, Source, Trust,
     copy::lock,
-    files::{read_all, remove_folder, sync_folder, write_whole},
+    files::read_all,
     manifest::INDEX,
     source::wrong,
     swap,
     work::{Seen, WORK},
-    workers::on_threads,
 };
 
 /// Where a checkpoint is restored to, and how.
@@ -51,6 +54,9 @@ pub struct Restored {
     pub beside: Vec<PathBuf>,
 }
 
+/// What is wrong with a restored index in a folder; `None` if nothing is.
+pub type Audit<'a> = dyn Fn(&Path) -> Result<Option<String>, CheckpointError> + 'a;
+
 /// In the data folder: an index that is being restored.
 const UNFINISHED: &str = "index.restoring";
 /// In the folder of the index of a replica: its manifest. It comes and goes with the index, at once.
@@ -66,6 +72,21 @@ pub fn restore(
     source: &Source<'_>,
     trust: &Trust,
     target: &Target,
+    cancel: &CancelToken,
+    seen: &Seen<'_>,
+) -> Result<Restored, CheckpointError> {
+    restore_audited(source, trust, target, &|_| Ok(None), cancel, seen)
+}
+
+/// As [`restore`]; a new index is also audited before it takes its place.
+///
+/// # Errors
+/// As [`restore`], and [`CheckpointError::Damaged`] with what the audit found.
+pub fn restore_audited(
+    source: &Source<'_>,
+    trust: &Trust,
+    target: &Target,
+    audit: &Audit<'_>,
     cancel: &CancelToken,
     seen: &Seen<'_>,
 ) -> Result<Restored, CheckpointError> {
@@ -85,6 +106,9 @@ pub fn restore(
     if is_new {
         work.all(&manifest, cancel, seen)?;
         check_tip(source, &unfinished, &manifest)?;
+        if let Some(what) = audit(&unfinished)? {
+            return Err(CheckpointError::Damaged { place: source.shown(), what });
+        }
     }
     if let Some(folder) = &target.beside {
         beside = work.beside(folder, &manifest, cancel)?;
@@ -96,12 +120,12 @@ pub fn restore(
     let kept_bytes = work.kept.load(Ordering::Relaxed);
     if is_new {
         if target.is_replica {
-            write_whole(&unfinished.join(RESTORED), manifest.text()?.as_bytes())?;
+            write_file(&unfinished.join(RESTORED), manifest.text()?.as_bytes())?;
         }
         swap::put(&unfinished, &index)?;
     }
     // The index that was there before, if there was one.
-    remove_folder(&unfinished)?;
+    remove_path(&unfinished)?;
     Ok(Restored { manifest, kept_bytes, is_new, beside })
 }
 
@@ -169,24 +193,25 @@ impl Work<'_> {
         self.sweep(&files)?;
         let done = AtomicU64::new(0);
         let more = |bytes: u64| seen(done.fetch_add(bytes, Ordering::Relaxed) + bytes, total);
-        on_threads(self.target.workers, files.len(), cancel, |at| {
-            let Some((name, file)) = files.get(at) else { return Ok(()) };
-            let to = self.unfinished.join(name);
-            if self.has(file, &to, cancel)? || self.keeps(name, file, &to, cancel)? {
-                self.kept.fetch_add(file.bytes, Ordering::Relaxed);
-                more(file.bytes);
-                return Ok(());
-            }
-            // What an attempt before left may be a link to a file of a checkpoint, which must not change.
-            match fs::remove_file(&to) {
-                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                    return Err(CheckpointError::at(to)(error));
+        on_threads(
+            self.target.workers,
+            files.len(),
+            cancel,
+            || Ok(()),
+            |(), at| {
+                let Some((name, file)) = files.get(at) else { return Ok(()) };
+                let to = self.unfinished.join(name);
+                if self.has(file, &to, cancel)? || self.keeps(name, file, &to, cancel)? {
+                    self.kept.fetch_add(file.bytes, Ordering::Relaxed);
+                    more(file.bytes);
+                    return Ok(());
                 }
-                _ => {}
-            }
-            self.source.fetch(file, &to, self.target.placing, cancel, more)
-        })?;
-        sync_folder(self.unfinished)
+                // What an attempt before left may be a link to a file of a checkpoint, which must not change.
+                remove_path(&to)?;
+                self.source.fetch(file, &to, self.target.placing, cancel, more)
+            },
+        )?;
+        Ok(sync_folder(self.unfinished)?)
     }
 
     /// True if an attempt that was stopped has brought the file: it is compared.
@@ -200,7 +225,7 @@ impl Work<'_> {
     /// True if the index that is there has the same table file, which is used by a hard link. It is read and compared: a replica whose
     /// disk has damaged a file is mended by the next checkpoint.
     fn keeps(&self, name: &str, file: &FileEntry, to: &Path, cancel: &CancelToken) -> Result<bool, CheckpointError> {
-        let is_same = |old: &&&FileEntry| (old.bytes, &old.sha256) == (file.bytes, &file.sha256);
+        let is_same = |old: &&&FileEntry| **old == file;
         if !name.ends_with(".sst") || self.old.get(file.path.as_str()).filter(is_same).is_none() {
             return Ok(false);
         }
@@ -219,7 +244,7 @@ impl Work<'_> {
     fn sweep(&self, files: &[(&str, &FileEntry)]) -> Result<(), CheckpointError> {
         let known: std::collections::HashSet<PathBuf> =
             files.iter().map(|(name, _)| self.unfinished.join(name)).collect();
-        for path in crate::files::files_below(self.unfinished)?.into_iter().filter(|path| !known.contains(path)) {
+        for path in files_below(self.unfinished)?.into_iter().filter(|path| !known.contains(path)) {
             fs::remove_file(&path).map_err(CheckpointError::at(&path))?;
         }
         Ok(())

@@ -11,18 +11,20 @@ use std::{
 };
 
 use cairn_model::CancelToken;
-use cairn_store::{Lease, Store};
+use cairn_store::{
+    Lease, Store,
+    files::{files_below, remove_path},
+    on_threads,
+};
 use sha2::{Digest, Sha256};
 
 use crate::{
     Beside, CheckpointError, FileEntry, Manifest, SIGNATURE, Signer,
     copy::{copy_index, lock},
-    files::{files_below, remove_folder},
     hashes::Hashes,
     kept::CHECKPOINTS,
     pieces::{PIECES, cut, hash_in, name_of},
     work::{LEASE, Seen, WORK, hashes_in, holder},
-    workers::on_threads,
 };
 
 /// How a checkpoint is sent.
@@ -62,12 +64,12 @@ pub fn send(
     let own = hex::encode(&Sha256::digest(store.location().to_string())[..8]);
     let work = datadir.join(WORK).join(own);
     let _lock = lock(&work.with_extension("lock"), &format!("sends a checkpoint to {}", store.location()))?;
-    remove_folder(&work)?;
+    remove_path(&work)?;
     fs::create_dir_all(&work).map_err(CheckpointError::at(&work))?;
     let lease = Lease::take(store, LEASE, &holder(datadir)?)?;
     let sent = send_from(datadir, &work, store, &lease, beside, signer, sending, cancel, seen);
     // Also after a failure: the copy keeps table files that the index replaces.
-    let removed = remove_folder(&work);
+    let removed = remove_path(&work);
     let sent = sent?;
     removed?;
     Ok(sent)
@@ -134,7 +136,7 @@ impl Uploads<'_> {
 
     fn has_all(&self, pieces: &[String]) -> bool {
         let there = self.there.lock().unwrap_or_else(PoisonError::into_inner);
-        !pieces.is_empty() && pieces.iter().all(|piece| there.contains(piece))
+        pieces.iter().all(|piece| there.contains(piece))
     }
 }
 
@@ -155,27 +157,33 @@ fn send_files(
     // The longest first, so that none is left alone at the end.
     paths.sort_unstable_by(|a, b| b.cmp(a));
     let (files, done) = (Mutex::new(Vec::with_capacity(paths.len())), AtomicU64::new(0));
-    on_threads(sending.workers, paths.len(), cancel, |at| {
-        let Some((bytes, path)) = paths.get(at) else { return Ok(()) };
-        let (known, is_new) = hashes.of(
-            path,
-            |known| uploads.has_all(&known.pieces),
-            || {
-                cut(path, cancel, |piece, hash| {
-                    let length = piece.len() as u64;
-                    uploads.piece(piece, hash)?;
-                    seen(done.fetch_add(length, Ordering::Relaxed) + length, total);
-                    Ok(())
-                })
-            },
-        )?;
-        if !is_new {
-            seen(done.fetch_add(*bytes, Ordering::Relaxed) + bytes, total);
-        }
-        let relative = path.strip_prefix(work).unwrap_or(path).to_string_lossy().into_owned();
-        let file = FileEntry { path: relative, bytes: *bytes, sha256: known.sha256, pieces: known.pieces };
-        files.lock().unwrap_or_else(PoisonError::into_inner).push(file);
-        Ok(())
-    })?;
+    on_threads(
+        sending.workers,
+        paths.len(),
+        cancel,
+        || Ok(()),
+        |(), at| {
+            let Some((bytes, path)) = paths.get(at) else { return Ok(()) };
+            let (pieces, is_new) = hashes.of(
+                path,
+                |pieces| uploads.has_all(pieces),
+                || {
+                    cut(path, cancel, |piece, hash| {
+                        let length = piece.len() as u64;
+                        uploads.piece(piece, hash)?;
+                        seen(done.fetch_add(length, Ordering::Relaxed) + length, total);
+                        Ok(())
+                    })
+                },
+            )?;
+            if !is_new {
+                seen(done.fetch_add(*bytes, Ordering::Relaxed) + bytes, total);
+            }
+            let relative = path.strip_prefix(work).unwrap_or(path).to_string_lossy().into_owned();
+            let file = FileEntry { path: relative, bytes: *bytes, pieces };
+            files.lock().unwrap_or_else(PoisonError::into_inner).push(file);
+            Ok(())
+        },
+    )?;
     Ok(files.into_inner().unwrap_or_else(PoisonError::into_inner))
 }

@@ -6,13 +6,13 @@ use std::{
 };
 
 use cairn_model::CancelToken;
-use cairn_store::Store;
+use cairn_store::{PIECE, Store};
 
 use crate::{
     CHECKPOINT, CheckpointError, FileEntry, Manifest, SIGNATURE, Trust,
     files::{copy, read_all},
     kept::{CHECKPOINTS, MOST_MANIFEST, kept},
-    pieces::{each, join},
+    pieces::{Found, each, join},
 };
 
 /// How table files of a folder are placed. They never change; all other files are copied.
@@ -130,9 +130,11 @@ impl Source<'_> {
 }
 
 /// What differs of a file.
-pub(crate) fn wrong((bytes, sha256): &(u64, String), file: &FileEntry) -> Option<String> {
-    if *bytes != file.bytes {
-        return Some(format!("it has {bytes} bytes, the manifest says {}", file.bytes));
+pub(crate) fn wrong(found: &Found, file: &FileEntry) -> Option<String> {
+    if found.bytes != file.bytes {
+        return Some(format!("it has {} bytes, the manifest says {}", found.bytes, file.bytes));
     }
-    (*sha256 != file.sha256).then(|| format!("its SHA-256 is {sha256}, the manifest says {}", file.sha256))
+    let (at, (is, said)) = found.pieces.iter().zip(&file.pieces).enumerate().find(|(_, (is, said))| is != said)?;
+    let from = at as u64 * PIECE as u64;
+    Some(format!("the SHA-256 from byte {from} on is {is}, the manifest says {said}"))
 }

@@ -6,9 +6,10 @@ use std::{
     path::Path,
 };
 
+use cairn_store::files::sync_folder_of;
 use rustix::fs::{CWD, FlockOperation, RenameFlags, fcntl_lock, renameat_with};
 
-use crate::{CheckpointError, files::sync_folder};
+use crate::CheckpointError;
 
 /// Puts the index in the folder `from` in the place of the one in `index`, if there is one, which is in `from` then: at no time is there
 /// none. A process that reads the old one goes on with its open files.
@@ -23,7 +24,7 @@ pub(crate) fn put(from: &Path, index: &Path) -> Result<(), CheckpointError> {
         true => renameat_with(CWD, from, CWD, index, RenameFlags::EXCHANGE).map_err(io::Error::from),
     };
     placed.map_err(CheckpointError::at(index))?;
-    index.parent().map_or(Ok(()), sync_folder)
+    Ok(sync_folder_of(index)?)
 }
 
 /// The lock of the database, as long as the file is open. A process that writes the index holds it.

@@ -9,32 +9,15 @@ use std::{
 };
 
 use cairn_model::CancelToken;
+use cairn_store::{Difference, files::files_below, on_threads};
 
-use crate::{
-    CHECKPOINT, CheckpointError, Manifest, SIGNATURE, Source, Trust, files::files_below, work::Seen,
-    workers::on_threads,
-};
+use crate::{CHECKPOINT, CheckpointError, Manifest, SIGNATURE, Source, Trust, work::Seen};
 
 /// Files that are read at a time.
 const READERS: usize = 4;
 
-/// A file that is not what the manifest says.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Difference {
-    /// Its path from the folder of the checkpoint.
-    pub path: String,
-    /// What is wrong.
-    pub what: String,
-}
-
 /// What was compared.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Checked {
-    /// The manifest.
-    pub manifest: Manifest,
-    /// Files that are not what it says.
-    pub differences: Vec<Difference>,
-}
+pub type Checked = cairn_store::Checked<Manifest>;
 
 /// Compares each file of a checkpoint with the manifest; in a folder, it also finds files that it does not name. Reads all of them.
 ///
@@ -48,15 +31,21 @@ pub fn verify(
 ) -> Result<Checked, CheckpointError> {
     let manifest = source.manifest(trust)?;
     let (total, done, found) = (manifest.bytes(), AtomicU64::new(0), Mutex::new(Vec::new()));
-    on_threads(READERS, manifest.files.len(), cancel, |at| {
-        let Some(file) = manifest.files.get(at) else { return Ok(()) };
-        if let Some(what) = source.compare(file, cancel)? {
-            let path = file.path.clone();
-            found.lock().unwrap_or_else(PoisonError::into_inner).push(Difference { path, what });
-        }
-        seen(done.fetch_add(file.bytes, Ordering::Relaxed) + file.bytes, total);
-        Ok(())
-    })?;
+    on_threads(
+        READERS,
+        manifest.files.len(),
+        cancel,
+        || Ok(()),
+        |(), at| {
+            let Some(file) = manifest.files.get(at) else { return Ok(()) };
+            if let Some(what) = source.compare(file, cancel)? {
+                let path = file.path.clone();
+                found.lock().unwrap_or_else(PoisonError::into_inner).push(Difference { path, what });
+            }
+            seen(done.fetch_add(file.bytes, Ordering::Relaxed) + file.bytes, total);
+            Ok(())
+        },
+    )?;
     let mut differences = found.into_inner().unwrap_or_else(PoisonError::into_inner);
     if let Source::Folder(folder) = source {
         let known: HashSet<_> = manifest.files.iter().map(|file| folder.join(&file.path)).collect();

@@ -3,7 +3,7 @@
 use std::{io, path::PathBuf};
 
 use cairn_reader::ReadError;
-use cairn_store::StoreError;
+use cairn_store::{JobError, StoreError};
 use cairn_tables::DecodeError;
 
 /// Why an export, or the check of one, failed. What was written so far is kept: the same command goes on from there.
@@ -66,6 +66,7 @@ impl From<StoreError> for ExportError {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::Stopped => ExportError::Stopped,
+            StoreError::File { path, source } => ExportError::File { path, source },
             other => ExportError::Store(other),
         }
     }
@@ -82,5 +83,19 @@ impl ExportError {
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         matches!(self, ExportError::Stopped)
+    }
+}
+
+impl JobError for ExportError {
+    fn stopped() -> Self {
+        ExportError::Stopped
+    }
+
+    fn panicked() -> Self {
+        ExportError::Panicked
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.is_cancelled()
     }
 }

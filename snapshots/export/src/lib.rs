@@ -7,7 +7,6 @@ mod dataset;
 mod datasets;
 mod dictionary;
 mod error;
-mod files;
 mod first_seen;
 mod forms;
 mod grid;
@@ -22,8 +21,8 @@ mod sink;
 mod spent;
 mod verify;
 mod work;
-mod workers;
 
+pub use cairn_store::Difference;
 pub use columns::{Column, Extra, Kind};
 pub use dataset::Dataset;
 pub use dictionary::dictionary;
@@ -34,4 +33,4 @@ pub use manifest::{ColumnEntry, DatasetEntry, FileEntry, MANIFEST, Manifest, SCH
 pub use options::ExportOptions;
 pub use place::Place;
 pub use run::{ExportStep, Exported, export};
-pub use verify::{Checked, Difference, verify};
+pub use verify::{Checked, verify};

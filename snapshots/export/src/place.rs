@@ -6,12 +6,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use cairn_store::{Lease, Store};
-
-use crate::{
-    ExportError,
+use cairn_store::{
+    Lease, Store,
     files::{read_file, remove_path, sync_folder_of, write_file},
 };
+
+use crate::ExportError;
 
 /// Where an export goes, or is.
 #[derive(Clone, Copy, Debug)]
@@ -54,7 +54,7 @@ impl<'p> Place<'p> {
     /// The text of a small file; `None` if there is none.
     pub(crate) fn read(&self, name: &str) -> Result<Option<Vec<u8>>, ExportError> {
         match self {
-            Place::Folder(folder) => read_file(&folder.join(name)),
+            Place::Folder(folder) => Ok(read_file(&folder.join(name))?),
             Place::Store(store) => Ok(store.read(name, MOST_MANIFEST)?),
         }
     }
@@ -62,7 +62,7 @@ impl<'p> Place<'p> {
     /// Writes a small file so that it is there as a whole or not at all.
     pub(crate) fn write(&self, name: &str, text: &[u8]) -> Result<(), ExportError> {
         match self {
-            Place::Folder(folder) => write_file(&folder.join(name), text),
+            Place::Folder(folder) => Ok(write_file(&folder.join(name), text)?),
             Place::Store(store) => Ok(store.write(name, text.to_vec())?),
         }
     }
@@ -73,7 +73,7 @@ impl<'p> Place<'p> {
             Place::Folder(folder) => {
                 let path = folder.join(name);
                 remove_path(&path)?;
-                sync_folder_of(&path)
+                Ok(sync_folder_of(&path)?)
             }
             Place::Store(store) => Ok(store.remove(name)?),
         }

@@ -10,6 +10,7 @@ use std::{
 
 use cairn_model::CancelToken;
 use cairn_reader::{Reader, View};
+use cairn_store::on_threads;
 use cairn_tables::{TABLES, Table, totals::TotalsTable};
 
 use crate::{
@@ -22,7 +23,6 @@ use crate::{
     plan::Plan,
     spent::{Answers, Asking, Spent},
     work::WorkFolder,
-    workers::on_threads,
 };
 
 /// How far an export is.
@@ -171,7 +171,13 @@ impl Run<'_> {
     /// Writes all files: datasets without parts first, since each takes one thread for long, then groups of parts.
     fn all(self) -> Result<Vec<FileEntry>, ExportError> {
         let jobs = self.plan.whole.len() + self.groups.len();
-        on_threads(self.reader, self.options.workers, jobs, self.cancel, |view, job| self.job(view, job))?;
+        on_threads(
+            self.options.workers,
+            jobs,
+            self.cancel,
+            || Ok(self.reader.view()?),
+            |view, job| self.job(view, job),
+        )?;
         Ok(self.made.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 

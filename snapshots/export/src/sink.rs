@@ -9,6 +9,7 @@ use std::{
 
 use arrow_schema::DataType;
 use cairn_model::Height;
+use cairn_store::files::{sync_folder_of, unfinished};
 use parquet::{
     arrow::ArrowWriter,
     basic::{Compression, Encoding, ZstdLevel},
@@ -23,7 +24,6 @@ use sha2::{Digest, Sha256};
 use crate::{
     ExportError, FileEntry,
     columns::{Column, Kind},
-    files::{UNFINISHED, sync_folder_of},
     forms::Format,
     rows::Rows,
 };
@@ -79,8 +79,7 @@ pub(crate) struct Sink {
 impl Sink {
     /// Begins a file of these columns.
     pub(crate) fn begin(shape: &Shape, path: &Path, format: Format, budget: usize) -> Result<Self, ExportError> {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let unfinished = path.with_file_name(format!(".{name}{UNFINISHED}"));
+        let unfinished = unfinished(path);
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder).map_err(ExportError::at(folder))?;
         }

@@ -12,7 +12,6 @@ use crate::{
     ExportError, Part,
     buckets::{Buckets, Filled, cut, cut_array},
     forms::Format,
-    workers::on_threads,
 };
 
 /// Answers, by groups of parts.
@@ -121,7 +120,8 @@ impl Asking<'_> {
     }
 
     fn each(&self, job: impl Fn(&View<'_>, usize) -> Result<(), ExportError> + Sync) -> Result<(), ExportError> {
-        on_threads(self.reader, self.workers, self.groups.len(), self.cancel, job)
+        let begin = || Ok(self.reader.view()?);
+        on_threads(self.workers, self.groups.len(), self.cancel, begin, |view, at| job(view, at))
     }
 
     fn parts(&self, at: usize) -> &[Part] {

@@ -8,29 +8,14 @@ use std::{
 };
 
 use cairn_model::CancelToken;
-use cairn_store::StoreError;
+use cairn_store::{Difference, StoreError};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use sha2::{Digest, Sha256};
 
 use crate::{ExportError, FileEntry, MANIFEST, Manifest, Place};
 
-/// A file that is not what the manifest says.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Difference {
-    /// Its path from the folder of the export.
-    pub path: String,
-    /// What is wrong.
-    pub what: String,
-}
-
 /// What was compared.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Checked {
-    /// The manifest.
-    pub manifest: Manifest,
-    /// Files that are not what it says.
-    pub differences: Vec<Difference>,
-}
+pub type Checked = cairn_store::Checked<Manifest>;
 
 /// Compares each file of the export at a place with the manifest: its bytes by SHA-256, and its rows. Reads all files.
 /// `seen` is called with the bytes read so far, and all.

@@ -8,14 +8,13 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use cairn_store::identity;
+use cairn_store::{
+    files::{read_file as read, remove_path as remove, write_file as write},
+    identity,
+};
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    Dataset, ExportError, ExportOptions, FileEntry, MANIFEST, Manifest, Place, SCHEMA_VERSION,
-    files::{read_file as read, remove_path as remove, write_file as write},
-    place::Held,
-};
+use crate::{Dataset, ExportError, ExportOptions, FileEntry, MANIFEST, Manifest, Place, SCHEMA_VERSION, place::Held};
 
 /// What an export is to make: a run with another plan does not go on with it.
 #[derive(PartialEq, Eq, Serialize, Deserialize)]
@@ -177,7 +176,7 @@ impl<'p> WorkFolder<'p> {
         }
         self.out.write(MANIFEST, manifest.text()?.as_bytes())?;
         // The export is complete. What is left of the work is removed by the next one.
-        let left = [self.out.remove(PREVIOUS_IN_OUT), self.out.remove(MARK), remove(&self.folder)];
+        let left = (self.out.remove(PREVIOUS_IN_OUT), self.out.remove(MARK), remove(&self.folder));
         drop(left);
         Ok(())
     }

@@ -1,12 +1,18 @@
-//! Stores of objects: buckets that speak S3's protocol, and folders. The calls block; threads may share a store.
+//! Stores of objects: buckets that speak S3's protocol, and folders. The calls block; threads may share a store. And what exports and
+//! checkpoints have in common beside them: files of this machine, jobs on threads, what a comparison finds.
 
+mod checked;
 mod error;
+pub mod files;
+mod jobs;
 mod lease;
 mod location;
 mod send;
 mod store;
 
+pub use checked::{Checked, Difference};
 pub use error::StoreError;
+pub use jobs::{JobError, on_threads};
 pub use lease::{Lease, identity};
 pub use location::{Location, LocationError};
 pub use send::PIECE;

@@ -150,13 +150,24 @@ impl Store {
     /// # Errors
     /// The store fails.
     pub fn read(&self, name: &str, most: u64) -> Result<Option<Vec<u8>>, StoreError> {
-        let mut found = Vec::new();
-        let read = self.scan_within(name, most, &mut |part| {
-            found.extend_from_slice(part);
-            Ok(())
+        let from = self.name(name);
+        // One request: each costs time and, in many stores, money.
+        let read = self.again(|| {
+            let request = async {
+                let found = self.objects.get(&from).await?;
+                let bytes = found.meta.size;
+                Ok((bytes, if bytes > most { None } else { Some(found.bytes().await?) }))
+            };
+            match self.wait(name, request)? {
+                (bytes, None) => Err(StoreError::TooLong { name: self.shown(name), bytes, most }),
+                (bytes, Some(found)) if found.len() as u64 != bytes => {
+                    Err(self.cut_short(name, found.len() as u64, bytes))
+                }
+                (_, Some(found)) => Ok(found.into()),
+            }
         });
         match read {
-            Ok(_) => Ok(Some(found)),
+            Ok(found) => Ok(Some(found)),
             Err(StoreError::Absent { .. }) => Ok(None),
             Err(error) => Err(error),
         }
@@ -167,19 +178,7 @@ impl Store {
     /// # Errors
     /// There is none, or the store fails, or `seen` does.
     pub fn scan(&self, name: &str, seen: &mut dyn FnMut(&[u8]) -> Result<(), StoreError>) -> Result<u64, StoreError> {
-        self.scan_within(name, u64::MAX, seen)
-    }
-
-    fn scan_within(
-        &self,
-        name: &str,
-        most: u64,
-        seen: &mut dyn FnMut(&[u8]) -> Result<(), StoreError>,
-    ) -> Result<u64, StoreError> {
         let Some(meta) = self.meta(name)? else { return Err(StoreError::Absent { name: self.shown(name) }) };
-        if meta.size > most {
-            return Err(StoreError::TooLong { name: self.shown(name), bytes: meta.size, most });
-        }
         let mut at = 0;
         while at < meta.size {
             let part = self.part(name, &meta, at..meta.size.min(at + READ))?;
@@ -197,11 +196,14 @@ impl Store {
             let request = async { self.objects.get_opts(&meta.location, options.clone()).await?.bytes().await };
             let bytes = self.wait(name, request)?;
             if bytes.len() as u64 != expected {
-                let why = format!("it sent {} bytes of {expected}", bytes.len());
-                return Err(StoreError::Failed { name: self.shown(name), why });
+                return Err(self.cut_short(name, bytes.len() as u64, expected));
             }
             Ok(bytes.into())
         })
+    }
+
+    fn cut_short(&self, name: &str, sent: u64, of: u64) -> StoreError {
+        StoreError::Failed { name: self.shown(name), why: format!("it sent {sent} bytes of {of}") }
     }
 
     /// Reads again what breaks off on the way: the client repeats requests that fail, but not those whose answers do.

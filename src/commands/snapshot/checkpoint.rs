@@ -8,7 +8,10 @@ use cairn_checkpoint::{
 };
 use cairn_follow::size;
 use cairn_model::CancelToken;
-use cairn_pipeline::{Phase, Progress, ProgressStep};
+use cairn_pipeline::{
+    Phase, PipelineError, Progress, ProgressStep,
+    verify::{RawCheck, audit_folder},
+};
 use cairn_state::backup;
 use cairn_store::Store;
 
@@ -169,6 +172,19 @@ pub(super) fn compare(
     Ok(if ok { Exit::Done } else { Exit::Difference })
 }
 
+/// The first thing that is wrong with an index.
+fn audited(index: &Path, context: &Context, signals: &Signals) -> Result<Option<String>, CheckpointError> {
+    let reporter = Reporter::new(&context.screen, signals.cancel_token(), None);
+    let (_, audit) = audit_folder(index, RawCheck::None, &reporter).map_err(|error| match error {
+        PipelineError::Stopped => CheckpointError::Stopped,
+        other => CheckpointError::Audit(other.to_string()),
+    })?;
+    let damage = audit.damages.iter().map(|damage| format!("{}: {}", damage.place, damage.what)).next();
+    let differs =
+        || audit.checks.iter().find(|check| !check.ok).map(|check| format!("{}: {}", check.name, check.detail));
+    Ok(damage.or_else(differs))
+}
+
 pub(super) fn restore(args: &SnapshotRestore, context: &Context) -> Result<Exit, Failure> {
     let trust = trust(&args.chosen)?;
     let target = Target {
@@ -181,8 +197,9 @@ pub(super) fn restore(args: &SnapshotRestore, context: &Context) -> Result<Exit,
     let signals = Signals::take_over()?;
     let opened = Opened::of(&args.from, args.chosen.store, signals.cancel_token())?;
     let source = source(&opened, &args.chosen);
+    let audit = |index: &Path| if args.verify { audited(index, context, &signals) } else { Ok(None) };
     let restored = reported(context, &signals, Phase::Export, |cancel, seen| {
-        cairn_checkpoint::restore(&source, &trust, &target, cancel, seen)
+        cairn_checkpoint::restore_audited(&source, &trust, &target, &audit, cancel, seen)
     })?;
     let Some(restored) = restored else { return Ok(signals::exit_of_cancelled()) };
     let what = if restored.is_new { "restored" } else { "there already:" };

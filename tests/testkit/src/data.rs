@@ -1,6 +1,7 @@
 //! Folders: real chain data, the workspace, and temporary ones.
 
 use std::{
+    collections::BTreeMap,
     env, fs,
     path::{Path, PathBuf},
 };
@@ -66,4 +67,27 @@ pub fn read_block_file(path: &Path, network: Network) -> Vec<Block> {
         rest = after;
     }
     blocks
+}
+
+/// All files below a folder, by path from it, with their bytes.
+///
+/// # Panics
+/// Panics if one cannot be read.
+#[must_use]
+pub fn files_in(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+    fn walk(root: &Path, folder: &Path, found: &mut BTreeMap<String, Vec<u8>>) -> std::io::Result<()> {
+        for entry in fs::read_dir(folder)? {
+            let path = entry?.path();
+            if path.is_dir() {
+                walk(root, &path, found)?;
+            } else {
+                let name = path.strip_prefix(root).unwrap_or(&path).display().to_string();
+                found.insert(name, fs::read(&path)?);
+            }
+        }
+        Ok(())
+    }
+    let mut found = BTreeMap::new();
+    walk(folder, folder, &mut found).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    found
 }
