@@ -77,7 +77,7 @@ fn hash_all(
         total += fs::metadata(path).map_err(CheckpointError::at(path))?.len();
     }
     let (files, done) = (Mutex::new(Vec::with_capacity(paths.len())), AtomicU64::new(0));
-    on_threads(
+    on_threads::<_, CheckpointError>(
         READERS,
         paths.len(),
         cancel,

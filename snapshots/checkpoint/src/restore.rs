@@ -193,7 +193,7 @@ impl Work<'_> {
         self.sweep(&files)?;
         let done = AtomicU64::new(0);
         let more = |bytes: u64| seen(done.fetch_add(bytes, Ordering::Relaxed) + bytes, total);
-        on_threads(
+        on_threads::<_, CheckpointError>(
             self.target.workers,
             files.len(),
             cancel,

@@ -157,7 +157,7 @@ fn send_files(
     // The longest first, so that none is left alone at the end.
     paths.sort_unstable_by(|a, b| b.cmp(a));
     let (files, done) = (Mutex::new(Vec::with_capacity(paths.len())), AtomicU64::new(0));
-    on_threads(
+    on_threads::<_, CheckpointError>(
         sending.workers,
         paths.len(),
         cancel,

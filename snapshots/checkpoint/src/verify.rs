@@ -31,7 +31,7 @@ pub fn verify(
 ) -> Result<Checked, CheckpointError> {
     let manifest = source.manifest(trust)?;
     let (total, done, found) = (manifest.bytes(), AtomicU64::new(0), Mutex::new(Vec::new()));
-    on_threads(
+    on_threads::<_, CheckpointError>(
         READERS,
         manifest.files.len(),
         cancel,

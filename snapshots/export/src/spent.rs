@@ -7,6 +7,7 @@ use std::path::Path;
 use cairn_domain::address_of;
 use cairn_model::{CancelToken, TxNum, Txid};
 use cairn_reader::{Reader, View};
+use cairn_store::on_threads;
 
 use crate::{
     ExportError, Part,
