@@ -196,7 +196,8 @@ class Search:
     def haircut(self, going: DataFrame, outputs: DataFrame) -> tuple[DataFrame, DataFrame]:
         """The outputs with their shares, by source, and what is lost to fees."""
         taint = going.groupBy("source", "spender", "input_sats", "output_sats").agg(f.sum("haircut").alias("taint"))
-        arrived = taint.join(outputs, "spender").withColumn("haircut", share(f.col("taint"), f.col("value_sats"), f.col("input_sats")))
+        to_output = share(f.col("taint"), f.col("value_sats"), f.col("input_sats"))
+        arrived = taint.join(outputs, "spender").withColumn("haircut", to_output)
         fee = share(f.col("taint"), f.col("input_sats") - f.col("output_sats"), f.col("input_sats"))
         lost = taint.groupBy("source").agg(f.sum(fee).alias("haircut"))
         arrived = arrived.select("source", f.col("spender").alias("tx_num"), "vout", "script_id", "value_sats", "haircut")
@@ -214,7 +215,8 @@ class Search:
         )  # fmt: skip
         fee = there.where(f.col("to") > f.col("output_sats"))
         fee = fee.groupBy("source").agg(f.sum(f.col("to") - f.greatest("from", "output_sats")).alias("fifo_sats"))
-        return merged(arrived).localCheckpoint(), fee.select("source", f.lit(0).cast("decimal(38, 0)").alias("haircut"), "fifo_sats")
+        no_haircut = f.lit(0).cast("decimal(38, 0)").alias("haircut")
+        return merged(arrived).localCheckpoint(), fee.select("source", no_haircut, "fifo_sats")
 
     def arrived(self, coins: DataFrame, segments: DataFrame) -> DataFrame:
         """What a hop reached, with the FIFO amounts, and where money ends since the coin has the script that it has."""

@@ -26,6 +26,7 @@ sys.path[:0] = [str(DOCS), str(SPARK)]
 
 import cairn_views
 import clusters
+import exposures
 import polars
 from pyspark.sql import SparkSession, functions
 
@@ -723,9 +724,12 @@ def main():
     stop_if_wrong()
     say(f"{len(answers)} questions: the three engines agree")
     check_clusters(spark, manifest)
-    spark.stop()
     stop_if_wrong()
     say("Spark finds the same clusters from scratch")
+    rows = exposures.check(spark, EXPORT, EXPORT_HEX, 35, same)
+    spark.stop()
+    stop_if_wrong()
+    say(f"Spark follows money as a second program does, {rows} rows")
     compare_with_api(answers, db)
     check_tip()
     stop_if_wrong()
