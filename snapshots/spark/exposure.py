@@ -16,6 +16,7 @@ columns of the datasets, and keeps no more than what is reached.
 """
 
 import argparse
+import os
 import sys
 from typing import NamedTuple
 
@@ -99,7 +100,7 @@ def read_scripts(spark: SparkSession, path: str, export: str, names: list[str]) 
         if found.isEmpty():
             raise WrongInput(f"no block pays an address of {path}")
         if unknown:
-            print(f"{unknown} rows of {path} have an address that no block pays")
+            print(f"Rows of {path} with an address that no block pays: {unknown}")
         return found.drop("address").distinct().localCheckpoint()
     is_binary = dict(rows.dtypes)["script_id"] == "binary"
     digits = f.lower(f.hex("script_id")) if is_binary else f.lower("script_id")
@@ -291,8 +292,9 @@ def sums(prefix="", where=None) -> list:
 
 
 def follow(spark, export, sources, hops=4, services=None, most_transactions=1000) -> Exposure:
-    """Exposure to `sources` (columns `source` and `script_id`, each row once). `services` has a column `script_id`. Scripts with
-    more than `most_transactions` end paths; with 0 none does for that."""
+    """Exposure to `sources` (columns `source` and `script_id`, each row once), with `script_id` in the form of the export, as
+    `read_scripts` makes it. Paths end at the `script_id` of `services`, and at scripts with more than `most_transactions`; with 0
+    none is too busy."""
     search = Search(spark, export, sources, hops, services, most_transactions)
     reached, fees = search.run()
     rows = by_coin(reached, search.coins)
@@ -342,6 +344,8 @@ def main():
     given = arguments.parse_args()
     if given.hops < 1 or given.most_transactions < 0:
         sys.exit("exposure: --hops has to be 1 or more, and --most-transactions 0 or more")
+    if given.out and os.path.exists(given.out):
+        sys.exit(f"exposure: {given.out} is there already")
     spark = SparkSession.builder.appName("cairn-exposure").getOrCreate()
     try:
         sources = read_scripts(spark, given.sources, given.export, ["source"])
@@ -351,7 +355,7 @@ def main():
         sys.exit(f"exposure: {wrong}")
     found = Exposure(*(frame.localCheckpoint() for frame in found))
     if never := sources.count() - found.scripts.where("hops = 0").count():
-        print(f"{never} rows of {given.sources} have a script that no block pays")
+        print(f"Rows of {given.sources} with a script that no block pays: {never}")
     show(found.summary, "Where the money of each source is", ["source", f.desc("haircut_sats"), "part"])
     show(found.scripts, "Scripts that hold most", [f.desc("haircut_sats"), f.desc("poison_sats"), "source", "script_id"])
     show(found.ends, "Where most ended", [f.desc("haircut_sats"), f.desc("poison_sats"), "source", "part", "script_id"])
