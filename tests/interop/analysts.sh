@@ -17,4 +17,4 @@ install_pinned interop-analysts duckdb==2.0.1 polars==2.1.0 pyspark==4.3.0 matpl
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-timeout 240 "$tools/bin/python" -W ignore "$here/analysts.py" "$base" "$cairn" "$datadir" "$work"
+timeout 360 "$tools/bin/python" -W ignore "$here/analysts.py" "$base" "$cairn" "$datadir" "$work"
