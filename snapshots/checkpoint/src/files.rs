@@ -10,7 +10,7 @@ use cairn_model::CancelToken;
 
 use crate::{
     CheckpointError,
-    pieces::{Found, Pieces},
+    cut::{Found, Pieces},
 };
 
 /// Bytes that are read at a time.

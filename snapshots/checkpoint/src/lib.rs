@@ -3,6 +3,7 @@
 //! that goes on from its block.
 
 mod copy;
+mod cut;
 mod error;
 mod files;
 mod hashes;

@@ -3,7 +3,7 @@
 use cairn_reader::{Reader, View};
 use serde::{Deserialize, Serialize};
 
-use crate::{CheckpointError, pieces::pieces_of};
+use crate::{CheckpointError, cut::pieces_of};
 
 /// Name of the manifest of a checkpoint.
 pub const CHECKPOINT: &str = "checkpoint.json";
@@ -102,7 +102,10 @@ impl Manifest {
             let pieces = pieces_of(file.bytes);
             if file.pieces.len() as u64 != pieces {
                 let has = file.pieces.len();
-                return Err(wrong(format!("{:?} has {has} hashes; its {} bytes have {pieces}", file.path, file.bytes)));
+                return Err(wrong(format!(
+                    "the number of hashes of {:?} is {has}; for {} bytes it is {pieces}",
+                    file.path, file.bytes
+                )));
             }
         }
         Ok(manifest)

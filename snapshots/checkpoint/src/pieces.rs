@@ -1,12 +1,7 @@
 //! Files as pieces. A piece is an object that is named by its hash: what a store has already is not sent again.
 
-use std::{
-    fs::File,
-    io::{Read, Write},
-    path::Path,
-};
+use std::{fs::File, io::Write, path::Path};
 
-use cairn_model::CancelToken;
 use cairn_store::{PIECE, Store};
 use sha2::{Digest, Sha256};
 
@@ -23,80 +18,6 @@ pub(crate) fn name_of(sha256: &str) -> String {
 /// The hash in the name of an object, if it is a piece.
 pub(crate) fn hash_in(name: &str) -> Option<&str> {
     name.strip_prefix(PIECES)?.rsplit('/').next().filter(|hash| hash.len() == 64)
-}
-
-/// Into how many pieces a file of so many bytes is cut.
-pub(crate) fn pieces_of(bytes: u64) -> u64 {
-    bytes.div_ceil(PIECE as u64).max(1)
-}
-
-/// What a file has.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Found {
-    pub(crate) bytes: u64,
-    /// SHA-256 of its pieces, in order.
-    pub(crate) pieces: Vec<String>,
-}
-
-/// Hashes the pieces of bytes that come in any division.
-#[derive(Default)]
-pub(crate) struct Pieces {
-    hash: Sha256,
-    /// Bytes of the piece that is not complete.
-    open: usize,
-    bytes: u64,
-    pieces: Vec<String>,
-}
-
-impl Pieces {
-    pub(crate) fn more(&mut self, mut part: &[u8]) {
-        while !part.is_empty() {
-            let (now, later) = part.split_at(part.len().min(PIECE - self.open));
-            self.hash.update(now);
-            self.open += now.len();
-            self.bytes += now.len() as u64;
-            if self.open == PIECE {
-                self.end();
-            }
-            part = later;
-        }
-    }
-
-    fn end(&mut self) {
-        self.pieces.push(hex::encode(self.hash.finalize_reset()));
-        self.open = 0;
-    }
-
-    pub(crate) fn finish(mut self) -> Found {
-        // An empty file has one piece, too.
-        if self.open > 0 || self.pieces.is_empty() {
-            self.end();
-        }
-        Found { bytes: self.bytes, pieces: self.pieces }
-    }
-}
-
-/// Reads a file piece by piece; `with` gets each piece and its hash. Gives the hashes.
-pub(crate) fn cut(
-    path: &Path,
-    cancel: &CancelToken,
-    mut with: impl FnMut(Vec<u8>, &str) -> Result<(), CheckpointError>,
-) -> Result<Vec<String>, CheckpointError> {
-    let mut file = File::open(path).map_err(CheckpointError::at(path))?;
-    let left = file.metadata().map_err(CheckpointError::at(path))?.len();
-    let mut pieces = Vec::new();
-    for at in 0..pieces_of(left) {
-        if cancel.is_cancelled() {
-            return Err(CheckpointError::Stopped);
-        }
-        let bytes = (left - at * PIECE as u64).min(PIECE as u64);
-        let mut piece = vec![0; usize::try_from(bytes).unwrap_or(PIECE)];
-        file.read_exact(&mut piece).map_err(CheckpointError::at(path))?;
-        let hash = hex::encode(Sha256::digest(&piece));
-        with(piece, &hash)?;
-        pieces.push(hash);
-    }
-    Ok(pieces)
 }
 
 /// Reads the pieces of a file of a checkpoint in order, compares each, and gives it to `with`.
@@ -144,42 +65,4 @@ pub(crate) fn join(
         Ok(())
     })?;
     made.sync_all().map_err(CheckpointError::at(to))
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(16))]
-
-        #[test]
-        fn any_division_has_the_hashes_of_the_pieces(
-            bytes in prop_oneof![Just(0), Just(PIECE - 1), Just(PIECE), Just(PIECE + 1), Just(2 * PIECE), 0..2 * PIECE],
-            chunk in prop_oneof![Just(PIECE), Just(2 * PIECE), 1_000_000..3_000_000usize],
-            seed in any::<u8>(),
-        ) {
-            let whole: Vec<u8> = (0..bytes).map(|at| (at >> 8) as u8 ^ seed).collect();
-            let mut pieces = Pieces::default();
-            whole.chunks(chunk).for_each(|part| pieces.more(part));
-            let mut expected: Vec<String> = whole.chunks(PIECE).map(|piece| hex::encode(Sha256::digest(piece))).collect();
-            if whole.is_empty() {
-                expected.push(hex::encode(Sha256::digest([])));
-            }
-            prop_assert_eq!(expected.len() as u64, pieces_of(bytes as u64));
-            prop_assert_eq!(pieces.finish(), Found { bytes: bytes as u64, pieces: expected.clone() });
-            let dir = tempfile::tempdir().unwrap();
-            let path = dir.path().join("file");
-            std::fs::write(&path, &whole).unwrap();
-            let mut put_together = Vec::new();
-            let cut = cut(&path, &CancelToken::never(), |piece, _| {
-                put_together.extend(piece);
-                Ok(())
-            });
-            prop_assert_eq!(cut.unwrap(), expected);
-            prop_assert!(put_together == whole);
-        }
-    }
 }

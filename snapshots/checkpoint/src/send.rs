@@ -21,9 +21,10 @@ use sha2::{Digest, Sha256};
 use crate::{
     Beside, CheckpointError, FileEntry, Manifest, SIGNATURE, Signer,
     copy::{copy_index, lock},
+    cut::cut,
     hashes::Hashes,
     kept::CHECKPOINTS,
-    pieces::{PIECES, cut, hash_in, name_of},
+    pieces::{PIECES, hash_in, name_of},
     work::{LEASE, Seen, WORK, hashes_in, holder},
 };
 

@@ -10,9 +10,10 @@ use cairn_store::{PIECE, Store};
 
 use crate::{
     CHECKPOINT, CheckpointError, FileEntry, Manifest, SIGNATURE, Trust,
+    cut::Found,
     files::{copy, read_all},
     kept::{CHECKPOINTS, MOST_MANIFEST, kept},
-    pieces::{Found, each, join},
+    pieces::{each, join},
 };
 
 /// How table files of a folder are placed. They never change; all other files are copied.
