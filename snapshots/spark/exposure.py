@@ -20,10 +20,13 @@ import os
 import sys
 from typing import NamedTuple
 
-from pyspark.errors import AnalysisException
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as f
 
+# What Spark fails with. Some of Java's errors come as they are.
+SPARK_ERRORS = (PySparkException, Py4JJavaError)
 # A set of this many rows goes to all executors, so that what it is joined with is read but not sorted.
 BROADCAST_ROWS = 1_000_000
 # Haircut amounts are whole millionths of a satoshi. Times an amount in satoshis, they fit into 38 digits.
@@ -47,6 +50,12 @@ class Exposure(NamedTuple):
     scripts: DataFrame
     ends: DataFrame
     summary: DataFrame
+
+
+def reason(error: Exception) -> str:
+    """The first line of what Spark says."""
+    text = error.java_exception.getMessage() if isinstance(error, Py4JJavaError) else str(error)
+    return (text or type(error).__name__).splitlines()[0]
 
 
 def read(spark: SparkSession, export: str, name: str) -> DataFrame:
@@ -81,8 +90,8 @@ def read_scripts(spark: SparkSession, path: str, export: str, names: list[str]) 
             rows = spark.read.csv(path, header=True, **spaces)
         else:
             rows = spark.read.parquet(path)
-    except AnalysisException as error:
-        raise WrongInput(f"{path} cannot be read as a CSV or Parquet file: {str(error).splitlines()[0]}") from None
+    except SPARK_ERRORS as error:
+        raise WrongInput(f"{path} cannot be read as a CSV or Parquet file: {reason(error)}") from None
     key = "script_id" if "script_id" in rows.columns else "address"
     missing = [column for column in [*names, key] if column not in rows.columns]
     if missing:
@@ -351,9 +360,11 @@ def main():
         sources = read_scripts(spark, given.sources, given.export, ["source"])
         services = read_scripts(spark, given.services, given.export, []) if given.services else None
         found = follow(spark, given.export, sources, given.hops, services, given.most_transactions)
+        found = Exposure(*(frame.localCheckpoint() for frame in found))
     except WrongInput as wrong:
         sys.exit(f"exposure: {wrong}")
-    found = Exposure(*(frame.localCheckpoint() for frame in found))
+    except SPARK_ERRORS as error:
+        sys.exit(f"exposure: Spark failed: {reason(error)}; `cairn snapshot verify` tells if a file of the export is damaged")
     if never := sources.count() - found.scripts.where("hops = 0").count():
         print(f"Rows of {given.sources} with a script that no block pays: {never}")
     show(found.summary, "Where the money of each source is", ["source", f.desc("haircut_sats"), "part"])

@@ -367,6 +367,12 @@ def check_errors(spark, export, folder, same):
         with contextlib.redirect_stdout(io.StringIO()):
             error = told(lambda: exposure.read_scripts(spark, str(path), str(export), ["source"]))
         same(words in error, True, f"a file with wrong {name}: {error!r}")
+    (folder / "damaged.parquet").write_bytes(bytes(3000))
+    # Spark would print where in its code it failed.
+    spark.sparkContext.setLogLevel("OFF")
+    error = told(lambda: exposure.read_scripts(spark, str(folder / "damaged.parquet"), str(export), ["source"]))
+    spark.sparkContext.setLogLevel("ERROR")
+    same("cannot be read as a CSV or Parquet file" in error and "\n" not in error, True, f"a damaged file: {error!r}")
     error = told(lambda: exposure.read(spark, str(folder), "inputs"))
     same("has no dataset inputs" in error, True, f"an export without a dataset: {error!r}")
     (folder / "unpaid.csv").write_text("source,script_id\nx,001122334455667788")
