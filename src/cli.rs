@@ -243,6 +243,10 @@ pub(crate) struct Repair {
     /// Blocks to compare with the block files, witnesses included. What differs is mended.
     #[arg(long, value_name = "WHICH", value_enum, default_value_t = Raw::Sample)]
     pub(crate) raw: Raw,
+    /// Go on although input events (imported labels, prices, contests, approvals) cannot be read and are lost. Without it,
+    /// such a repair changes nothing and names what is missing.
+    #[arg(long)]
+    pub(crate) without_events: bool,
 }
 
 #[derive(Args, Debug)]

@@ -319,6 +319,16 @@ impl From<PipelineError> for Failure {
                      this index is one that is written here",
                 );
             }
+            PipelineError::ForeignLedger { .. } => {
+                return Failure::new(Exit::Index, message)
+                    .hint("use another --datadir for another network, or move the folder `ledger` away");
+            }
+            PipelineError::EventsLost { .. } => {
+                return Failure::new(Exit::Index, message).hint(
+                    "nothing was changed: put back the folder `ledger` of the data folder from a backup, or import a file of \
+                     `cairn events export` afterwards and go on without them now: the same command with --without-events",
+                );
+            }
             PipelineError::LessWork { .. } => {
                 return Failure::new(Exit::Source, message)
                     .hint("the block files are older than the index; let the node catch up, or copy them again");

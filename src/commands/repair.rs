@@ -6,8 +6,8 @@ use cairn_follow::{Until, connect};
 use cairn_model::{BlockHash, CancelToken, Height, Network};
 use cairn_node::{NodeClient, NodeConfig};
 use cairn_pipeline::{
-    BlockSource, FileBlocks, FoundBlock, PipelineError, Repaired, finish_replacement, refuse_replica, set_aside,
-    survey_memory,
+    BlockSource, FileBlocks, FoundBlock, PipelineError, RepairOptions, Repaired, archived_facts, finish_replacement,
+    refuse_replica, set_aside, survey_memory,
 };
 use cairn_reader::{Facts, facts_in};
 use cairn_sources::{BlockFiles, Survey};
@@ -28,7 +28,8 @@ pub(crate) fn repair(args: &Repair, context: &Context) -> Result<Exit, Failure> 
     let datadir = args.index.datadir()?;
     refuse_replica(datadir)?;
     let signals = Signals::take_over()?;
-    let find = || ["index", "index.damaged"].iter().find_map(|name| facts_in(&datadir.join(name)));
+    // The archive of the ledger has them, too, for an index that cannot be opened.
+    let find = || facts_in(&datadir.join("index")).or_else(|| archived_facts(datadir));
     let facts = match find() {
         Some(facts) => Some(facts),
         None => {
@@ -62,10 +63,13 @@ pub(crate) fn repair(args: &Repair, context: &Context) -> Result<Exit, Failure> 
     let repaired = cairn_pipeline::repair(
         datadir,
         &Facts { blocks_dir: blocks.blocks_dir.clone(), ..facts.clone() },
-        args.limits.memory,
-        args.limits.save_every,
+        RepairOptions {
+            memory: args.limits.memory,
+            save_seconds: args.limits.save_every,
+            raw: args.raw.into(),
+            without_events: args.without_events,
+        },
         &source,
-        args.raw.into(),
         &reporter,
     );
     drop(reporter);
@@ -89,14 +93,27 @@ pub(crate) fn repair(args: &Repair, context: &Context) -> Result<Exit, Failure> 
         failure.hint(format!("the chain must be indexed anew ({why}): give --blocks-dir or --node"))
     })?;
     tracing::warn!(%why, "the index cannot be mended in place: it is set aside, and the chain is indexed anew");
-    let aside = set_aside(datadir)?;
-    // What the ledger had waits in the inbox.
+    let (aside, missing) = set_aside(datadir, args.without_events)?;
+    missing
+        .iter()
+        .for_each(|what| tracing::error!(what, "lost: neither the index nor the archive of the ledger has it"));
+    // The follower takes the ledger from its archive, and from the inbox.
     let (memory, none) = (args.limits.into(), Starters::NONE);
     let indexing = Indexing::open(facts.network, datadir, sources, memory, none, &context.screen, cancel)?;
     let exit = indexing.follow(Until::Tip { to: None })?;
     if exit == Exit::Done {
-        std::fs::remove_dir_all(&aside).map_err(Failure::io(&aside))?;
-        print("indexed anew; the mempool's observations of before are lost\nthe index is whole\n")?;
+        let lost = missing.iter().map(|what| format!("lost: {what}\n")).collect::<String>();
+        let kept = match aside.exists() {
+            true => format!(
+                "; the damaged index is kept as {}: delete that folder when you need nothing of it",
+                aside.display()
+            ),
+            false => String::new(),
+        };
+        print(&format!(
+            "indexed again from the blocks{kept}\nlost: observations of the mempool, newest prices, announcements of the feed\n\
+             {lost}the index is whole\n"
+        ))?;
     }
     Ok(exit)
 }

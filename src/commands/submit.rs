@@ -121,7 +121,7 @@ impl From<LedgerError> for Failure {
     fn from(error: LedgerError) -> Self {
         match error {
             LedgerError::Index(error) => (*error).into(),
-            LedgerError::Inbox { path, error } => Failure::io(&path)(error),
+            LedgerError::Inbox { path, error } | LedgerError::Archive { path, error } => Failure::io(&path)(error),
             other => Failure::new(Exit::Other, other.to_string()),
         }
     }

@@ -7,9 +7,9 @@ use cairn_model::{BlockHash, Height};
 use cairn_node::{NodeClient, TxOutSetInfo};
 use cairn_pipeline::{
     PipelineError,
-    verify::{Audit, Damage, audit_folder},
+    verify::{Audit, Damage, audit_archive, audit_folder},
 };
-use cairn_reader::{Reader, View};
+use cairn_reader::{Reader, View, replica_of};
 
 use crate::{
     cli::{Raw, Verify},
@@ -28,7 +28,7 @@ pub(crate) fn verify(args: &Verify, context: &Context) -> Result<Exit, Failure> 
     let datadir = args.index.datadir()?;
     let signals = Signals::take_over()?;
     let reporter = Reporter::new(&context.screen, signals.cancel_token(), None);
-    let (reader, audit) = match audit_folder(&datadir.join("index"), args.raw.into(), &reporter) {
+    let (reader, mut audit) = match audit_folder(&datadir.join("index"), args.raw.into(), &reporter) {
         Ok(found) => found,
         Err(PipelineError::Stopped) => return Ok(signals::exit_of_cancelled()),
         Err(error) => return Err(error.into()),
@@ -38,6 +38,9 @@ pub(crate) fn verify(args: &Verify, context: &Context) -> Result<Exit, Failure> 
         print(&damages(&audit, datadir, args.raw))?;
         return Ok(Exit::Difference);
     };
+    if replica_of(datadir)?.is_none() {
+        audit_archive(datadir, &reader.view()?, &mut audit)?;
+    }
     let config = args.node.config(reader.facts().script_prefix)?;
     let row = |ok: bool, name: &str, found: &str| {
         vec![if ok { "ok" } else { "DIFFERS" }.to_owned(), name.to_owned(), found.to_owned()]

@@ -110,7 +110,7 @@ fn documents_come_in_beside_a_writer_and_readers_see_them() {
     assert!(world.path("data/inbox/x.refused").exists());
     // An inbox that cannot be emptied does not stop blocks.
     fs::create_dir(world.path("data/inbox/y.events")).unwrap();
-    writer.wait_for("the inbox of events cannot be emptied");
+    writer.wait_for("input events cannot be taken");
     generator.grow(3).unwrap();
     world.append(generator.chain());
     wait_until("blocks beside it", || get(&address, "/v1/blocks/23").0 == 200);

@@ -24,6 +24,12 @@ pub(crate) fn damage(path: &Path) {
     fs::write(path, bytes).unwrap();
 }
 
+/// Every file in a folder and below.
+fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    entries.flat_map(|path| if path.is_dir() { files_below(&path) } else { vec![path] }).collect()
+}
+
 fn copy(from: &Path, to: &Path) {
     let _ = fs::remove_dir_all(to);
     fs::create_dir_all(to).unwrap();
@@ -102,5 +108,56 @@ fn missing_files_are_named_by_what_writes() {
         world.run(&command).success();
         world.run("verify --datadir hurt").success();
         assert_eq!(world.stdout("db checksum --datadir hurt"), expected);
+    }
+}
+
+/// What no chain gives back survives the loss of the list of files: the printed command brings everything back.
+#[test]
+fn input_events_survive_a_damaged_list_of_files() {
+    let world = World::small(60);
+    world.index();
+    fs::write(world.path("a.csv"), "date,close\n2015-01-01,200\n2015-01-02,210\n").unwrap();
+    world.run("prices import --datadir data --licence cc0-1.0 --pair BTC/USD --source one a.csv").success();
+    let events = "events list --datadir data --json --limit 100";
+    let (listed, sums) = (world.stdout(events), world.stdout("db checksum --datadir data"));
+    assert_eq!(listed.lines().count(), 1, "{listed}");
+    for (round, name) in ["CURRENT", "MANIFEST-"].into_iter().enumerate() {
+        let found = files_below(&world.path("data/index")).into_iter();
+        let hurt = found.filter(|path| path.file_name().unwrap().to_str().unwrap().starts_with(name));
+        hurt.for_each(|path| fs::write(path, "").unwrap());
+        let (_, command) = verdict(&world, "data");
+        assert_eq!(command, "repair --datadir data", "it runs as it is printed");
+        let repaired = world.stdout(&command);
+        let aside = if round == 0 { "data/index.damaged" } else { "data/index.damaged.2" };
+        assert!(repaired.contains(aside) && world.path(aside).exists(), "{name}: {repaired}");
+        assert!(repaired.ends_with("the index is whole\n"), "{name}: {repaired}");
+        assert_eq!(world.stdout(events), listed, "{name}");
+        assert_eq!(world.stdout("db checksum --datadir data"), sums, "{name}");
+    }
+    // Without the archive, too, nothing is changed before the operator says so.
+    let file = files_below(&world.path("data/ledger")).into_iter().find(|path| path.extension().is_some()).unwrap();
+    fs::remove_file(file).unwrap();
+    fs::write(world.path("data/index/CURRENT"), "").unwrap();
+    fails(world.run("repair --datadir data"), 5, &["would lose input events", "2 quotes from one", "--without-events"]);
+    let repaired = world.stdout("repair --datadir data --without-events");
+    assert!(repaired.contains("lost: document") && repaired.contains("2 quotes from one"), "{repaired}");
+    assert_eq!(world.stdout(events), "");
+    world.run("verify --datadir data").success();
+}
+
+#[test]
+fn a_damaged_archive_is_found_and_written_again() {
+    let world = World::small(30);
+    world.index();
+    fs::write(world.path("a.csv"), "date,close\n2015-01-01,200\n2015-01-02,210\n").unwrap();
+    world.run("prices import --datadir data --licence cc0-1.0 --pair BTC/USD --source one a.csv").success();
+    for path in files_below(&world.path("data/ledger")).into_iter().filter(|path| !path.ends_with("facts")) {
+        let whole = fs::read(&path).unwrap();
+        damage(&path);
+        let (text, command) = verdict(&world, "data");
+        assert!(text.contains("archive of the ledger"), "{text}");
+        world.run(&command).success();
+        world.run("verify --datadir data").success();
+        assert!(fs::read(&path).unwrap() == whole, "{}", path.display());
     }
 }

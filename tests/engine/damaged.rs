@@ -49,12 +49,18 @@ pub fn original(seed: u64) -> (TempDir, TempDir, Sums) {
 
 pub fn copy(from: &Path) -> TempDir {
     let to = scratch();
-    fs::create_dir(to.path().join("index")).unwrap();
-    for file in fs::read_dir(from.join("index")).unwrap() {
-        let file = file.unwrap();
-        fs::copy(file.path(), to.path().join("index").join(file.file_name())).unwrap();
+    for folder in ["index", "ledger"] {
+        copy_folder(&from.join(folder), &to.path().join(folder));
     }
     to
+}
+
+pub fn copy_folder(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for file in fs::read_dir(from).unwrap() {
+        let file = file.unwrap();
+        fs::copy(file.path(), to.join(file.file_name())).unwrap();
+    }
 }
 
 fn files(dir: &Path) -> Vec<PathBuf> {
@@ -111,9 +117,9 @@ fn damage(dir: &Path, rng: &mut ChaCha8Rng) -> String {
 pub fn mend(dir: &Path, blocks: &Path) -> Repaired {
     let (files, survey) = survey(blocks, cairn_model::Network::Regtest);
     let source = FileBlocks::new(&files, &survey, 8);
-    let repaired = repair(dir, &facts(blocks), MEMORY, 20, &source, RawCheck::Sample, &NoProgress).unwrap();
+    let repaired = repair(dir, &facts(blocks), options(MEMORY, 20, RawCheck::Sample), &source, &NoProgress).unwrap();
     if let Repaired::Anew(_) = repaired {
-        set_aside(dir).unwrap();
+        set_aside(dir, false).unwrap();
     }
     repaired
 }
@@ -304,7 +310,8 @@ fn a_wrong_flag_is_found_by_comparing_every_block() {
     assert_eq!((damage.height, damage.repair), (Some(row.height), Repair::Blocks));
     let (files, survey) = survey(blocks.path(), cairn_model::Network::Regtest);
     let source = FileBlocks::new(&files, &survey, 8);
-    let repaired = repair(dir.path(), &facts(blocks.path()), MEMORY, 20, &source, RawCheck::All, &NoProgress).unwrap();
+    let repaired =
+        repair(dir.path(), &facts(blocks.path()), options(MEMORY, 20, RawCheck::All), &source, &NoProgress).unwrap();
     assert!(matches!(&repaired, Repaired::Whole(done) if !done.is_empty()), "{repaired:?}");
     assert_mended(dir, blocks.path(), &expected, "a wrong flag");
 }
@@ -329,7 +336,9 @@ fn a_repair_that_dies_is_finished_later() {
             bytes[at] ^= 0x10;
             fs::write(&path, bytes).unwrap();
             let cut = Cut::die(after * 40);
-            let died = is_cut(|| repair(dir.path(), &facts(blocks.path()), MEMORY, 0, &source, RawCheck::Sample, &cut));
+            let died = is_cut(|| {
+                repair(dir.path(), &facts(blocks.path()), options(MEMORY, 0, RawCheck::Sample), &source, &cut)
+            });
             let repaired = mend(dir.path(), blocks.path());
             assert!(matches!(repaired, Repaired::Whole(_)), "{table}, {after}: {repaired:?}");
             assert_mended(dir, blocks.path(), &expected, &format!("{table}, died after {after}"));

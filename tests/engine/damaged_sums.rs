@@ -20,7 +20,7 @@ use cairn_writer::{Batch, WriteError, Writer};
 
 use crate::{
     damaged::{MEMORY, assert_mended, copy, mend, original},
-    support::{Cut, Index, facts, is_cut, survey},
+    support::{Cut, Index, facts, is_cut, options, survey},
 };
 
 fn one_of(number: i128) -> Sums {
@@ -124,7 +124,8 @@ fn small_tables_that_were_lost_are_made_again_although_the_repair_dies() {
             bytes[at] ^= 0x10;
             fs::write(&path, bytes).unwrap();
             let cut = Cut::die(after);
-            let died = is_cut(|| repair(dir.path(), &facts(blocks.path()), MEMORY, 0, &source, RawCheck::None, &cut));
+            let died =
+                is_cut(|| repair(dir.path(), &facts(blocks.path()), options(MEMORY, 0, RawCheck::None), &source, &cut));
             let what = format!("part {part}, died after {after}");
             // As `cairn index` does. While the damage is still there it may refuse, but it never goes on with rows missing.
             if let Ok(engine) = Engine::open(dir.path(), &facts(blocks.path())) {

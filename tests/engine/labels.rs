@@ -245,7 +245,7 @@ fn wrong_labels_and_sums_are_found_and_made_again() {
         let (files, survey) = survey(blocks.path(), Network::Regtest);
         let source = FileBlocks::new(&files, &survey, 8);
         let facts = facts(blocks.path());
-        let done = repair(dir.path(), &facts, 256 << 20, 20, &source, RawCheck::None, &NoProgress).unwrap();
+        let done = repair(dir.path(), &facts, options(256 << 20, 20, RawCheck::None), &source, &NoProgress).unwrap();
         let told = |done: &[String]| done.iter().any(|line| line.starts_with("labels and entities"));
         assert!(matches!(&done, Repaired::Whole(done) if told(done)), "round {round}: {done:?}");
         let index = open(dir);
@@ -264,7 +264,7 @@ fn labels_follow_what_a_repair_leaves() {
     let (files, survey) = survey(blocks.path(), Network::Regtest);
     let source = FileBlocks::new(&files, &survey, 8);
     let facts = facts(blocks.path());
-    let done = repair(dir.path(), &facts, 256 << 20, 20, &source, RawCheck::None, &NoProgress).unwrap();
+    let done = repair(dir.path(), &facts, options(256 << 20, 20, RawCheck::None), &source, &NoProgress).unwrap();
     assert!(matches!(&done, Repaired::Whole(done) if !done.is_empty()), "{done:?}");
     let index = open(dir);
     assert_rows(&index, &chain, &documents, &scripts, "small tables made again");
@@ -348,7 +348,8 @@ fn a_redaction_ends_in_files_once_nobody_reads_any_more() {
         }
     };
     let has_words = |dir: &Path| {
-        let files = std::fs::read_dir(dir.join("index")).unwrap();
+        let folders = ["index", "ledger"].map(|folder| std::fs::read_dir(dir.join(folder)).unwrap());
+        let files = folders.into_iter().flatten();
         let mut bytes = files.map(|file| std::fs::read(file.unwrap().path()).unwrap());
         bytes.any(|bytes| bytes.windows(WORDS.len()).any(|window| window == WORDS.as_bytes()))
     };

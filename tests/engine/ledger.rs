@@ -54,7 +54,7 @@ fn provenance(rng: &mut ChaCha8Rng) -> Provenance {
 }
 
 /// Documents, among them long ones, withdrawals, withdrawals of documents that never come, and of each other.
-fn documents(rng: &mut ChaCha8Rng, count: usize) -> Vec<Document> {
+pub(crate) fn documents(rng: &mut ChaCha8Rng, count: usize) -> Vec<Document> {
     let mut all: Vec<Document> = Vec::new();
     for _ in 0..count {
         let provenance = provenance(rng);
@@ -114,7 +114,7 @@ fn quotes(index: &Index) -> BTreeMap<(Series, u32), Chosen> {
     })
 }
 
-fn checksums(index: &Index) -> [[u8; 32]; 5] {
+pub(crate) fn checksums(index: &Index) -> [[u8; 32]; 5] {
     let tables = [
         TableInfo::of::<QuoteVersions>(),
         TableInfo::of::<Quotes>(),
@@ -184,7 +184,7 @@ fn the_order_of_arrival_does_not_matter() {
     }
 }
 
-fn world() -> (tempfile::TempDir, Index) {
+pub(crate) fn world() -> (tempfile::TempDir, Index) {
     let blocks = temp_dir();
     write_tidy(blocks.path(), &small_chain(3));
     let index = Index::of(blocks.path(), Driver::Bulk);
@@ -301,6 +301,6 @@ fn damage_is_found_and_made_again_from_the_documents() {
 fn repaired(datadir: &std::path::Path, blocks: &std::path::Path) {
     let (files, survey) = survey(blocks, cairn_model::Network::Regtest);
     let source = FileBlocks::new(&files, &survey, 8);
-    let done = repair(datadir, &facts(blocks), 256 << 20, 20, &source, RawCheck::None, &NoProgress).unwrap();
+    let done = repair(datadir, &facts(blocks), options(256 << 20, 20, RawCheck::None), &source, &NoProgress).unwrap();
     assert!(matches!(&done, Repaired::Whole(done) if done.iter().any(|line| line.contains("documents"))), "{done:?}");
 }

@@ -3,6 +3,7 @@
 //! With `CAIRN_TEST_LONG=1` more seeds and larger chains are tried. Whatever fails names its seed.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, unreachable_pub)]
 
+mod archive;
 #[path = "../chaingen/tests/common/mod.rs"]
 mod bitcoin_kernel;
 mod busy;

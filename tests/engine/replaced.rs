@@ -219,12 +219,12 @@ fn nothing_writes_to_a_replica() {
     refused(Engine::open(dir.path(), &facts).map(drop).unwrap_err());
     refused(Engine::open_existing(dir.path()).map(drop).unwrap_err());
     refused(finish_replacement(dir.path(), 64 << 20).unwrap_err());
-    refused(set_aside(dir.path()).unwrap_err());
+    refused(set_aside(dir.path(), false).unwrap_err());
     let (files, survey) = survey(blocks.path(), facts.network);
     let source = cairn_pipeline::FileBlocks::new(&files, &survey, facts.script_prefix);
     let repair = || -> Result<Repaired, PipelineError> {
         let raw = RawCheck::None;
-        cairn_pipeline::repair(dir.path(), &facts, 64 << 20, 60, &source, raw, &NoProgress)
+        cairn_pipeline::repair(dir.path(), &facts, options(64 << 20, 60, raw), &source, &NoProgress)
     };
     refused(repair().unwrap_err());
     // An empty folder that waits for its first copy is one, too.

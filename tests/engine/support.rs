@@ -18,7 +18,8 @@ use cairn_chaingen::{
 };
 use cairn_model::{CancelToken, Height, Network};
 use cairn_pipeline::{
-    Driver, Engine, NoProgress, Phase, PipelineError, Progress, ProgressStep, SyncOptions, SyncReport, verify,
+    Driver, Engine, NoProgress, Phase, PipelineError, Progress, ProgressStep, RepairOptions, SyncOptions, SyncReport,
+    verify::{self, RawCheck},
 };
 use cairn_reader::{Facts, TableSum, View};
 use cairn_sources::{BlockFiles, Survey};
@@ -76,6 +77,10 @@ pub fn write_tidy(dir: &Path, chain: &Chain) {
 /// Facts of a regtest index over `blocks`.
 pub fn facts(blocks: &Path) -> Facts {
     Facts { blocks_dir: Some(blocks.to_owned()), ..Facts::of(Network::Regtest) }
+}
+
+pub fn options(memory: u64, save_seconds: u64, raw: RawCheck) -> RepairOptions {
+    RepairOptions { memory, save_seconds, raw, without_events: false }
 }
 
 /// Opens a folder of block files and finds its chain.

@@ -119,8 +119,8 @@ impl OpenIndex {
         let now = u32::try_from(cairn_clock::now_secs()).unwrap_or(u32::MAX);
         let drained = match self.engine.drain_inbox(now) {
             // A file that another user put there does not stop blocks, nor does a request that takes long.
-            Err(error @ (LedgerError::Inbox { .. } | LedgerError::StillRead)) => {
-                tracing::error!(%error, "the inbox of events cannot be emptied; it is tried again in a minute");
+            Err(error @ (LedgerError::Inbox { .. } | LedgerError::Archive { .. } | LedgerError::StillRead)) => {
+                tracing::error!(%error, "input events cannot be taken; it is tried again in a minute");
                 self.inbox_waits.set(Instant::now().checked_add(INBOX_PAUSE));
                 return Ok(());
             }
@@ -130,7 +130,7 @@ impl OpenIndex {
             let path = refused.path.display();
             tracing::error!(%path, reason = refused.reason, "a file of events was not taken");
         }
-        if drained.files.is_empty() {
+        if drained.files.is_empty() && drained.restored == 0 {
             return Ok(());
         }
         let seq = self.engine.last_event()?;

@@ -3,7 +3,7 @@
 use std::{
     cmp::Ordering,
     path::PathBuf,
-    sync::Arc,
+    sync::{Arc, atomic::AtomicBool},
     time::{Duration, Instant},
 };
 
@@ -22,6 +22,7 @@ use crate::{
     collisions::Collisions,
     exchanges::FollowedFlows,
     late::{KeptFolds, watchlist::Made as WatchlistMade},
+    ledger::Archive,
     resolve::{ChainPosition, resolve, unresolved},
     times::IndexTimes,
     tip,
@@ -98,6 +99,10 @@ pub struct Engine {
     pub(crate) watchlist: Beside<WatchlistMade>,
     /// Flows of exchanges that are being made.
     pub(crate) flows: FollowedFlows,
+    /// The second copy of the ledger.
+    pub(crate) archive: Archive,
+    /// True when the archive and the index have had the same documents since the engine was opened.
+    pub(crate) archive_matches: AtomicBool,
 }
 
 impl Engine {

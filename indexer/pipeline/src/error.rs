@@ -99,6 +99,23 @@ pub enum PipelineError {
         /// What is wrong.
         what: &'static str,
     },
+    /// The archive of the ledger, beside the index, is of another network.
+    #[error("the folder `ledger` of the data folder has input events of {ledger}, but the index is of {index}")]
+    ForeignLedger {
+        /// Network of the archive.
+        ledger: Network,
+        /// Network of the index.
+        index: Network,
+    },
+    /// A repair would lose input events, which no chain gives back.
+    #[error(
+        "the repair would lose input events (imported labels, prices, contests, approvals): {}",
+        .missing.join("; ")
+    )]
+    EventsLost {
+        /// What neither the index nor the archive of the ledger has, in words.
+        missing: Vec<String>,
+    },
     /// The work was cancelled.
     #[error("stopped")]
     Stopped,

@@ -34,10 +34,11 @@ pub use bulk::{BulkOptions, BulkSizes};
 pub use engine::{Driver, Engine, SyncOptions, SyncReport, survey_memory};
 pub use error::PipelineError;
 pub use feed::FIRST_ANNOUNCED;
+pub use ledger::archived_facts;
 pub use ledger::{
     Applied, Drained, INBOX, LedgerError, Refused, put_file_into_inbox, put_into_inbox, waiting_in_inbox,
 };
 pub use open::DEFAULT_MEMORY;
 pub use progress::{NoProgress, Phase, Progress, ProgressStep};
-pub use repair::{BlockSource, FileBlocks, FoundBlock, Repaired, finish_replacement, repair, set_aside};
+pub use repair::{BlockSource, FileBlocks, FoundBlock, RepairOptions, Repaired, finish_replacement, repair, set_aside};
 pub use replica::refuse_replica;

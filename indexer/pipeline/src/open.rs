@@ -1,14 +1,17 @@
 //! Opening an engine.
 
-use std::{path::Path, sync::Arc};
+use std::{
+    path::Path,
+    sync::{Arc, atomic::AtomicBool},
+};
 
 use cairn_reader::{Facts, ReadError, Reader};
 use cairn_stages::{CHAIN, Stage};
 use cairn_writer::Writer;
 
 use crate::{
-    BulkSizes, Engine, PipelineError, beside::Beside, exchanges::FollowedFlows, late::KeptFolds, repair,
-    replica::refuse_replica,
+    BulkSizes, Engine, PipelineError, beside::Beside, exchanges::FollowedFlows, late::KeptFolds, ledger::Archive,
+    repair, replica::refuse_replica,
 };
 
 /// Default memory limit of indexing in bytes.
@@ -83,7 +86,9 @@ impl Engine {
         // Bulk indexing hardly reads the database, and what reads it at the tip needs little else.
         let writer = Writer::open_serving(&datadir.join("index"), memory * 3 / 16, cache)?;
         repair::go_on(&writer, datadir)?;
-        let facts = match (writer.facts()?, wanted) {
+        let found = writer.facts()?;
+        let is_new = found.is_none();
+        let facts = match (found, wanted) {
             (Some(found), Some(wanted)) => {
                 if found.network != wanted.network {
                     return Err(PipelineError::WrongNetwork { expected: wanted.network, found: found.network });
@@ -110,6 +115,15 @@ impl Engine {
                 return Err(ReadError::StageVersion { stage, found: found.version, expected }.into());
             }
         }
+        let archive = Archive::new(datadir);
+        if is_new {
+            archive.begin().map_err(PipelineError::io(archive.folder()))?;
+        }
+        let archived = archive.facts().map_err(PipelineError::io(archive.folder()))?;
+        if let Some(archived) = archived.filter(|archived| archived.network != facts.network) {
+            return Err(PipelineError::ForeignLedger { ledger: archived.network, index: facts.network });
+        }
+        archive.put_facts(&facts).map_err(PipelineError::io(archive.folder()))?;
         let reader = Arc::new(Reader::shared(Arc::clone(writer.db()))?);
         let save_seconds = BulkSizes::default().save_seconds;
         let folds = KeptFolds::default();
@@ -125,6 +139,8 @@ impl Engine {
             folds,
             watchlist: Beside::default(),
             flows: FollowedFlows::default(),
+            archive,
+            archive_matches: AtomicBool::new(false),
         })
     }
 }

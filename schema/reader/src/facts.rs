@@ -1,6 +1,6 @@
 //! What an index was made for.
 
-use std::path::PathBuf;
+use std::{collections::BTreeMap, path::PathBuf};
 
 use cairn_model::Network;
 use cairn_tables::{
@@ -67,17 +67,26 @@ impl Facts {
             let bytes = bytes.map_err(|e| ReadError::of_table(FactsTable::NAME, e))?;
             bytes.map(|b| Ok(FactsTable::decode_value(&b)?.0)).transpose()
         };
+        Self::from_texts(fact)
+    }
+
+    /// Reads them from the rows of [`Facts::rows`], wherever these were kept; `None` if they name no network.
+    ///
+    /// # Errors
+    /// This version does not support one of them.
+    pub fn from_rows(rows: Vec<(String, Fact)>) -> Result<Option<Self>, ReadError> {
+        let mut rows: BTreeMap<String, Fact> = rows.into_iter().collect();
+        Self::from_texts(|name| Ok(rows.remove(name).map(|fact| fact.0)))
+    }
+
+    fn from_texts(mut fact: impl FnMut(&str) -> Result<Option<String>, ReadError>) -> Result<Option<Self>, ReadError> {
         let Some(network) = fact("network")? else { return Ok(None) };
         let network = network.parse().map_err(|e: cairn_model::UnknownNetwork| ReadError::Unusable(e.to_string()))?;
-        let number = |name: &str| -> Result<usize, ReadError> {
+        let mut number = |name: &str| -> Result<usize, ReadError> {
             let n = fact(name)?.and_then(|text| text.parse().ok()).filter(|n| (1..=8).contains(n));
             n.ok_or_else(|| ReadError::Unusable(format!("the index has no valid {name}")))
         };
-        Ok(Some(Facts {
-            network,
-            script_prefix: number("script_prefix")?,
-            txid_prefix: number("txid_prefix")?,
-            blocks_dir: fact("blocks_dir")?.map(PathBuf::from),
-        }))
+        let (script_prefix, txid_prefix) = (number("script_prefix")?, number("txid_prefix")?);
+        Ok(Some(Facts { network, script_prefix, txid_prefix, blocks_dir: fact("blocks_dir")?.map(PathBuf::from) }))
     }
 }

@@ -69,6 +69,14 @@ pub enum LedgerError {
         /// What the system says.
         error: io::Error,
     },
+    /// The archive of the ledger cannot be read or written.
+    #[error("{}: {error}: the process that writes the index must be able to read and write the archive of the ledger", path.display())]
+    Archive {
+        /// The folder.
+        path: PathBuf,
+        /// What the system says.
+        error: io::Error,
+    },
     /// A request has been reading since before something was blanked. It is blanked in every answer; in files it stays until
     /// the document is taken again.
     #[error(
@@ -99,6 +107,18 @@ impl Engine {
     /// The document breaks a rule or the index is empty: nothing is written then. Or the index or the disk fails: if the
     /// document is in the ledger by then, it stays.
     pub fn take_document(&self, document: &Document, now: u32) -> Result<Applied, LedgerError> {
+        let applied = self.write_document(document, now)?;
+        let (Applied::Taken { seq, .. } | Applied::Known { seq, .. }) = applied;
+        self.archive_document(seq)?;
+        if document.body.redacts() {
+            // Every file that has what is blanked now is written again.
+            self.write_archive(true)?;
+        }
+        Ok(applied)
+    }
+
+    /// As [`Engine::take_document`], without the archive.
+    pub(super) fn write_document(&self, document: &Document, now: u32) -> Result<Applied, LedgerError> {
         document.check()?;
         let view = self.reader.view()?;
         let taking = Taking { view: &view, document, now, seq: self.writer.last_event()? + 1 };

@@ -107,13 +107,15 @@ pub struct Drained {
     pub files: Vec<(PathBuf, Vec<Applied>)>,
     /// Files that were not taken. They are kept beside, with the reason in a file.
     pub refused: Vec<Refused>,
+    /// Documents that the index lacked and took from the archive of the ledger.
+    pub restored: usize,
 }
 
 impl Drained {
     /// True if nothing was there.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.files.is_empty() && self.refused.is_empty()
+        self.files.is_empty() && self.refused.is_empty() && self.restored == 0
     }
 }
 
@@ -143,10 +145,11 @@ impl Engine {
     /// The index or the disk fails. What was taken stays, and the rest waits.
     pub fn drain_inbox(&self, now: u32) -> Result<Drained, LedgerError> {
         let mut drained = Drained::default();
-        let files = waiting(&self.datadir.join(INBOX)).map_err(unusable(&self.datadir.join(INBOX)))?;
-        if files.is_empty() || self.tip()?.is_none() {
+        if self.tip()?.is_none() {
             return Ok(drained);
         }
+        drained.restored = self.match_archive_once(now)?;
+        let files = waiting(&self.datadir.join(INBOX)).map_err(unusable(&self.datadir.join(INBOX)))?;
         for path in files {
             match self.take_file(&path, now) {
                 Ok(applied) => {
@@ -203,7 +206,10 @@ impl From<FileError> for Taken {
 impl From<LedgerError> for Taken {
     fn from(error: LedgerError) -> Self {
         match error {
-            LedgerError::Index(_) | LedgerError::Inbox { .. } | LedgerError::StillRead => Taken::Failed(error),
+            LedgerError::Index(_)
+            | LedgerError::Inbox { .. }
+            | LedgerError::Archive { .. }
+            | LedgerError::StillRead => Taken::Failed(error),
             LedgerError::Bad(_) | LedgerError::Alike { .. } => Taken::Not(error.to_string()),
         }
     }

@@ -5,6 +5,8 @@
 //! comes before the document.
 
 mod apply;
+mod archive;
+mod archiving;
 mod claims;
 mod contests;
 mod ended;
@@ -14,7 +16,15 @@ mod redaction;
 
 pub use apply::{Applied, LedgerError};
 pub(crate) use apply::{newest, prefix};
+pub(crate) use archive::{Archive, List, read as read_archived};
+pub(crate) use archiving::indexed;
 pub(crate) use claims::{claim_key, list_document, list_size};
 pub(crate) use contests::{contest_key, contest_state};
 pub use inbox::{Drained, INBOX, Refused, put_file_into_inbox, put_into_inbox, waiting_in_inbox};
 pub(crate) use listings::listing_key;
+
+/// The parameters of the index as the archive of the ledger has them, beside the index; `None` if it has none.
+#[must_use]
+pub fn archived_facts(datadir: &std::path::Path) -> Option<cairn_reader::Facts> {
+    Archive::new(datadir).facts().ok().flatten()
+}

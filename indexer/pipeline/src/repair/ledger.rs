@@ -1,12 +1,15 @@
-//! Makes the ledger's tables again: documents that can be read as a whole are written to the inbox, the tables are
-//! emptied, and the documents are taken in again. A process that is killed on the way leaves the file in the inbox, from
-//! which the next one that writes goes on.
+//! Makes the ledger's tables again: they are emptied, and the documents are taken in again from the archive of the ledger.
+//! Documents that only the damaged tables have wait in the inbox meanwhile. A process that is killed on the way leaves both,
+//! from which the next one that writes goes on.
 
 use std::{
+    collections::BTreeSet,
     fs, io,
     path::{Path, PathBuf},
+    sync::atomic::Ordering,
 };
 
+use cairn_events::file::FileError;
 use cairn_reader::Assembler;
 use cairn_tables::{
     Table, TableInfo,
@@ -19,14 +22,30 @@ use cairn_tables::{
 use cairn_writer::Writer;
 
 use super::MendError;
-use crate::{Engine, PipelineError, labels, ledger::put_into_inbox};
+use crate::{
+    Engine, PipelineError, labels,
+    ledger::{Archive, List, put_into_inbox, read_archived},
+};
 
-/// What became of the documents.
-pub(crate) struct Mended {
-    /// Taken in again.
+/// What can be had of the ledger without reading the index as a whole.
+pub(crate) struct Gathered {
+    /// Documents that were read.
     pub(crate) kept: usize,
-    /// Places where the ledger could not be read.
-    pub(crate) lost: u64,
+    /// What is missing, in words.
+    pub(crate) missing: Vec<String>,
+    /// A file of the inbox with the documents that only the damaged index had.
+    file: Option<PathBuf>,
+}
+
+impl Gathered {
+    /// Goes on if nothing is missing, or if the operator said so.
+    fn or_refuse(self, without_events: bool) -> Result<Self, MendError> {
+        if self.missing.is_empty() || without_events {
+            return Ok(self);
+        }
+        self.file.iter().try_for_each(fs::remove_file)?;
+        Err(MendError::Failed(PipelineError::EventsLost { missing: self.missing }))
+    }
 }
 
 impl From<io::Error> for MendError {
@@ -35,10 +54,27 @@ impl From<io::Error> for MendError {
     }
 }
 
-/// Writes the documents that can be read as a whole to the inbox of `datadir`; `None` if there are none.
-pub(crate) fn save(writer: &Writer, datadir: &Path) -> Result<(Option<PathBuf>, Mended), MendError> {
-    let (mut kept, mut lost) = (0, 0);
-    let path = put_into_inbox::<MendError>(datadir, |add| {
+/// Reads the archive of the ledger, and what else the damaged index has, if it can be opened: that waits in the inbox then.
+/// Nothing else is changed.
+///
+/// # Errors
+/// [`PipelineError::EventsLost`] if a document is missing, unless `without_events` is set. Or the disk fails.
+pub(crate) fn gather(writer: Option<&Writer>, datadir: &Path, without_events: bool) -> Result<Gathered, MendError> {
+    let archive = Archive::new(datadir);
+    let (mut has, mut unreadable) = (BTreeSet::new(), Vec::new());
+    for (hash, (seq, path)) in archive.files()? {
+        match read_archived(&path, &hash) {
+            Ok(_) => drop(has.insert(hash)),
+            Err(FileError::Io(error)) => return Err(error.into()),
+            Err(error) => {
+                unreadable.push((hash, format!("document {hash} (event {seq}): {}: {error}", path.display())))
+            }
+        }
+    }
+    let archived = has.len();
+    let mut lost = 0;
+    let file = put_into_inbox::<MendError>(datadir, |add| {
+        let Some(writer) = writer else { return Ok(()) };
         let mut assembler = Assembler::default();
         let places = writer.salvage::<MendError>(Events::FAMILY, |key, value| {
             let row = Events::decode_key(key).and_then(|seq| Ok((seq, Events::decode_value(value)?)));
@@ -49,25 +85,48 @@ pub(crate) fn save(writer: &Writer, datadir: &Path) -> Result<(Option<PathBuf>, 
                     None
                 }
             };
-            if let Some(document) = document {
+            if let Some(document) = document.filter(|document| has.insert(document.provenance.document)) {
                 add(&document)?;
-                kept += 1;
             }
             Ok(())
         })?;
         lost += places + assembler.broken();
         Ok(())
     })?;
-    if kept > 0 {
-        return Ok((Some(path), Mended { kept, lost }));
+    let file = if has.len() > archived {
+        Some(file)
+    } else {
+        fs::remove_file(file)?;
+        None
+    };
+    let mut missing = Vec::new();
+    match archive.list()? {
+        // It names every document that the index took.
+        List::Whole(listed) => {
+            let lost = listed.into_iter().filter(|of| !has.contains(&of.hash));
+            missing.extend(lost.map(|of| of.to_string()));
+        }
+        List::Absent | List::Damaged if lost > 0 => {
+            missing.push(format!("{lost} places of the ledger in the index, and the archive has no list of them"));
+        }
+        List::Absent | List::Damaged if writer.is_none() => missing.push(format!(
+            "the ledger as a whole: the index cannot be opened, and {} is missing or damaged, so that nobody knows which \
+             documents there were ({} are there)",
+            archive.folder().join("list").display(),
+            has.len()
+        )),
+        List::Absent | List::Damaged => {}
     }
-    fs::remove_file(path)?;
-    Ok((None, Mended { kept, lost }))
+    let unreadable = unreadable.into_iter().filter(|(hash, _)| !has.contains(hash)).map(|(_, what)| what);
+    if missing.is_empty() {
+        missing.extend(unreadable);
+    }
+    Gathered { kept: has.len(), missing, file }.or_refuse(without_events)
 }
 
 /// Makes the ledger's tables again, at `now` in seconds since 1970.
-pub(crate) fn mend(engine: &Engine, now: u32) -> Result<Mended, MendError> {
-    let (path, mended) = save(&engine.writer, &engine.datadir)?;
+pub(crate) fn mend(engine: &Engine, now: u32, without_events: bool) -> Result<Gathered, MendError> {
+    let gathered = gather(Some(&engine.writer), &engine.datadir, without_events)?;
     // Documents may be lost: labels are made again from what is left.
     labels::forget(&engine.writer)?;
     engine.writer.make_anew(Events::FAMILY)?;
@@ -86,9 +145,13 @@ pub(crate) fn mend(engine: &Engine, now: u32) -> Result<Mended, MendError> {
         })?;
     }
     engine.settle()?;
+    if without_events {
+        engine.archive.forget_missing()?;
+    }
+    engine.archive_matches.store(false, Ordering::Relaxed);
     engine.drain_inbox(now).map_err(|error| match error {
         crate::LedgerError::Index(error) => MendError::from(*error),
-        other => MendError::Cannot(super::Cannot(format!("{}: {other}", path.unwrap_or_default().display()))),
+        other => MendError::Cannot(super::Cannot(other.to_string())),
     })?;
-    Ok(mended)
+    Ok(gathered)
 }

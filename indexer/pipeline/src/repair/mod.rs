@@ -16,7 +16,7 @@ pub(crate) mod swap;
 use std::{
     collections::BTreeSet,
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, atomic::AtomicBool},
 };
 
 use cairn_reader::{Facts, ReadError, Reader};
@@ -32,6 +32,7 @@ use crate::{
     exchanges::FollowedFlows,
     labels,
     late::KeptFolds,
+    ledger::Archive,
     replica::refuse_replica,
     verify::{Audit, RawCheck, Repair, audit_index},
 };
@@ -43,6 +44,19 @@ pub enum Repaired {
     Whole(Vec<String>),
     /// It cannot be mended in place, for this reason: index the blocks anew.
     Anew(String),
+}
+
+/// Options of a repair.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RepairOptions {
+    /// Memory limit in bytes.
+    pub memory: u64,
+    /// Seconds of bulk work that a kill loses at most.
+    pub save_seconds: u64,
+    /// Blocks that are compared with the block files.
+    pub raw: RawCheck,
+    /// Goes on although input events are lost.
+    pub without_events: bool,
 }
 
 /// Why something cannot be mended in place.
@@ -134,15 +148,15 @@ pub fn finish_replacement(datadir: &Path, memory: u64) -> Result<(), PipelineErr
 ///
 /// # Errors
 /// The index is in use, the disk or the source fails, or [`PipelineError::Stopped`]: the next repair goes on.
+/// [`PipelineError::EventsLost`] if input events are missing, unless the options say to go on without them.
 pub fn repair(
     datadir: &Path,
     facts: &Facts,
-    memory: u64,
-    save_seconds: u64,
+    options: RepairOptions,
     source: &dyn BlockSource,
-    raw: RawCheck,
     progress: &dyn Progress,
 ) -> Result<Repaired, PipelineError> {
+    let RepairOptions { memory, .. } = options;
     refuse_replica(datadir)?;
     let dir = datadir.join("index");
     if !dir.join("CURRENT").exists() {
@@ -155,39 +169,46 @@ pub fn repair(
         Err(WriteError::Read(error @ ReadError::NewerFormat { .. })) => return Err(error.into()),
         Err(error) => return Ok(Repaired::Anew(format!("the list of its files is damaged ({error})"))),
     };
-    match (Mending { datadir, lost_facts: facts, memory, save_seconds, source, raw, progress, done: Vec::new() })
-        .run(writer)
-    {
+    match (Mending { datadir, lost_facts: facts, options, source, progress, done: Vec::new() }).run(writer) {
         Ok(done) => Ok(Repaired::Whole(done)),
         Err(MendError::Cannot(Cannot(why))) => Ok(Repaired::Anew(why)),
         Err(MendError::Failed(error)) => Err(error),
     }
 }
 
-/// Sets a damaged index aside, so that a new one can be made. Input events that can be read wait in the inbox for the new
-/// one. Returns where the damaged index is now.
+/// Sets a damaged index aside, so that a new one can be made. The new one takes its input events from the archive of the
+/// ledger; those that only the damaged index has wait in the inbox. Returns where the damaged index is now, and what is
+/// missing, in words.
 ///
 /// # Errors
-/// The disk refuses.
-pub fn set_aside(datadir: &Path) -> Result<PathBuf, PipelineError> {
+/// [`PipelineError::EventsLost`] if input events are missing, unless `without_events` is set: nothing is changed then. Or the
+/// disk refuses.
+pub fn set_aside(datadir: &Path, without_events: bool) -> Result<(PathBuf, Vec<String>), PipelineError> {
     refuse_replica(datadir)?;
-    let (index, aside) = (datadir.join("index"), datadir.join("index.damaged"));
+    let index = datadir.join("index");
+    let writer = match index.join("CURRENT").exists().then(|| Writer::open_damaged(&index, SALVAGE_MEMORY)) {
+        Some(Err(error @ WriteError::Locked(_))) => return Err(error.into()),
+        opened => opened.and_then(Result::ok),
+    };
+    let gathered = match ledger::gather(writer.as_ref(), datadir, without_events) {
+        Ok(gathered) => gathered,
+        Err(MendError::Failed(error)) => return Err(error),
+        Err(MendError::Cannot(Cannot(why))) => return Err(ReadError::Broken(why).into()),
+    };
+    drop(writer);
+    if without_events {
+        let archive = Archive::new(datadir);
+        archive.forget_missing().map_err(PipelineError::io(archive.folder()))?;
+    }
     // Rows that wait for the damaged index must not come into the new one.
     bulk::remove_dir(&datadir.join("repair"))?;
     bulk::remove_dir(&datadir.join("bulk"))?;
+    let names = (1..).map(|at| if at == 1 { "index.damaged".to_owned() } else { format!("index.damaged.{at}") });
+    let aside = names.map(|name| datadir.join(name)).find(|path| !path.exists()).unwrap_or_default();
     if index.exists() {
-        // Events cannot be had from the chain.
-        if let Ok(writer) = Writer::open_damaged(&index, SALVAGE_MEMORY) {
-            match ledger::save(&writer, datadir) {
-                Ok(_) | Err(MendError::Cannot(_)) => {}
-                Err(MendError::Failed(error)) if error.is_damage() => {}
-                Err(MendError::Failed(error)) => return Err(error),
-            }
-        }
-        bulk::remove_dir(&aside)?;
         std::fs::rename(&index, &aside).map_err(PipelineError::io(&index))?;
     }
-    Ok(aside)
+    Ok((aside, gathered.missing))
 }
 
 /// Memory of the database while a damaged index is read.
@@ -197,10 +218,8 @@ struct Mending<'m> {
     datadir: &'m Path,
     /// Parameters of the index, if it has lost them.
     lost_facts: &'m Facts,
-    memory: u64,
-    save_seconds: u64,
+    options: RepairOptions,
     source: &'m dyn BlockSource,
-    raw: RawCheck,
     progress: &'m dyn Progress,
     done: Vec<String>,
 }
@@ -221,21 +240,24 @@ impl Mending<'_> {
             datadir: self.datadir.to_owned(),
             stages: cairn_stages::all(),
             reader,
-            memory: self.memory,
-            save_seconds: self.save_seconds,
+            memory: self.options.memory,
+            save_seconds: self.options.save_seconds,
             sizes: None::<BulkSizes>,
             folds: KeptFolds::default(),
             watchlist: Beside::default(),
             flows: FollowedFlows::default(),
+            archive: Archive::new(self.datadir),
+            archive_matches: AtomicBool::new(false),
         };
         for _ in 0..ROUNDS {
-            let audit = audit_index(&engine.reader, self.raw, self.progress)?;
+            let audit = audit_index(&engine.reader, self.options.raw, self.progress)?;
             if !audit.damages.iter().any(|damage| damage.repair.command().is_some()) {
                 engine.repair(self.progress)?;
                 // What follows the chain after its blocks is made, too, where a repair or a kill left it behind.
                 if engine.follow_up(self.progress, true)? {
                     engine.settle()?;
                 }
+                self.archive(&engine)?;
                 return Ok(self.done);
             }
             self.round(&mut engine, &audit)?;
@@ -270,7 +292,7 @@ impl Mending<'_> {
         if !audit.damaged_heights.is_empty() || blocks().any(|damage| damage.what.contains("above the tip")) {
             let view = engine.reader.view()?;
             let heights = &audit.damaged_heights;
-            blocks::mend(&engine.writer, self.datadir, &view, heights, self.memory / 2, self.source)?;
+            blocks::mend(&engine.writer, self.datadir, &view, heights, self.options.memory / 2, self.source)?;
             self.done.push(format!("journal: {} blocks read again", heights.len()));
             // Now that the journal is whole, the rest can be compared with it.
             return Ok(());
@@ -285,7 +307,12 @@ impl Mending<'_> {
             .filter_map(|(place, repair)| match repair {
                 Repair::Stage(stage) => Some((stage, None)),
                 Repair::LookUp | Repair::Dropped | Repair::Index => Some((place, Some(repair == Repair::LookUp))),
-                Repair::Blocks | Repair::BlockFile | Repair::Ledger | Repair::Labels | Repair::Late => None,
+                Repair::Blocks
+                | Repair::BlockFile
+                | Repair::Ledger
+                | Repair::Archive
+                | Repair::Labels
+                | Repair::Late => None,
             })
             .collect();
         let stages: Vec<&str> = tables.iter().filter(|(_, look_up)| look_up.is_none()).map(|(name, _)| *name).collect();
@@ -295,15 +322,9 @@ impl Mending<'_> {
         }
         if audit.damages.iter().any(|damage| damage.repair == Repair::Ledger) {
             let now = u32::try_from(cairn_clock::now_secs()).unwrap_or(u32::MAX);
-            let ledger::Mended { kept, lost } = ledger::mend(engine, now)?;
-            let told = match lost {
-                0 => format!("ledger of input events: {kept} documents taken in again"),
-                _ => format!(
-                    "ledger of input events: {kept} documents taken in again; {lost} places could not be read: import what \
-                     is missing again, or a file of `cairn events export`"
-                ),
-            };
-            self.done.push(told);
+            let gathered = ledger::mend(engine, now, self.options.without_events)?;
+            self.done.push(format!("ledger of input events: {} documents taken in again", gathered.kept));
+            self.done.extend(gathered.missing.iter().map(|what| format!("lost: {what}")));
         }
         if audit.damages.iter().any(|damage| damage.repair == Repair::Labels) {
             labels::forget(&engine.writer)?;
@@ -326,6 +347,32 @@ impl Mending<'_> {
                 Some(false) => self.rest(engine, name)?,
             }
         }
+        Ok(())
+    }
+
+    /// Now that the index is whole, the archive of the ledger is made the same.
+    fn archive(&mut self, engine: &Engine) -> Result<(), MendError> {
+        let now = u32::try_from(cairn_clock::now_secs()).unwrap_or(u32::MAX);
+        let done = engine.match_archive(now).and_then(|taken| Ok((taken, engine.write_archive(true)?)));
+        let (taken, written) = done.map_err(|error| match error {
+            crate::LedgerError::Index(error) => MendError::from(*error),
+            other => MendError::Cannot(Cannot(other.to_string())),
+        })?;
+        if taken > 0 {
+            self.done.push(format!("ledger of input events: {taken} documents taken from its archive"));
+        }
+        if written > 0 {
+            self.done.push(format!("archive of the ledger: {written} documents written again"));
+        }
+        let missing = engine.archive.missing()?;
+        if missing.is_empty() {
+            return Ok(());
+        }
+        if !self.options.without_events {
+            return Err(MendError::Failed(PipelineError::EventsLost { missing }));
+        }
+        engine.archive.forget_missing()?;
+        self.done.extend(missing.into_iter().map(|what| format!("lost: {what}")));
         Ok(())
     }
 

@@ -22,6 +22,8 @@ pub enum Repair {
     Dropped,
     /// The documents of the ledger that can be read are taken in again.
     Ledger,
+    /// The archive of the ledger is written again from the index.
+    Archive,
     /// Its rows are made again from claims and blocks.
     Labels,
     /// The late stages follow the chain again.
@@ -40,11 +42,8 @@ impl Repair {
             Repair::Blocks => "the blocks are read again from the block files or the node".to_owned(),
             Repair::Index => "its rows are made again".to_owned(),
             Repair::Dropped => "observations cannot be rebuilt: rows that cannot be read are dropped".to_owned(),
-            Repair::Ledger => {
-                "the documents of the ledger are taken in again; those that cannot be read are lost: import \
-                them again, or a file of `cairn events export`"
-                    .to_owned()
-            }
+            Repair::Ledger => "the documents of the ledger are taken in again from its archive".to_owned(),
+            Repair::Archive => "documents of the archive are written again from the index".to_owned(),
             Repair::Labels => "its rows are made again from the claims and the blocks".to_owned(),
             Repair::Late => "late stages follow the chain again, from the tables of others".to_owned(),
             Repair::BlockFile => "not part of the index: copy the file again, or run bitcoind -reindex".to_owned(),

@@ -3,6 +3,7 @@
 //! A table is compared by sums of facts, so that the order of its rows does not matter and memory stays constant. What
 //! cannot be read is noted and passed over: an audit finds all damage, not the first.
 
+mod archive;
 mod blocks;
 mod clusters;
 mod damage;
@@ -29,6 +30,7 @@ use cairn_tables::{
 };
 
 pub use self::{
+    archive::audit_archive,
     damage::{Damage, Repair},
     raw::RawCheck,
 };

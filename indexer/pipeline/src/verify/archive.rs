@@ -1,0 +1,65 @@
+//! Compares the archive of the ledger with the index.
+
+use std::{io, path::Path};
+
+use cairn_reader::View;
+
+use super::{Audit, Check, Damage, Finding, Repair};
+use crate::{
+    PipelineError,
+    ledger::{Archive, List, indexed, read_archived},
+};
+
+/// Name of the check, and of the place of its damages.
+const NAME: &str = "the archive of the ledger has every document";
+const PLACE: &str = "archive of the ledger";
+
+/// Reads the archive of the ledger in `datadir`, and adds what is wrong with it to `audit`. An index without one gets it
+/// from the next command that writes.
+///
+/// # Errors
+/// The index or the folder cannot be read.
+pub fn audit_archive(datadir: &Path, view: &View<'_>, audit: &mut Audit) -> Result<(), PipelineError> {
+    let archive = Archive::new(datadir);
+    let failed = |error: io::Error| PipelineError::io(archive.folder())(error);
+    let (known, files) = (indexed(view)?, archive.files().map_err(failed)?);
+    let list = archive.list().map_err(failed)?;
+    if matches!(list, List::Absent) && files.is_empty() {
+        let detail = "none yet: the next command that writes the index makes it".to_owned();
+        audit.checks.push(Check { name: NAME, ok: true, detail });
+        return Ok(());
+    }
+    let mut finding = Finding::new(NAME);
+    for (hash, (seq, path)) in &files {
+        let of_index = known.get(hash);
+        finding.expect(of_index == Some(seq), || match of_index {
+            Some(other) => format!("document {hash} is event {other} in the index, and {seq} in the archive"),
+            None => format!("the index lacks document {hash} (event {seq})"),
+        });
+        if let Err(error) = read_archived(path, hash) {
+            finding.expect(false, || format!("{}: {error}", path.display()));
+        }
+    }
+    for (hash, seq) in &known {
+        finding.expect(files.contains_key(hash), || format!("document {hash} (event {seq}) has no file"));
+    }
+    match list {
+        List::Whole(listed) => {
+            for of in listed {
+                let there = known.contains_key(&of.hash) || files.contains_key(&of.hash);
+                finding.expect(there, || format!("{of} is nowhere"));
+            }
+        }
+        List::Absent | List::Damaged => {
+            finding.expect(false, || "the list of documents is missing or damaged".to_owned())
+        }
+    }
+    let check = finding.into_check(format!("{} documents", files.len()));
+    if !check.ok {
+        let what = check.detail.clone();
+        audit.damages.push(Damage { place: PLACE.to_owned(), height: None, what, repair: Repair::Archive });
+        audit.damage_count += 1;
+    }
+    audit.checks.push(check);
+    Ok(())
+}
