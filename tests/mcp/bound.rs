@@ -3,11 +3,11 @@
 use bitcoin::ScriptBuf;
 use cairn_chaingen::{BlockSpec, ChainBuilder, Lock};
 use cairn_http::MAX_TOOL_ANSWER;
-use cairn_mcp::Options;
+use cairn_mcp::{Options, SHORT_TOOL_ANSWER};
 use serde_json::{Value, json};
 
 use crate::{
-    rig::{app, ask, assert_once, call, result, result_schema},
+    rig::{app, ask, assert_twice, call, result, result_schema},
     support::{World, everything_world, get, script_hash},
 };
 
@@ -31,7 +31,7 @@ async fn assert_too_large(router: &axum::Router, result: &Value, narrow_with: &[
     let reply = get(router, url.strip_prefix("http://cairn.test").unwrap()).await;
     assert_eq!(reply.status, 200, "{url}");
     assert!(detail.contains(&format!("{} bytes", reply.text.len())) || reply.text.contains("timestamp"), "{detail}");
-    assert_once(result);
+    assert_twice(result);
 }
 
 #[tokio::test]
@@ -116,9 +116,6 @@ fn years() -> (World, ScriptBuf) {
     (World::of(builder.into_chain()), script)
 }
 
-/// The Python client reads no event of more than 1 MiB.
-const MESSAGE: usize = 1 << 20;
-
 #[tokio::test]
 async fn a_long_life_is_asked_for_in_parts() {
     let (world, script) = years();
@@ -127,29 +124,95 @@ async fn a_long_life_is_asked_for_in_parts() {
     let whole = get(&router, &format!("/v1/wallets/{address}/balance-history")).await;
     let points = whole.body["points"].as_array().unwrap();
     assert!(points.len() == 5_001 && whole.text.len() > MAX_TOOL_ANSWER, "HTTP answers in full");
-    let large = call(&router, "wallet_balance_history", json!({"address": address})).await;
-    assert_too_large(&router, &large, &["from", "to", "format"]).await;
-    // The largest part that passes fits into a message.
-    let (mut days, mut refused) = (1, points.len());
-    while refused - days > 1 {
-        let middle = usize::midpoint(days, refused);
-        let arguments = json!({"address": address, "from": points[0]["date"], "to": points[middle - 1]["date"]});
+    // Part by part, each with the newest days that fit, until all are there.
+    let (mut until, mut parts, mut found) = (None, 0, Vec::new());
+    loop {
+        let mut arguments = json!({"address": address});
+        if let Some(until) = &until {
+            arguments["to"] = Value::clone(until);
+        }
         let params = json!({"name": "wallet_balance_history", "arguments": arguments});
-        let reply = ask(&router, "2025-11-25", "tools/call", params.clone()).await;
-        // As text, with its quotes escaped, it is longer.
-        let as_text = ask(&router, "2025-03-26", "tools/call", params).await;
-        assert!(as_text.text.len() < MESSAGE, "{} bytes", as_text.text.len());
-        assert!(reply.text.len() < MESSAGE, "{} bytes", reply.text.len());
-        let said = &result(&reply)["structuredContent"];
-        if said["ok"] == true {
-            assert_eq!(said["data"]["points"].as_array().unwrap()[..], points[..middle]);
-            days = middle;
-        } else {
-            assert_eq!(said["error"]["error"], "answer_too_large");
-            refused = middle;
+        let reply = ask(&router, "2025-11-25", "tools/call", params).await;
+        let result = result(&reply);
+        assert_twice(result);
+        let (text, said) = (result["content"][0]["text"].as_str().unwrap(), &result["structuredContent"]);
+        assert!(text.len() <= SHORT_TOOL_ANSWER && said["ok"] == true, "{} bytes", text.len());
+        let part = said["data"]["points"].as_array().unwrap();
+        found.splice(0..0, part.iter().cloned());
+        parts += 1;
+        let left_out = &said["left_out"];
+        if left_out.is_null() {
+            break;
+        }
+        let shown = points.len() - (found.len() - part.len());
+        assert_eq!(left_out["lists"], json!([{"list": "points", "shown": part.len(), "of": shown}]));
+        assert_eq!(left_out["arguments"], json!(["from", "to", "format"]));
+        assert!(left_out["url"].as_str().unwrap().contains("/balance-history"), "{left_out}");
+        let first = points.len() - found.len();
+        assert_eq!(part[0], points[first], "the newest days");
+        until = Some(points[first - 1]["date"].clone());
+    }
+    assert_eq!(&found, points);
+    assert!(parts > 10, "{parts}");
+}
+
+/// Lists with a limit are asked for again with a lower one, so that pages and cursors fit together.
+#[tokio::test]
+async fn long_lists_are_pages_with_a_lower_limit() {
+    let world = &everything_world();
+    let router = app(world, Options { short_answer_bytes: 6_000, ..Options::default() });
+    let script = world.oracle.scripts().max_by_key(|s| world.oracle.history(s).len()).unwrap();
+    let (address, mut found, mut cursor) = (script_hash(script), Vec::new(), Value::Null);
+    loop {
+        let mut arguments = json!({"address": address});
+        if !cursor.is_null() {
+            arguments["cursor"] = cursor.clone();
+        }
+        let result = call(&router, "wallet_transactions", arguments).await;
+        let (text, said) = (result["content"][0]["text"].as_str().unwrap(), &result["structuredContent"]);
+        assert!(text.len() <= 6_000, "{} bytes", text.len());
+        let page = said["data"]["transactions"].as_array().unwrap();
+        if let Some(limit) = said["left_out"]["limits"]["limit"].as_u64() {
+            assert!(page.len() as u64 == limit && said["left_out"]["lists"] == json!([]), "{}", said["left_out"]);
+        }
+        found.extend(page.iter().map(|tx| tx["txid"].clone()));
+        cursor = said["data"]["next_cursor"].clone();
+        if cursor.is_null() {
+            break;
         }
     }
-    assert!(days > 1_000, "only {days} days fit");
+    assert_eq!(found.len(), world.oracle.history(script).len());
+    // Who names a limit gets it.
+    let named = call(&router, "wallet_transactions", json!({"address": address, "limit": 25})).await;
+    let said = &named["structuredContent"];
+    assert!(said["left_out"].is_null() && said["data"]["transactions"].as_array().unwrap().len() == 25, "{said}");
+}
+
+/// What models write in place of the types that a schema asks for.
+#[tokio::test]
+async fn what_models_write_is_read() {
+    let world = &everything_world();
+    let router = app(world, Options::default());
+    let script = world.oracle.scripts().max_by_key(|s| world.oracle.history(s).len()).unwrap();
+    let address = script_hash(script);
+    let said = async |tool, arguments| call(&router, tool, arguments).await["structuredContent"]["data"].clone();
+    let plain = said("wallet_transactions", json!({"address": address, "limit": 3})).await;
+    for arguments in [
+        json!({"address": address, "limit": 3.0}),
+        json!({"address": address, "limit": "3"}),
+        json!(json!({"address": address, "limit": 3}).to_string()),
+    ] {
+        assert_eq!(said("wallet_transactions", arguments).await["transactions"], plain["transactions"]);
+    }
+    let inner = json!({"address": address, "limit": 3.0}).to_string();
+    let called = said("call_endpoint", json!({"endpoint": "wallet_transactions", "arguments": inner})).await;
+    assert_eq!(called["transactions"], plain["transactions"]);
+    let batch = said("batch_overview", json!({"addresses": json!([address]).to_string()})).await;
+    assert_eq!(batch["results"].as_array().unwrap().len(), 1, "{batch}");
+    let found = said("search_endpoints", json!({"query": "balance", "limit": 2.0})).await;
+    assert_eq!(found["endpoints"].as_array().unwrap().len(), 2, "{found}");
+    let reply = ask(&router, "2025-11-25", "tools/call", json!({"name": "mempool_stats", "arguments": "[1]"})).await;
+    assert_eq!(reply.body["error"]["code"], -32602, "{}", reply.text);
 }
 
 #[tokio::test]

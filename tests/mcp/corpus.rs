@@ -2,7 +2,7 @@
 
 use axum::Router;
 use cairn_http::HttpConfig;
-use cairn_mcp::{Options, protocol_versions, routes};
+use cairn_mcp::{Options, SHORT_TOOL_ANSWER, protocol_versions, routes};
 use cairn_operations::{ApiConfig, router_with};
 use cairn_testkit::workspace_root;
 use serde_json::{Value, json};
@@ -77,8 +77,16 @@ impl<'d> Corpus<'d> {
 
     /// Calls a tool over both chains.
     async fn call(&mut self, tool: &str, arguments: Value) {
+        let names_size = |name: &String| name.ends_with("limit") || name == "format";
+        let may_be_long = arguments.as_object().is_some_and(|given| given.keys().any(names_size));
         for world in ['c', 'u'] {
-            self.message(world, WITH_HANDSHAKE[0], "tools/call", json!({"name": tool, "arguments": arguments})).await;
+            let params = json!({"name": tool, "arguments": arguments});
+            let got = self.message(world, WITH_HANDSHAKE[0], "tools/call", params).await;
+            let text = got.body["result"]["content"][0]["text"].as_str().map_or(0, str::len);
+            // What describes an endpoint, and a file that is asked for, is no list.
+            if !may_be_long && !["describe_endpoint", "call_endpoint"].contains(&tool) {
+                assert!(text <= SHORT_TOOL_ANSWER, "{tool} {arguments}: {text} bytes");
+            }
         }
     }
 

@@ -19,6 +19,8 @@ pub(crate) struct Answer {
     data: Option<Bytes>,
     /// The body of an error.
     error: Option<Value>,
+    /// What a success lacks so that it fits, and how to get it.
+    left_out: Option<Value>,
     image: Option<ContentBlock>,
 }
 
@@ -26,8 +28,14 @@ impl Answer {
     /// The answer of an operation.
     pub(crate) fn of(endpoint: &str, reply: &Reply) -> Self {
         let essence = reply.media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-        let answer =
-            Answer { status_code: reply.status, endpoint: endpoint.to_owned(), data: None, error: None, image: None };
+        let answer = Answer {
+            status_code: reply.status,
+            endpoint: endpoint.to_owned(),
+            data: None,
+            error: None,
+            left_out: None,
+            image: None,
+        };
         if !(200..300).contains(&reply.status) {
             let error = serde_json::from_slice(&reply.body).ok().filter(Value::is_object);
             return Answer { error: Some(error.unwrap_or_else(|| bare(reply.status))), ..answer };
@@ -68,12 +76,24 @@ impl Answer {
     /// The answer of a tool that is not an operation.
     pub(crate) fn own(endpoint: &str, data: &Value) -> Self {
         let data = Some(data.to_string().into());
-        Answer { status_code: 200, endpoint: endpoint.to_owned(), data, error: None, image: None }
+        Answer { status_code: 200, endpoint: endpoint.to_owned(), data, error: None, left_out: None, image: None }
     }
 
     /// An error from this layer, not from an operation.
     pub(crate) fn failed(endpoint: &str, status_code: u16, error: Value) -> Self {
-        Answer { status_code, endpoint: endpoint.to_owned(), data: None, error: Some(error), image: None }
+        Answer {
+            status_code,
+            endpoint: endpoint.to_owned(),
+            data: None,
+            error: Some(error),
+            left_out: None,
+            image: None,
+        }
+    }
+
+    /// Says what was left out.
+    pub(crate) fn with_left_out(self, left_out: Value) -> Self {
+        Answer { left_out: Some(left_out), ..self }
     }
 
     /// The error, if it is one.
@@ -81,23 +101,25 @@ impl Answer {
         self.error.as_mut()
     }
 
-    /// The result of the protocol. The answer is in it once: as structured content, or as text for clients that do not
-    /// know structured content.
+    /// The result of the protocol. Text and structured content have the same data: neither is a summary of the other.
     pub(crate) fn into_result(self, exchange: &Exchange) -> CallToolResult {
         let ok = self.error.is_none();
         let text = self.in_short();
         let data = self.data.unwrap_or_else(|| Bytes::from_static(b"null"));
         let error = self.error.unwrap_or_default();
         let (endpoint, status_code) = (Value::from(self.endpoint), self.status_code);
-        let before = format!("{{\"ok\":{ok},\"data\":");
+        let left_out = self.left_out.map_or_else(String::new, |left_out| format!("\"left_out\":{left_out},"));
+        let before = format!("{{\"ok\":{ok},{left_out}\"data\":");
         let after = format!(",\"error\":{error},\"endpoint\":{endpoint},\"status_code\":{status_code}}}");
         let whole = vec![before.into(), data, after.into()];
         let (text, structured) = match exchange.form {
             Form::Structured => (text, Some(exchange.leave(whole))),
-            Form::Text => {
-                let whole = String::from_utf8_lossy(&whole.concat()).into_owned();
-                (exchange.leave(vec![Value::from(whole).to_string().into()]), None)
+            Form::Both => {
+                // The protocol server writes the content before the structured content.
+                let text = exchange.leave(vec![as_text(&whole)]);
+                (text, Some(exchange.leave(whole)))
             }
+            Form::Text => (exchange.leave(vec![as_text(&whole)]), None),
         };
         let content: Vec<ContentBlock> = [ContentBlock::text(text)].into_iter().chain(self.image).collect();
         let mut result = if ok { CallToolResult::success(content) } else { CallToolResult::error(content) };
@@ -119,6 +141,11 @@ impl Answer {
             }
         }
     }
+}
+
+/// JSON in pieces as a JSON text.
+fn as_text(pieces: &[Bytes]) -> Bytes {
+    Value::from(String::from_utf8_lossy(&pieces.concat())).to_string().into()
 }
 
 /// The error for an answer without a valid error body.
@@ -155,6 +182,8 @@ pub(crate) fn schema(answer: Option<AnswerSchema>, fields: &[&str]) -> Map<Strin
             "ok": {"type": "boolean", "description": "True if there is data."},
             "data": {"description": "The answer; null after an error.", "anyOf": [data, {"type": "null"}]},
             "error": {"description": "The error; null after a success.", "anyOf": [failure, {"type": "null"}]},
+            "left_out": {"type": "object", "description": "Only if rows were left out so that the answer is short: how many, \
+                and the arguments that bring them."},
             "endpoint": {"type": "string", "description": "The endpoint that was called."},
             "status_code": {"type": "integer", "description": "HTTP status of the same request; 422 if the answer is too large for a tool."},
         },
@@ -209,10 +238,11 @@ mod tests {
             let (_, texts) = sent(Answer::of("/x", &reply(status, kind, body)), Form::Text);
             let text: Value = serde_json::from_str(texts["content"][0]["text"].as_str().unwrap()).unwrap();
             let said = &structured["structuredContent"];
-            // Once: in one form or in the other.
             assert_eq!(&text, said);
             assert!(texts.get("structuredContent").is_none());
             assert!(structured["content"][0]["text"].as_str().unwrap().len() < 200);
+            let (_, both) = sent(Answer::of("/x", &reply(status, kind, body)), Form::Both);
+            assert_eq!((&both["content"], &both["structuredContent"]), (&texts["content"], said));
             assert_eq!((&said["ok"], &said["status_code"]), (&(status == 200).into(), &status.into()));
             assert_eq!((&said["error"]["error"], &structured["isError"]), (&code, &(status != 200).into()));
             assert_eq!(said["data"].is_null(), status != 200);
@@ -221,9 +251,9 @@ mod tests {
 
     #[test]
     fn numbers_stay_as_they_were_printed() {
-        for form in [Form::Structured, Form::Text] {
+        for (form, times) in [(Form::Structured, 1), (Form::Text, 1), (Form::Both, 2)] {
             let (text, _) = sent(Answer::of("/x", &reply(200, "application/json", br#"{"a_btc":0.10000000}"#)), form);
-            assert_eq!(text.matches("0.10000000").count(), 1, "{text}");
+            assert_eq!(text.matches("0.10000000").count(), times, "{text}");
         }
     }
 

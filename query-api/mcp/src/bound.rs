@@ -2,32 +2,163 @@
 //! message, and clients limit the length of messages.
 
 use cairn_http::{Api, Described, ErrorCode, Reply};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use crate::answer::Answer;
+use crate::{
+    answer::Answer,
+    cut::{CutList, cut, rows_of_longest},
+};
 
 /// The error for an answer above the limit.
 const TOO_LARGE: ErrorCode = ErrorCode::AnswerTooLarge;
 
-/// The answer of an operation if it has at most `max` bytes; otherwise how to request less, and the URL of the whole.
-pub(crate) fn answer(api: &Api, op: Option<&Described>, endpoint: &str, reply: &Reply, max: usize) -> Answer {
+/// Bytes that the envelope of an answer takes, with what it says about rows that were left out.
+const ENVELOPE: usize = 1_200;
+
+/// How long the answer of a tool may be, in bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Sizes {
+    /// By default: longer lists are cut.
+    pub(crate) short: usize,
+    /// If the client names a limit for lists. What is longer is an error.
+    pub(crate) long: usize,
+}
+
+impl Sizes {
+    /// The same for a request that names a limit.
+    pub(crate) fn with_limits(self) -> Self {
+        Sizes { short: usize::MAX, ..self }
+    }
+
+    fn of_data(self) -> usize {
+        self.short.saturating_sub(ENVELOPE.min(self.short / 4))
+    }
+
+    fn is_too_long(self, reply: &Reply) -> bool {
+        (200..300).contains(&reply.status) && reply.media_type.contains("json") && reply.body.len() > self.of_data()
+    }
+}
+
+/// The limits of an operation's lists.
+pub(crate) struct Limits {
+    /// Each with its default.
+    defaults: Vec<(String, u64)>,
+    /// True if the client named one.
+    pub(crate) are_given: bool,
+}
+
+impl Limits {
+    /// How often limits are lowered for one answer.
+    pub(crate) const TRIES: usize = 5;
+
+    pub(crate) fn of(op: &Described, given: &Map<String, Value>) -> Self {
+        let all = op.input_schema["properties"].as_object().into_iter().flatten();
+        let limits = all.filter(|(name, _)| (*name == "limit" || name.ends_with("_limit")) && *name != "gap_limit");
+        let defaults: Vec<(String, u64)> =
+            limits.filter_map(|(name, schema)| Some((name.clone(), schema["default"].as_u64()?))).collect();
+        let are_given = defaults.iter().any(|(name, _)| given.contains_key(name));
+        Limits { defaults, are_given }
+    }
+
+    /// Lower limits for an answer that is too long; `None` if it is not, or they cannot be lowered.
+    pub(crate) fn lower(
+        &self,
+        reply: &Reply,
+        max: Sizes,
+        before: Option<&Map<String, Value>>,
+    ) -> Option<Map<String, Value>> {
+        if self.are_given || self.defaults.is_empty() || reply.is_document || !max.is_too_long(reply) {
+            return None;
+        }
+        // The last page of a list has fewer rows than its limit.
+        let rows = std::str::from_utf8(&reply.body).ok().and_then(rows_of_longest)? as u64;
+        let now = |name: &String, default: u64| {
+            before.and_then(|before| before[name].as_u64()).unwrap_or(default).min(rows.max(1))
+        };
+        // Nine tenths: rows differ in length, and something stands around them.
+        let lower = |limit: u64| (limit * max.of_data() as u64 * 9 / 10 / reply.body.len() as u64).max(1);
+        let lowered = self.defaults.iter().map(|(name, default)| (name.clone(), lower(now(name, *default)).into()));
+        let lowered: Map<String, Value> = lowered.collect();
+        let is_lower = self.defaults.iter().any(|(name, default)| lowered[name].as_u64() < Some(now(name, *default)));
+        is_lower.then_some(lowered)
+    }
+}
+
+/// The answer of an operation, its lists cut if it is longer than a short answer. What cannot be cut so far becomes an error
+/// that says how to request less, with the URL of the whole. `lowered` has the limits that the request was repeated with.
+pub(crate) fn answer(
+    api: &Api,
+    op: Option<&Described>,
+    endpoint: &str,
+    reply: &Reply,
+    max: Sizes,
+    lowered: Option<Map<String, Value>>,
+) -> Answer {
     if reply.is_document {
         let what =
             "a document: fetch it over HTTP; search_endpoints and describe_endpoint tell what it says of one endpoint";
         return Answer::own(endpoint, &json!({"url": reply.url, "content_type": reply.media_type, "note": what}));
     }
+    let is_success = (200..300).contains(&reply.status);
+    let mut lists = Vec::new();
+    let mut cut_reply = None;
+    if max.is_too_long(reply)
+        && let Ok(text) = std::str::from_utf8(&reply.body)
+        && let Some((text, cut)) = cut(text, max.of_data())
+    {
+        lists = cut;
+        cut_reply = Some(Reply {
+            body: text.into(),
+            url: reply.url.clone(),
+            media_type: reply.media_type.clone(),
+            request_id: reply.request_id.clone(),
+            ..*reply
+        });
+    }
+    let shown = cut_reply.as_ref().unwrap_or(reply);
     // Checked before it is wrapped, and again after, since wrapping makes it longer.
-    let mut length = reply.body.len();
-    if length <= max || !(200..300).contains(&reply.status) {
-        let answer = Answer::of(endpoint, reply);
+    let mut length = shown.body.len();
+    if length <= max.long || !is_success {
+        let answer = Answer::of(endpoint, shown);
         length = answer.len();
-        if length <= max {
-            return answer;
+        if length <= max.long {
+            return match lowered.is_none() && lists.is_empty() {
+                true => answer,
+                false => answer.with_left_out(left_out(op, reply, lowered.as_ref(), &lists)),
+            };
         }
     }
-    let error = too_large(op, endpoint, reply, (length, max), &TOO_LARGE.explained_at(&api.config().base_url));
+    let error = too_large(op, endpoint, reply, (length, max.long), &TOO_LARGE.explained_at(&api.config().base_url));
     Answer::failed(endpoint, TOO_LARGE.status().as_u16(), error)
 }
+
+/// What an answer lacks, and what brings it.
+fn left_out(op: Option<&Described>, reply: &Reply, lowered: Option<&Map<String, Value>>, lists: &[CutList]) -> Value {
+    let arguments = op.map(narrowing).unwrap_or_default();
+    let mut notes = Vec::new();
+    if let Some(limits) = lowered {
+        let limits: Vec<String> = limits.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        notes.push(format!(
+            "this answer was made with {}, so that it is short: name a higher limit for more at once, or go on from where it ends",
+            limits.join(", ")
+        ));
+    }
+    for CutList { name, shown, of, newest } in lists.iter().take(MAX_LISTS) {
+        let which = if *newest { "newest" } else { "first" };
+        notes.push(format!("{name} has the {which} {shown} of {of} rows"));
+    }
+    let lists = lists.iter().take(MAX_LISTS).map(|list| json!({"list": list.name, "shown": list.shown, "of": list.of}));
+    json!({
+        "note": notes.join("; "),
+        "limits": lowered,
+        "lists": lists.collect::<Vec<_>>(),
+        "arguments": arguments,
+        "url": reply.url,
+    })
+}
+
+/// Most lists that an answer names.
+const MAX_LISTS: usize = 4;
 
 fn too_large(
     op: Option<&Described>,

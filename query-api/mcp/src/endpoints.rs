@@ -1,13 +1,15 @@
 //! The tools for all operations, including those without their own tool: one searches, one describes, one calls.
 
 use axum::http::request::Parts;
-use cairn_http::{Agreed, Api, Described, ErrorCode};
+use cairn_http::{Agreed, Api, Described, Effect, ErrorCode};
 use serde_json::{Map, Value, json};
 
 use crate::{
     answer::Answer,
-    bound,
+    bound::{self, Limits, Sizes},
+    coerce::coerce,
     general::{CALL, DESCRIBE, FOUND, MAX_FOUND, SEARCH, own_schema},
+    message,
     tools::Tools,
 };
 
@@ -185,7 +187,7 @@ pub(crate) async fn call(
     mut arguments: Map<String, Value>,
     bytes: usize,
     from: &Parts,
-    max: usize,
+    max: Sizes,
 ) -> Answer {
     let endpoint = match arguments.get("endpoint").and_then(Value::as_str).map(str::trim) {
         Some(endpoint) => endpoint.to_owned(),
@@ -194,8 +196,10 @@ pub(crate) async fn call(
     let endpoint = endpoint.as_str();
     let given = match arguments.shift_remove("arguments") {
         None | Some(Value::Null) => Map::new(),
-        Some(Value::Object(given)) => given,
-        Some(_) => return refused(CALL, "arguments", "expected an object"),
+        Some(given) => match message::object(&given) {
+            Some(given) => given,
+            None => return refused(CALL, "arguments", "expected an object"),
+        },
     };
     if let Some((_, op)) = named(tools, endpoint) {
         return operation(api, op, given, bytes, from, max).await;
@@ -207,7 +211,7 @@ pub(crate) async fn call(
     if !matches!(method, "GET" | "POST") || !target.starts_with('/') {
         // One that tools may not call says so.
         if let Some(reply) = api.call(endpoint, Map::new(), 0, from).await {
-            return bound::answer(api, None, endpoint, &reply, max);
+            return bound::answer(api, None, endpoint, &reply, max, None);
         }
         return unknown(tools, CALL, endpoint);
     }
@@ -221,31 +225,46 @@ pub(crate) async fn call(
     let reply = api.request(method, target, body, bytes, from).await;
     let path = target.split('?').next().unwrap_or_default();
     let op = tools.operations.iter().find(|op| op.method == method && fits(op.path, path));
-    bound::answer(api, op, &shown(method, target), &reply, max)
+    let has_limit = target.split_once('?').is_some_and(|(_, query)| query.contains("limit="));
+    let max = if has_limit { max.with_limits() } else { max };
+    bound::answer(api, op, &shown(method, target), &reply, max, None)
 }
 
 /// Calls an operation.
 pub(crate) async fn operation(
     api: &Api,
     op: &Described,
-    given: Map<String, Value>,
+    mut given: Map<String, Value>,
     bytes: usize,
     from: &Parts,
-    max: usize,
+    max: Sizes,
 ) -> Answer {
+    coerce(&op.input_schema, &mut given);
     let wrong = if op.private { Wrong(Vec::new()) } else { Wrong::of(op, &given) };
-    match api.call(op.name, given, bytes, from).await {
-        Some(reply) => {
-            let mut answer = bound::answer(api, Some(op), &op.endpoint, &reply, max);
-            if matches!(reply.status, 400 | 422)
-                && let Some(error) = answer.error_mut()
-            {
-                wrong.tell(op, error);
-            }
-            answer
+    let limits = Limits::of(op, &given);
+    let Some(mut reply) = api.call(op.name, given.clone(), bytes, from).await else {
+        return refused(CALL, "endpoint", "does not exist");
+    };
+    // An answer that is too long is asked for again with lower limits: pages and cursors then fit together.
+    let mut lowered = None;
+    for _ in 0..Limits::TRIES {
+        let lower = limits.lower(&reply, max, lowered.as_ref()).filter(|_| op.effect == Effect::Reads);
+        let Some(lower) = lower else { break };
+        let mut again = given.clone();
+        again.extend(lower.clone());
+        match api.call(op.name, again, bytes, from).await {
+            Some(shorter) if (200..300).contains(&shorter.status) => (reply, lowered) = (shorter, Some(lower)),
+            _ => break,
         }
-        None => refused(CALL, "endpoint", "does not exist"),
     }
+    let max = if limits.are_given { max.with_limits() } else { max };
+    let mut answer = bound::answer(api, Some(op), &op.endpoint, &reply, max, lowered);
+    if matches!(reply.status, 400 | 422)
+        && let Some(error) = answer.error_mut()
+    {
+        wrong.tell(op, error);
+    }
+    answer
 }
 
 /// Maximum number of wrong names that are told.

@@ -23,19 +23,27 @@ const SMALL: usize = 16 << 10;
 /// Where the answer of a tool is in its result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Form {
-    /// As structured content; the text says only where it is.
+    /// As text and as structured content: hosts give their models one of the two, and which one differs.
+    Both,
+    /// As structured content; the text says only where it is. Asked for by hosts that show both.
     Structured,
     /// As text: the client's revision has no structured content, or it asked for text.
     Text,
 }
 
 impl Form {
-    /// The form for a request. `?answers=text` in the URL is for hosts that show their models only the text.
+    /// The form for a request. `?answers=text` and `?answers=structured` in the URL are for hosts that show both.
     pub(crate) fn of(parts: &Parts) -> Self {
-        let asked = parts.uri.query().into_iter().flat_map(|query| query.split('&')).any(|pair| pair == "answers=text");
+        let asked = |form: &str| {
+            let mut pairs = parts.uri.query().into_iter().flat_map(|query| query.split('&'));
+            pairs.any(|pair| pair.strip_prefix("answers=") == Some(form))
+        };
         let version = parts.headers.get(VERSION).and_then(|version| version.to_str().ok());
         match version {
-            Some(version) if version >= FIRST_WITH_STRUCTURE && !asked => Form::Structured,
+            Some(version) if version >= FIRST_WITH_STRUCTURE && !asked("text") => match asked("structured") {
+                true => Form::Structured,
+                false => Form::Both,
+            },
             _ => Form::Text,
         }
     }
@@ -50,7 +58,8 @@ pub(crate) struct Exchange {
     /// A text that no client can know, which stands for the answer.
     token: String,
     arguments: Mutex<Map<String, Value>>,
-    answer: Mutex<Option<(String, Vec<Bytes>)>>,
+    /// What stands for a part of the answer, in the order of the answer, and the part in pieces.
+    answer: Mutex<Vec<(String, Vec<Bytes>)>>,
 }
 
 fn locked<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -68,25 +77,31 @@ impl Exchange {
         std::mem::take(&mut *locked(&self.arguments))
     }
 
-    /// Leaves a JSON value in pieces, and returns the text that stands for it.
+    /// Leaves a JSON value in pieces, and returns the text that stands for it. Values are left in the order in which the
+    /// answer has them.
     pub(crate) fn leave(&self, pieces: Vec<Bytes>) -> String {
-        *locked(&self.answer) = Some((format!("\"{}\"", self.token), pieces));
-        self.token.clone()
+        let mut left = locked(&self.answer);
+        let token = format!("{}-{}", self.token, left.len());
+        left.push((format!("\"{token}\""), pieces));
+        token
     }
 
     /// Leaves pieces for a part of the protocol server's answer. A text in it cannot contain the part, because quotes in
     /// texts are escaped.
     pub(crate) fn leave_for(&self, part: &str, pieces: Vec<Bytes>) {
-        *locked(&self.answer) = Some((part.to_owned(), pieces));
+        locked(&self.answer).push((part.to_owned(), pieces));
     }
 
     /// The protocol server's answer with what was left in its place.
     pub(crate) fn complete(&self, body: Bytes) -> Vec<Bytes> {
-        let Some((part, pieces)) = locked(&self.answer).take() else { return vec![body] };
-        let Some(at) = body.windows(part.len()).position(|window| window == part.as_bytes()) else { return vec![body] };
-        let mut all = vec![body.slice(..at)];
-        all.extend(pieces);
-        all.push(body.slice(at + part.len()..));
+        let (mut all, mut rest) = (Vec::new(), body);
+        for (part, pieces) in std::mem::take(&mut *locked(&self.answer)) {
+            let Some(at) = rest.windows(part.len()).position(|window| window == part.as_bytes()) else { continue };
+            all.push(rest.slice(..at));
+            all.extend(pieces);
+            rest = rest.slice(at + part.len()..);
+        }
+        all.push(rest);
         all
     }
 }

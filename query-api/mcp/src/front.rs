@@ -17,6 +17,7 @@ use tower::{Service, ServiceExt};
 use crate::{
     Options,
     batch::{self, Each},
+    bound::Sizes,
     exchange::{Answered, Exchange, Form},
     handler::Handler,
     message::{self, Incoming, MAX_FRAME, Message},
@@ -41,7 +42,8 @@ pub(crate) struct Front {
 
 impl Front {
     pub(crate) fn new(api: Api, options: Options) -> Self {
-        let handler = Handler::new(api.clone(), options.max_answer_bytes);
+        let handler =
+            Handler::new(api.clone(), Sizes { short: options.short_answer_bytes, long: options.max_answer_bytes });
         let config = StreamableHttpServerConfig::default()
             // Stateless: no data is kept between requests, so none must be bounded or shared between machines.
             .with_legacy_session_mode(false)

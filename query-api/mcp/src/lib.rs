@@ -8,6 +8,8 @@
 mod answer;
 mod batch;
 mod bound;
+mod coerce;
+mod cut;
 mod endpoint;
 mod endpoints;
 mod exchange;
@@ -28,7 +30,11 @@ use std::sync::Arc;
 use axum::{Router, extract::DefaultBodyLimit, routing::any};
 use cairn_http::Api;
 
-pub use crate::{endpoint::PATHS, front::protocol_versions, options::Options};
+pub use crate::{
+    endpoint::PATHS,
+    front::protocol_versions,
+    options::{Options, SHORT_TOOL_ANSWER},
+};
 use crate::{front::Front, legacy::MESSAGES};
 
 /// The routes of the protocol, for [`cairn_http::router_with`].

@@ -33,9 +33,9 @@ impl Message {
         let mut arguments = Map::new();
         if is_call(&value)
             && let Some(params) = value.get_mut("params").and_then(Value::as_object_mut)
-            && params.get("arguments").is_some_and(Value::is_object)
-            && let Some(Value::Object(given)) = params.shift_remove("arguments")
+            && let Some(given) = params.get("arguments").and_then(object)
         {
+            params.shift_remove("arguments");
             arguments = given;
         }
         let frame = Some(value.to_string()).filter(|frame| frame.len() <= MAX_FRAME);
@@ -50,6 +50,15 @@ impl Message {
     /// True for a request, which needs an answer.
     pub(crate) fn is_request(&self) -> bool {
         is_request(&self.value)
+    }
+}
+
+/// An object, also as a text that holds one, as some models write it.
+pub(crate) fn object(value: &Value) -> Option<Map<String, Value>> {
+    match value {
+        Value::Object(members) => Some(members.clone()),
+        Value::String(text) if values(text.as_bytes()) <= MAX_VALUES => serde_json::from_str(text).ok(),
+        _ => None,
     }
 }
 
@@ -113,6 +122,9 @@ mod tests {
         let call = br#"{"method":"tools/call","params":{"name":"x","arguments":{"a":1}}}"#;
         let Ok(Incoming::One(message)) = parse(call) else { panic!("no message") };
         assert_eq!((message.arguments.len(), message.value["params"].as_object().map(Map::len)), (1, Some(1)));
+        let text = br#"{"method":"tools/call","params":{"name":"x","arguments":"{\"a\":1}"}}"#;
+        let Ok(Incoming::One(message)) = parse(text) else { panic!("no message") };
+        assert_eq!((&message.arguments["a"], message.value["params"].as_object().map(Map::len)), (&1.into(), Some(1)));
         let other = br#"{"method":"x","params":{"arguments":{"a":1}}}"#;
         let Ok(Incoming::One(message)) = parse(other) else { panic!("no message") };
         assert!(message.arguments.is_empty() && message.value["params"]["arguments"].is_object());

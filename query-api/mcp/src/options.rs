@@ -5,6 +5,9 @@ use std::time::Duration;
 use cairn_http::MAX_TOOL_ANSWER;
 use cairn_model::CancelToken;
 
+/// Default of [`Options::short_answer_bytes`]: what a model reads without losing the thread.
+pub const SHORT_TOOL_ANSWER: usize = 24_000;
+
 /// Limits, and the shutdown signal.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -19,6 +22,8 @@ pub struct Options {
     pub max_batch_bytes: usize,
     /// A stream of the old transport without a message for this long ends.
     pub stream_idle: Duration,
+    /// Size of a tool's answer in bytes of JSON beyond which its lists are cut, unless the request names a limit.
+    pub short_answer_bytes: usize,
     /// Maximum size of a tool's answer in bytes of JSON. A larger answer becomes an error that says how to request
     /// less.
     pub max_answer_bytes: usize,
@@ -34,6 +39,7 @@ impl Default for Options {
             max_batch: 20,
             max_batch_bytes: 1 << 20,
             stream_idle: Duration::from_secs(10 * 60),
+            short_answer_bytes: SHORT_TOOL_ANSWER,
             max_answer_bytes: MAX_TOOL_ANSWER,
             stop: CancelToken::new(),
         }

@@ -107,7 +107,7 @@ pub(crate) fn check(message: &Value) -> Result<(), RpcError> {
     match method.as_str() {
         "tools/call" if !params["name"].is_string() => wrong("name must be the name of a tool"),
         "tools/call" if !(params["arguments"].is_object() || params["arguments"].is_null()) => {
-            wrong("arguments must be an object")
+            wrong("arguments must be an object, or a text that holds one as JSON")
         }
         "tools/list" if !(params["cursor"].is_string() || params["cursor"].is_null()) => {
             wrong("cursor must be a string")

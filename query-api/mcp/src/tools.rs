@@ -66,6 +66,12 @@ impl Tools {
         tools.chain(self.operations.iter().map(|op| op.name))
     }
 
+    /// A tool that is no operation: it searches, describes or calls.
+    pub(crate) fn general(&self, does: Does) -> Option<&Tool> {
+        let is = |(_, of): &&(Tool, Does)| *of == does && !matches!(of, Does::Operation(_));
+        self.listed.iter().find(is).map(|(tool, _)| tool)
+    }
+
     /// The tool with this name.
     pub(crate) fn find(&self, name: &str) -> Option<(&Tool, Does)> {
         self.listed.iter().find(|(tool, _)| tool.name == name).map(|(tool, does)| (tool, *does))
