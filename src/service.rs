@@ -1,8 +1,50 @@
 //! Opens the service state for the commands.
 
+use std::{sync::Arc, time::Duration};
+
+use cairn_clock::now_secs;
+use cairn_model::Part;
+use cairn_operations::TroubleSlot;
 use cairn_state::{State, StateError, StateUrl};
+use tokio::time::{sleep, timeout};
 
 use crate::exit::{Exit, Failure};
+
+/// Interval of looks at the database.
+const LOOK: Duration = Duration::from_secs(1);
+/// Timeout of a look.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// What the server does while the database cannot be used.
+const NEXT: &str = "tries again every second; keys and sessions count as absent, and what needs the database gets 503";
+
+/// Looks at the database of the service state once a second, and reports in `troubles` while it cannot be used.
+pub(crate) async fn watch(state: State, troubles: Arc<TroubleSlot>) {
+    let mut reported = None;
+    loop {
+        let why = match timeout(PATIENCE, state.probe()).await {
+            Ok(Ok(())) => None,
+            Ok(Err(error)) => Some(error.brief()),
+            Err(_) => Some("it does not answer in time"),
+        };
+        match why {
+            Some(why) => {
+                let reason = format!("the database of the service state: {why}");
+                if reported != Some(why) {
+                    tracing::warn!(part = Part::State.name(), reason, next = NEXT, "reads of the index go on");
+                }
+                troubles.set(Part::State, &reason, NEXT, now_secs());
+            }
+            None => {
+                if let Some(since) = troubles.clear(Part::State) {
+                    let seconds = now_secs().saturating_sub(since);
+                    tracing::info!(part = Part::State.name(), seconds, "it works again");
+                }
+            }
+        }
+        reported = why;
+        sleep(LOOK).await;
+    }
+}
 
 /// Opens the service state for a server. The server starts even if the database is unreachable; until it is reachable
 /// again, keys and sessions count as absent.

@@ -9,7 +9,7 @@ use std::{
 use cairn_http::{HttpConfig, Metrics};
 use cairn_link::IndexSource;
 use cairn_model::CancelToken;
-use cairn_operations::{ApiConfig, ApiState, Featured, LedgerAccess, NodeAccess};
+use cairn_operations::{ApiConfig, ApiState, Featured, LedgerAccess, NodeAccess, TroubleSlot};
 use cairn_reader::Damages;
 use cairn_state::StateUrl;
 use prometheus::Registry;
@@ -38,6 +38,7 @@ pub(crate) struct Server {
     state: Option<StateUrl>,
     metrics: Metrics,
     damages: Arc<Damages>,
+    troubles: Arc<TroubleSlot>,
 }
 
 /// Bitcoin addresses for examples.
@@ -91,8 +92,8 @@ impl Server {
         if !local.ip().is_loopback() {
             tracing::warn!(address = %local, "listening on an address that other machines can reach");
         }
-        let (metrics, damages) = (Metrics::default(), Arc::default());
-        Ok(Server { listener, admin, config, node, ledger: None, state: None, metrics, damages })
+        let (metrics, damages, troubles) = (Metrics::default(), Arc::default(), Arc::default());
+        Ok(Server { listener, admin, config, node, ledger: None, state: None, metrics, damages, troubles })
     }
 
     /// Sets the service state. Without one, no client has a session.
@@ -131,8 +132,13 @@ impl Server {
             let listener = tokio::net::TcpListener::from_std(self.listener)?;
             tracing::info!(url = self.config.http.base_url, "serving");
             let metrics = Arc::new(self.metrics);
-            let (node, ledger, damages) = (self.node, self.ledger, self.damages);
-            let state = ApiState { node, ledger, state: service, metrics, damages, ..ApiState::new(index, self.config) };
+            let (node, ledger, damages, troubles) = (self.node, self.ledger, self.damages, self.troubles);
+            if let Some(state) = service.clone() {
+                // It ends with the runtime.
+                tokio::spawn(service::watch(state, Arc::clone(&troubles)));
+            }
+            let api = ApiState::new(index, self.config);
+            let state = ApiState { node, ledger, state: service, metrics, damages, troubles, ..api };
             if let Some(admin) = self.admin {
                 let admin = tokio::net::TcpListener::from_std(admin)?;
                 tracing::info!(address = %admin.local_addr()?, "serving operators");

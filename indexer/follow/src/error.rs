@@ -3,7 +3,7 @@
 use std::{io, path::PathBuf};
 
 use cairn_mempool::CoinsError;
-use cairn_model::Height;
+use cairn_model::{BlockHash, Height, Part};
 use cairn_node::NodeError;
 use cairn_pipeline::{LedgerError, PipelineError};
 use cairn_reader::ReadError;
@@ -65,6 +65,64 @@ impl FollowError {
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         matches!(self, FollowError::Pipeline(PipelineError::Stopped) | FollowError::Node(NodeError::Stopped))
+    }
+}
+
+impl FollowError {
+    /// True if it may pass without a restart: the source is at fault, the disk, or the index.
+    pub(crate) fn may_pass(&self) -> bool {
+        match self {
+            FollowError::Files(_)
+            | FollowError::Node(_)
+            | FollowError::Pipeline(_)
+            | FollowError::Ledger(_)
+            | FollowError::Read(_)
+            | FollowError::Coins(_)
+            | FollowError::Folder { .. }
+            | FollowError::Thread(_) => !self.is_cancelled(),
+            FollowError::Counters(_)
+            | FollowError::Panicked(_)
+            | FollowError::CutShort { .. }
+            | FollowError::NoSource => false,
+        }
+    }
+
+    /// True if the disk of the index is full.
+    pub(crate) fn is_disk_full(&self) -> bool {
+        let is_full =
+            |error: &io::Error| matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded);
+        match self {
+            FollowError::Pipeline(error) => error.is_disk_full(),
+            FollowError::Ledger(LedgerError::Index(error)) => error.is_disk_full(),
+            FollowError::Ledger(LedgerError::Inbox { error, .. }) | FollowError::Folder { error, .. } => is_full(error),
+            _ => false,
+        }
+    }
+
+    /// The part of the service that does not work; `source` is the one that blocks come from.
+    pub(crate) fn part(&self, source: Part) -> Part {
+        match self {
+            _ if self.is_disk_full() => Part::Disk,
+            FollowError::Files(_)
+            | FollowError::Pipeline(
+                PipelineError::Source(_)
+                | PipelineError::LessWork { .. }
+                | PipelineError::MissingCoin { .. }
+                | PipelineError::MakesMoney { .. },
+            ) => source,
+            FollowError::Node(error) if error.is_of_node() => source,
+            _ => Part::Index,
+        }
+    }
+
+    /// The block that breaks a rule.
+    pub(crate) fn refused_block(&self) -> Option<BlockHash> {
+        match self {
+            FollowError::Pipeline(PipelineError::MissingCoin { hash, .. } | PipelineError::MakesMoney { hash, .. }) => {
+                Some(*hash)
+            }
+            _ => None,
+        }
     }
 }
 

@@ -13,7 +13,12 @@ use cairn_model::{BlockHash, CancelToken, Height};
 use cairn_pipeline::{Engine, LedgerError, Progress};
 use prometheus::Registry;
 
-use crate::{FollowError, NewestQuotes, figures::Figures};
+use crate::{
+    FollowError, NewestQuotes,
+    figures::Figures,
+    room::{Disk, NoRoom},
+    troubles::Troubles,
+};
 
 /// An index opened for writing, and its readers.
 pub struct OpenIndex {
@@ -29,6 +34,11 @@ pub struct OpenIndex {
     figures: Option<Figures>,
     /// Where the prices of the moment come from.
     newest: NewestQuotes,
+    /// What keeps the follower from working.
+    pub(crate) troubles: Arc<Troubles>,
+    disk: Disk,
+    /// True while there is no room: nothing is written.
+    pub(crate) paused: bool,
     /// Until when the inbox of events is left alone, since it could not be used.
     inbox_waits: Cell<Option<Instant>>,
 }
@@ -48,8 +58,21 @@ impl OpenIndex {
     ) -> Self {
         let watching = MempoolOptions::default();
         let (figures, newest, inbox_waits) = (None, NewestQuotes::default(), Cell::default());
-        let datadir = datadir.to_owned();
-        OpenIndex { engine, datadir, readers, mempool, watching, progress, figures, newest, inbox_waits }
+        let (troubles, disk) = (Arc::new(Troubles::new(readers.clone())), Disk::of(datadir));
+        OpenIndex {
+            engine,
+            datadir: datadir.to_owned(),
+            readers,
+            mempool,
+            watching,
+            progress,
+            figures,
+            newest,
+            troubles,
+            disk,
+            paused: false,
+            inbox_waits,
+        }
     }
 
     /// The same; what it knows of the node's mempool takes at most so many bytes, together with the mempool of readers.
@@ -101,6 +124,13 @@ impl OpenIndex {
         Ok(self.height()?.is_some_and(|height| height >= to))
     }
 
+    /// Why nothing can be written at present. Until a later call finds that it can, the inbox is left alone, too.
+    pub(crate) fn lacks_room(&mut self) -> Option<NoRoom> {
+        let lacks = self.disk.lacks_room();
+        self.paused = lacks.is_some();
+        lacks
+    }
+
     /// The token that cancels the work.
     #[must_use]
     pub fn cancel_token(&self) -> &CancelToken {
@@ -112,6 +142,9 @@ impl OpenIndex {
     /// # Errors
     /// The index or the disk fails. A file that is at fault is set aside, and no error.
     pub(crate) fn take_events(&self) -> Result<(), FollowError> {
+        if self.paused {
+            return Ok(());
+        }
         self.take_newest_quotes()?;
         if self.inbox_waits.get().is_some_and(|until| Instant::now() < until) {
             return Ok(());

@@ -1,6 +1,6 @@
 //! The interface of a source of blocks.
 
-use cairn_model::Height;
+use cairn_model::{Height, Part};
 
 use crate::{FollowError, OpenIndex, Until};
 
@@ -42,6 +42,16 @@ pub trait ActiveSource: Send {
     /// # Errors
     /// Something is missing; the error says what.
     fn check_complete(&self, index: &OpenIndex, to: Option<Height>) -> Result<(), FollowError>;
+
+    /// The part of the service that blocks come from.
+    fn part(&self) -> Part;
+
+    /// Gets ready to go on after an error of [`ActiveSource::advance`] or [`ActiveSource::wait`], whose changes may be
+    /// incomplete in memory.
+    ///
+    /// # Errors
+    /// As for [`ActiveSource::advance`].
+    fn recover(&mut self, index: &mut OpenIndex, error: &FollowError) -> Result<(), FollowError>;
 
     /// Ends, also after an error: writes its data to disk.
     ///

@@ -62,7 +62,7 @@ impl MempoolWatcher {
         }
         // Requested first: if the mempool is loaded now, it is also loaded in the snapshot.
         let info = self.client.mempool_info()?;
-        let snapshot = self.client.raw_mempool()?;
+        let snapshot = self.client.raw_mempool(info.size)?;
         let stayed = Some(self.client.best_block_hash()?) == ours;
         Ok(stayed.then_some((info, snapshot)))
     }

@@ -10,7 +10,7 @@ use crate::{
     answers::{
         ChainInfo, MempoolEntry, MempoolInfo, MiningInfo, NetworkInfo, RawMempool, TxOutSetInfo, ZmqNotification,
     },
-    client::NodeClient,
+    client::{MAX_ANSWER, NodeClient},
     error::NodeError,
     reply::{Outcome, bad_answer, read},
 };
@@ -122,12 +122,13 @@ impl NodeClient {
         self.call::<Hash<Txid>>("sendrawtransaction", &params).map(|txid| txid.0)
     }
 
-    /// Txids in the mempool, and the number of its next `sequence` message.
+    /// Txids in the mempool, and the number of its next `sequence` message. `expected` is about how many there are: an
+    /// answer of more than twice as many, and some thousands, is refused.
     ///
     /// # Errors
     /// See [`NodeError`].
-    pub fn raw_mempool(&self) -> Result<RawMempool, NodeError> {
-        self.call("getrawmempool", &json!([false, true]))
+    pub fn raw_mempool(&self, expected: u64) -> Result<RawMempool, NodeError> {
+        self.call_within("getrawmempool", &json!([false, true]), mempool_bytes(expected))
     }
 
     /// Transactions in the mempool, in requests of some hundred each; `None` for those that are not there.
@@ -166,6 +167,11 @@ impl NodeClient {
     }
 }
 
+/// Maximum size of `getrawmempool` for a mempool of about so many transactions. A txid takes 67 bytes.
+fn mempool_bytes(expected: u64) -> u64 {
+    expected.saturating_mul(2).saturating_add(20_000).saturating_mul(67).min(MAX_ANSWER)
+}
+
 fn hash(outcome: Outcome) -> Result<BlockHash, NodeError> {
     read::<Hash<BlockHash>>("getblockhash", &outcome?).map(|hash| hash.0)
 }
@@ -190,6 +196,13 @@ fn decimals(sats: Option<u64>) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_mempool_is_bounded_by_its_size() {
+        assert_eq!(mempool_bytes(0), 1_340_000);
+        assert_eq!(mempool_bytes(100_000), 14_740_000);
+        assert_eq!(mempool_bytes(u64::MAX), MAX_ANSWER);
+    }
 
     #[test]
     fn feerates_are_written_without_floats() {

@@ -3,14 +3,15 @@
 use std::{
     fmt,
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicU8, AtomicU64, Ordering},
     },
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use cairn_model::CancelToken;
+use cairn_sources::MAX_BLOCK_SIZE;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
@@ -22,8 +23,35 @@ use crate::{
     retry::{Backoff, RetryPolicy},
 };
 
-/// Maximum size of an answer in bytes: enough for `getrawmempool` with some millions of transactions.
-const MAX_ANSWER: u64 = 256 << 20;
+/// Maximum size of any answer in bytes: enough for `getrawmempool` with some millions of transactions.
+pub(crate) const MAX_ANSWER: u64 = 256 << 20;
+/// Maximum size of an answer with the bytes of a block or transaction, in hexadecimal digits.
+const MAX_BYTES_ANSWER: u64 = 2 * MAX_BLOCK_SIZE as u64 + (1 << 10);
+/// Maximum size of any other answer.
+const MAX_SMALL_ANSWER: u64 = 1 << 20;
+/// Maximum size of the answer to a batch. What does not fit is requested again in smaller batches.
+const MAX_BATCH_ANSWER: u64 = 64 << 20;
+/// Interval between warnings that a request is repeated.
+const WARN_EACH: Duration = Duration::from_secs(10);
+
+/// Maximum size of the answer to a method in bytes: what it can give.
+fn max_answer(method: &str) -> u64 {
+    match method {
+        "getblock" | "getrawtransaction" => MAX_BYTES_ANSWER,
+        _ => MAX_SMALL_ANSWER,
+    }
+}
+
+/// Maximum size of the answer to a batch of `count` calls of a method in bytes.
+fn max_batch_answer(method: &str, count: usize) -> u64 {
+    let each = match method {
+        "getrawtransaction" => MAX_BYTES_ANSWER,
+        // Its parents and children.
+        "getmempoolentry" => 64 << 10,
+        _ => 1 << 10,
+    };
+    (each * count as u64).clamp(MAX_SMALL_ANSWER, MAX_BATCH_ANSWER)
+}
 /// Requests in one batch. Bitcoin Core processes a batch on one thread.
 pub(crate) const BATCH: usize = 500;
 /// Interval of checks of the cancel token during a long call.
@@ -74,6 +102,8 @@ pub(crate) struct Shared {
     pub(crate) http: Http,
     credentials: Credentials,
     next_id: AtomicU64,
+    /// When the last warning of a repeated request was logged.
+    warned: Mutex<Option<Instant>>,
     /// State of REST for blocks: see `blocks`.
     pub(crate) rest: AtomicU8,
     pub(crate) prefix_len: usize,
@@ -99,6 +129,7 @@ impl NodeClient {
             http: Http::new(&config.url, config.connections)?,
             credentials: Credentials::new(config.auth.clone()),
             next_id: AtomicU64::new(0),
+            warned: Mutex::default(),
             rest: AtomicU8::new(0),
             prefix_len: config.prefix_len,
         };
@@ -140,8 +171,18 @@ impl NodeClient {
     /// # Errors
     /// See [`NodeError`]; transient ones after all retries.
     pub fn call<T: DeserializeOwned>(&self, method: &str, params: &Value) -> Result<T, NodeError> {
-        let raw = self.call_raw(method, params, self.timeout)?;
-        read(method, &raw)
+        self.call_within(method, params, max_answer(method))
+    }
+
+    /// As [`NodeClient::call`], with a maximum size of the answer in bytes.
+    pub(crate) fn call_within<T: DeserializeOwned>(
+        &self,
+        method: &str,
+        params: &Value,
+        max_bytes: u64,
+    ) -> Result<T, NodeError> {
+        let limits = HttpLimits { time: self.timeout, body: max_bytes };
+        read(method, &*self.call_raw(method, params, limits)?)
     }
 
     /// Calls a method that may take minutes; after cancellation it does not wait for the answer.
@@ -157,7 +198,8 @@ impl NodeClient {
             .name(format!("node {method}"))
             .spawn(move || {
                 // Nobody listens any more once it is cancelled.
-                let _ = sender.send(client.call_raw(method, &params, timeout));
+                let limits = HttpLimits { time: timeout, body: max_answer(method) };
+                let _ = sender.send(client.call_raw(method, &params, limits));
             })
             .map_err(NodeError::Thread)?;
         loop {
@@ -169,8 +211,7 @@ impl NodeClient {
         }
     }
 
-    fn call_raw(&self, method: &str, params: &Value, timeout: Duration) -> Outcome {
-        let limits = HttpLimits { time: timeout, body: MAX_ANSWER };
+    fn call_raw(&self, method: &str, params: &Value, limits: HttpLimits) -> Outcome {
         self.retrying(|| {
             let id = self.shared.next_id.fetch_add(1, Ordering::Relaxed);
             let body = json!({ "jsonrpc": "1.0", "id": id, "method": method, "params": params }).to_string();
@@ -190,7 +231,7 @@ impl NodeClient {
     }
 
     fn batch_once(&self, method: &str, params: &[Value]) -> Result<Vec<Outcome>, NodeError> {
-        let limits = HttpLimits { time: self.timeout, body: MAX_ANSWER };
+        let limits = HttpLimits { time: self.timeout, body: max_batch_answer(method, params.len()) };
         let first = self.shared.next_id.fetch_add(params.len() as u64, Ordering::Relaxed);
         let requests = (first..)
             .zip(params)
@@ -210,7 +251,7 @@ impl NodeClient {
             match request() {
                 Err(error) if error.is_transient() => {
                     let Some(pause) = backoff.next_pause() else { return Err(error) };
-                    tracing::debug!(%error, ?pause, "retrying the request to the node");
+                    self.say_that_it_retries(&error);
                     if self.cancel.wait(pause) {
                         return Err(NodeError::Stopped);
                     }
@@ -218,6 +259,22 @@ impl NodeClient {
                 done => return done,
             }
         }
+    }
+
+    /// Warns that a request is repeated, now and then.
+    fn say_that_it_retries(&self, error: &NodeError) {
+        let mut warned = self.shared.warned.lock().unwrap_or_else(PoisonError::into_inner);
+        if warned.is_none_or(|at| at.elapsed() >= WARN_EACH) {
+            *warned = Some(Instant::now());
+            let seconds = self.retry.total.as_secs();
+            tracing::warn!(%error, "no answer from the node yet: asking again for up to {seconds} s");
+        }
+    }
+
+    /// The oldest request that has no answer yet, and for how long it has none.
+    #[must_use]
+    pub fn oldest_request(&self) -> Option<(String, Duration)> {
+        self.shared.http.waiting.oldest()
     }
 
     /// Timeout and maximum answer size of an ordinary request.

@@ -226,6 +226,20 @@ impl NodeError {
         }
     }
 
+    /// True if the node is at fault or away: it may be another one later, or answer otherwise. A follower that has once been at
+    /// its tip waits for that.
+    #[must_use]
+    pub fn is_of_node(&self) -> bool {
+        match self {
+            NodeError::BadUrl { .. }
+            | NodeError::Zmq { .. }
+            | NodeError::Stopped
+            | NodeError::Thread(_)
+            | NodeError::Owner(_) => false,
+            _ => true,
+        }
+    }
+
     /// True if the follower should wait and retry: the error is transient, or disappears as the node catches up.
     #[must_use]
     pub fn is_worth_waiting(&self) -> bool {

@@ -4,7 +4,9 @@ use std::{io, time::Duration};
 
 use ureq::{Agent, http::HeaderValue};
 
-use crate::error::NodeError;
+use cairn_model::one_line;
+
+use crate::{error::NodeError, waiting::Waiting};
 
 /// Timeout of a connection attempt.
 const CONNECT: Duration = Duration::from_secs(5);
@@ -20,9 +22,7 @@ pub(crate) struct HttpAnswer {
 impl HttpAnswer {
     /// The beginning of the body as one line, for error messages.
     pub(crate) fn words(&self) -> String {
-        let text = String::from_utf8_lossy(&self.body[..self.body.len().min(400)]);
-        let line: Vec<&str> = text.split_whitespace().collect();
-        line.join(" ").chars().filter(|c| !c.is_control()).take(160).collect()
+        one_line(&String::from_utf8_lossy(&self.body[..self.body.len().min(400)]), 160)
     }
 }
 
@@ -41,6 +41,7 @@ pub(crate) struct Http {
     url: String,
     /// Path of the RPC interface: `/`, or that of a wallet or a proxy if the URL has one.
     path: String,
+    pub(crate) waiting: Waiting,
 }
 
 impl Http {
@@ -59,7 +60,7 @@ impl Http {
             .max_idle_connections(connections)
             .max_idle_connections_per_host(connections)
             .build();
-        Ok(Http { agent: Agent::new_with_config(config), url, path })
+        Ok(Http { agent: Agent::new_with_config(config), url, path, waiting: Waiting::default() })
     }
 
     /// The URL without credentials.
@@ -80,6 +81,7 @@ impl Http {
             .header("authorization", authorization)
             .header("content-type", "application/json");
         let request = request.config().timeout_global(Some(limits.time)).build();
+        let _waiting = self.waiting.begin(what, limits.time);
         self.finish(what, request.send(body), limits)
     }
 
@@ -87,6 +89,7 @@ impl Http {
     pub(crate) fn get(&self, path: &str, limits: HttpLimits) -> Result<HttpAnswer, NodeError> {
         let request = self.agent.get(format!("{}{path}", self.url));
         let request = request.config().timeout_global(Some(limits.time)).build();
+        let _waiting = self.waiting.begin(path, limits.time);
         self.finish(path, request.call(), limits)
     }
 
@@ -192,7 +195,7 @@ mod tests {
     #[test]
     fn words_are_one_short_line() {
         let answer = HttpAnswer { status: 404, body: b"<html>\n\n <b>no\x07\xff</b>".to_vec() };
-        assert_eq!(answer.words(), "<html> <b>no\u{fffd}</b>");
-        assert_eq!(HttpAnswer { status: 200, body: vec![b'x'; 5000] }.words().len(), 160);
+        assert_eq!(answer.words(), "<html> <b>no \u{fffd}</b>");
+        assert_eq!(HttpAnswer { status: 200, body: vec![b'x'; 5000] }.words().chars().count(), 161);
     }
 }

@@ -22,6 +22,7 @@ mod http;
 mod reply;
 mod retry;
 mod status;
+mod waiting;
 mod watch;
 mod zmq;
 

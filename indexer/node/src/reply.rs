@@ -1,5 +1,6 @@
 //! Reads the node's JSON-RPC answers: single ones and batches.
 
+use cairn_model::one_line;
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, value::RawValue};
 
@@ -7,9 +8,9 @@ use crate::{error::NodeError, http::HttpAnswer};
 
 /// Error code of a node that is still starting.
 const WARMING_UP: i64 = -28;
-/// Maximum length of what an error repeats from an answer, in characters. Whoever answers instead of a node may send
-/// any text, and errors go to the log and to clients.
-const MAX_WORDS: usize = 1000;
+/// Maximum length of what an error repeats from an answer, in characters. A server that answers instead of a node may
+/// send any text, and errors go to the log and to clients.
+const MAX_WORDS: usize = 200;
 
 /// An answer or a part of a batch's answer.
 #[derive(Deserialize)]
@@ -92,9 +93,11 @@ fn no_json(url: &str, method: &str, answer: &HttpAnswer) -> NodeError {
 
 fn outcome(method: &str, reply: Reply<'_>) -> Outcome {
     match reply.error {
-        Some(RpcFault { code: WARMING_UP, message }) => Err(NodeError::WarmingUp { message: clipped(message) }),
+        Some(RpcFault { code: WARMING_UP, message }) => {
+            Err(NodeError::WarmingUp { message: one_line(&message, MAX_WORDS) })
+        }
         Some(RpcFault { code, message }) => {
-            Err(NodeError::Rpc { method: method.to_owned(), code, message: clipped(message) })
+            Err(NodeError::Rpc { method: method.to_owned(), code, message: one_line(&message, MAX_WORDS) })
         }
         // A method without a result answers null.
         None => Ok(reply.result.map_or_else(|| RawValue::NULL.to_owned(), ToOwned::to_owned)),
@@ -108,16 +111,7 @@ pub(crate) fn read<T: DeserializeOwned>(method: &str, raw: &RawValue) -> Result<
 
 /// The error for an answer without the documented form.
 pub(crate) fn bad_answer(method: &str, reason: String) -> NodeError {
-    NodeError::BadAnswer { method: method.to_owned(), reason: clipped(reason) }
-}
-
-/// The beginning of a text that holds what the node sent.
-fn clipped(mut text: String) -> String {
-    if let Some((at, _)) = text.char_indices().nth(MAX_WORDS) {
-        text.truncate(at);
-        text.push('…');
-    }
-    text
+    NodeError::BadAnswer { method: method.to_owned(), reason: one_line(&reason, MAX_WORDS) }
 }
 
 #[cfg(test)]
@@ -131,9 +125,11 @@ mod tests {
     /// Errors repeat a part of what they are about, however long it is.
     #[test]
     fn errors_are_short() {
-        let long = "é".repeat(1 << 20);
-        let shortest =
-            |error: NodeError| assert!(error.to_string().chars().count() < 1200, "{}", error.to_string().len());
+        let long = "é\\n".repeat(1 << 20);
+        let shortest = |error: NodeError| {
+            let text = error.to_string();
+            assert!(text.chars().count() < 400 && !text.contains('\n'), "{}: {text:.800}", text.len());
+        };
         for code in [WARMING_UP, -8] {
             let body = format!(r#"{{"error":{{"code":{code},"message":"{long}"}},"id":7}}"#);
             shortest(single("url", "method", 7, &answer(body)).unwrap_err());

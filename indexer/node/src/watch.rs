@@ -134,10 +134,12 @@ impl Poller {
     fn run(mut self) {
         while !self.cancel.is_cancelled() {
             let asked = Instant::now();
+            let mut failed = false;
             match self.client.best_block_hash() {
                 Ok(best) => self.answered(best),
                 Err(NodeError::Stopped) => return,
                 Err(error) => {
+                    failed = true;
                     if self.status.failed(error.to_string()) {
                         tracing::warn!(%error, "the node does not answer");
                     }
@@ -145,7 +147,9 @@ impl Poller {
             }
             // ZMQ may come or go meanwhile.
             loop {
-                let pause = if self.status.has_zmq() { self.options.safety_poll } else { self.options.poll };
+                // A node that does not answer is asked more often: health tells when it is back.
+                let rarely = self.status.has_zmq() && !failed;
+                let pause = if rarely { self.options.safety_poll } else { self.options.poll };
                 let Some(left) = pause.checked_sub(asked.elapsed()) else { break };
                 if self.cancel.wait(left.min(GLANCE)) {
                     return;

@@ -392,7 +392,7 @@ fn answers_read() {
     let coins = client.tx_out_set_info().unwrap();
     assert_eq!((coins.total_amount, coins.best, coins.txouts), (2_099_999_997_690_000, hash, 9));
     assert_eq!(coins.muhash, cairn_model::MuHashDigest(hash.0).to_string());
-    assert_eq!(client.raw_mempool().unwrap().txids, [txid]);
+    assert_eq!(client.raw_mempool(1).unwrap().txids, [txid]);
     let entry = json!({
         "vsize": 141, "weight": 561, "time": 1_700_000_000, "height": 5, "descendantcount": 1,
         "descendantsize": 141, "ancestorcount": 2, "ancestorsize": 300, "wtxid": HASH,

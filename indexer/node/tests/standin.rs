@@ -132,7 +132,7 @@ impl Owner {
         }
         if self.snapshot_due {
             let gaps = self.gaps;
-            let snapshot = self.client.raw_mempool()?;
+            let snapshot = self.client.raw_mempool(1_000)?;
             self.mempool = snapshot.txids.into_iter().collect();
             self.mempool_sequence = snapshot.mempool_sequence;
             self.snapshot_due = false;

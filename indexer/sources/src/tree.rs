@@ -99,6 +99,10 @@ pub(crate) struct Tree {
     detached: Vec<NodeId>,
     /// Nodes of the best chain by height.
     chain: Vec<NodeId>,
+    /// Blocks that break a rule. They and their descendants are never on the best chain.
+    rejected: Vec<NodeId>,
+    /// The most work of a block that is left out for that.
+    rejected_work: u128,
     last_bits: (u32, u128),
 }
 
@@ -111,6 +115,8 @@ impl Tree {
             waiting: Vec::new(),
             detached: Vec::new(),
             chain: Vec::new(),
+            rejected: Vec::new(),
+            rejected_work: 0,
             last_bits: (0, 0),
         }
     }
@@ -212,6 +218,10 @@ impl Tree {
         let detached = std::mem::take(&mut self.detached);
         for id in &detached {
             self.attach(*id, genesis, &mut path, &mut hopeless);
+            if self.is_rejected(*id) {
+                self.rejected_work = self.rejected_work.max(self.node(*id).work.get());
+                continue;
+            }
             let (node, tip) = (self.node(*id), self.node(best));
             let location = |n: &HeaderNode| (n.location.file, n.location.offset);
             // A tie never moves an older tip: the node does not move either.
@@ -225,6 +235,52 @@ impl Tree {
         self.detached.retain(|id| !self.nodes[*id].connected());
         self.detached.shrink_to_fit();
         Some(self.activate(best))
+    }
+
+    /// Leaves out a block and its descendants, and finds the best chain without them. Returns the number of blocks that old
+    /// and new chain share; `None` if nothing changes: genesis cannot be left out.
+    pub(crate) fn reject(&mut self, hash: &Hash32) -> Option<usize> {
+        let rejected = self.find(hash).filter(|id| self.node(*id).connected() && self.height(*id) > 0)?;
+        if !self.rejected.contains(&rejected) {
+            self.rejected.push(rejected);
+        }
+        let mut best = *self.chain.get((self.height(rejected) as usize).min(self.chain.len()).checked_sub(1)?)?;
+        for id in self.ids() {
+            let work = self.node(id).work.get();
+            if work <= self.node(best).work.get() && work <= self.rejected_work {
+                continue;
+            }
+            if self.is_rejected(id) {
+                self.rejected_work = self.rejected_work.max(work);
+            } else if work > self.node(best).work.get() {
+                best = id;
+            }
+        }
+        Some(self.activate(best))
+    }
+
+    /// True if a block that is left out has more work than the best chain.
+    pub(crate) fn ignores_more_work(&self) -> bool {
+        self.rejected_work > self.best_work()
+    }
+
+    /// True if a block or one of its ancestors is left out.
+    fn is_rejected(&self, id: NodeId) -> bool {
+        let Some(lowest) = self.rejected.iter().map(|id| self.height(*id)).min() else { return false };
+        if !self.node(id).connected() {
+            return false;
+        }
+        let mut at = id;
+        while self.height(at) >= lowest {
+            if self.rejected.contains(&at) {
+                return true;
+            }
+            match self.parent(at) {
+                Some(parent) => at = parent,
+                None => return false,
+            }
+        }
+        false
     }
 
     /// Sets height and work of a block and its ancestors if they descend from genesis; otherwise marks them, so that no
@@ -408,6 +464,36 @@ mod tests {
         assert_eq!(tree.connect(), Some(4));
         assert_eq!((tree.chain().len(), tree.detached()), (last as usize, 0));
         assert_eq!(tree.best_work(), 2 * u128::from(last));
+    }
+
+    #[test]
+    fn a_rejected_block_takes_its_descendants_with_it() {
+        // 1 - 2 - 3 - 4 - 5, and 13 - 14 on 2.
+        let mut tree = Tree::new(BlockHash(hash(1)));
+        for (n, previous) in [(1, 0), (2, 1), (3, 2), (4, 3), (5, 4), (13, 2), (14, 13)] {
+            assert_eq!(tree.insert(n, &record(hash(previous), hash(n))), Inserted::New);
+        }
+        let chain = |tree: &Tree| tree.chain().iter().map(|id| tree.block(*id).hash.0[0]).collect::<Vec<_>>();
+        tree.connect().unwrap();
+        assert_eq!(chain(&tree), [1, 2, 3, 4, 5]);
+        assert!(tree.reject(&hash(99)).is_none() && tree.reject(&hash(1)).is_none());
+        assert!(!tree.ignores_more_work());
+        // Of two chains with the same work, the one that was there stays.
+        assert_eq!(tree.reject(&hash(5)), Some(4));
+        assert_eq!(chain(&tree), [1, 2, 3, 4]);
+        assert_eq!(tree.reject(&hash(4)), Some(2));
+        assert_eq!(chain(&tree), [1, 2, 13, 14]);
+        assert!(tree.ignores_more_work());
+        // Blocks on what is left out change nothing; those on the chain do.
+        for (n, previous) in [(6, 5), (15, 14), (16, 15)] {
+            assert_eq!(tree.insert(n, &record(hash(previous), hash(n))), Inserted::New);
+        }
+        assert_eq!(tree.connect(), Some(4));
+        assert_eq!(chain(&tree), [1, 2, 13, 14, 15, 16]);
+        assert!(!tree.ignores_more_work(), "six blocks each");
+        assert_eq!(tree.insert(7, &record(hash(6), hash(7))), Inserted::New);
+        assert_eq!(tree.connect(), Some(6));
+        assert!(tree.ignores_more_work());
     }
 
     #[test]

@@ -24,6 +24,7 @@ use crate::{
     register::RegisterSlot,
     series::SeriesSlot,
     service::VolumeSlot,
+    troubles::{self, TroubleSlot, all_troubles},
     values::{rfc3339, rfc3339_ms},
 };
 
@@ -39,6 +40,7 @@ pub(crate) struct ChainBackend {
     pub(crate) node: Option<Arc<dyn NodeAccess>>,
     pub(crate) ledger: Option<Arc<dyn LedgerAccess>>,
     pub(crate) damages: Arc<Damages>,
+    pub(crate) troubles: Arc<TroubleSlot>,
     pub(crate) series: SeriesSlot,
     pub(crate) register: RegisterSlot,
     pub(crate) pool_tags: LedgerSlot<KnownTags>,
@@ -64,6 +66,7 @@ impl ChainBackend {
         let info = &ask.op.info;
         let runner = self.runners.get(ask.at).ok_or_else(ApiError::internal)?;
         let source = self.index.source();
+        let troubles = all_troubles(&*self.index, &self.troubles);
         let slot = self.index.mempool();
         let mark = slot.mark();
         // Pin the mempool first, then the index: neither changes for this request, and neither is locked.
@@ -99,6 +102,7 @@ impl ChainBackend {
             feed_end: self.index.feed_end(),
             pool,
             source: source.as_ref(),
+            troubles: &troubles,
             slot,
             node: self.node.as_deref(),
             ledger: self.ledger.as_deref(),
@@ -159,13 +163,15 @@ impl Backend for ChainBackend {
         }
     }
 
-    fn ready(&self) -> Result<(), String> {
+    fn ready(&self) -> Result<String, String> {
         let lag = |tip: u32| self.index.best_height().map_or(0, |best| best.saturating_sub(tip));
         let cut_short = lacks_blocks(self.index.source().as_ref(), self.index.best_height());
         match tip_height(&*self.index).inspect_err(|error| self.note(error)) {
             Ok(_) if !self.damages.tables().is_empty() => Err(damaged(&self.damages.tables())),
             Ok(Some(_)) if cut_short => Err("block files are missing or damaged: the index is incomplete".to_owned()),
-            Ok(Some(tip)) if lag(tip) <= self.config.max_lag_blocks => Ok(()),
+            Ok(Some(tip)) if lag(tip) <= self.config.max_lag_blocks => {
+                Ok(troubles::remarks(&all_troubles(&*self.index, &self.troubles)))
+            }
             Ok(Some(tip)) => Err(format!("the index is {} blocks behind", lag(tip))),
             Ok(None) => Err("the index is empty".to_owned()),
             Err(error) if error.is_damage() => Err(damaged(&self.damages.tables())),
@@ -187,7 +193,8 @@ impl Backend for ChainBackend {
             let help = "1 if block files are missing or damaged, otherwise 0.";
             Reading::gauge("cairn_source_gap", help, has_gap(Some(&source)).into())
         });
-        heights.chain(gap).chain(of_damages(&self.damages)).collect()
+        let troubles = troubles::readings(&all_troubles(&*self.index, &self.troubles));
+        heights.chain(gap).chain(troubles).chain(of_damages(&self.damages)).collect()
     }
 
     fn mark(&self) -> u64 {

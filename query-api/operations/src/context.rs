@@ -14,7 +14,7 @@ use cairn_domain::{
 use cairn_events::LiveQuote;
 use cairn_http::{ApiError, Call, ErrorCode, Freshness, Info, Method};
 use cairn_link::{Absent, MempoolSlot};
-use cairn_model::{Height, MempoolWatch, Network, SourceKind, SourceStatus, Txid};
+use cairn_model::{Height, MempoolWatch, Network, SourceKind, SourceStatus, Trouble, Txid};
 use cairn_reader::{Damages, ReadError, Reader, Tip, View};
 use cairn_tables::{
     Table,
@@ -127,6 +127,8 @@ pub(crate) struct Ctx<'a> {
     pub(crate) pool: Result<MempoolView<'a>, Absent>,
     /// Status of the source of blocks.
     pub(crate) source: Option<&'a SourceStatus>,
+    /// What does not work at present.
+    pub(crate) troubles: &'a [Trouble],
     /// The mempool slot, for operations that do not list the mempool as a freshness input.
     pub(crate) slot: &'a MempoolSlot,
     /// The node, if one is configured. Operations that have `pool` do not call it: its answers may take seconds.

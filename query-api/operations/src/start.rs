@@ -24,6 +24,7 @@ use crate::{
     series::SeriesSlot,
     service,
     service::VolumeSlot,
+    troubles::TroubleSlot,
 };
 
 /// The state of the API.
@@ -43,6 +44,8 @@ pub struct ApiState {
     pub metrics: Arc<Metrics>,
     /// What is found damaged; a scrubber adds to it.
     pub damages: Arc<Damages>,
+    /// What does not work in this process.
+    pub troubles: Arc<TroubleSlot>,
 }
 
 impl fmt::Debug for ApiState {
@@ -63,13 +66,14 @@ impl ApiState {
             state: None,
             metrics: Arc::default(),
             damages: Arc::default(),
+            troubles: Arc::default(),
         }
     }
 
     /// The service of these operations.
     #[must_use]
     pub fn into_service(self) -> Service {
-        let ApiState { index, config, node, ledger, state, metrics, damages } = self;
+        let ApiState { index, config, node, ledger, state, metrics, damages, troubles } = self;
         let (registered, runners): (Vec<_>, Vec<_>) =
             operations().into_iter().map(|line| (line.registered, line.runner)).unzip();
         let chain = config.chain();
@@ -86,6 +90,7 @@ impl ApiState {
                 node,
                 ledger,
                 damages,
+                troubles,
                 series: SeriesSlot::default(),
                 register: RegisterSlot::default(),
                 pool_tags: LedgerSlot::default(),

@@ -126,6 +126,20 @@ impl StateError {
         }
     }
 
+    /// Why the database cannot be used at present, for clients: without paths, addresses and names.
+    #[must_use]
+    pub fn brief(&self) -> &'static str {
+        match self {
+            _ if self.is_disk_full() => "its disk is full",
+            StateError::File { reason, .. } if reason.kind() == std::io::ErrorKind::NotFound => "its file is missing",
+            StateError::File { .. } => "its file cannot be used",
+            StateError::Database { reason, .. } if reason.contains("locked") => "another process has locked it",
+            StateError::Database { reason, .. } if reason.contains("readonly") => "it is read-only",
+            StateError::Database { .. } => "it does not answer",
+            _ => "it cannot be used",
+        }
+    }
+
     /// Wraps an error of the database; `what` is the failed action.
     pub(crate) fn database(what: &'static str) -> impl FnOnce(sqlx::Error) -> StateError {
         // SQLite's code for a full disk.

@@ -2,8 +2,9 @@
 
 use std::{
     fmt,
-    path::Path,
-    sync::Arc,
+    os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -27,6 +28,8 @@ use crate::{
 const ACQUIRE: Duration = Duration::from_secs(3);
 /// Time that a statement waits for another process that writes the file.
 const BUSY: Duration = Duration::from_secs(3);
+/// How long a probe waits for another process that writes the file.
+const PROBE_BUSY: Duration = Duration::from_millis(500);
 /// Retry interval where SQLite itself does not wait.
 const BUSY_AGAIN: Duration = Duration::from_millis(10);
 /// Maximum number of connections of a pool.
@@ -53,7 +56,13 @@ impl State {
         let (pool, reads) = match &url.0 {
             Target::Sqlite(path) => {
                 let pool = || {
+                    let file = Arc::new(OpenedFile::of(path));
                     let pool = PoolOptions::new().max_connections(SQLITE_CONNECTIONS).acquire_timeout(ACQUIRE);
+                    // A connection to a file that another has replaced is closed, and a new one is made.
+                    let pool = pool.before_acquire(move |_, connection| {
+                        let is_current = file.is_current(connection.age);
+                        Box::pin(async move { Ok(is_current) })
+                    });
                     SqlPool::Sqlite(pool.connect_lazy_with(sqlite(path)))
                 };
                 (pool(), pool())
@@ -84,6 +93,9 @@ impl State {
     /// # Errors
     /// The database is unreachable or returns an error, or its schema is newer or foreign.
     pub async fn ready(&self) -> Result<(), StateError> {
+        if self.ready.initialized() {
+            return self.is_there();
+        }
         self.ready
             .get_or_try_init(async || {
                 if let Target::Sqlite(path) = &self.url.0 {
@@ -96,6 +108,37 @@ impl State {
             .copied()
     }
 
+    /// Checks that the file is still there: what is written to a removed one is lost.
+    fn is_there(&self) -> Result<(), StateError> {
+        let Target::Sqlite(path) = &self.url.0 else { return Ok(()) };
+        std::fs::metadata(path).map(drop).map_err(|reason| StateError::File { path: path.clone(), reason })
+    }
+
+    /// Checks that the database can be read and written at present, without changing it and without waiting long for another
+    /// process.
+    ///
+    /// # Errors
+    /// It cannot.
+    pub async fn probe(&self) -> Result<(), StateError> {
+        self.ready().await?;
+        let failed = || StateError::database("cannot be used");
+        match &self.url.0 {
+            Target::Sqlite(path) => {
+                // A connection of its own: those of the pool may all wait.
+                let options = sqlite(path).busy_timeout(PROBE_BUSY);
+                let mut connection = SqliteConnection::connect_with(&options).await.map_err(failed())?;
+                // Takes the lock of a writer.
+                let began = sqlx::raw_sql("BEGIN IMMEDIATE; ROLLBACK").execute(&mut connection).await;
+                // The next probe reports any error.
+                let _ended = connection.close().await;
+                began.map(drop).map_err(failed())
+            }
+            Target::Postgres(_) => {
+                on!(&self.pool, pool => sqlx::raw_sql("SELECT 1").execute(pool).await.map(drop)).map_err(failed())
+            }
+        }
+    }
+
     /// Records what is left to record, and closes all connections. SQLite removes its side files when the last process
     /// closes its last connection.
     pub async fn close(&self) {
@@ -103,6 +146,36 @@ impl State {
         let _ = tokio::time::timeout(BUSY, self.uses_settled()).await;
         on!(&self.reads, pool => pool.close().await);
         on!(&self.pool, pool => pool.close().await);
+    }
+}
+
+/// Which file is at the path of the database, and since when.
+struct OpenedFile {
+    path: PathBuf,
+    known: Mutex<Option<((u64, u64), Instant)>>,
+}
+
+impl OpenedFile {
+    fn of(path: &Path) -> Self {
+        OpenedFile { path: path.to_owned(), known: Mutex::default() }
+    }
+
+    /// True if a connection of this age is one to the file that is at the path now.
+    fn is_current(&self, age: Duration) -> bool {
+        let Ok(there) = std::fs::metadata(&self.path).map(|file| (file.dev(), file.ino())) else { return false };
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        match *known {
+            Some((file, since)) if file == there => age <= since.elapsed(),
+            // The first is the one that the connection opened.
+            None => {
+                *known = Some((there, Instant::now().checked_sub(age).unwrap_or_else(Instant::now)));
+                true
+            }
+            Some(_) => {
+                *known = Some((there, Instant::now()));
+                false
+            }
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use std::{
     fs::{self, DirBuilder, Permissions},
     io::{self, Read, Write},
     os::unix::{
-        fs::{DirBuilderExt, PermissionsExt},
+        fs::{DirBuilderExt, MetadataExt, PermissionsExt},
         net::{UnixListener, UnixStream},
     },
     path::{Path, PathBuf},
@@ -13,7 +13,7 @@ use std::{
         mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel},
     },
     thread::{self, JoinHandle},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use cairn_model::CancelToken;
@@ -31,6 +31,8 @@ const PAUSE: Duration = Duration::from_millis(100);
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Interval of checks if a reader that gets nothing is still there.
 const PROBE: Duration = Duration::from_secs(1);
+/// Interval of checks that the socket is still at its path.
+const REBIND: Duration = Duration::from_secs(1);
 /// Maximum number of readers: the servers of one index. Each takes a thread and a queue, and is sent the whole state.
 pub const MAX_READERS: usize = 32;
 
@@ -73,12 +75,11 @@ impl Announcer {
     /// # Errors
     /// The socket cannot be created, for example because the path is longer than 107 bytes.
     pub fn bind(path: &Path, present: Present) -> io::Result<Self> {
-        let listener = listen(path)?;
-        listener.set_nonblocking(true)?;
+        let door = Door::open(path)?;
         let shared = Arc::new(Shared { readers: Mutex::default(), present, cancel: CancelToken::new() });
         let accepting = {
             let shared = Arc::clone(&shared);
-            thread::Builder::new().name("announcer".to_owned()).spawn(move || accept(&listener, &shared))?
+            thread::Builder::new().name("announcer".to_owned()).spawn(move || accept(door, &shared))?
         };
         Ok(Announcer { shared, path: path.to_owned(), accepting: Some(accepting) })
     }
@@ -143,9 +144,47 @@ fn listen(path: &Path) -> io::Result<UnixListener> {
     Ok(listener)
 }
 
-fn accept(listener: &UnixListener, shared: &Arc<Shared>) {
+/// A listener, and which file it is.
+struct Door {
+    listener: UnixListener,
+    path: PathBuf,
+    file: (u64, u64),
+    looked: Instant,
+}
+
+impl Door {
+    fn open(path: &Path) -> io::Result<Self> {
+        let listener = listen(path)?;
+        listener.set_nonblocking(true)?;
+        let file = fs::symlink_metadata(path)?;
+        Ok(Door { listener, path: path.to_owned(), file: (file.dev(), file.ino()), looked: Instant::now() })
+    }
+
+    /// Listens on a new socket if somebody has removed or replaced this one, looking now and then.
+    fn reopen_if_gone(&mut self) {
+        if self.looked.elapsed() < REBIND {
+            return;
+        }
+        self.looked = Instant::now();
+        let there = fs::symlink_metadata(&self.path).map(|file| (file.dev(), file.ino()));
+        if there.is_ok_and(|file| file == self.file) {
+            return;
+        }
+        // Without room for it, the next look may succeed. Readers that are connected stay.
+        match Door::open(&self.path) {
+            Ok(door) => {
+                tracing::warn!(path = %self.path.display(), "the socket was gone: it is there again");
+                *self = door;
+            }
+            Err(error) => tracing::debug!(%error, "the socket is gone and cannot be made"),
+        }
+    }
+}
+
+fn accept(mut door: Door, shared: &Arc<Shared>) {
     while !shared.cancel.is_cancelled() {
-        match listener.accept() {
+        door.reopen_if_gone();
+        match door.listener.accept() {
             Ok((stream, _)) => welcome(stream, shared),
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => drop(shared.cancel.wait(LOOK)),
             Err(error) => {

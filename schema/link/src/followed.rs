@@ -13,8 +13,9 @@ use std::{
     time::Duration,
 };
 
+use cairn_clock::now_secs;
 use cairn_events::LiveQuote;
-use cairn_model::{BlockHash, CancelToken, Height, MempoolDelta, SourceStatus};
+use cairn_model::{BlockHash, CancelToken, Height, MempoolDelta, Part, SourceStatus, Trouble};
 use cairn_reader::{Advanced, Damages, ReadError, Reader, SecondaryReader};
 
 use crate::{
@@ -42,6 +43,8 @@ pub struct FollowedIndex {
     coming: Mutex<Vec<MempoolDelta>>,
     /// True while a writer is connected over the socket.
     connected: AtomicBool,
+    /// True if the writer is one that goes on until it is stopped.
+    goes_on: AtomicBool,
     /// Best height that a writer on another machine has told, + 1; 0 if none has.
     remote: AtomicU64,
     /// What has been found damaged in this index.
@@ -65,8 +68,8 @@ impl FollowedIndex {
     fn of(secondary: OnceLock<SecondaryReader>, open: Option<Open>) -> Self {
         let told = IndexSlot::new();
         told.mempool().set_absent(Absent::Lost);
-        let (opening, coming, connected, remote) = Default::default();
-        FollowedIndex { secondary, open, opening, told, coming, connected, remote, damages: None }
+        let (opening, coming, connected, goes_on, remote) = Default::default();
+        FollowedIndex { secondary, open, opening, told, coming, connected, goes_on, remote, damages: None }
     }
 
     /// The same; what was found damaged is forgotten when another index takes the place.
@@ -178,6 +181,8 @@ impl FollowedIndex {
             Event::Found => {
                 self.connected.store(true, Ordering::Relaxed);
                 tracing::info!("connected to the writer");
+                self.goes_on.store(false, Ordering::Relaxed);
+                self.told.publish_troubles(&[]);
                 self.forget_mempool();
             }
             Event::Lost(why) => {
@@ -185,9 +190,21 @@ impl FollowedIndex {
                 self.connected.store(false, Ordering::Relaxed);
                 self.told.set_best_height(None);
                 self.told.set_source(None);
+                if self.goes_on.load(Ordering::Relaxed) {
+                    self.miss_writer(&why);
+                }
                 self.forget_mempool();
             }
         }
+    }
+
+    /// Reports that the writer is gone. It has not said that it would go.
+    fn miss_writer(&self, why: &str) {
+        let before = self.told.troubles().iter().find(|trouble| trouble.part == Part::Indexer).map(|t| t.since);
+        let reason = format!("the process that writes the index is gone ({why})");
+        let next = "serves what is on disk, and connects again as soon as it is back";
+        let trouble = Trouble::new(Part::Indexer, &reason, next, before.unwrap_or_else(now_secs));
+        self.told.publish_troubles(&[trouble]);
     }
 
     /// Each message is a call of [`Publish`] in the writer's process and becomes the same call here.
@@ -204,6 +221,7 @@ impl FollowedIndex {
                 }
             }
             Message::Source(status) => self.publish_source(&status),
+            Message::Troubles(troubles) => self.publish_troubles(&troubles),
             Message::Prices(quotes) => self.publish_live_quotes(&quotes),
             Message::Hello { .. } => {}
         }
@@ -238,6 +256,11 @@ impl Publish for FollowedIndex {
         self.told.publish_source(status);
     }
 
+    fn publish_troubles(&self, troubles: &[Trouble]) {
+        self.goes_on.store(true, Ordering::Relaxed);
+        self.told.publish_troubles(troubles);
+    }
+
     fn publish_connected(&self, deltas: &[MempoolDelta]) {
         self.told.publish_connected(deltas);
     }
@@ -266,6 +289,10 @@ impl IndexSource for FollowedIndex {
 
     fn source(&self) -> Option<SourceStatus> {
         self.told.source()
+    }
+
+    fn troubles(&self) -> Arc<[Trouble]> {
+        self.told.troubles()
     }
 
     fn live_quotes(&self) -> Arc<[LiveQuote]> {
@@ -309,5 +336,22 @@ mod tests {
         assert_eq!(index.best_height(), Some(3));
         index.hear(Event::Lost("it ended".to_owned()));
         assert_eq!(index.best_height(), Some(9));
+        assert!(index.troubles().is_empty(), "it was not to go on");
+    }
+
+    #[test]
+    fn a_writer_that_was_to_go_on_is_missed() {
+        let index = FollowedIndex::awaited(|| Ok(None));
+        index.hear(Event::Found);
+        index.hear(Event::Said(Message::Troubles(Vec::new())));
+        assert!(index.troubles().is_empty());
+        index.hear(Event::Lost("closed".to_owned()));
+        let parts: Vec<Part> = index.troubles().iter().map(|trouble| trouble.part).collect();
+        assert_eq!(parts, [Part::Indexer]);
+        index.hear(Event::Found);
+        assert!(index.troubles().is_empty());
+        let full = Trouble::new(Part::Disk, "the disk is full", "waits", 7);
+        index.hear(Event::Said(Message::Troubles(vec![full.clone()])));
+        assert_eq!(*index.troubles(), [full]);
     }
 }

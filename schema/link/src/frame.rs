@@ -3,10 +3,10 @@
 use std::io::{self, Read, Write};
 
 use cairn_events::{LiveQuote, put_live_quotes, read_live_quotes};
-use cairn_model::{BlockHash, Height, MAX_DELTA_BYTES, MempoolDelta, SourceStatus};
+use cairn_model::{BlockHash, Height, MAX_DELTA_BYTES, MempoolDelta, SourceStatus, Trouble};
 
 /// Version of the protocol; both ends must have the same.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 /// Maximum size of a frame's body in bytes: the largest delta and its header.
 pub const MAX_FRAME: usize = MAX_DELTA_BYTES + 6;
 /// Bytes of deltas after which a frame is full.
@@ -42,6 +42,8 @@ pub enum Message {
     Source(Box<SourceStatus>),
     /// The newest prices, one of each pair.
     Prices(Vec<LiveQuote>),
+    /// All that keeps the writer from working at present. Only a writer that goes on until it is stopped sends it.
+    Troubles(Vec<Trouble>),
 }
 
 /// One step of the mempool as messages of bounded size.
@@ -123,6 +125,11 @@ impl Message {
                 out.push(6);
                 put_live_quotes(&mut out, quotes);
             }
+            Message::Troubles(troubles) => {
+                out.push(7);
+                // As with the status of the source.
+                out.extend(serde_json::to_vec(troubles).unwrap_or_default());
+            }
             Message::Source(status) => {
                 out.push(4);
                 // Plain data: this cannot fail, and a reader refuses an empty body.
@@ -165,6 +172,7 @@ impl Message {
             4 => serde_json::from_slice(rest).map(|status| Message::Source(Box::new(status))).map_err(|_| bad),
             5 => rest.try_into().map(|seq| Message::Events(u64::from_le_bytes(seq))).map_err(|_| bad),
             6 => read_live_quotes(rest).map(Message::Prices).map_err(|_| bad),
+            7 => serde_json::from_slice(rest).map(Message::Troubles).map_err(|_| bad),
             other => Err(BadFrame::UnknownKind(other)),
         }
     }
@@ -214,6 +222,8 @@ mod tests {
             Message::Prices(Vec::new()),
             Message::Prices(vec![live_quote()]),
             Message::Source(Box::new(SourceStatus { at: 7, mempool_sequence: Some(9), ..SourceStatus::default() })),
+            Message::Troubles(Vec::new()),
+            Message::Troubles(vec![Trouble::new(cairn_model::Part::Disk, "full", "waits", 5)]),
         ]
     }
 

@@ -10,6 +10,7 @@
 //! ```text
 //! frame: length of the rest (4, little-endian) │ kind (1) │ body
 //! kinds: 0 hello (version) │ 1 tip (height, hash) │ 2 best height │ 3 mempool deltas │ 4 state of the source
+//!        5 events │ 6 prices │ 7 troubles
 //! ```
 //!
 //! A new reader first gets the current state. A reader that is too slow is disconnected and reconnects. A broken

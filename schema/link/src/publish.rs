@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cairn_events::LiveQuote;
-use cairn_model::{BlockHash, Height, MempoolDelta, SourceStatus};
+use cairn_model::{BlockHash, Height, MempoolDelta, SourceStatus, Trouble};
 
 /// Receives the state of an index from the follower. Calls never wait for a reader and are idempotent.
 pub trait Publish: Send + Sync {
@@ -25,6 +25,10 @@ pub trait Publish: Send + Sync {
 
     /// Status of the source of blocks and of its mempool.
     fn publish_source(&self, status: &SourceStatus);
+
+    /// All that keeps the follower from working at present, at most one of each part. They replace those before. A follower
+    /// that has begun to publish them goes on until it is stopped: if it is gone, that is a trouble for its readers.
+    fn publish_troubles(&self, troubles: &[Trouble]);
 
     /// A connected block changed the mempool by these deltas. Readers in this process already see the block. Others see
     /// it once it is on disk, after [`Publish::publish_tip`], and must not get the deltas before.
@@ -69,6 +73,10 @@ impl Publish for Publishers {
 
     fn publish_source(&self, status: &SourceStatus) {
         self.0.iter().for_each(|readers| readers.publish_source(status));
+    }
+
+    fn publish_troubles(&self, troubles: &[Trouble]) {
+        self.0.iter().for_each(|readers| readers.publish_troubles(troubles));
     }
 
     fn publish_connected(&self, deltas: &[MempoolDelta]) {

@@ -7,7 +7,7 @@ use std::{
 };
 
 use cairn_events::LiveQuote;
-use cairn_model::{BlockHash, Height, MempoolDelta, SourceStatus};
+use cairn_model::{BlockHash, Height, MempoolDelta, SourceStatus, Trouble};
 
 use crate::{Announcer, MempoolSlot, Message, Publish, mempool_messages};
 
@@ -21,6 +21,8 @@ struct Known {
     best: Option<Height>,
     source: SourceStatus,
     prices: Vec<LiveQuote>,
+    /// `None`: the writer ends by itself, and nobody must miss it.
+    troubles: Option<Vec<Trouble>>,
 }
 
 impl Known {
@@ -30,6 +32,7 @@ impl Known {
             Message::Source(Box::new(self.source.clone())),
             Message::Prices(self.prices.clone()),
         ];
+        messages.extend(self.troubles.clone().map(Message::Troubles));
         messages.extend(self.tip.map(|(height, hash)| Message::Tip { height, hash }));
         messages
     }
@@ -113,6 +116,11 @@ impl Publish for SocketPublisher {
     fn publish_source(&self, status: &SourceStatus) {
         lock(&self.known).source = status.clone();
         self.announce(&Message::Source(Box::new(status.clone())));
+    }
+
+    fn publish_troubles(&self, troubles: &[Trouble]) {
+        lock(&self.known).troubles = Some(troubles.to_vec());
+        self.announce(&Message::Troubles(troubles.to_vec()));
     }
 
     fn publish_connected(&self, deltas: &[MempoolDelta]) {

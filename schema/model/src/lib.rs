@@ -11,6 +11,7 @@ mod network;
 mod source_status;
 mod template;
 mod time;
+mod trouble;
 
 pub use amount::{BadAmount, MAX_MONEY, parse_btc};
 pub use block::{Block, FilePos, InputFlags, OutputMeta, Overwritten, SpentCoin, TxMeta};
@@ -25,3 +26,4 @@ pub use network::{Network, UnknownNetwork};
 pub use source_status::{MempoolWatch, News, SourceKind, SourceStatus};
 pub use template::{ScriptTemplate, is_key, pay_to_key};
 pub use time::{MonoTime, day_of};
+pub use trouble::{Part, Trouble, one_line};

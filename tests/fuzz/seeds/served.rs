@@ -4,7 +4,7 @@ use bitcoin::consensus::serialize;
 use cairn_chaingen::{EverythingOptions, everything};
 use cairn_events::{Currency, LiveQuote};
 use cairn_link::{Message, VERSION};
-use cairn_model::{BlockHash, MempoolDelta, NodeFloor, RemoveReason, SourceStatus, Txid};
+use cairn_model::{BlockHash, MempoolDelta, NodeFloor, Part, RemoveReason, SourceStatus, Trouble, Txid};
 
 use crate::targets::served::World;
 
@@ -58,6 +58,10 @@ pub fn link() -> Vec<Vec<u8>> {
         vec![Message::Hello { version: VERSION }, Message::Best(Some(110)), Message::Best(None)],
         vec![Message::Tip { height: 110, hash: BlockHash([9; 32]) }],
         vec![Message::Source(Box::new(status))],
+        vec![
+            Message::Troubles(vec![Trouble::new(Part::Disk, "it is full", "waits for room", 1_700_000_000)]),
+            Message::Troubles(Vec::new()),
+        ],
         vec![
             Message::Prices(vec![live_quote("USD", Some("kraken")), live_quote("EUR", None)]),
             Message::Prices(Vec::new()),

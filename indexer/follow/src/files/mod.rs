@@ -12,7 +12,7 @@ use std::{
 
 use cairn_clock::now_secs;
 use cairn_link::Publish;
-use cairn_model::{Height, Network, SourceKind, SourceStatus};
+use cairn_model::{BlockHash, Height, Network, Part, SourceKind, SourceStatus};
 use cairn_pipeline::{Driver, Phase, PipelineError, ProgressStep, SyncOptions};
 use cairn_sources::{BlockFiles, SourceError, Survey, SurveyPhase, SurveyProgress};
 
@@ -64,6 +64,7 @@ impl Source for FileSource {
             survey,
             gap: GapWatch::new(),
             waits_for_more: !matches!(until, Until::Tip { .. }),
+            refused: None,
             moves: 0,
             unusable: 0,
         }))
@@ -83,6 +84,8 @@ struct SurveyedFiles {
     survey: Survey,
     gap: GapWatch,
     waits_for_more: bool,
+    /// The last block that broke a rule, and the rule.
+    refused: Option<(BlockHash, String)>,
     /// Number of consecutive attempts at which a block had moved.
     moves: u32,
     /// Blocks with unusable undo data that were already reported.
@@ -104,6 +107,18 @@ impl SurveyedFiles {
             gap: gap.map(ToString::to_string),
             ..SourceStatus::default()
         });
+    }
+
+    /// The files could be read, and what is in them is indexed: the only trouble is a branch that is left out.
+    fn report(&self, index: &OpenIndex) {
+        match self.refused.as_ref().filter(|_| self.survey.ignores_more_work()) {
+            Some((_, why)) => index.troubles.set(
+                Part::BlockFiles,
+                &format!("a branch of blocks is ignored: {why}"),
+                "follows the best of the other branches",
+            ),
+            None => index.troubles.clear(Part::BlockFiles),
+        }
     }
 
     fn sync(&self, index: &mut OpenIndex, to: Option<Height>) -> Result<(), PipelineError> {
@@ -157,7 +172,10 @@ impl ActiveSource for SurveyedFiles {
     fn advance(&mut self, index: &mut OpenIndex, to: Option<Height>) -> Result<Reached, FollowError> {
         self.publish(index);
         match self.sync(index, to) {
-            Ok(()) => self.moves = 0,
+            Ok(()) => {
+                self.moves = 0;
+                self.report(index);
+            }
             Err(PipelineError::Source(error)) if is_passing(&error) && self.moves < MOVES && self.waits_for_more => {
                 self.moves += 1;
                 tracing::warn!(%error, "reading the block files again");
@@ -188,6 +206,9 @@ impl ActiveSource for SurveyedFiles {
             };
             vanished = 0;
             self.publish(index);
+            if !index.paused && self.moves == 0 {
+                self.report(index);
+            }
             if changed || self.moves > 0 {
                 break;
             }
@@ -201,6 +222,23 @@ impl ActiveSource for SurveyedFiles {
             Some(gap) if to.is_none() || tip < to => Err(FollowError::CutShort { gap: gap.clone(), tip }),
             _ => Ok(()),
         }
+    }
+
+    fn part(&self) -> Part {
+        Part::BlockFiles
+    }
+
+    /// Leaves out a block that breaks a rule. A node does the same, and keeps such a block in its files.
+    fn recover(&mut self, index: &mut OpenIndex, error: &FollowError) -> Result<(), FollowError> {
+        index.progress.end();
+        let Some(hash) = error.refused_block() else { return Ok(()) };
+        // What bulk work has done of a chain is of use for no other.
+        if index.height()?.is_none() || self.refused.as_ref().is_some_and(|(before, _)| *before == hash) {
+            return Ok(());
+        }
+        self.refused = Some((hash, error.to_string()));
+        self.survey.reject(&self.files, &hash)?;
+        Ok(())
     }
 
     fn end(self: Box<Self>, _: &mut OpenIndex) -> Result<(), FollowError> {

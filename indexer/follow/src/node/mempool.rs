@@ -8,10 +8,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use cairn_clock::now_ms;
+use cairn_clock::{now_ms, now_secs};
 use cairn_link::{MempoolSlot, Publish};
 use cairn_mempool::{IndexTip, MempoolState, MempoolUpdate, MempoolWatcher, WatchError};
-use cairn_model::{Height, MempoolDelta, MempoolTx, SourceStatus, Txid};
+use cairn_model::{Height, MempoolDelta, MempoolTx, Part, SourceStatus, Txid};
 use cairn_node::{NodeClient, NodeEvent, NodeStatus, Topic};
 use cairn_pipeline::Engine;
 use cairn_reader::{ReadError, Reader, View};
@@ -208,6 +208,11 @@ impl WatchedMempool {
         let mempool = self.watcher.status();
         index.count(|figures| figures.mempool(&mempool));
         self.was_whole |= matches!(mempool.state, MempoolState::Synced | MempoolState::Polling);
-        self.reports.next(node, &mempool)
+        match &mempool.error {
+            Some(error) => index.troubles.set(Part::Mempool, error, "asks again every few seconds"),
+            None => index.troubles.clear(Part::Mempool),
+        }
+        let ails = index.troubles.since(Part::Node).map_or(0, |since| now_secs().saturating_sub(since));
+        self.reports.next(node, &mempool, ails)
     }
 }

@@ -5,12 +5,13 @@ mod connection;
 mod effects;
 mod mempool;
 mod samples;
+mod silence;
 mod status;
 
 use std::time::{Duration, Instant};
 
 use cairn_link::{Projector, Publish};
-use cairn_model::{BlockHash, Height};
+use cairn_model::{BlockHash, Height, Part};
 use cairn_node::{
     BlockAt, ChainFollower, ChainStep, FetchOptions, NodeBlock, NodeClient, NodeError, NodeEvent, OurChain, OwnerError,
     RetryPolicy, TipWatcher, Topic, WatchOptions, ZmqEndpoint,
@@ -22,6 +23,7 @@ use crate::{ActiveSource, FollowError, OpenIndex, Reached, Source, Until};
 pub use connection::connect;
 use effects::BlockEffects;
 use mempool::WatchedMempool;
+use silence::SilenceWatch;
 
 /// ZMQ topics about blocks and the mempool.
 pub const TOPICS: [Topic; 4] = [Topic::RawBlock, Topic::HashBlock, Topic::RawTx, Topic::Sequence];
@@ -32,8 +34,11 @@ const FLUSH_BLOCKS: u32 = 256;
 const FLUSH_TIME: Duration = Duration::from_secs(10);
 /// Maximum wait at the tip before the node is asked again, whatever events arrived.
 const GLANCE: Duration = Duration::from_millis(250);
-/// Timeout for a block or another answer of the node.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// Timeout for a block or another answer of the node: the first, and those after it has not sufficed again and again.
+const PATIENCE: [Duration; 4] =
+    [Duration::from_secs(6), Duration::from_secs(6), Duration::from_secs(20), Duration::from_secs(60)];
+/// What the follower does while the node does not answer, or does not answer well.
+const NEXT: &str = "asks again every second";
 /// Maximum number of events that are queued before the mempool processes them.
 const EVENTS: usize = 2_000;
 /// Pause after a temporary fault.
@@ -66,7 +71,7 @@ impl Source for NodeSource {
         let watcher = TipWatcher::start(&self.client, WatchOptions { endpoints, ..WatchOptions::default() })?;
         // A follower without an end does not repeat requests: health has to notice a silent node.
         let client = match until {
-            Until::Cancelled => self.client.with_retry(RetryPolicy::NONE).with_timeout(PATIENCE),
+            Until::Cancelled => self.client.with_retry(RetryPolicy::NONE).with_timeout(PATIENCE[0]),
             Until::Height(_) | Until::Tip { .. } => self.client.clone(),
         };
         index.progress.begin(index.height()?);
@@ -79,8 +84,13 @@ impl Source for NodeSource {
             }
             Until::Height(_) | Until::Tip { .. } => None,
         };
+        let goes_on = until == Until::Cancelled;
+        let silence = goes_on.then(|| SilenceWatch::start(&self.client, &index.troubles)).transpose();
         Ok(Box::new(FollowedNode {
             client: self.client,
+            goes_on,
+            _silence: silence.map_err(FollowError::Thread)?,
+            timeouts: 0,
             watcher,
             chain: ChainFollower::new(client, FetchOptions::default()),
             mempool: None,
@@ -116,6 +126,12 @@ impl OurChain for Ours<'_> {
 /// A node that is being followed.
 struct FollowedNode {
     client: NodeClient,
+    /// It is followed until it is cancelled: whatever the node answers, it is waited for.
+    goes_on: bool,
+    /// Drops with the rest.
+    _silence: Option<SilenceWatch>,
+    /// Requests in a row that took too long.
+    timeouts: usize,
     watcher: TipWatcher,
     chain: ChainFollower,
     /// Watched from the first wait at the tip: before, its transactions could not be resolved.
@@ -140,6 +156,10 @@ impl ActiveSource for FollowedNode {
         let step = self.chain.next_step(&Ours { engine: &index.engine, reader: &reader });
         let best = self.chain.node_tip().map(|tip| tip.height);
         index.readers.publish_best_height(best);
+        if step.is_ok() {
+            self.timeouts = 0;
+            index.troubles.clear(Part::Node);
+        }
         match step {
             Ok(ChainStep::Disconnect { blocks, fork }) => self.disconnect(index, &reader, blocks, fork)?,
             Ok(ChainStep::Connect(block)) => self.connect(index, *block, best, to)?,
@@ -154,7 +174,9 @@ impl ActiveSource for FollowedNode {
                 }
                 return Ok(Reached::Tip);
             }
-            Err(error) if error.is_worth_waiting() => self.wait_out(index, &error)?,
+            Err(error) if error.is_worth_waiting() || self.goes_on && error.is_of_node() => {
+                self.wait_out(index, &error)?;
+            }
             Err(error) => return Err(error.into()),
         }
         Ok(Reached::Further)
@@ -180,10 +202,14 @@ impl ActiveSource for FollowedNode {
             }
             let (deltas, next) = mempool.step(&reader)?;
             index.readers.publish_mempool(&deltas);
-            if let Some(status) = mempool.status(index, &watcher.status()) {
+            let node = watcher.status();
+            if let Some(status) = mempool.status(index, &node) {
                 index.readers.publish_source(&status);
             }
-            if mempool.tick(&index.engine)? {
+            if index.paused {
+                // The chain is not asked for while nothing can be connected.
+                index.readers.publish_best_height(node.blocks);
+            } else if mempool.tick(&index.engine)? {
                 index.engine.settle()?;
             }
             if moved || left.is_zero() || index.cancel_token().is_cancelled() {
@@ -195,6 +221,18 @@ impl ActiveSource for FollowedNode {
 
     /// A node has its chain, or it is not at its tip.
     fn check_complete(&self, _: &OpenIndex, _: Option<Height>) -> Result<(), FollowError> {
+        Ok(())
+    }
+
+    fn part(&self) -> Part {
+        Part::Node
+    }
+
+    /// Begins anew with chain and mempool: what they have in memory may lack a step that reached the index, or the other way
+    /// round.
+    fn recover(&mut self, _: &mut OpenIndex, _: &FollowError) -> Result<(), FollowError> {
+        self.mempool = None;
+        self.renew_chain();
         Ok(())
     }
 
@@ -278,10 +316,28 @@ impl FollowedNode {
         Ok(())
     }
 
+    /// Follows the chain with the patience that its last answers took.
+    fn renew_chain(&mut self) {
+        let patience = PATIENCE[self.timeouts.min(PATIENCE.len() - 1)];
+        let client = match self.goes_on {
+            true => self.client.with_retry(RetryPolicy::NONE).with_timeout(patience),
+            false => self.client.clone(),
+        };
+        self.chain = ChainFollower::new(client, FetchOptions::default());
+    }
+
     /// Handles a temporary fault.
     fn wait_out(&mut self, index: &OpenIndex, error: &NodeError) -> Result<(), FollowError> {
         self.settle(index)?;
-        tracing::warn!(%error, "waiting for the node");
+        if self.goes_on {
+            index.troubles.set(Part::Node, error, NEXT);
+        } else {
+            tracing::warn!(%error, "waiting for the node");
+        }
+        if matches!(error, NodeError::TimedOut { .. }) {
+            self.timeouts += 1;
+            self.renew_chain();
+        }
         index.readers.publish_best_height(None);
         if let Some(status) = self.mempool.as_mut().and_then(|mempool| mempool.status(index, &self.watcher.status())) {
             index.readers.publish_source(&status);

@@ -33,10 +33,11 @@ impl StatusReports {
         }
     }
 
-    /// The current status; `None` if there is no change that must be published at once.
-    pub(super) fn next(&mut self, node: &NodeStatus, mempool: &MempoolStatus) -> Option<SourceStatus> {
+    /// The current status; `None` if there is no change that must be published at once. `ails`: for how many seconds the node's
+    /// answers about its chain have been of no use.
+    pub(super) fn next(&mut self, node: &NodeStatus, mempool: &MempoolStatus, ails: u64) -> Option<SourceStatus> {
         let now = now_secs();
-        let (watch, missing) = watch(node, mempool, now);
+        let (watch, missing) = watch(node, mempool, ails, now);
         let rules = self.rules(node.reachable);
         let status = SourceStatus {
             kind: SourceKind::Node,
@@ -86,11 +87,11 @@ impl StatusReports {
 }
 
 /// State of the copy of the mempool, and the number of transactions still to be read.
-fn watch(node: &NodeStatus, mempool: &MempoolStatus, now: u64) -> (MempoolWatch, u64) {
+fn watch(node: &NodeStatus, mempool: &MempoolStatus, ails: u64, now: u64) -> (MempoolWatch, u64) {
     // The tip watcher and the mempool watcher send requests independently: if one got an answer recently, the node is
     // up.
     let old = |at: Option<u64>| at.is_none_or(|at| now.saturating_sub(at) > STALE);
-    let silent = !node.reachable && old(node.last_answer) && old(mempool.last_reconciled);
+    let silent = ails > STALE || !node.reachable && old(node.last_answer) && old(mempool.last_reconciled);
     match mempool.state {
         _ if silent => (MempoolWatch::Stale, mempool.pending),
         MempoolState::Off => (MempoolWatch::Loading, 0),

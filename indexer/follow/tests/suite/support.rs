@@ -16,7 +16,7 @@ use cairn_chaingen::{
 use cairn_events::LiveQuote;
 use cairn_follow::{FileSource, OpenIndex};
 use cairn_link::{IndexSlot, Publish, Publishers};
-use cairn_model::{BlockHash, CancelToken, Height, MempoolDelta, Network, SourceStatus};
+use cairn_model::{BlockHash, CancelToken, Height, MempoolDelta, Network, SourceStatus, Trouble};
 use cairn_pipeline::{Engine, Progress, ProgressStep};
 use cairn_reader::{Facts, Reader};
 use cairn_testkit::temp_dir;
@@ -95,6 +95,9 @@ impl Publish for Recorder {
     fn publish_source(&self, status: &SourceStatus) {
         self.write(Told::Source(status.clone()));
     }
+
+    /// The slot beside it has them.
+    fn publish_troubles(&self, _: &[Trouble]) {}
 
     fn publish_connected(&self, deltas: &[MempoolDelta]) {
         self.write(Told::Connected(deltas.to_vec()));

@@ -152,6 +152,12 @@ impl Survey {
         self.tree.best_work()
     }
 
+    /// True if a branch with more work than the best chain is left out, because one of its blocks was rejected.
+    #[must_use]
+    pub fn ignores_more_work(&self) -> bool {
+        self.tree.ignores_more_work()
+    }
+
     /// Its memory in bytes.
     #[must_use]
     pub fn memory(&self) -> u64 {

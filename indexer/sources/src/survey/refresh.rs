@@ -6,6 +6,7 @@ use std::{
     time::Duration,
 };
 
+use cairn_model::BlockHash;
 use rayon::prelude::*;
 
 use super::{FileState, Refreshed, Stamp, Survey};
@@ -30,6 +31,20 @@ impl Survey {
     /// Files cannot be read. The survey then stays as it was.
     pub fn refresh(&mut self, files: &BlockFiles) -> Result<Refreshed, SourceError> {
         self.refresh_with(files, &|_| {})
+    }
+
+    /// Leaves out a block that breaks a rule, with its descendants, for as long as this survey is used: the best chain is the
+    /// best of the others.
+    ///
+    /// # Errors
+    /// The undo data of the new chain cannot be read.
+    pub fn reject(&mut self, files: &BlockFiles, hash: &BlockHash) -> Result<Refreshed, SourceError> {
+        let before = self.len();
+        let Some(kept) = self.tree.reject(&hash.0) else {
+            return Ok(Refreshed { kept: before, before, after: before });
+        };
+        self.find_undo(files, kept, &|_| {})?;
+        Ok(Refreshed { kept, before, after: self.len() })
     }
 
     pub(super) fn refresh_with(

@@ -38,11 +38,11 @@ pub trait Backend: Send + Sync + 'static {
     /// There is no answer, and why.
     fn answer(&self, ask: &Ask<'_>) -> Result<Answer, ApiError>;
 
-    /// Checks that it is ready. The error tells the operator what is missing.
+    /// Checks that it is ready. Returns lines for the operator about what does not work all the same; mostly none.
     ///
     /// # Errors
-    /// It cannot.
-    fn ready(&self) -> Result<(), String>;
+    /// It is not; what is missing, for the operator.
+    fn ready(&self) -> Result<String, String>;
 
     /// What operators may want to know about the data. It may block: it runs on a blocking thread.
     fn readings(&self) -> Vec<Reading>;
@@ -178,17 +178,17 @@ impl<'a> Call<'a> {
                 "no database is configured for the service state; the operator can configure one (--state-url)",
             )
         })?;
-        let away = || {
-            let detail = "the database of the service state does not answer; as far as known, nothing was written";
+        let away = |why: &str| {
+            let detail = format!("the database of the service state: {why}; as far as known, nothing was written");
             ApiError::unavailable(ErrorCode::StateUnavailable, detail, 5)
         };
         match self.runtime.block_on(timeout(self.work.left(), work(state))) {
             Ok(Ok(done)) => Ok(done),
             Ok(Err(error)) => {
                 tracing::error!(%error, "the service state failed");
-                Err(away())
+                Err(away(error.brief()))
             }
-            Err(_) => Err(away()),
+            Err(_) => Err(away("it does not answer in time")),
         }
     }
 }

@@ -108,7 +108,7 @@ async fn metrics(State(watched): State<Arc<Watched>>) -> Response {
 async fn ready(State(watched): State<Arc<Watched>>) -> Response {
     let refused = |why: String| (StatusCode::SERVICE_UNAVAILABLE, why + "\n").into_response();
     match watched.read(&watched.one_is_asked, |backend| backend.ready()).await {
-        Ok(Ok(())) => "ok\n".into_response(),
+        Ok(Ok(remarks)) => ("ok\n".to_owned() + &remarks).into_response(),
         Ok(Err(why)) => refused(why),
         Err(Unread::Late) => refused(format!("the data could not be read within {} s", watched.patience.as_secs_f64())),
         Err(Unread::Panicked) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
@@ -158,9 +158,9 @@ mod tests {
             Err(ApiError::internal())
         }
 
-        fn ready(&self) -> Result<(), String> {
+        fn ready(&self) -> Result<String, String> {
             self.read();
-            Ok(())
+            Ok(String::new())
         }
 
         fn readings(&self) -> Vec<Reading> {

@@ -12,6 +12,7 @@ use super::{
 use crate::{
     context::{Ctx, TIP, has_gap, index_get},
     operation::Operation,
+    troubles::TroubleRow,
 };
 
 /// State of the service.
@@ -20,10 +21,12 @@ pub(crate) struct Health;
 /// State of the service.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct HealthOutput {
-    /// `ok`; `syncing` while the index is empty or behind; `degraded` if the indexer cannot go on because block files are
-    /// missing or damaged, if tables of the index are damaged, or if the newest block is older than a day.
+    /// `ok`; `syncing` while the index is empty or behind; `degraded` if a part of the service does not work (`troubles`), if
+    /// block files are missing or damaged, if tables of the index are damaged, or if the newest block is older than a day.
     /// `full_status_url` has the reason.
     status: &'static str,
+    /// What does not work at present; empty if all is well. What was indexed before is served on.
+    troubles: Vec<TroubleRow>,
     /// Identifier of the service.
     service: &'static str,
     version: &'static str,
@@ -100,7 +103,7 @@ impl Operation for Health {
         )
         .named("service_health")
         // The catalogs are for programs: search_endpoints answers what agents look for in them.
-        .only(&["status", "service", "version", "endpoints_available", "live_data", "_meta"]),
+        .only(&["status", "troubles", "service", "version", "endpoints_available", "live_data", "_meta"]),
         ..index_get("health", "/api/health", "service")
     };
     type Input = NoInput;
@@ -111,7 +114,8 @@ impl Operation for Health {
         let openings = openings(ctx);
         let package = |which| package(ctx, which);
         Ok(HealthOutput {
-            status: match has_gap(ctx.source) || !ctx.damages.tables().is_empty() {
+            troubles: TroubleRow::all(ctx.troubles),
+            status: match has_gap(ctx.source) || !ctx.damages.tables().is_empty() || !ctx.troubles.is_empty() {
                 true => "degraded",
                 false if ctx.is_behind() => "syncing",
                 false if ctx.old_tip().is_some() => "degraded",

@@ -4,7 +4,7 @@ use cairn_domain::price::{Missing, RATE_FRESH, Series, rate_at, stale_after};
 use cairn_events::{Currency, Interval};
 use cairn_http::{ApiError, Freshness, Info, NoInput};
 use cairn_link::Absent;
-use cairn_model::{MempoolWatch, News, SourceKind, SourceStatus};
+use cairn_model::{MempoolWatch, News, SourceKind, SourceStatus, Trouble};
 use cairn_reader::{ScrubState, View};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -19,6 +19,7 @@ use crate::{
     context::{Ctx, MEMPOOL, PRICE, TIP, index_get},
     operation::Operation,
     price_now::{source, why_missing, why_no_rate},
+    troubles::{self, TroubleRow},
     values::{rfc3339, rfc3339_ms},
 };
 
@@ -38,6 +39,8 @@ pub(crate) struct HealthFullOutput {
     /// Time of the check.
     checked_at: String,
     components: Vec<Component>,
+    /// What does not work at present, and what the service does about it; empty if all is well.
+    troubles: Vec<TroubleRow>,
 }
 
 /// Status of a component, from best to worst; `not_configured` does not count.
@@ -72,6 +75,8 @@ pub(crate) struct Component {
     age_seconds: Option<u64>,
     /// Why it is not `ok`, or a remark if it is; otherwise null.
     reason: Option<String>,
+    /// Since when a part of it does not work (`troubles`); null if all of it works.
+    since: Option<String>,
     /// Details; null if nothing is known.
     details: Option<Details>,
 }
@@ -133,7 +138,7 @@ impl Operation for HealthFull {
     type Output = HealthFullOutput;
 
     fn run(ctx: &Ctx<'_>, _: NoInput) -> Result<HealthFullOutput, ApiError> {
-        let components = vec![
+        let mut components = vec![
             node(ctx.source, ctx.now_ms / 1000),
             index(ctx)?,
             mempool(ctx),
@@ -142,15 +147,31 @@ impl Operation for HealthFull {
             vault(ctx),
             absent("artifacts", "no snapshots or reports are configured"),
         ];
+        components.iter_mut().for_each(|component| component.meet(ctx.troubles));
+        let components_status = components.iter().map(|c| c.status.overall()).max().unwrap_or(Status::Down);
+        let own = if ctx.troubles.is_empty() { Status::Ok } else { Status::Degraded };
         Ok(HealthFullOutput {
             // The index is always configured.
-            status: components.iter().map(|c| c.status.overall()).max().unwrap_or(Status::Down),
+            status: components_status.max(own),
             service: "cairn",
             version: env!("CARGO_PKG_VERSION"),
             mode: "full",
             checked_at: rfc3339_ms(ctx.now_ms),
             components,
+            troubles: TroubleRow::all(ctx.troubles),
         })
+    }
+}
+
+impl Component {
+    /// Adds the troubles of its parts.
+    fn meet(&mut self, troubles: &[Trouble]) {
+        for trouble in troubles.iter().filter(|trouble| troubles::component(trouble.part) == Some(self.name)) {
+            self.status = self.status.max(Status::Degraded);
+            let reasons = self.reason.take().into_iter().chain([trouble.reason.clone()]);
+            self.reason = Some(reasons.collect::<Vec<_>>().join("; "));
+            self.since.get_or_insert_with(|| troubles::since(trouble));
+        }
     }
 }
 
@@ -165,11 +186,12 @@ fn vault(ctx: &Ctx<'_>) -> Component {
     let reason = is_old.then(|| "the newest list of claims was retrieved more than a year ago".to_owned());
     let status = if is_old { Status::Stale } else { Status::Ok };
     let details = Some(Details::Claims(details));
-    Component { name: "vault", status, age_seconds: Some(age.into()), reason, details }
+    Component { name: "vault", status, age_seconds: Some(age.into()), reason, since: None, details }
 }
 
 fn absent(name: &'static str, reason: &str) -> Component {
-    Component { name, status: Status::NotConfigured, age_seconds: None, reason: Some(reason.to_owned()), details: None }
+    let reason = Some(reason.to_owned());
+    Component { name, status: Status::NotConfigured, age_seconds: None, reason, since: None, details: None }
 }
 
 fn at(seconds: u64) -> String {
@@ -246,7 +268,7 @@ fn node(source: Option<&SourceStatus>, now: u64) -> Component {
         _ => findings.reason(),
     };
     let age_seconds = source.last_answer.map(|last| now.saturating_sub(last));
-    Component { name: "node", status, age_seconds, reason, details: Some(Details::Node(details)) }
+    Component { name: "node", status, age_seconds, reason, since: None, details: Some(Details::Node(details)) }
 }
 
 fn index(ctx: &Ctx<'_>) -> Result<Component, ApiError> {
@@ -284,6 +306,7 @@ fn index(ctx: &Ctx<'_>) -> Result<Component, ApiError> {
         status: findings.status(),
         age_seconds: tip.map(|tip| (ctx.now_ms / 1000).saturating_sub(tip.time.into())),
         reason: findings.reason(),
+        since: None,
         details: Some(Details::Index(IndexDetails {
             tip_height: tip.map(|tip| tip.height),
             tip_hash: tip.map(|tip| tip.hash.to_string()),
@@ -337,6 +360,7 @@ fn mempool(ctx: &Ctx<'_>) -> Component {
         status: if not_watched && !stale { Status::NotConfigured } else { findings.status() },
         age_seconds: pool.map(|pool| ctx.now_ms.saturating_sub(pool.as_of_ms) / 1000),
         reason: findings.reason(),
+        since: None,
         details: Some(Details::Mempool(MempoolDetails {
             state: source.map(|source| match source.mempool {
                 MempoolWatch::Off => "off",
@@ -369,7 +393,7 @@ fn series_of(ctx: &Ctx<'_>, base: Currency) -> Result<usize, ApiError> {
 /// A component whose data cannot be read.
 fn unreadable(name: &'static str, error: &ApiError) -> Component {
     let reason = Some(format!("it cannot be read: {}", error.detail));
-    Component { name, status: Status::Down, age_seconds: None, reason, details: None }
+    Component { name, status: Status::Down, age_seconds: None, reason, since: None, details: None }
 }
 
 /// The price in dollars.
@@ -389,7 +413,8 @@ fn market(ctx: &Ctx<'_>) -> Component {
         Err(Missing::NoSeries) if series == 0 => absent(name, "no prices are loaded, and none are fetched"),
         Err(missing) => {
             let reason = Some(format!("no price in US dollars: {}", why_missing(missing)));
-            Component { name, status: Status::Missing, age_seconds: None, reason, details: details(None, None, None) }
+            let details = details(None, None, None);
+            Component { name, status: Status::Missing, age_seconds: None, reason, since: None, details }
         }
         Ok(price) => {
             let most = stale_after(price.interval);
@@ -400,6 +425,7 @@ fn market(ctx: &Ctx<'_>) -> Component {
                 status: if stale { Status::Stale } else { Status::Ok },
                 age_seconds: Some(price.gap(ctx.now()).into()),
                 reason: stale.then_some(reason),
+                since: None,
                 details: details(Some(price.as_of), source(price), Some(most)),
             }
         }
@@ -439,5 +465,5 @@ fn fx(ctx: &Ctx<'_>) -> Component {
         Ok(_) => (Status::Ok, None),
     };
     let age_seconds = newest.map(|(as_of, _)| ctx.now().saturating_sub(as_of).into());
-    Component { name, status, age_seconds, reason, details }
+    Component { name, status, age_seconds, reason, since: None, details }
 }

@@ -10,7 +10,7 @@ use cairn_domain::{
     mempool::{MempoolLimits, Template},
 };
 use cairn_events::LiveQuote;
-use cairn_model::{BlockHash, Height, MempoolDelta, MempoolWatch, SourceStatus};
+use cairn_model::{BlockHash, Height, MempoolDelta, MempoolWatch, SourceStatus, Trouble};
 use cairn_reader::Reader;
 
 use super::mempool::{Absent, MempoolSlot};
@@ -30,6 +30,9 @@ pub trait IndexSource: Send + Sync + 'static {
     /// Status of the source of blocks; `None` if the writer has not published it.
     fn source(&self) -> Option<SourceStatus>;
 
+    /// All that keeps the index from following its source at present.
+    fn troubles(&self) -> Arc<[Trouble]>;
+
     /// The newest announcement of the feed that is on disk; `None` if all that can be read is.
     fn feed_end(&self) -> Option<u64> {
         None
@@ -47,6 +50,7 @@ pub struct IndexSlot {
     best: AtomicU64,
     mempool: Arc<MempoolSlot>,
     source: RwLock<Option<SourceStatus>>,
+    troubles: RwLock<Arc<[Trouble]>>,
     prices: RwLock<Arc<[LiveQuote]>>,
     /// The newest announcement on disk + 1; 0 if unknown.
     feed: AtomicU64,
@@ -113,6 +117,10 @@ impl IndexSource for IndexSlot {
         self.source.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    fn troubles(&self) -> Arc<[Trouble]> {
+        Arc::clone(&self.troubles.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
     fn feed_end(&self) -> Option<u64> {
         self.feed.load(Ordering::Relaxed).checked_sub(1)
     }
@@ -152,6 +160,10 @@ impl Publish for IndexSlot {
         }
         self.mempool.set_template(template(status));
         self.set_source(Some(status.clone()));
+    }
+
+    fn publish_troubles(&self, troubles: &[Trouble]) {
+        *self.troubles.write().unwrap_or_else(PoisonError::into_inner) = troubles.into();
     }
 
     fn publish_connected(&self, deltas: &[MempoolDelta]) {

@@ -28,6 +28,10 @@ fn take_in(slot: &IndexSlot, coming: &mut Vec<MempoolDelta>, message: Message) {
             slot.publish_live_quotes(&quotes);
             assert_eq!(slot.live_quotes()[..], quotes[..]);
         }
+        Message::Troubles(troubles) => {
+            slot.publish_troubles(&troubles);
+            assert_eq!(slot.troubles()[..], troubles[..]);
+        }
         Message::Hello { .. } => {}
         Message::Mempool { deltas, complete } => {
             let again = mempool_messages(&deltas);

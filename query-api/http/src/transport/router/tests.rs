@@ -74,7 +74,7 @@ impl Backend for Toy {
         ask.body(written, &Standing::default(), etag, 0)
     }
 
-    fn ready(&self) -> Result<(), String> {
+    fn ready(&self) -> Result<String, String> {
         Err("a toy is never ready".to_owned())
     }
 
