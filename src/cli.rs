@@ -17,7 +17,7 @@ pub(crate) use self::{events::*, import::*, labels::*, prices::*, sanctions::*, 
 use crate::{
     config::{
         All, BlocksDir, Chain, DemoDir, Http, IndexDir, Limits, Logging, MempoolMemory, Node, Prices, ReadCache, Scrub,
-        Starters, StateDb,
+        Starters, StateDb, whole,
     },
     exit::Exit,
     lifetime::lifetime,
@@ -120,7 +120,7 @@ pub(crate) struct Index {
     #[command(flatten)]
     pub(crate) starter: Starters,
     /// Stops after the block at this height.
-    #[arg(long, value_name = "HEIGHT")]
+    #[arg(long, value_name = "HEIGHT", value_parser = whole::<u32>(0..=u32::MAX.into()))]
     pub(crate) to: Option<u32>,
     /// Stops at the tip instead of waiting for new blocks.
     #[arg(long)]
@@ -192,7 +192,7 @@ pub(crate) struct Unwind {
     #[command(flatten)]
     pub(crate) index: IndexDir,
     /// Height of the new tip.
-    #[arg(long, value_name = "HEIGHT")]
+    #[arg(long, value_name = "HEIGHT", value_parser = whole::<u32>(0..=u32::MAX.into()))]
     pub(crate) to: u32,
 }
 
@@ -346,7 +346,7 @@ pub(crate) struct Cluster {
     /// Address on the network of the index, or scripthash:<hex> with SHA-256(scriptPubKey) in natural byte order.
     pub(crate) address: String,
     /// Shows the cluster as it was after the block at this height.
-    #[arg(long, value_name = "HEIGHT")]
+    #[arg(long, value_name = "HEIGHT", value_parser = whole::<u32>(0..=u32::MAX.into()))]
     pub(crate) at: Option<u32>,
     /// Also explains why this address is in the same cluster: the transactions that show it.
     #[arg(long, value_name = "ADDRESS")]
@@ -355,7 +355,7 @@ pub(crate) struct Cluster {
     #[arg(long)]
     pub(crate) json: bool,
     /// Maximum number of members to print.
-    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=10_000))]
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = whole::<usize>(1..=10_000))]
     pub(crate) limit: usize,
     /// Goes on where an earlier answer ended: the value of its `next`.
     #[arg(long, value_name = "PLACE")]
@@ -386,7 +386,7 @@ pub(crate) struct FeedbackList {
     #[arg(long = "only", value_name = "STATE", value_enum, default_value_t = Tickets::Open)]
     pub(crate) only: Tickets,
     /// Maximum number of tickets to print.
-    #[arg(long, value_name = "N", default_value_t = 100)]
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = whole::<u32>(0..=u32::MAX.into()))]
     pub(crate) limit: u32,
 }
 

@@ -115,7 +115,7 @@ impl Failure {
     pub(crate) fn io(path: &std::path::Path) -> impl FnOnce(io::Error) -> Self {
         move |error| {
             let exit = if is_full(&error) { Exit::DiskFull } else { Exit::Other };
-            Failure::new(exit, format!("{}: {error}", path.display()))
+            Failure::new(exit, format!("{}: {}", path.display(), plain(&error)))
         }
     }
 }
@@ -137,13 +137,24 @@ const TOO_MANY_FILES: &str = "Too many open files";
 const MORE_FILES: &str =
     "nothing is damaged: raise the limit of open files (ulimit -n, or LimitNOFILE in a systemd unit)";
 
+/// An error of the operating system in words that say what to look at.
+pub(crate) fn plain(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "no such file or folder".to_owned(),
+        io::ErrorKind::NotADirectory => "a file is where a folder is expected".to_owned(),
+        io::ErrorKind::IsADirectory => "a folder is where a file is expected".to_owned(),
+        io::ErrorKind::PermissionDenied => "this user has no permission for it".to_owned(),
+        _ => error.to_string(),
+    }
+}
+
 fn is_full(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
 
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
-        Failure::new(if is_full(&error) { Exit::DiskFull } else { Exit::Other }, error.to_string())
+        Failure::new(if is_full(&error) { Exit::DiskFull } else { Exit::Other }, plain(&error))
     }
 }
 

@@ -39,7 +39,7 @@ impl Sources {
         let config = node.config(Facts::of(network).script_prefix)?;
         let blocks = match config {
             Some(_) => blocks.blocks_dir.clone(),
-            None => Some(blocks.required()?.clone()),
+            None => Some(blocks.without_node()?.clone()),
         };
         Ok(Sources { blocks, node: config.map(|config| (config, node.endpoints())) })
     }

@@ -65,19 +65,25 @@ fn main() {
 fn run(args: Vec<OsString>) -> Result<Exit, Failure> {
     let plain = cli::command();
     let file = config::read_file(&plain, &args)?;
+    let lossy = |name: OsString| name.to_string_lossy().into_owned();
+    let variables = std::env::vars_os().map(|(name, value)| (lossy(name), lossy(value))).collect();
+    let warnings = config::check_environment(&plain, &variables)?;
     let command = config::prepare(plain, file.as_ref(), &|name| std::env::var_os(name));
-    let parsed = command.clone().try_get_matches_from(args).and_then(|m| Ok((cli::Cli::from_arg_matches(&m)?, m)));
+    let parsed = command.clone().try_get_matches_from(&args).and_then(|m| Ok((cli::Cli::from_arg_matches(&m)?, m)));
     let (cli, matches) = match parsed {
         Ok(parsed) => parsed,
         // Clap returns help and version as errors too.
         Err(error) => {
-            error.print()?;
+            let error = config::explained(error, &command, &args);
+            out::written(error.print())?;
             return Ok(if error.use_stderr() { Exit::Usage } else { Exit::Done });
         }
     };
     let screen = progress::Screen::stderr();
     logs::start(&cli.logging, &screen)?;
-    if let Some(warning) = file.as_ref().and_then(config::ConfigFile::warning) {
+    for warning in
+        file.as_ref().and_then(config::ConfigFile::warning).into_iter().chain(warnings.iter().map(String::as_str))
+    {
         tracing::warn!("{warning}");
     }
     commands::run(cli.command, &commands::Context { screen, command, matches, file })

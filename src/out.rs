@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use crate::exit::Failure;
+use crate::exit::{Exit, Failure, plain};
 
 /// Writes text. A reader that closes the pipe early (`| head`) is not a failure.
 ///
@@ -10,8 +10,20 @@ use crate::exit::Failure;
 /// Standard output cannot be written.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
+    written(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
+}
+
+/// The result of writing to standard output. Its disk is not that of the index: if it is full, nothing of the index is
+/// concerned.
+///
+/// # Errors
+/// Standard output cannot be written.
+pub(crate) fn written(result: io::Result<()>) -> Result<(), Failure> {
+    match result {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            let failure = Failure::new(Exit::Other, format!("standard output cannot be written: {}", plain(&error)));
+            Err(failure.hint("what the command did to the index or its databases is done; only its output is cut"))
+        }
         _ => Ok(()),
     }
 }

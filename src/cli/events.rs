@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use crate::config::{IndexDir, StateDb};
+use crate::config::{IndexDir, StateDb, whole};
 
 #[derive(Args, Debug)]
 pub(crate) struct EventsArgs {
@@ -40,10 +40,10 @@ pub(crate) struct EventsList {
     #[arg(long, value_name = "KIND", value_parser = ["quotes", "claims", "pool_tags", "profiles", "contest", "withdrawal"])]
     pub(crate) kind: Option<String>,
     /// Begins with this sequence number.
-    #[arg(long, value_name = "SEQ", default_value_t = 0)]
+    #[arg(long, value_name = "SEQ", default_value_t = 0, value_parser = whole::<u64>(0..=u64::MAX))]
     pub(crate) from: u64,
     /// Maximum number of documents to print.
-    #[arg(long, value_name = "N", default_value_t = 100)]
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = whole::<u32>(0..=u32::MAX.into()))]
     pub(crate) limit: u32,
     /// Prints a JSON object for each document, on a line of its own.
     #[arg(long)]
@@ -99,6 +99,6 @@ pub(crate) struct EventsWaiting {
     #[command(flatten)]
     pub(crate) state: StateDb,
     /// Maximum number of entries to print.
-    #[arg(long, value_name = "N", default_value_t = 100)]
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = whole::<u32>(0..=u32::MAX.into()))]
     pub(crate) limit: u32,
 }

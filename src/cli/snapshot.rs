@@ -6,7 +6,7 @@ use cairn_export::{Amounts, Dataset, Grid, Hashes};
 use cairn_store::{Location, LocationError, Options};
 use clap::{Args, Subcommand, ValueEnum};
 
-use crate::config::{IndexDir, StateDb, size};
+use crate::config::{IndexDir, StateDb, size, whole};
 
 #[derive(Args, Debug)]
 pub(crate) struct SnapshotArgs {
@@ -53,7 +53,7 @@ impl FromStr for Place {
 pub(crate) struct StoreArgs {
     /// How long a request to a store is repeated that fails. Credentials and address of a store come from the environment:
     /// AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION, AWS_ENDPOINT_URL.
-    #[arg(long, value_name = "SECONDS", default_value = "120", value_parser = clap::value_parser!(u32).range(1..=3600))]
+    #[arg(long, value_name = "SECONDS", default_value = "120", value_parser = whole::<u32>(1..=3600))]
     retry_for: u32,
 }
 
@@ -84,10 +84,10 @@ pub(crate) struct SnapshotCheckpoint {
     #[arg(long, value_name = "FILE")]
     pub(crate) sign_with: Option<PathBuf>,
     /// Removes all but the newest checkpoints of the store afterwards, and what none of them needs if it is older than a day.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(long, value_name = "N", value_parser = whole::<u32>(1..=100_000))]
     pub(crate) keep: Option<u32>,
     /// Files that are sent to a store at a time. Each takes some 32 MiB of memory.
-    #[arg(long, value_name = "N", default_value = "4", value_parser = clap::value_parser!(u32).range(1..=64))]
+    #[arg(long, value_name = "N", default_value = "4", value_parser = whole::<u32>(1..=64))]
     pub(crate) threads: u32,
     #[command(flatten)]
     pub(crate) store: StoreArgs,
@@ -138,7 +138,7 @@ pub(crate) struct SnapshotRestore {
     #[arg(long, value_name = "DIR")]
     pub(crate) beside: Option<PathBuf>,
     /// Files that are fetched at a time. Each takes some 32 MiB of memory.
-    #[arg(long, value_name = "N", default_value = "4", value_parser = clap::value_parser!(u32).range(1..=64))]
+    #[arg(long, value_name = "N", default_value = "4", value_parser = whole::<u32>(1..=64))]
     pub(crate) threads: u32,
 }
 
@@ -175,7 +175,7 @@ pub(crate) struct SnapshotExport {
     #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = memory)]
     pub(crate) memory: u64,
     /// Files that are written at a time. Default: one for each processor.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
+    #[arg(long, value_name = "N", value_parser = whole::<u32>(1..=256))]
     pub(crate) threads: Option<u32>,
     #[command(flatten)]
     pub(crate) store: StoreArgs,

@@ -3,6 +3,8 @@
 use cairn_http::{ForwardedHeader, IpNet};
 use clap::{Args, ValueEnum};
 
+use super::whole;
+
 /// Limits of clients.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ClientLimits {
@@ -11,26 +13,26 @@ pub(crate) struct ClientLimits {
     /// charged at its end. The response header RateLimit gives the remaining units. Requests above the limit get 429.
     /// 0: no limit.
     #[arg(long, env = "CAIRN_RATE_LIMIT", value_name = "UNITS", default_value = "6000",
-        value_parser = clap::value_parser!(u32).range(0..=1_000_000_000))]
+        value_parser = whole::<u32>(0..=1_000_000_000))]
     pub(crate) rate_limit: u32,
     /// Maximum number of open connections. Further connections get 503 and are closed. A connection that is idle, or
     /// slow to send or to read, for longer than --request-timeout is closed too.
     #[arg(long, env = "CAIRN_MAX_CONNECTIONS", value_name = "COUNT", default_value = "4096",
-        value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+        value_parser = whole::<u32>(1..=1_000_000))]
     pub(crate) max_connections: u32,
     /// Maximum number of open connections of one client. Further connections get 429 and are closed. Does not apply to
     /// trusted proxies.
     #[arg(long, env = "CAIRN_MAX_CONNECTIONS_PER_CLIENT", value_name = "COUNT", default_value = "512",
-        value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+        value_parser = whole::<u32>(1..=1_000_000))]
     pub(crate) max_connections_per_client: u32,
     /// Maximum number of open streams of events (/v1/events). If all are taken, a client whose network has fewer than another
     /// takes the place of one of the other's; else a further stream gets 503.
     #[arg(long, env = "CAIRN_MAX_STREAMS", value_name = "COUNT", default_value = "2048",
-        value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
+        value_parser = whole::<u32>(0..=1_000_000))]
     pub(crate) max_streams: u32,
     /// Maximum number of open streams of events of one client. Further ones get 503.
     #[arg(long, env = "CAIRN_MAX_STREAMS_PER_CLIENT", value_name = "COUNT", default_value = "64",
-        value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
+        value_parser = whole::<u32>(0..=1_000_000))]
     pub(crate) max_streams_per_client: u32,
     /// Networks of the proxies in front of the server, comma-separated, for example 10.0.0.0/8,fd00::/8. An address
     /// without a prefix length is one host. The header that names the client is read only from these proxies.

@@ -8,18 +8,28 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use clap::{Arg, Command, error::ContextKind, error::ContextValue};
-use toml::{Table, Value};
+use clap::Command;
+use toml::{Spanned, Value};
 
-use super::{is_setting, reference};
-use crate::exit::{Exit, Failure};
+use super::{
+    reference,
+    values::{self, Origin, nearest},
+};
+use crate::exit::{Failure, plain};
 
 /// The file's values, as the command line would give them.
 #[derive(Debug)]
 pub(crate) struct ConfigFile {
     path: PathBuf,
-    values: BTreeMap<String, Vec<String>>,
+    values: BTreeMap<String, Entry>,
     warning: Option<String>,
+}
+
+/// A key's value, and the line that it begins on.
+#[derive(Debug)]
+struct Entry {
+    line: usize,
+    values: Vec<String>,
 }
 
 /// Why somebody else may have written a file.
@@ -45,7 +55,10 @@ impl ConfigFile {
     /// # Errors
     /// It cannot be read, is not TOML, or contains tables.
     pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
-        let (meta, text) = opened(path).map_err(|e| Failure::new(Exit::Usage, format!("{}: {e}", path.display())))?;
+        let (meta, text) = opened(path).map_err(|error| {
+            Failure::usage(format!("the settings file {} cannot be read: {}", path.display(), plain(&error)))
+                .hint("--config or CAIRN_CONFIG names it; without them, cairn.toml of the current folder is read if it exists")
+        })?;
         let why = distrust(meta.uid(), meta.mode(), meta.uid());
         let warning = why.map(|why| format!("the settings in {} are used, but {why}", path.display()));
         Ok(ConfigFile { warning, ..Self::parse(path, &text)? })
@@ -57,7 +70,7 @@ impl ConfigFile {
     /// # Errors
     /// As for [`ConfigFile::read`]; or somebody else may have written it.
     pub(crate) fn read_found(path: &Path) -> Result<Self, Failure> {
-        let wrong = |e: io::Error| Failure::new(Exit::Usage, format!("{}: {e}", path.display()));
+        let wrong = |e: io::Error| Failure::usage(format!("{}: {}", path.display(), plain(&e)));
         let user = rustix::process::geteuid().as_raw();
         // A link leads elsewhere: who made it counts too. Its mode means nothing.
         let link = fs::symlink_metadata(path).map_err(wrong)?;
@@ -82,19 +95,23 @@ impl ConfigFile {
     /// # Errors
     /// It is not TOML, or contains tables.
     pub(super) fn parse(path: &Path, text: &str) -> Result<Self, Failure> {
-        let wrong = |what: String| Failure::usage(format!("{}: {what}", path.display()));
-        let table: Table = text.parse().map_err(|e: toml::de::Error| {
-            let line = e.span().and_then(|s| Some(text.get(..s.start)?.lines().count().max(1)));
-            wrong(format!("{}{}", line.map(|n| format!("line {n}: ")).unwrap_or_default(), e.message()))
+        let line_of = |at: usize| text.get(..at).map_or(1, |before| before.matches('\n').count() + 1);
+        let wrong = |line: usize, what: &str| Failure::usage(format!("{}, line {line}: {what}", path.display()));
+        let table: BTreeMap<String, Spanned<Value>> = toml::from_str(text).map_err(|e| {
+            // What is missing at the end of a line is reported behind it.
+            let at = e.span().map_or(0, |span| span.start);
+            let at = text.get(..at).map_or(0, |before| before.trim_end_matches('\n').len());
+            wrong(line_of(at), e.message())
         })?;
         let mut values = BTreeMap::new();
         for (key, value) in table {
-            let list = match value {
+            let line = line_of(value.span().start);
+            let list = match value.into_inner() {
                 Value::Array(list) => list.iter().map(scalar).collect(),
                 one => scalar(&one).map(|text| vec![text]),
             };
-            let list = list.ok_or_else(|| wrong(format!("{key} must be a value or a list of values")))?;
-            values.insert(key, list);
+            let list = list.ok_or_else(|| wrong(line, &format!("{key} must be a value or a list of values")))?;
+            values.insert(key, Entry { line, values: list });
         }
         Ok(ConfigFile { path: path.to_owned(), values, warning: None })
     }
@@ -106,7 +123,7 @@ impl ConfigFile {
 
     /// The values of a key; `None` if the file does not set it. An empty list counts as not set.
     pub(super) fn values(&self, key: &str) -> Option<&[String]> {
-        self.values.get(key).map(Vec::as_slice).filter(|v| !v.is_empty())
+        self.values.get(key).map(|given| given.values.as_slice()).filter(|v| !v.is_empty())
     }
 
     /// Checks that every key is a setting and every value is valid for it.
@@ -115,19 +132,15 @@ impl ConfigFile {
     /// The first mistake, with the file's name.
     pub(super) fn check(&self, command: &Command) -> Result<(), Failure> {
         let settings = reference::settings(command);
-        for (key, values) in &self.values {
-            let wrong = |what: String| Failure::usage(format!("{}: {what}", self.path.display()));
+        for (key, Entry { line, values }) in &self.values {
             let Some(setting) = settings.iter().find(|s| s.arg.get_id() == key.as_str()) else {
-                let near = settings.iter().map(|s| s.arg.get_id().as_str()).min_by_key(|id| distance(id, key));
-                let failure = wrong(format!("unknown key {key}"));
-                return Err(match near.filter(|id| distance(id, key) <= 3) {
+                let failure = Failure::usage(format!("{}, line {line}: unknown key {key}", self.path.display()));
+                return Err(match nearest(settings.iter().map(|s| s.arg.get_id().as_str()), key) {
                     Some(id) => failure.hint(format!("did you mean {id}?")),
                     None => failure.hint("`cairn config --reference` lists all keys"),
                 });
             };
-            if let Err(what) = check_values(&setting.arg, values) {
-                return Err(wrong(format!("{key} = {:?}: {what}", values.join(","))));
-            }
+            values::check(&setting.arg, values, Origin::File(&self.path, *line))?;
         }
         Ok(())
     }
@@ -142,39 +155,6 @@ fn scalar(value: &Value) -> Option<String> {
         Value::Datetime(time) => Some(time.to_string()),
         Value::Array(_) | Value::Table(_) => None,
     }
-}
-
-/// Lets clap parse the values as a command line with only this argument.
-fn check_values(arg: &Arg, values: &[String]) -> Result<(), String> {
-    let only = arg.clone().env(None::<&str>).required(false).global(false).default_value(None::<&str>);
-    debug_assert!(is_setting(arg));
-    let flag = format!("--{}", arg.get_long().unwrap_or_default());
-    let args = ["cairn".to_owned()].into_iter().chain(values.iter().map(|value| format!("{flag}={value}")));
-    let tried = Command::new("cairn").arg(only).try_get_matches_from(args);
-    tried.map(|_| ()).map_err(|error| {
-        if let Some(source) = std::error::Error::source(&error) {
-            return source.to_string();
-        }
-        match error.get(ContextKind::ValidValue) {
-            Some(ContextValue::Strings(valid)) => format!("expected one of {}", valid.join(", ")),
-            _ => "invalid value for this setting; see `cairn config --reference`".to_owned(),
-        }
-    })
-}
-
-/// Edits between two words.
-fn distance(a: &str, b: &str) -> usize {
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.bytes().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.bytes().enumerate() {
-            let changed = diagonal + usize::from(x != y);
-            diagonal = row[j + 1];
-            row[j + 1] = changed.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]
@@ -195,13 +175,5 @@ mod tests {
         ] {
             assert_eq!(distrust(owner, mode, user).is_none(), trusted, "{owner} {mode:o} {user}");
         }
-    }
-
-    #[test]
-    fn distances() {
-        assert_eq!(distance("listen", "listen"), 0);
-        assert_eq!(distance("listen", "lisetn"), 2);
-        assert_eq!(distance("", "abc"), 3);
-        assert_eq!(distance("kitten", "sitting"), 3);
     }
 }

@@ -3,6 +3,8 @@
 use cairn_pipeline::Engine;
 use clap::Args;
 
+use super::whole;
+
 /// Least memory that indexing can work with.
 pub(crate) const LEAST: u64 = 256 << 20;
 /// Smallest useful cache.
@@ -19,7 +21,7 @@ pub(crate) struct Limits {
     /// Interval in seconds at which the first indexing, or a rebuild, makes its work durable. A process that is killed
     /// loses at most this much work.
     #[arg(long, env = "CAIRN_SAVE_EVERY", value_name = "SECONDS", default_value = "20",
-        value_parser = clap::value_parser!(u64).range(0..=3600))]
+        value_parser = whole::<u64>(0..=3600))]
     pub(crate) save_every: u64,
 }
 

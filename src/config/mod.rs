@@ -6,8 +6,10 @@
 
 mod bound;
 mod clients;
+mod environment;
 mod file;
 mod limits;
+mod listener;
 mod node;
 mod prices;
 mod reference;
@@ -18,6 +20,7 @@ mod starter;
 mod state;
 #[cfg(test)]
 mod tests;
+mod values;
 
 use std::{ffi::OsString, net::SocketAddr, path::PathBuf};
 
@@ -25,6 +28,7 @@ use cairn_model::Network;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, ValueEnum};
 
 pub(crate) use clients::ClientLimits;
+pub(crate) use environment::check_environment;
 pub(crate) use file::ConfigFile;
 pub(crate) use limits::{LEAST as LEAST_MEMORY, Limits, Memory, MempoolMemory, ReadCache, size};
 pub(crate) use node::Node;
@@ -35,6 +39,7 @@ pub(crate) use scrub::Scrub;
 pub(crate) use show::show;
 pub(crate) use starter::Starters;
 pub(crate) use state::StateDb;
+pub(crate) use values::{explained, whole};
 
 use crate::exit::Failure;
 
@@ -44,7 +49,7 @@ use crate::exit::Failure;
 pub(crate) struct Logging {
     /// Log filter: off, error, warn, info, debug or trace; also per crate, for example warn,cairn_pipeline=debug. If
     /// CAIRN_LOG is not set, RUST_LOG is used.
-    #[arg(long, global = true, env = "CAIRN_LOG", value_name = "FILTER", default_value = "info")]
+    #[arg(long, global = true, env = "CAIRN_LOG", value_name = "FILTER", default_value = "info", value_parser = crate::logs::filter)]
     pub(crate) log: String,
     /// Format of the log lines on standard error.
     #[arg(long, global = true, env = "CAIRN_LOG_FORMAT", value_name = "FORMAT", value_enum, default_value = "text")]
@@ -74,7 +79,7 @@ impl IndexDir {
     /// # Errors
     /// Not set.
     pub(crate) fn datadir(&self) -> Result<&PathBuf, Failure> {
-        required(self.datadir.as_ref(), "datadir")
+        required_folder(self.datadir.as_ref(), "datadir")
     }
 }
 
@@ -106,12 +111,21 @@ pub(crate) struct BlocksDir {
 }
 
 impl BlocksDir {
-    /// The folder.
+    /// The folder, for a command that has no node to read blocks from.
     ///
     /// # Errors
-    /// Not set.
-    pub(crate) fn required(&self) -> Result<&PathBuf, Failure> {
-        required(self.blocks_dir.as_ref(), "blocks_dir")
+    /// Not set, or not a folder.
+    pub(crate) fn without_node(&self) -> Result<&PathBuf, Failure> {
+        let key = "blocks_dir";
+        if self.blocks_dir.is_none() {
+            return Err(Failure::usage("there is no source of blocks: neither --blocks-dir nor --node is set").hint(
+                format!(
+                    "give a folder of block files (--blocks-dir, CAIRN_BLOCKS_DIR or {key} in {DEFAULT_FILE}), a node \
+                     (--node, CAIRN_NODE or node), or both"
+                ),
+            ));
+        }
+        required_folder(self.blocks_dir.as_ref(), key)
     }
 }
 
@@ -120,7 +134,8 @@ impl BlocksDir {
 pub(crate) struct Http {
     /// Address and port to listen on. Port 0 picks a free port. To serve other machines, give an address of this
     /// machine or 0.0.0.0.
-    #[arg(long, env = "CAIRN_LISTEN", value_name = "ADDR:PORT", default_value = "127.0.0.1:8080")]
+    #[arg(long, env = "CAIRN_LISTEN", value_name = "ADDR:PORT", default_value = "127.0.0.1:8080",
+        value_parser = listener::address)]
     pub(crate) listen: SocketAddr,
     /// Public URL of this server, for links in answers. Default: the URL of the listener.
     #[arg(long, env = "CAIRN_BASE_URL", value_name = "URL")]
@@ -137,29 +152,29 @@ pub(crate) struct Http {
     #[arg(long, env = "CAIRN_PRIVATE_TOOLS", value_name = "BOOL", default_value = "false", action = ArgAction::Set)]
     pub(crate) private_tools: bool,
     /// Maximum lag of the index in blocks. Above it, requests that need the tip get 503.
-    #[arg(long, env = "CAIRN_MAX_LAG_BLOCKS", value_name = "N", default_value = "6")]
+    #[arg(long, env = "CAIRN_MAX_LAG_BLOCKS", value_name = "N", default_value = "6", value_parser = whole::<u32>(0..=u32::MAX.into()))]
     pub(crate) max_lag_blocks: u32,
     /// Request timeout in seconds.
     #[arg(long, env = "CAIRN_REQUEST_TIMEOUT", value_name = "SECONDS", default_value = "20",
-        value_parser = clap::value_parser!(u64).range(1..=600))]
+        value_parser = whole::<u64>(1..=600))]
     pub(crate) request_timeout: u64,
     /// Maximum number of requests that run at the same time, for each cost class (light, standard); heavy requests get
     /// a quarter of it. Further requests wait.
     #[arg(long, env = "CAIRN_MAX_CONCURRENT_READS", value_name = "N", default_value = "32",
-        value_parser = clap::value_parser!(u16).range(1..=4096))]
+        value_parser = whole::<u16>(1..=4096))]
     pub(crate) max_concurrent_reads: u16,
     /// Maximum number of requests that wait. Further requests get 503 at once.
-    #[arg(long, env = "CAIRN_MAX_QUEUED_REQUESTS", value_name = "N", default_value = "256")]
+    #[arg(long, env = "CAIRN_MAX_QUEUED_REQUESTS", value_name = "N", default_value = "256", value_parser = whole::<u16>(0..=u16::MAX.into()))]
     pub(crate) max_queued_requests: u16,
     #[command(flatten)]
     pub(crate) sanctions: Sanctions,
     #[command(flatten)]
     pub(crate) limits: ClientLimits,
     /// Address and port of the admin listener: /metrics (Prometheus), /livez and /readyz. Default: no admin listener.
-    #[arg(long, env = "CAIRN_ADMIN_LISTEN", value_name = "ADDR:PORT")]
+    #[arg(long, env = "CAIRN_ADMIN_LISTEN", value_name = "ADDR:PORT", value_parser = listener::address)]
     pub(crate) admin_listen: Option<SocketAddr>,
     /// Logs requests that take at least this many milliseconds. 0: logs none.
-    #[arg(long, env = "CAIRN_SLOW_REQUEST_MS", value_name = "MS", default_value = "1000")]
+    #[arg(long, env = "CAIRN_SLOW_REQUEST_MS", value_name = "MS", default_value = "1000", value_parser = whole::<u32>(0..=u32::MAX.into()))]
     pub(crate) slow_request_ms: u32,
 }
 
@@ -224,6 +239,19 @@ const FILE: &str = "config";
 pub(crate) const DEFAULT_FILE: &str = "cairn.toml";
 /// Used if CAIRN_LOG is not set: the variable that Rust programs share.
 const LOG_FALLBACK: &str = "RUST_LOG";
+
+/// A folder that must be set. It need not exist yet, but nothing else may be in its place.
+fn required_folder<'a>(path: Option<&'a PathBuf>, key: &str) -> Result<&'a PathBuf, Failure> {
+    let path = required(path, key)?;
+    match path.metadata() {
+        Ok(found) if !found.is_dir() => {
+            let flag = key.replace('_', "-");
+            Err(Failure::usage(format!("--{flag} {} is a file, not a folder", path.display()))
+                .hint(format!("give a folder, for example --{flag} {}", path.with_file_name("cairn").display())))
+        }
+        _ => Ok(path),
+    }
+}
 
 fn required<T>(value: Option<T>, key: &str) -> Result<T, Failure> {
     value.ok_or_else(|| {

@@ -47,7 +47,7 @@ pub(crate) fn show(plain: &Command, prepared: &Command, leaf: &ArgMatches, file:
 }
 
 /// A value as TOML. Numbers and booleans have no quotes if they print as the same text.
-fn value_of(value: &OsStr) -> Value {
+pub(super) fn value_of(value: &OsStr) -> Value {
     let text = value.to_string_lossy();
     match (text.parse::<i64>(), text.parse::<bool>()) {
         (Ok(number), _) if number.to_string() == text => Value::Integer(number),

@@ -24,7 +24,7 @@ fn usage() {
     fails(
         world.run("index --network regtest --datadir data"),
         2,
-        &["--blocks-dir is missing", "blocks_dir in cairn.toml"],
+        &["neither --blocks-dir nor --node", "blocks_dir in cairn.toml"],
     );
     fails(world.run("verify"), 2, &["--datadir is missing"]);
     fails(world.run("--log no=such=filter config"), 2, &["log filter"]);

@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use assert_cmd::assert::Assert;
+
 use crate::common::{World, fails};
 
 fn shown(world: &World, line: &str, env: &[(&str, &str)]) -> String {
@@ -68,11 +70,110 @@ fn mistakes_are_usage_errors() {
     let world = World::empty();
     fails(world.run("config --config nix.toml"), 2, &["nix.toml"]);
     fs::write(world.path("cairn.toml"), "lisetn = 'x'\n").unwrap();
-    fails(world.run("openapi"), 2, &["cairn.toml: unknown key lisetn", "did you mean listen?"]);
+    fails(world.run("openapi"), 2, &["cairn.toml, line 1: unknown key lisetn", "did you mean listen?"]);
     fs::write(world.path("cairn.toml"), "listen = 'x'\n").unwrap();
-    fails(world.run("stages"), 2, &["cairn.toml: listen = \"x\""]);
-    fs::write(world.path("cairn.toml"), "").unwrap();
-    world.command("config").env("CAIRN_LISTEN", "x").output().map(|o| assert_eq!(o.status.code(), Some(2))).unwrap();
+    fails(world.run("stages"), 2, &["cairn.toml, line 1: listen = \"x\""]);
+}
+
+/// A command with one variable set.
+fn with_variable(world: &World, line: &str, name: &str, value: &str) -> Assert {
+    Assert::new(world.command(line).env(name, value).output().unwrap())
+}
+
+#[test]
+fn a_mistyped_level_of_the_log_is_refused_wherever_it_is_given() {
+    let world = World::empty();
+    let levels = "the levels are off, error, warn, info, debug, trace";
+    fails(world.run("--log loud config"), 2, &["'loud' for '--log <FILTER>'", levels]);
+    fails(world.run("--log info,cairn_http=loud config"), 2, &["\"loud\" in \"cairn_http=loud\" is no level", levels]);
+    fails(with_variable(&world, "config", "CAIRN_LOG", "loud"), 2, &["environment: CAIRN_LOG = \"loud\"", levels]);
+    fails(with_variable(&world, "config", "RUST_LOG", "loud"), 2, &["environment: RUST_LOG = \"loud\"", levels]);
+    fs::write(world.path("cairn.toml"), "# a comment\n\nlog = 'loud'\n").unwrap();
+    fails(world.run("config"), 2, &["cairn.toml, line 3: log = \"loud\"", levels, "hint: for example log = \"info\""]);
+}
+
+#[test]
+fn a_bad_value_is_blamed_on_what_set_it() {
+    let world = World::empty();
+    let allowed = "must be a whole number from 0 to 1000000000";
+    let rate = |assert, says: &[&str]| fails(assert, 2, &[&[allowed], says].concat());
+    rate(
+        with_variable(&world, "config", "CAIRN_RATE_LIMIT", "abc"),
+        &["environment: CAIRN_RATE_LIMIT = \"abc\"", "hint: for example CAIRN_RATE_LIMIT=6000"],
+    );
+    rate(world.run("config --rate-limit abc"), &["'--rate-limit <UNITS>'", "tip: for example --rate-limit 6000"]);
+    fs::write(world.path("cairn.toml"), "gates = true\nrate_limit = 'abc'\n").unwrap();
+    rate(world.run("config"), &["cairn.toml, line 2: rate_limit = \"abc\"", "hint: for example rate_limit = 6000"]);
+    fs::write(world.path("cairn.toml"), "gates = true\ntrusted_proxies = ['10.0.0.0/33']\n").unwrap();
+    fails(
+        world.run("config"),
+        2,
+        &["line 2: trusted_proxies", "for example trusted_proxies = [\"10.0.0.0/8\", \"fd00::/8\"]"],
+    );
+    fs::write(world.path("cairn.toml"), "gates = true\nnot toml\n").unwrap();
+    fails(world.run("config"), 2, &["cairn.toml, line 2: "]);
+}
+
+#[test]
+fn a_mistyped_variable_is_named_with_its_neighbour() {
+    let world = World::empty();
+    let assert = with_variable(&world, "config", "CAIRN_DATADRI", "x").success();
+    let said = String::from_utf8_lossy(&assert.get_output().stderr).into_owned();
+    assert!(said.contains("WARN") && said.contains("CAIRN_DATADRI is ignored"), "{said}");
+    assert!(said.contains("did you mean CAIRN_DATADIR?"), "{said}");
+    let assert = with_variable(&world, "config", "CAIRN_DATADIR", "x").success();
+    assert!(assert.get_output().stderr.is_empty());
+}
+
+#[test]
+fn addresses_to_listen_on_may_be_localhost_and_mistakes_say_what_is_allowed() {
+    let world = World::empty();
+    assert!(world.stdout("config --listen localhost:8080").contains("listen = \"localhost:8080\"  # flag --listen"));
+    let allowed = "127.0.0.1:8080, [::1]:8080, localhost:8080";
+    for (listen, says) in
+        [("localhost", "has no port"), ("127.0.0.1:99999", "from 0 to 65535"), ("a.b:1", "not looked up")]
+    {
+        fails(world.run(&format!("config --listen {listen}")), 2, &[says, allowed]);
+        fails(with_variable(&world, "config", "CAIRN_ADMIN_LISTEN", listen), 2, &["CAIRN_ADMIN_LISTEN", says, allowed]);
+    }
+}
+
+#[test]
+fn what_is_no_folder_or_no_file_is_named_with_its_setting() {
+    let world = World::empty();
+    fs::write(world.path("file"), "x").unwrap();
+    for line in
+        ["stages", "keys list", "index --network regtest --node http://127.0.0.1:1 --node-user a --node-password b"]
+    {
+        fails(
+            world.run(&format!("{line} --datadir file")),
+            2,
+            &["--datadir file is a file, not a folder", "hint: give a folder"],
+        );
+    }
+    fails(world.run("demo --datadir file"), 2, &["--datadir file is a file, not a folder"]);
+    let index = "index --network regtest --datadir data";
+    fails(world.run(&format!("{index} --blocks-dir file")), 2, &["--blocks-dir file is a file, not a folder"]);
+    fails(world.run(index), 2, &["neither --blocks-dir nor --node is set", "CAIRN_NODE"]);
+    fails(
+        world.run("config --config nix.toml"),
+        2,
+        &["settings file nix.toml cannot be read: no such file", "--config"],
+    );
+    fs::create_dir(world.path("folder")).unwrap();
+    fails(world.run("config --config folder"), 2, &["a folder is where a file is expected"]);
+    fails(world.run("keys issue --datadir folder"), 2, &["--kind", "tip: --kind is one of key, session"]);
+}
+
+#[test]
+fn a_full_standard_output_is_no_full_index() {
+    let world = World::empty();
+    for line in ["config", "--help", "config --reference", "openapi"] {
+        let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let output = world.command(line).stdout(full).output().unwrap();
+        let assert = Assert::new(output);
+        fails(assert, 1, &["standard output cannot be written: No space left on device"]);
+    }
 }
 
 /// Reads a document of this repository.

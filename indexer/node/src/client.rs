@@ -182,7 +182,7 @@ impl NodeClient {
         max_bytes: u64,
     ) -> Result<T, NodeError> {
         let limits = HttpLimits { time: self.timeout, body: max_bytes };
-        read(method, &*self.call_raw(method, params, limits)?)
+        read(method, &self.call_raw(method, params, limits)?)
     }
 
     /// Calls a method that may take minutes; after cancellation it does not wait for the answer.

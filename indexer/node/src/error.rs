@@ -230,14 +230,14 @@ impl NodeError {
     /// its tip waits for that.
     #[must_use]
     pub fn is_of_node(&self) -> bool {
-        match self {
+        !matches!(
+            self,
             NodeError::BadUrl { .. }
-            | NodeError::Zmq { .. }
-            | NodeError::Stopped
-            | NodeError::Thread(_)
-            | NodeError::Owner(_) => false,
-            _ => true,
-        }
+                | NodeError::Zmq { .. }
+                | NodeError::Stopped
+                | NodeError::Thread(_)
+                | NodeError::Owner(_)
+        )
     }
 
     /// True if the follower should wait and retry: the error is transient, or disappears as the node catches up.

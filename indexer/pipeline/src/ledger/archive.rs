@@ -214,7 +214,7 @@ impl Archive {
 
     fn seal(&self, name: &str, lines: &str) -> io::Result<()> {
         let seal = hex::encode(Sha256::digest(lines));
-        self.replace(&self.folder.join(name), |to| write!(to, "{lines}{SEAL}{seal}\n"))
+        self.replace(&self.folder.join(name), |to| writeln!(to, "{lines}{SEAL}{seal}"))
     }
 
     /// Writes a file as a whole, or leaves the one that is there.
