@@ -8,32 +8,6 @@ use crate::{
     progress::Screen,
 };
 
-/// Levels of the log, as a filter names them.
-const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
-
-/// Checks a log filter. A word alone must be a level: the library takes any other word for the name of a crate whose lines
-/// alone are logged, so a mistyped level would switch off the log.
-///
-/// # Errors
-/// What is wrong, with the levels.
-pub(crate) fn filter(text: &str) -> Result<String, String> {
-    let allowed = || format!("the levels are {}; for one crate: warn,cairn_http=debug", LEVELS.join(", "));
-    let is_level = |word: &str| LEVELS.iter().any(|level| level.eq_ignore_ascii_case(word));
-    // A comma may stand within the fields of a span; what has a bracket is left to the library.
-    let words = text.split(',').map(str::trim).filter(|_| !text.contains(['[', '{']));
-    for word in words {
-        match word.rsplit_once('=') {
-            None if !is_level(word) => return Err(format!("not a log filter: {word:?} is no level; {}", allowed())),
-            Some((_, level)) if !is_level(level) => {
-                return Err(format!("not a log filter: {level:?} in {word:?} is no level; {}", allowed()));
-            }
-            _ => (),
-        }
-    }
-    let parsed = EnvFilter::builder().parse(text);
-    parsed.map(|_| text.to_owned()).map_err(|error| format!("not a log filter: {error}; {}", allowed()))
-}
-
 /// Starts logging.
 ///
 /// # Errors
@@ -60,29 +34,4 @@ pub(crate) fn start(logging: &Logging, screen: &Screen) -> Result<(), Failure> {
         LogFormat::Json => registry.with(fmt::layer().json().flatten_event(true).with_writer(writer)).try_init(),
     };
     started.map_err(|e| Failure::new(crate::exit::Exit::Other, format!("log: {e}")))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_word_alone_is_a_level() {
-        for good in [
-            "info",
-            "OFF",
-            "warn,cairn_http=debug",
-            "warn, cairn_http=trace",
-            "cairn_http=debug",
-            "[request{a=1,b=2}]=info",
-        ] {
-            assert_eq!(filter(good), Ok(good.to_owned()));
-        }
-        for wrong in
-            ["", "loud", "inof", "info,loud", "info,", "cairn_http", "cairn_http=loud", "no=such=filter", "[x=y"]
-        {
-            let says = |error: &String| error.contains("the levels are off, error, warn, info, debug, trace");
-            assert!(filter(wrong).is_err_and(|error| says(&error)), "{wrong}");
-        }
-    }
 }

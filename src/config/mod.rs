@@ -10,6 +10,7 @@ mod environment;
 mod file;
 mod limits;
 mod listener;
+mod log_filter;
 mod node;
 mod prices;
 mod reference;
@@ -49,7 +50,7 @@ use crate::exit::Failure;
 pub(crate) struct Logging {
     /// Log filter: off, error, warn, info, debug or trace; also per crate, for example warn,cairn_pipeline=debug. If
     /// CAIRN_LOG is not set, RUST_LOG is used.
-    #[arg(long, global = true, env = "CAIRN_LOG", value_name = "FILTER", default_value = "info", value_parser = crate::logs::filter)]
+    #[arg(long, global = true, env = "CAIRN_LOG", value_name = "FILTER", default_value = "info", value_parser = log_filter::filter)]
     pub(crate) log: String,
     /// Format of the log lines on standard error.
     #[arg(long, global = true, env = "CAIRN_LOG_FORMAT", value_name = "FORMAT", value_enum, default_value = "text")]
@@ -185,6 +186,16 @@ pub(crate) struct DemoDir {
     /// `cairn demo` is --datadir.)
     #[arg(long, env = "CAIRN_DEMO_DATADIR", value_name = "DIR")]
     pub(crate) demo_datadir: Option<PathBuf>,
+}
+
+impl DemoDir {
+    /// The folder; `None` if it is the default one.
+    ///
+    /// # Errors
+    /// It is not a folder.
+    pub(crate) fn folder(&self) -> Result<Option<&PathBuf>, Failure> {
+        self.demo_datadir.is_some().then(|| required_folder(self.demo_datadir.as_ref(), "datadir")).transpose()
+    }
 }
 
 /// All settings of commands, for `cairn config` (the global ones are with every command).

@@ -91,7 +91,7 @@ fn mistakes_in_the_file_are_named() {
         ("config = 'other.toml'", "unknown key config"),
         ("a = 1\n[b]\nc = 1", "b must be a value or a list of values"),
         ("listen = 'x'\nlisten", "cairn.toml, line 2: "),
-        ("a = 1\n\nlog = 'loud'", "cairn.toml, line 3: log = \"loud\""),
+        ("\n\nlog = 'loud'", "cairn.toml, line 3: log = \"loud\""),
     ] {
         let failure = parsed(file, &[], &[]).unwrap_err();
         assert_eq!(failure.exit, Exit::Usage);

@@ -125,6 +125,10 @@ pub(crate) fn explained(mut error: clap::Error, command: &Command, args: &[std::
     if !is_missing && error.kind() != clap::error::ErrorKind::ValueValidation {
         return error;
     }
+    // An argument shows its form only when its command is built.
+    let (mut leaf, mut command) = (leaf.clone(), command.clone());
+    leaf.build();
+    command.build();
     let arguments = leaf.get_arguments().chain(command.get_arguments());
     let arguments = arguments.filter(|arg| named.contains(&arg.to_string()));
     let tips = arguments.filter_map(|arg| {

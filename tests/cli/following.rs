@@ -48,14 +48,21 @@ fn index_follows_and_stops_at_a_height() {
 }
 
 #[test]
-fn an_indexer_that_fails_ends_the_server() {
+fn an_indexer_that_fails_is_reported_and_goes_on_by_itself() {
     let world = World::small(20);
     let mut running = world.start(RUN);
     running.wait_for("height=20");
-    std::fs::remove_file(world.path("blocks/blk00000.dat")).unwrap();
-    std::fs::remove_dir_all(world.path("blocks")).unwrap();
-    let (status, _) = running.end();
-    assert_eq!(status.code(), Some(3), "{}", running.said());
+    let address = running.address();
+    let away = world.path("away");
+    std::fs::rename(world.path("blocks"), &away).unwrap();
+    wait_until("the trouble", || get_json(&address, "/api/health")["troubles"][0]["part"] == "block_files");
+    assert_eq!(get(&address, "/v1/blocks/20").0, 200, "what is indexed is served on");
+    std::fs::rename(&away, world.path("blocks")).unwrap();
+    world.append(grown(22).chain());
+    wait_until("the new tip", || get(&address, "/v1/blocks/22").0 == 200);
+    assert_eq!(get_json(&address, "/api/health")["troubles"], serde_json::json!([]));
+    running.signal("TERM");
+    assert_eq!(running.end().0.code(), Some(143), "{}", running.said());
 }
 
 #[test]

@@ -94,7 +94,8 @@ impl FollowError {
         match self {
             FollowError::Pipeline(error) => error.is_disk_full(),
             FollowError::Ledger(LedgerError::Index(error)) => error.is_disk_full(),
-            FollowError::Ledger(LedgerError::Inbox { error, .. }) | FollowError::Folder { error, .. } => is_full(error),
+            FollowError::Ledger(LedgerError::Inbox { error, .. } | LedgerError::Archive { error, .. })
+            | FollowError::Folder { error, .. } => is_full(error),
             _ => false,
         }
     }

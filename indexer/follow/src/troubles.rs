@@ -98,7 +98,7 @@ mod tests {
         let told = || slot.troubles().iter().map(|t| (t.part, t.reason.clone())).collect::<Vec<_>>();
         troubles.set(Part::Disk, &"full", "waits");
         let since = troubles.since(Part::Disk).unwrap_or_default();
-        troubles.set(Part::Node, &"gone\nat /home/x/.cookie", "asks");
+        troubles.set(Part::Node, &"gone\nat /srv/x/.cookie", "asks");
         assert_eq!(told(), [(Part::Node, "gone at .cookie".to_owned()), (Part::Disk, "full".to_owned())]);
         troubles.set(Part::Disk, &"read-only", "waits");
         assert_eq!(troubles.since(Part::Disk), Some(since), "another reason is the same trouble");

@@ -124,7 +124,7 @@ mod tests {
             reason("no answer from the node at http://10.1.2.3:8332: connection refused"),
             "no answer from the node at …: connection refused"
         );
-        assert_eq!(reason("cookie file /home/ann/.bitcoin/.cookie: not found"), "cookie file .cookie: not found");
+        assert_eq!(reason("cookie file /srv/ann/.bitcoin/.cookie: not found"), "cookie file .cookie: not found");
         assert_eq!(reason("(/srv/cairn/index/000012.sst): No space\nleft"), "000012.sst): No space left");
         assert_eq!(reason("the folder /srv/: gone"), "the folder …: gone");
     }

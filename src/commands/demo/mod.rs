@@ -30,7 +30,7 @@ pub(crate) fn demo(args: &Demo, context: &Context) -> Result<Exit, Failure> {
     let (actors, showcase) = (actors().map_err(generator)?, showcase().map_err(generator)?);
     // Bind first: if the address is in use, the user learns it before the chain is generated.
     let server = Server::bind(&args.http, examples(&actors, &showcase), None)?;
-    let folder = DemoFolder::at(match &args.dir.demo_datadir {
+    let folder = DemoFolder::at(match args.dir.folder()? {
         Some(dir) => dir.clone(),
         None => default_dir()?,
     });

@@ -6,7 +6,7 @@ use std::{
 };
 
 use cairn_follow::{ActiveSource, FollowError, Follower, OpenIndex, Outcome, Reached, Source, Until};
-use cairn_model::{CancelToken, Height};
+use cairn_model::{CancelToken, Height, Part};
 use cairn_testkit::temp_dir;
 
 use crate::support::{Scene, files, generator, write};
@@ -89,6 +89,15 @@ impl ActiveSource for Spy {
 
     fn check_complete(&self, _: &OpenIndex, _: Option<Height>) -> Result<(), FollowError> {
         self.does(self.check, "check").map(drop)
+    }
+
+    fn part(&self) -> Part {
+        Part::Node
+    }
+
+    fn recover(&mut self, _: &mut OpenIndex, _: &FollowError) -> Result<(), FollowError> {
+        self.note("recover");
+        Ok(())
     }
 
     fn end(self: Box<Self>, _: &mut OpenIndex) -> Result<(), FollowError> {

@@ -164,6 +164,11 @@ impl Operation for HealthFull {
 }
 
 impl Component {
+    /// One without data, for this reason.
+    fn without_data(name: &'static str, reason: String) -> Self {
+        Component { name, status: Status::Down, age_seconds: None, reason: Some(reason), since: None, details: None }
+    }
+
     /// Adds the troubles of its parts.
     fn meet(&mut self, troubles: &[Trouble]) {
         for trouble in troubles.iter().filter(|trouble| troubles::component(trouble.part) == Some(self.name)) {
@@ -190,8 +195,7 @@ fn vault(ctx: &Ctx<'_>) -> Component {
 }
 
 fn absent(name: &'static str, reason: &str) -> Component {
-    let reason = Some(reason.to_owned());
-    Component { name, status: Status::NotConfigured, age_seconds: None, reason, since: None, details: None }
+    Component { status: Status::NotConfigured, ..Component::without_data(name, reason.to_owned()) }
 }
 
 fn at(seconds: u64) -> String {
@@ -392,8 +396,7 @@ fn series_of(ctx: &Ctx<'_>, base: Currency) -> Result<usize, ApiError> {
 
 /// A component whose data cannot be read.
 fn unreadable(name: &'static str, error: &ApiError) -> Component {
-    let reason = Some(format!("it cannot be read: {}", error.detail));
-    Component { name, status: Status::Down, age_seconds: None, reason, since: None, details: None }
+    Component::without_data(name, format!("it cannot be read: {}", error.detail))
 }
 
 /// The price in dollars.
@@ -412,9 +415,9 @@ fn market(ctx: &Ctx<'_>) -> Component {
     match price {
         Err(Missing::NoSeries) if series == 0 => absent(name, "no prices are loaded, and none are fetched"),
         Err(missing) => {
-            let reason = Some(format!("no price in US dollars: {}", why_missing(missing)));
+            let reason = format!("no price in US dollars: {}", why_missing(missing));
             let details = details(None, None, None);
-            Component { name, status: Status::Missing, age_seconds: None, reason, since: None, details }
+            Component { status: Status::Missing, details, ..Component::without_data(name, reason) }
         }
         Ok(price) => {
             let most = stale_after(price.interval);
