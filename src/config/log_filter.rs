@@ -43,7 +43,7 @@ mod tests {
             "warn,cairn_http=debug",
             "warn, cairn_http=trace",
             "cairn_http=debug",
-            "[request{a=1,b=2}]=info",
+            "[request{a=1}]=info",
         ] {
             assert_eq!(filter(good), Ok(good.replace(", ", ",")));
         }

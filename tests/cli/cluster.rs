@@ -127,7 +127,7 @@ fn a_cluster_is_shown_as_of_any_height() {
         (format!("{address} --from x"), "numbers with dots"),
         ("1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa".to_owned(), "does not belong to the network"),
         ("nonsense".to_owned(), "neither a Bitcoin address"),
-        (format!("{address} --limit 0"), "0 is not in 1..=10000"),
+        (format!("{address} --limit 0"), "a whole number from 1 to 10000"),
     ] {
         fails(world.run(&format!("cluster --datadir data {arguments}")), 2, &[expected]);
     }
