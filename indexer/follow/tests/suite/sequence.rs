@@ -264,7 +264,16 @@ fn a_source_that_fails_ends_and_what_failed_first_is_said() {
     let incomplete = |spy: &mut Spy| spy.check = Deed::Fail;
     Plot::new().with(incomplete, "one").with(|spy| spy.end = Deed::Fail, "two").assert_failed(tip, "two end");
     let waits = |spy: &mut Spy| (spy.wait, spy.end) = (Deed::Fail, Deed::Fail);
-    Plot::new().with(waits, "one").assert_failed(Until::Cancelled, "one wait");
+    Plot::new().with(waits, "one").assert_failed(Until::Height(7), "one wait");
+}
+
+#[test]
+fn without_an_end_what_fails_is_tried_again() {
+    let script = vec![Deed::Fail, Deed::Further, Deed::Fail, Deed::Cancel];
+    let mut plot = Plot::new().with(|spy| spy.advance = script, "one");
+    assert_eq!(plot.follow(Until::Cancelled).unwrap(), Outcome::Cancelled);
+    let (advance, recover) = ("one advance", "one recover");
+    assert_eq!(plot.asked(), ["one begin Cancelled", advance, recover, advance, advance, recover, advance, "one end"]);
 }
 
 #[test]
