@@ -178,6 +178,7 @@ fn a_url_is_imported_and_asked_for_changes() {
     }
     // Another ledger has nothing yet, whatever was fetched before.
     fs::rename(world.path("data/index"), world.path("old")).unwrap();
+    fs::remove_dir_all(world.path("data/ledger")).unwrap();
     world.index();
     assert!(world.stdout(&import).contains("120 new"));
 }
