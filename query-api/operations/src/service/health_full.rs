@@ -171,8 +171,7 @@ impl Component {
     fn meet(&mut self, troubles: &[Trouble]) {
         for trouble in troubles.iter().filter(|trouble| troubles::component(trouble.part) == Some(self.name)) {
             self.status = self.status.max(Status::Degraded);
-            let reasons = self.reason.take().into_iter().chain([trouble.reason.clone()]);
-            self.reason = Some(reasons.collect::<Vec<_>>().join("; "));
+            self.reason = Some(self.reason.take().map_or_else(String::new, |own| own + "; ") + &trouble.reason);
             self.since.get_or_insert_with(|| troubles::since(trouble));
         }
     }
