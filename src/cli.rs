@@ -47,6 +47,9 @@ pub(crate) enum Command {
     Serve(Serve),
     /// Indexes and serves in one process. Answers follow the chain.
     Run(Run),
+    /// Speaks the Model Context Protocol over standard input and output: for desktop clients, which start their servers
+    /// themselves.
+    Mcp(Mcp),
     /// Shows each stage: version, checkpoint, rows and bytes.
     Stages(IndexDir),
     /// Rebuilds the tables of stages from the journal, which is read once for all of them. Needs no block files.
@@ -145,6 +148,30 @@ pub(crate) struct Serve {
     pub(crate) scrub: Scrub,
     #[command(flatten)]
     pub(crate) state: StateDb,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Mcp {
+    /// URL of a Cairn server, for example https://example.org. Without it, --datadir names an index on this machine, and no server is
+    /// needed.
+    #[arg(long, value_name = "URL")]
+    pub(crate) url: Option<String>,
+    /// Key for the server at --url, which it gets as X-WR-API-Key. Set it in the environment: other users can see the command line.
+    #[arg(long, env = "CAIRN_API_KEY", value_name = "KEY", hide_env_values = true)]
+    pub(crate) api_key: Option<String>,
+    /// URL that links in the answers begin with. A server at that URL is not needed.
+    #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8080")]
+    pub(crate) base_url: String,
+    #[command(flatten)]
+    pub(crate) index: IndexDir,
+    #[command(flatten)]
+    pub(crate) blocks: BlocksDir,
+    #[command(flatten)]
+    pub(crate) node: Node,
+    #[command(flatten)]
+    pub(crate) cache: ReadCache,
+    #[command(flatten)]
+    pub(crate) mempool: MempoolMemory,
 }
 
 #[derive(Args, Debug)]

@@ -7,6 +7,7 @@ mod config;
 mod eta;
 mod exit;
 mod fetching;
+mod following;
 mod gateway;
 mod inbox;
 mod indexing;
@@ -21,6 +22,7 @@ mod service;
 mod serving;
 mod signals;
 mod starter;
+mod stdio;
 
 use std::{ffi::OsString, io::Write};
 

@@ -82,6 +82,11 @@ impl IndexDir {
     pub(crate) fn datadir(&self) -> Result<&PathBuf, Failure> {
         required_folder(self.datadir.as_ref(), "datadir")
     }
+
+    /// True if one is named, usable or not.
+    pub(crate) fn is_set(&self) -> bool {
+        self.datadir.is_some()
+    }
 }
 
 /// Which chain.

@@ -51,6 +51,7 @@ mod price_history;
 mod price_now;
 mod priced;
 mod reference;
+mod related;
 mod said;
 mod sanctions;
 mod search;

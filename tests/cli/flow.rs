@@ -38,6 +38,7 @@ fn index_stages_reindex_unwind_verify() {
         "returns",
         "pings",
         "funding",
+        "pubkeys",
     ];
     assert_eq!(of_blocks, [&built[..], &["flushes", "wakeups", "dust"]].concat());
     for stage in &stages {

@@ -173,6 +173,23 @@ impl Client {
         Err(FetchError::Redirects { url: url.shown(), most: MOST_REDIRECTS })
     }
 
+    /// The answer to a POST request with a JSON body, whatever its status; no redirect is followed.
+    ///
+    /// # Errors
+    /// See [`FetchError`].
+    pub fn post(&self, url: &Url, headers: &[(&str, &str)], body: &[u8], limits: Limits) -> Result<Answer, FetchError> {
+        if url.is_https() && !self.has_roots {
+            return Err(FetchError::NoRoots);
+        }
+        let mut request = self.named.post(url.whole()).header(header::CONTENT_TYPE, "application/json");
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let request = request.config().timeout_global(Some(limits.time)).build();
+        let response = request.send(body).map_err(|error| self.error(url, limits, error))?;
+        self.read(url.clone(), limits, response)
+    }
+
     /// Reads the body of an answer.
     fn read(&self, url: Url, limits: Limits, response: Response<ureq::Body>) -> Result<Answer, FetchError> {
         let status = response.status().as_u16();

@@ -54,6 +54,7 @@ macro_rules! for_each_table {
             funding: Funding;
             pings: Pings;
             dust: DustPings, DustGroups, DustAlerts;
+            pubkeys: Pubkeys;
         }
     };
 }
@@ -77,6 +78,7 @@ macro_rules! for_each_stage {
             RETURNS = returns::ReturnsStage { version: 1, depends_on: [SCRIPTS] }
             PINGS = pings::PingsStage { version: 2, depends_on: [SCRIPTS] }
             FUNDING = funding::FundingStage { version: 1, depends_on: [] }
+            PUBKEYS = pubkeys::PubkeysStage { version: 1, depends_on: [] }
         }
     };
 }

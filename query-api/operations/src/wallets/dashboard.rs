@@ -125,6 +125,8 @@ pub(super) struct Glance {
     to: String,
     /// Confirmed transactions of the wallet in all.
     transaction_count: u64,
+    /// Part of what it holds now that cannot be spent yet: outputs of coinbases with fewer than 100 confirmations.
+    immature_sats: u64,
     /// By average cost over the whole history; sums are of the days.
     pnl: DashboardPnl,
     activity: Activity,
@@ -307,6 +309,7 @@ pub(super) fn glance(
         from: date(first),
         to: date(last),
         transaction_count: txs.len() as u64,
+        immature_sats: union.immature_sats(view)?,
         pnl: DashboardPnl {
             holdings: Holdings::of(&report, &price, ctx.now()),
             in_range: Totals::of(&sums),

@@ -88,6 +88,9 @@ pub(crate) struct Balance {
     /// Sum of the confirmed coins.
     confirmed_sats: u64,
     confirmed_btc: Btc,
+    /// Part of `confirmed_sats` that cannot be spent yet: outputs of coinbases with fewer than 100 confirmations.
+    immature_sats: u64,
+    immature_btc: Btc,
     /// Change by unconfirmed transactions: negative if they spend more than they pay; null without a mempool.
     unconfirmed_sats: Option<i64>,
     unconfirmed_btc: Option<Btc>,
@@ -169,11 +172,13 @@ impl Unconfirmed {
 }
 
 impl Balance {
-    pub(super) fn of(confirmed: u64, pending: Result<&Unconfirmed, &'static str>) -> Self {
+    pub(super) fn of(confirmed: u64, immature: u64, pending: Result<&Unconfirmed, &'static str>) -> Self {
         let change = pending.ok();
         Balance {
             confirmed_sats: confirmed,
             confirmed_btc: Btc::of(confirmed),
+            immature_sats: immature,
+            immature_btc: Btc::of(immature),
             unconfirmed_sats: change.map(|p| p.net),
             unconfirmed_btc: change.map(|p| Btc(p.net)),
             unconfirmed_reason: pending.err(),
@@ -200,6 +205,7 @@ impl Operation for Overview {
         needs_tip: true,
         compact: &[
             "balance.confirmed_btc",
+            "balance.immature_btc",
             "balance.unconfirmed_btc",
             "balance.total_btc",
             "received_btc",
@@ -229,7 +235,8 @@ impl Operation for Overview {
         let sums = wallet.found.map(|f| f.totals);
         let balance = sums.map_or(0, |t| t.balance());
         let pending = Unconfirmed::of(ctx, balance, |pool| pool.mempool.script_totals(&wallet.script_hash));
-        let balance_now = Balance::of(balance, pending.as_ref().map_err(|reason| *reason));
+        let immature = wallet.found.map_or(Ok(0), |found| view.immature_sats(&found))?;
+        let balance_now = Balance::of(balance, immature, pending.as_ref().map_err(|reason| *reason));
         let pending = pending.as_ref().ok();
         let (received, sent) = sums.map_or((0, 0), |t| (t.funded, t.spent));
         let first_seen = sums.map(|t| seen(view, t.first.tx_num)).transpose()?;

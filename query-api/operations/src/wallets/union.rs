@@ -48,6 +48,11 @@ impl Union {
         self.scripts.iter().map(|(_, found)| found.totals.balance()).fold(0, Sats::saturating_add)
     }
 
+    /// What of it cannot be spent yet: outputs of coinbases with fewer than 100 confirmations.
+    pub(super) fn immature_sats(&self, view: &View<'_>) -> Result<Sats, ApiError> {
+        self.scripts.iter().try_fold(0, |sum: Sats, (_, found)| Ok(sum.saturating_add(view.immature_sats(found)?)))
+    }
+
     /// What each transaction did to all scripts together, ascending: at most so many transactions. One row read for 128
     /// transactions of a script.
     fn entries_within(&self, ctx: &Ctx<'_>, view: &View<'_>, allowed: u64) -> Result<Vec<HistoryEntry>, ApiError> {

@@ -16,6 +16,7 @@ mod golden_labels;
 mod golden_late;
 mod golden_names;
 mod golden_pools;
+mod golden_pubkeys;
 mod golden_transfers;
 mod identity;
 mod observations;
