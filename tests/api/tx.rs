@@ -233,7 +233,7 @@ async fn without_block_files_raw_parts_are_null_with_a_reason() {
 #[tokio::test]
 async fn versions_have_no_sign() {
     let mut builder = ChainBuilder::new(6);
-    (0..101).for_each(|_| drop(builder.mine(&BlockSpec::default()).unwrap()));
+    (0..101).for_each(|_| _ = builder.mine(&BlockSpec::default()).unwrap());
     let coin = builder.spendable()[0];
     let script_pubkey = builder.keyring().script(&Lock::P2wpkh { key: 1 }).unwrap();
     let output = TxOut { value: Amount::from_sat(4_000_000_000), script_pubkey };

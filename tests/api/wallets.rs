@@ -190,7 +190,7 @@ async fn outputs_of_young_coinbases_are_told_apart() {
             let output = TxOut { value: Amount::from_sat(4_999_000_000), script_pubkey: miner.clone() };
             let tx = builder.spend(&[coin], vec![output], &Style::default()).unwrap();
             builder.add(tx).unwrap();
-            (103..tip).for_each(|_| drop(builder.mine(&BlockSpec::default()).unwrap()));
+            (103..tip).for_each(|_| _ = builder.mine(&BlockSpec::default()).unwrap());
         }
         let world = World::of(builder.into_chain());
         let router = world.open_router();
