@@ -233,9 +233,9 @@ async fn without_block_files_raw_parts_are_null_with_a_reason() {
 #[tokio::test]
 async fn versions_have_no_sign() {
     let mut builder = ChainBuilder::new(6);
-    (0..101).for_each(|_| _ = builder.mine(&BlockSpec::default()).unwrap());
-    let coin = builder.spendable()[0];
     let script_pubkey = builder.keyring().script(&Lock::P2wpkh { key: 1 }).unwrap();
+    (0..101).for_each(|_| _ = builder.mine(&BlockSpec::paying(script_pubkey.clone())).unwrap());
+    let coin = builder.spendable()[0];
     let output = TxOut { value: Amount::from_sat(4_000_000_000), script_pubkey };
     let tx = builder.spend(&[coin], vec![output], &Style { version: -1, ..Style::default() }).unwrap();
     let path = format!("/v1/tx/{}", tx.compute_txid());

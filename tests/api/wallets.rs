@@ -201,7 +201,7 @@ async fn outputs_of_young_coinbases_are_told_apart() {
         let dashboard = format!("/v1/wallets/{name}/dashboard");
         let glance = get_ok(&router, "/v1/wallets/{address}/dashboard", &dashboard).await;
         assert_eq!(glance["immature_sats"], immature);
-        let asked = serde_json::json!({ "descriptors": [format!("addr({name})")] });
+        let asked = serde_json::json!({ "wallet": [format!("addr({name})")] });
         let lookup = post(&router, "/v1/wallets/lookup", &asked).await;
         assert_eq!(lookup.body["balance"]["immature_sats"], immature, "{}", lookup.text);
     }

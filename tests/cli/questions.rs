@@ -212,7 +212,7 @@ fn stand_ins(address: &str) -> Vec<(&'static str, String)> {
         txs.iter().find(|tx| tx["status"]["state"] == state).map(|tx| tx["txid"].as_str().unwrap().to_owned())
     };
     let day = overview["last_seen"]["time"].as_str().unwrap()[..10].to_owned();
-    let entities = get_json(address, "/v1/entities?limit=50");
+    let entities = get_json(address, "/v1/entities/list?limit=50");
     let entity = entities["entities"]
         .as_array()
         .unwrap()

@@ -22,7 +22,7 @@ function said(caveat: Caveat): string {
 }
 
 const wallets = await client.GET("/v1/wallets");
-const example = wallets.data?.endpoints.find(row => row.example.endsWith("/overview"))?.example ?? "";
+const example = wallets.data?.endpoints.find(row => row.example?.endsWith("/overview"))?.example ?? "";
 const address = example.split("/").at(-2) ?? "";
 const { data, error } = await client.GET("/v1/wallets/{address}/overview", { params: { path: { address } } });
 if (error !== undefined || data === undefined) throw new Error(JSON.stringify(error));
@@ -31,5 +31,5 @@ const balance: number = overview.balance.confirmed_sats;
 if (!(balance > 0)) throw new Error(`no balance: ${balance}`);
 const caveats: string[] = overview.caveat_codes.map(said);
 const health = await client.GET("/api/health");
-const status: components["schemas"]["Status"] | undefined = health.data?.status;
+const status: string | undefined = health.data?.status;
 console.log(`openapi-typescript: a balance of ${balance}, ${caveats.length} caveats, health ${status}`);

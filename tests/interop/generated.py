@@ -9,6 +9,7 @@ import datetime
 import importlib
 import json
 import sys
+import urllib.request
 
 # What the demo may lack: a mempool, a node, prices; and what is told to be absent.
 MAY_BE_ABSENT = {"node_unavailable", "mempool_unavailable", "mempool_syncing", "not_implemented"}
@@ -38,6 +39,15 @@ def given(operation):
     return {name: argument(parameters[name]) for name in names}
 
 
+def unconfirmed(base):
+    """A transaction that waits here and now, which no example can name."""
+    with urllib.request.urlopen(f"{base}/v1/wallets", timeout=10) as answer:
+        examples = [endpoint["example"] for endpoint in json.load(answer)["endpoints"]]
+    page = next(example for example in examples if example.endswith("/transactions"))
+    with urllib.request.urlopen(base + page.removeprefix(base), timeout=10) as answer:
+        return next(tx["txid"] for tx in json.load(answer)["transactions"] if tx["status"]["state"] == "mempool")
+
+
 def main():
     base, path, folder, said = sys.argv[1:]
     sys.path.insert(0, folder)
@@ -57,7 +67,8 @@ def main():
         name = operation["operationId"]
         try:
             module = importlib.import_module(f"cairn_client.api.{tag}.{name}")
-            response = module.sync_detailed(client=client, **given(operation))
+            arguments = given(operation) | ({"txid": unconfirmed(base)} if name == "mempool_tx" else {})
+            response = module.sync_detailed(client=client, **arguments)
             answer = json.loads(response.content)
             if response.status_code != 200:
                 (absent if answer.get("error") in MAY_BE_ABSENT else failed).append(f"{name}: {answer.get('error')}: {answer.get('detail')}")
@@ -71,9 +82,11 @@ def main():
     with open(said, encoding="utf-8") as file:
         text = file.read()
     print(f"openapi-python-client: {called} operations called and read, {len(absent)} absent, {len(left_out)} are no JSON")
-    if failed or "schema" in text.lower() and "warning" in text.lower() and "Unable to parse" in text:
-        print(text, *failed, sep="\n")
-        sys.exit(f"interop: {len(failed)} operations failed")
+    # It leaves out bodies of plain text, which is told; a schema that it leaves out is a fault.
+    failed += [line for line in text.splitlines() if "#/components/schemas/" in line or "Unable to parse" in line]
+    if failed:
+        print(*failed, sep="\n")
+        sys.exit(f"interop: {len(failed)} faults of the client")
     assert called >= 50, "too few operations were called"
 
 

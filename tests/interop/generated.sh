@@ -8,7 +8,7 @@ base=$1 document=$2
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=tests/interop/install-pinned.sh
 . "$here/install-pinned.sh"
-install_pinned interop-generated openapi-python-client==0.29.1 typescript@7.0.2 openapi-typescript@7.13.0 openapi-fetch@0.17.0 @types/node@22.19.1
+install_pinned interop-generated openapi-python-client==0.29.1 typescript@5.9.3 openapi-typescript@7.13.0 openapi-fetch@0.17.0 @types/node@22.20.5
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -26,6 +26,7 @@ use crate::{
     service::VolumeSlot,
     troubles::{self, TroubleSlot, all_troubles},
     values::{rfc3339, rfc3339_ms},
+    wallets::YoungSlot,
 };
 
 /// How often, and how long each time, a request waits until index and mempool have the same tip. They differ between a
@@ -46,6 +47,7 @@ pub(crate) struct ChainBackend {
     pub(crate) pool_tags: LedgerSlot<KnownTags>,
     pub(crate) profiles: LedgerSlot<KnownProfiles>,
     pub(crate) volume: VolumeSlot,
+    pub(crate) young: YoungSlot,
     pub(crate) mark: FeedMark,
     /// By index in the list of operations.
     pub(crate) runners: Vec<Runner>,
@@ -117,6 +119,7 @@ impl ChainBackend {
             pool_tags: &self.pool_tags,
             profiles: &self.profiles,
             volume: &self.volume,
+            young: &self.young,
             damages: &self.damages,
             chain: &self.config,
         };

@@ -35,6 +35,7 @@ use crate::{
     series::SeriesSlot,
     service::VolumeSlot,
     values::{rfc3339, rfc3339_ms},
+    wallets::YoungSlot,
 };
 
 /// The tip of the index, and how far it lags.
@@ -147,6 +148,8 @@ pub(crate) struct Ctx<'a> {
     pub(crate) profiles: &'a LedgerSlot<KnownProfiles>,
     /// What labelled scripts spent in a week.
     pub(crate) volume: &'a VolumeSlot,
+    /// What the coinbases pay that cannot be spent yet.
+    pub(crate) young: &'a YoungSlot,
     /// What is found damaged.
     pub(crate) damages: &'a Damages,
     /// Configuration of the operations.

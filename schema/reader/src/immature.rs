@@ -1,7 +1,8 @@
 //! Outputs of coinbases that cannot be spent yet.
 
-use cairn_model::{Outpoint, Sats};
-use cairn_tables::{coins::CoinsByScript, stages::COINS};
+use std::collections::HashMap;
+
+use cairn_model::{Height, Sats};
 
 use crate::{FoundScript, ReadError, View};
 
@@ -9,37 +10,36 @@ use crate::{FoundScript, ReadError, View};
 /// that is the hundredth after the coinbase's, so an output is mature as soon as its own block has 100 confirmations.
 pub const COINBASE_MATURITY: u32 = 100;
 
+/// What each script gets from the coinbases with fewer than [`COINBASE_MATURITY`] confirmations.
+pub type YoungCoinbases = HashMap<Box<[u8]>, Sats>;
+
 impl View<'_> {
-    /// What a script holds in outputs of coinbases with fewer than [`COINBASE_MATURITY`] confirmations. No row read for a script whose
-    /// newest transaction is older than that; otherwise at most as many as its coins since then, and about 200.
+    /// The lowest block whose coinbase is immature. The output of genesis is no coin.
+    fn first_immature(&self) -> Height {
+        self.tip().height.saturating_sub(COINBASE_MATURITY - 2).max(1)
+    }
+
+    /// True if a script may have immature outputs, by its newest transaction. No row read.
+    #[must_use]
+    pub fn may_be_immature(&self, script: &FoundScript) -> bool {
+        self.chain().get(self.first_immature()).is_some_and(|block| script.totals.last >= block.first_tx)
+    }
+
+    /// What the coinbases pay that are immature at this view's tip. Nothing of it can be spent, so it is what the scripts hold. A row
+    /// read for each of up to 99 blocks.
     ///
     /// # Errors
     /// The database cannot be read, or rows are damaged.
-    pub fn immature_sats(&self, script: &FoundScript) -> Result<Sats, ReadError> {
-        let (tip, chain) = (self.tip(), self.chain());
-        // Genesis' output is no coin.
-        let mut height = tip.height.saturating_sub(COINBASE_MATURITY - 2).max(1);
-        let coinbase_of = |height| chain.get(height).map(|block| block.first_tx);
-        let Some(first) = coinbase_of(height).filter(|first| script.totals.last >= *first) else { return Ok(0) };
-        self.require(&COINS)?;
-        let mut sum: Sats = 0;
-        let mut rows = self.scan::<CoinsByScript>(Some(&(script.id, Outpoint { tx_num: first, vout: 0 })))?;
-        while let Some(row) = rows.next() {
-            let ((found, outpoint), value) = row?;
-            if found != script.id {
-                break;
-            }
-            // The first coinbase from this coin on. Coins of others are passed over by a seek, so that a busy script costs no more than
-            // the blocks have coinbases.
-            while coinbase_of(height).is_some_and(|coinbase| coinbase < outpoint.tx_num) {
-                height += 1;
-            }
-            match coinbase_of(height) {
-                Some(coinbase) if coinbase == outpoint.tx_num => sum = sum.saturating_add(value.0),
-                Some(coinbase) => rows.seek(&(script.id, Outpoint { tx_num: coinbase, vout: 0 }))?,
-                None => break,
+    pub fn young_coinbases(&self) -> Result<YoungCoinbases, ReadError> {
+        let mut young = YoungCoinbases::new();
+        for height in self.first_immature()..=self.tip().height {
+            let Some(block) = self.chain().get(height) else { break };
+            let coinbase = self.tx(block.first_tx)?.ok_or_else(|| self.broken("a block without a coinbase"))?;
+            for output in coinbase.outputs().iter().filter(|output| output.spendable) {
+                let sum = young.entry(coinbase.script(output).into()).or_default();
+                *sum = sum.saturating_add(output.value);
             }
         }
-        Ok(sum)
+        Ok(young)
     }
 }

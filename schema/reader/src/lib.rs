@@ -68,7 +68,7 @@ pub use families::DroppingFamily;
 pub use feed::{FeedSpan, MOST_ANNOUNCED};
 pub use format::{check_format, check_format_in};
 pub use freeze::freeze;
-pub use immature::COINBASE_MATURITY;
+pub use immature::{COINBASE_MATURITY, YoungCoinbases};
 pub use journal::JournalBlocks;
 pub use label_walk::LabelWalk;
 pub use labels::{MOST_SOURCES, SourceShare};

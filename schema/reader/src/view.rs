@@ -446,16 +446,6 @@ impl<T: Table> Scan<'_, '_, T> {
             _ => Ok(None),
         }
     }
-
-    /// Goes on with the first row at or after a key. One row read.
-    ///
-    /// # Errors
-    /// The work of the request has stopped.
-    pub(crate) fn seek(&mut self, key: &T::Key) -> Result<(), ReadError> {
-        self.iter.seek(encode_key::<T>(key));
-        self.started = false;
-        self.view.count()
-    }
 }
 
 impl<T: Table> Iterator for Scan<'_, '_, T> {

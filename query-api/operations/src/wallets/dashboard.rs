@@ -309,7 +309,7 @@ pub(super) fn glance(
         from: date(first),
         to: date(last),
         transaction_count: txs.len() as u64,
-        immature_sats: union.immature_sats(view)?,
+        immature_sats: union.immature_sats(ctx, view)?,
         pnl: DashboardPnl {
             holdings: Holdings::of(&report, &price, ctx.now()),
             in_range: Totals::of(&sums),

@@ -238,7 +238,11 @@ impl Operation for WalletLookup {
         let coins = scan.wallets.iter().filter_map(|wallet| Some(wallet.found?.totals.coin_count()));
         Ok(Formatted::Json(LookupOutput {
             address_count: scan.wallets.len() as u64,
-            balance: Balance::of(union.balance(), union.immature_sats(view)?, change.as_ref().map_err(|reason| *reason)),
+            balance: Balance::of(
+                union.balance(),
+                union.immature_sats(ctx, view)?,
+                change.as_ref().map_err(|reason| *reason),
+            ),
             utxo_count: coins.sum(),
             unconfirmed_tx_count: pending.filter(|pending| pending.is_whole).map(|pending| pending.totals.tx_count),
             addresses: input.include.contains(&Part::Addresses).then(|| addresses(&scan)),

@@ -2,6 +2,7 @@
 
 mod claims;
 mod counterparties;
+mod immature;
 mod page;
 mod related;
 mod seen;
@@ -24,4 +25,5 @@ crate::area::area! {
     surveillance::SurveillanceStatus,
 }
 
+pub(crate) use immature::YoungSlot;
 use subject::Wallet;

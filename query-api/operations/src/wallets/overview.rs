@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Wallet,
+    immature::immature_sats,
     related::{RelatedScript, related},
 };
 use crate::{
@@ -235,7 +236,8 @@ impl Operation for Overview {
         let sums = wallet.found.map(|f| f.totals);
         let balance = sums.map_or(0, |t| t.balance());
         let pending = Unconfirmed::of(ctx, balance, |pool| pool.mempool.script_totals(&wallet.script_hash));
-        let immature = wallet.found.map_or(Ok(0), |found| view.immature_sats(&found))?;
+        let found = wallet.script.as_deref().zip(wallet.found.as_ref());
+        let immature = immature_sats(ctx, view, found)?;
         let balance_now = Balance::of(balance, immature, pending.as_ref().map_err(|reason| *reason));
         let pending = pending.as_ref().ok();
         let (received, sent) = sums.map_or((0, 0), |t| (t.funded, t.spent));

@@ -8,7 +8,7 @@ use cairn_model::{Sats, ScriptId, TxNum};
 use cairn_reader::{FoundScript, StoredTx, View};
 use cairn_tables::{block_log::BlockLog, history::HistoryEntry};
 
-use super::Wallet;
+use super::{Wallet, immature::immature_sats};
 use crate::context::{Ctx, lacks};
 
 /// Transactions up to which computations over a whole history are free.
@@ -49,8 +49,8 @@ impl Union {
     }
 
     /// What of it cannot be spent yet: outputs of coinbases with fewer than 100 confirmations.
-    pub(super) fn immature_sats(&self, view: &View<'_>) -> Result<Sats, ApiError> {
-        self.scripts.iter().try_fold(0, |sum: Sats, (_, found)| Ok(sum.saturating_add(view.immature_sats(found)?)))
+    pub(super) fn immature_sats(&self, ctx: &Ctx<'_>, view: &View<'_>) -> Result<Sats, ApiError> {
+        immature_sats(ctx, view, self.scripts.iter().map(|(script, found)| (&script[..], found)))
     }
 
     /// What each transaction did to all scripts together, ascending: at most so many transactions. One row read for 128
