@@ -19,6 +19,7 @@ mod golden_pools;
 mod golden_transfers;
 mod identity;
 mod observations;
+mod page;
 mod registry;
 mod sums;
 mod values;
