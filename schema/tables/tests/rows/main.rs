@@ -20,6 +20,7 @@ mod golden_pubkeys;
 mod golden_transfers;
 mod identity;
 mod observations;
+mod page;
 mod registry;
 mod sums;
 mod values;
