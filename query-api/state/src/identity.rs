@@ -8,12 +8,10 @@ use sha2::{Digest, Sha256};
 use sqlx::{AssertSqlSafe, Connection, Row, SqliteConnection, SqlitePool};
 
 use crate::{
-    State, StateError,
+    StateError,
     error::Lost,
     mark::{self, Known, Mark},
-    pool::SqlPool,
-    store::sqlite,
-    url::Target,
+    sqlite::sqlite,
 };
 
 const IS_THERE: &str = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'cairn_identity'";
@@ -157,7 +155,7 @@ pub(crate) async fn settle(path: &Path, pool: &SqlitePool) -> Result<(), StateEr
 }
 
 /// Remembers how many changes the database has seen; with `rows`, also the hash of its rows.
-async fn note(path: &Path, connection: &mut SqliteConnection, rows: bool) -> Result<(), StateError> {
+pub(crate) async fn note(path: &Path, connection: &mut SqliteConnection, rows: bool) -> Result<(), StateError> {
     let known = mark::read(path)?;
     let mut tx = connection.begin().await.map_err(failed())?;
     let Some(Identity { id, changes }) = read(&mut tx).await? else { return Ok(()) };
@@ -227,32 +225,5 @@ pub(crate) async fn problems(path: &Path, pool: &SqlitePool) -> Result<Vec<Strin
             Ok(vec!["rows are not those that were there when the database was last closed".to_owned()])
         }
         _ => Ok(Vec::new()),
-    }
-}
-
-impl State {
-    /// The file and the pool, of SQLite.
-    fn file(&self) -> Option<(&Path, &SqlitePool)> {
-        match (&self.url.0, &self.pool) {
-            (Target::Sqlite(path), SqlPool::Sqlite(pool)) => Some((path, pool)),
-            _ => None,
-        }
-    }
-
-    /// Remembers a change beside the database. If that fails, the change is there nevertheless.
-    pub(crate) async fn changed(&self) {
-        self.remember(false).await;
-    }
-
-    /// Remembers what the database has when it is closed.
-    pub(crate) async fn remember(&self, rows: bool) {
-        let Some((path, pool)) = self.file().filter(|_| self.is_ready()) else { return };
-        let noted = async {
-            let mut connection = pool.acquire().await.map_err(failed())?;
-            note(path, &mut connection, rows).await
-        };
-        if let Err(error) = noted.await {
-            tracing::warn!(%error, "the last change of the service state is not remembered beside it");
-        }
     }
 }

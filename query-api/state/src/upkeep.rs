@@ -9,7 +9,7 @@ use crate::{
     error::Lost,
     identity, mark, migrations,
     pool::SqlPool,
-    store::{make_private, sqlite},
+    sqlite::{make_private, sqlite},
     url::Target,
 };
 

@@ -13,15 +13,12 @@ use cairn_events::{
     file::{self, FileError, FileWriter},
 };
 
-use super::{Applied, LedgerError, waits};
+use super::{
+    Applied, LedgerError,
+    waits::{self, INBOX, PART, WAITING},
+};
 use crate::Engine;
 
-/// Its name in the data folder.
-pub const INBOX: &str = "inbox";
-/// How names of files end that wait.
-pub(super) const WAITING: &str = "events";
-/// How names of files end that are being written.
-pub(super) const PART: &str = "part";
 /// Age at which nobody writes such a file any more.
 const LEFT: Duration = Duration::from_secs(86_400);
 /// How names of files end that were not taken.

@@ -12,10 +12,14 @@ use std::{
 
 use cairn_events::{Document, DocumentHash};
 
-use super::{
-    archive::{Archive, Listed},
-    inbox::{INBOX, PART, WAITING},
-};
+use super::archive::{Archive, Listed};
+
+/// Name of the inbox in the data folder.
+pub const INBOX: &str = "inbox";
+/// How names of files end that wait in it.
+pub(super) const WAITING: &str = "events";
+/// How names of files end that are being written.
+pub(super) const PART: &str = "part";
 
 /// How names of these files end.
 const WAITS: &str = "waits";
@@ -28,7 +32,14 @@ pub(super) fn line(document: &Document) -> String {
 
 /// Notes what a file of the inbox has, a [`line`] for each document, before it takes its name.
 pub(super) fn note(datadir: &Path, stem: &str, lines: &str) -> io::Result<()> {
-    Archive::new(datadir).seal(&format!("{stem}.{WAITS}"), lines)
+    match Archive::new(datadir).seal(&format!("{stem}.{WAITS}"), lines) {
+        // A server may be allowed to write into the inbox alone.
+        Err(error) if [io::ErrorKind::PermissionDenied, io::ErrorKind::ReadOnlyFilesystem].contains(&error.kind()) => {
+            tracing::warn!(%error, "what waits in the inbox cannot be noted beside it");
+            Ok(())
+        }
+        noted => noted,
+    }
 }
 
 /// A file of the inbox is no more: its documents are in the index, it was refused, or whoever wrote it took it back.
