@@ -65,7 +65,8 @@ async fn read(connection: &mut SqliteConnection) -> Result<Option<Identity>, Sta
     let row: Option<(String, i64, i64)> =
         sqlx::query_as(READ).fetch_optional(&mut *connection).await.map_err(failed())?;
     let Some((id, changes, complement)) = row else { return Ok(None) };
-    let damaged = || StateError::Row("the number of changes of the database".to_owned());
+    let reason = || "the number of its changes contradicts itself".to_owned();
+    let damaged = || StateError::Database { what: "is damaged", reason: reason(), disk_full: false };
     let changes = u64::try_from(changes).ok().filter(|_| changes.checked_neg() == Some(complement));
     Ok(Some(Identity { id, changes: changes.ok_or_else(damaged)? }))
 }
@@ -211,8 +212,8 @@ pub(crate) async fn problems(path: &Path, pool: &SqlitePool) -> Result<Vec<Strin
     let mut connection = pool.acquire().await.map_err(failed())?;
     let mut tx = connection.begin().await.map_err(failed())?;
     let found = match read(&mut tx).await {
-        Err(error @ StateError::Row(_)) => return Ok(vec![error.to_string()]),
-        found => found?,
+        Err(error) => return Ok(vec![error.to_string()]),
+        Ok(found) => found,
     };
     if let Err(error @ StateError::Lost { .. }) = compare(path, &known, found.as_ref()) {
         return Ok(vec![error.to_string()]);
