@@ -184,7 +184,7 @@ async fn a_mark_that_is_damaged_still_tells_that_there_was_a_database() {
 
 #[tokio::test]
 async fn a_row_that_a_disk_has_changed_is_told() {
-    let (Used { url, file, .. }, _) = used().await;
+    let (Used { folder: _folder, url, file }, _) = used().await;
     let mut bytes = fs::read(&file).unwrap();
     let at = bytes.windows(7).position(|seven| seven == b"a label").expect("the label of the key");
     bytes[at] ^= 1;
