@@ -16,8 +16,8 @@ mod snapshot;
 pub(crate) use self::{events::*, import::*, labels::*, prices::*, sanctions::*, snapshot::*};
 use crate::{
     config::{
-        All, BlocksDir, Chain, DemoDir, Http, IndexDir, Limits, Logging, MempoolMemory, Node, Prices, ReadCache, Scrub,
-        Starters, StateDb, whole,
+        All, AuditLimit, BlocksDir, Chain, DemoDir, Http, IndexDir, Limits, Logging, MempoolMemory, Node, Prices,
+        ReadCache, Scrub, Starters, StateDb, whole,
     },
     exit::Exit,
     lifetime::lifetime,
@@ -232,6 +232,8 @@ pub(crate) struct Verify {
     /// Blocks to compare with the block files, witnesses included.
     #[arg(long, value_name = "WHICH", value_enum, default_value_t = Raw::Sample)]
     pub(crate) raw: Raw,
+    #[command(flatten)]
+    pub(crate) limit: AuditLimit,
 }
 
 /// Blocks that are compared with the block files.
@@ -351,8 +353,19 @@ pub(crate) struct StateArgs {
 pub(crate) enum StateCommand {
     /// Copies the database into a file that only you can read. Of secrets it has only hashes. PostgreSQL: use pg_dump.
     Backup(StateBackup),
-    /// Checks that the database is whole: its pages, its tables and its rows.
+    /// Checks that the database is whole: its pages, its tables and its rows, and that it is the one that was used here.
     Check(KeysAt),
+    /// Uses what is in the place of a database that was lost: an older copy, or another one. With --new, begins an empty one.
+    Accept(StateAccept),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct StateAccept {
+    #[command(flatten)]
+    pub(crate) at: KeysAt,
+    /// Begins an empty database where the one that was used is missing: keys, sessions, feedback and approvals are gone then.
+    #[arg(long)]
+    pub(crate) new: bool,
 }
 
 #[derive(Args, Debug)]

@@ -73,6 +73,10 @@ impl From<StateError> for Failure {
             StateError::Newer { .. } => {
                 Failure::new(Exit::Other, message).hint("run the newer version, or restore a backup of the database")
             }
+            StateError::Lost { .. } => Failure::new(Exit::Other, message).hint(
+                "put the database back, with its -wal file, or a backup of it; `cairn state accept` then uses an older copy, \
+                 `cairn state accept --new` begins an empty database",
+            ),
             StateError::File { .. } => {
                 Failure::new(Exit::Other, message).hint("--datadir must name an existing, writable folder")
             }

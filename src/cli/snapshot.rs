@@ -6,7 +6,7 @@ use cairn_export::{Amounts, Dataset, Grid, Hashes};
 use cairn_store::{Location, LocationError, Options};
 use clap::{Args, Subcommand, ValueEnum};
 
-use crate::config::{IndexDir, StateDb, size, whole};
+use crate::config::{AuditLimit, IndexDir, StateDb, size, whole};
 
 #[derive(Args, Debug)]
 pub(crate) struct SnapshotArgs {
@@ -134,6 +134,8 @@ pub(crate) struct SnapshotRestore {
     /// Reads every row of the restored index before it takes its place, as `cairn verify` does. Takes longer.
     #[arg(long)]
     pub(crate) verify: bool,
+    #[command(flatten)]
+    pub(crate) limit: AuditLimit,
     /// Writes what is in the checkpoint beside the index to this folder (state.sqlite, events.cairn).
     #[arg(long, value_name = "DIR")]
     pub(crate) beside: Option<PathBuf>,

@@ -1,16 +1,17 @@
-//! `cairn state`: backup and check of the database of keys, sessions, feedback and approvals.
+//! `cairn state`: backup, check and replacement of the database of keys, sessions, feedback and approvals.
 
-use cairn_state::{Checked, StateError, backup, check};
+use cairn_state::{Checked, StateError, accept, backup, check};
 
 use crate::{
-    cli::{KeysAt, StateBackup, StateCommand},
+    cli::{KeysAt, StateAccept, StateBackup, StateCommand},
     exit::{Exit, Failure},
     out::print,
 };
 
 /// How to get a whole database again.
 const RESTORE: &str = "stop all servers, put a backup in place of the database (`cairn state backup` made it; remove \
-    the -wal and -shm files beside it), and run `cairn state check` again";
+    the -wal and -shm files beside it), and run `cairn state accept`, since a backup may be older than what was used last, \
+    then `cairn state check` again";
 
 /// Runs one of the commands.
 pub(crate) fn state(command: &StateCommand) -> Result<Exit, Failure> {
@@ -19,6 +20,7 @@ pub(crate) fn state(command: &StateCommand) -> Result<Exit, Failure> {
         match command {
             StateCommand::Backup(args) => back_up(args).await,
             StateCommand::Check(at) => checked(at).await,
+            StateCommand::Accept(args) => accepted(args).await,
         }
     })
 }
@@ -59,5 +61,23 @@ async fn checked(at: &KeysAt) -> Result<Exit, Failure> {
         "ok: schema version {version}, {keys} keys and sessions, {tickets} tickets, {approvals} approvals, \
          {waiting} files of documents that wait, {writers} writers\n"
     ))?;
+    Ok(Exit::Done)
+}
+
+async fn accepted(args: &StateAccept) -> Result<Exit, Failure> {
+    let url = args.at.state.url(&args.at.index)?;
+    accept(&url, args.new).await.map_err(|error| match error {
+        StateError::NotAFile => {
+            Failure::usage(error.to_string()).hint("nothing is remembered of a PostgreSQL database")
+        }
+        StateError::Exists(path) => Failure::usage(format!("{}: there is a database", path.display()))
+            .hint("without --new, it is used; to begin an empty one, move it away first"),
+        StateError::File { .. } => Failure::new(Exit::Other, error.to_string())
+            .hint("there is no database: put one there, or begin an empty one with --new"),
+        other => other.into(),
+    })?;
+    let keys = "keys that were revoked since are valid again: revoke them";
+    let after = if args.new { "issue keys again" } else { keys };
+    print(&format!("{url} is used from now on; {after}\n"))?;
     Ok(Exit::Done)
 }

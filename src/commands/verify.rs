@@ -7,7 +7,7 @@ use cairn_model::{BlockHash, Height};
 use cairn_node::{NodeClient, TxOutSetInfo};
 use cairn_pipeline::{
     PipelineError,
-    verify::{Audit, Damage, audit_archive, audit_folder},
+    verify::{Audit, Damage, audit_archive, audit_folder_within},
 };
 use cairn_reader::{Reader, View, replica_of};
 
@@ -28,11 +28,12 @@ pub(crate) fn verify(args: &Verify, context: &Context) -> Result<Exit, Failure> 
     let datadir = args.index.datadir()?;
     let signals = Signals::take_over()?;
     let reporter = Reporter::new(&context.screen, signals.cancel_token(), None);
-    let (reader, mut audit) = match audit_folder(&datadir.join("index"), args.raw.into(), &reporter) {
-        Ok(found) => found,
-        Err(PipelineError::Stopped) => return Ok(signals::exit_of_cancelled()),
-        Err(error) => return Err(error.into()),
-    };
+    let (reader, mut audit) =
+        match audit_folder_within(&datadir.join("index"), args.raw.into(), args.limit.memory, &reporter) {
+            Ok(found) => found,
+            Err(PipelineError::Stopped) => return Ok(signals::exit_of_cancelled()),
+            Err(error) => return Err(error.into()),
+        };
     drop(reporter);
     let Some(reader) = reader.filter(|_| !audit.checks.is_empty()) else {
         print(&damages(&audit, datadir, args.raw))?;

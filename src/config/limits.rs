@@ -1,6 +1,6 @@
 //! Limits on memory and on work that a crash may lose.
 
-use cairn_pipeline::Engine;
+use cairn_pipeline::{Engine, verify::LEAST_AUDIT_MEMORY};
 use clap::Args;
 
 use super::whole;
@@ -23,6 +23,16 @@ pub(crate) struct Limits {
     #[arg(long, env = "CAIRN_SAVE_EVERY", value_name = "SECONDS", default_value = "20",
         value_parser = whole::<u64>(0..=3600))]
     pub(crate) save_every: u64,
+}
+
+/// Limit on memory of an audit.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct AuditLimit {
+    /// Memory limit of the audit: a number of bytes, or a number with K, M, G or T. At least 128M; more makes it hardly faster, but a
+    /// large index needs more for the lists of its files and blocks.
+    #[arg(long, value_name = "SIZE", default_value = "256M",
+        value_parser = |text: &str| bytes(text, LEAST_AUDIT_MEMORY))]
+    pub(crate) memory: u64,
 }
 
 impl Default for Limits {

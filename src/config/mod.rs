@@ -31,7 +31,7 @@ use clap::{Arg, ArgAction, ArgMatches, Args, Command, ValueEnum};
 pub(crate) use clients::ClientLimits;
 pub(crate) use environment::check_environment;
 pub(crate) use file::ConfigFile;
-pub(crate) use limits::{LEAST as LEAST_MEMORY, Limits, Memory, MempoolMemory, ReadCache, size};
+pub(crate) use limits::{AuditLimit, LEAST as LEAST_MEMORY, Limits, Memory, MempoolMemory, ReadCache, size};
 pub(crate) use node::Node;
 pub(crate) use prices::{Addresses, Prices};
 pub(crate) use reference::reference;

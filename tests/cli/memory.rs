@@ -153,6 +153,12 @@ fn a_script_that_holds_everything() {
         let checksum = cairn().args(["db", "checksum", "--datadir"]).arg(&data).output().unwrap();
         assert!(checksum.status.success());
         sums.push(String::from_utf8(checksum.stdout).unwrap());
+        // Audited within a limit of its own.
+        let mut verify = cairn();
+        verify.args(["verify", "--memory", "128M", "--log", "warn", "--datadir"]).arg(&data);
+        let most = most_memory(verify.stdout(Stdio::null()).spawn().unwrap());
+        println!("{} MiB with --memory 128M, audited", most >> 20);
+        assert!(most <= 128 << 20, "{} MiB with --memory 128M, audited", most >> 20);
         // Rebuilt within the limit as well.
         let mut reindex = cairn();
         reindex.args(["reindex", "--stage", "scripts", "--memory", limit, "--log", "warn", "--datadir"]).arg(&data);

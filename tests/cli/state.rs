@@ -133,3 +133,40 @@ fn a_copy_is_whole_while_keys_are_issued() {
         assert!(child.wait().unwrap().success());
     }
 }
+
+/// A database that was used and is gone is no new one: commands say what is there, and go on when told to.
+#[test]
+fn a_lost_database_is_told_and_begun_anew_only_if_asked() {
+    let (world, secret) = with_key();
+    let (file, copy) = (world.path("data/state.sqlite"), world.path("copy.sqlite"));
+    world.run("state backup --datadir data copy.sqlite").success();
+    let hint = ["cairn state accept", "--new"];
+    for emptied in [false, true] {
+        if emptied {
+            fs::write(&file, "").unwrap()
+        } else {
+            fs::remove_file(&file).unwrap()
+        }
+        let says = if emptied { "the file is empty" } else { "the file is missing" };
+        for line in ["keys list --datadir data", ISSUE, "state check --datadir data", "state accept --datadir data"] {
+            fails(world.run(line), 1, &["data/state.sqlite", "state.sqlite.mark", says, hint[0], hint[1]]);
+        }
+        fs::copy(&copy, &file).unwrap();
+        assert_eq!(world.stdout("state check --datadir data"), WHOLE);
+    }
+    // An older copy: the key is valid in it.
+    world.run(&format!("keys revoke --datadir data {secret}")).success();
+    fs::copy(&copy, &file).unwrap();
+    fails(world.run("keys list --datadir data"), 1, &["older copy", "revoked", hint[0]]);
+    let checked = world.run("state check --datadir data").code(7);
+    let text = String::from_utf8_lossy(&checked.get_output().stdout).into_owned();
+    assert!(text.contains("older copy") && text.contains("cairn state accept"), "{text}");
+    let used = world.stdout("state accept --datadir data");
+    assert!(used.contains("revoke them"), "{used}");
+    assert_eq!(world.stdout("state check --datadir data"), WHOLE);
+    fails(world.run("state accept --new --datadir data"), 2, &["there is a database"]);
+    fs::remove_file(&file).unwrap();
+    world.run("state accept --new --datadir data").success();
+    assert_eq!(mode(&world, "data/state.sqlite.mark"), 0o600);
+    assert!(world.stdout("state check --datadir data").contains("0 keys and sessions"));
+}

@@ -54,6 +54,7 @@ mod reindex;
 mod replaced;
 mod shapes;
 mod stages;
+mod stores;
 mod support;
 mod suspects;
 mod table_files;

@@ -25,7 +25,9 @@ macro_rules! on_both {
 
 mod approvals;
 mod both;
+mod damages;
 mod database;
+mod lost;
 mod processes;
 mod replicas;
 mod sqlite;

@@ -53,14 +53,14 @@ async fn only_its_owner_reads_it() {
         assert_eq!(mode(&entry.unwrap().path()), 0o600);
         seen += 1;
     }
-    assert_eq!(seen, 3, "the file, its log and its index");
+    assert_eq!(seen, 4, "the file, its log and its index, and what remembers it");
     state.close().await;
     // Whoever widens them meant it.
     let file = folder.path().join("state.sqlite");
     fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
     State::open(&url).await.unwrap().close().await;
     assert_eq!(mode(&file), 0o640);
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "the side files go with the last connection");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "the side files go with the last connection");
 }
 
 #[tokio::test]

@@ -96,7 +96,9 @@ impl State {
             let insert = insert.bind(row.party_name.clone()).bind(row.address.clone()).bind(feed.clone());
             insert.bind(approver.as_str().to_owned()).bind(now)
         }));
-        Ok(changed?.into_iter().map(|count| count > 0).collect())
+        let changed = changed?;
+        self.changed().await;
+        Ok(changed.into_iter().map(|count| count > 0).collect())
     }
 
     /// Withdraws all approvals of these scripts, whoever gave them, all or none. The result has how many each had.
@@ -113,9 +115,11 @@ impl State {
         let now = to_stored(now)?;
         self.ready().await?;
         let failed = || StateError::database("cannot withdraw approvals");
-        on!(&self.pool, pool => all_or_none!(pool, scripts, failed, script => {
+        let withdrawn: Result<Vec<u64>, StateError> = on!(&self.pool, pool => all_or_none!(pool, scripts, failed, script => {
             sqlx::query(WITHDRAW).bind(now).bind(by.as_str().to_owned()).bind(list).bind(hex::encode(script))
-        }))
+        }));
+        self.changed().await;
+        withdrawn
     }
 
     /// Notes that the publisher's list was this document. An earlier time than is known changes nothing, and what is not
@@ -133,7 +137,9 @@ impl State {
             let insert = sqlx::query(CHECKED).bind(list).bind(hex::encode(sha256)).bind(checked_at);
             insert.bind(issued_at).bind(invalid).bind(other).execute(pool).await.map(drop)
         })
-        .map_err(StateError::database("cannot store when a list was checked"))
+        .map_err(StateError::database("cannot store when a list was checked"))?;
+        self.changed().await;
+        Ok(())
     }
 
     /// What was noted of a document of a list; `None` if nothing was.

@@ -1,6 +1,6 @@
 //! Errors of the service state. No message contains a secret.
 
-use std::path::PathBuf;
+use std::{fmt, path::PathBuf};
 
 /// Maximum length of a label in characters.
 pub const MAX_LABEL_CHARS: usize = 200;
@@ -19,6 +19,37 @@ pub const MAX_WAITING_ENTRY: u64 = 32 << 20;
 /// Maximum length of all of them in bytes.
 pub const MAX_WAITING_BYTES: u64 = 128 << 20;
 
+/// What is in the place of a database that was used.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Lost {
+    /// Nothing.
+    Missing,
+    /// An empty file.
+    Empty,
+    /// A database that does not have its id.
+    Unknown,
+    /// An older copy of it.
+    Older {
+        /// So many changes are missing.
+        changes: u64,
+    },
+}
+
+impl fmt::Display for Lost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Lost::Missing => f.write_str("the file is missing"),
+            Lost::Empty => f.write_str("the file is empty"),
+            Lost::Unknown => f.write_str("it is another database than the one that was used here"),
+            Lost::Older { changes } => write!(
+                f,
+                "it is an older copy, or its -wal file is gone: its last changes ({changes}) are missing, so that keys that were revoked \
+                 since are valid again"
+            ),
+        }
+    }
+}
+
 /// An error of the service state.
 #[derive(Debug, thiserror::Error)]
 pub enum StateError {
@@ -32,6 +63,18 @@ pub enum StateError {
         path: PathBuf,
         /// Message of the operating system.
         reason: std::io::Error,
+    },
+    /// A database was used here, and what is there now is not it.
+    #[error(
+        "the database of the service state is lost: {path}: {what} ({path}.mark remembers it): keys, sessions, feedback and \
+         approvals are in it",
+        path = path.display()
+    )]
+    Lost {
+        /// The file.
+        path: PathBuf,
+        /// What is there.
+        what: Lost,
     },
     /// The database is unreachable, or returned an error.
     #[error("the database of the service state {what}: {reason}")]
@@ -111,7 +154,7 @@ impl StateError {
     /// True if it may be temporary, for example if the database is unreachable or busy.
     #[must_use]
     pub fn may_pass(&self) -> bool {
-        matches!(self, StateError::Database { .. } | StateError::File { .. })
+        matches!(self, StateError::Database { .. } | StateError::File { .. } | StateError::Lost { .. })
     }
 
     /// True if the disk is full.
@@ -133,6 +176,10 @@ impl StateError {
             _ if self.is_disk_full() => "its disk is full",
             StateError::File { reason, .. } if reason.kind() == std::io::ErrorKind::NotFound => "its file is missing",
             StateError::File { .. } => "its file cannot be used",
+            StateError::Lost { what: Lost::Missing, .. } => "its file is missing",
+            StateError::Lost { what: Lost::Empty, .. } => "its file is empty",
+            StateError::Lost { what: Lost::Unknown, .. } => "it is another database",
+            StateError::Lost { what: Lost::Older { .. }, .. } => "it is an older copy",
             StateError::Database { reason, .. } if reason.contains("locked") => "another process has locked it",
             StateError::Database { reason, .. } if reason.contains("readonly") => "it is read-only",
             StateError::Database { .. } => "it does not answer",

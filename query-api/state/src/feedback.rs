@@ -246,6 +246,7 @@ impl State {
         })
         .map_err(failed())?;
         if inserted > 0 {
+            self.changed().await;
             let ticket =
                 Ticket { id, feedback: new, state: TicketState::Open, created_at: now, closed_at: None, note: None };
             return Ok(Submission::Received(ticket));
@@ -319,6 +320,7 @@ impl State {
         })
         .map_err(StateError::database("cannot close a ticket"))?;
         if changed > 0 {
+            self.changed().await;
             return Ok(Closing::Done);
         }
         Ok(self.ticket(id).await?.map_or(Closing::Unknown, |ticket| Closing::Before(ticket.state)))

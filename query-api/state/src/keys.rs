@@ -139,6 +139,7 @@ impl State {
             insert.bind(created_at).bind(expires_at).execute(pool).await.map(drop)
         })
         .map_err(StateError::database("cannot store the key"))?;
+        self.changed().await;
         let key = Key {
             id: secret.id().to_owned(),
             kind: new.kind,
@@ -181,6 +182,7 @@ impl State {
         })
         .map_err(StateError::database("cannot revoke the key"))?;
         if changed > 0 {
+            self.changed().await;
             return Ok(Revocation::Done);
         }
         let before = self.find(id).await?.and_then(|(key, _)| key.revoked_at);

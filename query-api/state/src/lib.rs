@@ -10,12 +10,16 @@ mod approval;
 mod approvals;
 mod error;
 mod feedback;
+mod identity;
 mod keys;
 mod last_use;
+mod mark;
 mod migrations;
 mod pool;
+mod remember;
 mod secret;
 mod service_secret;
+mod sqlite;
 mod store;
 mod upkeep;
 mod url;
@@ -25,7 +29,7 @@ mod writers;
 
 pub use approval::{Approval, Approvals, ApprovedRow, Approver, FeedCheck, SeenRow};
 pub use error::{
-    MAX_APPROVALS, MAX_APPROVER_CHARS, MAX_LABEL_CHARS, MAX_MESSAGE_CHARS, MAX_TEXT_CHARS, MAX_WAITING,
+    Lost, MAX_APPROVALS, MAX_APPROVER_CHARS, MAX_LABEL_CHARS, MAX_MESSAGE_CHARS, MAX_TEXT_CHARS, MAX_WAITING,
     MAX_WAITING_BYTES, MAX_WAITING_ENTRY, StateError,
 };
 pub use feedback::{
@@ -36,7 +40,7 @@ pub use keys::{Key, KeyState, NewKey, Revocation, Verdict};
 pub use secret::{BadSecret, KeyKind, Secret};
 pub use service_secret::ServiceSecret;
 pub use store::State;
-pub use upkeep::{Checked, backup, check};
+pub use upkeep::{Checked, accept, backup, check};
 pub use url::StateUrl;
 pub use waiting::{NewEntry, WaitingEntry};
 pub use writers::WriterTip;

@@ -46,6 +46,7 @@ impl State {
                     sqlx::query(INSERT).bind(name).bind(hex::encode(random)).execute(pool).await.map(|_| ())
                 });
                 insert.map_err(StateError::database("cannot write a key of the service"))?;
+                self.changed().await;
                 // Another server may have been first: its key holds.
                 read().await?.ok_or_else(|| StateError::Row(format!("the key {name} is gone")))?
             }

@@ -8,30 +8,22 @@ use std::{
     time::{Duration, Instant},
 };
 
-use sqlx::{
-    ConnectOptions, Connection, SqliteConnection,
-    pool::PoolOptions,
-    sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous},
-};
-use tokio::sync::OnceCell;
+use sqlx::{ConnectOptions, Connection, SqliteConnection, pool::PoolOptions};
 
 use crate::{
     StateError, StateUrl,
     approval::CachedApprovals,
-    migrations,
+    identity, mark, migrations,
     pool::{SqlPool, on},
+    sqlite::{BUSY, begin_log, make, sqlite},
     url::Target,
     uses::Uses,
 };
 
 /// Timeout for getting a connection.
 const ACQUIRE: Duration = Duration::from_secs(3);
-/// Time that a statement waits for another process that writes the file.
-const BUSY: Duration = Duration::from_secs(3);
 /// How long a probe waits for another process that writes the file.
 const PROBE_BUSY: Duration = Duration::from_millis(500);
-/// Retry interval where SQLite itself does not wait.
-const BUSY_AGAIN: Duration = Duration::from_millis(10);
 /// Maximum number of connections of a pool.
 const SQLITE_CONNECTIONS: u32 = 4;
 const POSTGRES_CONNECTIONS: u32 = 8;
@@ -45,9 +37,14 @@ pub struct State {
     pub(crate) reads: SqlPool,
     pub(crate) uses: Arc<Uses>,
     pub(crate) approvals: Arc<CachedApprovals>,
-    url: StateUrl,
-    ready: Arc<OnceCell<()>>,
+    pub(crate) url: StateUrl,
+    /// The file that was made ready; of PostgreSQL any. Who makes it ready holds the other lock.
+    ready: Arc<Mutex<Option<FileId>>>,
+    opening: Arc<tokio::sync::Mutex<()>>,
 }
+
+/// Device and number of a file.
+type FileId = (u64, u64);
 
 impl State {
     /// The state at a URL. It connects, and creates the file, on first use. Must be called within a Tokio runtime.
@@ -74,7 +71,8 @@ impl State {
                 (pool.clone(), pool)
             }
         };
-        State { pool, reads, uses: Arc::default(), approvals: Arc::default(), url: url.clone(), ready: Arc::default() }
+        let (uses, approvals, url) = (Arc::default(), Arc::default(), url.clone());
+        State { pool, reads, uses, approvals, url, ready: Arc::default(), opening: Arc::default() }
     }
 
     /// Connects to the state at a URL and migrates its schema.
@@ -87,31 +85,50 @@ impl State {
         Ok(state)
     }
 
-    /// Connects, creates a missing SQLite file (readable only by its owner), and migrates the schema. After the first
-    /// success it returns at once. Every other method calls it first.
+    /// Connects, creates a SQLite file (readable only by its owner) where none was used before, and migrates the schema. After the
+    /// first success it only looks if the file is still there. Every other method calls it first.
     ///
     /// # Errors
-    /// The database is unreachable or returns an error, or its schema is newer or foreign.
+    /// The database is unreachable or returns an error, or its schema is newer or foreign. [`StateError::Lost`] if it is not the
+    /// one that was used here, with all its changes.
     pub async fn ready(&self) -> Result<(), StateError> {
-        if self.ready.initialized() {
-            return self.is_there();
+        if self.is_ready() {
+            return Ok(());
         }
-        self.ready
-            .get_or_try_init(async || {
-                if let Target::Sqlite(path) = &self.url.0 {
-                    make(path)?;
-                    begin_log(path).await?;
-                }
-                migrations::apply(&self.pool).await
-            })
-            .await
-            .copied()
+        let _turn = self.opening.lock().await;
+        if self.is_ready() {
+            return Ok(());
+        }
+        let Target::Sqlite(path) = &self.url.0 else {
+            migrations::apply(&self.pool).await?;
+            self.is_made_ready(Some((0, 0)));
+            return Ok(());
+        };
+        self.is_made_ready(None);
+        if identity::known(path)? == mark::Known::Nothing {
+            make(path)?;
+        }
+        identity::verify_file(path).await?;
+        begin_log(path).await?;
+        migrations::apply(&self.pool).await?;
+        if let SqlPool::Sqlite(pool) = &self.pool {
+            identity::settle(path, pool).await?;
+        }
+        self.is_made_ready(file_id(path));
+        Ok(())
     }
 
-    /// Checks that the file is still there: what is written to a removed one is lost.
-    fn is_there(&self) -> Result<(), StateError> {
-        let Target::Sqlite(path) = &self.url.0 else { return Ok(()) };
-        std::fs::metadata(path).map(drop).map_err(|reason| StateError::File { path: path.clone(), reason })
+    fn is_made_ready(&self, file: Option<FileId>) {
+        *self.ready.lock().unwrap_or_else(PoisonError::into_inner) = file;
+    }
+
+    /// True if it was made ready, and is the same file: what is written to a removed one is lost.
+    pub(crate) fn is_ready(&self) -> bool {
+        let ready = *self.ready.lock().unwrap_or_else(PoisonError::into_inner);
+        match &self.url.0 {
+            Target::Sqlite(path) => ready.is_some() && ready == file_id(path),
+            Target::Postgres(_) => ready.is_some(),
+        }
     }
 
     /// Checks that the database can be read and written at present, without changing it and without waiting long for another
@@ -129,9 +146,16 @@ impl State {
                 let mut connection = SqliteConnection::connect_with(&options).await.map_err(failed())?;
                 // Takes the lock of a writer.
                 let began = sqlx::raw_sql("BEGIN IMMEDIATE; ROLLBACK").execute(&mut connection).await;
+                let verified = match began {
+                    Ok(_) => identity::verify(path, &mut connection).await,
+                    Err(error) => Err(failed()(error)),
+                };
                 // The next probe reports any error.
                 let _ended = connection.close().await;
-                began.map(drop).map_err(failed())
+                if matches!(verified, Err(StateError::Lost { .. })) {
+                    self.is_made_ready(None);
+                }
+                verified
             }
             Target::Postgres(_) => {
                 on!(&self.pool, pool => sqlx::raw_sql("SELECT 1").execute(pool).await.map(drop)).map_err(failed())
@@ -144,15 +168,21 @@ impl State {
     pub async fn close(&self) {
         // Whoever holds the write lock for longer costs a record, and nothing else.
         let _ = tokio::time::timeout(BUSY, self.uses_settled()).await;
+        let _ = tokio::time::timeout(BUSY, self.remember(true)).await;
         on!(&self.reads, pool => pool.close().await);
         on!(&self.pool, pool => pool.close().await);
     }
 }
 
+/// The file at the path of the database; `None` if it is missing or empty.
+fn file_id(path: &Path) -> Option<FileId> {
+    std::fs::metadata(path).ok().filter(|file| file.len() > 0).map(|file| (file.dev(), file.ino()))
+}
+
 /// Which file is at the path of the database, and since when.
 struct OpenedFile {
     path: PathBuf,
-    known: Mutex<Option<((u64, u64), Instant)>>,
+    known: Mutex<Option<(FileId, Instant)>>,
 }
 
 impl OpenedFile {
@@ -183,59 +213,4 @@ impl fmt::Debug for State {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "State({})", self.url)
     }
-}
-
-/// Connection options of a SQLite file.
-pub(crate) fn sqlite(path: &Path) -> SqliteConnectOptions {
-    SqliteConnectOptions::new()
-        .filename(path)
-        // `make` creates it with permissions for its owner only.
-        .create_if_missing(false)
-        // A key that was shown must survive a power failure.
-        .synchronous(SqliteSynchronous::Full)
-        .busy_timeout(BUSY)
-        .foreign_keys(true)
-        .disable_statement_logging()
-}
-
-/// Switches the file to a write-ahead log, so that readers never wait for a writer. If two processes start at the same
-/// time, one gets a busy error, because SQLite does not wait when it has to upgrade a lock.
-async fn begin_log(path: &Path) -> Result<(), StateError> {
-    let options = sqlite(path).journal_mode(SqliteJournalMode::Wal);
-    let began = Instant::now();
-    loop {
-        let connected = SqliteConnection::connect_with(&options).await;
-        match connected {
-            Err(error) if is_busy(&error) && began.elapsed() < BUSY => tokio::time::sleep(BUSY_AGAIN).await,
-            Err(error) => return Err(StateError::database("cannot be opened")(error)),
-            Ok(connection) => {
-                // The next connection reports any error.
-                let _ended = connection.close().await;
-                return Ok(());
-            }
-        }
-    }
-}
-
-/// True if another process has the lock: primary result code 5, with any extended code.
-fn is_busy(error: &sqlx::Error) -> bool {
-    let code = error.as_database_error().and_then(|error| error.code()?.parse::<u32>().ok());
-    code.is_some_and(|code| code & 0xff == 5)
-}
-
-/// Creates an empty file that only its owner can read, if there is none. SQLite gives its side files the same permissions.
-fn make(path: &Path) -> Result<(), StateError> {
-    match make_private(path) {
-        Err(StateError::File { reason, .. }) if reason.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
-        other => other,
-    }
-}
-
-/// Creates an empty file that only its owner can read. There must be none.
-pub(crate) fn make_private(path: &Path) -> Result<(), StateError> {
-    let mut options = std::fs::OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path).map(drop).map_err(|reason| StateError::File { path: path.to_owned(), reason })
 }

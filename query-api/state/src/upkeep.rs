@@ -5,9 +5,11 @@ use std::path::Path;
 use sqlx::{Connection, SqliteConnection};
 
 use crate::{
-    State, StateError, StateUrl, migrations,
+    State, StateError, StateUrl,
+    error::Lost,
+    identity, mark, migrations,
     pool::SqlPool,
-    store::{make_private, sqlite},
+    sqlite::{make_private, sqlite},
     url::Target,
 };
 
@@ -55,6 +57,7 @@ pub struct Checked {
 /// The database is missing or unreachable. Damage is no error, but a problem in the result.
 pub async fn check(url: &StateUrl) -> Result<Checked, StateError> {
     if let Target::Sqlite(path) = &url.0 {
+        identity::known(path)?;
         std::fs::metadata(path).map_err(|reason| StateError::File { path: path.clone(), reason })?;
     }
     let state = State::of(url);
@@ -93,6 +96,11 @@ async fn checked(state: &State) -> Result<Checked, StateError> {
         }
         // The next command that uses it migrates it.
         _ => {}
+    }
+    // What is damaged need not be compared as well.
+    if let (Target::Sqlite(path), SqlPool::Sqlite(pool), true) = (&state.url.0, &state.pool, found.problems.is_empty())
+    {
+        found.problems = identity::problems(path, pool).await?;
     }
     found.problems.sort();
     found.problems.dedup();
@@ -162,7 +170,12 @@ pub async fn backup(url: &StateUrl, to: &Path, replace: bool) -> Result<(), Stat
         let path = path.to_owned();
         move |reason| StateError::File { path, reason }
     };
-    std::fs::metadata(from).map_err(file(from))?;
+    std::fs::metadata(from).map_err(|reason| match identity::known(from) {
+        Err(lost @ StateError::Lost { .. }) => lost,
+        _ => StateError::File { path: from.clone(), reason },
+    })?;
+    // Nothing that was put in its place is copied as if it were the database.
+    identity::verify_file(from).await?;
     if !replace && to.symlink_metadata().is_ok() {
         return Err(StateError::Exists(to.to_owned()));
     }
@@ -212,4 +225,31 @@ fn place(part: &Path, to: &Path, replace: bool) -> std::io::Result<()> {
     }
     let folder = to.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     std::fs::File::open(folder)?.sync_all()
+}
+
+/// Uses what is in the place of a SQLite database that was lost: an older copy, or another database. With `new`, an empty database
+/// is begun where there is none. What was remembered of the one before is forgotten.
+///
+/// # Errors
+/// [`StateError::Lost`] if nothing is there, unless `new` is set; with `new`, [`StateError::Exists`] if there is a database. Or it is
+/// PostgreSQL, or it fails.
+pub async fn accept(url: &StateUrl, new: bool) -> Result<(), StateError> {
+    let Target::Sqlite(path) = &url.0 else { return Err(StateError::NotAFile) };
+    let is_there = match identity::known(path) {
+        Err(StateError::Lost { what: Lost::Missing | Lost::Empty, .. }) if new => false,
+        known => {
+            known?;
+            std::fs::metadata(path).is_ok_and(|file| file.len() > 0)
+        }
+    };
+    if is_there && new {
+        return Err(StateError::Exists(path.clone()));
+    }
+    if !is_there && !new {
+        let reason = std::io::Error::from(std::io::ErrorKind::NotFound);
+        return Err(StateError::File { path: path.clone(), reason });
+    }
+    mark::forget(path)?;
+    State::open(url).await?.close().await;
+    Ok(())
 }

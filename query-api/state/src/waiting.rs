@@ -114,7 +114,9 @@ impl State {
         match &self.pool {
             SqlPool::Sqlite(pool) => insert_all!(pool, rows, network, queued_at, origin.as_str()),
             SqlPool::Postgres(pool) => insert_all!(pool, rows, network, queued_at, origin.as_str()),
-        }
+        }?;
+        self.changed().await;
+        Ok(())
     }
 
     /// The id and the file of the oldest entry of a network; `None` if nothing waits.
@@ -141,7 +143,9 @@ impl State {
         let removed = on!(&self.pool, pool => {
             sqlx::query(REMOVE).bind(id).execute(pool).await.map(|done| done.rows_affected())
         });
-        Ok(removed.map_err(StateError::database("cannot remove documents that were taken"))? > 0)
+        let removed = removed.map_err(StateError::database("cannot remove documents that were taken"))?;
+        self.changed().await;
+        Ok(removed > 0)
     }
 
     /// What waits, the oldest first, at most `limit`.

@@ -81,12 +81,18 @@ pub(crate) fn readers_families() -> Vec<Family> {
     Family::ALL.into_iter().filter(|f| !f.is_writers_own()).collect()
 }
 
-pub(crate) fn read_only(dir: &Path, families: &[Family]) -> Result<Db, rocksdb::Error> {
-    read_only_with(&db_options(), dir, families)
+pub(crate) fn read_only(dir: &Path, families: &[Family], cache: Option<&Cache>) -> Result<Db, rocksdb::Error> {
+    read_only_with(&db_options(), dir, families, cache)
 }
 
-fn read_only_with(options: &Options, dir: &Path, families: &[Family]) -> Result<Db, rocksdb::Error> {
-    let families = families.iter().map(|f| rocksdb::ColumnFamilyDescriptor::new(f.name(), family_options(*f)));
+fn read_only_with(
+    options: &Options,
+    dir: &Path,
+    families: &[Family],
+    cache: Option<&Cache>,
+) -> Result<Db, rocksdb::Error> {
+    let options_of = |family: Family| family_options_within(family, cache);
+    let families = families.iter().map(|f| rocksdb::ColumnFamilyDescriptor::new(f.name(), options_of(*f)));
     Db::open_cf_descriptors_read_only(options, dir, families, false)
 }
 
@@ -97,7 +103,7 @@ pub(crate) fn all_read_only(dir: &Path) -> Result<Db, rocksdb::Error> {
     options.set_info_logger(InfoLogger::new_callback_logger(LogLevel::Fatal, |_, _| {}));
     let there = Db::list_cf(&options, dir)?;
     let families: Vec<Family> = Family::ALL.into_iter().filter(|f| there.iter().any(|name| name == f.name())).collect();
-    read_only_with(&options, dir, &families)
+    read_only_with(&options, dir, &families, None)
 }
 
 /// Options of a database that opens although table files are damaged or missing: what reads such a file fails, and
@@ -110,8 +116,8 @@ pub fn damaged_db_options() -> Options {
 }
 
 /// As [`read_only`], although table files may be damaged.
-pub(crate) fn read_only_damaged(dir: &Path, families: &[Family]) -> Result<Db, rocksdb::Error> {
-    read_only_with(&damaged_db_options(), dir, families)
+pub(crate) fn read_only_damaged(dir: &Path, families: &[Family], cache: Option<&Cache>) -> Result<Db, rocksdb::Error> {
+    read_only_with(&damaged_db_options(), dir, families, cache)
 }
 
 /// As [`read_only_damaged`], only to list the files: few of them are opened.
@@ -120,7 +126,7 @@ pub(crate) fn list_only(dir: &Path, families: &[Family]) -> Result<Db, rocksdb::
     options.set_max_open_files(LISTED_OPEN);
     // It happens often: a log in the folder would push out those of the writer.
     options.set_info_logger(InfoLogger::new_callback_logger(LogLevel::Fatal, |_, _| {}));
-    read_only_with(&options, dir, families)
+    read_only_with(&options, dir, families, None)
 }
 
 /// Files that a list of files keeps open.

@@ -120,6 +120,28 @@ impl DroppingFamily {
     }
 }
 
+/// A writer's lock without a drop: no secondary instance in another process opens files or catches up while it lives. Those that wait
+/// for it then read the newest list of files.
+#[derive(Debug)]
+pub struct ReadersPaused {
+    _lock: File,
+}
+
+impl ReadersPaused {
+    /// Waits for readers that open or catch up, at most for `limit`; `None` if one still does.
+    ///
+    /// # Errors
+    /// The file, and the error of the operating system.
+    pub fn begin(dir: &Path, limit: Duration) -> Result<Option<Self>, (PathBuf, io::Error)> {
+        let path = dir.join(NAME);
+        let begun = || {
+            let file = OpenOptions::new().read(true).write(true).open(&path)?;
+            Ok(locked(limit, || file.try_lock())?.then_some(ReadersPaused { _lock: file }))
+        };
+        begun().map_err(|error| (path.clone(), error))
+    }
+}
+
 /// What the file says.
 #[derive(Default, Debug)]
 struct Noted {

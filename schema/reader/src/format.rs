@@ -39,7 +39,7 @@ pub fn check_format_in(dir: &Path) -> Result<(), ReadError> {
     if !families.iter().any(|name| name == Format::FAMILY.name()) {
         return Ok(());
     }
-    match while_written(dir, || read_only(dir, &[Family::SHARED])) {
+    match while_written(dir, || read_only(dir, &[Family::SHARED], None)) {
         Ok(db) => check_format(&db).map(drop),
         Err(_) => Ok(()),
     }

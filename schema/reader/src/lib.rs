@@ -64,7 +64,7 @@ pub use error::ReadError;
 pub use events::{Assembler, SeriesSpan, VersionWalk, Versions, last_seq_of};
 pub use exchange_flows::EXCHANGE_FLOWS;
 pub use facts::Facts;
-pub use families::DroppingFamily;
+pub use families::{DroppingFamily, ReadersPaused};
 pub use feed::{FeedSpan, MOST_ANNOUNCED};
 pub use format::{check_format, check_format_in};
 pub use freeze::freeze;

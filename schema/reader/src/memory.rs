@@ -19,13 +19,22 @@ const LEAST_BLOCKS: u64 = 4 << 20;
 pub struct ReadMemory {
     bytes: u64,
     cache: Cache,
+    /// The setting that an operator would raise, and what is taken off it.
+    setting: (&'static str, u64),
 }
 
 impl ReadMemory {
     /// So many bytes.
     #[must_use]
     pub fn of(bytes: u64) -> Self {
-        ReadMemory { bytes, cache: Cache::new_lru_cache(capacity(bytes)) }
+        Self::within("--cache", bytes, 0)
+    }
+
+    /// What this setting leaves of so many bytes when `apart` is taken off for other work.
+    #[must_use]
+    pub fn within(setting: &'static str, bytes: u64, apart: u64) -> Self {
+        let bytes = bytes.saturating_sub(apart);
+        ReadMemory { bytes, cache: Cache::new_lru_cache(capacity(bytes)), setting: (setting, apart) }
     }
 
     /// The cache, for [`crate::family_options_within`].
@@ -45,13 +54,14 @@ impl ReadMemory {
         if left >= LEAST_BLOCKS {
             return Ok(());
         }
+        let (setting, apart) = self.setting;
         let mib = |bytes: u64| bytes.div_ceil(1 << 20);
         Err(ReadError::Unusable(format!(
             "a read cache of {} MiB is too small for this index: its list of files and its list of blocks take {} MiB; \
-             give at least --cache {}M",
+             give at least {setting} {}M",
             self.bytes >> 20,
             mib(others),
-            mib(others + 4 * LEAST_BLOCKS)
+            mib(others + 4 * LEAST_BLOCKS + apart)
         )))
     }
 }

@@ -7,17 +7,20 @@ use std::{
 
 use cairn_tables::{Family, Table, checkpoints::Checkpoints, encode_key, stages::CHAIN};
 
+use rocksdb::Cache;
+
 use crate::{
-    ChainIndex, Db, Facts, RawBlocks, ReadError, TableFile, View, check_format, check_format_in,
+    ChainIndex, Db, Facts, RawBlocks, ReadError, ReadMemory, TableFile, View, check_format, check_format_in,
     db::{read_only, read_only_damaged, readers_families, while_written},
-    db_options,
+    db_options, files_memory,
+    memory::chain_memory,
     place::{IndexFolder, in_one_place},
     table_file::{bad_files, files_of},
     view::{Seen, check_version},
 };
 
-fn open_read_only(dir: &Path, families: &[Family]) -> Result<Db, rocksdb::Error> {
-    while_written(dir, || read_only(dir, families))
+fn open_read_only(dir: &Path, families: &[Family], cache: Option<&Cache>) -> Result<Db, rocksdb::Error> {
+    while_written(dir, || read_only(dir, families, cache))
 }
 
 /// What it means that an index cannot be opened: its format is newer, or families are missing, because a writer was
@@ -30,7 +33,7 @@ pub(crate) fn lacking(dir: &Path) -> Option<ReadError> {
     let (there, missing): (Vec<Family>, Vec<Family>) =
         readers_families().into_iter().partition(|f| found.iter().any(|name| name == f.name()));
     let Some(missing) = missing.first() else { return bad_files(dir) };
-    let db = open_read_only(dir, &there).ok()?;
+    let db = open_read_only(dir, &there, None).ok()?;
     match Facts::read(&db) {
         Ok(Some(_)) if other_journal(&db).is_some() => other_journal(&db),
         Ok(Some(_)) => Some(ReadError::Unusable(format!(
@@ -55,7 +58,7 @@ fn other_journal(db: &Db) -> Option<ReadError> {
 pub fn facts_in(dir: &Path) -> Option<Facts> {
     let found = Db::list_cf(&db_options(), dir).ok()?;
     let there: Vec<Family> = Family::ALL.into_iter().filter(|f| found.iter().any(|name| name == f.name())).collect();
-    Facts::read(&read_only_damaged(dir, &there).ok()?).ok()?
+    Facts::read(&read_only_damaged(dir, &there, None).ok()?).ok()?
 }
 
 /// Creates views of an index.
@@ -79,13 +82,36 @@ impl Reader {
     /// # Errors
     /// The index is missing, empty, of a newer format, or unreadable.
     pub fn open(dir: &Path) -> Result<Self, ReadError> {
+        Self::open_with(dir, None)
+    }
+
+    /// As [`Reader::open`], with this memory for blocks of tables, indexes and filters, open files, and the chain.
+    ///
+    /// # Errors
+    /// As [`Reader::open`]; or the memory is too small for the index.
+    pub fn open_within(dir: &Path, memory: &ReadMemory) -> Result<Self, ReadError> {
+        Self::open_with(dir, Some(memory.cache()))?.sharing(memory)
+    }
+
+    /// Gives the cache what the open files and the chain leave.
+    fn sharing(self, memory: &ReadMemory) -> Result<Self, ReadError> {
+        let chain = match self.view() {
+            Ok(view) => chain_memory(view.chain()),
+            // It is told by whoever reads it.
+            Err(_) => 0,
+        };
+        memory.beside(files_memory(&self.db) + chain)?;
+        Ok(self)
+    }
+
+    fn open_with(dir: &Path, cache: Option<&Cache>) -> Result<Self, ReadError> {
         if !dir.join("CURRENT").exists() {
             return Err(ReadError::Unusable(format!("no index in {}", dir.display())));
         }
         in_one_place(dir, || {
-            let db = open_read_only(dir, &Family::ALL).or_else(|e| {
+            let db = open_read_only(dir, &Family::ALL, cache).or_else(|e| {
                 // An index that was made before the writer's own families, and not written since, has none of them.
-                open_read_only(dir, &readers_families()).map_err(|_| lacking(dir).unwrap_or_else(|| e.into()))
+                open_read_only(dir, &readers_families(), cache).map_err(|_| lacking(dir).unwrap_or_else(|| e.into()))
             })?;
             Self::still(Arc::new(db))
         })
@@ -96,12 +122,25 @@ impl Reader {
     /// # Errors
     /// As [`Reader::open`]; or the damage is in the list of files, or in rows without which nothing can be read.
     pub fn open_damaged(dir: &Path) -> Result<Self, ReadError> {
+        Self::open_damaged_with(dir, None)
+    }
+
+    /// As [`Reader::open_damaged`], with the memory of [`Reader::open_within`].
+    ///
+    /// # Errors
+    /// As [`Reader::open_damaged`]; or the memory is too small for the index.
+    pub fn open_damaged_within(dir: &Path, memory: &ReadMemory) -> Result<Self, ReadError> {
+        Self::open_damaged_with(dir, Some(memory.cache()))?.sharing(memory)
+    }
+
+    fn open_damaged_with(dir: &Path, cache: Option<&Cache>) -> Result<Self, ReadError> {
         if !dir.join("CURRENT").exists() {
-            return Self::open(dir);
+            return Self::open_with(dir, cache);
         }
-        match read_only_damaged(dir, &Family::ALL).or_else(|_| read_only_damaged(dir, &readers_families())) {
+        let of = |families: &[Family]| read_only_damaged(dir, families, cache);
+        match of(&Family::ALL).or_else(|_| of(&readers_families())) {
             Ok(db) => Self::still(Arc::new(db)),
-            Err(_) => Self::open(dir),
+            Err(_) => Self::open_with(dir, cache),
         }
     }
 

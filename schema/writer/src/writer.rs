@@ -11,8 +11,8 @@ use std::{
 };
 
 use cairn_reader::{
-    Db, DroppingFamily, Facts, ReadError, ReadMemory, bad_files, check_format, check_format_in, damaged_db_options,
-    db_options, family_options_within, files_memory, last_seq_of,
+    Db, DroppingFamily, Facts, ReadError, ReadMemory, ReadersPaused, bad_files, check_format, check_format_in,
+    damaged_db_options, db_options, family_options_within, files_memory, last_seq_of,
 };
 use cairn_tables::{
     Family, Table, TableInfo,
@@ -45,6 +45,9 @@ const MANIFEST_BYTES: usize = 4 << 20;
 /// opens them, which takes longer than the interval of commits; no file may disappear in that time.
 const KEEP_FILES: Duration = Duration::from_secs(10);
 
+/// How long the end of a writer waits for readers that open files.
+const READERS_TAKE: Duration = Duration::from_secs(2);
+
 /// The property of the database that says since when the oldest read in progress reads; 0 if there is none.
 const OLDEST_READ: &str = "rocksdb.oldest-snapshot-sequence";
 
@@ -60,6 +63,15 @@ pub struct Writer {
     taken: AtomicU64,
     /// Commits since it was opened. `None`: it merges nothing.
     commits: Option<AtomicU32>,
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        // What a repair of a damaged index needs is left alone.
+        if self.commits.is_some() {
+            self.remove_files_at_the_end();
+        }
+    }
 }
 
 impl Writer {
@@ -308,6 +320,22 @@ impl Writer {
             self.db.enable_file_deletions()?;
         }
         Ok(())
+    }
+
+    /// Removes table files that are in use no more: those that compactions have replaced, and those of compactions that the end of
+    /// the process stops. Readers in other processes keep the files that they have open; while one opens files, none is
+    /// removed, and if that takes long, the next writer does it.
+    fn remove_files_at_the_end(&self) {
+        let Ok(Some(_paused)) = ReadersPaused::begin(&self.dir, READERS_TAKE) else { return };
+        // Also flushes what was written.
+        self.db.cancel_all_background_work(true);
+        let mut since = self.kept_since.lock().unwrap_or_else(PoisonError::into_inner);
+        // What cannot be removed now, the next writer removes.
+        if since.take().is_none() {
+            let _ = self.db.disable_file_deletions();
+        }
+        // Looks for all files in the folder.
+        let _ = self.db.enable_file_deletions();
     }
 
     /// Ingests table files into a family; they are moved, not copied. Atomic for the family.

@@ -95,7 +95,7 @@ impl DemoFolder {
         }
         self.write_note(None)?;
         let _lock = self.lock()?;
-        for part in ["blocks", "index", "bulk", INBOX] {
+        for part in ["blocks", "index", "bulk", "ledger", INBOX] {
             let path = self.dir.join(part);
             match fs::remove_dir_all(&path) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(Failure::io(&path)(error)),

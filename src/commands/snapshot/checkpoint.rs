@@ -10,7 +10,7 @@ use cairn_follow::size;
 use cairn_model::CancelToken;
 use cairn_pipeline::{
     Phase, PipelineError, Progress, ProgressStep,
-    verify::{RawCheck, audit_folder},
+    verify::{RawCheck, audit_folder_within},
 };
 use cairn_state::backup;
 use cairn_store::Store;
@@ -173,9 +173,9 @@ pub(super) fn compare(
 }
 
 /// The first thing that is wrong with an index.
-fn audited(index: &Path, context: &Context, signals: &Signals) -> Result<Option<String>, CheckpointError> {
+fn audited(index: &Path, memory: u64, context: &Context, signals: &Signals) -> Result<Option<String>, CheckpointError> {
     let reporter = Reporter::new(&context.screen, signals.cancel_token(), None);
-    let (_, audit) = audit_folder(index, RawCheck::None, &reporter).map_err(|error| match error {
+    let (_, audit) = audit_folder_within(index, RawCheck::None, memory, &reporter).map_err(|error| match error {
         PipelineError::Stopped => CheckpointError::Stopped,
         other => CheckpointError::Audit(other.to_string()),
     })?;
@@ -197,7 +197,8 @@ pub(super) fn restore(args: &SnapshotRestore, context: &Context) -> Result<Exit,
     let signals = Signals::take_over()?;
     let opened = Opened::of(&args.from, args.chosen.store, signals.cancel_token())?;
     let source = source(&opened, &args.chosen);
-    let audit = |index: &Path| if args.verify { audited(index, context, &signals) } else { Ok(None) };
+    let audit =
+        |index: &Path| if args.verify { audited(index, args.limit.memory, context, &signals) } else { Ok(None) };
     let restored = reported(context, &signals, Phase::Export, |cancel, seen| {
         cairn_checkpoint::restore_audited(&source, &trust, &target, &audit, cancel, seen)
     })?;

@@ -200,7 +200,7 @@ impl Archive {
     }
 
     /// The lines of a sealed file: `None` if there is no such file, `Some(None)` if its seal does not match.
-    fn sealed(&self, name: &str) -> io::Result<Option<Option<String>>> {
+    pub(super) fn sealed(&self, name: &str) -> io::Result<Option<Option<String>>> {
         let bytes = match fs::read(self.folder.join(name)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             bytes => bytes?,
@@ -212,7 +212,7 @@ impl Archive {
         })))
     }
 
-    fn seal(&self, name: &str, lines: &str) -> io::Result<()> {
+    pub(super) fn seal(&self, name: &str, lines: &str) -> io::Result<()> {
         let seal = hex::encode(Sha256::digest(lines));
         self.replace(&self.folder.join(name), |to| writeln!(to, "{lines}{SEAL}{seal}"))
     }

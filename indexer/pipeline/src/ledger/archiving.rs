@@ -9,6 +9,7 @@ use cairn_tables::events::{Documents, Events};
 use super::{
     Applied, LedgerError,
     archive::{List, Listed, read},
+    waits,
 };
 use crate::Engine;
 
@@ -29,7 +30,7 @@ pub(crate) fn indexed(view: &View<'_>) -> Result<Indexed, ReadError> {
 }
 
 /// Hands on each document of the ledger, in the order of sequence numbers, from one on.
-fn documents<E: From<ReadError>>(
+pub(crate) fn documents<E: From<ReadError>>(
     view: &View<'_>,
     from: u64,
     mut take: impl FnMut(u64, Document) -> Result<bool, E>,
@@ -82,6 +83,12 @@ impl Engine {
             return Ok(0);
         }
         let taken = self.match_archive(now)?;
+        let known = indexed(&self.reader.view()?)?;
+        let is_known = |hash: &DocumentHash| known.contains_key(hash);
+        waits::forget(&self.datadir, is_known, false).map_err(|error| self.archive_failed(error))?;
+        for what in waits::missing(&self.datadir, is_known).map_err(|error| self.archive_failed(error))? {
+            tracing::error!(what, "a document that waited in the inbox is missing: import it again");
+        }
         self.archive_matches.store(true, Ordering::Relaxed);
         Ok(taken)
     }

@@ -13,15 +13,12 @@ use cairn_events::{
     file::{self, FileError, FileWriter},
 };
 
-use super::{Applied, LedgerError};
+use super::{
+    Applied, LedgerError,
+    waits::{self, INBOX, PART, WAITING},
+};
 use crate::Engine;
 
-/// Its name in the data folder.
-pub const INBOX: &str = "inbox";
-/// How names of files end that wait.
-const WAITING: &str = "events";
-/// How names of files end that are being written.
-const PART: &str = "part";
 /// Age at which nobody writes such a file any more.
 const LEFT: Duration = Duration::from_secs(86_400);
 /// How names of files end that were not taken.
@@ -40,12 +37,18 @@ pub fn put_into_inbox<E: From<io::Error>>(
     let part = folder.join(format!("{}.{PART}", uuid::Uuid::now_v7()));
     let written = (|| {
         let mut to = FileWriter::begin(BufWriter::new(File::create_new(&part)?))?;
-        fill(&mut |document| to.add(document))?;
+        let mut lines = String::new();
+        fill(&mut |document| {
+            lines += &waits::line(document);
+            to.add(document)
+        })?;
         let (to, hash) = to.finish()?;
         to.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
         // Names sort by the time of their making, so that files are taken in this order.
         let stem = part.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
-        let path = folder.join(format!("{stem}-{}.{WAITING}", hex::encode(&hash[..8])));
+        let stem = format!("{stem}-{}", hex::encode(&hash[..8]));
+        let path = folder.join(format!("{stem}.{WAITING}"));
+        waits::note(datadir, &stem, &lines)?;
         fs::rename(&part, &path)?;
         File::open(&folder)?.sync_all()?;
         Ok(path)
@@ -69,6 +72,15 @@ pub fn put_file_into_inbox(datadir: &Path, stem: &str, file: &[u8]) -> io::Resul
         let mut to = File::create(&part)?;
         io::Write::write_all(&mut to, file)?;
         to.sync_all()?;
+        let mut lines = String::new();
+        let documents = file::read(file, |document| {
+            lines += &waits::line(&document);
+            Ok::<(), FileError>(())
+        });
+        // One that cannot be read is refused when it is taken.
+        if documents.is_ok() {
+            waits::note(datadir, stem, &lines)?;
+        }
         fs::rename(&part, &path)?;
         File::open(&folder)?.sync_all()
     })();
@@ -154,9 +166,13 @@ impl Engine {
             match self.take_file(&path, now) {
                 Ok(applied) => {
                     fs::remove_file(&path).map_err(unusable(&path))?;
+                    waits::end(&self.datadir, &path).map_err(unusable(&path))?;
                     drained.files.push((path, applied));
                 }
-                Err(Taken::Not(reason)) => drained.refused.push(refuse(&path, reason)?),
+                Err(Taken::Not(reason)) => {
+                    drained.refused.push(refuse(&path, reason)?);
+                    waits::end(&self.datadir, &path).map_err(unusable(&path))?;
+                }
                 Err(Taken::Failed(error)) => return Err(error),
             }
         }

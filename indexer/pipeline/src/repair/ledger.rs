@@ -24,7 +24,7 @@ use cairn_writer::Writer;
 use super::MendError;
 use crate::{
     Engine, PipelineError, labels,
-    ledger::{Archive, List, put_into_inbox, read_archived},
+    ledger::{Archive, List, end_waiting, put_into_inbox, read_archived},
 };
 
 /// What can be had of the ledger without reading the index as a whole.
@@ -39,13 +39,19 @@ pub(crate) struct Gathered {
 
 impl Gathered {
     /// Goes on if nothing is missing, or if the operator said so.
-    fn or_refuse(self, without_events: bool) -> Result<Self, MendError> {
+    fn or_refuse(self, datadir: &Path, without_events: bool) -> Result<Self, MendError> {
         if self.missing.is_empty() || without_events {
             return Ok(self);
         }
-        self.file.iter().try_for_each(fs::remove_file)?;
+        self.file.iter().try_for_each(|file| take_back(datadir, file))?;
         Err(MendError::Failed(PipelineError::EventsLost { missing: self.missing }))
     }
+}
+
+/// Removes a file from the inbox.
+fn take_back(datadir: &Path, file: &Path) -> io::Result<()> {
+    fs::remove_file(file)?;
+    end_waiting(datadir, file)
 }
 
 impl From<io::Error> for MendError {
@@ -96,7 +102,7 @@ pub(crate) fn gather(writer: Option<&Writer>, datadir: &Path, without_events: bo
     let file = if has.len() > archived {
         Some(file)
     } else {
-        fs::remove_file(file)?;
+        take_back(datadir, &file)?;
         None
     };
     let mut missing = Vec::new();
@@ -121,7 +127,7 @@ pub(crate) fn gather(writer: Option<&Writer>, datadir: &Path, without_events: bo
     if missing.is_empty() {
         missing.extend(unreadable);
     }
-    Gathered { kept: has.len(), missing, file }.or_refuse(without_events)
+    Gathered { kept: has.len(), missing, file }.or_refuse(datadir, without_events)
 }
 
 /// Makes the ledger's tables again, at `now` in seconds since 1970.

@@ -19,6 +19,7 @@ use std::{
     sync::{Arc, atomic::AtomicBool},
 };
 
+use cairn_events::DocumentHash;
 use cairn_reader::{Facts, ReadError, Reader};
 use cairn_tables::{Family, Table, live_quotes::LiveQuotes, mempool::MempoolSamples, stages::LATE, tx_nums::TxNums};
 use cairn_writer::{WriteError, Writer};
@@ -32,7 +33,7 @@ use crate::{
     exchanges::FollowedFlows,
     labels,
     late::KeptFolds,
-    ledger::Archive,
+    ledger::{Archive, forget_waiting, indexed, missing_of_inbox},
     replica::refuse_replica,
     verify::{Audit, RawCheck, Repair, audit_index},
 };
@@ -364,7 +365,11 @@ impl Mending<'_> {
         if written > 0 {
             self.done.push(format!("archive of the ledger: {written} documents written again"));
         }
-        let missing = engine.archive.missing()?;
+        let known = indexed(&engine.reader.view()?)?;
+        let is_known = |hash: &DocumentHash| known.contains_key(hash);
+        let mut missing = engine.archive.missing()?;
+        missing.extend(missing_of_inbox(self.datadir, is_known)?);
+        forget_waiting(self.datadir, is_known, self.options.without_events)?;
         if missing.is_empty() {
             return Ok(());
         }

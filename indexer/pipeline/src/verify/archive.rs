@@ -2,12 +2,12 @@
 
 use std::{io, path::Path};
 
-use cairn_reader::View;
+use cairn_reader::{ReadError, View};
 
 use super::{Audit, Check, Damage, Finding, Repair};
 use crate::{
     PipelineError,
-    ledger::{Archive, List, indexed, read_archived},
+    ledger::{Archive, List, documents, indexed, missing_of_inbox, read_archived},
 };
 
 /// Name of the check, and of the place of its damages.
@@ -24,12 +24,31 @@ pub fn audit_archive(datadir: &Path, view: &View<'_>, audit: &mut Audit) -> Resu
     let failed = |error: io::Error| PipelineError::io(archive.folder())(error);
     let (known, files) = (indexed(view)?, archive.files().map_err(failed)?);
     let list = archive.list().map_err(failed)?;
-    if matches!(list, List::Absent) && files.is_empty() {
+    let lost = missing_of_inbox(datadir, |hash| known.contains_key(hash)).map_err(failed)?;
+    if matches!(list, List::Absent) && files.is_empty() && lost.is_empty() {
         let detail = "none yet: the next command that writes the index makes it".to_owned();
         audit.checks.push(Check { name: NAME, ok: true, detail });
         return Ok(());
     }
     let mut finding = Finding::new(NAME);
+    lost.into_iter().for_each(|what| finding.expect(false, || format!("{what} is gone")));
+    // What a redaction has blanked in the index must not come back from an older file.
+    let mut differ = Vec::new();
+    let compared = documents::<ReadError>(view, 0, |_, document| {
+        let hash = document.provenance.document;
+        if let Some((_, path)) = files.get(&hash)
+            && read_archived(path, &hash).is_ok_and(|archived| archived != document)
+        {
+            differ.push(path);
+        }
+        Ok(true)
+    });
+    match compared {
+        // Damage of the ledger in the index is found where it is read.
+        Err(error) if !error.is_damage() => return Err(error.into()),
+        _ => {}
+    }
+    differ.iter().for_each(|path| finding.expect(false, || format!("{} is not as in the index", path.display())));
     for (hash, (seq, path)) in &files {
         let of_index = known.get(hash);
         finding.expect(of_index == Some(seq), || match of_index {

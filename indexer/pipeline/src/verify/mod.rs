@@ -23,7 +23,7 @@ mod tally;
 use std::path::Path;
 
 use cairn_model::{BlockHash, Height, MuHashDigest, Sats};
-use cairn_reader::{ReadError, Reader, StageStatus, View};
+use cairn_reader::{ReadError, ReadMemory, Reader, StageStatus, View};
 use cairn_tables::{
     Family, Table, block_log::BlockLog, coins::Coins, headers::Headers, pings::Pings, stages::CLUSTERS,
     totals::TotalsTable,
@@ -138,6 +138,13 @@ pub fn audit_index(reader: &Reader, raw: RawCheck, progress: &dyn Progress) -> R
     }
 }
 
+/// Default memory limit of an audit in bytes.
+pub const DEFAULT_AUDIT_MEMORY: u64 = 256 << 20;
+/// Least memory limit of an audit in bytes.
+pub const LEAST_AUDIT_MEMORY: u64 = 128 << 20;
+/// What an audit takes besides reading the index: the program, rows and blocks that are compared, read-ahead.
+const AUDIT_WORK: u64 = 96 << 20;
+
 /// Audits the index in a folder, opened for this alone and without a cache of rows: what is read comes from the disk.
 /// The reader is missing if the index cannot be opened at all.
 ///
@@ -148,14 +155,28 @@ pub fn audit_folder(
     raw: RawCheck,
     progress: &dyn Progress,
 ) -> Result<(Option<Reader>, Audit), PipelineError> {
-    let strict = match Reader::open(dir) {
+    audit_folder_within(dir, raw, DEFAULT_AUDIT_MEMORY, progress)
+}
+
+/// As [`audit_folder`], with a memory limit of the process in bytes, at least [`LEAST_AUDIT_MEMORY`].
+///
+/// # Errors
+/// As [`audit_folder`]; or the memory is too small for the index.
+pub fn audit_folder_within(
+    dir: &Path,
+    raw: RawCheck,
+    memory: u64,
+    progress: &dyn Progress,
+) -> Result<(Option<Reader>, Audit), PipelineError> {
+    let memory = ReadMemory::within("--memory", memory, AUDIT_WORK);
+    let strict = match Reader::open_within(dir, &memory) {
         Ok(reader) => {
             let audit = audit_index(&reader, raw, progress)?;
             return Ok((Some(reader), audit));
         }
         Err(error) => lost(dir, error)?,
     };
-    match Reader::open_damaged(dir) {
+    match Reader::open_damaged_within(dir, &memory) {
         Ok(reader) => {
             let mut audit = audit_index(&reader, raw, progress)?;
             // What the rows do not show: a file that is damaged where no row lies.

@@ -1,0 +1,230 @@
+//! Which SQLite database this is: it has a random id and a number of changes, which triggers raise. The [mark](crate::mark)
+//! beside it remembers both. So a file that is missing, empty, older than the one that was used, or another one is told, and
+//! never taken for a new one. PostgreSQL has its own tools for that.
+
+use std::{fs, io::ErrorKind, path::Path};
+
+use sha2::{Digest, Sha256};
+use sqlx::{AssertSqlSafe, Connection, Row, SqliteConnection, SqlitePool};
+
+use crate::{
+    StateError,
+    error::Lost,
+    mark::{self, Known, Mark},
+    sqlite::sqlite,
+};
+
+const IS_THERE: &str = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'cairn_identity'";
+const TRIGGERS: &str =
+    "SELECT count(*) FROM sqlite_master WHERE type = 'trigger' AND name LIKE 'cairn\\_%' ESCAPE '\\'";
+/// `complement` goes down as `changes` goes up: a damaged number is told.
+const TABLE: &str = "CREATE TABLE IF NOT EXISTS cairn_identity (id TEXT NOT NULL PRIMARY KEY, changes BIGINT NOT NULL, \
+    complement BIGINT NOT NULL)";
+const READ: &str = "SELECT id, changes, complement FROM cairn_identity";
+const BEGIN: &str = "INSERT INTO cairn_identity (id, changes, complement) SELECT $1, 0, 0 \
+    WHERE NOT EXISTS (SELECT 1 FROM cairn_identity)";
+
+/// Tables whose changes count, each with the columns that a hash of their rows has and whose updates count. When a key was last used
+/// and where the writer is are observations; a document that waits has a hash of its own.
+const COUNTED: [(&str, &str); 6] = [
+    ("access_keys", "id, kind, secret_sha256, label, created_at, expires_at, revoked_at"),
+    (
+        "feedback",
+        "id, kind, address, message, suggested_label, suggested_category, source_url, content_sha256, client, state, \
+         created_at, closed_at, note, claim_id, is_signed",
+    ),
+    (
+        "sanction_approvals",
+        "list, script_sha256, party_uid, party_name, address, feed_sha256, approver, approved_at, withdrawn_at, \
+         withdrawn_by",
+    ),
+    ("sanction_feeds", "list, sha256, checked_at, issued_at, invalid, listed_under_other_asset"),
+    ("service_secrets", "name, secret"),
+    ("waiting_documents", "id, network, queued_at, origin, documents, bytes"),
+];
+/// What is done to rows.
+const EVENTS: [&str; 3] = ["INSERT", "DELETE", "UPDATE"];
+
+/// What a database says of itself.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Identity {
+    id: String,
+    changes: u64,
+}
+
+fn failed() -> impl FnOnce(sqlx::Error) -> StateError {
+    StateError::database("cannot be opened")
+}
+
+/// What the database says of itself; `None` if it has no such table.
+async fn read(connection: &mut SqliteConnection) -> Result<Option<Identity>, StateError> {
+    let there: i64 = sqlx::query_scalar(IS_THERE).fetch_one(&mut *connection).await.map_err(failed())?;
+    if there == 0 {
+        return Ok(None);
+    }
+    let row: Option<(String, i64, i64)> =
+        sqlx::query_as(READ).fetch_optional(&mut *connection).await.map_err(failed())?;
+    let Some((id, changes, complement)) = row else { return Ok(None) };
+    let reason = || "the number of its changes contradicts itself".to_owned();
+    let damaged = || StateError::Database { what: "is damaged", reason: reason(), disk_full: false };
+    let changes = u64::try_from(changes).ok().filter(|_| changes.checked_neg() == Some(complement));
+    Ok(Some(Identity { id, changes: changes.ok_or_else(damaged)? }))
+}
+
+/// Compares the database with what is remembered of one. `known` was read first, so that the database has at least its changes.
+fn compare(path: &Path, known: &Known, found: Option<&Identity>) -> Result<(), StateError> {
+    let lost = |what| Err(StateError::Lost { path: path.to_owned(), what });
+    match (known, found) {
+        (Known::Nothing, _) | (Known::Damaged, Some(_)) => Ok(()),
+        (_, None) => lost(Lost::Unknown),
+        (Known::Database(mark), Some(found)) if mark.id != found.id => lost(Lost::Unknown),
+        (Known::Database(mark), Some(found)) if mark.changes > found.changes => {
+            lost(Lost::Older { changes: mark.changes - found.changes })
+        }
+        (Known::Database(_), Some(_)) => Ok(()),
+    }
+}
+
+/// Reads the mark, and looks if there is a file where one must be. Nothing is opened.
+pub(crate) fn known(path: &Path) -> Result<Known, StateError> {
+    let known = mark::read(path)?;
+    let lost = |what| Err(StateError::Lost { path: path.to_owned(), what });
+    match fs::metadata(path) {
+        _ if known == Known::Nothing => {}
+        Err(error) if error.kind() == ErrorKind::NotFound => return lost(Lost::Missing),
+        Err(reason) => return Err(StateError::File { path: path.to_owned(), reason }),
+        Ok(file) if file.len() == 0 => return lost(Lost::Empty),
+        Ok(_) => {}
+    }
+    Ok(known)
+}
+
+/// Checks that the database is the one that was used here, with all its changes. Nothing is changed.
+///
+/// # Errors
+/// [`StateError::Lost`] if it is not, or the database fails.
+pub(crate) async fn verify(path: &Path, connection: &mut SqliteConnection) -> Result<(), StateError> {
+    let known = known(path)?;
+    // Without a mark, nothing is known that it could lack.
+    if known == Known::Nothing {
+        return Ok(());
+    }
+    compare(path, &known, read(connection).await?.as_ref())
+}
+
+/// As [`verify`], with a connection of its own.
+///
+/// # Errors
+/// As [`verify`].
+pub(crate) async fn verify_file(path: &Path) -> Result<(), StateError> {
+    known(path)?;
+    let mut connection = SqliteConnection::connect_with(&sqlite(path)).await.map_err(failed())?;
+    let verified = verify(path, &mut connection).await;
+    // The next connection reports any error.
+    let _ended = connection.close().await;
+    verified
+}
+
+/// Gives a database an id and counts its changes, if it does not yet, and remembers it.
+///
+/// # Errors
+/// The database or the disk fails.
+pub(crate) async fn settle(path: &Path, pool: &SqlitePool) -> Result<(), StateError> {
+    let mut connection = pool.acquire().await.map_err(failed())?;
+    let triggers: i64 = sqlx::query_scalar(TRIGGERS).fetch_one(&mut *connection).await.map_err(failed())?;
+    let wanted = COUNTED.len() * EVENTS.len();
+    // The usual case writes nothing.
+    if read(&mut connection).await?.is_none() || triggers < wanted as i64 {
+        let mut random = [0u8; 16];
+        getrandom::fill(&mut random).map_err(|error| StateError::Random(error.to_string()))?;
+        let mut tx = connection.begin_with("BEGIN IMMEDIATE").await.map_err(failed())?;
+        sqlx::raw_sql(TABLE).execute(&mut *tx).await.map_err(failed())?;
+        sqlx::query(BEGIN).bind(hex::encode(random)).execute(&mut *tx).await.map_err(failed())?;
+        for (table, columns) in COUNTED {
+            for event in EVENTS {
+                let what = if event == "UPDATE" { format!("UPDATE OF {columns}") } else { event.to_owned() };
+                let sql = format!(
+                    "CREATE TRIGGER IF NOT EXISTS cairn_{event}_{table} AFTER {what} ON {table} BEGIN \
+                     UPDATE cairn_identity SET changes = changes + 1, complement = complement - 1; END"
+                );
+                sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut *tx).await.map_err(failed())?;
+            }
+        }
+        tx.commit().await.map_err(failed())?;
+    }
+    note(path, &mut connection, false).await
+}
+
+/// Remembers how many changes the database has seen; with `rows`, also the hash of its rows.
+pub(crate) async fn note(path: &Path, connection: &mut SqliteConnection, rows: bool) -> Result<(), StateError> {
+    let known = mark::read(path)?;
+    let mut tx = connection.begin().await.map_err(failed())?;
+    let Some(Identity { id, changes }) = read(&mut tx).await? else { return Ok(()) };
+    let before = match known {
+        Known::Database(mark) if mark.id != id => return Ok(()),
+        Known::Database(mark) => Some(mark),
+        Known::Nothing | Known::Damaged => None,
+    };
+    let hashed = before.as_ref().and_then(|mark| mark.rows.clone());
+    let hashed = match hashed {
+        Some((at, hash)) if at == changes && hash.starts_with(&form()) => Some((at, hash)),
+        hashed if !rows => hashed,
+        _ => Some((changes, hash_of(&mut tx).await?)),
+    };
+    drop(tx);
+    let mark = Mark { id, changes, rows: hashed };
+    // Another process may have noted more meanwhile.
+    if before.as_ref() == Some(&mark) || before.is_some_and(|before| before.changes > changes) {
+        return Ok(());
+    }
+    mark::write(path, &mark)
+}
+
+/// The hash of all rows whose changes count.
+async fn hash_of(connection: &mut SqliteConnection) -> Result<String, StateError> {
+    let mut hash = Sha256::new();
+    for (table, columns) in COUNTED {
+        let all: Vec<String> = columns.split(", ").map(|column| format!("quote({})", column.trim())).collect();
+        let sql = format!("SELECT CAST({} AS BLOB) AS row FROM {table} ORDER BY row", all.join(" || ',' || "));
+        let rows = sqlx::query(AssertSqlSafe(sql)).fetch_all(&mut *connection).await.map_err(failed())?;
+        hash.update(format!("{table} {}\n", rows.len()));
+        for row in rows {
+            hash.update(row.try_get::<Vec<u8>, _>(0).map_err(failed())?);
+            hash.update("\n");
+        }
+    }
+    Ok(format!("{}-{}", form(), hex::encode(hash.finalize())))
+}
+
+/// What the hash is of, in short: that of another program may be of other columns.
+fn form() -> String {
+    let mut hash = Sha256::new();
+    COUNTED.iter().for_each(|(table, columns)| hash.update(format!("{table} {columns}\n")));
+    hex::encode(&hash.finalize()[..4])
+}
+
+/// What differs from what is remembered of a database, in words.
+///
+/// # Errors
+/// The database fails.
+pub(crate) async fn problems(path: &Path, pool: &SqlitePool) -> Result<Vec<String>, StateError> {
+    let known = mark::read(path)?;
+    let mut connection = pool.acquire().await.map_err(failed())?;
+    let mut tx = connection.begin().await.map_err(failed())?;
+    let found = match read(&mut tx).await {
+        Err(error) => return Ok(vec![error.to_string()]),
+        Ok(found) => found,
+    };
+    if let Err(error @ StateError::Lost { .. }) = compare(path, &known, found.as_ref()) {
+        return Ok(vec![error.to_string()]);
+    }
+    let (Known::Database(mark), Some(found)) = (known, found) else { return Ok(Vec::new()) };
+    match mark.rows {
+        Some((changes, hash))
+            if changes == found.changes && hash.starts_with(&form()) && hash != hash_of(&mut tx).await? =>
+        {
+            Ok(vec!["rows are not those that were there when the database was last closed".to_owned()])
+        }
+        _ => Ok(Vec::new()),
+    }
+}
