@@ -8,7 +8,7 @@ use sqlx::{ConnectOptions, sqlite::SqliteConnectOptions};
 
 use crate::{
     cast::Form,
-    disk::set_immutable,
+    disk::{Disk, set_immutable},
     rig::{Rig, StateLock},
     table::stir,
 };
@@ -105,7 +105,7 @@ impl Rig {
     }
 
     pub(crate) fn fill_disk(&mut self) -> bool {
-        self.disk.as_ref().map(|disk| disk.fill()).is_some()
+        self.disk.as_ref().map(Disk::fill).is_some()
     }
 
     pub(crate) fn free_disk(&mut self) {

@@ -7,7 +7,7 @@ use cairn_chaingen::Everything;
 
 use crate::{
     client::Client,
-    common::{KEY, Running, World, grown},
+    common::{KEY, World, grown},
     reads::Reads,
     rig::{NAMED, OVER, within},
 };

@@ -47,7 +47,6 @@ pub(crate) struct Rig {
     /// The block that the node takes for invalid.
     pub(crate) invalid: Option<BlockHash>,
     wallet: String,
-    /// Dropped last: processes write to it.
     pub(crate) disk: Option<Disk>,
 }
 
@@ -159,7 +158,7 @@ impl Rig {
 
     /// One trouble, from its begin until the follower has gone on.
     fn meet(&mut self, outage: &Outage, tally: &mut Tally) {
-        let Outage { name, named: (part, words), .. } = outage;
+        let (name, (part, words)) = (outage.name, outage.named);
         if !outage.begin(self) {
             tally.skipped.push(name);
             return;
@@ -167,9 +166,9 @@ impl Rig {
         tally.count += 1;
         let is_named = |trouble: &Value| {
             let reason = trouble["reason"].as_str().unwrap_or_default();
-            trouble["part"] == *part && reason.contains(words) && reason.chars().count() <= 301
+            trouble["part"] == part && reason.contains(words) && reason.chars().count() <= 301
         };
-        let named = within(NAMED, || self.troubles().iter().any(is_named));
+        let named = within(NAMED, || self.troubles().iter().any(&is_named));
         if named.is_none() {
             tally.complaints.push(format!("{name}: health does not name it: {:?}", self.troubles()));
         }
@@ -201,5 +200,12 @@ impl Rig {
         let tip = self.node.world().tip().to_string();
         let answer = self.cast.client().ok("/v1/chain/recent-blocks?limit=1");
         answer.is_ok_and(|body| body["_meta"]["tip"]["hash"] == tip.as_str())
+    }
+}
+
+impl Drop for Rig {
+    fn drop(&mut self) {
+        // Before the folder that it is mounted in.
+        self.disk = None;
     }
 }

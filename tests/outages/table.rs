@@ -120,7 +120,7 @@ pub(crate) fn outages() -> Vec<Outage> {
         other("a mempool that is garbage", "mempool", BAD, act(Rig::garble_mempool, Rig::heal_node)),
         other("ZMQ is gone", "zmq", "no connection", act(|rig| rig.node.lose_zmq().unwrap(), |rig| rig.node.open_zmq().unwrap())),
         other("a full disk", "disk", "full", skipped_where(Rig::fill_disk, Rig::free_disk)),
-        other("a disk that cannot be written", "index", "ermission", skipped_where(Rig::lock_index, Rig::unlock_index)),
+        other("a disk that cannot be written", "disk", "cannot be written", skipped_where(Rig::lock_index, Rig::unlock_index)),
         other("a locked state database", "state", "locked", act(Rig::lock_state, Rig::unlock_state)),
         other("a missing state database", "state", "database", act(Rig::hide_state, Rig::show_state)),
         other("an indexer that was killed", "indexer", "is gone", skipped_where(|rig| rig.kill_indexer(Form::Two), Rig::start_indexer)),
