@@ -69,7 +69,7 @@ impl Rig {
 
     /// The node deletes a block before it was asked for it.
     pub(crate) fn prune(&mut self) {
-        self.node.lose_zmq().unwrap();
+        self.node.close_zmq().unwrap();
         let mut world = self.node.world();
         let height = world.height();
         world.prune(Some(height + 2));

@@ -118,7 +118,7 @@ pub(crate) fn outages() -> Vec<Outage> {
         other("a pruned node", "node", "is pruned", act(Rig::prune, Rig::unprune)),
         other("a block that is garbage", "node", "instead of block", act(Rig::garble_blocks, Rig::heal_node)),
         other("a mempool that is garbage", "mempool", BAD, act(Rig::garble_mempool, Rig::heal_node)),
-        other("ZMQ is gone", "zmq", "no connection", act(|rig| rig.node.lose_zmq().unwrap(), |rig| rig.node.open_zmq().unwrap())),
+        other("ZMQ is gone", "zmq", "no connection", act(|rig| rig.node.close_zmq().unwrap(), |rig| rig.node.open_zmq().unwrap())),
         other("a full disk", "disk", "full", skipped_where(Rig::fill_disk, Rig::free_disk)),
         other("a disk that cannot be written", "disk", "cannot be written", skipped_where(Rig::lock_index, Rig::unlock_index)),
         other("a locked state database", "state", "locked", act(Rig::lock_state, Rig::unlock_state)),
