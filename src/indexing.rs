@@ -28,6 +28,8 @@ use crate::{
 pub(crate) struct Sources {
     blocks: Option<PathBuf>,
     node: Option<(NodeConfig, Vec<ZmqEndpoint>)>,
+    /// Whether a node that is away is waited for without an end where something is indexed.
+    waits: bool,
 }
 
 impl Sources {
@@ -41,12 +43,17 @@ impl Sources {
             Some(_) => blocks.blocks_dir.clone(),
             None => Some(blocks.without_node()?.clone()),
         };
-        Ok(Sources { blocks, node: config.map(|config| (config, node.endpoints())) })
+        Ok(Sources { blocks, node: config.map(|config| (config, node.endpoints())), waits: false })
     }
 
     /// Block files alone.
     pub(crate) fn files(blocks: PathBuf) -> Self {
-        Sources { blocks: Some(blocks), node: None }
+        Sources { blocks: Some(blocks), node: None, waits: false }
+    }
+
+    /// The same, for a follower without an end: where something is indexed, it begins although the node is away.
+    pub(crate) fn without_end(self, is_without: bool) -> Self {
+        Sources { waits: is_without, ..self }
     }
 }
 
@@ -78,9 +85,13 @@ impl Indexing {
     ) -> Result<Self, Failure> {
         let limits = memory.limits;
         // The sources first: if they cannot be used, no index is created.
+        let is_begun = datadir.join("index").join("CURRENT").exists();
         let node = from.node.map(|(config, endpoints)| {
+            if from.waits && is_begun {
+                return Ok(NodeSource::awaited(&config, network, endpoints, cancel)?);
+            }
             let (client, info) = connect(&config, network, cancel)?;
-            if from.blocks.is_none() && !datadir.join("index").join("CURRENT").exists() {
+            if from.blocks.is_none() && !is_begun {
                 info.chain.needs_block(0)?;
             }
             Ok::<_, Failure>(NodeSource::new(client, endpoints))

@@ -57,7 +57,7 @@ pub(crate) fn run(args: &Run, context: &Context) -> Result<Exit, Failure> {
     let server = Server::bind(&args.http, Examples::default(), Gateway::of(&args.node)?)?;
     let inbox = Inbox::of(datadir.to_owned());
     let server = server.with_state(state.clone()).with_ledger(inbox).with_registry(&registry);
-    let sources = Sources::of(network, &args.blocks, &args.node)?;
+    let sources = Sources::of(network, &args.blocks, &args.node)?.without_end(true);
     let memory = Memory { limits: args.limits, cache: args.cache.cache, mempool: args.mempool.mempool_memory };
     let indexing =
         Indexing::open(network, datadir, sources, memory, args.starter, &context.screen, signals.cancel_token())?;

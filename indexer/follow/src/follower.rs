@@ -8,7 +8,7 @@ use crate::{ActiveSource, FollowError, OpenIndex, Reached, Source, Until, pause:
 /// What the follower does while the index cannot be written or read.
 const TRIES_INDEX: &str = "tries again every few seconds; no block is connected until then";
 /// The same for the disk.
-const WAITS_FOR_ROOM: &str = "goes on as soon as there is room; no block is connected until then";
+const WAITS_FOR_ROOM: &str = "goes on as soon as it can be written; no block is connected until then";
 /// The same for block files.
 const TRIES_SOURCE: &str = "reads again every few seconds";
 

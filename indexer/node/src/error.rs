@@ -82,7 +82,7 @@ pub enum NodeError {
         /// Message of the node.
         message: String,
     },
-    /// HTTP status 503, or 500 without a message.
+    /// HTTP status 503, or 429, 500, 502 or 504 without a message of the node.
     #[error("the node at {url} is overloaded: {message}")]
     Busy {
         /// Address without credentials.

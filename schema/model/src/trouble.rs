@@ -11,6 +11,8 @@ const MAX_REASON: usize = 300;
 pub enum Part {
     /// The node: it does not answer, or its answers cannot be used.
     Node,
+    /// The node's ZMQ publishers: the node is asked for news instead.
+    Zmq,
     /// The node's mempool: blocks arrive, unconfirmed transactions do not.
     Mempool,
     /// The block files.
@@ -27,14 +29,15 @@ pub enum Part {
 
 impl Part {
     /// All parts.
-    pub const ALL: [Part; 7] =
-        [Part::Node, Part::Mempool, Part::BlockFiles, Part::Index, Part::Disk, Part::Indexer, Part::State];
+    pub const ALL: [Part; 8] =
+        [Part::Node, Part::Zmq, Part::Mempool, Part::BlockFiles, Part::Index, Part::Disk, Part::Indexer, Part::State];
 
     /// Its name in answers and metrics.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Part::Node => "node",
+            Part::Zmq => "zmq",
             Part::Mempool => "mempool",
             Part::BlockFiles => "block_files",
             Part::Index => "index",
