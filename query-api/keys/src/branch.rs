@@ -22,7 +22,11 @@ pub struct Branch {
 #[derive(Clone, Debug)]
 enum Source {
     Fixed(ScriptBuf),
-    Template(Arc<Template>, Vec<Key>),
+    Template {
+        template: Arc<Template>,
+        keys: Vec<Key>,
+        is_first: bool,
+    },
     /// Taproot, with the key as it is.
     RawTr(Key),
 }
@@ -32,10 +36,14 @@ impl Branch {
         Branch { source: Source::Fixed(script), step: None, has_wildcard: false }
     }
 
-    /// Of a descriptor and the keys of one branch.
-    pub(crate) fn new(template: Arc<Template>, keys: Vec<Key>) -> Self {
+    /// Of a descriptor and the keys of one branch; the first one stands for all where keys must differ.
+    pub(crate) fn new(template: Arc<Template>, keys: Vec<Key>, is_first: bool) -> Self {
         let step = keys.iter().find_map(Key::last_step);
-        Branch { step, has_wildcard: keys.iter().any(Key::has_wildcard), source: Source::Template(template, keys) }
+        Branch {
+            step,
+            has_wildcard: keys.iter().any(Key::has_wildcard),
+            source: Source::Template { template, keys, is_first },
+        }
     }
 
     /// `rawtr` of a key.
@@ -59,12 +67,16 @@ impl Branch {
     /// Takes the steps before the index once, not for each script: a multiplication on the curve for each step of each key.
     ///
     /// # Errors
-    /// A step cannot be taken: there is none in 2^127 keys.
+    /// A miniscript expression has a key twice; or a step cannot be taken: there is none in 2^127 keys.
     pub fn prepared(self) -> Result<Self, Refusal> {
         let source = match self.source {
-            Source::Template(template, keys) => {
+            Source::Template { template, keys, is_first } => {
                 let keys: Result<Vec<_>, _> = keys.into_iter().map(Key::prepared).collect();
-                Source::Template(template, keys?)
+                let keys = keys?;
+                if is_first {
+                    template.check_distinct(&keys)?;
+                }
+                Source::Template { template, keys, is_first }
             }
             Source::RawTr(key) => Source::RawTr(key.prepared()?),
             fixed @ Source::Fixed(_) => fixed,
@@ -82,7 +94,7 @@ impl Branch {
         }
         match &self.source {
             Source::Fixed(script) => Ok(script.clone()),
-            Source::Template(template, keys) => {
+            Source::Template { template, keys, .. } => {
                 let keys: Result<Vec<_>, _> = keys.iter().map(|key| key.at(index)).collect();
                 template.script(keys?)
             }

@@ -60,6 +60,6 @@ fn of_expression(text: &str, network: NetworkKind) -> Result<Vec<Branch>, Refusa
     let expression = expression::read(text, network)?;
     let count = key::branch_count(&expression.keys)?;
     let template = Arc::new(expression.template);
-    let branch = |at| Branch::new(Arc::clone(&template), key::alternative(&expression.keys, at));
+    let branch = |at| Branch::new(Arc::clone(&template), key::alternative(&expression.keys, at), at == 0);
     Ok((0..count).map(branch).collect())
 }

@@ -1,12 +1,12 @@
 //! The functions of a descriptor: which may stand where, and where its keys are.
 
-use std::{collections::HashSet, ops::Range};
+use std::ops::Range;
 
 use bitcoin::NetworkKind;
 
 use crate::{
     key::{self, Around, Key, read_number},
-    refusal::{Flaw, Refusal},
+    refusal::Refusal,
     template::{Order, Place, Template},
 };
 
@@ -131,6 +131,9 @@ pub(crate) fn read(text: &str, network: NetworkKind) -> Result<Expression, Refus
                 let (inner, tail) = rest.split_at(length);
                 reader.leaf(&format!("musig({inner}"))?;
                 let (delimiter, tail) = tail.split_at(1);
+                if matches!(delimiter, "(" | "{") {
+                    return Err(Refusal::Parentheses);
+                }
                 rest = tail;
                 reader.close(delimiter)?;
             }
@@ -301,7 +304,7 @@ impl<'a> Reader<'a> {
             return Err(Refusal::Arguments);
         }
         self.check_keys(&frame)?;
-        if frame.is_miniscript {
+        if frame.is_miniscript && self.keys.len() > frame.first_key + 1 {
             self.distinct.push(frame.first_key..self.keys.len());
         }
         Ok(())
@@ -341,16 +344,7 @@ impl<'a> Reader<'a> {
     }
 
     fn finish(self) -> Result<Expression, Refusal> {
-        let template = Template::read(&self.template, self.sorted)?;
-        for range in self.distinct {
-            let keys = self.keys.get(range).unwrap_or_default();
-            let mut seen = HashSet::new();
-            for key in keys.iter().filter_map(|key| key.first()) {
-                if !seen.insert(key.at(0)?) {
-                    return Err(Refusal::Unsafe(Flaw::RepeatedKey));
-                }
-            }
-        }
+        let template = Template::read(&self.template, self.sorted, self.distinct)?;
         Ok(Expression { template, keys: self.keys })
     }
 }

@@ -2,7 +2,7 @@
 
 use bitcoin::{Network, NetworkKind, base58, bip32::Xpub};
 
-use crate::{branch::Branch, descriptor, refusal::Refusal};
+use crate::{branch::Branch, descriptor, key::MAX_EXTENDED_CHARS, refusal::Refusal};
 
 /// Depth of the key of an account by BIP 44, 49, 84 and 86; one step deeper are the keys of receiving and change addresses.
 const ACCOUNT_DEPTH: u8 = 3;
@@ -45,6 +45,9 @@ pub(crate) fn branches(text: &str, network: Network) -> Result<Vec<Branch>, Refu
     let key = key_of(text);
     if key.contains('/') {
         return Err(Refusal::Path);
+    }
+    if key.len() > MAX_EXTENDED_CHARS {
+        return Err(Refusal::Extended);
     }
     let mut bytes = base58::decode_check(key).map_err(|_| Refusal::Extended)?;
     let version = bytes.first_chunk_mut::<4>().ok_or(Refusal::Extended)?;

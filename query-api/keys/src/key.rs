@@ -21,6 +21,8 @@ pub(crate) const HARDENED: u32 = 1 << 31;
 const OTHER_PREFIXES: [&str; 8] = ["ypub", "zpub", "Ypub", "Zpub", "upub", "vpub", "Upub", "Vpub"];
 /// Deepest key that BIP 32 allows.
 const MAX_DEPTH: usize = 255;
+/// Longest extended key in characters: 82 bytes in base 58. Decoding takes the square of the length.
+pub(crate) const MAX_EXTENDED_CHARS: usize = 112;
 
 /// What the function around a key allows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -234,6 +236,9 @@ fn read_single(text: &str, around: Around) -> Result<PublicKey, Refusal> {
 fn read_extended(text: &str, network: NetworkKind) -> Result<Xpub, Refusal> {
     if OTHER_PREFIXES.iter().any(|prefix| text.starts_with(prefix)) {
         return Err(Refusal::Prefix);
+    }
+    if text.len() > MAX_EXTENDED_CHARS {
+        return Err(Refusal::Key);
     }
     let bytes = base58::decode_check(text).map_err(|_| Refusal::Key)?;
     let key = Xpub::decode(&bytes).map_err(|_| Refusal::Key)?;

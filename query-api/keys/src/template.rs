@@ -3,7 +3,7 @@
 //! `miniscript` checks and encodes it. Keys are read and derived here, because it knows neither `musig` nor `sortedmulti_a`, and
 //! takes paths that Bitcoin Core refuses.
 
-use std::{fmt, num::ParseIntError, ops::Range, str::FromStr};
+use std::{collections::HashSet, fmt, num::ParseIntError, ops::Range, str::FromStr};
 
 use bitcoin::{
     PublicKey, ScriptBuf,
@@ -13,7 +13,10 @@ use miniscript::{
     Descriptor, MiniscriptKey, Translator, hash256, miniscript::analyzable::AnalysisError, translate_hash_clone,
 };
 
-use crate::refusal::{Flaw, Refusal};
+use crate::{
+    key::Key,
+    refusal::{Flaw, Refusal},
+};
 
 /// Begins the text of a place whose key is not compressed.
 const UNCOMPRESSED: char = 'u';
@@ -69,14 +72,33 @@ pub(crate) struct Template {
     descriptor: Descriptor<Place>,
     /// Ranges of places that take their keys in an order.
     sorted: Vec<(Range<usize>, Order)>,
+    /// Ranges of places that no key fills twice.
+    distinct: Vec<Range<usize>>,
 }
 
 impl Template {
     /// Reads a descriptor whose keys are places.
-    pub(crate) fn read(text: &str, sorted: Vec<(Range<usize>, Order)>) -> Result<Self, Refusal> {
+    pub(crate) fn read(
+        text: &str,
+        sorted: Vec<(Range<usize>, Order)>,
+        distinct: Vec<Range<usize>>,
+    ) -> Result<Self, Refusal> {
         let descriptor = Descriptor::<Place>::from_str(text).map_err(|error| refusal(&error))?;
         descriptor.sanity_check().map_err(|error| refusal(&error))?;
-        Ok(Template { descriptor, sorted })
+        Ok(Template { descriptor, sorted, distinct })
+    }
+
+    /// Checks that no miniscript expression has a key twice, as Bitcoin Core does: with the keys of index 0.
+    pub(crate) fn check_distinct(&self, keys: &[Key]) -> Result<(), Refusal> {
+        for range in &self.distinct {
+            let mut seen = HashSet::new();
+            for key in keys.get(range.clone()).unwrap_or_default() {
+                if !seen.insert(key.at(0)?) {
+                    return Err(Refusal::Unsafe(Flaw::RepeatedKey));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Makes the script of these keys, by the number of their places.

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use bitcoin::Network;
-use cairn_keys::{Flaw, MOST_BYTES, Refusal, read};
+use cairn_keys::{Branch, Flaw, MOST_BYTES, Refusal, read};
 use proptest::prelude::*;
 
 const XPUB: &str =
@@ -21,7 +21,8 @@ const SECRETS: [&str; 7] = [
 ];
 
 fn refusal(text: &str) -> Refusal {
-    match read(text, Network::Bitcoin) {
+    let branches = read(text, Network::Bitcoin);
+    match branches.and_then(|all| all.into_iter().map(Branch::prepared).collect::<Result<Vec<_>, _>>()) {
         Err(refusal) => refusal,
         Ok(_) => panic!("taken: {text}"),
     }
