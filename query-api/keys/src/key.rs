@@ -210,7 +210,8 @@ pub(crate) fn alternative(keys: &[Vec<Key>], branch: usize) -> Vec<Key> {
     keys.iter().filter_map(|key| key.get(branch).or(key.first())).cloned().collect()
 }
 
-fn check_origin(origin: &str) -> Result<(), Refusal> {
+/// Checks what stands between `[` and `]`.
+pub(crate) fn check_origin(origin: &str) -> Result<(), Refusal> {
     let mut parts = origin.split('/');
     let fingerprint = parts.next().unwrap_or_default();
     let is_hex = fingerprint.bytes().all(|byte| byte.is_ascii_hexdigit());

@@ -93,6 +93,7 @@ fn each_refusal_says_what_is_wrong() {
         ("wpkh(KEY/*/*)", Refusal::AfterWildcard),
         ("wpkh(KEY/4294967296/*)", Refusal::Step),
         ("wpkh(KEY/+1/*)", Refusal::Step),
+        ("[d34db33]KEY", Refusal::Origin),
         ("wpkh([d34db33]KEY/0/*)", Refusal::Origin),
         ("wpkh([d34db33g/84h]KEY/0/*)", Refusal::Origin),
         ("wpkh([d34db33f/84h/x]KEY/0/*)", Refusal::Origin),
