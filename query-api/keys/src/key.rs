@@ -146,9 +146,11 @@ pub(crate) fn read(text: &str, around: Around, network: NetworkKind) -> Result<V
             check_origin(origin)?;
             key
         }
-        None if text.contains(']') => return Err(Refusal::Origin),
         None => text,
     };
+    if key.contains(['[', ']']) {
+        return Err(Refusal::Origin);
+    }
     let (key, path) = key.split_once('/').map_or((key, None), |(key, path)| (key, Some(path)));
     if key.is_empty() {
         return Err(Refusal::NoKey);
@@ -256,6 +258,7 @@ fn read_path(text: Option<&str>) -> Result<Vec<Path>, Refusal> {
     let Some(text) = text else { return Ok(vec![Path::default()]) };
     let (text, has_wildcard) = match text.strip_suffix('*') {
         Some("") => return Ok(vec![Path { steps: Vec::new(), has_wildcard: true }]),
+        Some(rest) if rest.ends_with('*') => return Err(Refusal::AfterWildcard),
         Some(rest) => (rest.strip_suffix('/').ok_or(Refusal::Step)?, true),
         None => (text, false),
     };
@@ -270,7 +273,8 @@ fn read_path(text: Option<&str>) -> Result<Vec<Path>, Refusal> {
             }
             let mut values = Vec::new();
             for value in inner.split(';') {
-                let value = read_step(value)?;
+                let value = read_step(value)
+                    .map_err(|refusal| if value.is_empty() { Refusal::Alternatives } else { refusal })?;
                 if values.contains(&value) {
                     return Err(Refusal::Alternatives);
                 }

@@ -181,4 +181,7 @@ pub enum Flaw {
     /// It exceeds limits.
     #[error("spending it can exceed the limits of nodes")]
     Limits,
+    /// Nothing satisfies it.
+    #[error("it can never be spent")]
+    Unsatisfiable,
 }

@@ -84,6 +84,12 @@ impl Template {
         distinct: Vec<Range<usize>>,
     ) -> Result<Self, Refusal> {
         let descriptor = Descriptor::<Place>::from_str(text).map_err(|error| refusal(&error))?;
+        let can_be_spent = match &descriptor {
+            // The key can, but each leaf must.
+            Descriptor::Tr(tr) => tr.leaves().try_for_each(|leaf| leaf.miniscript().max_satisfaction_size().map(drop)),
+            other => other.max_weight_to_satisfy().map(drop),
+        };
+        can_be_spent.map_err(|_| Refusal::Unsafe(Flaw::Unsatisfiable))?;
         descriptor.sanity_check().map_err(|error| refusal(&error))?;
         Ok(Template { descriptor, sorted, distinct })
     }
