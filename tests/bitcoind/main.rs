@@ -10,6 +10,7 @@ mod account;
 mod addresses;
 mod broadcast;
 mod coins;
+mod descriptor_corpus;
 mod descriptors;
 mod evictions;
 mod following;

@@ -6,14 +6,18 @@
 
 mod branch;
 mod descriptor;
+mod expression;
 mod extended;
+mod key;
+mod musig;
 mod refusal;
 mod secrets;
+mod template;
 
 use bitcoin::Network;
 
 pub use branch::Branch;
-pub use refusal::{MOST_BRANCHES, MOST_BYTES, Refusal};
+pub use refusal::{Flaw, MOST_BRANCHES, MOST_BYTES, Refusal};
 
 /// The branches of a descriptor, or of an extended public key.
 ///

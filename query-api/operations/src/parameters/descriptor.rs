@@ -78,7 +78,7 @@ impl JsonSchema for DescriptorParam {
             "format": DESCRIPTOR.name,
             "minLength": 1,
             "maxLength": cairn_keys::MOST_BYTES,
-            "description": "Output descriptor (BIP 380 to 386, 389; addr, raw, rawtr and combo, too) with public keys, with its \
+            "description": "Output descriptor (BIP 380 to 387, 389, 390; addr, raw, rawtr and combo, too) with public keys, with its \
                 checksum or without; or extended public key of an account (xpub, ypub, zpub, tpub, upub, vpub).",
             "examples": [EXAMPLE],
         })
