@@ -23,6 +23,7 @@ async fn limits_of_the_client_reach_the_node_and_refusals_name_them() {
     let body = json!({"tx_hex": tx, "max_fee_rate_sat_vb": 25, "max_burn_sats": 0});
     assert_eq!(post(&router, BROADCAST, &body).await.status, 200);
     assert_eq!(limits(), BroadcastLimits { max_fee_rate_sat_vb: Some(25), max_burn_sats: Some(0) });
+    let bare = json!({"tx_hex": tx});
     let fee = "Fee exceeds maximum configured by user (e.g. -maxtxfee, maxfeerate)";
     let burn = "Unspendable output exceeds maximum configured by user (maxburnamount)";
     for (reason, code, name, own, value) in [
@@ -32,7 +33,7 @@ async fn limits_of_the_client_reach_the_node_and_refusals_name_them() {
         (burn, "max_burn_exceeded", "max_burn_sats", false, Value::Null),
     ] {
         node.refuses(-25, reason);
-        let reply = post(&router, BROADCAST, if own { &body } else { &json!({"tx_hex": tx}) }).await;
+        let reply = post(&router, BROADCAST, if own { &body } else { &bare }).await;
         assert_problem(&reply, 400, code);
         let set_by = if own { "request" } else { "node" };
         assert_eq!(reply.body["limit"], json!({"name": name, "set_by": set_by, "value": value}), "{}", reply.text);

@@ -16,9 +16,8 @@ use crate::connections::{HEALTH, PATIENCE, Server, limited, one, server};
 async fn lengths(server: &Server, target: &str, headers: &str) -> [(String, Option<String>); 2] {
     let mut both = Vec::new();
     for method in ["GET", "HEAD"] {
-        let said = server
-            .say(format!("{method} {target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{headers}\r\n").as_bytes());
-        let answer = said.await;
+        let request = format!("{method} {target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{headers}\r\n");
+        let answer = server.say(request.as_bytes()).await;
         let (head, body) = answer.split_once("\r\n\r\n").unwrap();
         assert!(method == "GET" || body.is_empty(), "{target}: {body:.40}");
         let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).map(str::to_owned);
@@ -108,7 +107,8 @@ async fn a_body_that_nobody_reads_is_read_for_a_moment() {
         sleep(Duration::from_millis(200)).await;
     }
     assert!((4..15).contains(&began.elapsed().as_secs()), "{:?}", began.elapsed());
-    let waiting = server.say(format!("{head}Content-Length: 2000\r\nExpect: 100-continue\r\n\r\n").as_bytes());
+    let request = format!("{head}Content-Length: 2000\r\nExpect: 100-continue\r\n\r\n");
+    let waiting = server.say(request.as_bytes());
     let answer = timeout(Duration::from_secs(4), waiting).await.expect("it is closed at once");
     assert!(answer.starts_with("HTTP/1.1 413"), "{answer}");
 }
