@@ -7,6 +7,7 @@ use cairn_state::{KeyKind, TicketState};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
 mod events;
+mod help;
 mod import;
 mod labels;
 mod prices;
@@ -19,7 +20,6 @@ use crate::{
         All, AuditLimit, BlocksDir, Chain, DemoDir, Http, IndexDir, Limits, Logging, MempoolMemory, Node, Prices,
         ReadCache, Scrub, Starters, StateDb, whole,
     },
-    exit::Exit,
     lifetime::lifetime,
 };
 
@@ -509,5 +509,5 @@ pub(crate) struct Config {
 pub(crate) fn command() -> clap::Command {
     // The only setting whose flag differs from its name: a demo has no other folder.
     let demo = |demo: clap::Command| demo.mut_arg("demo_datadir", |arg| arg.long("datadir"));
-    Cli::command().mut_subcommand("demo", demo).after_long_help(format!("Exit codes:\n{}", Exit::list()))
+    help::with_help(Cli::command().mut_subcommand("demo", demo))
 }

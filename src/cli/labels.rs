@@ -39,9 +39,9 @@ pub(crate) struct LabelsImport {
     #[command(flatten)]
     pub(crate) from: Import,
     /// Who says it: a short name in small letters. A newer file of the same list of a source replaces what an older one says
-    /// of a script.
+    /// of a script. Default: what the file says, such as the creator of a pack.
     #[arg(long, value_name = "NAME")]
-    pub(crate) source: Slug,
+    pub(crate) source: Option<Slug>,
     /// Name of the list among those of the source. Default: the name of the file.
     #[arg(long, value_name = "NAME")]
     pub(crate) list: Option<Slug>,
@@ -51,7 +51,8 @@ pub(crate) struct LabelsImport {
     /// The layout of the file. Default: it is recognised.
     #[arg(long, value_name = "NAME")]
     pub(crate) layout: Option<ClaimLayout>,
-    /// Describes the columns of a CSV file of another layout, for example address=Address,label=Name.
+    /// Describes the columns of a CSV file of another layout, for example address=Address,label=Name. A file whose first line
+    /// names its columns address, label, entity, category and so on needs none.
     #[arg(long, value_name = "MAP")]
     pub(crate) map: Option<ClaimMap>,
     /// What the rows say, if they do not tell it themselves, for example controlled_by or reported_as.
@@ -118,7 +119,7 @@ pub(crate) enum PoolsCommand {
 pub(crate) struct PoolsImport {
     #[command(flatten)]
     pub(crate) from: Import,
-    /// Who says it: a short name in small letters.
+    /// Who says it: a short name in small letters, for example mempool.
     #[arg(long, value_name = "NAME")]
-    pub(crate) source: Slug,
+    pub(crate) source: Option<Slug>,
 }

@@ -25,9 +25,10 @@ pub(crate) struct PricesImport {
     #[command(flatten)]
     pub(crate) from: Import,
     /// Who says it: a short name in small letters, for example kraken. A newer file of the same source replaces what an
-    /// older one says; several sources stand beside each other, and their median counts.
+    /// older one says; several sources stand beside each other, and their median counts. Default: the publisher whose layout
+    /// the file has.
     #[arg(long, value_name = "NAME")]
-    pub(crate) source: Slug,
+    pub(crate) source: Option<Slug>,
     /// The layout of the file. Default: it is recognised.
     #[arg(long, value_name = "NAME", value_parser = Layout::named)]
     pub(crate) layout: Option<&'static Layout>,

@@ -15,7 +15,7 @@ use super::{
     contests::{ContestRow, contest},
     db::open,
     events::now,
-    import::{Imported, Refused, import},
+    import::{Content, Imported, Refused, import},
     keys::time,
 };
 use crate::{
@@ -45,7 +45,7 @@ pub(crate) fn labels(command: &LabelsCommand) -> Result<Exit, Failure> {
 pub(crate) fn pools(command: &PoolsCommand) -> Result<Exit, Failure> {
     let PoolsCommand::Import(args) = command;
     let what = What { layout: Some(ClaimLayout::Pools), ..What::named("pools")? };
-    Ok(import_claims(&args.from, &args.source, what)?.0.exit)
+    Ok(import_claims(&args.from, args.source.as_ref(), what)?.0.exit)
 }
 
 /// What is imported.
@@ -83,7 +83,7 @@ fn import_labels(args: &LabelsImport) -> Result<Exit, Failure> {
     };
     let (layout, map) = (args.layout, args.map.clone());
     let what = What { list, is_complete: args.complete, layout, among: &[], map, defaults };
-    Ok(import_claims(&args.from, &args.source, what)?.0.exit)
+    Ok(import_claims(&args.from, args.source.as_ref(), what)?.0.exit)
 }
 
 /// The name of the list that follows from the name of the file.
@@ -99,7 +99,7 @@ fn list_of(from: &Import) -> Result<Slug, Failure> {
 /// Imports a file or URL; what was read of it, unless it was not read again.
 pub(super) fn import_claims(
     from: &Import,
-    source: &Slug,
+    source: Option<&Slug>,
     what: What,
 ) -> Result<(Imported, Option<ClaimReport>), Failure> {
     let network = open(from.index.datadir()?)?.facts().network;
@@ -137,8 +137,9 @@ pub(super) fn import_claims(
         if !report.profiles.is_empty() {
             bodies.push(Body::Listing { list: list.name, rows: report.profiles.clone().into() });
         }
+        let (source, licence) = (report.source.clone(), report.licence.clone());
         read = Some(report);
-        Ok(bodies)
+        Ok(Content { bodies, source, licence })
     })?;
     Ok((imported, read))
 }

@@ -12,6 +12,7 @@ mod limits;
 mod listener;
 mod log_filter;
 mod node;
+mod origins;
 mod prices;
 mod reference;
 mod sanctions;
@@ -157,6 +158,11 @@ pub(crate) struct Http {
     /// its conversations, then sees them.
     #[arg(long, env = "CAIRN_PRIVATE_TOOLS", value_name = "BOOL", default_value = "false", action = ArgAction::Set)]
     pub(crate) private_tools: bool,
+    /// Origins of web pages that may use /mcp/ and send requests that change something (broadcasts, feedback), comma-separated,
+    /// for example https://app.example. *: pages of all sites, for a public server only. Pages of this machine and of the
+    /// host of --base-url always may.
+    #[arg(long, env = "CAIRN_BROWSER_ORIGINS", value_name = "ORIGINS", value_delimiter = ',', value_parser = origins::origin)]
+    pub(crate) browser_origins: Vec<String>,
     /// Maximum lag of the index in blocks. Above it, requests that need the tip get 503.
     #[arg(long, env = "CAIRN_MAX_LAG_BLOCKS", value_name = "N", default_value = "6", value_parser = whole::<u32>(0..=u32::MAX.into()))]
     pub(crate) max_lag_blocks: u32,

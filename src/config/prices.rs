@@ -31,7 +31,7 @@ pub(crate) struct Prices {
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct Addresses {
     /// If true, prices and files may also be fetched from hosts outside the public network: this machine, private networks,
-    /// link-local addresses. A redirect leads to no other such host.
+    /// link-local addresses. A redirect leads to no other such host, and to no other port.
     #[arg(long, env = "CAIRN_ALLOW_PRIVATE_ADDRESSES", value_name = "BOOL", default_value = "false",
         action = ArgAction::Set, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub(crate) allow_private_addresses: bool,

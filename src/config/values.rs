@@ -89,6 +89,7 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("NAME=URL", "kraken=https://mirror.example"),
     ("NETWORK", "main"),
     ("NETWORKS", "10.0.0.0/8,fd00::/8"),
+    ("ORIGINS", "https://app.example"),
     ("PAIR", "BTC/USD"),
     ("SECONDS", "60"),
     ("SIZE", "4G"),

@@ -242,7 +242,7 @@ async fn lookup_tells_nothing_of_requests_that_are_none() {
             (deep(60), 422, "validation_error"),
             (deep(400), 400, "malformed_json"),
             (secret.clone(), 400, "malformed_json"),
-            (format!("\"{secret}\""), 400, "malformed_json"),
+            (format!("\"{secret}\""), 422, "validation_error"),
             (format!("{{\"wallet\": [\"{secret}\""), 400, "malformed_json"),
             (format!("{{\"wallet\": [\"{secret}\"],}}"), 400, "malformed_json"),
             (format!("{{\"wallet\": [{secret}]}}"), 400, "malformed_json"),

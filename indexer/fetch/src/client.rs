@@ -43,9 +43,9 @@ pub struct Limits {
 /// Fetches documents. Clones share their settings.
 #[derive(Clone, Debug)]
 pub struct Client {
-    /// For the host that the operator names.
+    /// For the server that the operator names.
     named: Agent,
-    /// For hosts that a redirect names.
+    /// For servers that a redirect names.
     others: Agent,
     cancel: CancelToken,
     has_roots: bool,
@@ -79,7 +79,7 @@ pub enum Fetched {
 
 impl Client {
     /// A client that ends its work when the token is cancelled. With `allows_private`, the host of a URL may have an address that
-    /// is not in the public network; a redirect to another host still leads to the public network only.
+    /// is not in the public network; a redirect to another host or port still leads to the public network only.
     #[must_use]
     pub fn new(cancel: &CancelToken, allows_private: bool) -> Self {
         let roots = rustls_native_certs::load_native_certs();
@@ -141,10 +141,10 @@ impl Client {
                 return Err(FetchError::NoRoots);
             }
             let left = until.saturating_duration_since(Instant::now());
-            let is_named = at.host().eq_ignore_ascii_case(url.host());
+            let is_named = url.is_same_server(&at);
             let fail = |error| match self.error(&at, limits, error) {
                 FetchError::Private { host, address } if !is_named => {
-                    FetchError::PrivateRedirect { url: url.shown(), host, address }
+                    FetchError::PrivateRedirect { url: url.shown(), host: format!("{host}:{}", at.port()), address }
                 }
                 other => other,
             };

@@ -53,7 +53,7 @@ impl Front {
             .disable_allowed_hosts()
             .disable_allowed_origins();
         Front {
-            hosts: Hosts::of(&api.config().base_url),
+            hosts: Hosts::new(&api.config().base_url, &api.config().browser_origins),
             streams: Arc::default(),
             protocol: StreamableHttpService::new(move || Ok(handler.clone()), Arc::default(), config),
             api,

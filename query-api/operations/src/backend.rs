@@ -9,8 +9,8 @@ use cairn_reader::{Damages, NAMELESS, ReadError, Reader, View};
 use crate::{
     config::ChainConfig,
     context::{
-        BESIDE, CLAIMS, Ctx, LABELS, MARKET, MEMPOOL, MempoolView, PRICE, PriceAccess, TIP, has_gap, lacks_blocks,
-        reads_live_quotes, reads_mempool,
+        BESIDE, CLAIMS, Ctx, LABELS, MARKET, MEMPOOL, MempoolView, PRICE, PriceAccess, SNAPSHOT, TIP, has_gap,
+        lacks_blocks, reads_live_quotes, reads_mempool,
     },
     entities::KnownProfiles,
     feed::FeedMark,
@@ -23,7 +23,7 @@ use crate::{
     price_now,
     register::RegisterSlot,
     series::SeriesSlot,
-    service::VolumeSlot,
+    service::{SnapshotState, VolumeSlot},
     troubles::{self, TroubleSlot, all_troubles},
     values::{rfc3339, rfc3339_ms},
     wallets::YoungSlot,
@@ -339,6 +339,7 @@ fn add_version(ctx: &Ctx<'_>, pinned: Option<&PinnedMempool>, what: Freshness, v
             // Such an answer is not used again.
             Some(_) => versions.add(&ctx.call.now_ms.to_be_bytes()),
         },
+        SNAPSHOT => SnapshotState::add_version(ctx, versions),
         BESIDE => match ctx.index.map(View::made_beside) {
             None => versions.add(b"no tip"),
             Some(Ok(made)) => versions.add(&made),

@@ -54,6 +54,9 @@ pub(crate) const LABELS: Freshness = Freshness("labels");
 /// What is made of the whole index beside new blocks: it changes without a tip, and without an event.
 pub(crate) const BESIDE: Freshness = Freshness("beside");
 
+/// The answers that were computed in advance.
+pub(crate) const SNAPSHOT: Freshness = Freshness("snapshot");
+
 /// Age in seconds at which the newest block is too old: on no public network do blocks stay away for a day.
 const OLD: u64 = 86_400;
 

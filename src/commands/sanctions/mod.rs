@@ -44,7 +44,7 @@ fn import(args: &SanctionsImport) -> Result<Exit, Failure> {
         ..ClaimDefaults::default()
     };
     let what = What { among: LAYOUTS, defaults, ..What::named(LIST)? };
-    let (imported, report) = import_claims(&args.from, &args.source, what)?;
+    let (imported, report) = import_claims(&args.from, Some(&args.source), what)?;
     let exit = imported.exit;
     // The list is in the ledger whatever happens here.
     if let Err(error) = in_runtime(note(args, imported, report)) {

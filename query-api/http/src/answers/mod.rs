@@ -5,4 +5,5 @@ pub(crate) mod compact;
 pub(crate) mod document;
 pub(crate) mod error;
 pub(crate) mod meta;
+pub(crate) mod secrets;
 pub(crate) mod validators;

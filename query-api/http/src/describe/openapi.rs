@@ -116,15 +116,15 @@ fn operation(op: &Registered, generator: &mut SchemaGenerator, about: &About, fo
     if op.media.iter().any(|media| *media != JSON) {
         answer["headers"]["X-Warning"] = json!({"$ref": "#/components/headers/X-Warning"});
     }
-    match op.info.method {
-        Method::Get => {
+    match op.info.has_etag() {
+        true => {
             let unchanged = json!({
                 "description": "The answer has not changed (If-None-Match).",
                 "headers": headers(&["ETag", "X-Request-Id", "RateLimit", "RateLimit-Policy"]),
             });
             responses.insert("304".to_owned(), unchanged);
         }
-        Method::Post => {
+        false => {
             answer["headers"].as_object_mut().map(|headers| headers.shift_remove("ETag"));
         }
     }

@@ -2,3 +2,4 @@
 
 pub(crate) mod escaping;
 pub(crate) mod shell;
+pub(crate) mod site;

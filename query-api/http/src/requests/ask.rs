@@ -19,7 +19,6 @@ use crate::{
     },
     config::HttpConfig,
     contract::{
-        method::Method,
         operation::{Freshness, Registered},
         output::{JSON, Parts, Written},
     },
@@ -290,7 +289,7 @@ impl Ask<'_> {
     /// it depends on the time: then [`Ask::body`] takes the hash of the answer itself.
     pub fn etag(&self, mut add: impl FnMut(Freshness, &mut Versions)) -> Option<String> {
         let info = &self.op.info;
-        if info.method != Method::Get || info.depends_on(Freshness::NOW) {
+        if !info.has_etag() || info.depends_on(Freshness::NOW) {
             return None;
         }
         let mut versions = Versions(Sha256::new());
@@ -375,7 +374,7 @@ impl Ask<'_> {
             }
         };
         let etag = match &content {
-            Content::Whole(bytes) if info.method == Method::Get && info.depends_on(Freshness::NOW) => {
+            Content::Whole(bytes) if info.has_etag() && info.depends_on(Freshness::NOW) => {
                 Some(format!("\"{}\"", hex::encode(&Sha256::digest(bytes)[..16])))
             }
             _ => etag,

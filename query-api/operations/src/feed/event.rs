@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use cairn_http::{ApiError, BadText, TextFormat};
+use cairn_http::{ApiError, BadText, TextFormat, trimmed};
 use cairn_model::{Height, Txid};
 use cairn_reader::View;
 use cairn_tables::feed::{AnnouncedKey, FeedKind, FeedRow};
@@ -97,6 +97,7 @@ pub(crate) const EVENT_ID: TextFormat = TextFormat {
     name: "event-id",
     codes: &[],
     takes_numbers: false,
+    canonical: trimmed,
     example: None,
     look: |_, text, _| match EventId::parse(text) {
         Some(_) => Ok(()),

@@ -83,10 +83,11 @@ impl Operation for Events {
         summary: "What is announced from now on, or after an event; a stream if it is asked for as one",
         description: "The announcements of this server after an event, the oldest first: blocks, alerts, retractions, imported \
             labels. With `Accept: text/event-stream` the answer stays open and sends each event once as it is announced; a \
-            client that connects again with `Last-Event-ID` goes on where it was. Filters by type, value, address and entity.",
+            client that connects again with `Last-Event-ID` goes on where it was; with an id that this feed does not have, it first \
+            gets an event `reset` with the newest id and the URL of the feed. Filters by type, value, address and entity.",
         freshness: &[TIP, CLAIMS, LABELS],
         tool: Tool::UNLISTED,
-        streamed: Some(Streamed { resume: "after" }),
+        streamed: Some(Streamed { resume: "after", feed: "/v1/chain/activity-feed" }),
         ..index_get("events", "/v1/events", "chain")
     };
     type Input = EventsInput;

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use cairn_domain::flows::FlowDirection;
-use cairn_http::{BadText, TextFormat};
+use cairn_http::{BadText, TextFormat, trimmed};
 use cairn_tables::feed::{FeedKind, FeedRow};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, de::Error};
@@ -144,6 +144,7 @@ pub(crate) const EVENT_TYPES: TextFormat = TextFormat {
     name: "event-types",
     codes: &[],
     takes_numbers: false,
+    canonical: trimmed,
     example: None,
     look: |_, text, _| EventTypes::parse(text).map(drop).map_err(BadText::new),
 };

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use cairn_http::{BadText, ErrorCode, TextFormat};
+use cairn_http::{BadText, ErrorCode, TextFormat, trimmed};
 use cairn_keys::{Branch, Refusal};
 use cairn_model::Network;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -13,6 +13,7 @@ pub(crate) const DESCRIPTOR: TextFormat = TextFormat {
     name: "bitcoin-descriptor",
     codes: &[ErrorCode::InvalidDescriptor, ErrorCode::PrivateKeyRefused, ErrorCode::WrongNetwork],
     takes_numbers: false,
+    canonical: trimmed,
     example: Some(|_| EXAMPLE.into()),
     look: |_, text, network| {
         let network = Network::ALL.into_iter().find(|known| Some(known.name()) == network);

@@ -96,6 +96,7 @@ impl Operation for Health {
         cost: Cost::Light,
         source: "service",
         freshness: &[TIP, Freshness::NOW],
+        has_ages: true,
         freshness_semantics: "time of the newest block in the index; the rest is current",
         tool: Tool::reads(
             "another tool fails, or you are asked if the service is up to date",

@@ -130,8 +130,8 @@ impl Operation for HealthFull {
             missing. The HTTP status is always 200, also while the index is empty. For a quick check and the catalog of operations use /api/health.",
         source: "service",
         freshness: &[TIP, MEMPOOL, PRICE, Freshness::STATE, Freshness::NOW],
-        freshness_semantics: "time of the mempool data; without a mempool, the time of the newest block in the index; \
-            each component has its own age",
+        has_ages: true,
+        freshness_semantics: "time of the mempool data; without a mempool, the time of the newest block in the index; each component has its own age",
         ..index_get("health_full", "/api/health/full", "service")
     };
     type Input = NoInput;

@@ -1,7 +1,7 @@
 //! Cursors: opaque tokens for the next page. A cursor is bound to the filters and to the chain: after a reorg below the
 //! block that it names, it has expired.
 
-use cairn_http::{ApiError, BadText, ErrorCode, Location, TextFormat};
+use cairn_http::{ApiError, BadText, ErrorCode, Location, TextFormat, trimmed};
 use cairn_model::{BlockHash, Height};
 use cairn_reader::View;
 use cairn_tables::headers::Headers;
@@ -18,6 +18,7 @@ pub(crate) const CURSOR: TextFormat = TextFormat {
     name: "cursor",
     codes: &[],
     takes_numbers: false,
+    canonical: trimmed,
     example: None,
     look: |_, text, _| {
         // A list that begins with unconfirmed transactions adds the sort key of the last one.

@@ -20,6 +20,13 @@ pub(super) struct Kind {
     pub(super) no_item: ClaimCode,
 }
 
+/// The key of who made a pack.
+const CREATOR: &str = "creator";
+/// Keys at the top that say something of the pack itself.
+const ABOUT: [&str; 3] = [CREATOR, "license", "licence"];
+/// A field that stands for any of them.
+const ABOUT_FIELD: &str = "about";
+
 /// Values by field. The items of a list stand on lines.
 type Fields = Vec<Option<String>>;
 
@@ -80,6 +87,14 @@ pub(super) fn read(
             }
             has_items = true;
             items(&mut yaml, kind, &top, collector, &mut take)?;
+        } else if ABOUT.contains(&key.as_str()) {
+            let mut said = vec![None];
+            let about = Kind { fields: &[ABOUT_FIELD], ..*kind };
+            field(&mut yaml, &about, ABOUT_FIELD, &mut said)?;
+            let said = said.into_iter().flatten().next().unwrap_or_default();
+            let name = super::short_name(said.lines().next().unwrap_or_default());
+            let place = if key == CREATOR { &mut collector.report.source } else { &mut collector.report.licence };
+            *place = name;
         } else {
             if has_items && kind.fields.contains(&key.as_str()) {
                 return Err(yaml.error(format!("{key} stands below {}; move it above them", kind.items)));

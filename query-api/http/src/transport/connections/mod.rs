@@ -4,6 +4,7 @@
 //! request. Beyond the limits a connection gets one answer, the reason, and is closed.
 
 mod deadline;
+mod linger;
 mod permits;
 mod socket;
 
@@ -25,7 +26,7 @@ use axum::{
     Router,
     body::Body,
     extract::{ConnectInfo, Request},
-    http::StatusCode,
+    http::{StatusCode, header},
 };
 use hyper::{body::Incoming, server::conn::http1::Builder, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -43,6 +44,7 @@ use crate::{
     transport::{head, middleware},
 };
 use deadline::Deadline;
+use linger::Lingering;
 use permits::{ConnectionPermits, Full};
 use socket::Socket;
 
@@ -171,7 +173,8 @@ impl Connection {
         };
         let socket = Socket::new(stream, limit, Box::new(complete));
         let service = service_fn(move |request: hyper::Request<Incoming>| {
-            let mut request: Request = request.map(|body| Body::new(Deadline::new(body, limit)));
+            let waits = request.headers().contains_key(header::EXPECT);
+            let mut request: Request = request.map(|body| Body::new(Lingering::new(Deadline::new(body, limit), waits)));
             request.extensions_mut().insert(ConnectInfo(peer));
             let mut router = router.clone();
             async move {
