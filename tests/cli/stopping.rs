@@ -1,14 +1,25 @@
 //! Ctrl-C and SIGTERM: within five seconds, with nothing lost.
 
-use std::{thread, time::Duration};
+use std::{collections::BTreeSet, thread, time::Duration};
 
 use bitcoin::Network;
 use cairn_chaingen::{
     corefiles::FileOptions,
     mainnet::{MainnetOptions, write_mainnet},
 };
+use cairn_reader::{TableFile, table_files_in};
 
 use crate::common::{KEY, World};
+
+/// A writer that has ended leaves no table file that its list of files does not name.
+#[track_caller]
+fn only_files_in_use(world: &World) {
+    let index = world.path("data/index");
+    let names = std::fs::read_dir(&index).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap());
+    let there: BTreeSet<String> = names.filter(|name| name.ends_with(".sst")).collect();
+    let live: BTreeSet<String> = table_files_in(&index).unwrap().iter().map(TableFile::name).collect();
+    assert_eq!(there, live);
+}
 
 const INDEX: &str = "index --network regtest --datadir data --blocks-dir blocks";
 
@@ -40,6 +51,7 @@ fn indexing_stops_at_any_moment_and_goes_on() {
     world.run(&INDEX.replace("--datadir data", "--datadir straight --once")).success();
     let [resumed, straight] = ["data", "straight"].map(|dir| world.stdout(&format!("db checksum --datadir {dir}")));
     assert_eq!(resumed, straight);
+    only_files_in_use(&world);
 
     // Unwinding stops between two blocks.
     let mut running = world.start("unwind --datadir data --to 0");
@@ -70,5 +82,6 @@ fn following_stops_at_once() {
         assert_eq!(status.code(), Some(code));
         assert!(took < Duration::from_secs(2), "{took:?}");
         assert!(running.said().contains("the next start resumes from here"), "{}", running.said());
+        only_files_in_use(&world);
     }
 }

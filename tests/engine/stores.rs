@@ -91,6 +91,12 @@ fn hand_in(dir: &Path, document: &Document) {
     put_into_inbox::<std::io::Error>(dir, |add| add(document)).unwrap();
 }
 
+fn take(index: &Index, documents: &[Document], now: u32) {
+    for document in documents {
+        index.engine.take_document(document, now).unwrap();
+    }
+}
+
 /// Opens the index, lets it follow the blocks, and gives it what waits. Says what was refused.
 fn opened(dir: TempDir, blocks: &Path) -> (Index, Vec<String>) {
     let mut index = Index { engine: Engine::open(dir.path(), &facts(blocks)).unwrap(), dir };
@@ -106,7 +112,7 @@ fn world() -> World {
     let mut index = Index::up_to(blocks.path(), Driver::Bulk, 20);
     let mut all = documents(&mut ChaCha8Rng::seed_from_u64(200), 14);
     let waiting = all.split_off(12);
-    all[..6].iter().for_each(|document| drop(index.engine.take_document(document, 1_900_000_000).unwrap()));
+    take(&index, &all[..6], 1_900_000_000);
     index.engine.keep_mempool(&txs(0..40), &[]).unwrap();
     index.engine.settle().unwrap();
     let Index { engine, dir } = index;
@@ -115,7 +121,7 @@ fn world() -> World {
     let old = copied(dir.path());
     index = Index { engine: Engine::open_existing(dir.path()).unwrap(), dir };
     index.sync(blocks.path(), Driver::Tip);
-    all[6..].iter().for_each(|document| drop(index.engine.take_document(document, 1_900_000_001).unwrap()));
+    take(&index, &all[6..], 1_900_000_001);
     let Index { engine, dir } = index;
     drop(engine);
     waiting.iter().for_each(|document| hand_in(dir.path(), document));
