@@ -69,8 +69,8 @@ pub(crate) struct Indexing {
 }
 
 impl Indexing {
-    /// Opens sources and index; makes the index if there is none. With `starter`, an index of the main network begins with the
-    /// prices that ship with Cairn.
+    /// Opens sources and index; makes the index if there is none. With `starter`, an index of the main network begins
+    /// with the prices that ship with Cairn.
     ///
     /// # Errors
     /// A source or the index cannot be used, or they belong to different networks.
@@ -139,7 +139,8 @@ impl Indexing {
         Ok(Indexing { follower: self.follower.counted_in(registry)?, ..self })
     }
 
-    /// The same, with fetchers of prices beside it while it follows, if there are settings. Their metrics are in this registry.
+    /// The same, with fetchers of prices beside it while it follows, if there are settings. Their metrics are in this
+    /// registry.
     ///
     /// # Errors
     /// The settings do not fit together, or the registry already has metrics with these names.

@@ -1,4 +1,4 @@
-//! What every import of a file or URL does: it is fetched, unpacked and hashed, and what is read of it handed in.
+//! Common steps of every import of a file or URL: fetch, unpack, hash, read, submit.
 
 use std::{
     fs::File,
@@ -68,7 +68,7 @@ fn given(flag: &str, example: &str, given: Option<&Slug>, said: Option<Slug>) ->
     Ok(said)
 }
 
-/// What an import did.
+/// Result of an import.
 pub(super) struct Imported {
     pub(super) exit: Exit,
     /// The document that the file became, or the first one; `None` if nothing was to be written.
@@ -178,7 +178,7 @@ struct Place<'f> {
     source: Option<&'f Slug>,
 }
 
-/// Reads a file and hands it in; the hash of the first document. What is packed counts as what it unpacks to.
+/// Reads a file and hands it in; the hash of the first document. A packed file counts as its content.
 fn take(
     args: &Import,
     input: impl Read,
@@ -247,8 +247,8 @@ fn tags_of(whole: &Provenance) -> Provenance {
     }
 }
 
-/// Where a list comes from that its publisher has changed and changed back: the ledger has the document, but a later one
-/// replaced it. As a document of its own it holds again. Everything else comes from where it is said to.
+/// Where a list comes from that its publisher has changed and changed back: the ledger has the document, but a later
+/// one replaced it. As a document of its own it holds again. Everything else comes from where it is said to.
 fn again_of(view: &View<'_>, provenance: Provenance, body: &Body) -> Result<Provenance, Failure> {
     let list = |name: &Slug| ListKey { source: provenance.source.clone(), list: name.clone() };
     let newest = match body {

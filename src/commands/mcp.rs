@@ -21,7 +21,7 @@ pub(crate) fn mcp(args: &Mcp) -> Result<Exit, Failure> {
     let cancel = signals.cancel_token();
     match &args.url {
         Some(url) => {
-            let remote = Remote::at(url, args.api_key.clone(), cancel).map_err(|reason| {
+            let remote = Remote::at(url, args.key.api_key.clone(), cancel).map_err(|reason| {
                 Failure::usage(format!("--url cannot be used: {reason}")).hint("for example --url https://example.org")
             })?;
             stdio::serve(Peer::Remote(Box::new(remote)), cancel)?;

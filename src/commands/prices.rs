@@ -41,7 +41,7 @@ fn options(args: &PricesImport) -> Options {
     }
 }
 
-/// What was read, in words.
+/// Summary of the rows that were read.
 fn told(report: &Report) -> String {
     let mut text = format!(
         "layout {}: {} rows read, {} taken, {} left out\n",

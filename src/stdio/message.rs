@@ -41,7 +41,8 @@ pub(super) fn agreed_version(answer: &[u8]) -> Option<String> {
     answer["result"]["protocolVersion"].as_str().map(str::to_owned)
 }
 
-/// The answer on one line. An endpoint's error that is no message of the protocol becomes one, if the client waits for an answer.
+/// The answer on one line. An endpoint's error that is no message of the protocol becomes one, if the client waits for
+/// an answer.
 pub(super) fn line_of(head: &Head, status: u16, body: Vec<u8>) -> Option<Vec<u8>> {
     if body.trim_ascii().is_empty() && (200..300).contains(&status) {
         return None;

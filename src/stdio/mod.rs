@@ -1,5 +1,6 @@
-//! The Model Context Protocol over standard input and output, one message a line: so desktop clients speak to servers that they
-//! start. Each message goes to the endpoint of the protocol, here or at a server, so answers are the same as over HTTP.
+//! The Model Context Protocol over standard input and output, one message a line: so desktop clients speak to servers
+//! that they start. Each message goes to the endpoint of the protocol, here or at a server, so answers are the same as
+//! over HTTP.
 
 mod lines;
 mod message;

@@ -1,4 +1,5 @@
-//! What pages of other sites may read, what they must not send, and what every answer tells them, whatever layer made it.
+//! What pages of other sites may read, what they must not send, and what every answer tells them, whatever layer made
+//! it.
 
 use std::{net::SocketAddr, sync::Arc};
 

@@ -154,7 +154,8 @@ async fn large_bodies_are_refused() {
     assert_problem(&send(&world.open_router(), request).await, 413, "payload_too_large");
 }
 
-/// A private key that a client sends in place of an address or in an unknown path is not repeated, in no part of the answer.
+/// A private key that a client sends in place of an address or in an unknown path is not repeated, in no part of the
+/// answer.
 #[tokio::test]
 async fn private_keys_are_not_repeated() {
     let world = &everything_world();

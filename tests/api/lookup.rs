@@ -1,5 +1,5 @@
-//! A whole wallet by its scripts against sums out of the blocks: balance, addresses, transactions, days, gains and activity of
-//! random sets; and a wallet of one script against the operations about one address.
+//! A whole wallet by its scripts against sums out of the blocks: balance, addresses, transactions, days, gains and
+//! activity of random sets; and a wallet of one script against the operations about one address.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -1,5 +1,5 @@
-//! Bodies over real sockets that one side does not read: answers to HEAD and without a body, and bodies of requests that are
-//! refused.
+//! Bodies over real sockets that one side does not read: answers to HEAD and without a body, and bodies of requests
+//! that are refused.
 
 use std::time::{Duration, Instant};
 

@@ -107,7 +107,10 @@ fn source_and_licence_are_taken_from_the_file() {
     import("", "whole.yaml").success();
     let said = &shown(&world, 1)[0];
     assert_eq!((&said["source"], &said["licence"]), (&"graphsense-core-team".into(), &"cc-by-4.0".into()));
-    import("--source other --licence mit", "whole.yaml").success();
+    // The same file again would be the document that is there already.
+    let other = pack("creator: GraphSense Core Team\nlicense: CC BY 4.0\nversion: 2\n");
+    fs::write(world.path("other.yaml"), other).unwrap();
+    import("--source other --licence mit", "other.yaml").success();
     let sources: Vec<Value> = shown(&world, 1).iter().map(|said| said["source"].clone()).collect();
     assert!(sources.contains(&"other".into()), "{sources:?}");
     fs::write(world.path("silent.yaml"), pack("")).unwrap();
@@ -253,7 +256,8 @@ fn index_bytes(world: &World) -> Vec<u8> {
 
 /// True if a file of the index has the words.
 fn has_words(world: &World, words: &str) -> bool {
-    // What waits is taken in when the index is opened next, and files that this replaces are removed with the next opening.
+    // What waits is taken in when the index is opened next, and files that this replaces are removed with the next
+    // opening.
     for _ in 0..2 {
         let nothing = "e".repeat(64);
         world.run(&format!("events withdraw --datadir data --reason x --unseen {nothing}")).success();
@@ -261,8 +265,8 @@ fn has_words(world: &World, words: &str) -> bool {
     index_bytes(world).windows(words.len()).any(|window| window == words.as_bytes())
 }
 
-/// The command is killed at random moments: what it has handed in is blanked in files as well, by whoever opens the index
-/// next.
+/// The command is killed at random moments: what it has handed in is blanked in files as well, by whoever opens the
+/// index next.
 #[test]
 fn a_redaction_that_is_killed_is_ended() {
     let world = World::small(20);

@@ -1,5 +1,6 @@
-//! Every command that a message, a help text or a document names exists, with the flags that it is named with. Those that a message
-//! prints whole run as printed: tests/cli/repair.rs and tests/cli/damaged_blocks.rs run what `cairn verify` prints.
+//! Every command that a message, a help text or a document names exists, with the flags that it is named with. Those
+//! that a message prints whole run as printed: tests/cli/repair.rs and tests/cli/damaged_blocks.rs run what `cairn
+//! verify` prints.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

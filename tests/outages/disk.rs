@@ -44,8 +44,8 @@ impl Disk {
     }
 }
 
-/// Takes or gives the right to make and remove files in a folder, also of root. False where the file system or the user has no
-/// such right.
+/// Takes or gives the right to make and remove files in a folder, also of root. False where the file system or the user
+/// has no such right.
 pub(crate) fn set_immutable(folder: &Path, immutable: bool) -> bool {
     run(Command::new("chattr").arg(if immutable { "+i" } else { "-i" }).arg(folder))
 }

@@ -117,7 +117,7 @@ fn block_files_may_be_away_or_have_a_bad_branch() {
     let mut health = Client::new(&address);
     let mut troubles = || health.ok("/api/health").unwrap()["troubles"].as_array().unwrap().clone();
     assert!(within(3 * OVER, || is_at(&folder.tip())).is_some(), "{}", running.said());
-    let reads = Reads::start(&address, "/v1/blocks/50", "/data/hash");
+    let reads = Reads::start(&address, "/v1/blocks/50", "/hash");
     for (name, words, begin, end) in TROUBLES {
         begin(&mut folder);
         let named = within(NAMED, || {

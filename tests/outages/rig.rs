@@ -30,7 +30,7 @@ const MOST_GROWTH: u64 = 200 << 10;
 const LOOK: Duration = Duration::from_millis(20);
 /// Blocks at the start.
 const BLOCKS: u32 = 112;
-/// What the wallet has that is read all the time, in satoshis.
+/// What the wallet received, which is read all the time, in satoshis.
 const BALANCE: u64 = 123_456_789;
 
 /// A transaction that keeps the database of the service state locked.
@@ -108,7 +108,7 @@ impl Rig {
         let mut before = self.cast.pids();
         let at_start = before.map(|pid| pid.and_then(memory));
         let wallet = format!("/v1/wallets/{}/overview", self.wallet);
-        let reads = Reads::start(&self.cast.served.address().unwrap(), &wallet, "/balance/confirmed_sats");
+        let reads = Reads::start(&self.cast.served.address().unwrap(), &wallet, "/received_sats");
         for outage in outages.iter().filter(|outage| outage.name.contains(&wanted)) {
             let complaints = tally.complaints.len();
             self.meet(outage, &mut tally);

@@ -1,5 +1,5 @@
-//! Random damages to a SQLite database, its log and what remembers it: harmless, or told. What is told is mended by putting back
-//! a backup.
+//! Random damages to a SQLite database, its log and what remembers it: harmless, or told. What is told is mended by
+//! putting back a backup.
 
 use std::{fs, path::Path};
 

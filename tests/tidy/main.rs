@@ -4,6 +4,7 @@
 mod language;
 mod made_up;
 mod named;
+mod width;
 
 use std::{
     collections::BTreeSet,

@@ -1,5 +1,5 @@
-//! Documents name only files, folders and sections that exist, and `docs/architecture.md` has every crate with all of its
-//! dependencies.
+//! Documents name only files, folders and sections that exist, and `docs/architecture.md` has every crate with all of
+//! its dependencies.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -58,7 +58,7 @@ pub struct Answer {
     pub status: u16,
     /// Where it came from, after redirects.
     pub url: Url,
-    /// What it says.
+    /// Its content.
     pub body: Body,
     /// What a later request may ask with.
     pub validators: Validators,
@@ -78,8 +78,9 @@ pub enum Fetched {
 }
 
 impl Client {
-    /// A client that ends its work when the token is cancelled. With `allows_private`, the host of a URL may have an address that
-    /// is not in the public network; a redirect to another host or port still leads to the public network only.
+    /// A client that ends its work when the token is cancelled. With `allows_private`, the host of a URL may have an
+    /// address that is not in the public network; a redirect to another host or port still leads to the public network
+    /// only.
     #[must_use]
     pub fn new(cancel: &CancelToken, allows_private: bool) -> Self {
         let roots = rustls_native_certs::load_native_certs();

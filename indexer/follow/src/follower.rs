@@ -45,8 +45,8 @@ impl Follower {
     /// Indexes until the end condition is met, or until cancelled.
     ///
     /// # Errors
-    /// A source, the index or the disk fails. What was committed stays. With [`Until::Cancelled`] this is an error only where
-    /// a source is begun; later it is published, and tried again.
+    /// A source, the index or the disk fails. What was committed stays. With [`Until::Cancelled`] this is an error only
+    /// where a source is begun; later it is published, and tried again.
     pub fn follow(mut self, until: Until) -> Result<Outcome, FollowError> {
         let Some(last) = self.sources.pop() else { return Err(FollowError::NoSource) };
         self.index.publish_kept_prices()?;

@@ -23,7 +23,8 @@ pub(crate) struct Disk(PathBuf);
 pub(crate) enum NoRoom {
     /// It is mounted read-only.
     ReadOnly,
-    /// The folder of the index does not allow it. A database that fails to write once must be opened anew, so it is not tried.
+    /// The folder of the index does not allow it. A database that fails to write once must be opened anew, so it is not
+    /// tried.
     Refused(Errno),
     /// Less than the reserve is free.
     Full {

@@ -226,8 +226,8 @@ impl NodeError {
         }
     }
 
-    /// True if the node is at fault or away: it may be another one later, or answer otherwise. A follower that has once been at
-    /// its tip waits for that.
+    /// True if the node is at fault or away: it may be another one later, or answer otherwise. A follower that has once
+    /// been at its tip waits for that.
     #[must_use]
     pub fn is_of_node(&self) -> bool {
         !matches!(

@@ -1,5 +1,5 @@
-//! Stores observations in the index: of the mempool, so that first-seen times survive a restart and stress has a history, and
-//! the newest prices. No stage owns these rows; the chain's rows do not depend on them.
+//! Stores observations in the index: of the mempool, so that first-seen times survive a restart and stress has a
+//! history, and the newest prices. No stage owns these rows; the chain's rows do not depend on them.
 
 use std::sync::Arc;
 

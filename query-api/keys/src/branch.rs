@@ -18,7 +18,7 @@ pub struct Branch {
     has_wildcard: bool,
 }
 
-/// What makes the scripts.
+/// Source of the scripts.
 #[derive(Clone, Debug)]
 enum Source {
     Fixed(ScriptBuf),
@@ -57,14 +57,15 @@ impl Branch {
         self.has_wildcard
     }
 
-    /// The last step of the path before the index: by BIP 44, 0 are the addresses to receive with, and 1 those for change. `None`
-    /// without a path.
+    /// The last step of the path before the index: by BIP 44, 0 are the addresses to receive with, and 1 those for
+    /// change. `None` without a path.
     #[must_use]
     pub fn step(&self) -> Option<u32> {
         self.step
     }
 
-    /// Takes the steps before the index once, not for each script: a multiplication on the curve for each step of each key.
+    /// Takes the steps before the index once, not for each script: a multiplication on the curve for each step of each
+    /// key.
     ///
     /// # Errors
     /// A miniscript expression has a key twice; or a step cannot be taken: there is none in 2^127 keys.

@@ -12,7 +12,7 @@ use crate::{
     refusal::{MAX_SCRIPT_BYTES, Refusal},
 };
 
-/// What `combo` stands for with a compressed key; with another one, the first two.
+/// The forms of `combo` with a compressed key; with another one, the first two.
 const COMBO: [[&str; 2]; 4] = [["pk(", ")"], ["pkh(", ")"], ["wpkh(", ")"], ["sh(wpkh(", "))"]];
 
 /// The branches of a descriptor, with a checksum or without.

@@ -9,7 +9,8 @@ use crate::{
     refusal::Refusal,
 };
 
-/// Depth of the key of an account by BIP 44, 49, 84 and 86; one step deeper are the keys of receiving and change addresses.
+/// Depth of the key of an account by BIP 44, 49, 84 and 86; one step deeper are the keys of receiving and change
+/// addresses.
 const ACCOUNT_DEPTH: u8 = 3;
 /// First four bytes of extended keys on mainnet, and on test networks.
 const XPUB: [u8; 4] = [0x04, 0x88, 0xb2, 0x1e];
@@ -18,7 +19,7 @@ const TPUB: [u8; 4] = [0x04, 0x35, 0x87, 0xcf];
 /// Descriptors of BIP 44, 49, 84 and 86, around a key.
 const ALL: &[[&str; 2]] = &[["pkh(", ")"], ["sh(wpkh(", "))"], ["wpkh(", ")"], ["tr(", ")"]];
 
-/// What a prefix says: the network, and around what the key goes; `None` for a wallet with several signers.
+/// Meaning of a prefix: the network, and the script around the key; `None` for a wallet with several signers.
 fn meaning(version: [u8; 4]) -> Option<(NetworkKind, Option<&'static [[&'static str; 2]]>)> {
     use NetworkKind::{Main, Test};
     let (nested, native) = (ALL.get(1..2), ALL.get(2..3));

@@ -13,8 +13,8 @@ const CHAIN_CODE: [u8; 32] = [
     0x45, 0x71, 0x71, 0x67, 0xe3, 0x00, 0x62, 0x2c, 0x71, 0x67, 0xe3, 0x89, 0x65,
 ];
 
-/// Aggregates keys in their order (`KeyAgg`). `None` without keys, and if the sum is the point at infinity or a coefficient is
-/// no scalar, which no one can find keys for.
+/// Aggregates keys in their order (`KeyAgg`). `None` without keys, and if the sum is the point at infinity or a
+/// coefficient is no scalar, which no one can find keys for.
 pub(crate) fn aggregate<C: Verification>(secp: &Secp256k1<C>, keys: &[PublicKey]) -> Option<PublicKey> {
     let first = keys.first()?;
     let second = keys.iter().find(|key| *key != first);

@@ -1,7 +1,7 @@
 //! A descriptor with places instead of keys: for the keys of an index it gives the script.
 //!
-//! `miniscript` checks and encodes it. Keys are read and derived here, because it knows neither `musig` nor `sortedmulti_a`, and
-//! takes paths that Bitcoin Core refuses.
+//! `miniscript` checks and encodes it. Keys are read and derived here, because it knows neither `musig` nor
+//! `sortedmulti_a`, and takes paths that Bitcoin Core refuses.
 
 use std::{collections::HashSet, fmt, num::ParseIntError, ops::Range, str::FromStr};
 

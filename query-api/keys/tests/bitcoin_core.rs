@@ -1,6 +1,7 @@
 //! `descriptors.tsv`: descriptors and what Bitcoin Core answers to them. Core's test network regtest; five columns:
-//! descriptor, first and last index, checksum by `getdescriptorinfo` or `error: …`, addresses by `deriveaddresses` (branches
-//! separated by `|`) or `error: …`, and how and why we differ on purpose. `tests/bitcoind/descriptor_corpus.rs` records it.
+//! descriptor, first and last index, checksum by `getdescriptorinfo` or `error: …`, addresses by `deriveaddresses`
+//! (branches separated by `|`) or `error: …`, and how and why we differ on purpose.
+//! `tests/bitcoind/descriptor_corpus.rs` records it.
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use bitcoin::{Address, Network};
@@ -106,7 +107,8 @@ fn computes_the_checksums_that_core_does() {
     assert!(count >= MIN_ROWS / 2, "{count}");
 }
 
-/// What has a function is a descriptor, if a wrong one: its refusal says what is wrong with it. And it has no part of the text.
+/// What has a function is a descriptor, if a wrong one: its refusal says what is wrong with it. And it has no part of
+/// the text.
 #[test]
 fn says_why_and_repeats_nothing() {
     let mut count = 0;

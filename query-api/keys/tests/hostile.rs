@@ -9,7 +9,8 @@ const XPUB: &str =
     "xpub6BgBgsespWvERF3LHQu6CnqdvfEvtMcQjYrcRzx53QJjSxarj2afYWcLteoGVky7D3UKDP9QyrLprQ3VCECoY49yfdDEHGCtMMj92pReUsQ";
 const XPRV: &str =
     "xprv9s21ZrQH143K3QTDL4LXw2F7HEK3wJUD2nW2nRk4stbPy6cq3jPPqjiChkVvvNKmPGJxWUtg6LnF5kejMRNNU3TGtRBeJgk33yuGBxrMPHi";
-/// Private keys: extended, in import format (long, short, of a test network), encrypted, a seed in shares; and a phrase.
+/// Private keys: extended, in import format (long, short, of a test network), encrypted, a seed in shares; and a
+/// phrase.
 const SECRETS: [&str; 7] = [
     XPRV,
     "zprvAWgYBBk7JR8Gjrh4UJQ2uJdG1r3WNRRfURiABBE3RvMXYSrRJL62XuezvGdPvG6GFBZduosCc1YP5wixPox7zhZLfiUm8aunE96BBa4Kei5",

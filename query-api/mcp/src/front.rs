@@ -113,7 +113,7 @@ impl Front {
             Ok(response) => response.into_parts(),
             Err(never) => match never {},
         };
-        // What is long in the answer has passed it by.
+        // Long parts of the answer have bypassed it.
         let body = to_bytes(Body::new(body), MAX_PROTOCOL_ANSWER).await;
         let is_json = parts.headers.get(header::CONTENT_TYPE).is_some_and(|kind| kind == "application/json");
         let text = match body {

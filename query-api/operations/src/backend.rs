@@ -75,7 +75,7 @@ impl ChainBackend {
         let pinned = reads_mempool(info).then(|| slot.pin());
         let reader = self.index.reader();
         let mut view = match open(reader.as_deref()) {
-            // What says how the service is must not fail with it.
+            // Health operations must answer even when the index is damaged.
             Err(error) if error.is_damage() && info.area == "service" => {
                 self.note(&error);
                 None
@@ -253,7 +253,7 @@ pub(crate) fn damaged(tables: &[&str]) -> String {
     format!("{what}; the operator runs `cairn verify`, which names the command that mends it")
 }
 
-/// What is damaged, and how far the scrubber is.
+/// Damage, and progress of the scrubber.
 fn of_damages(damages: &Damages) -> Vec<Reading> {
     let scrubbed = damages.scrubbed();
     let help = "How often damage of a table was met, by requests or the scrubber.";

@@ -35,7 +35,8 @@ pub fn inscriptions(witness: &[&[u8]]) -> Vec<Inscription> {
     found
 }
 
-/// Fields and body up to OP_ENDIF, also with a tag without a value before it; `None` if there is anything but pushes, or the script ends before.
+/// Fields and body up to OP_ENDIF, also with a tag without a value before it; `None` if there is anything but pushes,
+/// or the script ends before.
 fn envelope<'a>(rest: &mut impl Iterator<Item = Op<'a>>) -> Option<Inscription> {
     let mut found = Inscription::default();
     loop {

@@ -46,8 +46,8 @@ pub fn key_hash(script: &[u8]) -> Option<[u8; 20]> {
     }
 }
 
-/// HASH160 of the forms of a public key: as serialized, compressed, uncompressed. Bytes that are not a point of the curve have only
-/// their own; no hash comes twice.
+/// HASH160 of the forms of a public key: as serialized, compressed, uncompressed. Bytes that are not a point of the
+/// curve have only their own; no hash comes twice.
 #[must_use]
 pub fn key_hashes(key: &[u8]) -> Vec<[u8; 20]> {
     let mut hashes = vec![hash160(key)];

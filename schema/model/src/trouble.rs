@@ -48,22 +48,22 @@ impl Part {
     }
 }
 
-/// Something that keeps a part of the service from working. What was indexed before is served meanwhile.
+/// Something that keeps a part of the service from working. Indexed data is served meanwhile.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Trouble {
     /// The part.
     pub part: Part,
     /// Why it does not work: one line, without addresses and folders.
     pub reason: String,
-    /// What the service does about it.
+    /// Remedy that the service tries.
     pub next: String,
     /// Since when, in seconds since 1970.
     pub since: u64,
 }
 
 impl Trouble {
-    /// A trouble, with the message of an error as its reason. Everybody may read it: of addresses and paths, only the last
-    /// component stays.
+    /// A trouble, with the message of an error as its reason. Everybody may read it: of addresses and paths, only the
+    /// last component stays.
     #[must_use]
     pub fn new(part: Part, error: &str, next: &str, since: u64) -> Self {
         Trouble { part, reason: without_paths(&one_line(error, MAX_REASON)), next: next.to_owned(), since }

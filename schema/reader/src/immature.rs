@@ -6,8 +6,9 @@ use cairn_model::{Height, Sats};
 
 use crate::{FoundScript, ReadError, View};
 
-/// Confirmations from which the outputs of a coinbase can be spent: Bitcoin Core's `COINBASE_MATURITY`. A spend may stand in the block
-/// that is the hundredth after the coinbase's, so an output is mature as soon as its own block has 100 confirmations.
+/// Confirmations from which the outputs of a coinbase can be spent: Bitcoin Core's `COINBASE_MATURITY`. A spend may
+/// stand in the block that is the hundredth after the coinbase's, so an output is mature as soon as its own block has
+/// 100 confirmations.
 pub const COINBASE_MATURITY: u32 = 100;
 
 /// What each script gets from the coinbases with fewer than [`COINBASE_MATURITY`] confirmations.
@@ -25,8 +26,8 @@ impl View<'_> {
         self.chain().get(self.first_immature()).is_some_and(|block| script.totals.last >= block.first_tx)
     }
 
-    /// What the coinbases pay that are immature at this view's tip. Nothing of it can be spent, so it is what the scripts hold. A row
-    /// read for each of up to 99 blocks.
+    /// What the coinbases pay that are immature at this view's tip. Nothing of it can be spent, so it is what the
+    /// scripts hold. A row read for each of up to 99 blocks.
     ///
     /// # Errors
     /// The database cannot be read, or rows are damaged.

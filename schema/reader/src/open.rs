@@ -23,7 +23,7 @@ fn open_read_only(dir: &Path, families: &[Family], cache: Option<&Cache>) -> Res
     while_written(dir, || read_only(dir, families, cache))
 }
 
-/// What it means that an index cannot be opened: its format is newer, or families are missing, because a writer was
+/// Cause of an index that cannot be opened: its format is newer, or families are missing, because a writer was
 /// killed while it made the index, or while it emptied a table. `None` if all are there.
 pub(crate) fn lacking(dir: &Path) -> Option<ReadError> {
     if let Err(e) = check_format_in(dir) {
@@ -71,7 +71,7 @@ pub struct Reader {
     /// The folder that a secondary instance reads.
     folder: Option<Arc<IndexFolder>>,
     facts: Facts,
-    /// What the last view found.
+    /// State of the last view.
     seen: RwLock<Option<Seen>>,
     raw: Option<RawBlocks>,
 }

@@ -19,8 +19,8 @@ pub struct FoundKey {
 }
 
 impl View<'_> {
-    /// The keys of P2PK outputs of which one form has that HASH160, ascending: at most one for each form of a key, so four. As many
-    /// rows read, and one.
+    /// The keys of P2PK outputs of which one form has that HASH160, ascending: at most one for each form of a key, so
+    /// four. As many rows read, and one.
     ///
     /// # Errors
     /// The stage is not finished, the database cannot be read, or a row is damaged.

@@ -1,13 +1,13 @@
-//! `pubkeys`: the public keys that P2PK outputs show, by the hashes of their forms. An address has the hash of one form of a key; with
-//! this table it finds the key's P2PK scripts, whether or not a spend has shown the key.
+//! `pubkeys`: the public keys that P2PK outputs show, by the hashes of their forms. An address has the hash of one form
+//! of a key; with this table it finds the key's P2PK scripts, whether or not a spend has shown the key.
 //!
 //! ```text
 //! 'K' ‖ first bytes of HASH160 of a form of the key (8) ‖ the key as the script has it (33 or 65) → sums by position:
 //!   0    outputs that pay to the script, spent or not
 //! ```
 //!
-//! The forms of a key are the one that the script has, the compressed and the uncompressed one. Bytes that are not a point of the curve
-//! have only their own. All outputs count, also those that nobody can spend (genesis).
+//! The forms of a key are the one that the script has, the compressed and the uncompressed one. Bytes that are not a
+//! point of the curve have only their own. All outputs count, also those that nobody can spend (genesis).
 
 use crate::{
     codec::{DecodeError, Input, KeyCodec},

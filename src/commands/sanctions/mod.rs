@@ -1,5 +1,5 @@
-//! `cairn sanctions`: lists of sanctions are imported, and their rows approved. It works while another process writes the
-//! index, and while a server uses the same database of the service state.
+//! `cairn sanctions`: lists of sanctions are imported, and their rows approved. It works while another process writes
+//! the index, and while a server uses the same database of the service state.
 
 mod approve;
 mod feed;

@@ -62,7 +62,8 @@ impl NodeSource {
         NodeSource { client, endpoints, unchecked: None }
     }
 
-    /// The same, for a node that may be away now: it is waited for without an end, and what is indexed is served meanwhile.
+    /// The same, for a node that may be away now: it is waited for without an end, and what is indexed is served
+    /// meanwhile.
     ///
     /// # Errors
     /// The settings are wrong: the node is another one, or does not let us in.
@@ -254,8 +255,8 @@ impl ActiveSource for FollowedNode {
         Part::Node
     }
 
-    /// Begins anew with chain and mempool: what they have in memory may lack a step that reached the index, or the other way
-    /// round.
+    /// Begins anew with chain and mempool: what they have in memory may lack a step that reached the index, or the
+    /// other way round.
     fn recover(&mut self, _: &mut OpenIndex, _: &FollowError) -> Result<(), FollowError> {
         self.mempool = None;
         self.renew_chain();
@@ -322,8 +323,8 @@ impl FollowedNode {
             bytes: self.bytes,
             of_bytes: 0,
         });
-        // At the tip each block is made durable and announced at once. Readers in this process see the block already: it is
-        // made durable before late stages work on it, so that a kill can hardly take back what was read.
+        // At the tip each block is made durable and announced at once. Readers in this process see the block already:
+        // it is made durable before late stages work on it, so that a kill can hardly take back what was read.
         let at_tip = best.is_none_or(|best| height >= best);
         if at_tip {
             index.engine.settle()?;

@@ -1,8 +1,8 @@
 //! Files of labels: what is said of addresses, read row by row into claims.
 //!
-//! [`read_claims`] is the one entry. Each layout has a file, which says what becomes of its fields. Memory does not grow
-//! with the file, but for 8 bytes a claim that tell repeats, the files of pools (at most 16 MiB), the profiles of a pack of
-//! actors (at most 20,000), and the parties with addresses of a list of sanctions.
+//! [`read_claims`] is the one entry. Each layout has a file, which says what becomes of its fields. Memory does not
+//! grow with the file, but for 8 bytes a claim that tell repeats, the files of pools (at most 16 MiB), the profiles of
+//! a pack of actors (at most 20,000), and the parties with addresses of a list of sanctions.
 
 mod actorpack;
 mod address;
@@ -15,6 +15,7 @@ mod pools;
 mod report;
 mod rows;
 mod sdn;
+mod short_name;
 mod tagpack;
 mod words;
 
@@ -42,8 +43,8 @@ const BOM: [u8; 3] = [0xef, 0xbb, 0xbf];
 
 /// Reads a file of labels, and hands over each claim that is fine, by ascending row.
 ///
-/// Rows that are wrong are refused one by one and stand in the report. If there is an error, no claim that was delivered
-/// before it may be used.
+/// Rows that are wrong are refused one by one and stand in the report. If there is an error, no claim that was
+/// delivered before it may be used.
 ///
 /// # Errors
 /// See [`InputError`].
@@ -85,15 +86,7 @@ pub fn read_claims(
 /// The one name that rows give, as a short name; `None` if they give several.
 fn only(names: &BTreeMap<String, u64>) -> Option<Slug> {
     let mut names = names.keys();
-    names.next().filter(|_| names.next().is_none()).and_then(|name| short_name(name))
-}
-
-/// The short name for words of a file: `CC BY 4.0` is `cc-by-4.0`.
-fn short_name(words: &str) -> Option<Slug> {
-    let letter = |c: char| if c.is_ascii_alphanumeric() || ".-_".contains(c) { c.to_ascii_lowercase() } else { ' ' };
-    let clean: String = words.chars().take(200).map(letter).collect();
-    let name: String = clean.split_whitespace().collect::<Vec<_>>().join("-").chars().take(32).collect();
-    name.trim_end_matches('-').parse().ok()
+    names.next().filter(|_| names.next().is_none()).and_then(|name| short_name::of(name))
 }
 
 /// What a file is that is no text.
@@ -109,8 +102,8 @@ fn packed(start: &[u8]) -> Option<&'static str> {
     known.into_iter().find(|(magic, _)| start.starts_with(magic)).map(|(_, what)| what)
 }
 
-/// The layout that the caller names, or that the beginning of the file tells; with the columns of a CSV file whose first
-/// line names them.
+/// The layout that the caller names, or that the beginning of the file tells; with the columns of a CSV file whose
+/// first line names them.
 fn layout_of(start: &[u8], options: &ClaimOptions) -> Result<(ClaimLayout, Option<ClaimMap>), InputError> {
     let text = String::from_utf8_lossy(start);
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
@@ -153,24 +146,4 @@ fn layout_of(start: &[u8], options: &ClaimOptions) -> Result<(ClaimLayout, Optio
         Err(InputError::Unrecognised { begins: excerpt(line), known: ClaimLayout::names() })
     };
     layout.map(|layout| (layout, None))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn short_names_follow_from_words() {
-        for (words, expected) in [
-            ("CC BY 4.0", Some("cc-by-4.0")),
-            ("CC-BY-SA-4.0", Some("cc-by-sa-4.0")),
-            ("GraphSense Core Team", Some("graphsense-core-team")),
-            ("  Iknaio (AIT) ", Some("iknaio-ait")),
-            ("a very long name of somebody who says something", Some("a-very-long-name-of-somebody-who")),
-            ("", None),
-            ("\u{4e2d}\u{672c}", None),
-        ] {
-            assert_eq!(short_name(words).as_ref().map(Slug::as_str), expected, "{words}");
-        }
-    }
 }

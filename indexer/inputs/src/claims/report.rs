@@ -162,7 +162,7 @@ impl fmt::Display for BadClaim {
     }
 }
 
-/// What was read. [`ClaimReport::rows`] is the sum of [`ClaimReport::taken`] and [`ClaimReport::refused`].
+/// The content. [`ClaimReport::rows`] is the sum of [`ClaimReport::taken`] and [`ClaimReport::refused`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ClaimReport {
     /// The layout.

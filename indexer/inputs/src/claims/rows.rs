@@ -69,8 +69,8 @@ const DELIMITERS: [(u8, &str); 3] = [(b',', "comma"), (b';', "semicolon"), (b'\t
 /// What a row may say of its address; a file has at least one of these columns beside the address.
 const CLAIMS: [&str; 6] = ["label", "entity", "entity_name", "category", "behaviour", "claim_type"];
 
-/// The map of a file whose first line names columns by the keys of a map: the address, and something that is said of it.
-/// `None` if it does not.
+/// The map of a file whose first line names columns by the keys of a map: the address, and something that is said of
+/// it. `None` if it does not.
 pub(super) fn plain(line: &str) -> Option<ClaimMap> {
     let mut cells = Cells::default();
     DELIMITERS.into_iter().find_map(|(delimiter, name)| {

@@ -76,8 +76,8 @@ impl Document {
         }
     }
 
-    /// The answer at the other path: where the document is. The place is relative, since a proxy may serve the API below
-    /// another path.
+    /// The answer at the other path: where the document is. The place is relative, since a proxy may serve the API
+    /// below another path.
     pub(crate) fn redirect(&self, request: &Request) -> Response {
         let name = self.path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
         let place = if self.path.ends_with('/') { format!("{name}/") } else { format!("../{name}") };

@@ -48,7 +48,7 @@ pub struct FieldError {
     pub location: Location,
     /// Name of the field.
     pub name: String,
-    /// What is wrong.
+    /// The problem.
     pub message: String,
     /// Allowed values or bounds.
     #[serde(skip_serializing_if = "Option::is_none")]

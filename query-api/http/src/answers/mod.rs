@@ -1,4 +1,4 @@
-//! What goes out: bodies, failures, versions.
+//! Outgoing data: bodies, failures, versions.
 
 pub(crate) mod code;
 pub(crate) mod compact;

@@ -54,7 +54,7 @@ fn plain(mut schema: Value) -> Value {
     {
         allowed.push(Value::Null);
         members.insert("type".to_owned(), json!(["string", "null"]));
-        // What the field says goes before what its type says.
+        // The description of the field comes before that of its type.
         let own = schema.as_object().into_iter().flatten().filter(|(name, _)| *name != "anyOf");
         members.extend(own.map(|(name, value)| (name.clone(), value.clone())));
         return Value::Object(members);

@@ -28,8 +28,8 @@ impl Freshness {
     pub const NOW: Freshness = Freshness("now");
 }
 
-/// How an operation streams: asked with `Accept: text/event-stream`, it is asked again and again for what is new. Its answer has
-/// the lists `events` (each with `id` and `type`), `last_id`, `has_more` and `reset`.
+/// How an operation streams: asked with `Accept: text/event-stream`, it is asked again and again for what is new. Its
+/// answer has the lists `events` (each with `id` and `type`), `last_id`, `has_more` and `reset`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Streamed {
     /// The parameter with the id of the event to go on after.
@@ -79,8 +79,8 @@ pub struct Info {
     pub tool: Tool,
     /// How it streams, if it does.
     pub streamed: Option<Streamed>,
-    /// True if its input is for this server alone: no part of it is repeated in answers and errors, and agents have no tool for it
-    /// unless the operator allows that.
+    /// True if its input is for this server alone: no part of it is repeated in answers and errors, and agents have no
+    /// tool for it unless the operator allows that.
     pub private: bool,
 }
 

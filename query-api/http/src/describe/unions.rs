@@ -1,6 +1,6 @@
-//! Alternatives in schemas, in a form that generators of clients understand: words are an `enum`, and each variant of a tagged union has a
-//! name and its tag in a `discriminator`. A `oneOf` of constants or of nameless objects is valid, but generators make classes of each
-//! constant, or leave the schema out.
+//! Alternatives in schemas, in a form that generators of clients understand: words are an `enum`, and each variant of a
+//! tagged union has a name and its tag in a `discriminator`. A `oneOf` of constants or of nameless objects is valid,
+//! but generators make classes of each constant, or leave the schema out.
 
 use serde_json::{Map, Value, json};
 

@@ -1,4 +1,4 @@
-//! What all pages for people have in common.
+//! Common parts of all pages for people.
 
 pub(crate) mod escaping;
 pub(crate) mod shell;

@@ -19,7 +19,7 @@ use crate::{
     limits::memory::{SMALL, Share},
 };
 
-/// What a body is, by its headers.
+/// Kind of a body, by its headers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
     /// A JSON object.
@@ -301,7 +301,7 @@ mod tests {
     }
 
     proptest! {
-        /// What serde_json writes reads back as it was.
+        /// Output of serde_json reads back unchanged.
         #[test]
         fn values_survive(members in prop::collection::btree_map(".{0,5}", value(), 0..6)) {
             let members: Map<String, Value> = members.into_iter().collect();

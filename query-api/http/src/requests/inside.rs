@@ -321,7 +321,7 @@ impl Api {
         }
     }
 
-    /// Waits for a place for work that is no operation, and as cheap as a light one.
+    /// Waits for a place for other work that is as cheap as a light operation.
     ///
     /// # Errors
     /// 503 `overloaded`.

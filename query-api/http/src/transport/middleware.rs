@@ -104,7 +104,8 @@ pub(crate) async fn outermost(State(server): State<Arc<Server>>, mut request: Re
     if !is_counted {
         server.record(None, response.status(), began.elapsed(), 0, &id);
     }
-    // A connection that sends many requests at once takes its turn for each of them. Operations have waited for their work.
+    // A connection that sends many requests at once takes its turn for each of them. Operations have waited for their
+    // work.
     if !is_counted || response.status().is_client_error() || response.status().is_server_error() {
         tokio::task::yield_now().await;
     }
@@ -116,8 +117,8 @@ pub(crate) async fn outermost(State(server): State<Arc<Server>>, mut request: Re
     response
 }
 
-/// An empty body without a length: a 304 must not give another length than the 200 has, and a 204 none at all (RFC 9110,
-/// 8.6).
+/// An empty body without a length: a 304 must not give another length than the 200 has, and a 204 none at all (RFC
+/// 9110, 8.6).
 struct Unsaid;
 
 impl HttpBody for Unsaid {

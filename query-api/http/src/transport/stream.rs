@@ -1,6 +1,6 @@
-//! Operations as streams of server-sent events. A stream asks its operation again when there may be something new, from the event
-//! on that it sent last: so parameters, limits and access are those of the operation, and a stream costs nothing while nothing
-//! happens.
+//! Operations as streams of server-sent events. A stream asks its operation again when there may be something new, from
+//! the event on that it sent last: so parameters, limits and access are those of the operation, and a stream costs
+//! nothing while nothing happens.
 
 use std::{collections::VecDeque, convert::Infallible, sync::Arc, time::Duration};
 
@@ -35,7 +35,7 @@ const LOOK: Duration = Duration::from_millis(250);
 const ASK: Duration = Duration::from_secs(30);
 /// Interval of comments that keep the connection alive, for proxies.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
-/// How long clients are told to wait before they connect again, in milliseconds.
+/// Time that clients should wait before they connect again, in milliseconds.
 const RETRY: Duration = Duration::from_secs(3);
 /// Seconds after which a client without a place may try again.
 const RETRY_AFTER: u32 = 10;
@@ -64,7 +64,7 @@ struct Page<'a> {
     reset: bool,
 }
 
-/// What a stream says of an event.
+/// Form of an event in a stream.
 #[derive(serde::Deserialize)]
 struct Head<'a> {
     #[serde(borrow)]
@@ -87,7 +87,7 @@ struct Open {
     waiting: VecDeque<Event>,
     last: Option<String>,
     has_more: bool,
-    /// What there was when it was asked last.
+    /// State at the last request.
     mark: u64,
     asked: Instant,
     /// Until when it does not ask, since it asked too much.
@@ -204,7 +204,7 @@ impl Open {
     /// Asks the operation for what comes after the last event.
     ///
     /// # Errors
-    /// The answer, if it is none with events.
+    /// The answer, if it has no events.
     async fn ask(&mut self) -> Result<(), Box<Response>> {
         (self.mark, self.asked) = (self.server.backend.mark(), Instant::now());
         let path = self.parts.uri.path();
@@ -261,7 +261,7 @@ impl Open {
         Some(())
     }
 
-    /// Whether the stream goes on after an answer that is none with events: the server is busy, or the client asks too much.
+    /// Whether the stream continues after an answer without events: the server is busy, or the client asks too much.
     fn goes_on(&mut self, refused: &Response) -> bool {
         let seconds = refused.headers().get(header::RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
         self.has_more = false;

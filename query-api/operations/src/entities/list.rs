@@ -25,7 +25,7 @@ pub(crate) struct ListInput {
     /// Only entities of this category.
     #[schemars(example = &"exchange")]
     category: Option<CategoryParam>,
-    /// Only entities with so many members or more.
+    /// Only entities with at least this many members.
     #[serde(default)]
     #[schemars(range(min = 0, max = 1_000_000_000))]
     min_members: u32,
@@ -151,7 +151,7 @@ impl Operation for EntityList {
     }
 }
 
-/// How a cursor tells an entity.
+/// How a cursor identifies an entity.
 fn place(name: &EntityName) -> u64 {
     let hash: [u8; 32] = Sha256::digest(name.as_str()).into();
     let mut first = [0; 8];

@@ -19,8 +19,8 @@ pub(crate) const TIME: TextFormat = TextFormat {
     look: |_, text, _| parse(text).map(drop).map_err(BadText::new),
 };
 
-/// A day (UTC), which begins and ends, or a moment, which does both at once; in seconds since 1970. Earlier times count as
-/// 1970-01-01, later ones than the year 2106 as its end.
+/// A day (UTC), which begins and ends, or a moment, which does both at once; in seconds since 1970. Earlier times count
+/// as 1970-01-01, later ones than the year 2106 as its end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct TimeParam {
     /// Its beginning.

@@ -22,7 +22,8 @@ const STALE_AFTER: u32 = 600;
 /// The state of the precomputed dashboard.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct SnapshotState {
-    /// `fresh`; `stale` if it could not be made again for longer than `stale_after_seconds`; `missing` if none was made.
+    /// `fresh`; `stale` if it could not be made again for longer than `stale_after_seconds`; `missing` if none was
+    /// made.
     status: &'static str,
     cache_age_seconds: Option<Decimal<3>>,
     stale_after_seconds: u32,

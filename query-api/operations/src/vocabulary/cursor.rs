@@ -63,8 +63,8 @@ impl Cursor {
         self.encode(view.tip().height, &view.tip().hash.0, filters)
     }
 
-    /// The token, bound to the filters and to a block: for a list of which what follows depends on this block and those before
-    /// it alone.
+    /// The token, bound to the filters and to a block: for a list of which what follows depends on this block and those
+    /// before it alone.
     pub(crate) fn token_at(self, view: &View<'_>, height: Height, filters: &[&[u8]]) -> Result<String, ApiError> {
         let row = view.header(height)?.ok_or_else(|| lacks::<Headers>(format!("block {height}")))?;
         Ok(self.encode(height, &row.hash.0, filters))

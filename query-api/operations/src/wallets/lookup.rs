@@ -46,15 +46,15 @@ pub(crate) struct WalletLookup;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "WalletLookupInput")]
 pub(crate) struct LookupInput {
-    /// The wallet: output descriptors or extended public keys, up to 20, as texts; or as Bitcoin Core's `listdescriptors` lists
-    /// them. All are counted as one wallet.
+    /// The wallet: output descriptors or extended public keys, up to 20, as texts; or as Bitcoin Core's
+    /// `listdescriptors` lists them. All are counted as one wallet.
     #[schemars(length(min = 1, max = 20), example = [json!(EXAMPLE)])]
     wallet: Vec<Item>,
-    /// A branch ends after so many addresses one after the other that no transaction has used (BIP 44).
+    /// A branch ends after this many consecutive addresses that no transaction has used (BIP 44).
     #[serde(default = "gap_limit")]
     #[schemars(range(min = 1, max = 1000))]
     gap_limit: u32,
-    /// What to tell besides the balance.
+    /// Parts of the answer besides the balance.
     #[serde(default = "addresses_only")]
     #[schemars(length(max = 5))]
     include: Vec<Part>,
@@ -169,8 +169,8 @@ struct WalletDays {
     currency: String,
     /// True if the price of the day of the tip is old. Null if that day has no point or no price.
     price_stale: Option<bool>,
-    /// Every day (UTC, monotone block time) from the first to the last activity, or from `from` to `to`. What moves within the
-    /// wallet counts as received and as sent.
+    /// Every day (UTC, monotone block time) from the first to the last activity, or from `from` to `to`. Transfers
+    /// within the wallet count as received and as sent.
     points: Vec<Point>,
 }
 

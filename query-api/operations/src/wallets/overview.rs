@@ -67,7 +67,7 @@ pub(crate) struct OverviewOutput {
     first_seen: Option<Seen>,
     /// Newest confirmed transaction.
     last_seen: Option<Seen>,
-    /// Price of one bitcoin in US dollars now; null if none is known: a caveat tells why.
+    /// Price of one bitcoin in US dollars now; null if none is known: a caveat gives the reason.
     price: Option<Dollars>,
     /// Value of `balance.confirmed_sats` in US dollars; null without a price.
     value_usd: Option<Fiat>,
@@ -221,8 +221,8 @@ impl Operation for Overview {
             "caveats",
         ],
         tool: Tool::reads(
-            "asked for the balance of an address, how much bitcoin a wallet holds and what it is worth, the total it received \
-             and sent, or if it was ever used",
+            "asked for the balance of an address, how much bitcoin an address or wallet holds and what it is worth, the \
+             total it received and sent, or if and when it was first and last used",
             "single payments (wallet_transactions), the balance over time (wallet_balance_history), or who owns the address",
         ),
         ..and_mempool(index_get("wallet_overview", "/v1/wallets/{address}/overview", "wallets"))

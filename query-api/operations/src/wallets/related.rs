@@ -22,8 +22,8 @@ pub(crate) struct RelatedScript {
     relation: &'static str,
     /// Confirmed balance.
     confirmed_sats: u64,
-    /// Value of its output that nobody can ever spend: that of block 0, which is no coin and not part of `confirmed_sats`. 0 for
-    /// every other script.
+    /// Value of its output that nobody can ever spend: that of block 0, which is no coin and not part of
+    /// `confirmed_sats`. 0 for every other script.
     unspendable_sats: u64,
     /// Confirmed transactions that fund it or spend from it; an output that nobody can spend does not count.
     tx_count: u64,
@@ -31,8 +31,8 @@ pub(crate) struct RelatedScript {
 
 type Related = (Vec<RelatedScript>, Option<&'static str>);
 
-/// Other scripts of the same key that outputs pay to, and why some may be missing. There are at most four: a key has three forms that a
-/// P2PK script can have, and the address of the requested one.
+/// Other scripts of the same key that outputs pay to, and why some may be missing. There are at most four: a key has
+/// three forms that a P2PK script can have, and the address of the requested one.
 pub(super) fn related(view: &View<'_>, wallet: &Wallet) -> Result<Related, ApiError> {
     let Some(script) = wallet.script.as_deref() else { return Ok((Vec::new(), Some("the script is unknown"))) };
     let own_key = public_key(script);

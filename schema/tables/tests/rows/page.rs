@@ -53,8 +53,8 @@ fn drawing(source: &str) -> Vec<&str> {
     drawn
 }
 
-/// The lines of a drawing that are about one table, `names` being all tables of the file. Definitions of parts, which stand
-/// two columns in, are left out.
+/// The lines of a drawing that are about one table, `names` being all tables of the file. Definitions of parts, which
+/// stand two columns in, are left out.
 fn lines_of<'s>(drawing: &[&'s str], name: &str, names: &[&str]) -> Vec<&'s str> {
     let named = |line: &str| line.split_whitespace().next().is_some_and(|word| names.contains(&word));
     let has_names = drawing.iter().any(|line| named(line));

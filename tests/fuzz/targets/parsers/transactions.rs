@@ -80,7 +80,7 @@ fn in_the_mempool(tx: &Transaction, raw: &[u8]) {
     assert_eq!(MempoolTx::decode(&written).unwrap(), made);
 }
 
-/// What is said of a script.
+/// Claims about a script.
 fn script(bytes: &[u8], coinbase: bool) {
     // A byte is at most `OP_CHECKSIGVERIFY` and a space, or two digits.
     assert!(asm(bytes).len() <= 40 * bytes.len() + 40);

@@ -1,11 +1,11 @@
-//! Packs: the YAML files that `GraphSense` publishes. Fields at the top hold for every item that does not say otherwise, so
-//! they must stand above the list of items.
+//! Packs: the YAML files that `GraphSense` publishes. Fields at the top hold for every item that does not say
+//! otherwise, so they must stand above the list of items.
 
 mod yaml;
 
 use std::io::BufRead;
 
-use super::{collect::Collector, options::ClaimLayout, report::ClaimCode};
+use super::{collect::Collector, options::ClaimLayout, report::ClaimCode, short_name};
 use crate::error::{InputError, excerpt};
 use yaml::{Item, Yaml};
 
@@ -92,7 +92,7 @@ pub(super) fn read(
             let about = Kind { fields: &[ABOUT_FIELD], ..*kind };
             field(&mut yaml, &about, ABOUT_FIELD, &mut said)?;
             let said = said.into_iter().flatten().next().unwrap_or_default();
-            let name = super::short_name(said.lines().next().unwrap_or_default());
+            let name = short_name::of(said.lines().next().unwrap_or_default());
             let place = if key == CREATOR { &mut collector.report.source } else { &mut collector.report.licence };
             *place = name;
         } else {

@@ -1,6 +1,6 @@
 //! Bodies that nobody reads to their end, because the request is refused before. A connection that is closed while its
-//! client still writes loses the answer: the client sees a broken connection instead. So the rest is read and dropped for
-//! a moment, while the answer is sent.
+//! client still writes loses the answer: the client sees a broken connection instead. So the rest is read and dropped
+//! for a moment, while the answer is sent.
 
 use std::{
     future::poll_fn,

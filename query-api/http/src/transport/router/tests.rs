@@ -1,4 +1,4 @@
-//! What surrounds every operation, shown with operations that misbehave.
+//! The frame around every operation, shown with operations that misbehave.
 #![allow(clippy::unwrap_used)]
 
 use std::time::Duration;
