@@ -198,8 +198,11 @@ fn remedy(dir: &Path, blocks: &Path) -> Result<bool, String> {
         other => panic!("{other}"),
     };
     match audit_folder(&dir.join("index"), RawCheck::Sample, &NoProgress) {
-        // It says: make the index with `cairn index`.
-        Err(PipelineError::Read(ReadError::Empty | ReadError::Unusable(_))) => return Ok(true),
+        // It says: the next command that writes the index makes it. That one may say which file is damaged.
+        Err(PipelineError::Read(ReadError::Unusable(_))) if Engine::open(dir, &facts(blocks)).is_ok() => {
+            return Ok(true);
+        }
+        Err(PipelineError::Read(ReadError::Unusable(_))) => {}
         Err(error) => panic!("{error}"),
         Ok((reader, mut audit)) => {
             if let Some(reader) = reader.filter(|_| !audit.checks.is_empty()) {
