@@ -68,6 +68,14 @@ impl Engine {
         Ok(kept)
     }
 
+    /// Writes the stored transactions that can be read into new files: with a file that is gone, the index does not open.
+    pub(crate) fn mend_mempool(&self) -> Result<(), PipelineError> {
+        let kept = self.kept_mempool()?;
+        self.writer.make_anew(KeptMempool::FAMILY)?;
+        self.keep_mempool(&kept, &[])?;
+        self.settle()
+    }
+
     /// Appends a sample of the mempool to the journal: visible at once, durable with the next [`Engine::settle`].
     /// Samples are observations that nothing can make again: one that stands for the same second is kept as it is.
     /// Returns whether the sample was written.
