@@ -55,8 +55,9 @@ impl Engine {
                     Ok(())
                 })?;
             }
-            // A block of rows that fails its checksum ends the walk: what lies behind it cannot be told apart.
-            Err(e) if e.is_corruption() => {
+            // A block of rows that fails its checksum, or a file that is gone, ends the walk: what lies behind it cannot be told
+            // apart.
+            Err(e) if e.is_damage() => {
                 tracing::warn!(%e, kept = kept.len(), "the stored mempool is damaged: the rest of it is dropped");
                 self.writer.make_anew(KeptMempool::FAMILY)?;
                 self.keep_mempool(&kept, &[])?;
@@ -65,6 +66,14 @@ impl Engine {
             Err(e) => return Err(e.into()),
         }
         Ok(kept)
+    }
+
+    /// Writes the stored transactions that can be read into new files: with a file that is gone, the index does not open.
+    pub(crate) fn mend_mempool(&self) -> Result<(), PipelineError> {
+        let kept = self.kept_mempool()?;
+        self.writer.make_anew(KeptMempool::FAMILY)?;
+        self.keep_mempool(&kept, &[])?;
+        self.settle()
     }
 
     /// Appends a sample of the mempool to the journal: visible at once, durable with the next [`Engine::settle`].

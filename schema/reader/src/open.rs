@@ -85,12 +85,21 @@ impl Reader {
         Self::open_with(dir, None)
     }
 
-    /// As [`Reader::open`], with this memory for blocks of tables, indexes and filters, open files, and the chain.
+    /// As [`Reader::open`], with this memory for blocks of tables, indexes and filters, open files, and the chain; and with
+    /// the writer's own families, if there are any. For audits.
     ///
     /// # Errors
-    /// As [`Reader::open`]; or the memory is too small for the index.
+    /// As [`Reader::open`]; or a file of the writer's own families is damaged, or the memory is too small for the index.
     pub fn open_within(dir: &Path, memory: &ReadMemory) -> Result<Self, ReadError> {
-        Self::open_with(dir, Some(memory.cache()))?.sharing(memory)
+        let reader = Self::open_with(dir, Some(memory.cache()))?.sharing(memory)?;
+        let found = Db::list_cf(&db_options(), dir)?;
+        let is_closed = |family: &Family| reader.db.cf_handle(family.name()).is_none();
+        let mut named = Family::ALL.into_iter().filter(|family| found.iter().any(|name| name == family.name()));
+        match named.find(is_closed) {
+            None => Ok(reader),
+            Some(family) => Err(bad_files(dir)
+                .unwrap_or_else(|| ReadError::Broken(format!("table {} cannot be opened", family.name())))),
+        }
     }
 
     /// Gives the cache what the open files and the chain leave.

@@ -409,8 +409,7 @@ impl Mending<'_> {
         if of_shared {
             self.again(engine)?;
         } else {
-            engine.kept_mempool()?;
-            engine.settle()?;
+            engine.mend_mempool()?;
         }
         let is_observation = [MempoolSamples::NAME, LiveQuotes::NAME].contains(&table);
         let dropped = if is_observation || !of_shared {

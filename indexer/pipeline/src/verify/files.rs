@@ -5,7 +5,7 @@ use cairn_reader::{FileCheck, Reader, TableFile, table_files_in};
 use cairn_tables::{Family, TABLES, Table, heights::HeightByHash};
 
 use super::{
-    damage::{Damage, Damages, Repair, repair_of},
+    damage::{Damage, Damages, repair_of},
     meter::Meter,
 };
 use crate::PipelineError;
@@ -31,8 +31,7 @@ pub(crate) fn audit(reader: &Reader, meter: &mut Meter<'_>, damages: &mut Damage
         let place = place_of(file.family());
         let repair = repair_of(place);
         let is_of = |place: &str| TABLES.iter().any(|table| table.name == place && table.family == file.family());
-        // Of rows that were observed once, those that can be read are kept: nothing else of their files matters.
-        if repair != Repair::Dropped && !damages.listed.iter().any(|damage| is_of(&damage.place)) {
+        if !damages.listed.iter().any(|damage| is_of(&damage.place)) {
             let what = format!("file {}: {how}", file.name());
             damages.note(Damage { place: place.to_owned(), height: None, what, repair });
         }

@@ -197,6 +197,10 @@ fn lost(dir: &Path, error: ReadError) -> Result<ReadError, PipelineError> {
     match error {
         error if error.is_damage() => Ok(error),
         ReadError::Database(_) => Ok(ReadError::Broken(error.to_string())),
+        // The parameters are written first, before any table file.
+        ReadError::Empty if has_tables() => {
+            Ok(ReadError::Broken("the list of files ends before the first commit".to_owned()))
+        }
         ReadError::Unusable(_) if !dir.join("CURRENT").exists() && has_tables() => {
             Ok(ReadError::Broken("the file CURRENT is missing".to_owned()))
         }
