@@ -141,7 +141,7 @@ fn source_and_licence_are_taken_from_the_file() {
     // A map of another file says what there is instead.
     fs::write(world.path("quoted.csv"), "\"Addr\"x;Tag\n").unwrap();
     for (map, file, says) in [
-        ("address=Address", "plainer.csv", None),
+        ("address=Address,category=Category", "plainer.csv", None),
         ("address=Addr", "plainer.csv", Some("the file has address, label, category")),
         ("address=Address", "whole.yaml", Some("the file has title: Test")),
         ("address=Address,delimiter=;", "quoted.csv", Some("it begins \"\\\"Addr\\\"x;Tag\"")),
