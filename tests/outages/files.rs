@@ -42,10 +42,10 @@ fn plain(world: &World, name: &str) -> Vec<u8> {
     bytes.iter().zip(KEY.iter().cycle()).map(|(byte, key)| byte ^ key).collect()
 }
 
-/// The same block, but its coinbase takes one satoshi too much.
+/// The same block, but its coinbase takes more than there is.
 fn greedy(mut block: Block) -> Block {
     let output = &mut block.txdata[0].output[0];
-    output.value = output.value.checked_add(Amount::ONE_SAT).unwrap();
+    output.value = output.value.checked_add(Amount::from_int_btc(100)).unwrap();
     block.header.merkle_root = block.compute_merkle_root().unwrap();
     while block.header.validate_pow(block.header.target()).is_err() {
         block.header.nonce += 1;

@@ -26,7 +26,7 @@ use crate::{
     service::{SnapshotState, VolumeSlot},
     troubles::{self, TroubleSlot, all_troubles},
     values::{rfc3339, rfc3339_ms},
-    wallets::YoungSlot,
+    young::YoungSlot,
 };
 
 /// How often, and how long each time, a request waits until index and mempool have the same tip. They differ between a

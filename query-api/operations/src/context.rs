@@ -35,7 +35,7 @@ use crate::{
     series::SeriesSlot,
     service::VolumeSlot,
     values::{rfc3339, rfc3339_ms},
-    wallets::YoungSlot,
+    young::YoungSlot,
 };
 
 /// The tip of the index, and how far it lags.

@@ -46,6 +46,7 @@ mod values;
 mod vocabulary;
 mod wallets;
 mod window;
+mod young;
 
 pub use config::{ApiConfig, Featured, SanctionsConfig};
 pub use ledger::{LedgerAccess, NotTaken};

@@ -25,7 +25,7 @@ use crate::{
     service,
     service::VolumeSlot,
     troubles::TroubleSlot,
-    wallets::YoungSlot,
+    young::YoungSlot,
 };
 
 /// The state of the API.

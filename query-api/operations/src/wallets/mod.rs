@@ -25,5 +25,4 @@ crate::area::area! {
     surveillance::SurveillanceStatus,
 }
 
-pub(crate) use immature::YoungSlot;
 use subject::Wallet;
