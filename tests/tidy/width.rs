@@ -1,4 +1,5 @@
-//! Comments are no wider than code: `max_width` of rustfmt.toml. `cargo fmt` does not wrap them. Drawings and tables are left as they are.
+//! Comments are no wider than code: `max_width` of rustfmt.toml. `cargo fmt` does not wrap them. Drawings and tables
+//! are left as they are.
 
 use super::{none, root, sources};
 

@@ -85,11 +85,12 @@ impl Reader {
         Self::open_with(dir, None)
     }
 
-    /// As [`Reader::open`], with this memory for blocks of tables, indexes and filters, open files, and the chain; and with
-    /// the writer's own families, if there are any. For audits.
+    /// As [`Reader::open`], with this memory for blocks of tables, indexes and filters, open files, and the chain; and
+    /// with the writer's own families, if there are any. For audits.
     ///
     /// # Errors
-    /// As [`Reader::open`]; or a file of the writer's own families is damaged, or the memory is too small for the index.
+    /// As [`Reader::open`]; or a file of the writer's own families is damaged, or the memory is too small for the
+    /// index.
     pub fn open_within(dir: &Path, memory: &ReadMemory) -> Result<Self, ReadError> {
         let reader = Self::open_with(dir, Some(memory.cache()))?.sharing(memory)?;
         let found = Db::list_cf(&db_options(), dir)?;
