@@ -157,7 +157,7 @@ impl Operation for BlockDetail {
             Blocks that are not on the active chain return 404. Page through the transactions with `cursor`, or with `tx_offset`.",
         errors: &[ErrorCode::BlockNotFound, ErrorCode::CursorExpired],
         tool: Tool::reads(
-            "asked about one block by height or hash, who mined it, what its coinbase claimed, or for its transactions",
+            "asked about one block by height or hash, or for its transactions",
             "a list of the newest blocks (recent_blocks), or future blocks (projected_blocks)",
         ),
         cost: Cost::Heavy,

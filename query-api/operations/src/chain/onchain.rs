@@ -48,7 +48,7 @@ pub(crate) struct OnchainInput {
     /// Last day of `days`, as YYYY-MM-DD, but not after the newest block's: the answer is for its end. Default: the
     /// newest day.
     to: Option<DateParam>,
-    /// Format of the answer: a JSON object, or only rows by day, as CSV (streamed) or as a Markdown table.
+    /// Format: a JSON object, or only rows by day as CSV (streamed) or Markdown.
     #[serde(default)]
     format: Format,
     /// `compact` omits explanatory and nested fields.

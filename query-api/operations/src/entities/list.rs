@@ -39,7 +39,7 @@ pub(crate) struct ListInput {
     /// `next_cursor` of the previous page, with the same `category`, `min_members` and `sort`.
     #[schemars(length(min = 1, max = 256), extend("format" = CURSOR.name))]
     cursor: Option<String>,
-    /// Format of the answer: a JSON object, or only the rows, as CSV or as a Markdown table. These have no cursor.
+    /// Format: a JSON object, or only the rows as CSV or Markdown. These have no cursor.
     #[serde(default)]
     format: Format,
 }

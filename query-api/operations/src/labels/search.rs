@@ -57,7 +57,7 @@ pub(crate) struct LabelsSearchInput {
     /// two from 8 letters on.
     #[serde(default = "default_fuzzy")]
     fuzzy: bool,
-    /// Format of the answer: a JSON object, or only the names, as CSV or as a Markdown table.
+    /// Format: a JSON object, or only the names as CSV or Markdown.
     #[serde(default)]
     format: Format,
 }

@@ -38,7 +38,7 @@ pub(crate) struct ComplianceTierInput {
     /// `next_cursor` of the previous page. It holds for one document: after an import start again.
     #[schemars(length(max = 256), extend("format" = CURSOR.name))]
     cursor: Option<String>,
-    /// Format of the answer: a JSON object, or only the rows, as CSV or as a Markdown table.
+    /// Format: a JSON object, or only the rows as CSV or Markdown.
     #[serde(default)]
     format: Format,
 }

@@ -22,14 +22,14 @@ pub(crate) struct FeedbackInput {
     #[serde(rename = "type")]
     #[schemars(example = &"general")]
     kind: Option<FeedbackType>,
-    /// Alias of `type`. Give exactly one of the two.
+    /// Alias of `type`.
     feedback_type: Option<FeedbackType>,
     /// The address that the feedback is about.
     address: Option<AddressParam>,
     /// Description of what is wrong or missing. Do not send personal data or secrets.
     #[schemars(length(min = 1, max = MAX_MESSAGE_CHARS), example = "This address belongs to another exchange.")]
     message: Option<String>,
-    /// Alias of `message`. Give exactly one of the two.
+    /// Alias of `message`.
     #[schemars(length(min = 1, max = MAX_MESSAGE_CHARS))]
     reason: Option<String>,
     /// The label that you suggest.

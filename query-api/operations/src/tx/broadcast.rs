@@ -26,13 +26,12 @@ pub(crate) struct TxBroadcastInput {
     /// The signed transaction in hexadecimal, serialized with its witness. Maximum weight: 400 000.
     #[schemars(extend("pattern" = "^\\s*([0-9a-fA-F]{2})+\\s*$"), example = EXAMPLE)]
     tx_hex: String,
-    /// Highest feerate that the node may accept, in satoshis per virtual byte. A transaction that pays more is rejected
-    /// with `max_fee_exceeded`. Default: the node's own limit (10 000 in Bitcoin Core).
+    /// Highest feerate to accept. A transaction that pays more is rejected with `max_fee_exceeded`. Default: the node's
+    /// own limit (10 000 in Bitcoin Core).
     #[schemars(range(min = 1, max = 100_000))]
     max_fee_rate_sat_vb: Option<u32>,
-    /// Highest amount that an unspendable output, such as an OP_RETURN, may burn, in satoshis. A transaction that burns
-    /// more is rejected with `max_burn_exceeded`. Default: the node's own limit (0 in Bitcoin Core). Needs Bitcoin Core
-    /// 25 or later.
+    /// Most that an unspendable output may burn. A transaction that burns more, as in an OP_RETURN, is rejected with
+    /// `max_burn_exceeded`. Default: the node's own limit (0 in Bitcoin Core). Needs Bitcoin Core 25 or later.
     #[schemars(range(max = 2_100_000_000_000_000_u64))]
     max_burn_sats: Option<u64>,
 }

@@ -44,7 +44,7 @@ pub(crate) struct BalanceHistoryInput {
     /// Code of the currency of the values.
     #[serde(default = "CurrencyParam::usd")]
     currency: CurrencyParam,
-    /// Format of the answer: a JSON object, or only the rows, as CSV (streamed) or as a Markdown table.
+    /// Format: a JSON object, or only the rows as CSV (streamed) or Markdown.
     #[serde(default)]
     format: Format,
 }

@@ -221,9 +221,9 @@ impl Operation for Overview {
             "caveats",
         ],
         tool: Tool::reads(
-            "asked for the balance of an address, how much bitcoin an address or wallet holds and what it is worth, the \
-             total it received and sent, or if and when it was first and last used",
-            "single payments (wallet_transactions), the balance over time (wallet_balance_history), or who owns the address",
+            "asked how much bitcoin an address or wallet holds, its balance and worth, what it received and sent, or if and \
+             when it was used",
+            "single payments (wallet_transactions), the balance over time (wallet_balance_history), or its owner",
         ),
         ..and_mempool(index_get("wallet_overview", "/v1/wallets/{address}/overview", "wallets"))
     };
