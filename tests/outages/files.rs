@@ -31,11 +31,8 @@ struct Folder {
 /// Name, words of the reason, begin and end.
 type Row = (&'static str, &'static str, fn(&mut Folder), fn(&mut Folder));
 
-const TROUBLES: [Row; 3] = [
-    ("a branch that breaks a rule", "a branch of blocks is ignored", Folder::add_bad_block, Folder::grow),
-    ("the folder is away", "blocks", |folder| folder.hide("blocks"), |folder| folder.show("blocks")),
-    ("a file is away", "blk00000.dat", |folder| folder.hide(FILES[1]), |folder| folder.show(FILES[1])),
-];
+const TROUBLES: [Row; 1] =
+    [("a branch that breaks a rule", "a branch of blocks is ignored", Folder::add_bad_block, Folder::grow)];
 
 fn plain(world: &World, name: &str) -> Vec<u8> {
     let bytes = fs::read(world.path(name)).unwrap();
@@ -93,19 +90,10 @@ impl Folder {
         let size = u32::try_from(block.len()).unwrap().to_le_bytes();
         self.append(FILES[1], &[&MAGIC[..], &size, &block].concat());
     }
-
-    fn hide(&mut self, name: &str) {
-        fs::rename(self.world.path(name), self.world.path("away")).unwrap();
-    }
-
-    fn show(&mut self, name: &str) {
-        fs::rename(self.world.path("away"), self.world.path(name)).unwrap();
-        self.grow();
-    }
 }
 
 #[test]
-fn block_files_may_be_away_or_have_a_bad_branch() {
+fn block_files_may_have_a_bad_branch() {
     let mut folder = Folder::new();
     let mut running = folder.world.start(RUN);
     let address = running.address();
